@@ -6,6 +6,7 @@
 
 #include "command/command_line.hpp"
 #include "command/convert_values.hpp"
+#include "command/remote_options.hpp"
 #include "command/report_file.hpp"
 #include "command/share.hpp"
 #include "command/source_list.hpp"
@@ -121,10 +122,7 @@ void add_work_options(CLI::App& app, convert_arguments& arguments, texts& t, con
                  "Allow chunks to decode to more than 1,000 times their size, beyond --memory")
         ->group(group);
   }
-  app.add_option("--endpoint", options.endpoint,
-                 "With s3:// (source or store): the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")
-      ->type_name("URL")
-      ->group(group);
+  add_remote_options(app, options.remote, "Servers");
 }
 
 void add_choice_options(CLI::App& app, convert_arguments& arguments, texts& t, convert_kind kind) {
@@ -286,8 +284,10 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
                             : kind == convert_kind::ranks ? "zarrbits-mpi convert"
                                                           : "zarrbits convert"};
   convert_options& options = arguments.options;
-  options.command.assign(argv, argv + argc);
-  options.show_command = [name = app.get_name()](const std::vector<std::string>& words) {
+  convert_front_end& front_end = arguments.front_end;
+  options.front_end = std::shared_ptr<const convert_front_end>(std::shared_ptr<void>(), &front_end);  // as long as the arguments
+  front_end.command = without_header_values(argc, argv);
+  front_end.show_command = [name = app.get_name()](const std::vector<std::string>& words) {
     std::string line = name;
     for (std::size_t i = 1; i < words.size(); ++i) line += " " + shell_quoted(words[i]);
     return quote(line);
@@ -314,7 +314,8 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
              (finalizing ? "" : about_patterns) + about_status);
   if (const auto status = parse_arguments(app, argc, argv)) return *status;
   set_log_format(t.log_format);
-  options.concat = take_sources(joined, options.source, options.store, options.endpoint, planning);
+  check_remote_options(options.remote);
+  options.concat = take_sources(joined, options.source, options.store, options.remote, planning);
   options.codec = parse_array_codec(t.codec);
   options.profile = parse_profile(t.profile);
   options.convention = parse_convention(t.convention);
@@ -335,7 +336,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   }
   options.processes = kind == convert_kind::ranks ? 1 : options.threads;  // ranks are processes enough
   tune_heap(options.memory);
-  options.wording = [](const std::string& reason) { return with_flags(reason); };
+  front_end.wording = [](const std::string& reason) { return with_flags(reason); };
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
   if (!arguments.quiet) options.note = [](const std::string& sentence) { print_error("note: " + sentence); };
   take_share(t.partition, kind, arguments);
@@ -343,7 +344,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
     require_place_of_its_own(arguments.report, options);
     try_report(arguments.report);
     // before the store counts as complete: a complete store always has its report
-    options.before_done = [&arguments](const convert_result& result) {
+    front_end.before_done = [&arguments](const convert_result& result) {
       write_report(arguments.report, result.report_json(exit_status_of(arguments, result)));
     };
   }

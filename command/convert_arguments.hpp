@@ -6,6 +6,7 @@
 #define ZARRBITS_COMMAND_CONVERT_ARGUMENTS_HPP
 
 #include <zarrbits/convert.hpp>
+#include <zarrbits/detail/convert_front_end.hpp>
 
 #include <functional>
 #include <optional>
@@ -15,8 +16,9 @@ namespace zarrbits::cli {
 
 struct convert_arguments {
   convert_options options;
-  std::string report;        // file for it; "": none
-  std::string share_origin;  // what made this process a share: an option, a launcher
+  convert_front_end front_end;  // that of the options
+  std::string report;           // file for it; "": none
+  std::string share_origin;     // what made this process a share: an option, a launcher
   bool quiet = false, print_json = false;
   bool bits_auto = false;    // the bits of each dataset are to be found
   bool allow_lossy = false;  // exit status 0 where something was skipped or lossy

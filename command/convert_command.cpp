@@ -69,7 +69,7 @@ bool can_continue(const convert_options& options) {
 std::optional<unfinished_store> unfinished_work(const convert_options& options, bool interrupted) {
   if (!can_continue(options)) return {};
   try {
-    return find_unfinished(options.store, options.endpoint);
+    return find_unfinished(options.store, options.remote);
   } catch (const std::exception& e) {
     print_error((interrupted ? "interrupted: " : "") + std::string(e.what()));
     return {};
@@ -91,7 +91,7 @@ int run(convert_kind kind, int argc, char** argv) {
   if (const auto over = parse_convert_arguments(arguments, kind, argc, argv)) return *over;
   convert_options& options = arguments.options;
   const bool finalizing = kind == convert_kind::finalize, keep = finalizing || options.resume || options.share;
-  options.run = unique_text();
+  arguments.front_end.run = unique_text();
   return in_child(
       options.source,
       [&](const std::function<void(const std::string&)>& at_hand) {
@@ -100,7 +100,7 @@ int run(convert_kind kind, int argc, char** argv) {
     convert_result result;
     {
       progress line(arguments.quiet);
-      options.measure_first = line.shown();
+      arguments.front_end.measure_first = line.shown();
       options.progress = [&](const convert_progress& p) {
         at_hand(p.path.empty() ? "/" : std::string(p.path));
         line.update({p.bytes_done, p.bytes, true, p.objects_done, p.objects, std::string(p.path)});
@@ -124,7 +124,7 @@ int run(convert_kind kind, int argc, char** argv) {
     if (interrupted) conversion::hurry_s3();
     const auto left = unfinished_work(options, interrupted);
     const bool stays = keep || (left && left->units_done > 0);
-    if (!stays) conversion::remove_unfinished(options.store, {.run = options.run, .endpoint = options.endpoint});
+    if (!stays) conversion::remove_unfinished(options.store, {.run = arguments.front_end.run, .remote = options.remote});
     if (left && stays) tell_what_is_kept(options, *left, kind, interrupted);
   });
 }

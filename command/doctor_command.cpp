@@ -8,6 +8,7 @@
 #include "command/doctor_plugins.hpp"
 #include "command/fitted.hpp"
 #include "command/progress.hpp"
+#include "command/remote_options.hpp"
 #include "text/words.hpp"
 
 #include <zarrbits/inspect.hpp>
@@ -189,7 +190,10 @@ int doctor_main(int argc, char** argv) {
   app.add_flag("--json", as_json, "Print one JSON object instead of text");
   bool lock = true;
   add_no_lock_option(app, lock);
+  remote_access remote;
+  add_remote_options(app, remote, "Servers");
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
+  check_remote_options(remote);
 
   const plugins::scan s = plugins::look();
   const auto finish = [&](const filter_report* report) {
@@ -215,7 +219,7 @@ int doctor_main(int argc, char** argv) {
     {
       progress line;
       std::uint64_t done = 0;
-      report = report_filters({.file = path, .lock = lock}, [&](const std::string& object, std::uint64_t of) {
+      report = report_filters({.file = path, .remote = remote, .lock = lock}, [&](const std::string& object, std::uint64_t of) {
         at(object);
         line.update({.done = ++done, .total = of, .at = path + ":" + object});
       });

@@ -7,6 +7,7 @@
 #include "command/command_line.hpp"
 #include "command/convert_values.hpp"
 #include "command/fitted.hpp"
+#include "command/remote_options.hpp"
 #include "command/terminal.hpp"
 #include "command/unfinished_text.hpp"
 #include "text/words.hpp"
@@ -245,7 +246,8 @@ int inspect_main(int argc, char** argv) {
       "side by side.",
       "zarrbits inspect");
   app.footer(inspect_footer);
-  std::string first, second, endpoint;
+  std::string first, second;
+  remote_access remote;
   bool as_json = false, attributes = false;
   app.add_option(
          "FILE", first,
@@ -255,14 +257,14 @@ int inspect_main(int argc, char** argv) {
   app.add_option("OTHER", second, "Another, shown side by side")->type_name("FILE|STORE");
   app.add_flag("--attributes", attributes, "Also show the values of all attributes");
   app.add_flag("--json", as_json, "Print one JSON object instead of a table");
-  app.add_option("--endpoint", endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")
-      ->type_name("URL");
+  add_remote_options(app, remote, "Servers");
   std::string memory;
   app.add_option("--memory", memory, "Limit the memory for the references of a store, such as 512M (the default)")
       ->type_name("BYTES");
   bool lock = true;
   add_no_lock_option(app, lock);
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
+  check_remote_options(remote);
   const std::uint64_t most = memory.empty() ? inspect_options().memory : parse_bytes("--memory", memory);
 
   return in_child(first, [&](const auto& at_hand) {
@@ -270,12 +272,12 @@ int inspect_main(int argc, char** argv) {
     std::vector<std::pair<std::string, unfinished_store>> unfinished;
     for (const std::string& name : {first, second}) {
       if (name.empty()) continue;
-      if (auto begun = find_unfinished(name, endpoint)) {
+      if (auto begun = find_unfinished(name, remote)) {
         unfinished.emplace_back(name, std::move(*begun));
         continue;
       }
       trees.push_back(inspect({.name = name,
-                               .endpoint = endpoint,
+                               .remote = remote,
                                .lock = lock,
                                .attributes = attributes,
                                .memory = most,

@@ -4,7 +4,7 @@
 //
 #include "command/command.hpp"
 #include "command/command_line.hpp"
-#include "io/s3_access.hpp"
+#include "command/remote_options.hpp"
 #include "text/near_name.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -81,11 +81,14 @@ void reserve_standard_descriptors() {
 }  // namespace zarrbits::cli
 
 int main(int argc, char** argv) {
-  zarrbits::conversion::take_s3_keys();  // before anything else, and before there are child processes
   zarrbits::cli::reserve_standard_descriptors();
+  std::vector<std::string> arguments = zarrbits::cli::take_arguments(argc, argv);  // before there are child processes
+  std::vector<char*> pointers;
+  for (std::string& each : arguments) pointers.push_back(each.data());
+  pointers.push_back(nullptr);
   // a file that grows past `ulimit -f` is an error with a sentence, as a full disk is; SIGPIPE stays what the shell made it
   std::signal(SIGXFSZ, SIG_IGN);
   // at the end of the program, libhdf5 may fail to close objects of a damaged file, and print its own messages on standard error
   H5dont_atexit();
-  return zarrbits::cli::run_guarded(zarrbits::cli::dispatch, argc, argv);
+  return zarrbits::cli::run_guarded(zarrbits::cli::dispatch, argc, pointers.data());
 }

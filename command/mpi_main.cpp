@@ -7,7 +7,7 @@
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
 #include "command/mpi_worker.hpp"
-#include "io/s3_access.hpp"
+#include "command/remote_options.hpp"
 
 #include <zarrbits/convert.hpp>
 #include <zarrbits/version.hpp>
@@ -168,9 +168,12 @@ int main(int argc, char** argv) {
            "Converts one file with the ranks of an MPI job; zarrbits-mpi convert --help lists the options.\n";
     return help ? 0 : static_cast<int>(exit_usage);
   }
-  zarrbits::conversion::take_s3_keys();  // before there is a child
-  std::signal(SIGPIPE, SIG_IGN);         // a child that is gone shows in its answer
-  mpi_worker own(argc - 1, argv + 1);    // before MPI
+  std::vector<std::string> arguments = take_arguments(argc, argv);  // before there is a child
+  std::vector<char*> pointers;
+  for (std::string& each : arguments) pointers.push_back(each.data());
+  pointers.push_back(nullptr);
+  std::signal(SIGPIPE, SIG_IGN);                  // a child that is gone shows in its answer
+  mpi_worker own(argc - 1, pointers.data() + 1);  // before MPI
   MPI_Init(&argc, &argv);
   int rank = 0, size = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

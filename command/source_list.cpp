@@ -3,6 +3,7 @@
 
 #include "command/command_line.hpp"
 #include "command/convert_values.hpp"
+#include "io/remote_name.hpp"
 #include "text/natural_order.hpp"
 
 #include <CLI/CLI.hpp>
@@ -21,8 +22,29 @@ namespace zarrbits::cli {
 
 namespace {
 
-bool is_s3(const std::string& name) { return name.starts_with("s3://"); }
-bool is_pattern(const std::string& name) { return name.find_first_of("*?[") != std::string::npos; }
+using conversion::is_s3;
+using conversion::is_web;
+
+// The query of a URL, which begins with a "?", is not a pattern.
+bool is_pattern(const std::string& name) {
+  return name.substr(0, is_web(name) ? name.find('?') : name.size()).find_first_of("*?[") != std::string::npos;
+}
+
+// "a{b,c}d" is "abd" and "acd", as the shell has it. A shell leaves it to us in quotes.
+std::vector<std::string> expand_braces(const std::string& name) {
+  const std::size_t open = name.find('{'), close = name.find('}', open == name.npos ? 0 : open),
+                    nested = open == name.npos ? open : name.find('{', open + 1);
+  if (open == name.npos || close == name.npos || nested < close || name.substr(open, close - open).find(',') == name.npos)
+    return {name};
+  std::vector<std::string> all;
+  for (std::size_t begin = open + 1; begin <= close;) {
+    const std::size_t end = std::min(name.find(',', begin), close);
+    for (const std::string& rest : expand_braces(name.substr(close + 1)))
+      all.push_back(name.substr(0, open) + name.substr(begin, end - begin) + rest);
+    begin = end + 1;
+  }
+  return all;
+}
 
 bool exists(const std::string& name) {
   struct stat info {};
@@ -30,10 +52,11 @@ bool exists(const std::string& name) {
 }
 
 // Not a store.
-bool is_file(const std::string& source, const std::string& endpoint) {
+bool is_file(const std::string& source, const remote_access& remote) {
   const std::string file = split_source(source).file;
   std::error_code e;
-  return is_s3(file) ? !find_s3_sources(file, endpoint).empty() : std::filesystem::is_regular_file(file, e);
+  if (is_web(file)) return true;  // no store is one
+  return is_s3(file) ? !find_s3_sources(file, remote).empty() : std::filesystem::is_regular_file(file, e);
 }
 
 void add_list(const std::string& list, std::vector<std::string>& all) {
@@ -42,7 +65,7 @@ void add_list(const std::string& list, std::vector<std::string>& all) {
   const std::size_t before = all.size();
   for (std::string line; std::getline(file, line);) {
     if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty()) all.push_back(line);
+    if (!line.empty()) all.push_back(conversion::public_name(line));
   }
   if (file.bad() || all.size() == before) throw usage_error("the list of sources " + quote(list) + " has no names");
 }
@@ -55,8 +78,8 @@ std::vector<std::string> local_matches(const std::string& pattern) {
   return status == 0 ? names : std::vector<std::string>();
 }
 
-void add_matches(const std::string& pattern, const std::string& endpoint, std::vector<std::string>& all) {
-  std::vector<std::string> names = is_s3(pattern) ? find_s3_sources(pattern, endpoint) : local_matches(pattern);
+void add_matches(const std::string& pattern, const remote_access& remote, std::vector<std::string>& all) {
+  std::vector<std::string> names = is_s3(pattern) ? find_s3_sources(pattern, remote) : local_matches(pattern);
   if (names.empty()) throw usage_error("no file matches " + quote(pattern));
   std::sort(names.begin(), names.end(), text::name_before);
   all.insert(all.end(), names.begin(), names.end());
@@ -64,12 +87,21 @@ void add_matches(const std::string& pattern, const std::string& endpoint, std::v
 
 }  // namespace
 
-std::vector<std::string> expand_sources(const std::vector<std::string>& names, const std::string& endpoint) {
+std::vector<std::string> expand_sources(const std::vector<std::string>& names, const remote_access& remote) {
   std::vector<std::string> all;
   for (const std::string& name : names) {
-    if (name.starts_with('@') && !exists(name)) add_list(name.substr(1), all);
-    else if (is_pattern(name) && !exists(name)) add_matches(name, endpoint, all);
-    else all.push_back(name);
+    if (name.starts_with('@') && !exists(name)) {
+      add_list(name.substr(1), all);
+    } else if (is_web(name)) {
+      if (is_pattern(name))
+        throw usage_error(quote(name) + " has a wildcard, but https has no list of files; name each, as in " +
+                          "\"https://host/{a,b}.nc\", or in a list @LIST.txt");
+      for (const std::string& one : expand_braces(conversion::remembered_url(name))) all.push_back(conversion::public_name(one));
+    } else if (is_pattern(name) && !exists(name)) {
+      add_matches(name, remote, all);
+    } else {
+      all.push_back(name);
+    }
   }
   return all;
 }
@@ -110,7 +142,7 @@ void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
 }
 
 std::optional<concatenation> take_sources(concat_arguments& a, std::string& source, std::string& store,
-                                          const std::string& endpoint, bool store_may_be_missing) {
+                                          const remote_access& remote, bool store_may_be_missing) {
   if (!a.append.empty() + !a.dimension.empty() + !a.fresh.empty() > 1)
     throw usage_error("give only one of --concat and --concat-new, which make a store, and --append, which extends one");
   if (a.dimension.empty() && a.append.empty() && a.fresh.empty()) {
@@ -126,10 +158,10 @@ std::optional<concatenation> take_sources(concat_arguments& a, std::string& sour
   const std::string& last = names.back();
   const bool in_one_file = last.ends_with(".json") || last.ends_with(".zip");
   const bool no_store =
-      store_may_be_missing && !in_one_file && (last.starts_with('@') || is_pattern(last) || is_file(last, endpoint));
+      store_may_be_missing && !in_one_file && (last.starts_with('@') || is_pattern(last) || is_file(last, remote));
   store = no_store ? "" : last;
   if (!no_store) names.pop_back();
-  names = expand_sources(names, endpoint);
+  names = expand_sources(names, remote);
   if (names.empty()) throw usage_error("no source is given before the store " + quote(store));
   source = names.front();
   concatenation concat;

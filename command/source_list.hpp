@@ -20,9 +20,9 @@ class App;
 namespace zarrbits::cli {
 
 // "@list.txt" is a file with a name on each line. A name with wildcards, if no file has exactly that name, means all files that
-// match it, ordered by name with numbers as numbers. `endpoint`: of the S3 server. Throws usage_error if there are none,
+// match it, ordered by name with numbers as numbers. `remote`: how a server is reached. Throws usage_error if there are none,
 // zarrbits::error.
-std::vector<std::string> expand_sources(const std::vector<std::string>& names, const std::string& endpoint);
+std::vector<std::string> expand_sources(const std::vector<std::string>& names, const remote_access& remote);
 
 // Adds --concat and its companions; for all commands that take several sources.
 struct concat_arguments {
@@ -34,7 +34,7 @@ void add_concat_options(CLI::App& app, concat_arguments& arguments, bool may_app
 // Evaluates them: the last name is the store, which may be left out if `store_may_be_missing`. Nothing without --concat. Throws
 // usage_error, zarrbits::error.
 std::optional<concatenation> take_sources(concat_arguments& arguments, std::string& source, std::string& store,
-                                          const std::string& endpoint, bool store_may_be_missing);
+                                          const remote_access& remote, bool store_may_be_missing);
 
 }  // namespace zarrbits::cli
 

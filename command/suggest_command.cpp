@@ -8,6 +8,7 @@
 #include "command/fitted.hpp"
 #include "command/found_bits.hpp"
 #include "command/progress.hpp"
+#include "command/remote_options.hpp"
 #include "text/words.hpp"
 
 #include <zarrbits/inspect.hpp>
@@ -169,14 +170,17 @@ int suggest_main(int argc, char** argv) {
   add_external_option(app, external);
   bool lock = true;
   add_no_lock_option(app, lock);
+  remote_access remote;
+  add_remote_options(app, remote, "Servers");
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
+  check_remote_options(remote);
 
   return in_child(path, [&](const auto& at) {
     suggested_bits r;
     {
       progress line;
       std::uint64_t done = 0;
-      r = suggest_bits({.file = path, .external = external, .lock = lock}, [&](const suggest_progress& p) {
+      r = suggest_bits({.file = path, .remote = remote, .external = external, .lock = lock}, [&](const suggest_progress& p) {
         at(p.path);
         done += p.bytes;
         line.update({.done = done, .total = p.total, .bytes = true, .at = path + ":" + p.path});

@@ -6,7 +6,9 @@
 #include "command/command.hpp"
 #include "command/command_line.hpp"
 #include "command/convert_values.hpp"
+#include "command/remote_options.hpp"
 #include "command/source_list.hpp"
+#include "io/remote_name.hpp"
 #include "text/words.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -138,8 +140,7 @@ int verify_main(int argc, char** argv) {
       ->type_name("PATTERN")
       ->allow_extra_args(false);
   app.add_flag("--json", as_json, "Print one JSON object instead of text");
-  app.add_option("--endpoint", options.endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")
-      ->type_name("URL");
+  add_remote_options(app, options.remote, "Servers");
   add_external_option(app, options.external);
   add_no_lock_option(app, options.lock);
   std::string memory;
@@ -152,13 +153,14 @@ int verify_main(int argc, char** argv) {
                  "As given to convert: with copy, the store must have what links lead to; with keep, notes are enough")
       ->type_name("keep|copy");
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
-  options.concat = take_sources(joined, options.source, options.store, options.endpoint, false);
+  check_remote_options(options.remote);
+  options.concat = take_sources(joined, options.source, options.store, options.remote, false);
   options.links = parse_links(links);
   if (!memory.empty()) options.memory = parse_bytes("--memory", memory);
   if (options.links == link_policy::refuse) throw usage_error("--links is \"refuse\", which leaves no store; give keep or copy");
   check_options(options);
   const std::string file = split_source(options.source).file;
-  if (!file.starts_with("s3://") && !std::filesystem::exists(file))
+  if (!conversion::is_remote(file) && !std::filesystem::exists(file))
     throw error(errc::not_found, "verify: cannot open " + quote(file) + ": No such file or directory", {file});
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
   return in_child(file, [&](const auto& at) {

@@ -3,6 +3,7 @@
 // The public functions: convert, finalize, plan.
 //
 #include <zarrbits/convert.hpp>
+#include <zarrbits/detail/convert_front_end.hpp>
 
 #include "convert/concat/file_order.hpp"
 #include "convert/plan/compression.hpp"
@@ -13,9 +14,10 @@
 #include "convert/run/link_policy.hpp"
 #include "convert/run/metadata.hpp"
 #include "convert/run/planned_units.hpp"
+#include "io/remote_name.hpp"
 #include "io/s3_access.hpp"
-#include "text/names.hpp"
 #include "text/selection.hpp"
+#include "text/words.hpp"
 #include "zarr/write/reference_writer.hpp"
 #include "zarr/write/sink.hpp"
 
@@ -94,7 +96,7 @@ void check_options(const convert_options& options) {
   if (options.compress) check_compression(*options.compress);
   check_grid(options.chunk, options.shard);
   selection(options.include, options.exclude);
-  if (!options.endpoint.empty() && !any_in_s3(given_sources(options.source, options.concat)) && !is_s3(options.store)) {
+  if (!options.remote.endpoint.empty() && !any_in_s3(given_sources(options.source, options.concat)) && !is_s3(options.store)) {
     throw zarrbits::error(errc::invalid_option, "an endpoint is only for a source or a store \"s3://...\"; leave out `endpoint`");
   }
   if (options.share && (options.share->count == 0 || options.share->index >= options.share->count)) {
@@ -119,6 +121,15 @@ void check_options(const convert_options& options) {
 }
 
 namespace {
+
+// With URLs whose secrets are remembered, and in no sentence, report or store.
+convert_options with_public_names(const convert_options& given) {
+  convert_options options = given;
+  options.source = public_name(options.source);
+  if (options.concat)
+    std::transform(options.concat->sources.begin(), options.concat->sources.end(), options.concat->sources.begin(), public_name);
+  return options;
+}
 
 // When a conversion began, on both clocks.
 struct start {
@@ -176,7 +187,7 @@ convert_result finished(job& all, const start& started) {
   list_other_files(all.source().others(), result.other_files, result.refused_files);
   for (auto& refused : result.refused_files) refused.reason = all.worded(refused.reason);
   count(result, all, started, true);
-  if (all.options().before_done) all.options().before_done(result);
+  if (const auto& call = front_end_of(all.options()).before_done) call(result);
   all.require_unchanged();
   all.out().finish();
   count_references(result);
@@ -185,7 +196,8 @@ convert_result finished(job& all, const start& started) {
 
 }  // namespace
 
-convert_result convert(const convert_options& options) {
+convert_result convert(const convert_options& given) {
+  const convert_options options = with_public_names(given);
   check_options(options);
   const start started;
   const h5::silence quiet;
@@ -217,14 +229,16 @@ convert_result convert(const convert_options& options) {
   return result;
 }
 
-convert_plan plan(const convert_options& options) {
+convert_plan plan(const convert_options& given) {
+  const convert_options options = with_public_names(given);
   check_options(options);
   const h5::silence quiet;
   if (options.concat && options.concat->append) return plan_append(options);
   return job(options, job::mode::look).plan();
 }
 
-convert_result finalize(const convert_options& options) {
+convert_result finalize(const convert_options& given) {
+  const convert_options options = with_public_names(given);
   check_options(options);
   const start started;
   const h5::silence quiet;

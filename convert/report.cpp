@@ -8,7 +8,7 @@
 #include "convert/concat/join_files.hpp"
 #include "convert/plan/plan_report.hpp"
 #include "text/json_text.hpp"
-#include "text/names.hpp"
+#include "text/shown.hpp"
 
 #include <nlohmann/json.hpp>
 

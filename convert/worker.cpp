@@ -5,7 +5,7 @@
 #include <zarrbits/convert.hpp>
 
 #include "convert/run/job.hpp"
-#include "io/s3_access.hpp"
+#include "io/remote_name.hpp"
 #include "zarr/write/sink.hpp"
 
 #include <memory>
@@ -24,6 +24,7 @@ struct convert_worker::state {
 };
 
 convert_worker::convert_worker(const convert_options& options) : state_(new state{.options = options}) {
+  state_->options.source = conversion::public_name(options.source);
   state_->options.overwrite = false;  // begin_store() has done this
   state_->options.resume = false;
   check_options(state_->options);
@@ -60,7 +61,7 @@ void begin_store(const convert_options& options) {
                                         .source = split_source(options.source).file,
                                         .warning = options.warning,
                                         .references = options.references,
-                                        .endpoint = conversion::is_s3(options.store) ? options.endpoint : ""});
+                                        .remote = options.remote});
 }
 
 }  // namespace zarrbits

@@ -6,7 +6,9 @@
 #include "hdf5/dimensions.hpp"
 #include "hdf5/type_json.hpp"
 #include "hdf5/variable_memory.hpp"
-#include "text/names.hpp"
+#include "text/reserved_names.hpp"
+#include "text/shown.hpp"
+#include "text/words.hpp"
 
 #include <algorithm>
 #include <array>

@@ -3,8 +3,8 @@
 
 #include "hdf5/filters.hpp"
 #include "hdf5/type_tree.hpp"
+#include "text/base64.hpp"
 #include "text/json_text.hpp"
-#include "text/names.hpp"
 
 #include <nlohmann/json.hpp>
 

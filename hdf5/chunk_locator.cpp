@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/chunk_locator.hpp"
 
+#include "io/remote_file.hpp"
+
+#include <zarrbits/error.hpp>
+
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <exception>
+#include <functional>
 #include <limits>
 #include <new>
 #include <sys/stat.h>
@@ -28,6 +34,14 @@ void note_trouble(const std::string& file, const std::string& why) {
   const std::lock_guard held(trouble_mutex);
   ++trouble.count;
   trouble.last = "\"" + file + "\" cannot be read: " + why;
+  trouble.of_server = nullptr;
+}
+
+void note_trouble(const zarrbits::error& of_server) {
+  const std::lock_guard held(trouble_mutex);
+  ++trouble.count;
+  trouble.last = of_server.what();
+  trouble.of_server = std::make_shared<const zarrbits::error>(of_server);
 }
 
 constexpr const char* convert_again = "; check the disk or the connection, and convert again";
@@ -66,18 +80,19 @@ struct chunk_locator::driver {
   // The settings of this driver in a property list. libhdf5 passes them on to files that it opens for this one.
   struct settings {
     std::shared_ptr<file_gate> gate;
-    std::shared_ptr<const h5::handle> below;  // how the source is opened; null: as a local file
+    std::shared_ptr<const remote_file> remote;  // the source, if it is on a server; else it is a local file
     std::shared_ptr<source_lock> lock;
   };
   struct file {
     H5FD_t base;  // libhdf5's; it comes first
     settings options;
     struct handle_type {
-      int descriptor;  // of the driver below, -1 for S3; must come first: libhdf5 takes a handle for a pointer to a descriptor
-                       // when it opens a symbolic link
+      int descriptor;  // of the driver below, -1 for a remote file; must come first: libhdf5 takes a handle for a pointer to a
+                       // descriptor when it opens a symbolic link
       file* whole;
     } handle;
-    H5FD_t* below;
+    H5FD_t* below;  // null for a remote file, which has nothing below
+    haddr_t end;    // of a remote file: what libhdf5 set as the end of its addresses
     bool source, locating, found, unsure;
     haddr_t address;
     std::size_t size;
@@ -101,9 +116,9 @@ struct chunk_locator::driver {
     if (!options || !options->gate) return nullptr;
     const bool source = options->gate->is_source(name);
     if (!source && !options->gate->let_in(name)) return nullptr;
-    const bool remote = source && options->below;
-    const hid_t access = remote ? H5Pcopy(*options->below) : H5Pcreate(H5P_FILE_ACCESS);
-    const bool ready = access >= 0 && (remote || H5Pset_fapl_sec2(access) >= 0);
+    const bool remote = source && options->remote;
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    const bool ready = !remote && access >= 0 && H5Pset_fapl_sec2(access) >= 0;
     errno = 0;
     H5FD_t* under = ready ? H5FDopen(name, flags, access, most) : nullptr;
     const int error = errno == 0 ? EIO : errno;
@@ -111,7 +126,7 @@ struct chunk_locator::driver {
       const kept_errors before;
       H5Pclose(access);
     }
-    if (!under) {
+    if (!under && !remote) {
       if (!source && error != ENOENT)  // libhdf5 treats it as missing, and its values read as the fill value
         note_trouble(name, std::system_category().message(error) + convert_again);
       return nullptr;
@@ -125,11 +140,12 @@ struct chunk_locator::driver {
     if (f) {
       f->below = under;
       f->options = *options;
+      if (!remote) f->options.remote = nullptr;  // of the source alone
       f->handle = {remote ? -1 : *static_cast<int*>(descriptor), f};
-      f->opened = settled_state_of(f->handle.descriptor);
+      f->opened = remote ? options->remote->state() : settled_state_of(f->handle.descriptor);
       f->name = name;
       f->source = source;
-    } else {
+    } else if (under) {
       H5FDclose(under);
     }
     return reinterpret_cast<H5FD_t*>(f);
@@ -142,34 +158,44 @@ struct chunk_locator::driver {
   }
   static herr_t close(H5FD_t* f) {
     const kept_errors before;
-    if (state_of(of(f).handle.descriptor) != of(f).opened)
+    if (below(f) && state_of(of(f).handle.descriptor) != of(f).opened)
       note_trouble(of(f).name, std::string("it changed meanwhile") + convert_again);
-    const herr_t status = H5FDclose(below(f));
+    const herr_t status = below(f) ? H5FDclose(below(f)) : 0;
     delete &of(f);
     return status;
   }
-  static int compare(const H5FD_t* a, const H5FD_t* b) { return H5FDcmp(below(a), below(b)); }
+  static int compare(const H5FD_t* a, const H5FD_t* b) {
+    if (below(a) && below(b)) return H5FDcmp(below(a), below(b));
+    const auto remote = [](const H5FD_t* f) { return reinterpret_cast<const file*>(f)->options.remote.get(); };
+    if (remote(a) == remote(b)) return 0;
+    return std::less<>()(remote(a), remote(b)) ? -1 : 1;
+  }
   static herr_t query(const H5FD_t* f, unsigned long* flags) {
     *flags = 0;  // before a file is open
-    if (!f) return 0;
+    if (!f || !below(f)) return 0;
     const herr_t status = H5FDquery(below(f), flags) < 0 ? -1 : 0;
     // libhdf5 marks both buffers as filled before it reads; after a failed read they would return bytes that were never read
     *flags &= ~static_cast<unsigned long>(H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_ACCUMULATE_METADATA);
     return status;
   }
-  static haddr_t get_eoa(const H5FD_t* f, H5FD_mem_t type) { return H5FDget_eoa(below(f), type); }
-  static herr_t set_eoa(H5FD_t* f, H5FD_mem_t type, haddr_t address) { return H5FDset_eoa(below(f), type, address); }
-  static haddr_t get_eof(const H5FD_t* f, H5FD_mem_t type) { return H5FDget_eof(below(f), type); }
+  static haddr_t get_eoa(const H5FD_t* f, H5FD_mem_t type) {
+    return below(f) ? H5FDget_eoa(below(f), type) : reinterpret_cast<const file*>(f)->end;
+  }
+  static herr_t set_eoa(H5FD_t* f, H5FD_mem_t type, haddr_t address) {
+    if (below(f)) return H5FDset_eoa(below(f), type, address);
+    of(f).end = address;
+    return 0;
+  }
+  static haddr_t get_eof(const H5FD_t* f, H5FD_mem_t type) {
+    return below(f) ? H5FDget_eof(below(f), type) : reinterpret_cast<const file*>(f)->opened.size;
+  }
   static herr_t get_handle(H5FD_t* f, hid_t, void** handle) {
     *handle = &of(f).handle;
     return 0;
   }
-  static herr_t read(H5FD_t* f, H5FD_mem_t type, hid_t transfer, haddr_t address, std::size_t size, void* to) {
+  static herr_t read(H5FD_t* f, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, void* to) {
     file& us = of(f);
-    if (!us.locating || type != H5FD_MEM_DRAW) {
-      if (us.handle.descriptor < 0) return H5FDread(us.below, type, transfer, address, size, to);
-      return read_bytes(us, address, {static_cast<std::byte*>(to), size});
-    }
+    if (!us.locating || type != H5FD_MEM_DRAW) return read_bytes(us, type, address, {static_cast<std::byte*>(to), size});
     us.unsure = us.found;
     us.found = true;
     us.address = address;
@@ -177,15 +203,23 @@ struct chunk_locator::driver {
     return 0;
   }
   // libhdf5's own driver returns zeros beyond the end of the file.
-  static herr_t read_bytes(const file& us, haddr_t address, std::span<std::byte> to) {
+  static herr_t read_bytes(const file& us, H5FD_mem_t type, haddr_t address, std::span<std::byte> to) {
     std::string why = "the file ends before the range that was to be read";
     const bool inside = !us.opened.regular || (address <= us.opened.size && to.size() <= us.opened.size - address);
     try {
       if (inside) {
-        read_range(us.handle.descriptor, address, to);
+        if (us.options.remote && type == H5FD_MEM_DRAW) us.options.remote->read(address, to);
+        else if (us.options.remote) us.options.remote->read_metadata(address, to);
+        else read_range(us.handle.descriptor, address, to);
         return 0;
       }
     } catch (const unreadable_range& e) {
+      why = e.what();
+      note_trouble(us.name, why + convert_again);
+    } catch (const zarrbits::error& e) {
+      why = e.what();
+      note_trouble(e);
+    } catch (const std::exception& e) {
       why = e.what();
       note_trouble(us.name, why + convert_again);
     }
@@ -193,7 +227,7 @@ struct chunk_locator::driver {
     return -1;
   }
   static herr_t write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, std::size_t, const void*) { return -1; }
-  // Files in S3 have no lock. The property list's own lock setting does not pass on to files that libhdf5 opens for this one:
+  // Remote files have no lock. The property list's own lock setting does not pass on to files that libhdf5 opens for this one:
   // libhdf5 would then refuse to open this file a second time, as the source of its own virtual dataset.
   static herr_t lock(H5FD_t* f, hbool_t) {
     file& us = of(f);
@@ -244,10 +278,9 @@ struct chunk_locator::driver {
   }
 };
 
-void chunk_locator::set_driver(hid_t access, std::shared_ptr<file_gate> gate, h5::handle below,
+void chunk_locator::set_driver(hid_t access, std::shared_ptr<file_gate> gate, std::shared_ptr<const remote_file> remote,
                                std::shared_ptr<source_lock> lock) {
-  const driver::settings options{std::move(gate), below ? std::make_shared<const h5::handle>(std::move(below)) : nullptr,
-                                 std::move(lock)};
+  const driver::settings options{std::move(gate), std::move(remote), std::move(lock)};
   const hid_t id = driver::id();
   if (id < 0 || H5Pset_driver(access, id, &options) < 0) h5::fail("set the file driver");
 }
@@ -263,6 +296,10 @@ chunk_locator::chunk_locator(hid_t file) noexcept {
 }
 
 int chunk_locator::descriptor() const noexcept { return file_ ? static_cast<driver::file*>(file_)->handle.descriptor : -1; }
+
+std::shared_ptr<const remote_file> chunk_locator::remote() const noexcept {
+  return file_ ? static_cast<driver::file*>(file_)->options.remote : nullptr;
+}
 
 file_state chunk_locator::opened() const noexcept { return file_ ? static_cast<driver::file*>(file_)->opened : file_state{}; }
 

@@ -7,8 +7,9 @@
 // everything to libhdf5's own (sec2). To find an address, H5Dread_chunk looks the chunk up, and our driver notes the range that
 // it asks for instead of reading it.
 //
-// The driver does its own reads: sec2 returns zeros beyond the end of a file, and libhdf5 treats a failed read as damage of the
-// file and continues. Failed reads inside of the file are noted, because nothing that was made since can be trusted.
+// The driver does its own reads, of local files and of those on a server (remote_file.hpp), for which libhdf5 needs no driver:
+// sec2 returns zeros beyond the end of a file, and libhdf5 treats a failed read as damage of the file and continues. Failed reads
+// inside of the file are noted, because nothing that was made since can be trusted.
 //
 #ifndef ZARRBITS_HDF5_CHUNK_LOCATOR_HPP
 #define ZARRBITS_HDF5_CHUNK_LOCATOR_HPP
@@ -23,13 +24,20 @@
 #include <span>
 #include <string>
 
+namespace zarrbits {
+class error;
+}
+
 namespace zarrbits::conversion {
 
-// For all local files that libhdf5 read in this process: how often a read failed, or another process had the file open for
-// writing, or it had changed when it was closed; and the last sentence.
+class remote_file;
+
+// For all files that libhdf5 read in this process: how often a read failed, or another process had the file open for writing, or
+// it had changed when it was closed; and the last sentence.
 struct read_trouble {
   std::uint64_t count = 0;
   std::string last = {};
+  std::shared_ptr<const zarrbits::error> of_server = {};  // the last one, if a server is the reason
 };
 read_trouble known_trouble();
 
@@ -41,10 +49,10 @@ struct source_lock {
 
 class chunk_locator {
  public:
-  // Makes `access` open files through our driver: the source as `below` says, and any other local file that libhdf5 opens for it
-  // if the gate permits. Without `lock` no file is locked. Throws h5::failure if libhdf5 rejects the driver: nothing would be
-  // checked then.
-  static void set_driver(hid_t access, std::shared_ptr<file_gate> gate, h5::handle below = {},
+  // Makes `access` open files through our driver: the source, which may be remote, and any other local file that libhdf5 opens
+  // for it if the gate permits. Without `lock` no file is locked. Throws h5::failure if libhdf5 rejects the driver: nothing would
+  // be checked then.
+  static void set_driver(hid_t access, std::shared_ptr<file_gate> gate, std::shared_ptr<const remote_file> remote = {},
                          std::shared_ptr<source_lock> lock = {});
 
   chunk_locator() = default;
@@ -52,6 +60,8 @@ class chunk_locator {
   explicit chunk_locator(hid_t file) noexcept;
   // The descriptor that libhdf5 reads from; negative if the file was not opened this way.
   int descriptor() const noexcept;
+  // The remote file that libhdf5 reads; null if it is not one.
+  std::shared_ptr<const remote_file> remote() const noexcept;
   // State of the file when it was opened, before anything was read.
   file_state opened() const noexcept;
 

@@ -3,9 +3,7 @@
 
 #include "hdf5/attributes.hpp"
 #include "hdf5/chunk_index.hpp"
-#include "hdf5/source_files.hpp"
-#include "io/s3_access.hpp"
-#include "text/names.hpp"
+#include "text/words.hpp"
 
 #include <algorithm>
 
@@ -34,12 +32,7 @@ std::uint64_t chunk_source::visit_all(std::uint64_t first, std::uint64_t count, 
   return 0;
 }
 
-std::shared_ptr<const raw_file> chunk_source::raw(std::size_t) const { return nullptr; }
-
-std::optional<std::pair<std::string, file_state>> chunk_source::object_in_s3(std::size_t) const {
-  if (!is_s3(file.path()) || object.place.file > 0) return {};
-  return std::pair{file.path(), file.state()};
-}
+std::shared_ptr<const byte_source> chunk_source::bytes_of(std::size_t) const { return bytes->source(); }
 
 void chunk_source::read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first,
                               const std::vector<hsize_t>& count, const std::vector<hsize_t>& room, buffer& out,

@@ -30,9 +30,9 @@
 
 namespace zarrbits::conversion {
 
-class raw_file;
+class byte_source;
 
-// The number of a source's own file, among those that chunks may lie in: see chunk_source::raw().
+// The number of a source's own file, among those that chunks may lie in: see chunk_source::bytes_of().
 constexpr std::size_t no_file = static_cast<std::size_t>(-1);
 
 // The stored bytes of a chunk, or their place in a file; and its filter mask.
@@ -82,15 +82,10 @@ class chunk_source : public opened_dataset {
   // A chunk that was visited with this size, by its first element. Throws h5::failure, damaged_chunk. The caller holds h5::lock,
   // or is alone.
   virtual stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const = 0;
-  // The same of a chunk that lies in S3, which is not read; nothing of others, or where it cannot be told.
-  virtual std::optional<stored_chunk> find_in_s3(const std::vector<hsize_t>& first, std::uint64_t size) const = 0;
-  // Some of its stored chunks come into memory where find_chunk() looks for them.
-  virtual bool reads_chunks_at_once() const { return bytes->descriptor() < 0; }
-  // The file that a chunk lies in; null for no_file, whose bytes are in `bytes`. Callable from any thread. Throws
-  // zarrbits::error.
-  virtual std::shared_ptr<const raw_file> raw(std::size_t file) const;
-  // The object in S3 that a chunk lies in, and what it was when it was opened; nothing of a local file.
-  virtual std::optional<std::pair<std::string, file_state>> object_in_s3(std::size_t file) const;
+  // True if a chunk may lie on a server.
+  virtual bool is_remote() const { return bytes->remote() != nullptr; }
+  // The bytes of the file that a chunk lies in. Callable from any thread. Throws zarrbits::error.
+  virtual std::shared_ptr<const byte_source> bytes_of(std::size_t file) const;
   // Throws zarrbits::error if a file has changed from which chunks are copied, and that nobody else looks after.
   virtual void require_unchanged() const {}
 
@@ -99,10 +94,8 @@ class chunk_source : public opened_dataset {
   void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
                   const std::vector<hsize_t>& room, buffer& out, variable_memory* strings = nullptr,
                   const std::vector<hsize_t>& corner = {}) const;
-  // Offset of the values in the file of bytes->descriptor(), or `also_in_s3`, if they are one range that can be read without
-  // libhdf5.
-  enum class where { in_file, also_in_s3 };
-  virtual std::optional<std::uint64_t> contiguous_address(where) const { return {}; }
+  // Offset of the values in the file of `bytes`, if they are one range that can be read without libhdf5.
+  virtual std::optional<std::uint64_t> contiguous_address() const { return {}; }
   // Adds up the bytes of strings and sequences read. Throws skip_dataset if they are far too many for the size of the file.
   void count_variable(std::uint64_t read) const;
   // True if the memory type changes values of this chunk.

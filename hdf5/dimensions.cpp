@@ -3,7 +3,8 @@
 
 #include "hdf5/attributes.hpp"
 #include "hdf5/variable_memory.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
+#include "text/shown.hpp"
 
 #include <algorithm>
 #include <cstring>

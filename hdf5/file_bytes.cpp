@@ -2,18 +2,14 @@
 #include "hdf5/file_bytes.hpp"
 
 #include "io/files.hpp"
+#include "io/remote_file.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 namespace zarrbits::conversion {
 
-file_bytes::file_bytes(chunk_locator chunks) noexcept : chunks_(chunks) {
-  if (chunks_.descriptor() >= 0) descriptor_ = ::fcntl(chunks_.descriptor(), F_DUPFD_CLOEXEC, 0);
-}
-
-file_bytes::~file_bytes() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+file_bytes::file_bytes(chunk_locator chunks) : chunks_(chunks), bytes_(chunks_.remote()) {
+  if (!bytes_) bytes_ = std::make_shared<const local_bytes>(file_descriptor(::fcntl(chunks_.descriptor(), F_DUPFD_CLOEXEC, 0)));
 }
 
 void file_bytes::require_range(std::uint64_t offset, std::uint64_t size) const {

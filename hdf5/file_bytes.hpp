@@ -6,29 +6,35 @@
 #define ZARRBITS_HDF5_FILE_BYTES_HPP
 
 #include "hdf5/chunk_locator.hpp"
+#include "io/byte_source.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 
 namespace zarrbits::conversion {
 
 class file_bytes {
  public:
-  // For an open file of chunk_locator's driver; for any other file there are no bytes.
-  explicit file_bytes(chunk_locator chunks) noexcept;
-  ~file_bytes();
-  file_bytes(const file_bytes&) = delete;
-  file_bytes& operator=(const file_bytes&) = delete;
+  // For an open file of chunk_locator's driver.
+  explicit file_bytes(chunk_locator chunks);
 
-  // Negative if the bytes cannot be read this way, as in S3.
-  int descriptor() const noexcept { return descriptor_; }
+  // Throws unreadable_range, zarrbits::error.
+  void read(std::uint64_t offset, std::span<std::byte> to) const { bytes_->read(offset, to); }
   // Throws unreadable_range if the file was shorter when it was opened.
   void require_range(std::uint64_t offset, std::uint64_t size) const;
+  // Its state now; of a remote file, when it was opened.
+  file_state state() const { return bytes_->state(); }
+  // Null if the file is local.
+  const remote_file* remote() const noexcept { return bytes_->remote(); }
+  const std::shared_ptr<const byte_source>& source() const noexcept { return bytes_; }
   // Finds chunks in the file.
   const chunk_locator& chunks() const noexcept { return chunks_; }
 
  private:
   chunk_locator chunks_;
-  int descriptor_ = -1;
+  std::shared_ptr<const byte_source> bytes_;
 };
 
 }  // namespace zarrbits::conversion

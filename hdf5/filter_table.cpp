@@ -14,7 +14,7 @@
 #include "compression/shuffle.hpp"
 #include "compression/zstd.hpp"
 #include "hdf5/own_filters.hpp"
-#include "text/names.hpp"
+#include "text/shown.hpp"
 
 #include <algorithm>
 #include <cstdint>

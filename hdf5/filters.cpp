@@ -4,7 +4,7 @@
 #include "hdf5/filter_table.hpp"
 #include "hdf5/foreign_filters.hpp"
 #include "hdf5/own_filters.hpp"
-#include "text/names.hpp"
+#include "text/words.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -2,7 +2,7 @@
 #include "hdf5/flat_struct.hpp"
 
 #include "hdf5/type_json.hpp"
-#include "text/names.hpp"
+#include "text/words.hpp"
 
 #include <algorithm>
 #include <string>

@@ -4,7 +4,7 @@
 //
 #include "hdf5/source_file.hpp"
 
-#include "text/names.hpp"
+#include "text/node_names.hpp"
 
 #include <algorithm>
 #include <cstring>

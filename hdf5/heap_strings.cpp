@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/heap_strings.hpp"
 
-#include "io/files.hpp"
-#include "text/names.hpp"
+#include "io/byte_source.hpp"
+#include "text/words.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -39,7 +39,7 @@ void heap_strings::load(std::uint64_t address, collection& c) {
   const std::size_t header = aligned(8 + format_.length_size);  // of the collection, and of each object
   if (most < header) damaged(begin, "are cut off");
   c.bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(most, first_look)));
-  read_range(format_.descriptor, begin, c.bytes);
+  format_.file->read(begin, c.bytes);
   if (std::memcmp(c.bytes.data(), "GCOL\1", 5) != 0) damaged(begin, "cannot be read: there is no global heap of version 1");
   const std::uint64_t size = number(c.bytes.data() + 8, format_.length_size);
   if (size < header || size > most) damaged(begin, "are said to take " + counted(size, "byte"));
@@ -47,7 +47,7 @@ void heap_strings::load(std::uint64_t address, collection& c) {
   if (read_ > 4 * format_.file_size + most_held) damaged(begin, "are read again and again, more than 4 times the whole file");
   const std::size_t have = std::min(c.bytes.size(), static_cast<std::size_t>(size));
   c.bytes.resize(static_cast<std::size_t>(size));
-  if (have < c.bytes.size()) read_range(format_.descriptor, begin + have, std::span(c.bytes).subspan(have));
+  if (have < c.bytes.size()) format_.file->read(begin + have, std::span(c.bytes).subspan(have));
   for (std::size_t at = header; c.bytes.size() - at >= header;) {
     const std::uint64_t index = number(c.bytes.data() + at, 2), length = number(c.bytes.data() + at + 8, format_.length_size);
     if (index == 0) break;  // free space up to the end

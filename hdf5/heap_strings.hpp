@@ -17,9 +17,11 @@
 
 namespace zarrbits::conversion {
 
+class byte_source;
+
 // The file's encoding of heap addresses.
 struct heap_format {
-  int descriptor = -1;
+  const byte_source* file = nullptr;
   std::uint64_t file_size = 0;
   std::uint64_t base = 0;  // offset in the file where its addresses begin
   std::size_t address_size = 8, length_size = 8;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/open_source.hpp"
 
-#include "hdf5/s3_source.hpp"
 #include "io/files.hpp"
-#include "io/s3_access.hpp"
-#include "io/s3_objects.hpp"
+#include "io/remote_file.hpp"
+#include "io/remote_name.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -76,58 +75,59 @@ writer_mark writer_mark_of(const std::string& file) noexcept {
   return writer_mark::none;
 }
 
-opened_source::opened_source(std::string path, hid_t access, std::string endpoint, const std::vector<std::string>& external,
-                             bool lock)
-    : path_(std::move(path)), endpoint_(std::move(endpoint)) {
-  const bool remote = is_s3(path_);
-  if (!remote) require_file(path_);
-  s3_source in_s3;
-  h5::handle below;
-  if (remote) {
-    below = h5::handle(H5Pcopy(access), "copy a property list");
-    in_s3 = find_in_s3(path_, endpoint_, below);
-  }
-  const std::string name = remote ? in_s3.url : path_;
-  gate_ = std::make_shared<file_gate>(name, remote, external);
+opened_source::opened_source(std::string path, hid_t access, const remote_access& where, std::uint64_t cache,
+                             const std::vector<std::string>& external, bool lock)
+    : path_(std::move(path)) {
+  const bool remote = is_remote(path_);
+  if (remote) remote_ = std::make_shared<const remote_file>(path_, where, cache);
+  else require_file(path_);
+  gate_ = std::make_shared<file_gate>(path_, remote, external);
   const auto locks = std::make_shared<source_lock>(source_lock{lock, lock_state::unknown});
   try {
-    chunk_locator::set_driver(access, gate_, std::move(below), locks);
+    chunk_locator::set_driver(access, gate_, remote_, locks);
   } catch (const h5::failure& e) {
     throw zarrbits::error(errc::unsupported,
                           "cannot open \"" + path_ + "\": " + e.what() + "; build zarrbits with another libhdf5", {path_});
   }
-  file_ = h5::handle(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access));
-  if (!file_ && !remote && locks->state != lock_state::busy && writer_mark_of(name) == writer_mark::swmr_writer) {
+  file_ = h5::handle(H5Fopen(path_.c_str(), H5F_ACC_RDONLY, access));
+  if (!file_ && !remote && locks->state != lock_state::busy && writer_mark_of(path_) == writer_mark::swmr_writer) {
     // Metadata with a wrong checksum may be half written. libhdf5 reads it again after a pause of 1 ns, 2 ns, 4 ns ..., by
     // default 100 times, which is forever for a damaged file. After 24 times it has waited 17 ms.
     H5Pset_metadata_read_attempts(access, 24);
-    file_ = h5::handle(H5Fopen(name.c_str(), H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, access));
+    file_ = h5::handle(H5Fopen(path_.c_str(), H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, access));
     swmr_ = static_cast<bool>(file_);
   }
   gate_->source_is_open();
   if (!file_) {
-    const std::string why = why_not_open(name, remote, locks->state);
+    require_no_server_trouble();
+    const std::string why = why_not_open(path_, remote, locks->state);
     throw zarrbits::error(!remote && locks->state == lock_state::busy ? errc::busy : errc::damaged_source,
                           "cannot open \"" + path_ + "\"" + (why.starts_with("as ") ? " " : ": ") + why, {path_});
   }
   chunks_ = chunk_locator(file_);
-  opened_ = remote ? std::move(in_s3.state) : chunks_.opened();
+  opened_ = chunks_.opened();
+}
+
+void opened_source::require_no_server_trouble() const {
+  if (const read_trouble now = known_trouble(); now.count != trouble_before_ && now.of_server)
+    throw zarrbits::error(*now.of_server);
 }
 
 void opened_source::require_unchanged() const {
+  require_no_server_trouble();
   const read_trouble now = known_trouble();
   if (now.count != trouble_before_) throw zarrbits::error(errc::server_failed, "the source " + now.last, {path_});
-  if (chunks_.descriptor() >= 0 && state_of(chunks_.descriptor()) != opened_)
-    throw zarrbits::error(
-        errc::changed,
-        "the source \"" + path_ + "\" changed while it was read; convert it again when no process is writing to it", {path_});
+  if (!remote_ && state_of(chunks_.descriptor()) != opened_) changed();
 }
 
-void opened_source::require_same_in_s3() const {
-  if (is_s3(path_) && s3_objects(endpoint_).state_of(path_) != opened_)
-    throw zarrbits::error(
-        errc::changed,
-        "the source \"" + path_ + "\" changed while it was read; convert it again when no process is writing to it", {path_});
+void opened_source::require_same_on_server() const {
+  if (remote_ && remote_->state_now() != opened_) changed();
+}
+
+void opened_source::changed() const {
+  throw zarrbits::error(
+      errc::changed, "the source \"" + path_ + "\" changed while it was read; convert it again when no process is writing to it",
+      {path_});
 }
 
 }  // namespace zarrbits::conversion

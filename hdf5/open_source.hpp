@@ -11,6 +11,8 @@
 #include "hdf5/h5.hpp"
 #include "hdf5/other_files.hpp"
 
+#include <zarrbits/remote_access.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -20,9 +22,11 @@ namespace zarrbits::conversion {
 
 class opened_source {
  public:
-  // Opens a file, or "s3://bucket/key" at `endpoint`. `access`: the access properties, with any cache. `external`: other files
-  // that may be read for it. Without `lock`, reads files that others have open for writing. Throws zarrbits::error.
-  opened_source(std::string path, hid_t access, std::string endpoint, const std::vector<std::string>& external, bool lock);
+  // Opens a file, "s3://bucket/key" or "https://host/path", of which `cache` bytes are kept. `access`: the access properties,
+  // with any cache. `external`: other files that may be read for it. Without `lock`, reads files that others have open for
+  // writing. Throws zarrbits::error.
+  opened_source(std::string path, hid_t access, const remote_access& where, std::uint64_t cache,
+                const std::vector<std::string>& external, bool lock);
 
   hid_t file() const { return file_; }
   const std::shared_ptr<file_gate>& gate() const { return gate_; }
@@ -32,13 +36,17 @@ class opened_source {
   const file_state& state() const { return opened_; }
   const chunk_locator& chunks() const { return chunks_; }
   // Throws zarrbits::error if something expected could not be read, or if the file was written to since it was opened: the
-  // result cannot be trusted then, even if it looks right. Does not ask S3.
+  // result cannot be trusted then, even if it looks right. Does not ask a server.
   void require_unchanged() const;
-  // asks S3, once. Empty for a local file. Throws zarrbits::error.
-  void require_same_in_s3() const;
+  // Asks the server, once; nothing for a local file. Throws zarrbits::error.
+  void require_same_on_server() const;
 
  private:
-  std::string path_, endpoint_;
+  void require_no_server_trouble() const;
+  [[noreturn]] void changed() const;
+
+  std::string path_;
+  std::shared_ptr<const remote_file> remote_;  // null for a local file
   std::shared_ptr<file_gate> gate_;
   std::uint64_t trouble_before_ = known_trouble().count;
   h5::handle file_;

@@ -5,7 +5,7 @@
 #include "hdf5/chunk_grid.hpp"
 #include "hdf5/lent_decoders.hpp"
 #include "hdf5/other_files.hpp"
-#include "text/names.hpp"
+#include "text/words.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 #include "hdf5/chunk_form.hpp"
 #include "hdf5/open_source.hpp"
-#include "text/names.hpp"
+#include "text/shown.hpp"
 
 #include <zarrbits/error.hpp>
 

@@ -5,8 +5,7 @@
 #include "hdf5/other_files.hpp"
 #include "hdf5/source_files.hpp"
 #include "io/files.hpp"
-#include "io/s3_objects.hpp"
-#include "text/names.hpp"
+#include "text/words.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -15,7 +14,6 @@
 #include <limits>
 #include <new>
 #include <span>
-#include <unistd.h>
 
 namespace zarrbits::conversion {
 
@@ -26,13 +24,13 @@ constexpr std::uint64_t largest_file = std::numeric_limits<std::int64_t>::max();
 }  // namespace
 
 source_dataset::source_dataset(opened_dataset opened) : chunk_source(std::move(opened)) {
-  if (type.kind != type_class::text || !type.variable || bytes->descriptor() < 0 || external || file.swmr()) return;
+  if (type.kind != type_class::text || !type.variable || external || file.swmr()) return;
   std::size_t address = 8, length = 8;
   hsize_t user_block = 0;
   const h5::handle creation(H5Fget_create_plist(h5::handle(H5Iget_file_id(dataset), "tell the file")), "tell the properties");
   H5Pget_sizes(creation, &address, &length);
   h5::check(H5Pget_userblock(creation, &user_block), "tell the size of the user block");
-  const heap_format format{bytes->descriptor(), state_of(bytes->descriptor()).size, user_block, address, length};
+  const heap_format format{bytes->source().get(), bytes->state().size, user_block, address, length};
   if (format.element_size() == element_in_file) heap_ = format;
 }
 
@@ -73,7 +71,7 @@ void source_dataset::read_values(hid_t memory, std::size_t size, const std::vect
 
 stored_chunk source_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {
   stored_chunk chunk;
-  const auto found = bytes->descriptor() < 0 ? std::nullopt : bytes->chunks().find(dataset, first.data(), chunk.mask);
+  const auto found = bytes->chunks().find(dataset, first.data(), chunk.mask);
   if (found) {
     if (found->size != size)
       throw damaged_chunk("it holds " + counted(found->size, "byte") + " instead of " + std::to_string(size));
@@ -92,19 +90,8 @@ stored_chunk source_dataset::find_chunk(const std::vector<hsize_t>& first, std::
   return chunk;
 }
 
-std::optional<stored_chunk> source_dataset::find_in_s3(const std::vector<hsize_t>& first, std::uint64_t size) const {
-  const auto remote = object_in_s3(no_file);
-  if (!remote) return {};
-  stored_chunk chunk;
-  const auto found = bytes->chunks().find(dataset, first.data(), chunk.mask);
-  const std::uint64_t all = remote->second.size;
-  if (!found || found->size != size || size > all || found->offset > all - size) return {};
-  chunk.offset = found->offset;
-  return chunk;
-}
-
 std::vector<stored_place> source_dataset::places_of_chunks(std::size_t most) const {
-  if (layout != H5D_CHUNKED || bytes->descriptor() < 0 || chunk_in_file.empty() || product(chunk_in_file) == 0) return {};
+  if (layout != H5D_CHUNKED || chunk_in_file.empty() || product(chunk_in_file) == 0) return {};
   const chunk_grid own{dims, chunk_in_file};
   const std::uint64_t count = own.chunks();
   if (count == 0 || count > most) return {};
@@ -176,7 +163,7 @@ std::optional<buffer> source_dataset::decoded_chunk(const std::vector<hsize_t>& 
   try {
     if (chunk.offset) {
       chunk.bytes.resize(static_cast<std::size_t>(stored));
-      read_range(bytes->descriptor(), *chunk.offset, chunk.bytes);
+      bytes->read(*chunk.offset, chunk.bytes);
     }
   } catch (const unreadable_range& e) {
     throw h5::failure(e.what());
@@ -213,7 +200,7 @@ std::optional<buffer> source_dataset::elements_of(const std::vector<hsize_t>& fi
   H5Eclear2(H5E_DEFAULT);
   if (address == HADDR_UNDEF || address > largest_file - stored_bytes) return {};
   buffer elements(static_cast<std::size_t>(product(count) * element_in_file));
-  read_range(bytes->descriptor(), address + before * element_in_file, elements);
+  bytes->read(address + before * element_in_file, elements);
   return elements;
 }
 
@@ -246,15 +233,8 @@ bool source_dataset::read_strings(const std::vector<hsize_t>& first, const std::
 }
 
 // libhdf5 reports where the values are; the first and the last element test that it is right.
-std::optional<std::uint64_t> source_dataset::contiguous_address(where place) const {
+std::optional<std::uint64_t> source_dataset::contiguous_address() const {
   if (layout != H5D_CONTIGUOUS || external || !type.as_stored || holds_references(type)) return {};
-  const auto remote = object_in_s3(no_file);
-  if (remote ? place != where::also_in_s3 : bytes->descriptor() < 0) return {};
-  s3_objects in_s3(file.options().endpoint);
-  const auto read_there = [&](std::uint64_t offset, std::span<std::byte> to) {
-    if (remote) return in_s3.read(remote->first, offset, to);
-    return ::pread(bytes->descriptor(), to.data(), to.size(), static_cast<off_t>(offset)) == static_cast<ssize_t>(to.size());
-  };
   const haddr_t address = H5Dget_offset(dataset);
   const std::uint64_t elements = product(dims);
   H5Eclear2(H5E_DEFAULT);
@@ -267,11 +247,13 @@ std::optional<std::uint64_t> source_dataset::contiguous_address(where place) con
     buffer read(element_size, std::byte{0}), there(element_size, std::byte{1});
     try {
       read_block(stored_type, element_size, at, one, one, read);
+      bytes->read(address + (last ? (elements - 1) * element_size : 0), there);
     } catch (const h5::failure&) {
       return {};
+    } catch (const unreadable_range&) {
+      return {};
     }
-    const std::uint64_t offset = address + (last ? (elements - 1) * element_size : 0);
-    if (!read_there(offset, there) || read != there) return {};
+    if (read != there) return {};
   }
   return address;
 }

@@ -28,8 +28,7 @@ class source_dataset : public chunk_source {
   std::uint64_t most_stored() const override;
   std::uint64_t visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const override;
   stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const override;
-  std::optional<stored_chunk> find_in_s3(const std::vector<hsize_t>& first, std::uint64_t size) const override;
-  std::optional<std::uint64_t> contiguous_address(where place) const override;
+  std::optional<std::uint64_t> contiguous_address() const override;
   // Where all its chunks are in the file, in C order; nothing where they are more than `most`, or that is not known. Throws
   // h5::failure.
   std::vector<stored_place> places_of_chunks(std::size_t most) const;

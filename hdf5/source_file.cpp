@@ -2,7 +2,10 @@
 #include "hdf5/source_file.hpp"
 
 #include "hdf5/lent_decoders.hpp"
-#include "text/names.hpp"
+#include "text/base64.hpp"
+#include "text/node_names.hpp"
+#include "text/shown.hpp"
+#include "text/words.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -55,12 +58,12 @@ source_file::source_file(const std::string& path, const source_options& options)
   h5::handle access(H5Pcreate(H5P_FILE_ACCESS), "create a property list");
   // size of the hash table: a prime number, many times the number of chunks that the cache is likely to hold
   if (options.chunk_cache > 0) H5Pset_cache(access, 0, 12421, static_cast<std::size_t>(options.chunk_cache), 0.75);
-  opened_ = std::make_unique<const opened_source>(path, access, options.endpoint, options.external, options.lock);
+  opened_ = std::make_unique<const opened_source>(path, access, options.remote, options.cache, options.external, options.lock);
   gate_ = opened_->gate();
   bytes_ = std::make_shared<const file_bytes>(opened_->chunks());
 }
 
-file_state source_file::state() const { return bytes_->descriptor() < 0 ? opened_->state() : state_of(bytes_->descriptor()); }
+file_state source_file::state() const { return bytes_->state(); }
 
 std::uint64_t source_file::user_block_size() const {
   const h5::handle properties(H5Fget_create_plist(file()), "get the properties of the file");

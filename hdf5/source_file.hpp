@@ -89,14 +89,15 @@ struct source_object {
 // How a source is opened.
 struct source_options {
   std::uint64_t chunk_cache = 0;           // bytes of decoded chunks that libhdf5 keeps for a dataset; 0: libhdf5's default
-  std::string endpoint = {};               // for "s3://bucket/key"; "": the environment decides
+  remote_access remote = {};               // how a file on a server is reached
+  std::uint64_t cache = 64U << 20;         // bytes of a remote file that are kept in memory
   std::vector<std::string> external = {};  // further folders whose files may be read for it, or "all"
   bool lock = true;                        // false: also open a file that another process has open for writing
 };
 
 class source_file final {
  public:
-  // A file, or "s3://bucket/key". Throws zarrbits::error if it cannot be opened.
+  // A file, "s3://bucket/key" or "https://host/path". Throws zarrbits::error if it cannot be opened.
   explicit source_file(const std::string& path, const source_options& options = {});
   source_file(const source_file&) = delete;
   source_file& operator=(const source_file&) = delete;
@@ -128,15 +129,15 @@ class source_file final {
   const source_options& options() const { return options_; }
   // Bytes before the HDF5 superblock; 0: there are none.
   std::uint64_t user_block_size() const;
-  // S3's identifier of this content; empty for local files.
+  // The server's identifier of this content; empty for local files.
   const std::string& etag() const { return opened_->state().etag; }
-  // Its state now; of a file in S3, when it was opened.
+  // Its state now; of a remote file, when it was opened.
   file_state state() const;
-  // Bytes of the source, without libhdf5; null in S3.
+  // Bytes of the source, without libhdf5.
   const std::shared_ptr<const file_bytes>& bytes() const { return bytes_; }
   // As opened_source::require_unchanged().
   void require_unchanged() const { opened_->require_unchanged(); }
-  void require_same_in_s3() const { opened_->require_same_in_s3(); }
+  void require_same_on_server() const { opened_->require_same_on_server(); }
   // Its writer is, or was, one that allows concurrent readers.
   bool swmr() const { return opened_->swmr(); }
   // Refuses a chunk that becomes larger than this and more than 1,000 times its stored size.

@@ -4,21 +4,19 @@
 #include "hdf5/chunk_index.hpp"
 #include "hdf5/source_dataset.hpp"
 #include "io/files.hpp"
-#include "io/s3_access.hpp"
-#include "io/s3_objects.hpp"
+#include "io/remote_file.hpp"
+#include "io/remote_name.hpp"
 
 #include <zarrbits/error.hpp>
 
 #include <algorithm>
 #include <cerrno>
-#include <fcntl.h>
-#include <unistd.h>
 
 namespace zarrbits::conversion {
 
 namespace {
 
-constexpr std::size_t most_raw = 64;  // open at the same time: a process may have 1,024
+constexpr std::size_t most_bytes = 64;  // open at the same time: a process may have 1,024
 
 // Returns the value of `recent` for the key, or the one that `make` makes.
 template <class List, class Key, class Make>
@@ -37,10 +35,6 @@ auto find_or(List& recent, const Key& key, std::size_t most, const Make& make) {
 }
 
 }  // namespace
-
-raw_file::~raw_file() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
 
 std::shared_ptr<source_file> source_files::open(const std::string& name) const {
   auto file = std::make_shared<source_file>(name, options_);
@@ -82,44 +76,27 @@ stored_chunk source_files::find_chunk(const chunk_in_files& chunk, std::uint64_t
   return found;
 }
 
-std::optional<stored_chunk> source_files::find_in_s3(const chunk_in_files& chunk, std::uint64_t size) const {
-  auto found = dataset(chunk.file, chunk.address)->find_in_s3(chunk.first, size);
-  if (found) found->file = chunk.file;
-  return found;
-}
-
-std::optional<std::pair<std::string, file_state>> source_files::object_in_s3(std::size_t file) const {
-  const entry& one = files_[file];
-  return is_s3(one.name) ? std::optional(std::pair{one.name, one.state}) : std::nullopt;
-}
-
-std::shared_ptr<const raw_file> source_files::raw(std::size_t file) const {
-  const std::lock_guard held(raw_turn_);
-  return find_or(raw_, file, most_raw, [&] {
+std::shared_ptr<const byte_source> source_files::bytes(std::size_t file) const {
+  const std::lock_guard held(bytes_turn_);
+  return find_or(bytes_, file, most_bytes, [&] {
     const entry& e = files_[file];
-    const int descriptor = ::open(e.name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0) fail_file("cannot read the source", e.name, errno, "is it still there?");
-    auto one = std::make_shared<const raw_file>(descriptor);
-    if (state_of(descriptor) != e.state) changed(e.name);
+    auto one = open_bytes(e.name, options_.remote, e.state);
+    if (!one) fail_file("cannot read the source", e.name, errno, "is it still there?");
+    if (one->state() != e.state) changed(e.name);
     return one;
   });
 }
 
 void source_files::require_unchanged() const {
-  s3_objects in_s3(options_.endpoint);
   for (const entry& e : files_) {
     if (!e.state.regular) continue;
-    if (is_s3(e.name)) {
-      if (in_s3.state_of(e.name) != e.state) changed(e.name);
-      continue;
-    }
-    const raw_file now(::open(e.name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (now.descriptor() < 0 || state_of(now.descriptor()) != e.state) changed(e.name);
+    const auto now = open_bytes(e.name, options_.remote, e.state);
+    if (!now || (now->remote() ? now->remote()->state_now() : now->state()) != e.state) changed(e.name);
   }
 }
 
 void source_files::add(entry file) {
-  any_in_s3_ = any_in_s3_ || is_s3(file.name);
+  any_remote_ = any_remote_ || is_remote(file.name);
   files_.push_back(std::move(file));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Several HDF5 files whose datasets make up an array, local or in S3. Only a few are open at a time.
+// Several HDF5 files whose datasets make up an array, local or remote. Only a few are open at a time.
 //
 //   source_files files(options, largest_expansion);
 //   files.add({name, state});
@@ -32,19 +32,6 @@ struct stored_place {
   unsigned mask = 0;                   // of filters that were left out
 };
 
-// A file of which only bytes are read; closed with its last reference.
-class raw_file {
- public:
-  explicit raw_file(int descriptor) noexcept : descriptor_(descriptor) {}
-  ~raw_file();
-  raw_file(const raw_file&) = delete;
-  raw_file& operator=(const raw_file&) = delete;
-  int descriptor() const noexcept { return descriptor_; }
-
- private:
-  int descriptor_;
-};
-
 // A chunk of a dataset in one of several files.
 struct chunk_in_files {
   std::size_t file = 0;        // index in source_files
@@ -72,14 +59,11 @@ class source_files {
   // Of the dataset's chunk; see chunk_source. The size is 0 if it was never written.
   hsize_t stored_size(const chunk_in_files& chunk) const;
   stored_chunk find_chunk(const chunk_in_files& chunk, std::uint64_t size) const;
-  std::optional<stored_chunk> find_in_s3(const chunk_in_files& chunk, std::uint64_t size) const;
-  // See chunk_source; nothing of a local file.
-  std::optional<std::pair<std::string, file_state>> object_in_s3(std::size_t file) const;
-  // Of a local file. Callable from any thread. Throws zarrbits::error.
-  std::shared_ptr<const raw_file> raw(std::size_t file) const;
-  // Throws zarrbits::error if a file has changed. Asks S3 once for each file that is there.
+  // The bytes of a file, which is then open as long as they are in use. Callable from any thread. Throws zarrbits::error.
+  std::shared_ptr<const byte_source> bytes(std::size_t file) const;
+  bool any_remote() const { return any_remote_; }
+  // Throws zarrbits::error if a file has changed. Asks the server once for each remote file.
   void require_unchanged() const;
-  bool any_in_s3() const { return any_in_s3_; }
 
  private:
   // The last requested values, newest first.
@@ -90,12 +74,12 @@ class source_files {
   source_options options_;
   std::uint64_t largest_expansion_;
   std::size_t most_open_;
+  bool any_remote_ = false;
   std::vector<entry> files_;
-  bool any_in_s3_ = false;
   mutable recent<std::size_t, source_file> open_;
   mutable recent<std::pair<std::size_t, haddr_t>, const source_dataset> datasets_;
-  mutable std::mutex raw_turn_;
-  mutable recent<std::size_t, const raw_file> raw_;
+  mutable std::mutex bytes_turn_;
+  mutable recent<std::size_t, const byte_source> bytes_;
 };
 
 }  // namespace zarrbits::conversion

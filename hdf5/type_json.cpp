@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/type_json.hpp"
 
-#include "text/names.hpp"
+#include "text/node_names.hpp"
+#include "text/shown.hpp"
+#include "text/words.hpp"
 
 #include <zarrbits/data_type.hpp>
 #include <zarrbits/error.hpp>

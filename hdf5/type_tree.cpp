@@ -2,7 +2,8 @@
 #include "hdf5/type_tree.hpp"
 
 #include "hdf5/values_json.hpp"
-#include "text/names.hpp"
+#include "text/shown.hpp"
+#include "text/words.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/values_json.hpp"
 
-#include "text/names.hpp"
+#include "text/base64.hpp"
+#include "text/shown.hpp"
+#include "text/words.hpp"
 
 #include <algorithm>
 #include <bit>

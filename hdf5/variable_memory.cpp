@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/variable_memory.hpp"
 
-#include "text/names.hpp"
+#include "text/words.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -60,17 +60,8 @@ stored_chunk virtual_dataset::find_chunk(const std::vector<hsize_t>& first, std:
   return mapped_->files().find_chunk(*found, size);
 }
 
-std::optional<stored_chunk> virtual_dataset::find_in_s3(const std::vector<hsize_t>& first, std::uint64_t size) const {
-  const auto found = chunk_of_source(grid.chunk_of(first));
-  return found ? mapped_->files().find_in_s3(*found, size) : std::nullopt;
-}
-
-std::shared_ptr<const raw_file> virtual_dataset::raw(std::size_t number) const {
-  return number == no_file ? nullptr : mapped_->files().raw(number);
-}
-
-std::optional<std::pair<std::string, file_state>> virtual_dataset::object_in_s3(std::size_t number) const {
-  return number == no_file ? source_dataset::object_in_s3(number) : mapped_->files().object_in_s3(number);
+std::shared_ptr<const byte_source> virtual_dataset::bytes_of(std::size_t number) const {
+  return number == no_file ? source_dataset::bytes_of(number) : mapped_->files().bytes(number);
 }
 
 void virtual_dataset::require_unchanged() const {

@@ -32,9 +32,7 @@ class virtual_dataset final : public source_dataset {
   std::uint64_t visit_all(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const override;
   bool skips_empty() const override { return mapped_ != nullptr; }
   stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const override;
-  std::optional<stored_chunk> find_in_s3(const std::vector<hsize_t>& first, std::uint64_t size) const override;
-  std::shared_ptr<const raw_file> raw(std::size_t file) const override;
-  std::optional<std::pair<std::string, file_state>> object_in_s3(std::size_t file) const override;
+  std::shared_ptr<const byte_source> bytes_of(std::size_t file) const override;
   void require_unchanged() const override;
 
  private:

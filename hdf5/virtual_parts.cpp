@@ -125,7 +125,7 @@ std::vector<hsize_t> chunk_in(const std::vector<hsize_t>& source, std::size_t ra
 bool may_be_copied(const opened_dataset& data) {
   const auto& chunked = data.beside->chunked;
   if (!chunked || data.source_filters.partial_unfiltered || holds_references(data.type)) return false;
-  if (data.bytes->descriptor() < 0 || H5Tequal(data.stored_type, chunked->type) <= 0) return false;
+  if (data.bytes->remote() || H5Tequal(data.stored_type, chunked->type) <= 0) return false;
   const std::string fill = fill_bytes(data.dcpl, data.stored_type);
   return !fill.empty() && fill == fill_bytes(chunked->properties, data.stored_type);
 }
@@ -142,9 +142,8 @@ class file_list {
   std::optional<std::size_t> number_of(const std::string& name) {
     const auto [at, is_new] = known_.emplace(name, std::nullopt);
     if (!is_new) return at->second;
-    const raw_file opened(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (opened.descriptor() < 0) return {};
-    const file_state state = state_of(opened.descriptor());
+    const file_descriptor opened(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const file_state state = state_of(opened.get());
     if (!state.regular) return {};
     at->second = files_->list().size();
     files_->add({name, state});

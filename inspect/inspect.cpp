@@ -8,6 +8,8 @@
 #include "hdf5/h5.hpp"
 #include "inspect/file_reports.hpp"
 #include "inspect/trees.hpp"
+#include "io/remote_name.hpp"
+#include "io/remote_object.hpp"
 #include "io/s3_access.hpp"
 #include "io/zip_archive.hpp"
 
@@ -20,13 +22,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// True for a file; a store in S3 is a prefix of names, and has none itself.
+bool is_object(const std::string& name, const remote_access& remote) {
+  return name.find('/', name.find("://") + 3) != std::string::npos && !name.ends_with('/') &&
+         conversion::find_object(name, remote)->now().regular;
+}
+
 inspected_tree read(const inspect_options& options) {
   const std::string& name = options.name;
-  conversion::prepare_s3({}, name, options.endpoint, options.warning);
+  conversion::prepare_s3({}, name, options.remote, options.warning);
+  const source_name parts = split_source(name);
+  if (conversion::is_web(name) || (conversion::is_s3(name) && is_object(parts.file, options.remote)))
+    return inspection::read_hdf5(parts.file, parts.object, options);
   if (conversion::is_s3(name))
     return inspection::read_zarr(
-        verification::open_store(name, options.endpoint, {}, options.memory, verification::use_of_store::all_of_it), options);
-  const source_name parts = split_source(name);
+        verification::open_store(name, options.remote, {}, options.memory, verification::use_of_store::all_of_it), options);
   std::error_code e;
   const fs::file_status s = fs::status(parts.file, e);
   if (!fs::exists(s))
@@ -34,7 +44,7 @@ inspected_tree read(const inspect_options& options) {
                           {name});
   const bool one_file = parts.object.empty() && (conversion::is_zip_file(parts.file) || parts.file.ends_with(".json"));
   if (fs::is_directory(s) || one_file)
-    return inspection::read_zarr(verification::open_store(name, "", {}, options.memory), options);
+    return inspection::read_zarr(verification::open_store(name, {}, {}, options.memory), options);
   return inspection::read_hdf5(parts.file, parts.object, options);
 }
 
@@ -49,12 +59,12 @@ inspected_tree inspect(const inspect_options& options) {
   return guarded(options.name, [&] { return read(options); });
 }
 
-std::optional<unfinished_store> find_unfinished(const std::string& store, const std::string& endpoint) {
+std::optional<unfinished_store> find_unfinished(const std::string& store, const remote_access& remote) {
   return guarded(store, [&]() -> std::optional<unfinished_store> {
-    conversion::prepare_s3({}, store, endpoint, {});
+    conversion::prepare_s3({}, store, remote, {});
     std::error_code e;
     if (!conversion::is_s3(store) && !fs::is_directory(store, e)) return {};
-    return inspection::read_unfinished(verification::open_folder(store, endpoint));
+    return inspection::read_unfinished(verification::open_folder(store, remote));
   });
 }
 

@@ -10,13 +10,13 @@
 #include "hdf5/type_tree.hpp"
 #include "inspect/trees.hpp"
 #include "text/json_text.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
+#include "text/shown.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <map>
-#include <sys/stat.h>
 
 namespace zarrbits::inspection {
 
@@ -190,14 +190,13 @@ void add(const source_file& source, std::size_t index, inspected_tree& t, const 
 }  // namespace
 
 inspected_tree read_hdf5(const std::string& file, const std::string& object, const inspect_options& options) {
-  source_file source(file, {.lock = options.lock});
+  source_file source(file, {.remote = options.remote, .cache = options.memory / 4, .lock = options.lock});
   source.walk(true, object);
   inspected_tree t;
   t.name = object.empty() ? file : file + ":" + object;
   t.format = "HDF5";
   if (!object.empty()) t.top = shown(object);
-  struct stat info {};
-  if (::stat(file.c_str(), &info) == 0) t.bytes = static_cast<std::uint64_t>(info.st_size);
+  t.bytes = source.state().size;
   t.files = 1;
   add(source, 0, t, options);
   source.require_unchanged();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "inspect/trees.hpp"
 #include "text/json_text.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
+#include "text/shown.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <nlohmann/json.hpp>

@@ -11,6 +11,8 @@
 #include "inspect/file_reports.hpp"
 #include "inspect/used_bits.hpp"
 
+#include <zarrbits/source_name.hpp>
+
 #include <algorithm>
 #include <bit>
 #include <cstdio>
@@ -326,7 +328,8 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
 }  // namespace
 
 filter_report read_filters(const file_options& options, const std::function<void(const std::string&, std::uint64_t)>& progress) {
-  conversion::source_file file(options.file, {.external = options.external, .lock = options.lock});
+  conversion::source_file file(split_source(options.file).file,
+                               {.remote = options.remote, .external = options.external, .lock = options.lock});
   file.walk(true);
   filter_report report;
   for (const source_object& o : file.objects()) {

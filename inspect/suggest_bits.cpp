@@ -5,7 +5,9 @@
 #include "hdf5/source_file.hpp"
 #include "inspect/file_reports.hpp"
 #include "inspect/used_bits.hpp"
-#include "text/names.hpp"
+#include "text/shown.hpp"
+
+#include <zarrbits/source_name.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -36,12 +38,12 @@ class reader {
   // Collects a whole chunk that is stored as it is, without libhdf5. False if libhdf5 must read it.
   bool stored_chunk(const conversion::file_bytes& file, const std::vector<hsize_t>& first, std::uint64_t bytes, used_bits& out) {
     unsigned mask = 0;
-    const auto at = file.descriptor() < 0 ? std::nullopt : file.chunks().find(dataset_, first.data(), mask);
+    const auto at = file.chunks().find(dataset_, first.data(), mask);
     if (!at || at->size != bytes) return false;
     try {
       for (std::uint64_t done = 0; done < bytes;) {
         values_.resize(static_cast<std::size_t>(std::min(piece, bytes - done)));
-        conversion::read_range(file.descriptor(), at->offset + done, values_);
+        file.read(at->offset + done, values_);
         collect(values_.data(), values_.size() / t_.size, t_, out);
         done += values_.size();
         advance_(values_.size());
@@ -266,7 +268,8 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
 }  // namespace
 
 suggested_bits read_bits(const file_options& options, const std::function<void(const suggest_progress&)>& at) {
-  conversion::source_file file(options.file, {.external = options.external, .lock = options.lock});
+  conversion::source_file file(split_source(options.file).file,
+                               {.remote = options.remote, .external = options.external, .lock = options.lock});
   file.walk(true);
   suggested_bits r;
   suggest_progress p;

@@ -4,7 +4,7 @@
 //
 #include "inspect/trees.hpp"
 #include "text/json_text.hpp"
-#include "text/names.hpp"
+#include "text/reserved_names.hpp"
 
 #include <nlohmann/json.hpp>
 

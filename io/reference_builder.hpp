@@ -6,7 +6,8 @@
 #define ZARRBITS_IO_REFERENCE_BUILDER_HPP
 
 #include "io/reference_table.hpp"
-#include "text/names.hpp"
+#include "text/shown.hpp"
+#include "text/words.hpp"
 
 #include <algorithm>
 #include <cstddef>

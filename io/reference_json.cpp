@@ -3,6 +3,7 @@
 // References in kerchunk's JSON format, version 1.
 //
 #include "io/reference_builder.hpp"
+#include "text/base64.hpp"
 #include "text/json_text.hpp"
 
 #include <nlohmann/json.hpp>

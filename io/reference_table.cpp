@@ -3,7 +3,8 @@
 
 #include "io/parquet_file.hpp"
 #include "io/reference_builder.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
+#include "text/words.hpp"
 #include <zarrbits/error.hpp>
 #include <zarrbits/source_name.hpp>
 

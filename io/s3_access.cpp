@@ -4,25 +4,55 @@
 #include <zarrbits/error.hpp>
 #include <zarrbits/source_name.hpp>
 
-#include <algorithm>
+#include <sys/resource.h>
+
+#ifdef ZARRBITS_WITH_S3
+#include "io/s3_credentials.hpp"
+#include "io/s3_settings.hpp"
+
+#include <set>
+#endif
 
 namespace zarrbits::conversion {
 
-bool is_s3(const std::string& name) { return name.starts_with("s3://"); }
+void prevent_core_dumps() noexcept {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_CORE, &limit) != 0) return;
+  limit.rlim_cur = 0;
+  ::setrlimit(RLIMIT_CORE, &limit);
+}
 
-bool any_in_s3(const std::vector<std::string>& names) { return std::any_of(names.begin(), names.end(), is_s3); }
+#ifdef ZARRBITS_WITH_S3
 
-#ifndef ZARRBITS_WITH_S3
-void prepare_s3(const std::vector<std::string>&, const std::string&, const std::string&,
+void prepare_s3(const std::vector<std::string>& sources, const std::string& store, const remote_access& remote,
+                const std::function<void(const std::string&)>& warning) {
+  std::vector<std::string> names = sources;
+  names.push_back(store);
+  std::set<std::string> buckets;
+  for (const std::string& name : names) {
+    if (!is_s3(name) || !buckets.insert(name.substr(0, name.find('/', 5))).second) continue;
+    const s3_settings settings = read_s3_settings(name, remote);
+    const s3_credentials keys = settings.credentials->current();
+    if (warning && settings.is_open()) {
+      warning("\"" + settings.url + "\" is plain http: the traffic can be read and changed in transit" +
+              (keys.session_token.empty() ? "" : ", and the session token can be stolen") +
+              "; use https, with AWS_CA_BUNDLE if the server's certificate is self-signed");
+    }
+  }
+}
+
+#else
+
+void prepare_s3(const std::vector<std::string>&, const std::string&, const remote_access&,
                 const std::function<void(const std::string&)>&) {}
-void take_s3_keys() {}
 void hurry_s3() noexcept {}
+
 #endif
 
 }  // namespace zarrbits::conversion
 
 #ifndef ZARRBITS_WITH_S3
-std::vector<std::string> zarrbits::find_s3_sources(const std::string& pattern, const std::string&) {
+std::vector<std::string> zarrbits::find_s3_sources(const std::string& pattern, const remote_access&) {
   throw zarrbits::error(
       errc::unsupported,
       "this zarrbits was built without libcurl and cannot look for \"" + pattern + "\"; build it with -DZARRBITS_S3=ON",

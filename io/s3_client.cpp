@@ -1,144 +1,53 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "io/s3_client.hpp"
 
-#include "text/names.hpp"
+#include "io/s3_credentials.hpp"
 
 #include <zarrbits/error.hpp>
 
 #include <algorithm>
-#include <atomic>
-#include <cctype>
-#include <chrono>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
-#include <memory>
-#include <new>
-#include <optional>
-#include <random>
 #include <strings.h>
-#include <thread>
-
-#include <curl/curl.h>
-#include <openssl/evp.h>
+#include <utility>
 
 namespace zarrbits::conversion {
 
 namespace {
 
-constexpr unsigned most_attempts = 10, most_misunderstandings = 3;
-constexpr std::chrono::milliseconds first_pause{100}, longest_pause{10'000};
-constexpr std::size_t longest_headers = 256 << 10;
+constexpr unsigned most_wrong_answers = 3, most_moves = 2;
 
-// True if the error may be temporary, so that another attempt may succeed.
-bool is_transient(int error) {
-  switch (error) {
-    case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_CONNECT:
-    case CURLE_PARTIAL_FILE:
-    case CURLE_OPERATION_TIMEDOUT:
-    case CURLE_SSL_CONNECT_ERROR:
-    case CURLE_GOT_NOTHING:
-    case CURLE_SEND_ERROR:
-    case CURLE_RECV_ERROR:
-    case CURLE_HTTP2:
-    case CURLE_HTTP2_STREAM: return true;
-    default: return false;
-  }
-}
-bool is_transient(long status) { return status == 429 || status == 408 || (status >= 500 && status != 501); }
-
-// Once this is set, the first request that gets no response is the last one.
-enum class hurry { none, asked, given_up };
-std::atomic<hurry> haste = hurry::none;
-
-// Filled by curl's callbacks.
-struct arriving {
-  s3_client::response& answer;
-  std::size_t longest;
-  std::size_t headers = 0;
-  bool too_long = false;
-};
-
-std::size_t take_body(char* data, std::size_t, std::size_t n, void* to) {
-  auto& in = *static_cast<arriving*>(to);
-  if (n > in.longest - in.answer.body.size()) {
-    in.too_long = true;
-    return 0;
-  }
-  in.answer.body.append(data, n);
-  return n;
+std::string etag_of(const http_client::response& got) {
+  std::string etag(got.header("etag"));
+  if (etag.size() > 1000) return {};
+  if (etag.starts_with("W/")) etag.erase(0, 2);
+  if (etag.size() > 1 && etag.front() == '"' && etag.back() == '"') etag = etag.substr(1, etag.size() - 2);
+  return etag;
 }
 
-// The value, if the line is a header of this name.
-std::optional<std::string> header_value(std::string_view line, std::string_view name) {
-  if (line.size() <= name.size() || line[name.size()] != ':' || ::strncasecmp(line.data(), name.data(), name.size()) != 0)
-    return std::nullopt;
-  line.remove_prefix(name.size() + 1);
-  while (!line.empty() && line.front() == ' ') line.remove_prefix(1);
-  while (!line.empty() && (line.back() == '\r' || line.back() == '\n' || line.back() == ' ')) line.remove_suffix(1);
-  return line.size() > 1000 ? std::nullopt : std::optional<std::string>(line);
+// The ETag of an object that is encrypted with its own key is not its MD5: "x-amz-server-side-encryption: aws:kms",
+// "ibm-sse-kp-enabled: true".
+bool has_md5_as_etag(const http_client::response& got) {
+  return std::none_of(got.headers.begin(), got.headers.end(), [](const auto& header) {
+    const auto& [name, value] = header;
+    if (name.find("server-side-encryption") == std::string::npos && name.find("-sse-") == std::string::npos) return false;
+    return name.find("customer") != std::string::npos || value != "AES256";
+  });
 }
 
-std::size_t take_header(char* data, std::size_t, std::size_t n, void* to) {
-  auto& in = *static_cast<arriving*>(to);
-  in.headers += n;
-  if (in.headers > longest_headers) {
-    in.too_long = true;
-    return 0;
-  }
-  const std::string_view line(data, n);
-  if (auto etag = header_value(line, "etag")) {
-    if (etag->starts_with("W/")) etag->erase(0, 2);
-    if (etag->size() > 1 && etag->front() == '"' && etag->back() == '"') *etag = etag->substr(1, etag->size() - 2);
-    in.answer.etag = *etag;
-  } else if (auto date = header_value(line, "date")) {
-    in.answer.date = *date;
-  } else {
-    // the ETag of an object that is encrypted with its own key is not its MD5: "x-amz-server-side-encryption: aws:kms",
-    // "ibm-sse-kp-enabled: true"
-    std::string name(line.substr(0, line.find(':')));
-    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    if (name.find("server-side-encryption") == std::string::npos && name.find("-sse-") == std::string::npos) return n;
-    const bool own_key = name.find("customer") != std::string::npos || header_value(line, name) != "AES256";
-    if (own_key) in.answer.etag_is_md5 = false;
-  }
-  return n;
-}
-
-std::string hex_digits(const unsigned char* bytes, std::size_t n) {
-  std::string hex;
-  for (std::size_t i = 0; i < n; ++i) {
-    hex += "0123456789abcdef"[bytes[i] >> 4];
-    hex += "0123456789abcdef"[bytes[i] & 15];
-  }
-  return hex;
-}
-
-// "" if OpenSSL must not have this digest (MD5 in FIPS mode).
-std::string digest_of(std::span<const std::byte> bytes, const EVP_MD* kind) {
-  unsigned char result[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  if (EVP_Digest(bytes.data(), bytes.size(), result, &size, kind, nullptr) != 1) return {};
-  return hex_digits(result, size);
-}
-
-std::string sha256_of(std::string_view text) {
-  return digest_of(std::as_bytes(std::span(text.data(), text.size())), EVP_sha256());
+// The last part of "bytes 0-99/1000".
+std::uint64_t total_of(std::string_view content_range) {
+  std::uint64_t total = 0;
+  const std::size_t slash = content_range.find('/');
+  if (slash == std::string_view::npos) return 0;
+  const char* const end = content_range.data() + content_range.size();
+  const auto [last, error] = std::from_chars(content_range.data() + slash + 1, end, total);
+  return error == std::errc() && last == end ? total : 0;
 }
 
 bool looks_like_md5(std::string_view etag) {
   return etag.size() == 32 && etag.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
-}
-
-// Waits longer with each attempt, with a random part, so that threads that failed together do not retry together.
-void pause_before(unsigned attempt) {
-  thread_local std::minstd_rand random{std::random_device{}()};
-  const std::chrono::milliseconds longest(
-      static_cast<long>(std::min(static_cast<double>(longest_pause.count()), s3_patience() * 1000 / 6)));
-  const auto most = std::min(longest, first_pause * (1 << std::min(attempt, 10U)));
-  std::this_thread::sleep_for(
-      std::chrono::milliseconds(std::uniform_int_distribution<long>(most.count() / 4, most.count())(random)));
 }
 
 // The message of an <Error>, for the sentence.
@@ -148,233 +57,167 @@ std::string said(const xml_element& error) {
   return (code.empty() ? "" : " " + code) + (message.empty() ? "" : " (" + message + ")");
 }
 
+bool is_one_of(std::string_view code, std::initializer_list<std::string_view> known) {
+  return std::find(known.begin(), known.end(), code) != known.end();
+}
+
 bool is_passing_error(const xml_element& error) {
   const std::string code = error.text_of("Code");
-  for (const char* known : {"InternalError", "SlowDown", "ServiceUnavailable", "RequestTimeout", "OperationAborted"}) {
-    if (code == known) return true;
+  return code.empty() ||
+         is_one_of(code, {"InternalError", "SlowDown", "ServiceUnavailable", "RequestTimeout", "OperationAborted"});
+}
+
+bool is_expiry(const xml_element& error) {
+  return error.name == "Error" && is_one_of(error.text_of("Code"), {"ExpiredToken", "ExpiredTokenException", "RequestExpired",
+                                                                    "TokenRefreshRequired", "InvalidToken", "InvalidTokenId"});
+}
+
+// True for a refusal that other credentials may change: they have ended, or were replaced in the profile.
+bool may_be_renewed(const s3_client::request& r, const s3_client::response& answer, const s3_credentials& keys) {
+  if (keys.is_anonymous() || (answer.status != 400 && answer.status != 401 && answer.status != 403)) return false;
+  // the response to a HEAD has no body that says why
+  if (std::string_view(r.method) == "HEAD") return !keys.session_token.empty();
+  return is_expiry(answer.xml) || (answer.xml.name == "Error" && answer.xml.text_of("Code") == "InvalidAccessKeyId");
+}
+
+// The region in which the server says that the bucket is; "" if it does not.
+std::string region_in(const http_client::response& got, const xml_element& error) {
+  if (!is_one_of(std::to_string(got.status), {"301", "302", "307", "400"})) return {};
+  std::string region(got.header("x-amz-bucket-region"));
+  if (region.empty() && error.name == "Error" &&
+      is_one_of(error.text_of("Code"), {"AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect"})) {
+    region = error.text_of("Region");
   }
-  return code.empty();
+  // it becomes part of a host's name
+  const bool clean =
+      region.size() <= 40 && region.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+  return clean ? region : "";
 }
 
 }  // namespace
 
-double s3_patience() {
-  const char* given = std::getenv("ZARRBITS_S3_PATIENCE");
-  const double seconds = given ? std::strtod(given, nullptr) : 0;
-  return seconds >= 0.1 ? std::min(seconds, 3600.0) : 60;
+s3_client::s3_client(s3_settings settings)
+    : settings_(std::move(settings)), http_(settings_.ca_file), place_(place_of(settings_.url, settings_.region)) {}
+
+std::shared_ptr<const s3_client::place> s3_client::place_of(const std::string& url, const std::string& region) {
+  const std::size_t host = url.find("://") + 3, path = std::min(url.find('/', host), url.size());
+  return std::make_shared<const place>(place{region, url, url.substr(0, path), url.substr(host, path - host), url.substr(path)});
 }
 
-std::string s3_client::percent_encoded(const std::string& text, bool keep_slashes) {
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-                       c == '_' || c == '~';
-    if (plain || (c == '/' && keep_slashes)) {
-      out += c;
-    } else {
-      out += '%';
-      out += "0123456789ABCDEF"[static_cast<unsigned char>(c) >> 4];
-      out += "0123456789ABCDEF"[static_cast<unsigned char>(c) & 15];
-    }
-  }
-  return out;
+std::shared_ptr<const s3_client::place> s3_client::where() const {
+  const std::lock_guard held(mutex_);
+  return place_;
 }
 
-s3_client::s3_client(s3_settings settings) : settings_(std::move(settings)) {
-  static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (ready != CURLE_OK) throw zarrbits::error(errc::unsupported, "libcurl cannot be used for S3; choose a directory");
-  const std::size_t host = settings_.url.find("://") + 3, path = std::min(settings_.url.find('/', host), settings_.url.size());
-  server_ = settings_.url.substr(0, path);
-  host_ = settings_.url.substr(host, path - host);
-  path_ = settings_.url.substr(path);
+// True if requests go to another region now than the one that was asked.
+bool s3_client::move_to_region(const std::string& region, const place& from) {
+  if (region.empty() || region == from.region) return false;
+  auto there = place_of(settings_.is_amazon ? amazon_url(settings_.bucket, region) : settings_.url, region);
+  const std::lock_guard held(mutex_);
+  place_ = std::move(there);
+  return true;
 }
 
-s3_client::~s3_client() {
-  for (void* handle : idle_) curl_easy_cleanup(handle);
-}
-
-void* s3_client::take_handle() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      void* handle = idle_.back();
-      idle_.pop_back();
-      return handle;
-    }
-  }
-  void* handle = curl_easy_init();
-  if (!handle) throw std::bad_alloc();
-  return handle;
-}
-
-void s3_client::give_back(void* handle) {
-  const std::lock_guard lock(mutex_);
-  idle_.push_back(handle);
-}
-
-s3_client::response s3_client::attempt(const request& r, const std::string& path, const std::string& query, void* handle,
-                                       int& transport_error, std::string& transport_reason) const {
-  struct list_deleter {
-    void operator()(curl_slist* l) const { curl_slist_free_all(l); }
-  };
-  response answer;
-  arriving in{answer, r.longest};
-  std::map<std::string, std::string> headers = r.only_if;
-  char why[CURL_ERROR_SIZE] = {};
-  curl_easy_reset(handle);  // keeps its connections
-  curl_easy_setopt(handle, CURLOPT_URL, (server_ + path + (query.empty() ? "" : "?" + query)).c_str());
-  curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
-  curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);  // a signature for one server is not valid for another
-  curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  if (!settings_.ca_file.empty()) curl_easy_setopt(handle, CURLOPT_CAINFO, settings_.ca_file.c_str());
-  if (!r.range.empty()) curl_easy_setopt(handle, CURLOPT_RANGE, r.range.c_str());
-  curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, why);
-  // a server may join many parts for minutes, and sends a blank from time to time
-  const std::string_view method = r.method;
-  const double patience = haste == hurry::none ? s3_patience() : std::min(1.0, s3_patience());
-  const double quiet = patience * (method == "POST" && *r.answer ? 5 : 1);
-  const auto bytes = static_cast<double>(r.body.size()) + (method == "GET" ? static_cast<double>(r.longest) : 0.0);
-  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(1000 * std::min(20.0, patience)));
-  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, method == "POST" ? 1L : 1000L);
-  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(std::max(1.0, quiet)));
-  curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(1000 * patience * (5 + bytes / 600'000)));
-  curl_easy_setopt(handle, CURLOPT_EXPECT_100_TIMEOUT_MS, 1000L);
-  curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_body);
-  curl_easy_setopt(handle, CURLOPT_WRITEDATA, &in);
-  curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, take_header);
-  curl_easy_setopt(handle, CURLOPT_HEADERDATA, &in);
-  if (method == "PUT" || method == "POST") {
-    // as a form: curl sends it from memory, and again if an old connection was closed
-    curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(r.body.size()));
-    curl_easy_setopt(handle, CURLOPT_POSTFIELDS, r.body.empty() ? "" : reinterpret_cast<const char*>(r.body.data()));
-    if (method == "PUT") curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, "PUT");
-    headers["content-type"] = "application/octet-stream";
-  } else if (method == "HEAD") {
-    curl_easy_setopt(handle, CURLOPT_NOBODY, 1L);
-  } else if (method != "GET") {
-    curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, r.method);
-  }
-  const std::unique_ptr<curl_slist, list_deleter> lines(
-      static_cast<curl_slist*>(signed_headers(r, path, query, std::move(headers))));
-  curl_easy_setopt(handle, CURLOPT_HTTPHEADER, lines.get());
-  transport_error = curl_easy_perform(handle);
-  if (transport_error != CURLE_OK) transport_reason = *why ? why : curl_easy_strerror(static_cast<CURLcode>(transport_error));
-  if (in.too_long) transport_reason = "its response is too long";
-  curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answer.status);
-  curl_off_t length = -1;
-  curl_easy_getinfo(handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
-  answer.length = length;
-  curl_easy_setopt(handle, CURLOPT_HTTPHEADER, nullptr);
-  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, nullptr);
-  return answer;
-}
-
-// AWS Signature Version 4. curl's own implementation copies the secret key into the heap, and leaves it there.
-void* s3_client::signed_headers(const request& r, const std::string& path, const std::string& query,
-                                std::map<std::string, std::string> headers) const {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  char stamp[24];
-  ::gmtime_r(&now, &utc);
-  std::strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &utc);
-  const std::string day(stamp, 8), scope = day + "/" + settings_.region + "/s3/aws4_request",
-                                   hash = digest_of(r.body, EVP_sha256());
-  if (hash.empty()) throw zarrbits::error(errc::unsupported, "OpenSSL has no SHA-256, which S3 needs; choose a directory");
-  headers["host"] = host_;
-  headers["x-amz-content-sha256"] = hash;
-  headers["x-amz-date"] = stamp;
-  if (!settings_.session_token.empty()) headers["x-amz-security-token"] = settings_.session_token;
-  std::string lines, names;
-  for (const auto& [name, value] : headers) {
-    lines += name + ":" + value + "\n";
-    names += (names.empty() ? "" : ";") + name;
-  }
-  const std::string canonical_request =
-      std::string(r.method) + "\n" + path + "\n" + query + "\n" + lines + "\n" + names + "\n" + hash;
-  headers["authorization"] =
-      "AWS4-HMAC-SHA256 Credential=" + settings_.access_key + "/" + scope + ", SignedHeaders=" + names + ", Signature=" +
-      settings_.keys->signature(day,
-                                "AWS4-HMAC-SHA256\n" + std::string(stamp) + "\n" + scope + "\n" + sha256_of(canonical_request));
-  curl_slist* list = nullptr;
-  for (const auto& [name, value] : headers) {
-    curl_slist* longer = curl_slist_append(list, (name + ": " + value).c_str());
-    if (!longer) {
-      curl_slist_free_all(list);
-      throw std::bad_alloc();
-    }
-    list = longer;
-  }
-  return list;
-}
-
-std::string s3_client::why_unreached(const request& r, int transport_error, const std::string& reason) const {
-  const bool certificate = transport_error == CURLE_PEER_FAILED_VERIFICATION || transport_error == CURLE_SSL_CACERT_BADFILE;
-  return "the S3 server at " + settings_.url + " cannot be reached for \"s3://" + settings_.bucket + "/" + r.key + "\"" + reason +
-         (certificate ? "; name the file of the certificates to trust in AWS_CA_BUNDLE" : "; check `endpoint` and the network");
-}
-
-s3_client::response s3_client::send(const request& r) {
+http_client::response s3_client::attempt(const request& r, const place& at, const s3_credentials& keys, double patience) {
   std::string query;
   for (const auto& [name, value] : r.query)
     query += (query.empty() ? "" : "&") + percent_encoded(name, false) + "=" + percent_encoded(value, false);
-  const std::string path = path_ + "/" + percent_encoded(r.key, true);
-  struct loan {
-    s3_client& client;
-    void* handle;
-    ~loan() { client.give_back(handle); }
-  } borrowed{*this, take_handle()};
-  if (haste == hurry::given_up)
-    throw zarrbits::error(errc::server_failed, "the S3 server at " + settings_.url + " does not answer", {settings_.url});
-  const auto begun = std::chrono::steady_clock::now();
-  for (unsigned n = 1, misunderstood = 0;; ++n) {
-    int error = 0;
-    std::string why;
-    response answer = attempt(r, path, query, borrowed.handle, error, why);
-    answer.attempts = n;
-    bool again = error != CURLE_OK ? is_transient(error) : is_transient(answer.status);
-    const bool good = error == CURLE_OK && answer.status >= 200 && answer.status < 300;
-    bool understood = true;
-    if (!(good && std::string_view(r.method) == "GET" && !*r.answer)) {  // an unexpected body may still be an <Error>
+  const std::string path = at.path + "/" + percent_encoded(r.key, true);
+  const std::string_view method = r.method;
+  std::map<std::string, std::string> headers = r.only_if;
+  if (method == "PUT" || method == "POST") headers["content-type"] = "application/octet-stream";
+  return http_.send(
+      {.method = r.method,
+       .url = at.server + path + (query.empty() ? "" : "?" + query),
+       .headers = signed_headers(
+           {.method = r.method, .host = at.host, .path = path, .query = query, .headers = std::move(headers), .body = r.body},
+           keys, at.region, "s3"),
+       .body = r.body,
+       .range = r.range,
+       .into = r.into,
+       .longest = r.longest,
+       .patience = patience,
+       // a server may join many parts for minutes, and sends a blank from time to time
+       .begins_late = method == "POST" && *r.answer});
+}
+
+s3_client::response s3_client::send(const request& r) {
+  http_retries::require_hope(settings_.url);
+  const std::string_view method = r.method;
+  const std::string object = "\"s3://" + settings_.bucket + "/" + r.key + "\"";
+  bool renewed = false;
+  unsigned moves = 0, misunderstood = 0;
+  for (http_retries tries;;) {
+    const auto at = where();
+    const s3_credentials keys = settings_.credentials->current();
+    http_client::response got = attempt(r, *at, keys, tries.patience());
+    response answer{.status = got.status,
+                    .body = std::move(got.body),
+                    .received = got.received,
+                    .total = total_of(got.header("content-range")),
+                    .etag = etag_of(got),
+                    .etag_is_md5 = has_md5_as_etag(got),
+                    .date = std::string(got.header("date")),
+                    .length = got.length,
+                    .attempts = tries.attempts()};
+    const bool good = !got.error && answer.status >= 200 && answer.status < 300;
+    if (!(good && method == "GET" && !*r.answer)) {  // an unexpected body may still be an <Error>
       if (auto xml = parse_xml(answer.body)) answer.xml = std::move(*xml);
     }
+    if (!got.error && !good) {
+      if (moves < most_moves && move_to_region(region_in(got, answer.xml), *at)) {
+        ++moves;
+        continue;
+      }
+      if (!renewed && may_be_renewed(r, answer, keys) && settings_.credentials->renew(keys)) {
+        renewed = true;
+        continue;
+      }
+    }
+    bool again = got.error ? got.passing : is_passing(answer.status), understood = true;
     if (good && (*r.answer ? answer.xml.name != r.answer : answer.xml.name == "Error")) {
       // a server begins its response to a long operation before the result is known
       understood = false;
-      again = answer.xml.name == "Error" ? is_passing_error(answer.xml) : ++misunderstood < most_misunderstandings;
+      again = answer.xml.name == "Error" ? is_passing_error(answer.xml) : ++misunderstood < most_wrong_answers;
     }
-    const bool condition =
-        !r.only_if.empty() && (answer.status == 400 || answer.status == 409 || answer.status == 412 || answer.status == 501);
-    if (error == CURLE_OK && !again && understood && (good || answer.status == 404 || condition)) return answer;
-    if (haste != hurry::none && again) {
-      haste = hurry::given_up;
-      again = false;
+    const bool condition = !r.only_if.empty() && (answer.status == 409 || answer.status == 412 ||
+                                                  (method == "PUT" && (answer.status == 400 || answer.status == 501)));
+    const bool no_such_range = !r.range.empty() && answer.status == 416;
+    if (!got.error && !again && understood && (good || answer.status == 404 || condition || no_such_range)) return answer;
+    if (again && tries.again(std::atof(std::string(got.header("retry-after")).c_str()))) continue;
+    if (got.error) {
+      throw zarrbits::error(errc::server_failed,
+                            "the S3 server at " + at->url + " cannot be reached for " + object + tries.shown() + ": " +
+                                got.reason +
+                                (got.certificate ? "; name the file of the certificates to trust as `ca_file` or in AWS_CA_BUNDLE"
+                                                 : "; check `endpoint` and the network"),
+                            {at->url});
     }
-    const auto spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-    if (again && n < most_attempts && spent < 10 * s3_patience()) {
-      pause_before(n);
-      continue;
-    }
-    const std::string tries = n > 1 ? ", after " + std::to_string(n) + " attempts" : "";
-    if (error != CURLE_OK)
-      throw zarrbits::error(errc::server_failed, why_unreached(r, error, tries + ": " + why), {settings_.url});
-    const std::string object = "\"s3://" + settings_.bucket + "/" + r.key + "\"" + tries;
     if (!understood && answer.xml.name != "Error") {
       throw zarrbits::error(errc::server_failed,
-                            "the S3 server at " + settings_.url + " answers " + r.method + " of " + object + " with " +
+                            "the S3 server at " + at->url + " answers " + r.method + " of " + object + tries.shown() + " with " +
                                 std::to_string(answer.status) +
                                 ", but without the response that belongs to this status; check `endpoint`",
-                            {settings_.url});
+                            {at->url});
     }
-    const bool forbidden = answer.status == 401 || answer.status == 403;
-    throw zarrbits::error(forbidden ? errc::permission_denied : errc::server_failed,
-                          "the S3 server refuses " + std::string(r.method) + " of " + object + ": " +
-                              std::to_string(answer.status) + said(answer.xml) +
-                              (forbidden ? "; check the access key, the secret and their permissions"
-                                         : "; check the bucket, the region and `endpoint`"),
-                          {"s3://" + settings_.bucket + "/" + r.key});
+    refuse(r, answer, keys, tries.shown());
   }
+}
+
+void s3_client::refuse(const request& r, const response& answer, const s3_credentials& keys, const std::string& tries) const {
+  const std::string object = "s3://" + settings_.bucket + "/" + r.key;
+  // the response to a HEAD does not say why
+  const bool ended = is_expiry(answer.xml), may_have_ended = may_be_renewed(r, answer, keys) && answer.body.empty();
+  const bool forbidden = answer.status == 401 || answer.status == 403 || ended || may_have_ended;
+  const char* remedy = !forbidden            ? "; check the bucket, the region and `endpoint`"
+                       : keys.is_anonymous() ? "; the request was anonymous (`no_sign_request`): give credentials instead"
+                       : ended               ? "; the credentials have ended: get new ones, and run the same command again"
+                       : may_have_ended ? "; check the permissions of the access key, and that its session token has not ended"
+                                        : "; check the access key, the secret and their permissions";
+  throw zarrbits::error(forbidden ? errc::permission_denied : errc::server_failed,
+                        "the S3 server refuses " + std::string(r.method) + " of \"" + object + "\"" + tries + ": " +
+                            std::to_string(answer.status) + said(answer.xml) + remedy,
+                        {object});
 }
 
 s3_client::response s3_client::store(const request& r) {
@@ -387,7 +230,7 @@ s3_client::response s3_client::store(const request& r) {
                           {settings_.url});
   }
   if (answer.etag_is_md5 && looks_like_md5(answer.etag)) {
-    const std::string md5 = digest_of(r.body, EVP_md5());
+    const std::string md5 = md5_of(r.body);
     if (!md5.empty() && ::strcasecmp(md5.c_str(), answer.etag.c_str()) != 0) {
       throw zarrbits::error(errc::server_failed,
                             "the S3 server stored different bytes for " + object + " than were sent (ETag " + answer.etag +
@@ -397,7 +240,5 @@ s3_client::response s3_client::store(const request& r) {
   }
   return answer;
 }
-
-void hurry_s3() noexcept { haste = hurry::asked; }
 
 }  // namespace zarrbits::conversion

@@ -122,9 +122,9 @@ std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, 
 
 }  // namespace zarrbits::conversion
 
-std::vector<std::string> zarrbits::find_s3_sources(const std::string& pattern, const std::string& endpoint) {
+std::vector<std::string> zarrbits::find_s3_sources(const std::string& pattern, const remote_access& remote) {
   using namespace conversion;
-  const s3_settings settings = read_s3_settings(pattern, endpoint);
+  const s3_settings settings = read_s3_settings(pattern, remote);
   const std::string bucket = "s3://" + settings.bucket + "/", wanted = settings.prefix;
   const std::size_t first = std::min(wanted.find_first_of("*?[\\"), wanted.size());
   const bool one_folder = wanted.find('/', first) == std::string::npos;

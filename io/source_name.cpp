@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "io/s3_access.hpp"
+#include "io/remote_name.hpp"
 
 #include <zarrbits/error.hpp>
 #include <zarrbits/source_name.hpp>
@@ -17,6 +17,13 @@ source_name split_source(const std::string& text) {
   if (conversion::is_s3(text)) {  // no request asks which keys exist
     const std::size_t colon = text.find(":/", 5);
     return colon == std::string::npos ? source_name{text, {}} : split_at(colon);
+  }
+  if (conversion::is_web(text)) {
+    const std::string name = conversion::public_name(text);
+    const std::size_t colon = conversion::object_in_url(name);
+    if (colon == std::string::npos) return {name, {}};
+    const source_name given = split_at(conversion::object_in_url(text));
+    return {name.substr(0, colon), given.object};
   }
   struct stat info {};
   const auto exists = [&](const std::string& name) { return ::stat(name.c_str(), &info) == 0; };

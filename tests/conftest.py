@@ -14,6 +14,7 @@ pytest.register_assert_rewrite(
     "doctor",
     "golden_vectors",
     "harness",
+    "https_conversion",
     "s3_conversion",
     "s3_servers",
     "kills",
@@ -27,6 +28,9 @@ ALL_SKIPPED = 77  # tests/CMakeLists.txt knows it, too
 
 # A shell that starts the tests with `&` has them ignore SIGINT, and every program that they start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# No test asks the metadata service of a cloud for credentials, but those of convert_s3_credentials, which have one of their own.
+os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
 
 # At the end of each process the sanitizer looks for leaks, for a third of the time of hundreds of short ones.
 # The programs in C++ do that always,

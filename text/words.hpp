@@ -31,4 +31,13 @@ std::string json_text(const nlohmann::ordered_json& j, int indent = -1);
 
 }  // namespace zarrbits::text
 
+namespace zarrbits::conversion {
+
+using text::counted;
+using text::human_bytes;
+using text::is_utf8;
+using text::utf8_length;
+
+}  // namespace zarrbits::conversion
+
 #endif

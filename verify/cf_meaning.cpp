@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/cf_meaning.hpp"
 
-#include "text/names.hpp"
+#include "text/base64.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/source_values.hpp"
 #include "verify/value_text.hpp"

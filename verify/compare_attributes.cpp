@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/h5.hpp"
-#include "text/names.hpp"
+#include "text/reserved_names.hpp"
+#include "text/shown.hpp"
 #include "verify/blocks.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/compare_metadata.hpp"

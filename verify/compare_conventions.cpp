@@ -2,7 +2,8 @@
 //
 // Compares a convention's additions to a node with the source.
 //
-#include "text/names.hpp"
+#include "text/reserved_names.hpp"
+#include "text/shown.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/value_text.hpp"

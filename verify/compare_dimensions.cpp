@@ -4,7 +4,7 @@
 // phony_dim_<n>, one name for each length in a group.
 //
 #include "hdf5/h5.hpp"
-#include "text/names.hpp"
+#include "text/shown.hpp"
 #include "verify/blocks.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/value_text.hpp"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/compare_links.hpp"
 
-#include "text/names.hpp"
+#include "text/base64.hpp"
+#include "text/shown.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/source_notes.hpp"
 #include "verify/value_text.hpp"

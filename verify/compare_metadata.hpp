@@ -6,6 +6,7 @@
 #ifndef ZARRBITS_VERIFY_COMPARE_METADATA_HPP
 #define ZARRBITS_VERIFY_COMPARE_METADATA_HPP
 
+#include "hdf5/open_source.hpp"
 #include "verify/compare_values.hpp"
 #include "verify/convention.hpp"
 #include "verify/source_objects.hpp"
@@ -80,7 +81,7 @@ class metadata_comparison {
   void names(const node_pair& n, const std::map<std::string, std::string>& children);
 
   // Compares the `size` bytes before the HDF5 superblock.
-  void user_block(const node_pair& n, const std::string& file, std::uint64_t size);
+  void user_block(const node_pair& n, const conversion::opened_source& file, std::uint64_t size);
 
   // Reports a finding on a named part of an object: "has a different attribute "a": ...".
   void tell(const node_pair& n, const char* kind, const std::string& name, verdict outcome, const std::string& reason,

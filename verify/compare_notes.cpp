@@ -2,8 +2,13 @@
 //
 // Compares the store's notes on a dataset under "zarrbits": types, limits and names that Zarr has no place for.
 //
+#include "hdf5/file_bytes.hpp"
 #include "hdf5/h5.hpp"
-#include "text/names.hpp"
+#include "hdf5/open_source.hpp"
+#include "text/base64.hpp"
+#include "text/node_names.hpp"
+#include "text/reserved_names.hpp"
+#include "text/shown.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/netcdf_dimensions.hpp"
@@ -14,8 +19,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fstream>
 #include <optional>
+#include <span>
 
 namespace zarrbits::verification {
 
@@ -113,15 +118,17 @@ void metadata_comparison::notes(const node_pair& n, const std::map<std::string, 
   }
 }
 
-void metadata_comparison::user_block(const node_pair& n, const std::string& file, std::uint64_t size) {
+void metadata_comparison::user_block(const node_pair& n, const conversion::opened_source& file, std::uint64_t size) {
   constexpr std::uint64_t most = 64u << 20;  // as much as convert keeps
   const std::string key = std::string(conversion::own_key) + ".user_block";
   const json note = n.notes().value("user_block", json());
   if (note.is_null()) return tell(n, "note", key, verdict::missing, "has no note " + key + " in the store");
   std::string bytes(static_cast<std::size_t>(std::min(size, most)), '\0');
-  std::ifstream in(file, std::ios::binary);
-  if (!in.read(bytes.data(), static_cast<std::streamsize>(bytes.size())))
+  try {
+    conversion::file_bytes(file.chunks()).read(0, std::as_writable_bytes(std::span(bytes)));
+  } catch (const conversion::unreadable_range&) {
     return tell(n, "note", key, verdict::unreadable, "has a user block that cannot be read from the source");
+  }
   const bool text = note.is_object() && note.size() == 1 && note.value("base64", json()).is_string();
   const auto stored = text ? conversion::decode_base64(note["base64"].get_ref<const std::string&>()) : std::nullopt;
   const bool same = stored && stored->size() == size && std::memcmp(stored->data(), bytes.data(), bytes.size()) == 0;

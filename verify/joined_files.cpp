@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/joined_files.hpp"
 
-#include "text/names.hpp"
 #include "verify/compare_metadata.hpp"
 
 #include <algorithm>

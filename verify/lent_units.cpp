@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/lent_units.hpp"
 
-#include "text/names.hpp"
+#include "text/shown.hpp"
 #include "verify/cf_time.hpp"
 #include "verify/compare_metadata.hpp"
 

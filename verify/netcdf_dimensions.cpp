@@ -2,7 +2,7 @@
 #include "verify/netcdf_dimensions.hpp"
 
 #include "hdf5/h5.hpp"
-#include "text/names.hpp"
+#include "text/shown.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/value_text.hpp"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/seen_attributes.hpp"
 
-#include "text/names.hpp"
+#include "text/base64.hpp"
+#include "text/words.hpp"
 #include "verify/blocks.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/value_text.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/source_notes.hpp"
 
-#include "text/names.hpp"
+#include "text/shown.hpp"
 #include "verify/source_values.hpp"
 #include "zarr/read/zarr_json.hpp"
 

@@ -45,7 +45,8 @@ std::optional<long double> first_meaning(hid_t dataset) {
 long double first_value(const std::string& source, const verify_options& options) {
   const source_name name = split_source(source);
   const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
-  const conversion::opened_source file(name.file, access.get(), options.endpoint, options.external, options.lock);
+  const conversion::opened_source file(name.file, access.get(), options.remote, options.memory / 4, options.external,
+                                       options.lock);
   const source_tree tree(file.file(), name.object.empty() ? "/" : name.object, {});
   std::vector<std::pair<std::string, haddr_t>> variables;
   for (const auto& [address, object] : tree.objects()) {

@@ -2,7 +2,7 @@
 #include "verify/source_tree.hpp"
 
 #include "hdf5/lent_decoders.hpp"
-#include "text/names.hpp"
+#include "text/shown.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <algorithm>

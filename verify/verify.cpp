@@ -6,8 +6,10 @@
 
 #include "io/reference_table.hpp"
 #include "io/s3_access.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
+#include "text/reserved_names.hpp"
 #include "text/selection.hpp"
+#include "text/shown.hpp"
 #include "verify/joined_files.hpp"
 #include "verify/source_order.hpp"
 #include "verify/walk.hpp"
@@ -115,11 +117,10 @@ void check_options(const verify_options& options) {
 }
 
 bool is_whole_store(const verify_options& options) {
-  conversion::prepare_s3(verification::sources_of(options), options.store, options.endpoint, {});
+  conversion::prepare_s3(verification::sources_of(options), options.store, options.remote, {});
   try {
     using verification::store_entry;
-    const auto store =
-        verification::open_store(options.store, options.endpoint, verification::sources_of(options), options.memory);
+    const auto store = verification::open_store(options.store, options.remote, verification::sources_of(options), options.memory);
     bool begun = false;
     store.list([&](const store_entry& e) {
       if (!e.name.starts_with(conversion::own_prefix)) return true;
@@ -139,14 +140,19 @@ bool is_whole_store(const verify_options& options) {
   }
 }
 
-verify_result verify(const verify_options& options) {
+verify_result verify(const verify_options& given) {
+  verify_options options = given;
+  options.source = conversion::public_name(options.source);
+  if (options.concat)
+    std::transform(options.concat->sources.begin(), options.concat->sources.end(), options.concat->sources.begin(),
+                   conversion::public_name);
   check_options(options);
   const h5::silence quiet;
   return verification::as_public_errors(options.store, options.source, [&] {
     const std::vector<std::string> sources = verification::sources_of(options);
-    conversion::prepare_s3(sources, options.store, options.endpoint, options.warning);
+    conversion::prepare_s3(sources, options.store, options.remote, options.warning);
     verification::store_folder store =
-        verification::open_store(options.store, options.endpoint, conversion::may_be_read(sources, options.external),
+        verification::open_store(options.store, options.remote, conversion::may_be_read(sources, options.external),
                                  options.memory, verification::use_of_store::all_of_it);
     store.most_text = options.memory / 2;
     if (options.concat) return verification::verify_joined(options, store);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/walk.hpp"
 
-#include "text/names.hpp"
+#include "text/shown.hpp"
 #include "verify/compare_dataset.hpp"
 #include "verify/source_notes.hpp"
 #include "verify/value_text.hpp"
@@ -18,14 +18,13 @@ walk::walk(const verify_options& options, const store_folder& store, const sourc
     : store_(store),
       joined_(joined),
       first_(first),
-      file_(name.file),
       at_(options.progress),
       policy_(options.concat ? link_policy::keep : options.links),  // convert copies none for joined files
       result_(result) {
   const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
   check(H5Pset_cache(access.get(), 0, 12421, 64u << 20, 0.75), "cannot prepare to open a file");
-  source_ = std::make_shared<const conversion::opened_source>(name.file, access.get(), options.endpoint, options.external,
-                                                              options.lock);
+  source_ = std::make_shared<const conversion::opened_source>(name.file, access.get(), options.remote, options.memory / 4,
+                                                              options.external, options.lock);
   gate_ = source_->gate();
   if (kind_of(store_) == node_kind::none) throw store_error("there is no " + (store_ / "zarr.json").name());
   const store_selection s = selection_of(store_);
@@ -45,7 +44,6 @@ walk::walk(const walk& above, hid_t object, const std::string& path, const store
       joined_(above.joined_),
       first_(above.first_),
       gate_(above.gate_),
-      file_(above.file_),
       source_(above.source_),
       at_(above.at_),
       selections_(above.selections_),
@@ -81,7 +79,7 @@ void walk::finish() {
   selections_->wanted.require_all_matched();
   if (!part_.empty()) add_rest();
   source_->require_unchanged();
-  source_->require_same_in_s3();
+  source_->require_same_on_server();
   std::stable_sort(result_.findings.begin(), result_.findings.end(),
                    [](const finding& a, const finding& b) { return a.path < b.path; });
 }
@@ -207,7 +205,7 @@ void walk::pair_group(const place& p, const source_object& group) {
       hsize_t size = 0;
       if (creation && H5Pget_userblock(creation.get(), &size) >= 0 && size > 0 && tree_->top() == "/") {
         known.insert("user_block");
-        metadata_->user_block(n, file_, size);
+        metadata_->user_block(n, *source_, size);
       }
     }
     metadata_->notes(n, {}, known);

@@ -71,7 +71,6 @@ class walk {
   joined_arrays* joined_ = nullptr;
   bool first_ = true;                            // the first of several files
   std::shared_ptr<conversion::file_gate> gate_;  // the converter's gate: decides which other files may be read
-  std::string file_;                             // the name of the source
   std::shared_ptr<const conversion::opened_source> source_;
   const std::function<void(const std::string&)>& at_;
   std::optional<source_tree> tree_;

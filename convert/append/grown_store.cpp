@@ -3,8 +3,9 @@
 
 #include "convert/append/stored_array.hpp"
 #include "io/files.hpp"
-#include "io/s3_access.hpp"
-#include "text/names.hpp"
+#include "io/remote_name.hpp"
+#include "text/node_names.hpp"
+#include "text/reserved_names.hpp"
 #include "text/sha256.hpp"
 #include "zarr/read/store_reader.hpp"
 #include "zarr/read/zarr_reader.hpp"
@@ -24,13 +25,13 @@ constexpr std::uint64_t most_metadata = 64U << 20;
 // Checksum of the beginning and the end of a file: every change of HDF5 metadata changes one of them.
 std::string checksum_of_ends(const std::string& name, std::uint64_t size) {
   constexpr std::uint64_t most = 16384;
-  const raw_file file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const file_descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   const auto n = static_cast<std::size_t>(std::min(size, most));
   std::vector<std::byte> bytes(n);
   sha256 sum;
   try {
     for (const std::uint64_t offset : {std::uint64_t{0}, size - n}) {
-      read_range(file.descriptor(), offset, bytes);
+      read_range(file.get(), offset, bytes);
       sum.add(bytes);
     }
   } catch (const unreadable_range& e) {
@@ -42,7 +43,7 @@ std::string checksum_of_ends(const std::string& name, std::uint64_t size) {
 }  // namespace
 
 json state_note(const source_files::entry& file) {
-  if (is_s3(file.name)) return {{"size", file.state.size}, {"etag", file.state.etag}};
+  if (is_remote(file.name)) return {{"size", file.state.size}, {"etag", file.state.etag}};
   return {{"size", file.state.size},
           {"modified", {static_cast<std::int64_t>(file.state.seconds), static_cast<std::int64_t>(file.state.nanoseconds)}},
           {"checksum", checksum_of_ends(file.name, file.state.size)}};
@@ -76,7 +77,7 @@ grown_store::grown_store(const std::string& path, const std::vector<std::string>
 }
 
 void grown_store::read(const std::vector<std::string>& sources, std::uint64_t memory) {
-  root_.emplace(verification::open_store(name_, "", sources, memory, verification::use_of_store::a_little,
+  root_.emplace(verification::open_store(name_, {}, sources, memory, verification::use_of_store::a_little,
                                          verification::symbolic_links::refuse));
   std::vector<verification::store_folder> todo{*root_};
   while (!todo.empty()) {

@@ -2,8 +2,10 @@
 #include "convert/append/move_into.hpp"
 
 #include "text/json_text.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
+#include "text/reserved_names.hpp"
 #include "text/sha256.hpp"
+#include "text/shown.hpp"
 #include "zarr/write/sink.hpp"
 
 #include <zarrbits/convert.hpp>

@@ -4,8 +4,8 @@
 #include "compression/crc32c.hpp"
 #include "hdf5/chunk_grid.hpp"
 #include "io/files.hpp"
+#include "text/base64.hpp"
 #include "text/json_text.hpp"
-#include "text/names.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -249,19 +249,19 @@ std::optional<stored_shard> stored_array::shard(const std::vector<hsize_t>& at) 
     throw zarrbits::error(errc::damaged_store, "\"" + name + "\" is not a shard that can grow: " + why, {name});
   };
   stored_shard found;
-  found.file = std::make_shared<const raw_file>(open_without_links(store_, key).release());
-  if (found.file->descriptor() < 0) {
+  found.file = std::make_shared<const file_descriptor>(open_without_links(store_, key));
+  if (found.file->get() < 0) {
     if (errno == ENOENT) return {};
     fail(errno == ELOOP ? "it is a symbolic link, or is reached through one, and links are not followed" : std::strerror(errno));
   }
   struct stat info {};
-  if (::fstat(found.file->descriptor(), &info) != 0 || !S_ISREG(info.st_mode)) fail("it is not a regular file");
+  if (::fstat(found.file->get(), &info) != 0 || !S_ISREG(info.st_mode)) fail("it is not a regular file");
   const std::uint64_t size = static_cast<std::uint64_t>(info.st_size), own = chunks * index_entry + index_checksum;
   if (size < own) fail("it is shorter than its index");
   found.size = size - own;
   found.index.resize(static_cast<std::size_t>(own));
   try {
-    read_range(found.file->descriptor(), found.size, found.index);
+    read_range(found.file->get(), found.size, found.index);
   } catch (const unreadable_range& e) {
     fail(e.what());
   }

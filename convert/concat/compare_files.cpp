@@ -2,7 +2,7 @@
 #include "convert/concat/compare_files.hpp"
 
 #include "hdf5/chunk_grid.hpp"
-#include "text/names.hpp"
+#include "text/reserved_names.hpp"
 
 #include <algorithm>
 #include <cstring>

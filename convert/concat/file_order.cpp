@@ -3,8 +3,8 @@
 
 #include "convert/concat/cf_terms.hpp"
 #include "hdf5/source_dataset.hpp"
-#include "text/names.hpp"
 #include "text/natural_order.hpp"
+#include "text/node_names.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -8,7 +8,8 @@
 #include "hdf5/file_references.hpp"
 #include "hdf5/source_dataset.hpp"
 #include "text/cf_calendar.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
+#include "text/shown.hpp"
 
 #include <algorithm>
 #include <cstring>

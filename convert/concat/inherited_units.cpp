@@ -4,7 +4,7 @@
 #include "hdf5/attributes.hpp"
 #include "hdf5/source_dataset.hpp"
 #include "text/cf_calendar.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -10,8 +10,10 @@
 #include "convert/concat/variable.hpp"
 #include "hdf5/source_dataset.hpp"
 #include "hdf5/type_json.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
 #include "text/sha256.hpp"
+#include "text/shown.hpp"
+#include "text/words.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -109,17 +109,8 @@ stored_chunk joined_dataset::find_chunk(const std::vector<hsize_t>& first, std::
   return {.offset = found->known->offset, .mask = found->known->mask, .file = found->chunk.file};
 }
 
-std::optional<stored_chunk> joined_dataset::find_in_s3(const std::vector<hsize_t>& first, std::uint64_t size) const {
-  const auto found = part_with(grid.chunk_of(first));
-  return found ? parts_.files->find_in_s3(found->chunk, size) : std::nullopt;
-}
-
-std::shared_ptr<const raw_file> joined_dataset::raw(std::size_t number) const {
-  return number == no_file ? nullptr : parts_.files->raw(number);
-}
-
-std::optional<std::pair<std::string, file_state>> joined_dataset::object_in_s3(std::size_t number) const {
-  return number == no_file ? chunk_source::object_in_s3(number) : parts_.files->object_in_s3(number);
+std::shared_ptr<const byte_source> joined_dataset::bytes_of(std::size_t number) const {
+  return number == no_file ? chunk_source::bytes_of(number) : parts_.files->bytes(number);
 }
 
 namespace {

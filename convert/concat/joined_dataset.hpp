@@ -32,10 +32,8 @@ class joined_dataset final : public chunk_source {
   bool nothing_stored() const override { return parts_.nothing_stored && !parts_.before; }
   std::uint64_t visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const override;
   stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const override;
-  std::optional<stored_chunk> find_in_s3(const std::vector<hsize_t>& first, std::uint64_t size) const override;
-  bool reads_chunks_at_once() const override { return parts_.files->any_in_s3(); }
-  std::shared_ptr<const raw_file> raw(std::size_t file) const override;
-  std::optional<std::pair<std::string, file_state>> object_in_s3(std::size_t file) const override;
+  bool is_remote() const override { return parts_.files->any_remote(); }
+  std::shared_ptr<const byte_source> bytes_of(std::size_t file) const override;
   std::optional<std::size_t> growing_axis() const override { return parts_.axis; }
   bool has_gaps() const override { return parts_.has_gaps(); }
   bool is_in_store(const std::vector<hsize_t>& at) const override;

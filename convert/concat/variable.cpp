@@ -2,7 +2,6 @@
 #include "convert/concat/variable.hpp"
 
 #include "hdf5/chunk_form.hpp"
-#include "text/names.hpp"
 
 #include <algorithm>
 #include <map>

@@ -3,7 +3,7 @@
 
 #include "convert/convention/references.hpp"
 #include "hdf5/attributes.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
 
 namespace zarrbits::conversion {
 

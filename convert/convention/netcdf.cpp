@@ -3,7 +3,7 @@
 
 #include "hdf5/attributes.hpp"
 #include "hdf5/dimensions.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
 
 #include <algorithm>
 #include <map>

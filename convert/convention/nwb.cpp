@@ -2,7 +2,7 @@
 #include "convert/convention/nwb.hpp"
 
 #include "convert/convention/references.hpp"
-#include "text/names.hpp"
+#include "text/shown.hpp"
 
 #include <string>
 #include <utility>

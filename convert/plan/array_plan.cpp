@@ -7,9 +7,10 @@
 #include "hdf5/flat_struct.hpp"
 #include "hdf5/own_filters.hpp"
 #include "hdf5/type_json.hpp"
+#include "text/base64.hpp"
 #include "text/json_text.hpp"
-#include "text/names.hpp"
 #include "text/selection.hpp"
+#include "text/words.hpp"
 #include "zarr/write/shard.hpp"
 
 #include <zarrbits/packbits.hpp>

@@ -9,7 +9,8 @@
 #include "hdf5/other_files.hpp"
 #include "hdf5/type_json.hpp"
 #include "text/json_text.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
+#include "text/reserved_names.hpp"
 
 #include <algorithm>
 #include <charconv>

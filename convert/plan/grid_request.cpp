@@ -4,7 +4,7 @@
 #include "convert/concat/joined_parts.hpp"
 #include "hdf5/chunk_grid.hpp"
 #include "hdf5/other_files.hpp"
-#include "text/names.hpp"
+#include "text/words.hpp"
 
 #include <zarrbits/convert.hpp>
 

@@ -9,7 +9,8 @@
 #include "convert/plan/compression.hpp"
 #include "hdf5/chunk_grid.hpp"
 #include "text/json_text.hpp"
-#include "text/names.hpp"
+#include "text/shown.hpp"
+#include "text/words.hpp"
 
 #include <algorithm>
 

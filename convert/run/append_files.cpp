@@ -9,11 +9,14 @@
 #include "convert/run/job.hpp"
 #include "io/files.hpp"
 #include "io/reference_table.hpp"
+#include "io/remote_name.hpp"
+#include "io/remote_object.hpp"
 #include "io/s3_access.hpp"
-#include "io/s3_objects.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
 #include "zarr/write/reference_writer.hpp"
 #include "zarr/write/sink.hpp"
+
+#include <zarrbits/detail/convert_front_end.hpp>
 
 #include <algorithm>
 #include <fcntl.h>
@@ -59,20 +62,20 @@ void take_choices(const grown_store& store, convert_options& options) {
 }
 
 // Of a file as it is now; not regular where there is none.
-file_state state_now(const std::string& file, s3_objects& in_s3) {
-  if (is_s3(file)) return in_s3.state_of(file);
-  return state_of(raw_file(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)).descriptor());
+file_state state_now(const std::string& file, const remote_access& remote) {
+  if (is_remote(file)) return find_object(file, remote)->now();
+  return state_of(file_descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)).get());
 }
 
 // The entry of a file that is in the store; null where it is in none. Throws zarrbits::error where it has changed since.
-const known_source* find_known(const grown_store& store, const std::string& name, s3_objects& in_s3) {
+const known_source* find_known(const grown_store& store, const std::string& name, const remote_access& remote) {
   const source_files::entry file{split_source(name).file, {}};
   const json leaf = text_or_base64(leaf_of(file.name));
   std::vector<const known_source*> same_name;
   for (const known_source& s : store.sources()) {
     if (leaf == s.file) same_name.push_back(&s);
   }
-  const file_state now = same_name.empty() ? file_state() : state_now(file.name, in_s3);
+  const file_state now = same_name.empty() ? file_state() : state_now(file.name, remote);
   if (!now.regular) return nullptr;  // new, or unreadable, which is reported when it is joined
   const json state = parse_json(json_text(state_note({file.name, now})));
   for (const known_source* s : same_name) {
@@ -93,9 +96,8 @@ new_files choose(const convert_options& given) {
       std::make_shared<const grown_store>(given.store, may_be_read(names, given.external), given.memory), given, {}, false};
   if (is_reference_target(given.store) && !all.options.references) all.options.references = usual_inline_bytes;
   take_choices(*all.store, all.options);
-  s3_objects in_s3(given.endpoint);
   for (const std::string& name : names) {
-    if (const known_source* s = find_known(*all.store, name, in_s3)) {
+    if (const known_source* s = find_known(*all.store, name, given.remote)) {
       joined_source known;
       known.file = name;
       known.first = s->first;
@@ -131,7 +133,7 @@ grown_metadata make_new(job& made, const new_files& all, bool consolidate, conve
   list_other_files(made.source().others(), result.other_files, result.refused_files);
   for (auto& refused : result.refused_files) refused.reason = made.worded(refused.reason);
   for (converted_object& e : result.objects) e.reason = made.worded(e.reason);
-  if (all.options.before_done) all.options.before_done(result);
+  if (const auto& call = front_end_of(all.options).before_done) call(result);
   made.require_unchanged();
   return metadata;
 }
@@ -204,7 +206,7 @@ convert_result append_files(const convert_options& given, const std::string& sta
   result.started = started;
   result.sources = all.known;
   if (all.none) {
-    if (given.before_done) given.before_done(result);
+    if (const auto& call = front_end_of(given).before_done) call(result);
   } else if (waiting) {
     append_chunks(all, *waiting, result);
   } else {

@@ -2,9 +2,10 @@
 #include "convert/run/batch_worker.hpp"
 
 #include "convert/run/chunk_destination.hpp"
+#include "convert/run/remote_chunks.hpp"
 #include "convert/run/work_queue.hpp"
 #include "io/files.hpp"
-#include "text/names.hpp"
+#include "text/words.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -18,6 +19,7 @@ struct batch_worker::one_chunk {
   chunk_input& chunk;
   const array_plan& plan;
   chunk_destination& out;
+  const remote_chunks* remote;  // null if all is local
   array_result& result;
   const chunk_source& data = plan.data;
   const chunk_maker maker{plan};
@@ -34,9 +36,16 @@ struct batch_worker::one_chunk {
     count(made.how, made.bytes.size());
     out.put(chunk.at, std::move(made.bytes));
   }
-  void copy() {
-    out.put_range(chunk.at, place());
+  void copy(bool refers) {
+    const auto bytes = remote && !refers ? remote->bytes(place()) : std::nullopt;
+    if (bytes) out.put(chunk.at, *bytes);
+    else out.put_range(chunk.at, place());
     count(outcome::raw, chunk.size);
+  }
+  // Throws unreadable_range, zarrbits::error.
+  void read(std::span<std::byte> to) const {
+    if (const auto bytes = remote ? remote->bytes(place()) : std::nullopt) std::memcpy(to.data(), bytes->data(), to.size());
+    else data.bytes_of(chunk.file)->read(chunk.offset, to);
   }
   void note_rounding() {
     if (!plan.leaf.maybe_lossy || result.rounded) return;
@@ -57,7 +66,7 @@ std::uint64_t batch_worker::work(chunk_batch& all) {
     for (std::size_t i = 0; i < all.chunks.size() && !all.stopped(); ++i) {
       chunk_input& chunk = all.chunks[i];
       progress += chunk.progress;
-      one_chunk c{chunk, *all.plan, out, result};
+      one_chunk c{chunk, *all.plan, out, all.coming.get(), result};
       try {
         if (const auto why = reason_to_skip([&] { make(c); })) all.unit->skip({all.part, chunk.at}, *why);
       } catch (const wrong_assumption& wrong) {
@@ -87,13 +96,13 @@ bool batch_worker::from_range(one_chunk& c) {
   const chunk_input& chunk = c.chunk;
   try {
     if (c.maker.is_copied(chunk.size, 0)) {
-      c.copy();
+      c.copy(out_.refers());
       return true;
     }
     // elements beyond the edge read as the fill value
     const std::size_t element = c.data.element_size, plain = static_cast<std::size_t>(c.data.grid.chunk_elements()) * element;
     buffer bytes(plain);
-    read_range(c.data.bytes->descriptor(), chunk.offset, std::span(bytes).first(static_cast<std::size_t>(chunk.size)));
+    c.read(std::span(bytes).first(static_cast<std::size_t>(chunk.size)));
     for (std::size_t i = static_cast<std::size_t>(chunk.size); i < plain; i += element)
       std::memcpy(bytes.data() + i, c.plan.fill.data(), element);
     c.put(std::move(*c.maker.from_stored(std::move(bytes), 0, chunk.at)));
@@ -110,14 +119,17 @@ bool batch_worker::from_stored(one_chunk& c) {
   try {
     if (in_file && c.maker.is_copied(chunk.size, chunk.mask)) {
       c.note_rounding();
-      c.copy();
+      c.copy(out_.refers());
       return true;
     }
-    if (in_file) chunk.bytes = fetch(c.data, c.place());
+    if (in_file) {
+      chunk.bytes.resize(static_cast<std::size_t>(chunk.size));
+      c.read(chunk.bytes);
+    }
     if (auto made = c.maker.from_stored(std::move(chunk.bytes), chunk.mask, chunk.at)) {
       c.note_rounding();
       // the chunk had to be looked at, and is in the file as the store has it
-      if (in_file && made->how == outcome::raw && out_.refers()) c.copy();
+      if (in_file && made->how == outcome::raw && out_.refers()) c.copy(true);
       else c.put(std::move(*made));
       return true;
     }

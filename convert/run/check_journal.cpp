@@ -4,7 +4,7 @@
 //
 #include "convert/run/job.hpp"
 
-#include "text/names.hpp"
+#include "text/node_names.hpp"
 #include "zarr/write/node.hpp"
 
 #include <algorithm>

@@ -19,6 +19,8 @@
 
 namespace zarrbits::conversion {
 
+class remote_chunks;
+
 // How a chunk gets to the thread that makes it.
 struct chunk_input {
   enum class form_type {
@@ -40,6 +42,9 @@ struct chunk_input {
 struct chunk_batch {
   static constexpr std::uint64_t enough_bytes = 256U << 10;
   static constexpr std::size_t enough_chunks = 64;
+  // Of chunks on a server: as many as one request can bring.
+  static constexpr std::uint64_t enough_remote_bytes = 8U << 20;
+  static constexpr std::size_t enough_remote_chunks = 4096;
 
   std::shared_ptr<unit_state> unit;
   std::size_t part = 0;
@@ -49,13 +54,18 @@ struct chunk_batch {
   std::shared_ptr<concurrent_shard> shard = {};  // the shard of all chunks; null if there are no shards
   std::vector<hsize_t> shard_at = {};
   std::uint64_t turn = 0;
+  bool is_remote = false;
+  std::shared_ptr<const remote_chunks> coming = {};  // of remote chunks, when the batch is submitted
 
   const dataset_part& node() const { return unit->dataset->parts()[part]; }
   bool stopped() const { return unit->stopped(part); }
   // The batches of one shard wait for each other, so few are better: all that is copied to it is one batch if possible.
-  bool is_full() const { return cost >= enough_bytes || (!shard && chunks.size() >= enough_chunks); }
+  bool is_full() const {
+    return cost >= (is_remote ? enough_remote_bytes : enough_bytes) ||
+           (!shard && chunks.size() >= (is_remote ? enough_remote_chunks : enough_chunks));
+  }
   // Upper limit of the memory for a range that is copied.
-  std::uint64_t memory_of_copy(std::uint64_t size) const { return shard ? 0 : size / 4; }
+  std::uint64_t memory_of_copy(std::uint64_t size) const { return is_remote ? size : shard ? 0 : size / 4; }
   void add(chunk_input chunk, std::uint64_t memory) {
     constexpr std::uint64_t bookkeeping_bytes = 256;
     cost += std::max(bookkeeping_bytes, memory);

@@ -3,6 +3,7 @@
 
 #include "hdf5/source_files.hpp"
 #include "io/files.hpp"
+#include "io/remote_file.hpp"
 #include "zarr/write/node.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -13,30 +14,18 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// The file that has the stored bytes, open as long as this object exists.
-class source_bytes {
+// The local file that has the stored bytes, open as long as this object exists.
+class local_file {
  public:
-  source_bytes(const chunk_source& data, std::size_t file) : main_(*data.bytes), other_(data.raw(file)) {}
-  int descriptor() const { return other_ ? other_->descriptor() : main_.descriptor(); }
-  void require(const stored_range& range) const {
-    if (!other_) return main_.require_range(range.offset, range.size);
-    const std::uint64_t size = state_of(other_->descriptor()).size;
-    if (range.offset > size || range.size > size - range.offset)
-      throw unreadable_range("the file ends before the range that was to be read");
-  }
+  local_file(const chunk_source& data, std::size_t file) : file_(data.bytes_of(file)) {}
+  int descriptor() const { return file_->descriptor(); }
+  void require(const stored_range& range) const { require_range(file_->descriptor(), range.offset, range.size); }
 
  private:
-  const file_bytes& main_;
-  const std::shared_ptr<const raw_file> other_;
+  const std::shared_ptr<const byte_source> file_;
 };
 
 }  // namespace
-
-buffer fetch(const chunk_source& data, const stored_range& range) {
-  buffer bytes(static_cast<std::size_t>(range.size));
-  read_range(source_bytes(data, range.file).descriptor(), range.offset, bytes);
-  return bytes;
-}
 
 chunk_destination::chunk_destination(sink& out, const std::string& node, const array_plan& plan,
                                      std::shared_ptr<concurrent_shard> shard, std::uint64_t turn)
@@ -47,12 +36,18 @@ void chunk_destination::put(const std::vector<hsize_t>& at, buffer bytes) {
   else waiting_.push_back({number_in_shard(at), std::move(bytes)});
 }
 
+void chunk_destination::put(const std::vector<hsize_t>& at, std::span<const std::byte> bytes) {
+  if (!shard_) out_.put(key(at), bytes);
+  else waiting_.push_back({number_in_shard(at), {bytes.begin(), bytes.end()}});
+}
+
 void chunk_destination::put_range(const std::vector<hsize_t>& at, const stored_range& range) {
   if (out_.refers()) {
-    if (const auto object = plan_.data.object_in_s3(range.file))
-      return out_.refer(key(at), object->first, object->second, range.offset, range.size);
+    const auto file = plan_.data.bytes_of(range.file);
+    if (const remote_file* remote = file->remote())
+      return out_.refer(key(at), remote->name(), remote->state(), range.offset, range.size);
   }
-  const source_bytes from(plan_.data, range.file);
+  const local_file from(plan_.data, range.file);
   if (!shard_) return out_.put_range(key(at), from.descriptor(), range.offset, range.size);
   from.require(range);  // afterwards libhdf5 could no longer be asked for the chunk
   waiting_.push_back({number_in_shard(at), {}, range});
@@ -71,7 +66,7 @@ std::uint64_t chunk_destination::finish(bool whole) {
       }
       const std::vector<std::uint64_t> sizes = run_from(i);
       try {
-        shard.add_range(first.at, source_bytes(plan_.data, first.in_file->file).descriptor(), first.in_file->offset, sizes);
+        shard.add_range(first.at, local_file(plan_.data, first.in_file->file).descriptor(), first.in_file->offset, sizes);
       } catch (const unreadable_range& e) {  // the file was longer when it was opened
         throw zarrbits::error(errc::io_failed,
                               "the source \"" + plan_.data.file.path() + "\" cannot be read: " + e.what() +

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,9 +30,6 @@ struct stored_range {
   std::size_t file = no_file;
 };
 
-// The bytes of a range. Throws unreadable_range, zarrbits::error.
-buffer fetch(const chunk_source& data, const stored_range& range);
-
 // Used by one thread. `node` is the array's path in the store. The batch has one turn at a shard.
 class chunk_destination {
  public:
@@ -39,7 +37,8 @@ class chunk_destination {
                     std::uint64_t turn);
 
   void put(const std::vector<hsize_t>& at, buffer bytes);
-  // Throws unreadable_range; the chunk is then not written.
+  void put(const std::vector<hsize_t>& at, std::span<const std::byte> bytes);
+  // From a local file, or as a reference. Throws unreadable_range; the chunk is then not written.
   void put_range(const std::vector<hsize_t>& at, const stored_range& range);
   // Call once, when all chunks of the batch are done, or it is given up: then its part of the shard is dropped. Returns the
   // shard's overhead if this was the last batch, else 0.

@@ -12,7 +12,7 @@
 #include "hdf5/file_references.hpp"
 #include "hdf5/flat_struct.hpp"
 #include "text/json_text.hpp"
-#include "text/names.hpp"
+#include "text/words.hpp"
 #include "zarr/write/node.hpp"
 
 #include <zarrbits/bytes.hpp>

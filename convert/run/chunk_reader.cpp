@@ -4,7 +4,7 @@
 #include "convert/run/chunk_maker.hpp"
 #include "hdf5/chunk_grid.hpp"
 #include "hdf5/source_files.hpp"
-#include "text/names.hpp"
+#include "text/words.hpp"
 #include "zarr/write/node.hpp"
 
 #include <algorithm>
@@ -58,8 +58,7 @@ void chunk_reader::enter_shard(chunk_batch& next, const std::vector<hsize_t>& at
       std::make_shared<concurrent_shard>(out_, chunk_key(next.node().store_path, key_numbers(shard), next.plan->trailing),
                                          static_cast<std::size_t>(data.shards.chunk_elements()));
   if (next.plan->in_store) {
-    if (auto there = next.plan->in_store->shard(shard))
-      next.shard->begin_with(there->file->descriptor(), there->size, there->index);
+    if (auto there = next.plan->in_store->shard(shard)) next.shard->begin_with(there->file->get(), there->size, there->index);
   }
   next.shard_at = std::move(shard);
 }
@@ -99,18 +98,8 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
           chunk.form = chunk_input::form_type::via_libhdf5;
           chunk.why = "a stored size of " + human_bytes(size);
         } else {
-          // without a locator, the chunk enters memory at once
-          if (cost >= chunk_batch::enough_bytes && data.reads_chunks_at_once()) {
-            const h5::lock::pause others;
-            queue_.make_room(cost);
-          }
           try {
-            // a chunk in S3 that is copied is not read where the store refers to it
-            std::optional<stored_chunk> there;
-            if (out_.refers() && !(data.filters.partial_unfiltered && data.grid.partial(at)))
-              there = data.find_in_s3(data.grid.start(at), size);
-            if (there && !maker.is_copied(size, there->mask)) there.reset();
-            stored_chunk found = there ? std::move(*there) : data.find_chunk(data.grid.start(at), size);
+            stored_chunk found = data.find_chunk(data.grid.start(at), size);
             chunk.mask = found.mask;
             chunk.bytes = std::move(found.bytes);
             if (found.offset) {
@@ -163,9 +152,7 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
         throw missing_filter(missing);
       }
       if (!data.skips_empty() && all > most_chunks) throw skip_dataset("it would take " + std::to_string(all) + " chunks");
-      using where = chunk_source::where;
-      if (plan.where() == array_plan::origin::range)
-        address = data.contiguous_address(out_.refers() ? where::also_in_s3 : where::in_file);
+      if (plan.where() == array_plan::origin::range) address = data.contiguous_address();
     }
   }
   const chunk_maker maker(plan);
@@ -181,10 +168,7 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
     chunk.at = at;
     chunk.progress = range.bytes / chunks;
     std::uint64_t memory = read_cost;
-    auto run = address ? run_of(grid, at) : std::nullopt;
-    // in S3 there are references, and no bytes for us
-    if (run && data.bytes->descriptor() < 0 && !maker.is_copied(run->second * data.element_size, 0)) run.reset();
-    if (run) {
+    if (const auto run = address ? run_of(grid, at) : std::nullopt) {
       chunk.form = chunk_input::form_type::range;
       chunk.offset = *address + run->first * data.element_size;
       chunk.size = run->second * data.element_size;

@@ -6,7 +6,6 @@
 #define ZARRBITS_CONVERT_RUN_CHUNK_READER_HPP
 
 #include "convert/run/chunk_batch.hpp"
-#include "convert/run/work_queue.hpp"
 #include "zarr/write/sink.hpp"
 
 #include <functional>
@@ -17,8 +16,7 @@ namespace zarrbits::conversion {
 class chunk_reader {
  public:
   // `submit` empties a batch.
-  chunk_reader(sink& out, work_queue& queue, std::function<void(chunk_batch&)> submit)
-      : out_(out), queue_(queue), submit_(std::move(submit)) {}
+  chunk_reader(sink& out, std::function<void(chunk_batch&)> submit) : out_(out), submit_(std::move(submit)) {}
 
   // Reads all chunks of a range, which belong to one part of a unit; `next` is the template of its batches. Throws skip_dataset,
   // h5::failure, damaged_chunk.
@@ -31,7 +29,6 @@ class chunk_reader {
   void leave_shard(chunk_batch& next);
 
   sink& out_;
-  work_queue& queue_;
   std::function<void(chunk_batch&)> submit_;
 };
 

@@ -3,7 +3,10 @@
 
 #include "hdf5/type_json.hpp"
 #include "text/json_text.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
+#include "text/reserved_names.hpp"
+#include "text/shown.hpp"
+#include "text/words.hpp"
 #include "zarr/write/node.hpp"
 
 #include <utility>

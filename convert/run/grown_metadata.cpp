@@ -6,7 +6,8 @@
 #include "hdf5/chunk_grid.hpp"
 #include "hdf5/dimensions.hpp"
 #include "text/json_text.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
+#include "text/shown.hpp"
 #include "zarr/write/node.hpp"
 #include "zarr/write/node_writer.hpp"
 

@@ -9,9 +9,10 @@
 #include "convert/run/option_uses.hpp"
 #include "hdf5/chunk_grid.hpp"
 #include "hdf5/other_files.hpp"
+#include "io/remote_name.hpp"
 #include "io/s3_access.hpp"
-#include "text/names.hpp"
 #include "text/selection.hpp"
+#include "text/words.hpp"
 #include "zarr/write/consolidate.hpp"
 #include "zarr/write/reference_writer.hpp"
 #include "zarr/write/sink.hpp"
@@ -34,7 +35,7 @@ std::size_t room_for_paths(const std::string& store) {
 
 job::job(const convert_options& given, mode how, std::shared_ptr<const grown_store> grown)
     : options_(given), grown_(std::move(grown)) {
-  prepare_s3(given_sources(options_.source, options_.concat), how == mode::look ? "" : options_.store, options_.endpoint,
+  prepare_s3(given_sources(options_.source, options_.concat), how == mode::look ? "" : options_.store, options_.remote,
              options_.warning);
   order_sources();
   // the source is opened, and its objects are selected, before anything is written or removed
@@ -55,7 +56,8 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
 void job::order_sources() {
   // if chunks are cut again, several of them need each chunk of the source: without a cache it would be decoded for each
   how_opened_ = {.chunk_cache = options_.chunk.empty() ? 0 : options_.memory / 4,
-                 .endpoint = options_.endpoint,
+                 .remote = options_.remote,
+                 .cache = options_.memory / 4,
                  .external = options_.external,
                  .lock = options_.lock};
   if (options_.concat) {
@@ -122,13 +124,13 @@ void job::open_store(mode how) {
                                               : is_one_file(options_.store) ? existing::refuse
                                                                             : existing::go_on,
                                     .shared = how == mode::join || how == mode::finish,
-                                    .run = options_.run,
+                                    .run = front_end_of(options_).run,
                                     .source = name_.file,
                                     .sync = options_.sync,
                                     .warning = options_.warning,
                                     .references = options_.references,
                                     .memory = options_.memory,
-                                    .endpoint = is_s3(options_.store) ? options_.endpoint : ""});
+                                    .remote = options_.remote});
 }
 
 // Begins the journal or, if the run goes on with a store, takes over what is in it.
@@ -166,7 +168,10 @@ void job::prepare_queue() {
   if (queue_) return;
   unsigned threads = options_.threads ? options_.threads : usable_processors();
   if (!out_->any_order()) threads = 1;
-  queue_ = std::make_unique<work_queue>(threads, bound_of(options_) / 2);
+  // chunks on a server are downloaded while their batches wait
+  const std::size_t ahead =
+      any_remote(given_sources(options_.source, options_.concat)) ? 2 * std::size_t{options_.remote.connections} : 0;
+  queue_ = std::make_unique<work_queue>(threads, bound_of(options_) / 2, ahead);
   runner_ = std::make_unique<unit_runner>(
       *out_, options_, *queue_,
       unit_runner::calls{[this](const unit_id& id, unit_result&& r) { unit_done(id, std::move(r)); },
@@ -179,7 +184,7 @@ void job::prepare_queue() {
 }
 
 void job::look_ahead() {
-  const bool measure = options_.progress && options_.measure_first;
+  const bool measure = options_.progress && front_end_of(options_).measure_first;
   if (!measure && !options_.warning) return;
   for (std::size_t i = 0; i < source_->objects().size(); ++i) {
     const source_object& o = source_->objects()[i];
@@ -228,7 +233,7 @@ void count_source(const job& all, convert_result& result) {
 void job::require_unchanged() const {
   source_->require_unchanged();
   if (joined_.files) joined_.files->require_unchanged();
-  else source_->require_same_in_s3();
+  else source_->require_same_on_server();
 }
 
 void job::tell() {

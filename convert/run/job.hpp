@@ -16,6 +16,7 @@
 #include "zarr/write/sink.hpp"
 
 #include <zarrbits/convert.hpp>
+#include <zarrbits/detail/convert_front_end.hpp>
 
 #include <map>
 #include <memory>
@@ -80,7 +81,10 @@ class job {
   unit_result take(std::size_t dataset);
 
   // A reason in the caller's words: convert_options::wording.
-  std::string worded(const std::string& reason) const { return options_.wording ? options_.wording(reason) : reason; }
+  std::string worded(const std::string& reason) const {
+    const auto& wording = front_end_of(options_).wording;
+    return wording ? wording(reason) : reason;
+  }
 
   void at_hand(const std::string& path);
   void object_done() { ++objects_done_; }

@@ -6,6 +6,7 @@
 #include "text/json_text.hpp"
 #include "text/sha256.hpp"
 
+#include <zarrbits/detail/convert_front_end.hpp>
 #include <zarrbits/version.hpp>
 
 #include <algorithm>
@@ -26,14 +27,14 @@ std::string key_of(const char* name) { return std::string(unfinished_folder) + "
 
 // Enough to detect another file of the same name, size and time, and little enough to cost nothing beside the conversion: the
 // result of the listing, the beginning of each object's header (type, shape, filters, chunk index), and the whole of a small file
-// or samples of a large one. Files in S3 have an ETag.
+// or samples of a large one. Remote files have an ETag.
 std::string checksum_of(const source_file& file) {
   constexpr std::uint64_t small = 1 << 20, samples = 64, sample = 4096, header = 512;
   sha256 sum;
   std::vector<std::byte> room(static_cast<std::size_t>(small));
   const auto add_bytes = [&](std::uint64_t offset, std::uint64_t size) {
     for (std::uint64_t done = 0; done < size;) {
-      const ssize_t n = ::pread(file.bytes()->descriptor(), room.data(), static_cast<std::size_t>(size - done),
+      const ssize_t n = ::pread(file.bytes()->source()->descriptor(), room.data(), static_cast<std::size_t>(size - done),
                                 static_cast<off_t>(offset + done));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) fail_file("cannot read the source", file.path(), errno, "is it still there?");
@@ -42,7 +43,7 @@ std::string checksum_of(const source_file& file) {
       done += static_cast<std::uint64_t>(n);
     }
   };
-  const bool local = file.bytes()->descriptor() >= 0;
+  const bool local = !file.bytes()->remote();
   for (const source_object& o : file.objects()) {
     sum.add_number(static_cast<std::uint64_t>(o.kind));
     sum.add_number(o.place.file);
@@ -54,10 +55,7 @@ std::string checksum_of(const source_file& file) {
     }
     if (local && o.place.file == 0 && o.place.address < std::uint64_t{1} << 62) add_bytes(o.place.address, header);
   }
-  struct stat info {};
-  if (local && ::fstat(file.bytes()->descriptor(), &info) != 0)
-    fail_file("cannot read the source", file.path(), errno, "is it still there?");
-  const auto size = static_cast<std::uint64_t>(info.st_size);
+  const std::uint64_t size = file.state().size;
   if (local && size <= small) add_bytes(0, size);
   for (std::uint64_t i = 0; local && size > small && i < samples; ++i) add_bytes((size - sample) / (samples - 1) * i, sample);
   return sum.hex();
@@ -66,20 +64,19 @@ std::string checksum_of(const source_file& file) {
 std::string name_of_source(const convert_options& options) { return std::filesystem::path(options.source).filename().string(); }
 
 json plan_of(const convert_options& options, const source_file& file, const std::string& joined) {
-  struct stat info {};
-  ::stat(file.path().c_str(), &info);  // all 0 in S3
+  const file_state state = file.state();
   return {{"zarrbits", version()},
           {"source", name_of_source(options)},  // the folder may have another name on another machine
-          {"size", static_cast<std::uint64_t>(info.st_size)},
-          {"etag", file.etag()},
-          {"modified", {static_cast<std::int64_t>(info.st_mtim.tv_sec), static_cast<std::int64_t>(info.st_mtim.tv_nsec)}},
+          {"size", state.size},
+          {"etag", state.etag},
+          {"modified", {state.seconds, state.nanoseconds}},  // 0 of a remote file
           {"checksum", checksum_of(file)},
           {"joined", joined},
           {"concat", options.concat ? json((options.concat->is_new ? "new: " : "") + options.concat->dimension) : json(nullptr)},
           {"options", plan_options(options)},
           {"consolidate", options.consolidate ? json(*options.consolidate) : json(nullptr)},
           {"external", !options.external.empty()},
-          {"command", options.command}};
+          {"command", front_end_of(options).command}};
 }
 
 std::string_view as_text(const std::vector<std::byte>& bytes) {
@@ -89,13 +86,14 @@ std::string_view as_text(const std::vector<std::byte>& bytes) {
 // Anybody may have written a plan: its command is shown as words, quoted for a shell by the caller.
 std::string command_in(const json& plan, const convert_options& options) {
   constexpr std::size_t most = 400;
-  if (!options.show_command || !plan.is_object() || !plan.contains("command") || !plan["command"].is_array()) return {};
+  const auto& show = front_end_of(options).show_command;
+  if (!show || !plan.is_object() || !plan.contains("command") || !plan["command"].is_array()) return {};
   std::vector<std::string> words;
   for (const json& word : plan["command"]) {
     if (!word.is_string()) return {};
     words.push_back(word.get<std::string>());
   }
-  std::string text = words.empty() ? "" : options.show_command(words);
+  std::string text = words.empty() ? "" : show(words);
   if (text.size() > most) {
     std::size_t end = most;
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // no half of a character
@@ -107,7 +105,7 @@ std::string command_in(const json& plan, const convert_options& options) {
 // What is done is worth keeping: the sentence says how to go on, and no more than that `overwrite` would remove it.
 [[noreturn]] void differs(const convert_options& options, const json& plan, const std::string& what) {
   std::string commands;
-  const std::string before = command_in(plan, options), now = command_in({{"command", options.command}}, options);
+  const std::string before = command_in(plan, options), now = command_in({{"command", front_end_of(options).command}}, options);
   if (!before.empty() && before != now) commands = ": it was begun by " + before + (now.empty() ? "" : ", and this is " + now);
   throw zarrbits::error(
       errc::different,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/link_policy.hpp"
 
-#include "text/names.hpp"
+#include "text/node_names.hpp"
+#include "text/shown.hpp"
+#include "text/words.hpp"
 
 #include <functional>
 #include <string>

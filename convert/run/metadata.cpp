@@ -8,8 +8,12 @@
 #include "hdf5/file_references.hpp"
 #include "hdf5/type_json.hpp"
 #include "io/files.hpp"
+#include "text/base64.hpp"
 #include "text/json_text.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
+#include "text/reserved_names.hpp"
+#include "text/shown.hpp"
+#include "text/words.hpp"
 #include "zarr/write/node_writer.hpp"
 
 #include <algorithm>
@@ -291,15 +295,13 @@ class metadata_writer {
     if (root.path != "/") {
       e.selected = false;
       e.reason = "not selected";
-    } else if (source_.bytes()->descriptor() < 0) {
-      e.reason = "it is not read from a source in S3";
     } else if (size > most) {
       e.reason = "its " + human_bytes(size) + " exceed the " + human_bytes(most) + " that are kept";
     } else {
       std::vector<std::byte> bytes(static_cast<std::size_t>(size));
       try {
         source_.bytes()->require_range(0, size);
-        read_range(source_.bytes()->descriptor(), 0, bytes);
+        source_.bytes()->read(0, bytes);
       } catch (const unreadable_range& reason) {
         throw zarrbits::error(errc::io_failed, "the user block of \"" + source_.path() + "\" cannot be read: " + reason.what(),
                               {source_.path()});

@@ -2,8 +2,8 @@
 #include "convert/run/option_uses.hpp"
 
 #include "hdf5/skip_dataset.hpp"
-#include "text/names.hpp"
 #include "text/selection.hpp"
+#include "text/words.hpp"
 
 #include <functional>
 #include <set>

@@ -2,7 +2,7 @@
 #include "convert/run/unit_result.hpp"
 
 #include "text/json_text.hpp"
-#include "text/names.hpp"
+#include "text/shown.hpp"
 
 #include <algorithm>
 #include <stdexcept>

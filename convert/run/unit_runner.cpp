@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/unit_runner.hpp"
 
+#include "convert/run/remote_chunks.hpp"
 #include "convert/run/sequences.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ unit_runner::unit_runner(sink& out, const convert_options& options, work_queue& 
       options_(options),
       queue_(queue),
       calls_(std::move(c)),
-      reader_(out, queue, [this](chunk_batch& next) { submit(next); }),
+      reader_(out, [this](chunk_batch& next) { submit(next); }),
       worker_(out, options) {}
 
 void unit_runner::run(std::shared_ptr<const dataset_plan> dataset, const unit_id& id) {
@@ -70,6 +71,7 @@ void unit_runner::produce_part(const std::shared_ptr<unit_state>& unit, std::siz
   const chunk_range range = unit->dataset->unit(unit->id.number);
   if (range.count == 0) return;
   chunk_batch next{unit, part};
+  next.is_remote = data.is_remote();
   {
     const h5::lock one_thread;
     next.plan = unit->dataset->array(part, unit->assumed(part));
@@ -86,6 +88,10 @@ void unit_runner::submit(chunk_batch& next) {
   if (next.shard) batch->turn = next.shard->next_turn();
   next.cost = 0;
   next.unit->open();
+  if (batch->is_remote) {
+    queue_.make_room(batch->cost);
+    batch->coming = std::make_shared<const remote_chunks>(*batch, out_.refers());
+  }
   queue_.submit(batch->cost, [this, batch] {
     const std::uint64_t done = worker_.work(*batch);
     {

@@ -15,7 +15,8 @@ unsigned usable_processors() noexcept {
   return std::max(1U, std::thread::hardware_concurrency());
 }
 
-work_queue::work_queue(unsigned threads, std::uint64_t memory) : memory_(memory) {
+work_queue::work_queue(unsigned threads, std::uint64_t memory, std::size_t ahead)
+    : memory_(memory), most_waiting_(threads > 1 ? std::max<std::size_t>(ahead, 4 * threads) : ahead) {
   for (unsigned i = 1; i < threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
@@ -79,9 +80,7 @@ void work_queue::throw_failure() {
 
 // Too much is waiting: this thread works too.
 void work_queue::wait_for_room(std::uint64_t cost, std::unique_lock<std::mutex>& held) {
-  const auto room = [&] {
-    return under_way_ == 0 || (under_way_ + cost <= memory_ && waiting_.size() < 4 * threads_.size() + 4);
-  };
+  const auto room = [&] { return under_way_ == 0 || (under_way_ + cost <= memory_ && waiting_.size() < most_waiting_); };
   while (!room()) lend_a_hand(held);
 }
 
@@ -98,7 +97,7 @@ void work_queue::submit(std::uint64_t cost, std::function<void()> task) {
     return;
   }
   item next{next_number_++, cost, std::move(task)};
-  if (threads_.empty()) {
+  if (threads_.empty() && most_waiting_ == 0) {
     under_way_ += cost;
     run(std::move(next), held);
     return throw_failure();

@@ -23,8 +23,9 @@ namespace zarrbits::conversion {
 
 class work_queue {
  public:
-  // `threads` includes the submitting thread; with 1 it does all the work itself.
-  work_queue(unsigned threads, std::uint64_t memory);
+  // `threads` includes the submitting thread; with 1 it does all the work itself, in the order of the tasks. `ahead`: tasks that
+  // may wait although no thread is free, because something else begins with them.
+  work_queue(unsigned threads, std::uint64_t memory, std::size_t ahead = 0);
   ~work_queue();
   work_queue(const work_queue&) = delete;
   work_queue& operator=(const work_queue&) = delete;
@@ -49,6 +50,7 @@ class work_queue {
   void throw_failure();
 
   const std::uint64_t memory_;
+  std::size_t most_waiting_;
   std::mutex mutex_;
   std::condition_variable more_, done_;
   std::deque<item> waiting_;

@@ -8,18 +8,20 @@
 #define ZARRBITS_CONVERT_OPTIONS_HPP
 
 #include <zarrbits/compression.hpp>
+#include <zarrbits/remote_access.hpp>
 #include <zarrbits/source_name.hpp>
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace zarrbits {
 
+struct convert_front_end;
 struct convert_progress;
-struct convert_result;
 
 // What the Zarr readers of a community expect beyond HDF5's own terms; see docs/conventions.md.
 enum class convention {
@@ -107,7 +109,7 @@ struct convert_options {
   std::string source = {};  // an HDF5 file, or one of its objects, which becomes the root of the store: "in.h5:/a/b"
   std::optional<concatenation> concat = {};  // not set: only `source`
   std::string store = {};     // a new directory, "x.zip", "s3://bucket/prefix" or, with `references`, "x.json" or "x.parquet"
-  std::string endpoint = {};  // URL of an S3 server; "": the environment decides (AWS_ENDPOINT_URL), else Amazon's
+  remote_access remote = {};  // how sources and stores on servers are reached
   bool overwrite = false;     // replace an existing Zarr store
   // The store has references in kerchunk's format, "x.json" or "x.parquet": chunks that need no change stay in the source. Other
   // objects of at most this many bytes, up to memory / 4, are among the references, others in "x.json.data". Not set: a copy.
@@ -164,10 +166,6 @@ struct convert_options {
   // store was begun with, as they are with `share` and in finalize() (not `external`). Other options are an error. Finished work
   // stays in a store of many files if a run fails, and the error says so.
   bool resume = false;
-  // The caller's command, which an unfinished store keeps: for the error if a store was begun with other options.
-  std::vector<std::string> command = {};
-  // Shows such a command in a sentence.
-  std::function<std::string(const std::vector<std::string>&)> show_command = {};
   // Do only this share of the work, without metadata; finalize() writes it after all shares. Several processes may work at once.
   struct share_type {
     unsigned index = 0;  // index, from 0
@@ -179,14 +177,7 @@ struct convert_options {
   std::function<void(const std::string&)> warning = {};
   // Called with a sentence on something that is unexpected but not wrong: an unfinished store is continued.
   std::function<void(const std::string&)> note = {};
-  // Sentences name options in backquotes, as in "replace it with `overwrite`". Each reason passes through this function on its
-  // way into the store and the report, so that the caller can reword options. (Exceptions and warnings are the caller's anyway.)
-  std::function<std::string(const std::string& reason)> wording = {};
-  // Called before the last step, which completes the store; an exception from it ends the conversion. The place to write reports.
-  std::function<void(const convert_result&)> before_done = {};
-  std::string run =
-      {};  // a string unique to this run: distinguishes what this run leaves, if it is killed, from what others leave
-  bool measure_first = false;  // add up the stored bytes first, for a progress bar
+  std::shared_ptr<const convert_front_end> front_end = {};  // of zarrbits' own command; leave it out
 };
 
 }  // namespace zarrbits

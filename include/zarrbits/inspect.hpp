@@ -15,6 +15,7 @@
 
 #include <zarrbits/detail/linkage.hpp>
 #include <zarrbits/error.hpp>
+#include <zarrbits/remote_access.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -60,7 +61,7 @@ struct inspected_tree {
 // What to inspect.
 struct inspect_options {
   std::string name = {};      // an HDF5 file, one of its objects ("in.h5:/a/b"), or a store: a directory, "x.zip", "s3://..."
-  std::string endpoint = {};  // URL of an S3 server; "": the environment decides (AWS_ENDPOINT_URL), else Amazon's
+  remote_access remote = {};  // how sources and stores on servers are reached
   bool lock = true;           // of an HDF5 file, as convert_options has it
   bool attributes = false;    // read the values of attributes, too
   std::uint64_t memory = std::uint64_t{512} << 20;                // bytes for a store's references
@@ -95,11 +96,12 @@ struct unfinished_store {
 };
 
 // Empty if there is no unfinished store. Reads its plan and journals only. Throws error.
-[[nodiscard]] std::optional<unfinished_store> find_unfinished(const std::string& store, const std::string& endpoint = {});
+[[nodiscard]] std::optional<unfinished_store> find_unfinished(const std::string& store, const remote_access& remote = {});
 
 // An HDF5 file whose chunks are examined.
 struct file_options {
-  std::string file = {};                   // its name
+  std::string file = {};                   // its name, as inspect_options has it
+  remote_access remote = {};               // how a file on a server is reached
   std::vector<std::string> external = {};  // folders in which its other files may be read, as convert_options has them
   bool lock = true;                        // as convert_options has it
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The names of sources: a file, an object in it, and files in S3.
+// The names of sources: a file, local or on a server, and an object in it.
 //
 //   const zarrbits::source_name name = zarrbits::split_source("in.h5:/a/b");   // {"in.h5", "/a/b"}
 //   const auto days = zarrbits::find_s3_sources("s3://bucket/data/*.nc");
@@ -9,6 +9,7 @@
 #define ZARRBITS_SOURCE_NAME_HPP
 
 #include <zarrbits/detail/linkage.hpp>
+#include <zarrbits/remote_access.hpp>
 
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@ namespace zarrbits {
 
 // The parts of convert_options::source: "in.h5:/a/b" is object "/a/b" of "in.h5", unless a file has exactly that name.
 struct source_name {
-  std::string file;    // its name, or "s3://bucket/key"
+  std::string file;    // its name, "s3://bucket/key", or "https://host/path" (without its secrets: they are remembered)
   std::string object;  // "" for the whole file
 };
 // Asks only the file system which files exist.
@@ -26,7 +27,7 @@ source_name split_source(const std::string& text);
 // Names of the objects "s3://bucket/key" that match a pattern such as "s3://bucket/data/*.nc", in no order. In the key, `*`
 // stands for any characters but "/", `?` for one character, `[a-z]` for one of these. If an object has the pattern itself as its
 // name, that object alone. Empty if nothing matches. Lists the objects that begin as the pattern does. Throws error.
-[[nodiscard]] std::vector<std::string> find_s3_sources(const std::string& pattern, const std::string& endpoint = {});
+[[nodiscard]] std::vector<std::string> find_s3_sources(const std::string& pattern, const remote_access& remote = {});
 
 }  // namespace zarrbits
 

@@ -19,6 +19,7 @@
 
 #include <zarrbits/convert_options.hpp>
 #include <zarrbits/error.hpp>
+#include <zarrbits/remote_access.hpp>
 
 #include <array>
 #include <cstddef>
@@ -96,7 +97,7 @@ struct verify_options {
   // neither the length of the arrays nor what no file of these has.
   bool part = false;
   std::string store = {};                  // a directory, a file "x.zip", or "s3://bucket/prefix"
-  std::string endpoint = {};               // URL of an S3 server; "": the environment decides (AWS_ENDPOINT_URL), else Amazon's
+  remote_access remote = {};               // how sources and stores on servers are reached
   std::vector<std::string> include = {};   // patterns of what the store must hold, as convert_options has them
   std::vector<std::string> exclude = {};   // patterns of what it need not hold
   std::vector<std::string> external = {};  // folders in which the source's other files may be read, as convert_options has them

@@ -41,6 +41,8 @@ def _explained(verb: str, *without: str) -> Callable[[_Function], _Function]:
     def add(function: _Function) -> _Function:
         if function.__doc__:  # not under python -OO
             function.__doc__ = function.__doc__.rstrip() + of_options(verb, frozenset(without))
+            if "storage_options: " not in function.__doc__ and "storage_options" in function.__annotations__:
+                function.__doc__ += "    storage_options: for sources and stores on servers, as convert() has it\n"
         return function
 
     return add
@@ -80,6 +82,13 @@ def convert(
     consolidate: bool = False,
     no_consolidate: bool = False,
     endpoint: str | None = None,
+    no_sign_request: bool = False,
+    aws_profile: str | None = None,
+    header: Many = None,
+    ca_file: Path | None = None,
+    follow_private: bool = False,
+    connections: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
     include: Many = None,
     exclude: Many = None,
     external: Many = None,
@@ -112,6 +121,9 @@ def convert(
     so that several processes make one store (with Dask, say); the report of a share has no objects.
     When all shares are done, finalize() completes the store.
     Without it, all is converted, also within a job of Slurm or MPI.
+
+    storage_options: as fsspec's file systems take them, for a source or a store on a server: anon, key, secret, token, profile,
+    endpoint_url, region_name, headers and verify (a file of certificates). Nothing of it is in the process list.
     """
     options = _options(locals(), "source", "store", "progress", "partition")
     options.update(quiet=True, partition=partition or _WHOLE)
@@ -149,6 +161,13 @@ def finalize(
     fsync: bool = False,
     consolidate: bool = False,
     endpoint: str | None = None,
+    no_sign_request: bool = False,
+    aws_profile: str | None = None,
+    header: Many = None,
+    ca_file: Path | None = None,
+    follow_private: bool = False,
+    connections: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
     external: Many = None,
     no_lock: bool = False,
     allow_lossy: bool = False,
@@ -172,6 +191,13 @@ def plan(
     different: Literal["refuse", "first", "skip"] | None = None,
     allow_overlap: bool = False,
     endpoint: str | None = None,
+    no_sign_request: bool = False,
+    aws_profile: str | None = None,
+    header: Many = None,
+    ca_file: Path | None = None,
+    follow_private: bool = False,
+    connections: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
     include: Many = None,
     exclude: Many = None,
     external: Many = None,
@@ -209,6 +235,13 @@ def verify(
     include: Many = None,
     exclude: Many = None,
     endpoint: str | None = None,
+    no_sign_request: bool = False,
+    aws_profile: str | None = None,
+    header: Many = None,
+    ca_file: Path | None = None,
+    follow_private: bool = False,
+    connections: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
     external: Many = None,
     no_lock: bool = False,
     links: Literal["keep", "copy"] | None = None,
@@ -225,6 +258,13 @@ def inspect(
     *files: Path,
     attributes: bool = False,
     endpoint: str | None = None,
+    no_sign_request: bool = False,
+    aws_profile: str | None = None,
+    header: Many = None,
+    ca_file: Path | None = None,
+    follow_private: bool = False,
+    connections: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
     no_lock: bool = False,
     memory: int | str | None = None,
 ) -> Inspection:
@@ -234,14 +274,40 @@ def inspect(
 
 
 @_explained("suggest")
-def suggest(file: Path, *, all: bool = False, external: Many = None, no_lock: bool = False) -> Suggestions:
+def suggest(
+    file: Path,
+    *,
+    all: bool = False,
+    external: Many = None,
+    no_lock: bool = False,
+    endpoint: str | None = None,
+    no_sign_request: bool = False,
+    aws_profile: str | None = None,
+    header: Many = None,
+    ca_file: Path | None = None,
+    follow_private: bool = False,
+    connections: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Suggestions:
     """How many bits the values of each dataset need."""
     document = run("suggest", [file], _options(locals(), "file"), (0,))[0]
     return Suggestions(document["datasets"], document)
 
 
 @_explained("doctor")
-def doctor(file: Path | None = None, *, no_lock: bool = False) -> Diagnosis:
+def doctor(
+    file: Path | None = None,
+    *,
+    no_lock: bool = False,
+    endpoint: str | None = None,
+    no_sign_request: bool = False,
+    aws_profile: str | None = None,
+    header: Many = None,
+    ca_file: Path | None = None,
+    follow_private: bool = False,
+    connections: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Diagnosis:
     """Why a plugin is not found, and which chunks are stored unpacked."""
     document, status = run("doctor", [] if file is None else [file], _options(locals(), "file"), (0, 1))
     return Diagnosis(status == 0, document)

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Union
 
+from .remote import Secrets
 from .words import in_python
 
 Path = Union[str, "os.PathLike[str]"]
@@ -152,8 +153,10 @@ def run(
 ) -> tuple[dict[str, Any], int]:
     """(the command's report, its exit status). `told` is called in this thread with each state of the work.
     Its warnings become Python's."""
-    command = [program(), verb, *(["--json"] if json_wanted else []), *arguments(options), "--", *(os.fspath(p) for p in paths)]
-    environment: dict[str, str] = dict(os.environ)
+    options = dict(options)
+    secrets = Secrets(options, [os.fspath(p) for p in paths])
+    command = [program(), verb, *(["--json"] if json_wanted else []), *arguments(options), "--", *secrets.paths]
+    environment: dict[str, str] = dict(os.environ) | secrets.environment
     ends: tuple[int, int] | None = None
     passed: tuple[int, ...] = ()
     environment.pop("ZARRBITS_PROGRESS_FD", None)
@@ -161,6 +164,7 @@ def run(
     if told is not None:
         ends = os.pipe()
         environment["ZARRBITS_PROGRESS_FD"], passed = str(ends[1]), (ends[1],)
+    passed += secrets.descriptors
     try:
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, pass_fds=passed
@@ -169,6 +173,8 @@ def run(
         for end in ends or ():
             os.close(end)
         raise
+    finally:
+        secrets.close()
     got, threads = _collect(child)
     try:
         if ends is not None and told is not None:

@@ -12,6 +12,7 @@ group = zarr.open_group(repository.readonly_session("main").store, mode="r")
 from __future__ import annotations
 
 import datetime
+import email.utils
 import json
 import os
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from urllib.parse import quote
 
 from .command import Error, Path
 from .local_files import External
-from .references import Options, References, Source, check_sources, items_of, protocol_of, read
+from .references import TIME, Options, References, Source, check_sources, items_of, protocol_of, read
 
 if TYPE_CHECKING:
     from icechunk import Repository
@@ -99,7 +100,7 @@ def _nodes_and_chunks(references: References) -> tuple[dict[str, bytes], dict[st
 def _location(url: str) -> str:
     """References have names as they are, Icechunk URLs."""
     protocol, _, rest = url.partition("://")
-    return f"{protocol}://{quote(rest, safe='/')}"
+    return f"{protocol}://{quote(rest, safe='/:?&=~%' if protocol in ('https', 'http') else '/')}"
 
 
 def _prefixes(sources: set[str]) -> set[str]:
@@ -108,7 +109,7 @@ def _prefixes(sources: set[str]) -> set[str]:
     prefixes = set()
     for url in sources:
         folder = url.rpartition("/")[0]
-        if protocol_of(url) == "s3":
+        if protocol_of(url) in ("s3", "https", "http"):  # the bucket, the server
             folder = "/".join(url.split("/")[:3])
         while _location(folder) != folder:
             folder = folder.rpartition("/")[0]
@@ -135,14 +136,23 @@ def _create(path: str, sources: set[str], options: Options) -> Repository:
                 s3_compatible=endpoint is not None,
                 force_path_style=endpoint is not None,
             )
+        elif protocol_of(prefix) in ("https", "http"):
+            store = icechunk.http_store()
         else:
             store = icechunk.local_filesystem_store(prefix[len("file://") :])
         config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(prefix, store))
     return icechunk.Repository.create(storage, config)
 
 
+def _etag(source: Source) -> str | None:
+    """Icechunk 2.3 asks servers of HTTP for an ETag without its quotes, which none of them has."""
+    return source.etag if protocol_of(source.url) == "s3" else None
+
+
 def _time(source: Source) -> datetime.datetime | None:
     """The next whole second: Icechunk refuses a file that is newer, and has whole seconds."""
+    if source.etag is not None and source.etag.startswith(TIME):
+        return email.utils.parsedate_to_datetime(source.etag[len(TIME) :])
     if source.etag is not None or source.modified is None:
         return None
     return datetime.datetime.fromtimestamp(-(-source.modified // 10**9), datetime.timezone.utc)
@@ -170,7 +180,7 @@ def _write(store: Any, references: References, nodes: dict[str, bytes], arrays: 
 
     make = default_buffer_prototype().buffer.from_bytes
     sources = references.sources or {}
-    checksums = {url: (_location(url), s.etag, _time(s)) for url, s in sources.items()}
+    checksums = {url: (_location(url), _etag(s), _time(s)) for url, s in sources.items()}
 
     def copied() -> Iterator[tuple[str, bytes]]:
         yield from sorted(nodes.items(), key=lambda n: n[0].count("/"))  # groups before what is in them

@@ -99,7 +99,7 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
                 return value
             raise self._error(key, "is not text; make it again")
         if not is_reference(value):
-            raise self._error(key, "is not [URL, offset, size] with a URL file://... or s3://...")
+            raise self._error(key, "is not [URL, offset, size] with a file://, s3:// or https:// URL")
         url, offset, size = value
         self._may_be_read(url)
         if self._end_of is not None and offset + size > self._end_of(url):

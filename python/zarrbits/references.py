@@ -5,7 +5,7 @@
     group = zarr.open_group(zarrbits.open_references("refs.json"))
     dataset = xarray.open_zarr(zarrbits.open_references("refs.json"), consolidated=False)
 
-Chunks are read from the files that they refer to, by fsspec; for those in S3 it needs s3fs.
+Chunks are read from the files that they refer to, by fsspec; for those in S3 it needs s3fs, for those of HTTPS aiohttp.
 Local files are read only if they are regular files in the folder of the references or below; external= allows more.
 """
 
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from zarr.storage import FsspecStore
 
 Options = Optional[Mapping[str, Any]]
-_PROTOCOLS = ("file", "s3")
+_PROTOCOLS = ("file", "s3", "https", "http")
+_OF_S3 = ("anon", "key", "secret", "token", "profile", "endpoint_url", "config_kwargs", "requester_pays")
+TIME = "modified "  # begins what stands for the ETag of a server that has none
 _NAMED = 5  # sources in one sentence
 _MOST_ROWS = 1_000_000  # references in one Parquet file
 
@@ -144,7 +146,8 @@ def read(path: Path, external: External = None) -> References:
     wrong = next((k for k, v in keys.items() if not is_reference(v)), None)
     if wrong is not None:
         raise Error(
-            f'zarrbits: "{wrong}" of "{name}" is neither text nor [URL, offset, size] with a URL file://... or s3://...', 1
+            f'zarrbits: "{wrong}" of "{name}" is neither text nor [URL, offset, size] with a file://, s3:// or https:// URL',
+            1,
         )
     references = References(name, keys, sources, files)
     for url in _ends(keys):
@@ -164,7 +167,7 @@ def check_file(references: References, url: str) -> None:
 def _change_of(source: Source, size: int, modified: int | None, etag: str | None) -> str | None:
     if size != source.size:
         return f'"{source.url}" has {size} bytes, and had {source.size}'
-    if source.etag is not None and etag is not None:
+    if source.etag is not None and not source.etag.startswith(TIME) and etag is not None:
         return None if etag.strip('"') == source.etag.strip('"') else f'"{source.url}" has been written again'
     if source.modified is not None and modified is not None and modified != source.modified:
         return f'"{source.url}" has been written to'
@@ -179,15 +182,25 @@ def _local_change(files: LocalFiles, source: Source) -> str | None:
     return _change_of(source, info.st_size, info.st_mtime_ns, None)
 
 
-def _remote_changes(sources: list[Source], options: Options) -> list[str | None]:
+def _options_for(protocol: str, options: Options) -> dict[str, Any]:
+    """What a file system of fsspec is told, of options that may be for several."""
+    told = dict(options or {})
+    if protocol == "s3":
+        told.pop("headers", None)
+        return told
+    client = {k: v for k, v in dict(told.pop("client_kwargs", None) or {}).items() if k not in ("endpoint_url", "region_name")}
+    return {k: v for k, v in told.items() if k not in _OF_S3} | ({"client_kwargs": client} if client else {})
+
+
+def _remote_changes(protocol: str, sources: list[Source], options: Options) -> list[str | None]:
     import fsspec
 
-    files = fsspec.filesystem("s3", **(options or {}))
+    files = fsspec.filesystem(protocol, **_options_for(protocol, options))
 
     async def look(source: Source, few: asyncio.Semaphore) -> str | None:
         async with few:
             try:
-                info = await files._info(source.url, refresh=True)
+                info = await files._info(source.url, **({"refresh": True} if protocol == "s3" else {}))
             except OSError as e:
                 return f'"{source.url}": {e}'
             time = info.get("LastModified")
@@ -236,8 +249,10 @@ def check_sources(references: References, options: Options) -> None:
             1,
         )
     local = [s for s in references.sources.values() if protocol_of(s.url) == "file"]
-    remote = [s for s in references.sources.values() if protocol_of(s.url) == "s3"]
-    found = [_local_change(references.files, s) for s in local] + (_remote_changes(remote, options) if remote else [])
+    found = [_local_change(references.files, s) for s in local]
+    for protocol in _protocols(references):
+        there = [s for s in references.sources.values() if protocol_of(s.url) == protocol]
+        found += _remote_changes(protocol, there, options)
     changes = [c for c in found if c is not None]
     if changes:
         more = f", and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
@@ -280,7 +295,8 @@ def open_references(path: Path, *, external: External = None, storage_options: O
     external: a folder, or several, whose files the references may lead to, beside their own folder; or "all" for any.
     Whoever wrote the references names the files that are read.
 
-    storage_options: what s3fs is told, where sources are in S3, as {"anon": True} or {"client_kwargs": {"endpoint_url": "..."}}.
+    storage_options: what fsspec is told, where sources are on servers, as {"anon": True},
+    {"client_kwargs": {"endpoint_url": "..."}} or {"headers": {"Authorization": "..."}}.
     check: a source that is missing, or has another size or time than when the references were made, is an Error that names it.
     Without it, chunks of such a source read as whatever is at their place.
     """
@@ -296,7 +312,7 @@ def open_references(path: Path, *, external: External = None, storage_options: O
     local = AsyncFileSystemWrapper(AllowedFiles(references.files, skip_instance_cache=True), asynchronous=True)
     systems: dict[str | None, Any] = {None: local, "file": local}
     for protocol in _protocols(references):
-        systems[protocol] = {**(storage_options or {}), "asynchronous": True}
+        systems[protocol] = {**_options_for(protocol, storage_options), "asynchronous": True}
     keys: Any = references.keys  # and not the whole file: there, braces in the name of a source would be a template
     if keys is None:
         from .reference_table import ReferenceTable

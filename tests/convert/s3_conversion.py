@@ -23,6 +23,7 @@ def environment(**more):
     clean = {k: v for k, v in os.environ.items() if not k.startswith("AWS_") and "proxy" not in k.lower()}
     return (
         clean
+        | {"AWS_EC2_METADATA_DISABLED": "true"}
         | {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "HOME": "/nonexistent", "ZARRBITS_S3_PATIENCE": "0.3"}
         | more
     )

@@ -198,6 +198,10 @@ class Server:
         headers = {"ETag": f'"{there.etag}"'}
         if "Range" in r.headers and r.method == "GET":
             first, last = (int(n) for n in r.headers["Range"].removeprefix("bytes=").split("-"))
+            size = len(there.body)
+            if first >= size:
+                return Answer(416, b"", headers | {"Content-Range": f"bytes */{size}"})
+            headers["Content-Range"] = f"bytes {first}-{min(last, size - 1)}/{size}"
             return Answer(206, there.body[first : last + 1], headers)
         return Answer(200, there.body, headers)
 

@@ -5,7 +5,7 @@
 //
 #include "hdf5/filter_table.hpp"
 #include "hdf5/type_tree.hpp"
-#include "text/names.hpp"
+#include "text/base64.hpp"
 #include "zarr/read/zarr_codecs.hpp"
 
 #include <boost/test/unit_test.hpp>

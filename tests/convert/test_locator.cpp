@@ -6,7 +6,7 @@
 #include "hdf5/chunk_index.hpp"
 #include "hdf5/chunk_locator.hpp"
 #include "tests/convert/support.hpp"
-#include "text/names.hpp"
+#include "text/words.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
+#include "text/base64.hpp"
 #include "text/cf_calendar.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
+#include "text/reserved_names.hpp"
 #include "text/sha256.hpp"
+#include "text/shown.hpp"
+#include "text/words.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from harness import same
+from https_conversion import kept_stores
 from s3_conversion import run
 from s3_server import BUCKET, KEY, SECRET, Server, Stored, error, reset
 
@@ -214,13 +215,14 @@ def test_a_source_that_changes_meanwhile(server, days, files):
     last = days[files - 1]
     arguments = ["-q", *(["--concat", "t"] if files > 1 else []), *remote]
     z(server, "convert", *arguments, "out.zarr")
-    asked = [r.key for r in server.requests if r.method == "HEAD" and "curl" not in r.headers.get("User-Agent", "")]
+    asked = [r.key for r in server.requests]
     assert asked.count("data/" + last) >= 2, asked  # once when it is opened, once at the end
 
     def change(r, go):
+        answer = go()
         if r.method == "GET" and r.key == "data/" + last and "Range" in r.headers:
             server.objects[r.key].etag = "another"
-        return go()
+        return answer
 
     server.fault = change
     done = z(server, "convert", *arguments, "changed.zarr", status=1)
@@ -302,7 +304,8 @@ def test_faults_while_sources_are_read(server, days, way):
         server.fault = fault
         done, now = go(), contents()
         case = (way, kind, at, number, once, done.returncode, done.stderr)
-        outcome = "right" if now == good else "as before" if now == before else "other"
+        kept = bool(kept_stores(".", done.stderr))
+        outcome = "right" if now == good else "as before" if kept or now == before else "other"
         assert outcome != "other" and (done.returncode == 0) == (outcome == "right"), (
             f"{case} {sorted(now.keys() ^ before.keys())}"
         )
@@ -352,7 +355,7 @@ def test_what_is_not_there(server, days):
     assert none in done.stderr and [n["file"] for n in sources()] == days[:2]
 
 
-def write_large(name, first):
+def write_large(name, first, columns=15000):
     """Chunks that do not compress, of 60,000 bytes, and one array without chunks."""
     with h5py.File(name, "w") as f:
         random = np.random.default_rng(first)
@@ -360,10 +363,10 @@ def write_large(name, first):
         f["t"].make_scale("t")
         d = f.create_dataset(
             "rows",
-            data=random.integers(0, 2**32, (4, 15000), dtype="u4"),
-            chunks=(1, 15000),
+            data=random.integers(0, 2**32, (4, columns), dtype="u4"),
+            chunks=(1, columns),
             compression="gzip",
-            maxshape=(None, 15000),
+            maxshape=(None, columns),
         )
         d.dims[0].attach_scale(f["t"])
         f["plain"] = np.random.default_rng(1).random((3, 20000))
@@ -387,7 +390,7 @@ def references(server, *arguments):
 
 
 def test_references_to_one_source(server):
-    (name,) = upload(server, write_large("in.h5", 0))
+    (name,) = upload(server, write_large("in.h5", 0, 3_000_000))  # in chunks of 12 MB
     z(None, "convert", "-q", *NATIVE, "in.h5", "local.zarr")
     refs, listed, read = references(server, name)
     whole = server.objects["data/in.h5"]
@@ -417,7 +420,6 @@ def test_references_to_many_sources(server):
             == pathlib.Path("local.zarr", key).read_bytes()
         ), key
     z(server, "verify", "--concat", "t", *remote, "refs.json")
-    z(server, "verify", "--concat", "t", remote[0], names[1], "refs.json", status=1)  # what lies in S3 is read of sources alone
     # beside local ones
     refs, listed, _ = references(server, "--concat", "t", names[0], remote[1])
     assert (
@@ -428,9 +430,11 @@ def test_references_to_many_sources(server):
 
 def test_references_lead_to_no_other_object(server):
     names = upload(server, write_large("in.h5", 0), write_large("other.h5", 9))
+    server.objects["other/in.h5"] = server.objects["data/other.h5"]
+    names[1] = names[0].replace("/data/", "/other/")
     references(server, names[0])
     done = z(server, "verify", names[1], "refs.json", status=1)
-    assert "not one of the sources" in done.stdout
+    assert "neither a source nor in the folder of one" in done.stdout
     made = json.loads(pathlib.Path("refs.json").read_text())
     made["refs"]["rows/c/0/0"][1] = 1 << 40
     pathlib.Path("refs.json").write_text(json.dumps(made))

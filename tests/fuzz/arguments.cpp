@@ -57,8 +57,8 @@ void s3_settings(std::string_view text) {
   const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
   for (const char* name : {"AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"}) ::setenv(name, path.c_str(), 1);
   try {
-    const auto s = conversion::read_s3_settings("s3://" + std::string(text.substr(0, end)), "");
-    fuzz::require(!s.access_key.empty() && s.keys && !s.bucket.empty() && !s.url.empty(), "settings are whole");
+    const auto s = conversion::read_s3_settings("s3://" + std::string(text.substr(0, end)), {});
+    fuzz::require(s.credentials && !s.bucket.empty() && !s.region.empty() && !s.url.empty(), "settings are whole");
   } catch (...) {
     ::close(descriptor);
     throw;

@@ -157,7 +157,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   if (begin.starts_with('{')) {
-    read_file(data, size, [](const std::string& path) { return open_references(path, "", {}, std::uint64_t{64} << 20); });
+    read_file(data, size, [](const std::string& path) { return open_references(path, {}, {}, std::uint64_t{64} << 20); });
     return 0;
   }
   if (begin == "PAR1") {

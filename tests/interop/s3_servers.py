@@ -29,6 +29,7 @@ def free_port():
 
 def environment(**more):
     clean = {k: v for k, v in os.environ.items() if not k.startswith("AWS_") and "proxy" not in k.lower()}
+    clean["AWS_EC2_METADATA_DISABLED"] = "true"
     return clean | {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": "us-east-1"} | more
 
 

@@ -2,12 +2,16 @@
 //
 // A store of references in kerchunk's formats, of which none leads to a file that has nothing to do with the source.
 //
+#include "io/byte_source.hpp"
 #include "io/files.hpp"
 #include "io/reference_table.hpp"
+#include "io/remote_file.hpp"
+#include "io/remote_name.hpp"
 #include "zarr/read/sorted_keys.hpp"
 #include "zarr/read/store_reader.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -15,7 +19,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <sys/stat.h>
 #include <utility>
 #include <vector>
 
@@ -39,27 +42,48 @@ class bytes_object final : public stored_object {
 
 class range_object final : public stored_object {
  public:
-  range_object(std::shared_ptr<const conversion::file_descriptor> file, const conversion::reference& r)
+  range_object(std::shared_ptr<const conversion::byte_source> file, const conversion::reference& r)
       : file_(std::move(file)), r_(r) {}
   std::uint64_t size() const override { return r_.size; }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     try {
-      conversion::read_range(file_->get(), r_.offset + offset, out);
+      file_->read(r_.offset + offset, out);
     } catch (const conversion::unreadable_range& e) {
       throw store_error(std::string("a reference cannot be read: ") + e.what());
+    } catch (const zarrbits::error& e) {
+      if (e.kind() == errc::changed)
+        throw store_error("a source has changed since the references were made; make them again", e.kind());
+      throw store_error(e.what(), e.kind());
     }
   }
 
  private:
-  std::shared_ptr<const conversion::file_descriptor> file_;
+  std::shared_ptr<const conversion::byte_source> file_;
   conversion::reference r_;
 };
 
+// True for a remote source, and for what is in its folder or below.
+bool lies_beside(const std::string& url, const std::string& source) {
+  const std::string path = source.substr(0, source.find('?'));
+  const std::size_t folder = path.rfind('/');
+  if (!conversion::is_remote(source) || folder == std::string::npos || folder < path.find("://") + 3) return false;
+  if (url == source) return true;
+  if (!url.starts_with(path.substr(0, folder + 1))) return false;
+  std::string below = url.substr(folder + 1);
+  for (char& c : below) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (below.find('\\') != std::string::npos) return false;
+  for (const char* escape : {"%2e", "%2f", "%5c"}) {  // a server may take them for what they stand for
+    if (below.find(escape) != std::string::npos) return false;
+  }
+  below = "/" + below + "/";
+  return below.find("/../") == std::string::npos && below.find("/./") == std::string::npos;
+}
+
 class reference_reader final : public store_reader {
  public:
-  reference_reader(const std::string& path, const std::string& endpoint, const std::vector<std::string>& sources,
+  reference_reader(const std::string& path, const remote_access& remote, const std::vector<std::string>& sources,
                    std::uint64_t memory)
-      : endpoint_(endpoint), sources_(sources) {
+      : access_(remote), sources_(sources) {
     try {
       table_ = conversion::read_references(path, memory);
     } catch (const conversion::reference_error& e) {
@@ -77,7 +101,7 @@ class reference_reader final : public store_reader {
     const auto found = table_.keys.find(key);
     if (found == table_.keys.end()) return nullptr;
     const conversion::reference& r = found->second;
-    if (r.file && table_.files[*r.file].url.starts_with(conversion::s3_url)) return in_s3(table_.files[*r.file], r);
+    if (r.file && conversion::is_remote(table_.files[*r.file].url)) return on_server(*r.file, r);
     if (r.file) return std::make_unique<range_object>(opened(*r.file, r), r);
     return std::make_unique<bytes_object>(r.content);
   }
@@ -87,21 +111,26 @@ class reference_reader final : public store_reader {
   }
 
  private:
-  // Only of a source: the keys may allow reading more in S3 than that.
-  std::unique_ptr<stored_object> in_s3(const conversion::referred_file& file, const conversion::reference& r) const {
-    if (std::find(sources_.begin(), sources_.end(), file.url) == sources_.end())
-      throw store_error("the references point to \"" + file.url + "\", which is not one of the sources");
-#ifdef ZARRBITS_WITH_S3
+  // Only of a source, or beside one: the keys may allow reading more on a server than that.
+  std::unique_ptr<stored_object> on_server(std::size_t number, const conversion::reference& r) const {
+    const conversion::referred_file& file = table_.files[number];
+    if (std::none_of(sources_.begin(), sources_.end(), [&](const std::string& s) { return lies_beside(file.url, s); }))
+      throw store_error("the references point to \"" + file.url + "\", which is neither a source nor in the folder of one");
     const std::lock_guard held(turn_);
-    if (!in_s3_) in_s3_ = open_s3_files(endpoint_);
-    return in_s3_->range(file.url, file.state, r.offset, r.size);
-#else
-    throw store_error("this zarrbits was built without libcurl and cannot read \"" + file.url + "\"");
-#endif
+    auto& known = remote_[number];
+    try {
+      if (!known) known = std::make_shared<const conversion::remote_file>(file.url, access_, cache, file.state);
+    } catch (const zarrbits::error& e) {
+      throw store_error(e.what(), e.kind());
+    }
+    const std::uint64_t size = known->state().size;
+    if (r.offset > size || r.size > size - r.offset)
+      throw store_error("a reference points beyond the end of \"" + file.url + "\"");
+    return std::make_unique<range_object>(known, r);
   }
 
   // A file that may be read for this store: of the source's folder or below, or the one beside it. References may name any file.
-  std::shared_ptr<const conversion::file_descriptor> opened(std::size_t number, const conversion::reference& r) const {
+  std::shared_ptr<const conversion::byte_source> opened(std::size_t number, const conversion::reference& r) const {
     const std::lock_guard held(turn_);
     auto& known = open_[number];
     const conversion::referred_file& file = table_.files[number];
@@ -118,36 +147,37 @@ class reference_reader final : public store_reader {
         open_.clear();
         open_[number] = {};
       }
-      auto fd = std::make_shared<const conversion::file_descriptor>(::open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-      struct stat s = {};
-      if (!*fd || ::fstat(fd->get(), &s) != 0 || !S_ISREG(s.st_mode))
+      conversion::file_descriptor fd(::open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+      const conversion::file_state state = conversion::state_of(fd.get());
+      if (!state.regular)
         throw store_error("the references point to \"" + name + "\", which is not a regular file that can be read");
-      if (file.state && *file.state != conversion::state_in(s))
+      if (file.state && *file.state != state)
         throw store_error("\"" + name + "\" has changed since the references were made; make them again");
-      open_[number] = fd;
+      open_[number] = std::make_shared<const conversion::local_bytes>(std::move(fd));
     }
-    const auto fd = open_[number];
-    struct stat s = {};
-    if (::fstat(fd->get(), &s) != 0 || r.offset > static_cast<std::uint64_t>(s.st_size) ||
-        r.size > static_cast<std::uint64_t>(s.st_size) - r.offset)
+    const auto opened = open_[number];
+    const conversion::file_state state = opened->state();
+    if (!state.regular || r.offset > state.size || r.size > state.size - r.offset)
       throw store_error("a reference points beyond the end of \"" + name + "\"");
-    return fd;
+    return opened;
   }
 
   static constexpr std::size_t most_open = 64;
+  static constexpr std::uint64_t cache = 64U << 20;  // bytes of a remote file
   conversion::reference_table table_;
-  std::string path_, endpoint_;
+  std::string path_;
+  remote_access access_;
   std::vector<std::string> sources_, folders_;
-  mutable std::unique_ptr<s3_files> in_s3_;
+  mutable std::map<std::size_t, std::shared_ptr<const conversion::remote_file>> remote_;
   mutable std::mutex turn_;
-  mutable std::map<std::size_t, std::shared_ptr<const conversion::file_descriptor>> open_;
+  mutable std::map<std::size_t, std::shared_ptr<const conversion::byte_source>> open_;
 };
 
 }  // namespace
 
-std::shared_ptr<const store_reader> open_references(const std::string& path, const std::string& endpoint,
+std::shared_ptr<const store_reader> open_references(const std::string& path, const remote_access& remote,
                                                     const std::vector<std::string>& sources, std::uint64_t memory) {
-  return std::make_shared<reference_reader>(path, endpoint, sources, memory);
+  return std::make_shared<reference_reader>(path, remote, sources, memory);
 }
 
 }  // namespace zarrbits::verification

@@ -2,7 +2,6 @@
 #include "zarr/read/store_reader.hpp"
 
 #include "io/s3_listing.hpp"
-#include "io/s3_objects.hpp"
 #include "zarr/read/sorted_keys.hpp"
 
 #include <zarrbits/error.hpp>
@@ -11,7 +10,6 @@
 #include <list>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 namespace zarrbits::verification {
@@ -30,25 +28,34 @@ auto asked(F&& f) {
 
 class s3_object final : public stored_object {
  public:
-  // `first`: where it begins in what is under the key.
-  s3_object(conversion::s3_client& client, std::string key, std::uint64_t size, std::uint64_t first = 0)
-      : client_(client), key_(std::move(key)), size_(size), first_(first) {}
+  s3_object(conversion::s3_client& client, std::string key, std::uint64_t size)
+      : client_(client), key_(std::move(key)), size_(size) {}
   std::uint64_t size() const override { return size_; }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    if (!asked([&] { return conversion::read_from_s3(client_, key_, first_ + offset, out); }))
-      throw store_error("the S3 server does not return all of \"" + key_ +
-                        "\": it was changed, or the server does not support ranges");
+    while (!out.empty()) {
+      const auto piece = out.first(std::min(out.size(), most_at_once));
+      const std::string range = std::to_string(offset) + "-" + std::to_string(offset + piece.size() - 1);
+      const auto answer = asked([&] { return client_.send({.key = key_, .range = range, .into = piece}); });
+      const bool from_the_beginning = answer.status != 206;
+      if (answer.received != piece.size() || (from_the_beginning && offset != 0)) {
+        throw store_error("the S3 server does not return all of \"" + key_ +
+                          "\": it was changed, or the server does not support ranges");
+      }
+      offset += piece.size();
+      out = out.subspan(piece.size());
+    }
   }
 
  private:
+  static constexpr std::size_t most_at_once = 32U << 20;
   conversion::s3_client& client_;
   std::string key_;
-  std::uint64_t size_, first_;
+  std::uint64_t size_;
 };
 
 class s3_reader final : public store_reader {
  public:
-  s3_reader(const std::string& name, const std::string& endpoint) : client_(conversion::read_s3_settings(name, endpoint)) {}
+  s3_reader(const std::string& name, const remote_access& remote) : client_(conversion::read_s3_settings(name, remote)) {}
 
   std::unique_ptr<stored_object> open(const std::string& key) const override {
     const auto answer = asked([&] { return client_.send({.method = "HEAD", .key = whole(key)}); });
@@ -85,7 +92,7 @@ class s3_reader final : public store_reader {
 // reader, others while there is room.
 class s3_snapshot final : public store_reader {
  public:
-  s3_snapshot(const std::string& name, const std::string& endpoint) : client_(conversion::read_s3_settings(name, endpoint)) {
+  s3_snapshot(const std::string& name, const remote_access& remote) : client_(conversion::read_s3_settings(name, remote)) {
     const std::string& prefix = client_.settings().prefix;
     const std::string start = prefix.empty() ? "" : prefix + "/";
     asked([&] {
@@ -166,40 +173,12 @@ class s3_snapshot final : public store_reader {
   mutable std::uint64_t kept_bytes_ = 0, recent_bytes_ = 0;
 };
 
-// Asks for the state of each object once.
-class objects_of_sources final : public s3_files {
- public:
-  explicit objects_of_sources(const std::string& endpoint) : objects_(endpoint) {}
-
-  std::unique_ptr<stored_object> range(const std::string& url, const std::optional<conversion::file_state>& as_it_was,
-                                       std::uint64_t offset, std::uint64_t size) override {
-    const std::lock_guard held(turn_);
-    auto at = known_.find(url);
-    if (at == known_.end()) at = known_.emplace(url, asked([&] { return objects_.state_of(url); })).first;
-    const conversion::file_state& there = at->second;
-    if (!there.regular) throw store_error("the references point to \"" + url + "\", which is not there", errc::not_found);
-    if (as_it_was && *as_it_was != there)
-      throw store_error("\"" + url + "\" has changed since the references were made; make them again", errc::changed);
-    if (size > there.size || offset > there.size - size)
-      throw store_error("a reference points beyond the end of \"" + url + "\"");
-    const auto [client, key] = asked([&] { return objects_.find(url); });
-    return std::make_unique<s3_object>(*client, key, size, offset);
-  }
-
- private:
-  std::mutex turn_;
-  conversion::s3_objects objects_;
-  std::map<std::string, conversion::file_state> known_;
-};
-
 }  // namespace
 
-std::unique_ptr<s3_files> open_s3_files(const std::string& endpoint) { return std::make_unique<objects_of_sources>(endpoint); }
-
-std::shared_ptr<const store_reader> open_s3(const std::string& name, const std::string& endpoint, use_of_store use) {
+std::shared_ptr<const store_reader> open_s3(const std::string& name, const remote_access& remote, use_of_store use) {
   return asked([&]() -> std::shared_ptr<const store_reader> {
-    if (use == use_of_store::all_of_it) return std::make_shared<s3_snapshot>(name, endpoint);
-    return std::make_shared<s3_reader>(name, endpoint);
+    if (use == use_of_store::all_of_it) return std::make_shared<s3_snapshot>(name, remote);
+    return std::make_shared<s3_reader>(name, remote);
   });
 }
 

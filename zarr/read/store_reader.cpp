@@ -3,7 +3,7 @@
 
 #include "io/files.hpp"
 #include "io/reference_table.hpp"
-#include "io/s3_access.hpp"
+#include "io/remote_name.hpp"
 #include "io/zip_archive.hpp"
 
 #include <cerrno>
@@ -120,18 +120,21 @@ std::vector<store_folder> store_folder::nodes() const {
 
 namespace {
 
-std::shared_ptr<const store_reader> open_reader(const std::string& name, const std::string& endpoint,
+std::shared_ptr<const store_reader> open_reader(const std::string& name, const remote_access& remote,
                                                 const std::vector<std::string>& sources, std::uint64_t memory, use_of_store use,
                                                 symbolic_links links) {
   if (conversion::is_s3(name)) {
 #ifdef ZARRBITS_WITH_S3
-    return open_s3(name, endpoint, use);
+    return open_s3(name, remote, use);
 #else
     throw store_error("this zarrbits was built without libcurl and cannot read \"" + name + "\"; build it with -DZARRBITS_S3=ON",
                       errc::unsupported);
 #endif
   }
-  if (!endpoint.empty() && !conversion::any_in_s3(sources))
+  if (conversion::is_web(name))
+    throw store_error("a store at \"" + name + "\" cannot be read; give a directory, a .zip file or \"s3://bucket/prefix\"",
+                      errc::unsupported);
+  if (!remote.endpoint.empty() && !conversion::any_in_s3(sources))
     throw store_error("an endpoint is only for a store or a source \"s3://...\", not for \"" + name + "\"");
   std::error_code e;
   const fs::file_status s = fs::status(name, e);
@@ -139,29 +142,29 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const s
     throw store_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"), errc::not_found);
   if (fs::is_directory(s) && fs::exists(fs::path(name) / conversion::references_metadata, e) &&
       !fs::exists(fs::path(name) / "zarr.json", e))
-    return open_references(name, endpoint, sources, memory);
+    return open_references(name, remote, sources, memory);
   if (fs::is_directory(s)) return std::make_shared<directory_reader>(name, links);
   if (conversion::is_zip_file(name)) return open_zip(name);
   if (!name.ends_with(".json"))
     throw store_error("\"" + name +
                       "\" is neither a directory nor a .zip file, nor a .json file of references; give a Zarr v3 store");
-  return open_references(name, endpoint, sources, memory);
+  return open_references(name, remote, sources, memory);
 }
 
 }  // namespace
 
-store_folder open_folder(const std::string& name, const std::string& endpoint) {
+store_folder open_folder(const std::string& name, const remote_access& remote) {
   std::error_code e;
   if (!conversion::is_s3(name) && !fs::is_directory(name, e)) throw store_error("\"" + name + "\" is not a folder");
-  return {conversion::is_s3(name) ? open_reader(name, endpoint, {}, 0, use_of_store::a_little, symbolic_links::follow)
+  return {conversion::is_s3(name) ? open_reader(name, remote, {}, 0, use_of_store::a_little, symbolic_links::follow)
                                   : std::make_shared<directory_reader>(name, symbolic_links::follow),
           name};
 }
 
-store_folder open_store(const std::string& name, const std::string& endpoint, const std::vector<std::string>& sources,
+store_folder open_store(const std::string& name, const remote_access& remote, const std::vector<std::string>& sources,
                         std::uint64_t memory, use_of_store use, symbolic_links links) {
   try {
-    store_folder root(open_reader(name, endpoint, sources, memory, use, links), name);
+    store_folder root(open_reader(name, remote, sources, memory, use, links), name);
     if (!root.open("zarr.json")) throw store_error("\"" + name + "\" is not a Zarr v3 store: it has no zarr.json");
     return root;
   } catch (const not_supported& e) {

@@ -11,6 +11,7 @@
 #include "io/files.hpp"
 
 #include <zarrbits/error.hpp>
+#include <zarrbits/remote_access.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -81,16 +82,6 @@ class store_reader {
   virtual void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const = 0;
 };
 
-// What references lead to in S3. By any thread.
-class s3_files {
- public:
-  virtual ~s3_files() = default;
-  // A range of "s3://bucket/key", where the object has this state; not given: whichever it has. Throws store_error.
-  virtual std::unique_ptr<stored_object> range(const std::string& url, const std::optional<conversion::file_state>& as_it_was,
-                                               std::uint64_t offset, std::uint64_t size) = 0;
-};
-std::unique_ptr<s3_files> open_s3_files(const std::string& endpoint);  // s3_reader.cpp
-
 // A folder of a store: a node's, or the root.
 class store_folder {
  public:
@@ -123,8 +114,8 @@ class store_folder {
 };
 
 // A directory, a .zip file, references (a .json file or a folder of Parquet files) or "s3://bucket/prefix", with a zarr.json.
-// `endpoint` is an S3 server other than Amazon's; references may lead to files in `sources` that are folders, in the folders of
-// those that are files, and to those in S3. `memory` is for references. Throws store_error.
+// References may lead to files in `sources` that are folders, in the folders of those that are files, and to those that are
+// remote. `memory` is for references. Throws store_error.
 // `use` only decides how an S3 server is asked.
 enum class use_of_store {
   a_little,   // each object when it is needed
@@ -132,17 +123,17 @@ enum class use_of_store {
 };
 // whether symbolic links in a directory are followed, or refused
 enum class symbolic_links { follow, refuse };
-store_folder open_store(const std::string& name, const std::string& endpoint, const std::vector<std::string>& sources,
+store_folder open_store(const std::string& name, const remote_access& remote, const std::vector<std::string>& sources,
                         std::uint64_t memory, use_of_store use = use_of_store::a_little,
                         symbolic_links links = symbolic_links::follow);
 // The same of a directory or "s3://bucket/prefix" without a zarr.json: a store that is not complete.
-store_folder open_folder(const std::string& name, const std::string& endpoint = "");
+store_folder open_folder(const std::string& name, const remote_access& remote = {});
 
 std::shared_ptr<const store_reader> open_zip(const std::string& path);  // zip_reader.cpp
-std::shared_ptr<const store_reader> open_references(const std::string& path, const std::string& endpoint,
+std::shared_ptr<const store_reader> open_references(const std::string& path, const remote_access& remote,
                                                     const std::vector<std::string>& sources,
                                                     std::uint64_t memory);  // reference_reader.cpp
-std::shared_ptr<const store_reader> open_s3(const std::string& name, const std::string& endpoint,
+std::shared_ptr<const store_reader> open_s3(const std::string& name, const remote_access& remote,
                                             use_of_store use);  // s3_reader.cpp
 
 }  // namespace zarrbits::verification

@@ -3,7 +3,7 @@
 
 #include "core/codec_state.hpp"
 #include "core/kernels/kernels.hpp"
-#include "text/names.hpp"
+#include "text/words.hpp"
 #include "zarr/read/zarr_json.hpp"
 
 #include <zarrbits/chunk.hpp>

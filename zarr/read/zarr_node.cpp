@@ -3,7 +3,9 @@
 // Nodes of a store, and the outermost level of their zarr.json.
 //
 #include "core/json.hpp"
-#include "text/names.hpp"
+#include "text/base64.hpp"
+#include "text/node_names.hpp"
+#include "text/reserved_names.hpp"
 #include "zarr/read/zarr_json.hpp"
 #include "zarr/read/zarr_reader.hpp"
 

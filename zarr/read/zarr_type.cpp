@@ -2,7 +2,7 @@
 //
 // Data types and fill values of a zarr.json, as `zarrbits verify` reads them.
 //
-#include "text/names.hpp"
+#include "text/base64.hpp"
 #include "zarr/read/zarr_json.hpp"
 #include "zarr/read/zarr_reader.hpp"
 

@@ -2,7 +2,8 @@
 #include "zarr/write/directory_sink.hpp"
 
 #include "io/files.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
+#include "text/reserved_names.hpp"
 
 #include <zarrbits/error.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/write/file_target.hpp"
 
-#include "text/names.hpp"
+#include "text/reserved_names.hpp"
 
 #include <zarrbits/error.hpp>
 

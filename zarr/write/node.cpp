@@ -2,7 +2,7 @@
 #include "zarr/write/node.hpp"
 
 #include "text/json_text.hpp"
-#include "text/names.hpp"
+#include "text/reserved_names.hpp"
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 // "0.1" alone, which the arrays' own metadata says, too. https://fsspec.github.io/kerchunk/spec.html#parquet-references
 //
 #include "text/json_text.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
 #include "zarr/write/folder_target.hpp"
 #include "zarr/write/parquet_writer.hpp"
 #include "zarr/write/reference_writer.hpp"

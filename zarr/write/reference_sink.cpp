@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/write/reference_sink.hpp"
 
-#include "text/names.hpp"
+#include "io/remote_name.hpp"
+#include "io/remote_object.hpp"
+#include "text/node_names.hpp"
+#include "text/words.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -71,12 +74,12 @@ void reference_sink::take_what_is_there() {
   }
   for (const referred_file& f : files_) {
     struct stat s {};
-    if (f.url.starts_with(s3_url))
-      throw zarrbits::error(errc::unsupported,
-                            "\"" + path_ + "\" has references to S3, and cannot grow; make them again with `concat`", {path_});
-    if (!f.state || !f.url.starts_with(file_url)) continue;
-    const std::string name = f.url.substr(file_url.size());
-    if (::stat(name.c_str(), &s) != 0 || state_in(s) != *f.state) {
+    if (!f.state) continue;
+    const bool remote = is_remote(f.url);
+    if (!remote && !f.url.starts_with(file_url)) continue;
+    const std::string name = remote ? f.url : f.url.substr(file_url.size());
+    if (remote ? find_object(name, options_.remote)->now() != *f.state
+               : ::stat(name.c_str(), &s) != 0 || state_in(s) != *f.state) {
       throw zarrbits::error(errc::changed,
                             "\"" + name + "\" is not as it was when the references in \"" + path_ +
                                 "\" were made: it was changed, moved or removed; make them again with `concat`",

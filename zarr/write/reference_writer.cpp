@@ -4,8 +4,10 @@
 //
 #include "zarr/write/reference_writer.hpp"
 
+#include "io/remote_name.hpp"
+#include "text/base64.hpp"
 #include "text/json_text.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
 #include "zarr/write/file_target.hpp"
 #include "zarr/write/folder_target.hpp"
 
@@ -72,11 +74,10 @@ std::string sources_json(const std::vector<referred_file>& files) {
   std::string text;
   for (const referred_file& f : files) {
     if (!f.state) continue;
-    text +=
-        (text.empty() ? "{\"url\":" : ",{\"url\":") + json_text(json(f.url)) + ",\"size\":" + std::to_string(f.state->size) +
-        (f.url.starts_with(s3_url) ? ",\"etag\":" + json_text(json(f.state->etag))
-                                   : ",\"modified\":" + std::to_string(f.state->seconds * 1'000'000'000 + f.state->nanoseconds)) +
-        "}";
+    text += (text.empty() ? "{\"url\":" : ",{\"url\":") + json_text(json(f.url)) + ",\"size\":" + std::to_string(f.state->size) +
+            (is_remote(f.url) ? ",\"etag\":" + json_text(json(f.state->etag))
+                              : ",\"modified\":" + std::to_string(f.state->seconds * 1'000'000'000 + f.state->nanoseconds)) +
+            "}";
   }
   return text;
 }

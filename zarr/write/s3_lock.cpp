@@ -18,7 +18,7 @@
 
 namespace zarrbits::conversion {
 
-double s3_lock_seconds() { return std::max(2.0, s3_patience()); }
+double s3_lock_seconds() { return std::max(2.0, http_patience()); }
 
 std::string s3_mark(std::string_view run, std::string_view sink) {
   return json_text({{"zarrbits", version()}, {"run", std::string(run)}, {"sink", std::string(sink)}}) + "\n";
@@ -210,7 +210,7 @@ void s3_sink::lock(const std::string& target, const sink_options& options, bool 
   else kept = refused(client_.store({.method = "PUT", .key = key, .body = body, .only_if = {{"if-none-match", "*"}}}));
   if (!kept || taken_over) {
     // the last writer has the lock
-    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(1.0, s3_patience() / 10)));
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(1.0, http_patience() / 10)));
     if (!is_ours()) throw s3_taken(target);
   }
   if (!kept && options.warning) {

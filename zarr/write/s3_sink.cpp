@@ -2,7 +2,8 @@
 #include "zarr/write/s3_sink.hpp"
 
 #include "io/files.hpp"
-#include "text/names.hpp"
+#include "text/node_names.hpp"
+#include "text/reserved_names.hpp"
 #include "zarr/write/s3_lock.hpp"
 #include "zarr/write/s3_upload.hpp"
 
@@ -36,8 +37,18 @@ void s3_sink::tally::subtract(std::string_view key, std::uint64_t size) {
   mixed -= one.mixed;
 }
 
+namespace {
+
+// Anonymous requests are for what is read: nobody lets everyone write.
+remote_access signing(remote_access remote) {
+  remote.no_sign_request = false;
+  return remote;
+}
+
+}  // namespace
+
 s3_sink::s3_sink(const std::string& target, const sink_options& options)
-    : client_(read_s3_settings(target, options.endpoint)),
+    : client_(read_s3_settings(target, signing(options.remote))),
       token_(unique_token()),
       target_(target),
       joined_(joins(options.target)) {
@@ -45,8 +56,8 @@ s3_sink::s3_sink(const std::string& target, const sink_options& options)
   if (!heartbeat_) heartbeat_ = beating();
 }
 
-s3_sink::s3_sink(const std::string& target, const std::string& endpoint)
-    : client_(read_s3_settings(target, endpoint)), token_(unique_token()), target_(target), joined_(true) {}
+s3_sink::s3_sink(const std::string& target, const remote_access& remote)
+    : client_(read_s3_settings(target, signing(remote))), token_(unique_token()), target_(target), joined_(true) {}
 
 s3_sink::~s3_sink() {
   heartbeat_.reset();
@@ -233,7 +244,7 @@ void s3_sink::finish() {
 
 bool s3_sink::remove_unfinished(const std::string& target, const sink_options& options) {
   try {
-    s3_sink sink(target, options.endpoint);
+    s3_sink sink(target, options.remote);
     const auto unfinished = list_objects(sink.client_, sink.whole(in_unfinished("")), false, all_of_them);
     if (unfinished.empty()) return false;
     if (options.run.empty()) {

@@ -53,7 +53,7 @@ class s3_sink final : public sink {
     bool operator==(const tally&) const = default;
   };
 
-  explicit s3_sink(const std::string& target, const std::string& endpoint);  // for cleaning up
+  s3_sink(const std::string& target, const remote_access& remote);  // for cleaning up
   std::string whole(std::string_view key) const;
   std::string text_of(const std::string& key);  // "" if there is none
   void open_target(const std::string& target, const sink_options& options);

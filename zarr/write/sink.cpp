@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/write/sink.hpp"
 
-#include "io/s3_access.hpp"
+#include "io/remote_name.hpp"
 #include "zarr/write/directory_sink.hpp"
 #ifdef ZARRBITS_WITH_S3
 #include "zarr/write/s3_sink.hpp"
 #endif
-#include "text/names.hpp"
+#include "text/node_names.hpp"
+#include "text/shown.hpp"
 #include "zarr/write/reference_sink.hpp"
 #include "zarr/write/zip_sink.hpp"
 
@@ -76,6 +77,10 @@ std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& o
     throw zarrbits::error(errc::invalid_option,
                           "a single-file store is made in one run, not in partitions; choose a directory for \"" + target + "\"",
                           {target});
+  if (is_web(target))
+    throw zarrbits::error(
+        errc::unsupported,
+        "a store cannot be written to \"" + target + "\"; choose a directory, a .zip file or \"s3://bucket/prefix\"", {target});
   if (is_s3(target)) {
 #ifdef ZARRBITS_WITH_S3
     return std::make_unique<s3_sink>(target, options);
@@ -87,9 +92,6 @@ std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& o
                           {target});
 #endif
   }
-  if (!options.endpoint.empty())
-    throw zarrbits::error(errc::invalid_option,
-                          "an endpoint is only for a target \"s3://bucket/prefix\", not for \"" + target + "\"", {target});
   if (is_reference_target(target) != options.references.has_value())
     throw zarrbits::error(errc::invalid_option,
                           options.references

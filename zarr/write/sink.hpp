@@ -11,9 +11,10 @@
 #define ZARRBITS_ZARR_WRITE_SINK_HPP
 
 #include "io/files.hpp"
-#include "text/names.hpp"
+#include "text/reserved_names.hpp"
 
 #include <zarrbits/error.hpp>
+#include <zarrbits/remote_access.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -139,7 +140,7 @@ struct sink_options {
   std::function<void(const std::string&)> warning = {};  // called with a sentence on what the target's server does not support
   std::optional<std::uint64_t> references = {};     // refer to bytes of sources; objects larger than this are stored next to them
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for references that are there already
-  std::string endpoint = {};                        // URL of an S3 server other than Amazon's: "http://127.0.0.1:7070"
+  remote_access remote = {};                        // how a store in S3 is reached
 };
 
 inline bool joins(sink_options::existing target) {

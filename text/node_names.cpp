@@ -1,64 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "text/names.hpp"
+#include "text/node_names.hpp"
 
+#include "text/percent.hpp"
+#include "text/reserved_names.hpp"
 #include "text/sha256.hpp"
+#include "text/words.hpp"
 
-#include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 namespace zarrbits::conversion {
-
-namespace {
-
-void append_percent(std::string& out, char c) {
-  constexpr char digits[] = "0123456789ABCDEF";
-  const auto b = static_cast<unsigned char>(c);
-  out += '%';
-  out += digits[b >> 4];
-  out += digits[b & 15];
-}
-
-int digit_of(char c) noexcept { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; }
-
-// The byte of an escape of shown() at the front of `s`, or -1 if there is none.
-int shown_byte(std::string_view s) noexcept {
-  if (s.size() < 3 || s[0] != '%' || digit_of(s[1]) < 0 || digit_of(s[2]) < 0) return -1;
-  const int byte = digit_of(s[1]) * 16 + digit_of(s[2]);
-  return byte == '%' || byte >= 0x80 ? byte : -1;
-}
-
-std::string with_escapes(std::string_view s, bool reversible) {
-  std::string out;
-  out.reserve(s.size());
-  while (!s.empty()) {
-    const std::size_t n = utf8_length(s);
-    if (n == 0 || (reversible && shown_byte(s) >= 0)) {
-      append_percent(out, s[0]);
-      s.remove_prefix(1);
-    } else {
-      out += s.substr(0, n);
-      s.remove_prefix(n);
-    }
-  }
-  return out;
-}
-
-}  // namespace
-
-std::string shown(std::string_view name) { return with_escapes(name, true); }
-
-std::string utf8_text(std::string_view text) { return with_escapes(text, false); }
-
-std::string unshown(std::string_view s) {
-  std::string out;
-  out.reserve(s.size());
-  while (!s.empty()) {
-    const int byte = shown_byte(s);
-    out += byte < 0 ? s[0] : static_cast<char>(byte);
-    s.remove_prefix(byte < 0 ? 1 : 3);
-  }
-  return out;
-}
 
 std::string folded(std::string_view name) {
   std::string out(name);
@@ -147,25 +98,6 @@ std::string unlike_by_case(std::string_view name) {
   return out;
 }
 
-std::string base64(std::string_view bytes) { return base64(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
-
-std::string base64(std::span<const std::byte> bytes) {
-  constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t n = std::min<std::size_t>(3, bytes.size() - i);
-    std::uint32_t v = std::to_integer<std::uint32_t>(bytes[i]) << 16;
-    if (n > 1) v |= std::to_integer<std::uint32_t>(bytes[i + 1]) << 8;
-    if (n > 2) v |= std::to_integer<std::uint32_t>(bytes[i + 2]);
-    out += digits[v >> 18];
-    out += digits[(v >> 12) & 63];
-    out += n > 1 ? digits[(v >> 6) & 63] : '=';
-    out += n > 2 ? digits[v & 63] : '=';
-  }
-  return out;
-}
-
 bool is_node_key(std::string_view key) { return key == "zarr.json" || key.ends_with("/zarr.json"); }
 
 std::string join_path(std::string_view parent, std::string_view name) {
@@ -175,29 +107,5 @@ std::string join_path(std::string_view parent, std::string_view name) {
 }
 
 std::string leaf_of(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
-
-std::optional<std::vector<std::byte>> decode_base64(std::string_view text) {
-  std::vector<std::byte> out;
-  std::uint32_t bits = 0;
-  unsigned count = 0;
-  if (text.size() % 4 != 0) return {};
-  for (int i = 0; i < 2 && text.ends_with('='); ++i) text.remove_suffix(1);
-  for (const char c : text) {
-    unsigned v = 0;
-    if (c >= 'A' && c <= 'Z') v = static_cast<unsigned>(c - 'A');
-    else if (c >= 'a' && c <= 'z') v = static_cast<unsigned>(c - 'a') + 26;
-    else if (c >= '0' && c <= '9') v = static_cast<unsigned>(c - '0') + 52;
-    else if (c == '+') v = 62;
-    else if (c == '/') v = 63;
-    else return {};
-    bits = bits << 6 | v;
-    count += 6;
-    if (count >= 8) {
-      count -= 8;
-      out.push_back(static_cast<std::byte>(bits >> count & 0xff));
-    }
-  }
-  return out;
-}
 
 }  // namespace zarrbits::conversion

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Converts names and texts from HDF5, where they are any bytes, to Zarr, where they are UTF-8 and parts of file names.
+// Names of Zarr nodes, which are UTF-8 and parts of file names, for HDF5's names, which are any bytes; and paths of both.
 //
-#ifndef ZARRBITS_TEXT_NAMES_HPP
-#define ZARRBITS_TEXT_NAMES_HPP
-
-#include "text/words.hpp"
+#ifndef ZARRBITS_TEXT_NODE_NAMES_HPP
+#define ZARRBITS_TEXT_NODE_NAMES_HPP
 
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,31 +13,7 @@
 
 namespace zarrbits::conversion {
 
-using text::counted;
-using text::human_bytes;
-using text::is_utf8;
-using text::utf8_length;
-
-// A name for people, reports and JSON keys: each byte that is not UTF-8 becomes %XX, and so does a "%" that would look like such
-// an escape; the rest stays. Different names stay different.
-std::string shown(std::string_view name);
-// The inverse of shown().
-std::string unshown(std::string_view name);
-// A sentence whose names are already shown(): each byte that is not UTF-8 becomes %XX.
-std::string utf8_text(std::string_view text);
-
 constexpr std::size_t longest_name = 255;  // bytes, on every common file system
-// The key of zarrbits' notes on what Zarr has no place for: links, enumerations, unlimited dimensions, types.
-constexpr const char* own_key = "zarrbits";
-// The same among attributes that xarray and netCDF-C hide: they hide names with this prefix.
-constexpr const char* hidden_own_key = "_nc_zarrbits";
-// A name in a store with this prefix belongs to the converter.
-constexpr std::string_view own_prefix = ".zarrbits-";
-// A folder in the root of an unfinished store, with the conversion's own files (plan and journal). While it has it, a store has
-// no zarr.json in its root; it shows --overwrite what it may remove, and --resume what it may resume.
-constexpr const char* unfinished_folder = ".zarrbits-unfinished";
-// A file in the folder of an unfinished store: a process that writes has locked it.
-constexpr const char* lock_name = "lock";
 constexpr std::string_view hashed_name = "%~";
 
 // The name of a Zarr node for an HDF5 link name: the same, except for bytes that a store or Zarr v3 cannot have, which become
@@ -61,11 +33,6 @@ std::string unlike_by_case(std::string_view name);
 
 // ASCII letters in lower case, to find names that are equal on a case-insensitive file system.
 std::string folded(std::string_view name);
-
-std::string base64(std::span<const std::byte> bytes);
-std::string base64(std::string_view bytes);
-// Empty if the text is not base64.
-std::optional<std::vector<std::byte>> decode_base64(std::string_view text);
 
 // Whether the object under this key of a store is the metadata of a node: "a/zarr.json", or that of the root.
 bool is_node_key(std::string_view key);

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/run/remote_chunks.hpp"
+
+#include "convert/run/chunk_batch.hpp"
+#include "convert/run/chunk_maker.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+remote_chunks::remote_chunks(const chunk_batch& batch, bool refers) {
+  using form = chunk_input::form_type;
+  const chunk_maker maker(*batch.plan);
+  std::map<std::size_t, std::pair<std::shared_ptr<const byte_source>, std::vector<byte_range>>> wanted;
+  for (const chunk_input& chunk : batch.chunks) {
+    if (chunk.form != form::in_file && chunk.form != form::range) continue;
+    auto& [file, ranges] = wanted[chunk.file];
+    if (!file) file = batch.plan->data.bytes_of(chunk.file);
+    if (!file->remote() || (refers && maker.is_copied(chunk.size, chunk.form == form::range ? 0 : chunk.mask))) continue;
+    // a range beyond the end is not downloaded, and is an error of its own chunk
+    const std::uint64_t size = file->state().size;
+    if (chunk.offset <= size && chunk.size <= size - chunk.offset) ranges.push_back({chunk.offset, chunk.size});
+  }
+  for (auto& [number, one] : wanted) {
+    if (one.first->remote()) files_.emplace(number, one.first->remote()->fetch(std::move(one.second)));
+  }
+}
+
+std::optional<std::span<const std::byte>> remote_chunks::bytes(const stored_range& range) const {
+  const auto found = files_.find(range.file);
+  if (found == files_.end()) return {};
+  return found->second->bytes({range.offset, range.size});
+}
+
+}  // namespace zarrbits::conversion

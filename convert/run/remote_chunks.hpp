@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The stored bytes of a batch's chunks that lie on a server: their download begins when the batch is submitted, and goes on
+// beside those of other batches, until a thread makes the chunks.
+//
+#ifndef ZARRBITS_CONVERT_RUN_REMOTE_CHUNKS_HPP
+#define ZARRBITS_CONVERT_RUN_REMOTE_CHUNKS_HPP
+
+#include "convert/run/chunk_destination.hpp"
+#include "io/remote_file.hpp"
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+
+namespace zarrbits::conversion {
+
+struct chunk_batch;
+
+class remote_chunks {
+ public:
+  // Begins to download what is not only referred to (`refers`). Throws zarrbits::error.
+  remote_chunks(const chunk_batch& batch, bool refers);
+
+  // The bytes of a range of the batch's chunks, as long as this object exists; nothing if it is in a local file. Waits for them.
+  // Throws unreadable_range, zarrbits::error.
+  std::optional<std::span<const std::byte>> bytes(const stored_range& range) const;
+
+ private:
+  std::map<std::size_t, std::shared_ptr<const remote_file::coming>> files_;
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How files and stores at "https://...", "http://..." and "s3://..." are reached.
+//
+//   zarrbits::convert_options options{.source = "s3://bucket/in.nc", .store = "out.zarr"};
+//   options.remote.no_sign_request = true;  // a public bucket
+//
+#ifndef ZARRBITS_REMOTE_ACCESS_HPP
+#define ZARRBITS_REMOTE_ACCESS_HPP
+
+#include <zarrbits/detail/requirements.hpp>
+
+#include <string>
+#include <vector>
+
+namespace zarrbits {
+
+struct remote_access {
+  std::string endpoint = {};     // URL of an S3 server; "": the environment decides (AWS_ENDPOINT_URL), else Amazon's
+  bool no_sign_request = false;  // requests to S3 are anonymous, as public buckets allow; else AWS_NO_SIGN_REQUEST decides
+  std::string profile = {};      // of ~/.aws/config and ~/.aws/credentials; "": AWS_PROFILE, else "default"
+  // "NAME: VALUE", sent to the host of an https or http URL, and to no other host that it redirects to. A secret.
+  std::vector<std::string> headers = {};
+  std::string ca_file = {};     // certificates to trust, in PEM; "": AWS_CA_BUNDLE, SSL_CERT_FILE, else the system's
+  bool follow_private = false;  // follow redirects of http and https to loopback, link-local and private addresses
+  unsigned connections = 16;    // requests at a time to the servers of sources; at least 1
+};
+
+}  // namespace zarrbits
+
+#endif

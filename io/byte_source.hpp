@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The bytes of an open file, wherever it is.
+//
+//   const std::shared_ptr<const byte_source> file = open_bytes("in.h5", {});
+//   file->read(512, room);
+//
+#ifndef ZARRBITS_IO_BYTE_SOURCE_HPP
+#define ZARRBITS_IO_BYTE_SOURCE_HPP
+
+#include "io/files.hpp"
+
+#include <zarrbits/remote_access.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace zarrbits::conversion {
+
+class remote_file;
+
+// Thread-safe.
+class byte_source {
+ public:
+  byte_source() = default;
+  byte_source(const byte_source&) = delete;
+  byte_source& operator=(const byte_source&) = delete;
+  virtual ~byte_source() = default;
+
+  // Its state now; of a remote file, as it was when it was opened.
+  virtual file_state state() const = 0;
+  // Throws unreadable_range if the file does not have these bytes, and zarrbits::error if a server does not give them.
+  virtual void read(std::uint64_t offset, std::span<std::byte> to) const = 0;
+  // For copies in the kernel; negative if there is none.
+  virtual int descriptor() const noexcept { return -1; }
+  // Itself, if it is remote; else null.
+  virtual const remote_file* remote() const noexcept { return nullptr; }
+};
+
+// A file of the local file system.
+class local_bytes final : public byte_source {
+ public:
+  explicit local_bytes(file_descriptor file) noexcept : file_(std::move(file)) {}
+  file_state state() const override { return state_of(file_.get()); }
+  void read(std::uint64_t offset, std::span<std::byte> to) const override { read_range(file_.get(), offset, to); }
+  int descriptor() const noexcept override { return file_.get(); }
+
+ private:
+  const file_descriptor file_;
+};
+
+// A file, "s3://bucket/key" or "https://host/path", whose state is known: other content is an error. Null if a local file cannot
+// be opened; errno says why. Throws zarrbits::error.
+std::shared_ptr<const byte_source> open_bytes(const std::string& name, const remote_access& remote, const file_state& known);
+
+}  // namespace zarrbits::conversion
+
+#endif

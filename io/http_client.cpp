@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "io/http_client.hpp"
+
+#include "io/s3_access.hpp"
+
+#include <zarrbits/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cctype>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include <arpa/inet.h>
+#include <curl/curl.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr std::chrono::milliseconds first_pause{100}, longest_pause{10'000};
+constexpr std::size_t longest_headers = 256 << 10;
+
+// Once this is set, the first request that gets no response is the last one.
+enum class hurry { none, asked, given_up };
+std::atomic<hurry> haste = hurry::none;
+
+// True if the error may be temporary, so that another attempt may succeed.
+bool is_passing_error(int error) {
+  switch (error) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_OPERATION_TIMEDOUT:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_GOT_NOTHING:
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_HTTP2:
+    case CURLE_HTTP2_STREAM: return true;
+    default: return false;
+  }
+}
+
+// Filled by curl's callbacks.
+struct arriving {
+  const http_client::request& request;
+  http_client::response& answer;
+  CURL* handle;
+  std::size_t headers = 0;
+};
+
+std::size_t take_body(char* data, std::size_t, std::size_t n, void* to) {
+  auto& in = *static_cast<arriving*>(to);
+  long status = 0;
+  curl_easy_getinfo(in.handle, CURLINFO_RESPONSE_CODE, &status);
+  const bool directly = !in.request.into.empty() && status >= 200 && status < 300;
+  const std::size_t room = directly ? in.request.into.size() - in.answer.received : in.request.longest - in.answer.body.size();
+  if (n > room) {
+    in.answer.too_long = true;
+    return 0;
+  }
+  if (directly) {
+    std::memcpy(in.request.into.data() + in.answer.received, data, n);
+    in.answer.received += n;
+  } else {
+    in.answer.body.append(data, n);
+  }
+  return n;
+}
+
+std::size_t take_header(char* data, std::size_t, std::size_t n, void* to) {
+  auto& in = *static_cast<arriving*>(to);
+  in.headers += n;
+  if (in.headers > longest_headers) {
+    in.answer.too_long = true;
+    return 0;
+  }
+  std::string_view line(data, n);
+  if (line.starts_with("HTTP/")) in.answer.headers.clear();  // those before were of "100 Continue"
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return n;
+  std::string name(line.substr(0, colon));
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  line.remove_prefix(colon + 1);
+  while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
+  while (!line.empty() && std::strchr("\r\n \t", line.back())) line.remove_suffix(1);
+  in.answer.headers[std::move(name)] = line;
+  return n;
+}
+
+bool is_private(const std::array<unsigned char, 4>& a) {
+  return a[0] == 0 || a[0] == 10 || a[0] == 127 || (a[0] == 100 && (a[1] & 0xC0) == 64) || (a[0] == 169 && a[1] == 254) ||
+         (a[0] == 172 && (a[1] & 0xF0) == 16) || (a[0] == 192 && a[1] == 168) || a[0] >= 224;
+}
+
+// For the text of an IP address. What is not one counts as private.
+bool is_private(const char* text) {
+  std::array<unsigned char, 4> four{};
+  if (::inet_pton(AF_INET, text, four.data()) == 1) return is_private(four);
+  std::array<unsigned char, 16> six{};
+  std::string plain = text;
+  if (const auto zone = plain.find('%'); zone != std::string::npos) plain.erase(zone);
+  if (::inet_pton(AF_INET6, plain.c_str(), six.data()) != 1) return true;
+  static constexpr std::array<unsigned char, 12> mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF}, compatible{},
+      translated{0, 0x64, 0xFF, 0x9B};
+  for (const auto& prefix : {mapped, compatible, translated}) {
+    if (std::equal(prefix.begin(), prefix.end(), six.begin())) {
+      std::copy(six.begin() + 12, six.end(), four.begin());
+      return is_private(four);
+    }
+  }
+  return (six[0] & 0xFE) == 0xFC || (six[0] == 0xFE && (six[1] & 0xC0) == 0x80) || six[0] == 0xFF;
+}
+
+// Through a proxy, the address is the proxy's.
+bool uses_proxy(std::string_view url) {
+  const auto is_set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value && *value;
+  };
+  if (is_set("all_proxy") || is_set("ALL_PROXY")) return true;
+  return url.starts_with("https:") ? is_set("https_proxy") || is_set("HTTPS_PROXY") : is_set("http_proxy");
+}
+
+curl_socket_t open_socket(void* to, curlsocktype, curl_sockaddr* address) {
+  auto& in = *static_cast<arriving*>(to);
+  char text[INET6_ADDRSTRLEN] = {};
+  const void* bytes = address->family == AF_INET6
+                          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6*>(&address->addr)->sin6_addr)
+                          : static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(&address->addr)->sin_addr);
+  if (!::inet_ntop(address->family, bytes, text, sizeof text) || is_private(text)) {
+    in.answer.private_address = true;
+    return CURL_SOCKET_BAD;
+  }
+  return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+// A connection that was made before.
+int before_request(void* to, char* address, char*, int, int) {
+  auto& in = *static_cast<arriving*>(to);
+  if (!is_private(address)) return CURL_PREREQFUNC_OK;
+  in.answer.private_address = true;
+  return CURL_PREREQFUNC_ABORT;
+}
+
+// For a libcurl that was built without a place for certificates, as that of the wheel is; "" if it has one, or if there are none:
+// then OpenSSL looks into SSL_CERT_DIR, or /etc/ssl/certs.
+std::string system_certificates() {
+  const curl_version_info_data* curl = curl_version_info(CURLVERSION_NOW);
+  if (curl->cainfo || curl->capath || std::getenv("SSL_CERT_DIR")) return {};
+  const char* certifi = std::getenv("ZARRBITS_CERTIFI");  // set by the Python package, if certifi is installed
+  for (const char* file : {certifi,
+                           "/etc/ssl/certs/ca-certificates.crt",                 // Debian, Ubuntu, Arch
+                           "/etc/pki/tls/certs/ca-bundle.crt",                   // RHEL 8 and 9
+                           "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",  // Fedora, RHEL 10
+                           "/etc/ssl/ca-bundle.pem",                             // SUSE
+                           "/etc/ssl/cert.pem"}) {                               // Alpine
+    if (file && ::access(file, R_OK) == 0) return file;
+  }
+  return {};
+}
+
+struct list_deleter {
+  void operator()(curl_slist* l) const { curl_slist_free_all(l); }
+};
+using header_list = std::unique_ptr<curl_slist, list_deleter>;
+
+void append(header_list& list, const std::string& line) {
+  curl_slist* longer = curl_slist_append(list.get(), line.c_str());
+  if (!longer) throw std::bad_alloc();
+  (void)list.release();
+  list.reset(longer);
+}
+
+}  // namespace
+
+void hurry_s3() noexcept { haste = hurry::asked; }
+
+double http_patience() {
+  const char* given = std::getenv("ZARRBITS_S3_PATIENCE");
+  const double seconds = given ? std::strtod(given, nullptr) : 0;
+  return seconds >= 0.1 ? std::min(seconds, 3600.0) : 60;
+}
+
+bool is_passing(long status) { return status == 429 || status == 408 || (status >= 500 && status != 501); }
+
+double http_retries::patience() const { return haste == hurry::none ? http_patience() : std::min(1.0, http_patience()); }
+
+bool http_retries::again(double wish) {
+  if (haste != hurry::none) {
+    haste = hurry::given_up;
+    return false;
+  }
+  const auto spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+  if (attempts_ >= most || spent >= 10 * http_patience()) return false;
+  thread_local std::minstd_rand random{std::random_device{}()};
+  const std::chrono::milliseconds longest(
+      static_cast<long>(std::min(static_cast<double>(longest_pause.count()), http_patience() * 1000 / 6)));
+  const auto most_now = std::min(longest, first_pause * (1 << std::min(attempts_, 10U)));
+  const long asked = static_cast<long>(1000 * std::min(std::max(wish, 0.0), http_patience()));
+  std::this_thread::sleep_for(std::chrono::milliseconds(
+      std::max(asked, std::uniform_int_distribution<long>(most_now.count() / 4, most_now.count())(random))));
+  ++attempts_;
+  return true;
+}
+
+std::string http_retries::shown() const { return attempts_ > 1 ? ", after " + std::to_string(attempts_) + " attempts" : ""; }
+
+void http_retries::require_hope(const std::string& server) {
+  if (haste == hurry::given_up)
+    throw zarrbits::error(errc::server_failed, "the server at " + server + " does not answer", {server});
+}
+
+std::string percent_encoded(const std::string& text, bool keep_slashes) {
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+                       c == '_' || c == '~';
+    if (plain || (c == '/' && keep_slashes)) {
+      out += c;
+    } else {
+      out += '%';
+      out += "0123456789ABCDEF"[static_cast<unsigned char>(c) >> 4];
+      out += "0123456789ABCDEF"[static_cast<unsigned char>(c) & 15];
+    }
+  }
+  return out;
+}
+
+std::string_view http_client::response::header(const std::string& name) const {
+  const auto found = headers.find(name);
+  return found == headers.end() ? std::string_view() : found->second;
+}
+
+// Cookies that all connections have in common.
+struct http_client::shared_cookies {
+  CURLSH* handle = curl_share_init();
+  std::mutex mutex;
+
+  shared_cookies() {
+    if (!handle) throw std::bad_alloc();
+    curl_share_setopt(handle, CURLSHOPT_USERDATA, &mutex);
+    curl_share_setopt(handle, CURLSHOPT_LOCKFUNC, lock);
+    curl_share_setopt(handle, CURLSHOPT_UNLOCKFUNC, unlock);
+    curl_share_setopt(handle, CURLSHOPT_SHARE, CURL_LOCK_DATA_COOKIE);
+  }
+  ~shared_cookies() { curl_share_cleanup(handle); }
+  shared_cookies(const shared_cookies&) = delete;
+  shared_cookies& operator=(const shared_cookies&) = delete;
+  static void lock(CURL*, curl_lock_data, curl_lock_access, void* mutex) { static_cast<std::mutex*>(mutex)->lock(); }
+  static void unlock(CURL*, curl_lock_data, void* mutex) { static_cast<std::mutex*>(mutex)->unlock(); }
+};
+
+http_client::http_client(std::string ca_file) : ca_file_(std::move(ca_file)) {
+  static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (ready != CURLE_OK) throw zarrbits::error(errc::unsupported, "libcurl cannot be used; choose a local file");
+  cookies_ = std::make_unique<shared_cookies>();
+  if (ca_file_.empty()) ca_file_ = system_certificates();
+}
+
+http_client::~http_client() {
+  for (void* handle : idle_) curl_easy_cleanup(handle);
+}
+
+void* http_client::take_handle() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      void* handle = idle_.back();
+      idle_.pop_back();
+      return handle;
+    }
+  }
+  void* handle = curl_easy_init();
+  if (!handle) throw std::bad_alloc();
+  return handle;
+}
+
+void http_client::give_back(void* handle) {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(handle);
+}
+
+http_client::response http_client::send(const request& r) {
+  struct loan {
+    http_client& client;
+    CURL* handle;
+    ~loan() { client.give_back(handle); }
+  } const borrowed{*this, take_handle()};
+  CURL* const handle = borrowed.handle;
+  response answer;
+  arriving in{r, answer, handle};
+  char why[CURL_ERROR_SIZE] = {};
+  header_list lines;
+  for (const std::string& line : r.headers) append(lines, line);
+  const auto set = [&](auto option, auto value) { curl_easy_setopt(handle, option, value); };
+  curl_easy_reset(handle);  // keeps its connections
+  set(CURLOPT_URL, r.url.c_str());
+  set(CURLOPT_PATH_AS_IS, 1L);
+  set(CURLOPT_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_FOLLOWLOCATION, 0L);
+  set(CURLOPT_HTTP_VERSION, static_cast<long>(r.newer_http ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_ERRORBUFFER, why);
+  set(CURLOPT_BUFFERSIZE, 256L << 10);
+  if (!ca_file_.empty()) set(CURLOPT_CAINFO, ca_file_.c_str());
+  if (r.direct) set(CURLOPT_PROXY, "");
+  if (!r.range.empty()) set(CURLOPT_RANGE, r.range.c_str());
+  if (r.netrc) {
+    set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
+    if (const char* file = std::getenv("NETRC"); file && *file) set(CURLOPT_NETRC_FILE, file);
+  }
+  if (r.cookies) {
+    set(CURLOPT_SHARE, cookies_->handle);
+    set(CURLOPT_COOKIEFILE, "");  // keeps them in memory
+  }
+  if (r.no_private_address && !uses_proxy(r.url)) {
+    set(CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    set(CURLOPT_OPENSOCKETDATA, &in);
+    set(CURLOPT_PREREQFUNCTION, before_request);
+    set(CURLOPT_PREREQDATA, &in);
+  }
+  const std::string_view method = r.method;
+  const double patience = r.patience > 0 ? r.patience : http_patience();
+  const auto bytes = static_cast<double>(
+      r.body.size() + (method == "GET" ? (r.into.empty() ? r.longest : std::max<std::size_t>(r.into.size(), 1 << 20)) : 0));
+  set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(1000 * std::min(20.0, patience)));
+  set(CURLOPT_LOW_SPEED_LIMIT, method == "POST" ? 1L : 1000L);
+  set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(std::max(1.0, patience * (r.begins_late ? 5 : 1))));
+  set(CURLOPT_TIMEOUT_MS, static_cast<long>(1000 * patience * (5 + bytes / 600'000)));
+  set(CURLOPT_EXPECT_100_TIMEOUT_MS, 1000L);
+  set(CURLOPT_WRITEFUNCTION, take_body);
+  set(CURLOPT_WRITEDATA, &in);
+  set(CURLOPT_HEADERFUNCTION, take_header);
+  set(CURLOPT_HEADERDATA, &in);
+  if (method == "PUT" || method == "POST") {
+    // as a form: curl sends it from memory, and again if an old connection was closed
+    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(r.body.size()));
+    set(CURLOPT_POSTFIELDS, r.body.empty() ? "" : reinterpret_cast<const char*>(r.body.data()));
+    if (method == "PUT") set(CURLOPT_CUSTOMREQUEST, "PUT");
+  } else if (method == "HEAD") {
+    set(CURLOPT_NOBODY, 1L);
+  } else if (method != "GET") {
+    set(CURLOPT_CUSTOMREQUEST, r.method);
+  }
+  set(CURLOPT_HTTPHEADER, lines.get());
+  const CURLcode error = curl_easy_perform(handle);
+  curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answer.status);
+  curl_off_t length = -1;
+  curl_easy_getinfo(handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+  answer.length = length;
+  const char* redirect = nullptr;
+  curl_easy_getinfo(handle, CURLINFO_REDIRECT_URL, &redirect);
+  if (redirect) answer.redirect = redirect;
+  answer.error = error != CURLE_OK;
+  constexpr int too_large = 100;  // CURLE_TOO_LARGE, of curl 8.6: more headers than it takes; older ones call that out of memory
+  if (error == too_large || error == CURLE_OUT_OF_MEMORY) answer.too_long = true;
+  if (answer.error) {
+    answer.passing = !answer.too_long && !answer.private_address && is_passing_error(error);
+    answer.no_such_host = error == CURLE_COULDNT_RESOLVE_HOST;
+    answer.certificate = error == CURLE_PEER_FAILED_VERIFICATION || error == CURLE_SSL_CACERT_BADFILE;
+    answer.reason = answer.too_long          ? "its response is too long"
+                    : answer.private_address ? "it has a private address"
+                    : *why                   ? why
+                                             : curl_easy_strerror(error);
+  }
+  set(CURLOPT_HTTPHEADER, nullptr);
+  set(CURLOPT_ERRORBUFFER, nullptr);
+  if (r.cookies) set(CURLOPT_SHARE, nullptr);
+  return answer;
+}
+
+}  // namespace zarrbits::conversion

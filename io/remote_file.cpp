@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "io/remote_file.hpp"
+
+#include "io/remote_name.hpp"
+#include "io/remote_object.hpp"
+
+#include <zarrbits/error.hpp>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <fcntl.h>
+#include <functional>
+#include <list>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr std::uint64_t worth_a_gap = 64U << 10;     // bytes that cost less than another request
+constexpr std::uint64_t largest_request = 4U << 20;  // what is longer is divided, and comes by several connections
+constexpr unsigned most_ahead = 16;                  // pages
+
+// Threads that wait for servers, for all files of the process. A server that says that there are too many requests gets fewer for
+// a while.
+class downloads {
+ public:
+  // After a fork there are no threads: the child has its own.
+  static downloads& instance() {
+    static std::mutex mutex;
+    static downloads* all = nullptr;
+    const std::lock_guard held(mutex);
+    if (!all || all->process_ != ::getpid()) all = new downloads();  // never ends: threads may wait for a server at the exit
+    return *all;
+  }
+  // Runs the task when fewer than `most` others run.
+  void submit(unsigned most, std::function<void()> task) {
+    const std::lock_guard held(mutex_);
+    most_ = most;
+    waiting_.push_back(std::move(task));
+    if (waiting_.size() > idle_ && threads_ < most) {
+      ++threads_;
+      std::thread([this] { work(); }).detach();
+    }
+    more_.notify_one();
+  }
+  void slow_down() {
+    const std::lock_guard held(mutex_);
+    allowed_ = std::max(1.0, std::min(allowed_, static_cast<double>(running_)) * 0.5);
+  }
+
+ private:
+  void work() {
+    std::unique_lock held(mutex_);
+    for (;;) {
+      ++idle_;
+      more_.wait(held, [&] { return !waiting_.empty() && static_cast<double>(running_) < allowed_; });
+      --idle_;
+      auto task = std::move(waiting_.front());
+      waiting_.pop_front();
+      ++running_;
+      held.unlock();
+      task();  // which does not throw
+      task = nullptr;
+      held.lock();
+      --running_;
+      if (allowed_ < most_) allowed_ += 1.0 / allowed_;  // one more after as many good ones as run now
+      more_.notify_all();
+    }
+  }
+
+  const pid_t process_ = ::getpid();
+  std::mutex mutex_;
+  std::condition_variable more_;
+  std::deque<std::function<void()>> waiting_;
+  unsigned threads_ = 0, most_ = 1;
+  std::size_t idle_ = 0, running_ = 0;
+  double allowed_ = 1e9;
+};
+
+}  // namespace
+
+// Bytes that come by one or more requests.
+struct remote_file::coming::group {
+  group(std::uint64_t at, std::uint64_t size)
+      : offset(at),
+        memory(std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(size))),
+        bytes(memory.get(), static_cast<std::size_t>(size)) {}
+  const std::uint64_t offset;
+  const std::unique_ptr<std::byte[]> memory;
+  std::span<std::byte> bytes;
+  std::size_t missing = 0;  // requests
+  std::exception_ptr failure;
+  std::mutex mutex;
+  std::condition_variable done;
+
+  void wait() {
+    std::unique_lock held(mutex);
+    done.wait(held, [&] { return missing == 0; });
+    if (failure) std::rethrow_exception(failure);
+  }
+  bool is_there() {
+    const std::lock_guard held(mutex);
+    return missing == 0 && !failure;
+  }
+};
+
+struct remote_file::inside : std::enable_shared_from_this<remote_file::inside> {
+  using group = coming::group;
+
+  std::string name;
+  unsigned connections;
+  std::uint64_t most_pages;
+  std::unique_ptr<remote_object> object;
+  file_state state;
+
+  std::mutex mutex;                 // for the pages
+  std::list<std::uint64_t> recent;  // numbers of pages, the last used first
+  struct page {
+    std::shared_ptr<group> data;
+    std::list<std::uint64_t>::iterator use;
+  };
+  std::map<std::uint64_t, page> pages;
+  std::uint64_t expected = 0;  // the page that a reader in order asks for next
+  unsigned in_order = 0;       // pages that were read in order
+
+  struct piece {
+    std::size_t at, size;  // in a group
+  };
+
+  // Fills in what the pages have already, and returns the rest: runs, divided where they are long.
+  std::vector<piece> missing_pieces(group& g) {
+    std::vector<piece> all;
+    const std::lock_guard held(mutex);
+    const std::uint64_t last = g.offset + g.bytes.size();
+    for (std::uint64_t begin = g.offset; begin < last;) {
+      const std::uint64_t number = begin / page_size, end = std::min<std::uint64_t>(last, (number + 1) * page_size);
+      const auto at = static_cast<std::size_t>(begin - g.offset), size = static_cast<std::size_t>(end - begin);
+      const auto known = pages.find(number);
+      if (known != pages.end() && known->second.data->is_there()) {
+        std::memcpy(g.bytes.data() + at, known->second.data->bytes.data() + (begin - number * page_size), size);
+      } else if (!all.empty() && all.back().at + all.back().size == at && all.back().size + size <= largest_request) {
+        all.back().size += size;
+      } else {
+        all.push_back({at, size});
+      }
+      begin = end;
+    }
+    return all;
+  }
+
+  // Downloads a group, in pieces beside each other.
+  void begin(const std::shared_ptr<group>& g, const std::vector<piece>& pieces) {
+    g->missing = pieces.size();
+    for (const auto& [at, size] : pieces) {
+      downloads::instance().submit(connections, [self = shared_from_this(), g, at = at, size = size] {
+        std::exception_ptr failure;
+        const std::uint64_t slowed = self->object->slowed_down();
+        try {
+          const bool wanted = [&] {
+            const std::lock_guard held(g->mutex);
+            return !g->failure;
+          }();
+          if (wanted) self->object->read(self->state, g->offset + at, g->bytes.subspan(at, size));
+        } catch (...) {
+          failure = std::current_exception();
+        }
+        if (self->object->slowed_down() != slowed) downloads::instance().slow_down();
+        const std::lock_guard held(g->mutex);
+        if (failure && !g->failure) g->failure = failure;
+        --g->missing;
+        g->done.notify_all();
+      });
+    }
+  }
+
+  std::uint64_t page_count() const { return (state.size + page_size - 1) / page_size; }
+
+  // The page, which may still be coming. With the mutex held.
+  std::shared_ptr<group> page_at(std::uint64_t number) {
+    if (const auto known = pages.find(number); known != pages.end()) {
+      recent.splice(recent.begin(), recent, known->second.use);
+      return known->second.data;
+    }
+    auto data = std::make_shared<group>(number * page_size, std::min<std::uint64_t>(page_size, state.size - number * page_size));
+    add(number, data);
+    begin(data, {{0, data->bytes.size()}});
+    return data;
+  }
+
+  void add(std::uint64_t number, std::shared_ptr<group> data) {
+    recent.push_front(number);
+    pages[number] = {std::move(data), recent.begin()};
+    while (pages.size() > most_pages) {
+      pages.erase(recent.back());
+      recent.pop_back();
+    }
+  }
+
+  // Forgets a page that failed, so that a later read asks again.
+  void drop(std::uint64_t number) {
+    const std::lock_guard held(mutex);
+    if (const auto known = pages.find(number); known != pages.end()) {
+      recent.erase(known->second.use);
+      pages.erase(known);
+    }
+  }
+
+  static void copy(const std::vector<std::shared_ptr<group>>& all, std::uint64_t offset, std::span<std::byte> to) {
+    for (const auto& g : all) {
+      const std::uint64_t begin = std::max(offset, g->offset), end = std::min(offset + to.size(), g->offset + g->bytes.size());
+      if (begin < end) std::memcpy(to.data() + (begin - offset), g->bytes.data() + (begin - g->offset), end - begin);
+    }
+  }
+
+  void require(std::uint64_t offset, std::uint64_t size) const {
+    if (offset > state.size || size > state.size - offset)
+      throw unreadable_range("the file ends before the range that was to be read");
+  }
+};
+
+remote_file::remote_file(const std::string& name, const remote_access& remote, std::uint64_t cache,
+                         const std::optional<file_state>& known)
+    : in_(std::make_shared<inside>()) {
+  in_->name = name;
+  in_->connections = std::max(1U, remote.connections);
+  in_->most_pages = std::max<std::uint64_t>(4, cache / page_size);
+  in_->object = find_object(name, remote);
+  if (known) {
+    in_->state = *known;
+    return;
+  }
+  // the request that finds the file brings its first page: the superblock, and all metadata of many files
+  auto first = std::make_shared<coming::group>(0, page_size);
+  in_->state = in_->object->open(first->bytes);
+  first->bytes = first->bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(page_size, in_->state.size)));
+  in_->add(0, std::move(first));
+  in_->expected = 1;
+}
+
+remote_file::~remote_file() = default;
+
+const std::string& remote_file::name() const { return in_->name; }
+file_state remote_file::state() const { return in_->state; }
+file_state remote_file::state_now() const { return in_->object->now(); }
+unsigned remote_file::connections() const { return in_->connections; }
+
+void remote_file::read(std::uint64_t offset, std::span<std::byte> to) const { read_pages(offset, to, 1); }
+
+void remote_file::read_metadata(std::uint64_t offset, std::span<std::byte> to) const { read_pages(offset, to, 3); }
+
+// Reads ahead when `wait` pages were read in order.
+void remote_file::read_pages(std::uint64_t offset, std::span<std::byte> to, unsigned wait) const {
+  in_->require(offset, to.size());
+  if (to.empty()) return;
+  if (to.size() > largest_request) {
+    const auto direct = fetch({{offset, to.size()}});
+    const auto bytes = direct->bytes({offset, to.size()});
+    std::memcpy(to.data(), bytes.data(), bytes.size());
+    return;
+  }
+  const std::uint64_t first = offset / page_size, last = (offset + to.size() - 1) / page_size;
+  std::vector<std::shared_ptr<coming::group>> all;
+  {
+    const std::lock_guard held(in_->mutex);
+    for (std::uint64_t n = first; n <= last; ++n) all.push_back(in_->page_at(n));
+    if (first == in_->expected || last == in_->expected) ++in_->in_order;
+    else if (last + 1 != in_->expected) in_->in_order = 0;
+    if (last + 1 != in_->expected && in_->in_order >= wait) {
+      // each page in order: twice as many as before come ahead of it, as many as the cache has room for
+      const std::uint64_t ahead =
+          std::min<std::uint64_t>({std::uint64_t{1} << std::min(in_->in_order - wait, 10U), most_ahead, in_->most_pages / 2});
+      for (std::uint64_t n = last + 1; n <= last + ahead && n < in_->page_count(); ++n) in_->page_at(n);
+    }
+    in_->expected = last + 1;
+  }
+  for (std::uint64_t n = first; n <= last; ++n) {
+    try {
+      all[static_cast<std::size_t>(n - first)]->wait();
+    } catch (...) {
+      in_->drop(n);
+      throw;
+    }
+  }
+  inside::copy(all, offset, to);
+}
+
+std::shared_ptr<const remote_file::coming> remote_file::fetch(std::vector<byte_range> ranges) const {
+  for (const byte_range& r : ranges) in_->require(r.offset, r.size);
+  std::sort(ranges.begin(), ranges.end(), [](const byte_range& a, const byte_range& b) { return a.offset < b.offset; });
+  auto all = std::make_shared<coming>();
+  for (std::size_t i = 0; i < ranges.size();) {
+    const std::uint64_t begin = ranges[i].offset;
+    std::uint64_t end = begin + ranges[i].size;
+    // neighbours as long as the request stays small; an overlap is always one of them
+    for (++i; i < ranges.size(); ++i) {
+      const std::uint64_t next = std::max(end, ranges[i].offset + ranges[i].size);
+      const bool overlaps = ranges[i].offset < end,
+                 near = ranges[i].offset <= end + worth_a_gap && next - begin <= largest_request;
+      if (!overlaps && !near) break;
+      end = next;
+    }
+    auto group = std::make_shared<coming::group>(begin, end - begin);
+    in_->begin(group, in_->missing_pieces(*group));
+    all->groups_.push_back(std::move(group));
+  }
+  return all;
+}
+
+std::span<const std::byte> remote_file::coming::bytes(const byte_range& range) const {
+  const auto after = std::upper_bound(groups_.begin(), groups_.end(), range.offset,
+                                      [](std::uint64_t offset, const auto& g) { return offset < g->offset; });
+  if (after == groups_.begin()) throw unreadable_range("a range that was not asked for");
+  group& g = **std::prev(after);
+  if (range.offset - g.offset > g.bytes.size() || range.size > g.bytes.size() - (range.offset - g.offset))
+    throw unreadable_range("a range that was not asked for");
+  g.wait();
+  return g.bytes.subspan(static_cast<std::size_t>(range.offset - g.offset), static_cast<std::size_t>(range.size));
+}
+
+std::shared_ptr<const byte_source> open_bytes(const std::string& name, const remote_access& remote, const file_state& known) {
+  if (is_remote(name)) return std::make_shared<const remote_file>(name, remote, 16U << 20, known);
+  file_descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  return file ? std::make_shared<const local_bytes>(std::move(file)) : nullptr;
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "io/remote_object.hpp"
+
+#include "io/remote_name.hpp"
+
+#include <zarrbits/error.hpp>
+
+namespace zarrbits::conversion {
+
+std::string range_text(std::uint64_t offset, std::size_t size) {
+  return std::to_string(offset) + "-" + std::to_string(offset + size - 1);
+}
+
+#ifdef ZARRBITS_WITH_S3
+
+std::unique_ptr<remote_object> find_object(const std::string& name, const remote_access& remote) {
+  return is_s3(name) ? find_s3_object(name, remote) : find_web_object(name, remote);
+}
+
+#else
+
+std::unique_ptr<remote_object> find_object(const std::string& name, const remote_access&) {
+  throw zarrbits::error(errc::unsupported,
+                        "this zarrbits was built without libcurl and cannot read \"" + name +
+                            "\"; build it with -DZARRBITS_S3=ON, or download the file first",
+                        {name});
+}
+
+#endif
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "io/s3_credential_process.hpp"
+
+#include "io/files.hpp"
+#include "io/http_client.hpp"
+#include "io/s3_credential_servers.hpp"
+#include "text/json_text.hpp"
+
+#include <zarrbits/error.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;
+
+namespace zarrbits::conversion {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+constexpr std::size_t longest_output = 64 << 10;
+
+// A child that does not outlive this object.
+class child {
+ public:
+  child() = default;
+  child(const child&) = delete;
+  child& operator=(const child&) = delete;
+  ~child() {
+    if (pid_ < 0) return;
+    ::kill(pid_, SIGKILL);
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+  // 0, or errno.
+  int start(std::vector<std::string> words, int out) {
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    ::posix_spawn_file_actions_init(&files);
+    ::posix_spawnattr_init(&attributes);
+    ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+    sigset_t none, usual;
+    ::sigemptyset(&none);
+    ::sigemptyset(&usual);
+    for (const int signal : {SIGPIPE, SIGXFSZ}) ::sigaddset(&usual, signal);
+    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setsigdefault(&attributes, &usual);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    pid_t pid = -1;
+    const int error = ::posix_spawnp(&pid, argv[0], &files, &attributes, argv.data(), environ);
+    if (error == 0) pid_ = pid;
+    ::posix_spawn_file_actions_destroy(&files);
+    ::posix_spawnattr_destroy(&attributes);
+    return error;
+  }
+  // Its status, once it has ended; 0 if somebody else has taken it.
+  std::optional<int> ended() {
+    int status = 0;
+    const pid_t n = ::waitpid(pid_, &status, WNOHANG);
+    if (n == 0 || (n < 0 && errno == EINTR)) return {};
+    pid_ = -1;
+    return n < 0 ? 0 : status;
+  }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+}  // namespace
+
+std::optional<std::vector<std::string>> split_words(std::string_view command) {
+  std::vector<std::string> words;
+  std::string word;
+  bool inside = false;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const char c = command[i];
+    if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
+      if (inside) words.push_back(std::move(word));
+      word.clear();
+      inside = false;
+      continue;
+    }
+    inside = true;
+    if (c == '\\') {
+      if (++i == command.size()) return {};
+      word += command[i];
+    } else if (c == '\'' || c == '"') {
+      for (++i; i < command.size() && command[i] != c; ++i) {
+        const bool escape =
+            c == '"' && command[i] == '\\' && i + 1 < command.size() && (command[i + 1] == '"' || command[i + 1] == '\\');
+        word += command[escape ? ++i : i];
+      }
+      if (i == command.size()) return {};
+    } else {
+      word += c;
+    }
+  }
+  if (inside) words.push_back(std::move(word));
+  return words;
+}
+
+s3_credentials credentials_of_process(const std::string& command, const std::string& profile) {
+  const std::string itself = "the credential_process of the profile \"" + profile + "\"";
+  const auto fail = [&](const std::string& what, const std::string& remedy = "run it yourself to see why") {
+    throw zarrbits::error(errc::permission_denied, itself + " " + what + "; " + remedy);
+  };
+  auto words = split_words(command);
+  if (!words || words->empty() || words->front().empty())
+    fail("is not a command with closed quotes", "correct it in ~/.aws/config");
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail(std::string("cannot be started: ") + std::strerror(errno));
+  const file_descriptor in(ends[0]);
+  file_descriptor out(ends[1]);
+  child process;
+  if (const int error = process.start(std::move(*words), out.get()))
+    fail(std::string("cannot be started: ") + std::strerror(error), "correct it in ~/.aws/config");
+  out.close();
+
+  const auto end = clock::now() + std::chrono::milliseconds(static_cast<long>(1000 * http_patience()));
+  const auto left = [&] {
+    return static_cast<int>(std::max<std::chrono::milliseconds::rep>(
+        0, std::chrono::duration_cast<std::chrono::milliseconds>(end - clock::now()).count()));
+  };
+  const auto late = [&] { fail("did not end within " + std::to_string(static_cast<long>(http_patience() + 0.5)) + " seconds"); };
+  std::string text;
+  std::optional<int> status;
+  for (char piece[4096];;) {
+    pollfd p{in.get(), POLLIN, 0};
+    const int ready = ::poll(&p, 1, std::min(left(), 50));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0) {
+      // a process that was forked meanwhile may have the other end open: then there is no end of the output
+      if ((status = process.ended())) break;
+      if (left() == 0) late();
+      continue;
+    }
+    const ssize_t n = ready < 0 ? -1 : ::read(in.get(), piece, sizeof piece);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    text.append(piece, static_cast<std::size_t>(n));
+    if (text.size() > longest_output) fail("prints more than credentials take");
+  }
+  while (!status && !(status = process.ended())) {  // it may close its output long before
+    if (left() == 0) late();
+    ::poll(nullptr, 0, 5);
+  }
+  if (WIFSIGNALED(*status)) fail(std::string("was ended by a signal: ") + ::strsignal(WTERMSIG(*status)));
+  if (WEXITSTATUS(*status) != 0) fail("ended with status " + std::to_string(WEXITSTATUS(*status)));
+  const json all = parse_foreign_json(text);
+  const auto version = all.is_object() ? all.find("Version") : all.end();
+  if (all.is_object() && (version == all.end() || *version != 1)) fail("does not print JSON of \"Version\": 1");
+  return credentials_in_json(text, "SessionToken", false, itself);
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "io/s3_credentials.hpp"
+
+#include "io/s3_credential_search.hpp"
+#include "io/s3_profiles.hpp"
+
+#include <zarrbits/error.hpp>
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <unistd.h>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+using wall_clock = std::chrono::system_clock;
+
+// Temporary credentials are replaced when they have less than this left: EC2 and ECS have new ones by then.
+constexpr std::chrono::seconds early{300};
+// After an attempt that brought nothing new, as long as the old ones last.
+constexpr std::chrono::seconds between_attempts{30};
+
+bool same_keys(const s3_credentials& a, const s3_credentials& b) {
+  return a.access_key == b.access_key && a.secret_key == b.secret_key && a.session_token == b.session_token;
+}
+
+}  // namespace
+
+class credential_source::shared {
+ public:
+  shared(remote_access remote, std::string region, std::string ca_file)
+      : remote_(std::move(remote)), region_(std::move(region)), ca_file_(std::move(ca_file)) {}
+
+  s3_credentials current(const std::string& target) {
+    std::unique_lock held(mutex_);
+    const auto left = [&] { return *known_->expires - wall_clock::now(); };
+    if (!known_ || (known_->expires && left() <= std::chrono::seconds(0))) {
+      find(held, target);
+    } else if (known_->expires && left() < early && !asking_ && wall_clock::now() >= next_attempt_) {
+      next_attempt_ = wall_clock::now() + between_attempts;
+      try {
+        find(held, target);
+      } catch (const zarrbits::error&) {  // the old ones are still good; the next attempts, or their end, will tell
+      }
+    }
+    return *known_;
+  }
+
+  bool renew(const s3_credentials& refused, const std::string& target) {
+    std::unique_lock held(mutex_);
+    if (known_ && same_keys(*known_, refused)) find(held, target);
+    return known_ && !same_keys(*known_, refused);
+  }
+
+ private:
+  // One thread asks, without the lock, and the others wait for what it finds.
+  void find(std::unique_lock<std::mutex>& held, const std::string& target) {
+    if (asking_) {
+      const auto round = round_;
+      found_.wait(held, [&] { return round_ != round; });
+    } else {
+      asking_ = true;
+      held.unlock();
+      std::optional<s3_credentials> found;
+      std::exception_ptr failure;
+      try {
+        found = find_credentials(target, remote_, region_, ca_file_);
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      held.lock();
+      asking_ = false;
+      ++round_;
+      failure_ = failure;
+      if (found) known_ = std::move(found);
+      found_.notify_all();
+    }
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+  const remote_access remote_;
+  const std::string region_, ca_file_;
+  std::mutex mutex_;
+  std::condition_variable found_;
+  std::optional<s3_credentials> known_;
+  wall_clock::time_point next_attempt_{};
+  bool asking_ = false;
+  unsigned round_ = 0;
+  std::exception_ptr failure_;  // of the last round
+};
+
+credential_source::credential_source(std::string target, remote_access remote, std::string region, std::string ca_file)
+    : target_(std::move(target)), remote_(std::move(remote)), region_(std::move(region)), ca_file_(std::move(ca_file)) {}
+
+credential_source::shared& credential_source::of_process() {
+  std::call_once(once_, [this] {
+    // all settings that the search depends on, except the content of files
+    std::string settings =
+        region_ + '\n' + ca_file_ + '\n' + remote_.profile + '\n' + (remote_.no_sign_request ? "anonymous" : "");
+    for (const char* name :
+         {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_DEFAULT_PROFILE",
+          "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AWS_NO_SIGN_REQUEST", "AWS_SKIP_SIGNATURE",
+          "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_STS",
+          "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "HOME"}) {
+      settings += '\n' + environment_value(name);
+    }
+    // after a fork, a thread that is not there any more may hold a lock, or be asking
+    settings += '\n' + std::to_string(::getpid());
+    static std::mutex mutex;
+    static auto& all = *new std::map<std::string, std::shared_ptr<shared>>();
+    const std::lock_guard held(mutex);
+    std::shared_ptr<shared>& known = all[settings];
+    if (!known) known = std::make_shared<shared>(remote_, region_, ca_file_);
+    shared_ = known;
+  });
+  return *shared_;
+}
+
+s3_credentials credential_source::current() { return of_process().current(target_); }
+
+bool credential_source::renew(const s3_credentials& refused) { return of_process().renew(refused, target_); }
+
+}  // namespace zarrbits::conversion

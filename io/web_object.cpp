@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "io/remote_object.hpp"
+
+#include "io/http_client.hpp"
+#include "io/remote_name.hpp"
+#include "text/shown.hpp"
+
+#include <zarrbits/error.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+constexpr std::uint64_t largest = std::uint64_t{1} << 62;  // bytes of a file
+constexpr unsigned most_redirects = 10;
+
+// "bytes 0-99/1000", or "bytes */1000".
+struct content_range {
+  std::optional<std::uint64_t> first, last, total;
+};
+content_range parse_range(std::string_view text) {
+  content_range r;
+  const auto number = [&]() -> std::optional<std::uint64_t> {
+    std::uint64_t n = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+    if (error != std::errc()) return {};
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return n;
+  };
+  if (!text.starts_with("bytes ")) return r;
+  text.remove_prefix(6);
+  if (text.starts_with("*")) {
+    text.remove_prefix(1);
+  } else {
+    r.first = number();
+    if (!text.starts_with("-")) return {};
+    text.remove_prefix(1);
+    r.last = number();
+  }
+  if (!text.starts_with("/")) return {};
+  text.remove_prefix(1);
+  r.total = number();
+  return text.empty() ? r : content_range{};
+}
+
+// "https://host:8000" of a URL; what requests with secrets go to.
+std::string_view server_of(std::string_view url) { return url.substr(0, url.find_first_of("/?#", url.find("://") + 3)); }
+
+// One client for all files, so that they share its connections. After a fork there is a new one.
+http_client& shared_client(const std::string& ca_file) {
+  struct clients {
+    pid_t process = ::getpid();
+    std::map<std::string, http_client> by_ca;
+  };
+  static std::mutex mutex;
+  static clients* all = nullptr;
+  const std::lock_guard held(mutex);
+  if (!all || all->process != ::getpid()) all = new clients();  // the parent's connections are not ours to close
+  return all->by_ca.try_emplace(ca_file, ca_file).first->second;
+}
+
+std::string ca_file_of(const remote_access& remote) {
+  if (!remote.ca_file.empty()) return remote.ca_file;
+  for (const char* name : {"AWS_CA_BUNDLE", "SSL_CERT_FILE"}) {
+    if (const char* value = std::getenv(name); value && *value) return value;
+  }
+  return {};
+}
+
+// Headers that the caller gave, and those of ZARRBITS_HEADERS, one on each line.
+std::vector<std::string> headers_of(const remote_access& remote) {
+  std::vector<std::string> all = remote.headers;
+  const char* given = std::getenv("ZARRBITS_HEADERS");
+  for (std::string_view rest = given ? given : ""; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (line.find_first_not_of(" \t\r") != line.npos) all.emplace_back(line);
+  }
+  for (std::string& line : all) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    const std::size_t colon = line.find(':');
+    const bool name = colon != std::string::npos && colon > 0 && line.find_first_of(" \t\"(),/;<=>?@[\\]{}") > colon;
+    if (!name || line.find_first_of("\r\n") != std::string::npos) {
+      throw zarrbits::error(errc::invalid_option,
+                            "a header of `headers` is not \"NAME: VALUE\" on one line (it is not shown, because it may be a "
+                            "secret); write it as \"Authorization: Bearer ...\"");
+    }
+  }
+  return all;
+}
+
+class web_object final : public remote_object {
+ public:
+  web_object(std::string name, const remote_access& remote)
+      : name_(std::move(name)),
+        url_(secret_url(name_)),
+        headers_(headers_of(remote)),
+        follow_private_(remote.follow_private),
+        client_(shared_client(ca_file_of(remote))) {}
+
+  file_state open(std::span<std::byte> head) override {
+    std::size_t got = 0;
+    file_state state;
+    ask("GET", nullptr, 0, head, [&](const http_client::response& r) {
+      state = {.regular = true, .etag = identity(r)};
+      got = r.received;
+      if (r.status == 416) return true;  // an empty file has no first byte
+      if (r.status == 200) {             // a server without ranges sent all of it
+        state.size = r.received;
+        return r.length < 0 || static_cast<std::uint64_t>(r.length) == r.received;
+      }
+      const content_range range = parse_range(r.header("content-range"));
+      if (range.first != 0 || !range.last || !range.total || *range.last + 1 != r.received || *range.total > largest)
+        return false;
+      state.size = *range.total;
+      return r.received == std::min<std::uint64_t>(head.size(), state.size);
+    });
+    return state;
+  }
+
+  void read(const file_state& state, std::uint64_t offset, std::span<std::byte> to) override {
+    ask("GET", &state, offset, to, [&](const http_client::response& r) {
+      require_same(state, r);
+      if (r.status == 200) return offset == 0 && r.received == to.size() && state.size == to.size();
+      const content_range range = parse_range(r.header("content-range"));
+      if (range.total && *range.total != state.size) changed();
+      return range.first == offset && range.last == offset + to.size() - 1 && r.received == to.size();
+    });
+  }
+
+  file_state now() override {
+    file_state state;
+    std::byte first{};
+    const std::span<std::byte> one(&first, 1);
+    // not HEAD: a signed URL is signed for GET alone
+    ask("GET", nullptr, 0, one, [&](const http_client::response& r) {
+      state = {.regular = true, .etag = identity(r)};
+      if (r.status == 416) return true;
+      const content_range range = parse_range(r.header("content-range"));
+      if (r.status == 200) {
+        state.size = r.too_long && r.length >= 0 ? static_cast<std::uint64_t>(r.length) : r.received;
+        return true;
+      }
+      if (range.first != 0 || !range.total) return false;
+      state.size = *range.total;
+      return true;
+    });
+    return state;
+  }
+
+ private:
+  // What the server says of the content: a strong ETag, else the time of its last change.
+  static std::string identity(const http_client::response& r) {
+    const std::string_view etag = r.header("etag");
+    if (etag.size() > 2 && etag.front() == '"') return shown(etag);  // which is UTF-8: it is noted
+    if (const std::string_view time = r.header("last-modified"); !time.empty()) return "modified " + shown(time);
+    return shown(etag);
+  }
+
+  [[noreturn]] void changed() const {
+    throw zarrbits::error(
+        errc::changed,
+        "the source \"" + name_ + "\" changed while it was read; convert it again when no process is writing to it", {name_});
+  }
+
+  void require_same(const file_state& state, const http_client::response& r) const {
+    if (r.status == 206 || r.status == 200) {
+      const std::string now = identity(r);
+      if (now != state.etag) changed();
+    }
+  }
+
+  // Repeats a request until `understood` accepts its response: 206, 200, or 416 if the state is unknown.
+  template <class F>
+  void ask(const char* method, const file_state* state, std::uint64_t offset, std::span<std::byte> to, const F& understood) {
+    std::string url = target();
+    unsigned redirects = 0, misunderstood = 0;
+    bool asked_again = false;
+    for (http_retries tries;;) {
+      http_retries::require_hope(std::string(server_of(shown_url(url))));
+      const bool first_hop = server_of(url) == server_of(url_);
+      http_client::request r{.method = method,
+                             .url = url,
+                             .range = range_text(offset, to.size()),
+                             .into = to,
+                             .longest = 64U << 10,
+                             .patience = tries.patience(),
+                             .netrc = true,
+                             .cookies = true,
+                             .no_private_address = !first_hop && !follow_private_,
+                             .newer_http = true};
+      r.headers.emplace_back("Accept-Encoding: identity");
+      if (state && state->etag.starts_with('"') && state->etag.find('%') == std::string::npos)
+        r.headers.push_back("If-Match: " + state->etag);
+      if (first_hop) r.headers.insert(r.headers.end(), headers_.begin(), headers_.end());
+      const http_client::response answer = client_.send(r);
+      if (answer.status == 429 || answer.status == 503) ++slowed_down_;
+      // a body that is longer than the range: the server ignores it
+      const bool ignored = answer.too_long && answer.status == 200;
+      if (answer.error && !(ignored && to.size() == 1 && !state)) {
+        if (ignored) no_ranges();
+        if (answer.private_address) refuse_redirect(url, "which is a private address; `follow_private` allows that");
+        // a name that is misspelt is not worth as much patience as a network that fails in the middle
+        const bool misspelt = answer.no_such_host && !state && tries.attempts() >= most_misunderstandings;
+        if (answer.passing && !misspelt && tries.again()) continue;
+        unreached(url, answer, tries);
+      }
+      if (!answer.redirect.empty() && answer.status >= 300 && answer.status < 400) {
+        if (++redirects > most_redirects)
+          refuse_redirect(answer.redirect, "after " + std::to_string(most_redirects) + " others, which does not end");
+        require_allowed(url, answer.redirect);
+        url = answer.redirect;
+        continue;
+      }
+      if (is_passing(answer.status)) {
+        if (tries.again(std::atof(std::string(answer.header("retry-after")).c_str()))) continue;
+        refused(url, answer, tries);
+      }
+      // what a signed URL leads to ends after a time: the first one leads to a new one
+      const bool ended = answer.status == 400 || answer.status == 401 || answer.status == 403 || answer.status == 410;
+      if (ended && url != url_ && !asked_again) {
+        asked_again = true;
+        redirects = 0;
+        url = url_;
+        continue;
+      }
+      if (answer.status == 412) changed();
+      const bool empty = answer.status == 416 && (!state || offset >= state->size);
+      if (answer.status != 200 && answer.status != 206 && !empty) refused(url, answer, tries);
+      if (const std::string_view coding = answer.header("content-encoding"); !coding.empty() && coding != "identity") {
+        throw zarrbits::error(errc::server_failed,
+                              "the server of \"" + name_ + "\" compresses what it sends (" + std::string(coding.substr(0, 40)) +
+                                  "), so that ranges are not those of the file; download the file first",
+                              {name_});
+      }
+      if (understood(answer)) {
+        const std::lock_guard held(mutex_);
+        redirected_ = url == url_ ? "" : url;
+        return;
+      }
+      if (answer.status == 200 && state) no_ranges();
+      if (++misunderstood < most_misunderstandings && tries.again()) continue;
+      throw zarrbits::error(errc::server_failed,
+                            "the server of \"" + name_ + "\" answers " + std::to_string(answer.status) + " with " +
+                                std::to_string(answer.received) + " bytes and the range \"" +
+                                std::string(answer.header("content-range").substr(0, 80)) + "\", but bytes " + r.range +
+                                " were wanted" + tries.shown() + "; download the file first",
+                            {name_});
+    }
+  }
+
+  std::string target() const {
+    const std::lock_guard held(mutex_);
+    return redirected_.empty() ? url_ : redirected_;
+  }
+
+  void require_allowed(const std::string& from, const std::string& to) const {
+    if (!is_web(to)) refuse_redirect(to, "which is neither https nor http");
+    if (from.starts_with("https:") && !to.starts_with("https:")) refuse_redirect(to, "which is not https");
+  }
+
+  [[noreturn]] void refuse_redirect(const std::string& to, const std::string& why) const {
+    throw zarrbits::error(errc::refused,
+                          "the server of \"" + name_ + "\" redirects to \"" + shown_url(to).substr(0, 200) + "\", " + why +
+                              (why.find(';') == std::string::npos ? "; download the file first" : ""),
+                          {name_});
+  }
+
+  [[noreturn]] void no_ranges() const {
+    throw zarrbits::error(
+        errc::unsupported,
+        "the server of \"" + name_ + "\" does not send parts of files (it ignores the header Range); download the file first",
+        {name_});
+  }
+
+  [[noreturn]] void unreached(const std::string& url, const http_client::response& answer, const http_retries& tries) const {
+    throw zarrbits::error(errc::server_failed,
+                          "the server " + std::string(server_of(shown_url(url))) + " cannot be reached for \"" + name_ + "\"" +
+                              tries.shown() + ": " + answer.reason +
+                              (answer.certificate ? "; name the file of the certificates to trust as `ca_file`"
+                               : answer.too_long  ? "; download the file first"
+                                                  : "; check the name and the network"),
+                          {name_});
+  }
+
+  [[noreturn]] void refused(const std::string& url, const http_client::response& answer, const http_retries& tries) const {
+    const std::string said = std::to_string(answer.status) + tries.shown();
+    if (answer.status == 404 || answer.status == 410) {
+      throw zarrbits::error(
+          errc::not_found,
+          "cannot open \"" + name_ + "\": there is no such file (the server answers " + said + "); check the URL", {name_});
+    }
+    if (answer.status == 401 || answer.status == 403) {
+      throw zarrbits::error(errc::permission_denied,
+                            "the server " + std::string(server_of(shown_url(url))) + " does not allow reading \"" + name_ +
+                                "\": " + said +
+                                "; give what it asks for, such as a token, by `headers`, or a user and a password in ~/.netrc",
+                            {name_});
+    }
+    throw zarrbits::error(
+        errc::server_failed,
+        "the server " + std::string(server_of(shown_url(url))) + " refuses \"" + name_ + "\": " + said + "; check the URL",
+        {name_});
+  }
+
+  const std::string name_, url_;
+  const std::vector<std::string> headers_;
+  const bool follow_private_;
+  http_client& client_;
+  mutable std::mutex mutex_;
+  std::string redirected_;  // what the URL leads to, as long as that works
+};
+
+}  // namespace
+
+std::unique_ptr<remote_object> find_web_object(const std::string& name, const remote_access& remote) {
+  if (server_of(name).size() <= name.find("://") + 3)
+    throw zarrbits::error(errc::invalid_option, "\"" + name + "\" names no server; write it as \"https://host/path\"", {name});
+  return std::make_unique<web_object>(name, remote);
+}
+
+}  // namespace zarrbits::conversion

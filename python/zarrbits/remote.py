@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSL-1.0
+"""What the command needs to reach servers, from what fsspec's file systems are told: storage_options={"anon": True}.
+Secrets go to the command through a pipe: other processes see neither its arguments nor its environment with them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+# of fsspec and s3fs, for what the command does in its own way
+_WITHOUT_EFFECT = {
+    "asynchronous",
+    "cache_regions",
+    "config_kwargs",
+    "default_block_size",
+    "default_cache_type",
+    "default_fill_cache",
+    "loop",
+    "skip_instance_cache",
+    "use_listings_cache",
+    "use_ssl",
+}
+
+
+def of_storage_options(given: Mapping[str, Any] | None) -> tuple[dict[str, Any], dict[str, str]]:
+    """(options of the command, variables that are secrets)."""
+    options: dict[str, Any] = {}
+    secrets: dict[str, str] = {}
+    told = dict(given or {})
+    client = dict(told.pop("client_kwargs", None) or {})
+    told.setdefault("endpoint_url", client.pop("endpoint_url", None))
+    told.setdefault("region_name", client.pop("region_name", None))
+    told.setdefault("headers", client.pop("headers", None))
+    verify = client.pop("verify", told.pop("verify", None))
+    if verify is False:
+        raise ValueError("storage_options has verify=False: zarrbits always verifies servers; name their certificates as verify")
+    if isinstance(verify, (str, os.PathLike)):
+        options["ca_file"] = verify
+    if told.pop("anon", False):
+        options["no_sign_request"] = True
+    for name, option in (("endpoint_url", "endpoint"), ("profile", "aws_profile")):
+        if value := told.pop(name, None):
+            options[option] = value
+    key, secret = told.pop("key", None), told.pop("secret", None)
+    token, session = told.pop("token", None), told.pop("session_token", None)
+    if key or secret:
+        if not (key and secret):
+            raise ValueError('storage_options has only one of "key" and "secret"; give both')
+        secrets |= {"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret, "AWS_SESSION_TOKEN": token or session or ""}
+        secrets["AWS_PROFILE"] = ""  # keys that are given win over it
+    if region := told.pop("region_name", None):
+        secrets["AWS_REGION"] = region
+    if headers := told.pop("headers", None):
+        secrets["ZARRBITS_HEADERS"] = "\n".join(f"{name}: {value}" for name, value in headers.items())
+    unknown = sorted(set(told) - _WITHOUT_EFFECT) + [f"client_kwargs.{name}" for name in sorted(client)]
+    if unknown:
+        raise ValueError(
+            f"storage_options has {unknown[0]!r}, which zarrbits does not know; it knows anon, key, secret, token, profile, "
+            "endpoint_url, region_name, headers and verify, also in client_kwargs"
+        )
+    return options, secrets
+
+
+class Secrets:
+    """A pipe with variables for one run of the command, and the arguments with which it finds them."""
+
+    def __init__(self, options: dict[str, Any], paths: Sequence[str]) -> None:
+        more, variables = of_storage_options(options.pop("storage_options", None))
+        for name, value in more.items():
+            if options.get(name) in (None, False):
+                options[name] = value
+        headers = options.pop("header", None)
+        if headers:
+            lines = [headers] if isinstance(headers, str) else list(headers)
+            options["header"] = [line for line in lines if line.startswith("@")] or None
+            lines = [line for line in lines if not line.startswith("@")]
+            variables["ZARRBITS_HEADERS"] = "\n".join([*lines, *filter(None, [variables.get("ZARRBITS_HEADERS")])])
+        self.paths: list[str] = []
+        for path in paths:
+            secret = path.startswith(("http://", "https://")) and ("?" in path or "@" in path)
+            if secret:
+                name = f"ZARRBITS_ARGUMENT_{len(self.paths)}"
+                variables[name] = path
+            self.paths.append("@" + name if secret else path)
+        self.descriptors: tuple[int, ...] = ()
+        self.environment: dict[str, str] = {}
+        if not variables:
+            return
+        content = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in variables.items())
+        if len(content) > 60_000:  # what a pipe holds before anyone reads it
+            raise ValueError("storage_options and URLs are longer than 60,000 bytes together; put the URLs into a list @LIST.txt")
+        end, other = os.pipe()
+        try:
+            os.write(other, content)
+        finally:
+            os.close(other)
+        self.descriptors, self.environment = (end,), {"ZARRBITS_SECRETS_FD": str(end)}
+
+    def close(self) -> None:
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+        self.descriptors = ()

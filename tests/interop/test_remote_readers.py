@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSL-1.0
+"""References to files at http://, read from there by fsspec and zarr-python: what h5py reads in the files."""
+
+import json
+import pathlib
+import sys
+
+import h5py
+import numpy as np
+import pytest
+import zarr
+
+import zarrbits
+from conftest import ROOT, run
+
+sys.path.insert(0, str(ROOT / "tests/convert"))
+
+from http_server import Server  # noqa: E402
+
+fsspec = pytest.importorskip("fsspec")
+pytest.importorskip("aiohttp")
+RNG = np.random.default_rng(38)
+VALUES = RNG.integers(0, 4096, (40, 30)).astype("i2")
+
+
+@pytest.fixture
+def server():
+    with Server() as s:
+        yield s
+
+
+def group_of(refs):
+    options = {"fo": str(refs), "remote_protocol": "http", "remote_options": {"asynchronous": True}, "asynchronous": True}
+    store = zarr.storage.FsspecStore.from_url("reference://", storage_options=options, read_only=True)
+    return zarr.open_group(store, mode="r")
+
+
+def test_one_file(server, tmp_path):
+    with h5py.File(tmp_path / "in.h5", "w") as f:
+        f.attrs["title"] = "référence"
+        f.create_dataset("g/deflated", data=VALUES, chunks=(8, 30), compression="gzip", shuffle=True)
+        f.create_dataset("big", data=VALUES.astype(">i2"), chunks=(7, 11))
+        f["contiguous"] = VALUES
+        f.create_dataset("sparse", (100, 10), "f4", chunks=(10, 10), fillvalue=np.float32(-1))[25] = 3
+        f.create_dataset("text", data=["one", "zwei", "três"] * 300, dtype=h5py.string_dtype(), chunks=(300,))
+    url = server.put("a b/in.h5", (tmp_path / "in.h5").read_bytes())
+    refs = tmp_path / "refs.json"
+    run("convert", "-q", "--virtual", "--inline", "1M", url, refs)
+    made = len(server.requests)
+    group = group_of(refs)
+    assert group.attrs["title"] == "référence"
+    with h5py.File(tmp_path / "in.h5") as f:
+        for name in ("g/deflated", "big", "contiguous", "sparse"):
+            assert group[name][...].tobytes() == f[name][...].astype(group[name].dtype).tobytes(), name
+        assert group["text"][...].tolist() == f["text"].asstr()[...].tolist()
+    asked = server.requests[made:]
+    assert {r.name for r in asked} == {"a b/in.h5"} and all(r.range for r in asked)
+
+
+def test_many_files(server, tmp_path):
+    urls = []
+    for i in range(3):
+        with h5py.File(tmp_path / f"d{i}.h5", "w") as f:
+            f["t"] = np.arange(10 * i, 10 * i + 10)
+            f["t"].make_scale("t")
+            how = {"chunks": (5, 30), "maxshape": (None, 30), "compression": "gzip", "shuffle": True}
+            f.create_dataset("v", data=VALUES[10 * i : 10 * i + 10], **how).dims[0].attach_scale(f["t"])
+        urls.append(server.put(f"d{i}.h5", (tmp_path / f"d{i}.h5").read_bytes()))
+    refs = tmp_path / "refs.json"
+    run("convert", "-q", "--virtual", "--concat", "t", *urls, refs)
+    run("verify", "--concat", "t", *urls, refs)
+    listed = json.loads(pathlib.Path(refs).read_text())["refs"]
+    assert {v[0] for v in listed.values() if isinstance(v, list)} == set(urls)
+    group = group_of(refs)
+    assert np.array_equal(group["v"][...], VALUES[:30]) and np.array_equal(group["t"][...], np.arange(30))
+
+
+def test_open_references_and_icechunk(server, tmp_path):
+    """zarrbits' own way, which looks whether the file is still what it was; and a repository of Icechunk."""
+    icechunk = pytest.importorskip("icechunk")
+    with h5py.File(tmp_path / "in.h5", "w") as f:
+        f.create_dataset("v", data=VALUES, chunks=(8, 30), compression="gzip", shuffle=True)
+    url = server.put("data/in.h5", (tmp_path / "in.h5").read_bytes())
+    refs = tmp_path / "refs.json"
+    run("convert", "-q", "--virtual", url, refs)
+    options = {"headers": {"X-Test": "1"}, "anon": True}  # the second is S3's
+    group = zarr.open_group(zarrbits.open_references(refs, storage_options=options), mode="r")
+    assert np.array_equal(group["v"][...], VALUES)
+    assert server.requests[-1].headers["X-Test"] == "1"
+    zarrbits.to_icechunk(refs, tmp_path / "repository", storage_options=options)
+    containers = {server.url + "/": None}
+    opened = icechunk.Repository.open(
+        icechunk.local_filesystem_storage(str(tmp_path / "repository")), authorize_virtual_chunk_access=containers
+    )
+    read = zarr.open_group(opened.readonly_session("main").store, mode="r")
+    assert np.array_equal(read["v"][...], VALUES)
+    server.put("data/in.h5", (tmp_path / "in.h5").read_bytes(), etag='"another"')
+    with pytest.raises(zarrbits.Error, match="has been written again"):
+        zarrbits.open_references(refs, storage_options=options)

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSL-1.0
+"""storage_options of the functions in Python: what fsspec is told reaches the server, and no other process sees a secret."""
+
+import os
+import pathlib
+import sys
+import threading
+import time
+
+import h5py
+import numpy as np
+import pytest
+
+import zarrbits
+from zarrbits.remote import of_storage_options
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "convert"))
+from aws_servers import Keys, SignedServer  # noqa: E402
+from http_server import Server  # noqa: E402
+from s3_server import Stored  # noqa: E402
+
+VALUES = np.arange(6000, dtype="i4").reshape(60, 100)
+SECRET = "sesame-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def nobody(monkeypatch, tmp_path):
+    """Somebody without credentials of his own."""
+    for name in [n for n in os.environ if n.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def source(tmp_path):
+    with h5py.File(tmp_path / "in.h5", "w") as f:
+        f.create_dataset("v", data=VALUES, chunks=(10, 100), compression="gzip")
+    return (tmp_path / "in.h5").read_bytes()
+
+
+def right(store):
+    with h5py.File("in.h5") as f:
+        assert zarrbits.verify("in.h5", store).equal and f["v"][0, 5] == 5
+
+
+def test_keys_and_a_token(source):
+    keys = Keys("python")
+    with SignedServer(keys) as s:
+        s.objects["in.h5"] = Stored(source)
+        options = {"key": keys.access, "secret": keys.secret, "token": keys.token, "client_kwargs": {"endpoint_url": s.url}}
+        report = zarrbits.convert("s3://bucket/in.h5", "out.zarr", storage_options=options)
+        assert not report.lost and zarrbits.verify("s3://bucket/in.h5", "out.zarr", storage_options=options).equal
+        right("out.zarr")
+        assert s.wrong_signatures == [] and all("x-amz-security-token" in r.headers for r in s.requests)
+        assert zarrbits.plan("s3://bucket/in.h5", storage_options=options).datasets
+        assert zarrbits.inspect("s3://bucket/in.h5", storage_options=options).trees
+        with pytest.raises(PermissionError):
+            zarrbits.convert("s3://bucket/in.h5", "none.zarr", endpoint=s.url)
+
+
+def test_anonymous(source):
+    with SignedServer() as s:
+        s.objects["in.h5"] = Stored(source)
+        zarrbits.convert("s3://bucket/in.h5", "out.zarr", storage_options={"anon": True, "endpoint_url": s.url})
+        right("out.zarr")
+        assert s.requests and not any("authorization" in {n.lower() for n in r.headers} for r in s.requests)
+
+
+def test_headers_and_a_query_are_in_no_list_of_processes(source):
+    seen = []
+
+    def look():
+        """Everything that other processes may see of the command."""
+        while not over.is_set():
+            for pid in filter(str.isdigit, os.listdir("/proc")):
+                try:
+                    if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "zarrbits":
+                        seen.append(b"".join(pathlib.Path(f"/proc/{pid}/{n}").read_bytes() for n in ("cmdline", "environ")))
+                except OSError:
+                    pass
+            time.sleep(0.01)
+
+    with Server(delay=0.1) as s:
+        url = s.put("in.h5", source)
+        over = threading.Event()
+        looker = threading.Thread(target=look)
+        looker.start()
+        try:
+            secret = url + f"?sig={SECRET}"
+            zarrbits.convert(secret, "out.zarr", storage_options={"headers": {"Authorization": f"Bearer {SECRET}"}})
+            zarrbits.convert(secret, "again.zarr", header=f"X-Token: {SECRET}")
+        finally:
+            over.set()
+            looker.join()
+        right("out.zarr")
+        right("again.zarr")
+        assert all(r.query == f"sig={SECRET}" for r in s.requests)
+        assert s.requests[0].headers["Authorization"] == f"Bearer {SECRET}" and s.requests[-1].headers["X-Token"] == SECRET
+    assert seen and not any(SECRET.encode() in what for what in seen)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"key": "a"}, "only one of"),
+        ({"verify": False}, "always verifies"),
+        ({"client_kwargs": {"verify": False}}, "always verifies"),
+        ({"anonymous": True}, "'anonymous'"),
+        ({"client_kwargs": {"proxies": {}}}, "client_kwargs.proxies"),
+    ],
+)
+def test_options_that_are_wrong(options, words):
+    with pytest.raises(ValueError, match=words):
+        zarrbits.convert("s3://bucket/in.h5", "none.zarr", storage_options=options)
+    assert not os.path.exists("none.zarr")
+
+
+def test_what_options_become():
+    options, secrets = of_storage_options(
+        {"key": "k", "secret": "s", "profile": "p", "client_kwargs": {"region_name": "r", "verify": "ca.pem"}, "use_ssl": True}
+    )
+    assert options == {"aws_profile": "p", "ca_file": "ca.pem"}
+    assert secrets == {
+        "AWS_ACCESS_KEY_ID": "k",
+        "AWS_SECRET_ACCESS_KEY": "s",
+        "AWS_SESSION_TOKEN": "",
+        "AWS_PROFILE": "",
+        "AWS_REGION": "r",
+    }

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Names in a store that belong to the converter.
+//
+#ifndef ZARRBITS_TEXT_RESERVED_NAMES_HPP
+#define ZARRBITS_TEXT_RESERVED_NAMES_HPP
+
+#include <string_view>
+
+namespace zarrbits::conversion {
+
+// The key of zarrbits' notes on what Zarr has no place for: links, enumerations, unlimited dimensions, types.
+constexpr const char* own_key = "zarrbits";
+// The same among attributes that xarray and netCDF-C hide: they hide names with this prefix.
+constexpr const char* hidden_own_key = "_nc_zarrbits";
+// A name in a store with this prefix belongs to the converter.
+constexpr std::string_view own_prefix = ".zarrbits-";
+// A folder in the root of an unfinished store, with the conversion's own files (plan and journal). While it has it, a store has
+// no zarr.json in its root; it shows --overwrite what it may remove, and --resume what it may resume.
+constexpr const char* unfinished_folder = ".zarrbits-unfinished";
+// A file in the folder of an unfinished store: a process that writes has locked it.
+constexpr const char* lock_name = "lock";
+
+}  // namespace zarrbits::conversion
+
+#endif

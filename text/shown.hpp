@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Names from HDF5, where they are any bytes, as UTF-8.
+//
+#ifndef ZARRBITS_TEXT_SHOWN_HPP
+#define ZARRBITS_TEXT_SHOWN_HPP
+
+#include <string>
+#include <string_view>
+
+namespace zarrbits::conversion {
+
+// A name for people, reports and JSON keys: each byte that is not UTF-8 becomes %XX, and so does a "%" that would look like such
+// an escape; the rest stays. Different names stay different.
+std::string shown(std::string_view name);
+// The inverse of shown().
+std::string unshown(std::string_view name);
+// A sentence whose names are already shown(): each byte that is not UTF-8 becomes %XX.
+std::string utf8_text(std::string_view text);
+
+}  // namespace zarrbits::conversion
+
+#endif
