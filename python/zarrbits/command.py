@@ -94,6 +94,15 @@ def program() -> str:
     raise Error("zarrbits: this package was installed without the command; build it, and name it by ZARRBITS_COMMAND or PATH", 1)
 
 
+def certificates() -> dict[str, str]:
+    """A variable with certifi's certificates, for a command that was built without a place for any, as the wheel's is."""
+    try:
+        import certifi
+    except ImportError:
+        return {}
+    return {"ZARRBITS_CERTIFI": certifi.where()}
+
+
 def arguments(options: dict[str, Option]) -> list[str]:
     """Flags, of names with "_" for "-"."""
     flags: list[str] = []
@@ -156,7 +165,7 @@ def run(
     options = dict(options)
     secrets = Secrets(options, [os.fspath(p) for p in paths])
     command = [program(), verb, *(["--json"] if json_wanted else []), *arguments(options), "--", *secrets.paths]
-    environment: dict[str, str] = dict(os.environ) | secrets.environment
+    environment: dict[str, str] = certificates() | dict(os.environ) | secrets.environment
     ends: tuple[int, int] | None = None
     passed: tuple[int, ...] = ()
     environment.pop("ZARRBITS_PROGRESS_FD", None)
@@ -210,4 +219,4 @@ def main() -> None:
         path = program()
     except Error as e:
         sys.exit(str(e))
-    os.execv(path, [path, *sys.argv[1:]])
+    os.execve(path, [path, *sys.argv[1:]], certificates() | dict(os.environ))

@@ -257,7 +257,7 @@ def edited(refs, change):
         (lambda d: d.pop("refs"), "has no references", True),
         (lambda d: d["refs"].__setitem__("deflated/c/0/0", ["file:///x", 1]), "deflated/c/0/0", True),
         (lambda d: d["refs"].__setitem__("deflated/c/0/0", ["file:///x", -1, 5]), "deflated/c/0/0", True),
-        (lambda d: d["refs"].__setitem__("deflated/c/0/0", ["https://example.org/x", 1, 5]), "deflated/c/0/0", True),
+        (lambda d: d["refs"].__setitem__("deflated/c/0/0", ["ftp://example.org/x", 1, 5]), "deflated/c/0/0", True),
         (
             lambda d: d["refs"].__setitem__("deflated/c/0/0", ["file:///etc/hostname", 0, 5]),
             "hostname.* is not in their folder or below.*external=",
@@ -303,8 +303,8 @@ def write_rows(folder, **columns):
             True,
         ),
         (dict(path=["file:///nothing"] * 5, offset=[0] * 5, size=[5] * 5), "neither a source nor", False),
-        (dict(path=["https://example.org/x"] * 5, offset=[0] * 5, size=[5] * 5), "file://... or s3://", True),
-        (dict(path=["file:///x"] * 5, offset=[-9] * 5, size=[5] * 5), "file://... or s3://", True),
+        (dict(path=["ftp://example.org/x"] * 5, offset=[0] * 5, size=[5] * 5), "file://, s3:// or https://", True),
+        (dict(path=["file:///x"] * 5, offset=[-9] * 5, size=[5] * 5), "file://, s3:// or https://", True),
         (dict(path=["SOURCE"] * 5, offset=[1 << 40] * 5, size=[5] * 5), "beyond the end", False),
     ],
 )
