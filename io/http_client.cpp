@@ -2,6 +2,7 @@
 #include "io/http_client.hpp"
 
 #include "io/s3_access.hpp"
+#include "text/percent.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -229,9 +230,7 @@ std::string percent_encoded(const std::string& text, bool keep_slashes) {
     if (plain || (c == '/' && keep_slashes)) {
       out += c;
     } else {
-      out += '%';
-      out += "0123456789ABCDEF"[static_cast<unsigned char>(c) >> 4];
-      out += "0123456789ABCDEF"[static_cast<unsigned char>(c) & 15];
+      append_percent(out, c);
     }
   }
   return out;

@@ -26,7 +26,8 @@ namespace {
 
 constexpr std::uint64_t worth_a_gap = 64U << 10;     // bytes that cost less than another request
 constexpr std::uint64_t largest_request = 4U << 20;  // what is longer is divided, and comes by several connections
-constexpr unsigned most_ahead = 16;                  // pages
+constexpr const char* beyond_the_end = "the file ends before the range that was to be read";
+constexpr unsigned most_ahead = 16;  // pages
 
 // Threads that wait for servers, for all files of the process. A server that says that there are too many requests gets fewer for
 // a while.
@@ -221,8 +222,7 @@ struct remote_file::inside : std::enable_shared_from_this<remote_file::inside> {
   }
 
   void require(std::uint64_t offset, std::uint64_t size) const {
-    if (offset > state.size || size > state.size - offset)
-      throw unreadable_range("the file ends before the range that was to be read");
+    if (offset > state.size || size > state.size - offset) throw unreadable_range(beyond_the_end);
   }
 };
 
@@ -250,7 +250,6 @@ remote_file::~remote_file() = default;
 const std::string& remote_file::name() const { return in_->name; }
 file_state remote_file::state() const { return in_->state; }
 file_state remote_file::state_now() const { return in_->object->now(); }
-unsigned remote_file::connections() const { return in_->connections; }
 
 void remote_file::read(std::uint64_t offset, std::span<std::byte> to) const { read_pages(offset, to, 1); }
 
@@ -314,13 +313,14 @@ std::shared_ptr<const remote_file::coming> remote_file::fetch(std::vector<byte_r
   return all;
 }
 
+// What was not asked for is what lies beyond the end: callers ask for all else.
 std::span<const std::byte> remote_file::coming::bytes(const byte_range& range) const {
   const auto after = std::upper_bound(groups_.begin(), groups_.end(), range.offset,
                                       [](std::uint64_t offset, const auto& g) { return offset < g->offset; });
-  if (after == groups_.begin()) throw unreadable_range("a range that was not asked for");
+  if (after == groups_.begin()) throw unreadable_range(beyond_the_end);
   group& g = **std::prev(after);
   if (range.offset - g.offset > g.bytes.size() || range.size > g.bytes.size() - (range.offset - g.offset))
-    throw unreadable_range("a range that was not asked for");
+    throw unreadable_range(beyond_the_end);
   g.wait();
   return g.bytes.subspan(static_cast<std::size_t>(range.offset - g.offset), static_cast<std::size_t>(range.size));
 }

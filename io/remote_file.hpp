@@ -58,8 +58,6 @@ class remote_file final : public byte_source {
   };
   // Throws unreadable_range if the file does not have them.
   std::shared_ptr<const coming> fetch(std::vector<byte_range> ranges) const;
-  // How many downloads of chunks are worth their memory at a time.
-  unsigned connections() const;
 
  private:
   void read_pages(std::uint64_t offset, std::span<std::byte> to, unsigned wait) const;

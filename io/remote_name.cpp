@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "io/remote_name.hpp"
 
+#include "text/percent.hpp"
 #include "text/sha256.hpp"
 
 #include <algorithm>
@@ -57,9 +58,7 @@ std::string escaped(const std::string& url) {
       out += c;
       continue;
     }
-    out += '%';
-    out += "0123456789ABCDEF"[u >> 4];
-    out += "0123456789ABCDEF"[u & 15];
+    append_percent(out, c);
   }
   return out;
 }

@@ -12,21 +12,6 @@
 
 namespace zarrbits::conversion {
 
-namespace {
-
-// The local file that has the stored bytes, open as long as this object exists.
-class local_file {
- public:
-  local_file(const chunk_source& data, std::size_t file) : file_(data.bytes_of(file)) {}
-  int descriptor() const { return file_->descriptor(); }
-  void require(const stored_range& range) const { require_range(file_->descriptor(), range.offset, range.size); }
-
- private:
-  const std::shared_ptr<const byte_source> file_;
-};
-
-}  // namespace
-
 chunk_destination::chunk_destination(sink& out, const std::string& node, const array_plan& plan,
                                      std::shared_ptr<concurrent_shard> shard, std::uint64_t turn)
     : out_(out), node_(node), plan_(plan), shard_(std::move(shard)), turn_(turn) {}
@@ -42,14 +27,11 @@ void chunk_destination::put(const std::vector<hsize_t>& at, std::span<const std:
 }
 
 void chunk_destination::put_range(const std::vector<hsize_t>& at, const stored_range& range) {
-  if (out_.refers()) {
-    const auto file = plan_.data.bytes_of(range.file);
-    if (const remote_file* remote = file->remote())
-      return out_.refer(key(at), remote->name(), remote->state(), range.offset, range.size);
-  }
-  const local_file from(plan_.data, range.file);
-  if (!shard_) return out_.put_range(key(at), from.descriptor(), range.offset, range.size);
-  from.require(range);  // afterwards libhdf5 could no longer be asked for the chunk
+  const auto from = plan_.data.bytes_of(range.file);
+  if (const remote_file* remote = out_.refers() ? from->remote() : nullptr)
+    return out_.refer(key(at), remote->name(), remote->state(), range.offset, range.size);
+  if (!shard_) return out_.put_range(key(at), from->descriptor(), range.offset, range.size);
+  require_range(from->descriptor(), range.offset, range.size);  // afterwards libhdf5 could no longer be asked for the chunk
   waiting_.push_back({number_in_shard(at), {}, range});
 }
 
@@ -66,7 +48,7 @@ std::uint64_t chunk_destination::finish(bool whole) {
       }
       const std::vector<std::uint64_t> sizes = run_from(i);
       try {
-        shard.add_range(first.at, local_file(plan_.data, first.in_file->file).descriptor(), first.in_file->offset, sizes);
+        shard.add_range(first.at, plan_.data.bytes_of(first.in_file->file)->descriptor(), first.in_file->offset, sizes);
       } catch (const unreadable_range& e) {  // the file was longer when it was opened
         throw zarrbits::error(errc::io_failed,
                               "the source \"" + plan_.data.file.path() + "\" cannot be read: " + e.what() +

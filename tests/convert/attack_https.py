@@ -8,7 +8,6 @@ A server that sends other bytes of the right size, and the right ETag, is not no
 
 import collections
 import concurrent.futures
-import contextlib
 import os
 import pathlib
 import random
@@ -16,6 +15,7 @@ import subprocess
 import time
 
 from harness import COMMAND, contents
+from hostile_answers import drip, flood, raw
 from http_server import Answer, Server, redirect, reset
 from https_conversion import NATIVE, PAGE, environment, kept_stores, large, make, make_days, scattered
 
@@ -23,33 +23,6 @@ LONGEST = 90  # seconds
 RIGHT = ("done", "refused", "untouched", "read")
 SECRET = "geheim"
 WRONG_WORDS = ("crashed", "terminate", "bad_alloc", "std::", SECRET, "\x1b", "Sanitizer", "HDF5-DIAG")
-
-
-def raw(data, after=None):
-    """Bytes on the connection, and its end."""
-
-    def write(handler):
-        with contextlib.suppress(OSError):
-            handler.wfile.write(data)
-            if after:
-                after(handler)
-
-    return write
-
-
-def drip(handler):
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        handler.wfile.write(b"x")
-        time.sleep(0.3)
-
-
-def flood(data, times):
-    def write(handler):
-        for _ in range(times):
-            handler.wfile.write(data)
-
-    return write
 
 
 def headed(go, **headers):

@@ -10,7 +10,6 @@ only reading everything again would."""
 
 import collections
 import concurrent.futures
-import contextlib
 import os
 import random
 import subprocess
@@ -21,6 +20,7 @@ import numpy as np
 
 import s3_server
 from harness import run
+from hostile_answers import drip, flood, raw
 from s3_server import BUCKET, KEY, SECRET, Answer, Server, Stored, error
 
 COMMAND = os.environ["ZARRBITS_COMMAND"]
@@ -28,33 +28,6 @@ GROUP = b'{"zarr_format": 3, "node_type": "group"}'
 OLD = {"zarr.json": GROUP, "old/zarr.json": GROUP, "old/c/0": b"old", "grp/d/c/3": b"older"}
 LONGEST = 90  # seconds
 RIGHT = ("done", "refused", "untouched", "read")
-
-
-def raw(data, after=None):
-    """Bytes on the connection, and its end."""
-
-    def write(handler):
-        with contextlib.suppress(OSError):
-            handler.wfile.write(data)
-            if after:
-                after(handler)
-
-    return write
-
-
-def drip(handler):
-    end = time.time() + 60
-    while time.time() < end:
-        handler.wfile.write(b" ")
-        time.sleep(0.3)
-
-
-def flood(data, times):
-    def write(handler):
-        for _ in range(times):
-            handler.wfile.write(data)
-
-    return write
 
 
 XML_ERROR = '<Error xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Code>{}</Code><Message>\x1b[2J&#x202e;no</Message></Error>'
@@ -130,7 +103,7 @@ FAULTS = {
     "reset": lambda g, s, r, go: s3_server.reset,
     "reset once done": lambda g, s, r, go: (go(), s3_server.reset)[1],
     "silence": lambda g, s, r, go: raw(b"", lambda h: time.sleep(30)),
-    "drip": lambda g, s, r, go: raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", drip),
+    "drip": lambda g, s, r, go: raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", lambda h: drip(h, b" ")),
     "endless": lambda g, s, r, go: raw(b"HTTP/1.1 200 OK\r\n\r\n", flood(b"<" * (1 << 20), 200)),
     "headers": lambda g, s, r, go: raw(b"HTTP/1.1 200 OK\r\n", flood(b"ETag: x\r\n" * 10000, 200)),
     "length": lambda g, s, r, go: raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\nx"),

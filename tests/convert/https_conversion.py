@@ -8,8 +8,10 @@ import shutil
 
 import h5py
 import numpy as np
+import pytest
 
 import harness
+from http_server import Server
 
 NATIVE = ["--profile", "native"]
 PAGE = 1 << 20  # of metadata, and of the first request
@@ -19,6 +21,17 @@ OUTSIDE = ("AWS_", "ZARRBITS_HEADERS", "NETRC", "SSL_CERT_", "CURL_CA_")  # of t
 def environment(**more):
     clean = {k: v for k, v in os.environ.items() if not k.startswith(OUTSIDE) and "proxy" not in k.lower()}
     return {**clean, "HOME": "/nonexistent", "ZARRBITS_S3_PATIENCE": "0.3", **more}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def server():
+    with Server() as s:
+        yield s
 
 
 def z(*arguments, status=0, timeout=120, **variables):

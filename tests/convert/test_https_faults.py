@@ -17,18 +17,9 @@ from http_server import Answer, Server, redirect, reset
 from https_conversion import NATIVE, PAGE, large, make, make_days, refused, scattered, z
 from kills import has_units
 
+pytest_plugins = ["https_conversion"]  # its fixtures
+
 CHUNKS = 6
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def server():
-    with Server() as s:
-        yield s
 
 
 @pytest.fixture

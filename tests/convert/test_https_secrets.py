@@ -15,6 +15,8 @@ from harness import contents, same
 from http_server import Answer, Server, certificate, redirect
 from https_conversion import NATIVE, PAGE, environment, large, make, make_days, refused, z
 from kills import begin, has_units, journals, kill
+
+pytest_plugins = ["https_conversion"]  # its fixtures
 from s3_conversion import children
 
 SECRET = "geheim"
@@ -26,17 +28,6 @@ QUERIES = {
     "CloudFront": f"Expires=1&Signature={SECRET}~x&Key-Pair-Id=K",
     "unknown": f"code={SECRET}&id=1",
 }
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def server():
-    with Server() as s:
-        yield s
 
 
 @pytest.fixture

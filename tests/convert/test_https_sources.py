@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from harness import contents, same
-from http_server import Server
 from https_conversion import (
     KINDS,
     NATIVE,
@@ -32,16 +31,7 @@ from https_conversion import (
 )
 from kills import begin, has_units, kill
 
-
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def server():
-    with Server() as s:
-        yield s
+pytest_plugins = ["https_conversion"]  # its fixtures
 
 
 @pytest.fixture
