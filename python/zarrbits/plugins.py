@@ -118,14 +118,15 @@ class _Later(importlib.abc.MetaPathFinder):
             spec = importlib.util.find_spec(name)  # asks all other finders
         finally:
             self._asking = False
-        if spec is not None and spec.loader is not None and hasattr(spec.loader, "exec_module"):
-            run = spec.loader.exec_module
+        loader: Any = spec.loader if spec is not None else None  # Any: its exec_module is replaced
+        if hasattr(loader, "exec_module"):
+            run = loader.exec_module
 
             def then_load(module: types.ModuleType) -> None:
                 run(module)
                 _load()
 
-            spec.loader.exec_module = then_load  # of this loader alone
+            loader.exec_module = then_load  # of this loader alone
         return spec
 
 
