@@ -54,7 +54,7 @@ struct object_place {
   auto operator<=>(const object_place&) const = default;
 };
 
-// How an object appears in the store, if a convention (convert/convention/) or the joining of files decides it.
+// How an object appears in the store, if a convention (convention/) or the joining of files decides it.
 struct arrangement {
   std::vector<std::string> dimension_names;  // names of a dataset's dimensions; "" or too few: the source's names
   std::string new_dimension;   // name of a first dimension that the array has, and the dataset does not; "": there is none

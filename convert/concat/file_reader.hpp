@@ -6,11 +6,11 @@
 #ifndef ZARRBITS_CONVERT_CONCAT_FILE_READER_HPP
 #define ZARRBITS_CONVERT_CONCAT_FILE_READER_HPP
 
-#include "convert/append/grown_store.hpp"
+#include "append/grown_store.hpp"
+#include "convention/convention_rules.hpp"
 #include "convert/concat/file_metadata.hpp"
 #include "convert/concat/inherited_units.hpp"
 #include "convert/concat/variable.hpp"
-#include "convert/convention/convention_rules.hpp"
 #include "hdf5/source_file.hpp"
 #include "text/json_text.hpp"
 #include "text/selection.hpp"

@@ -12,7 +12,7 @@
 #ifndef ZARRBITS_CONVERT_CONCAT_JOIN_FILES_HPP
 #define ZARRBITS_CONVERT_CONCAT_JOIN_FILES_HPP
 
-#include "convert/append/grown_store.hpp"
+#include "append/grown_store.hpp"
 #include "hdf5/source_file.hpp"
 #include "hdf5/source_files.hpp"
 #include "text/json_text.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/concat/joined_dataset.hpp"
 
-#include "convert/append/stored_values.hpp"
+#include "append/stored_values.hpp"
 #include "hdf5/other_files.hpp"
 #include "hdf5/source_dataset.hpp"
 #include "hdf5/virtual_dataset.hpp"

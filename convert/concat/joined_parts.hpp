@@ -6,7 +6,7 @@
 #ifndef ZARRBITS_CONVERT_CONCAT_JOINED_PARTS_HPP
 #define ZARRBITS_CONVERT_CONCAT_JOINED_PARTS_HPP
 
-#include "convert/append/stored_values.hpp"
+#include "append/stored_values.hpp"
 #include "hdf5/source_files.hpp"
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 #ifndef ZARRBITS_CONVERT_PLAN_ARRAY_PLAN_HPP
 #define ZARRBITS_CONVERT_PLAN_ARRAY_PLAN_HPP
 
-#include "convert/append/stored_values.hpp"
+#include "append/stored_values.hpp"
 #include "convert/plan/compression.hpp"
 #include "hdf5/chunk_source.hpp"
 #include "zarr/write/node.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/append_files.hpp"
 
-#include "convert/append/grown_store.hpp"
-#include "convert/append/move_into.hpp"
+#include "append/grown_store.hpp"
+#include "append/move_into.hpp"
 #include "convert/concat/file_order.hpp"
 #include "convert/plan/plan_report.hpp"
 #include "convert/run/grown_metadata.hpp"

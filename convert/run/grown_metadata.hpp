@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_CONVERT_RUN_GROWN_METADATA_HPP
 #define ZARRBITS_CONVERT_RUN_GROWN_METADATA_HPP
 
-#include "convert/append/grown_store.hpp"
+#include "append/grown_store.hpp"
 #include "convert/run/job.hpp"
 
 #include <zarrbits/convert.hpp>

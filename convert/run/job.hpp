@@ -6,8 +6,8 @@
 #ifndef ZARRBITS_CONVERT_RUN_JOB_HPP
 #define ZARRBITS_CONVERT_RUN_JOB_HPP
 
+#include "convention/convention_rules.hpp"
 #include "convert/concat/join_files.hpp"
-#include "convert/convention/convention_rules.hpp"
 #include "convert/plan/dataset_plan.hpp"
 #include "convert/run/journal.hpp"
 #include "convert/run/planned_units.hpp"

@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_CONVERT_RUN_LINK_POLICY_HPP
 #define ZARRBITS_CONVERT_RUN_LINK_POLICY_HPP
 
-#include "convert/convention/convention_rules.hpp"
+#include "convention/convention_rules.hpp"
 #include "hdf5/source_file.hpp"
 
 #include <zarrbits/convert.hpp>

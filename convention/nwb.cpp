@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/convention/nwb.hpp"
+#include "convention/nwb.hpp"
 
-#include "convert/convention/references.hpp"
+#include "convention/references.hpp"
 #include "text/shown.hpp"
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/append/move_into.hpp"
+#include "append/move_into.hpp"
 
 #include "text/json_text.hpp"
 #include "text/node_names.hpp"
@@ -8,7 +8,7 @@
 #include "text/shown.hpp"
 #include "zarr/write/sink.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -6,7 +6,7 @@
 #ifndef ZARRBITS_CONVERT_CONVENTION_NETCDF_HPP
 #define ZARRBITS_CONVERT_CONVENTION_NETCDF_HPP
 
-#include "convert/convention/convention_rules.hpp"
+#include "convention/convention_rules.hpp"
 
 namespace zarrbits::conversion {
 

@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_CONVERT_APPEND_STORED_ARRAY_HPP
 #define ZARRBITS_CONVERT_APPEND_STORED_ARRAY_HPP
 
-#include "convert/append/stored_values.hpp"
+#include "append/stored_values.hpp"
 #include "hdf5/chunk_source.hpp"
 #include "zarr/read/zarr_reader.hpp"
 

@@ -5,8 +5,8 @@
 #ifndef ZARRBITS_CONVERT_CONVENTION_NWB_HPP
 #define ZARRBITS_CONVERT_CONVENTION_NWB_HPP
 
-#include "convert/convention/convention_rules.hpp"
-#include "convert/convention/flatten.hpp"
+#include "convention/convention_rules.hpp"
+#include "convention/flatten.hpp"
 
 namespace zarrbits::conversion {
 

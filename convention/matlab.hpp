@@ -5,8 +5,8 @@
 #ifndef ZARRBITS_CONVERT_CONVENTION_MATLAB_HPP
 #define ZARRBITS_CONVERT_CONVENTION_MATLAB_HPP
 
-#include "convert/convention/convention_rules.hpp"
-#include "convert/convention/marks.hpp"
+#include "convention/convention_rules.hpp"
+#include "convention/marks.hpp"
 
 namespace zarrbits::conversion {
 

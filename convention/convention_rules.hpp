@@ -16,7 +16,7 @@
 #include "hdf5/type_tree.hpp"
 #include "text/json_text.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/convert_options.hpp>
 
 namespace zarrbits::conversion {
 

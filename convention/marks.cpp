@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/convention/marks.hpp"
+#include "convention/marks.hpp"
 
 #include <algorithm>
 

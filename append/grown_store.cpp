@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/append/grown_store.hpp"
+#include "append/grown_store.hpp"
 
-#include "convert/append/stored_array.hpp"
+#include "append/stored_array.hpp"
 #include "io/files.hpp"
 #include "io/remote_name.hpp"
 #include "text/node_names.hpp"
@@ -10,7 +10,7 @@
 #include "zarr/read/store_reader.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <algorithm>
 #include <fcntl.h>

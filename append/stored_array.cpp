@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/append/stored_array.hpp"
+#include "append/stored_array.hpp"
 
 #include "compression/crc32c.hpp"
 #include "hdf5/chunk_grid.hpp"
@@ -7,7 +7,7 @@
 #include "text/base64.hpp"
 #include "text/json_text.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/error.hpp>
 
 #include <algorithm>
 #include <bit>

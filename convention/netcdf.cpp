@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/convention/netcdf.hpp"
+#include "convention/netcdf.hpp"
 
 #include "hdf5/attributes.hpp"
 #include "hdf5/dimensions.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/convention/pytables.hpp"
+#include "convention/pytables.hpp"
 
 namespace zarrbits::conversion {
 

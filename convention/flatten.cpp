@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/convention/flatten.hpp"
+#include "convention/flatten.hpp"
 
 #include "hdf5/file_references.hpp"
 #include "hdf5/flat_struct.hpp"

@@ -9,14 +9,14 @@
 #ifndef ZARRBITS_CONVERT_APPEND_GROWN_STORE_HPP
 #define ZARRBITS_CONVERT_APPEND_GROWN_STORE_HPP
 
-#include "convert/append/stored_values.hpp"
+#include "append/stored_values.hpp"
 #include "hdf5/chunk_source.hpp"
 #include "hdf5/source_files.hpp"
 #include "text/json_text.hpp"
 #include "zarr/read/store_reader.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
-#include <zarrbits/convert.hpp>
+#include <zarrbits/convert_report.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/convention/references.hpp"
+#include "convention/references.hpp"
 
 namespace zarrbits::conversion {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/convention/convention_rules.hpp"
+#include "convention/convention_rules.hpp"
 
-#include "convert/convention/anndata.hpp"
-#include "convert/convention/matlab.hpp"
-#include "convert/convention/netcdf.hpp"
-#include "convert/convention/nexus.hpp"
-#include "convert/convention/nwb.hpp"
-#include "convert/convention/pytables.hpp"
+#include "convention/anndata.hpp"
+#include "convention/matlab.hpp"
+#include "convention/netcdf.hpp"
+#include "convention/nexus.hpp"
+#include "convention/nwb.hpp"
+#include "convention/pytables.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/convention/anndata.hpp"
+#include "convention/anndata.hpp"
 
-#include "convert/convention/references.hpp"
+#include "convention/references.hpp"
 #include "hdf5/attributes.hpp"
 #include "text/node_names.hpp"
 

@@ -6,8 +6,8 @@
 #ifndef ZARRBITS_CONVERT_CONVENTION_PYTABLES_HPP
 #define ZARRBITS_CONVERT_CONVENTION_PYTABLES_HPP
 
-#include "convert/convention/convention_rules.hpp"
-#include "convert/convention/marks.hpp"
+#include "convention/convention_rules.hpp"
+#include "convention/marks.hpp"
 
 namespace zarrbits::conversion {
 

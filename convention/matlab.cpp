@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/convention/matlab.hpp"
+#include "convention/matlab.hpp"
 
 namespace zarrbits::conversion {
 
