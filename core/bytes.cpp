@@ -85,7 +85,8 @@ codec parse_bytes(configuration& c, const data_type& type, const codec_policy& p
     p.endian = *e == "big" ? endian::big : endian::little;
   }
   c.nothing_else();
-  if (!p.endian && policy.assume_little_endian) p.endian = endian::little;
+  // zarr-python 3.1 wrote structs by their older name, and without a byte order: little, says the registry
+  if (!p.endian && (policy.assume_little_endian || type.name() == "structured")) p.endian = endian::little;
   return bytes(type, p);
 }
 

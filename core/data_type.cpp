@@ -11,6 +11,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <utility>
 
 namespace zarrbits {
 
@@ -45,8 +46,6 @@ constexpr number floats[] = {
 
 // Larger sizes cannot be intended: a name like r99999999999 is refused before anything is computed with it.
 constexpr std::uint64_t largest_element = std::uint64_t{1} << 31;
-constexpr int deepest_struct = 32;  // each level takes four levels of JSON
-static_assert(4 * deepest_struct <= detail::deepest_json);
 
 [[noreturn]] void refuse(const std::string& what) { throw error(errc::invalid_data_type, what); }
 
@@ -126,6 +125,7 @@ void set_time(data_type_info& i, const std::string& name, const json_value& conf
 std::string family_of(const std::string& name, type_kind kind) {
   if (name == "complex_float32") return "complex64";
   if (name == "complex_float64") return "complex128";
+  if (name == "structured") return "struct";
   return kind == type_kind::raw && name[0] == 'r' && name != "raw_bytes" ? "r" : name;
 }
 
@@ -137,9 +137,9 @@ std::shared_ptr<const data_type_info> named(data_type_info i, const std::string&
   return std::make_shared<const data_type_info>(std::move(i));
 }
 
-data_type_info struct_info(const json_value& configuration, int depth);
+data_type_info struct_info(const std::string& name, const json_value& configuration);
 
-std::shared_ptr<const data_type_info> parse(const json_value& j, int depth) {
+std::shared_ptr<const data_type_info> parse(const json_value& j) {
   data_type_info i;
   if (j.is_string()) {
     const auto name = j.get<std::string>();
@@ -147,7 +147,8 @@ std::shared_ptr<const data_type_info> parse(const json_value& j, int depth) {
     if (!found) {
       if (name == "string" || name == "bytes" || name == "variable_length_bytes")
         refuse("data type " + in_quotes(name) + ": its elements have no fixed size, and zarrbits' codecs need one");
-      if (name == "raw_bytes" || name == "null_terminated_bytes" || name == "fixed_length_utf32" || name == "struct")
+      if (name == "raw_bytes" || name == "null_terminated_bytes" || name == "fixed_length_utf32" || name == "struct" ||
+          name == "structured")
         refuse("data type " + in_quotes(name) + " needs a configuration; give its JSON object");
       refuse("data type " + in_quotes(name) +
              " does not exist; give a Zarr name such as bool, uint16, int4, float32 or complex64");
@@ -172,11 +173,11 @@ std::shared_ptr<const data_type_info> parse(const json_value& j, int depth) {
     i = opaque_info(type_kind::raw, length_bytes(name, configuration, 1));
   } else if (name == "fixed_length_utf32") {
     i = opaque_info(type_kind::text32, length_bytes(name, configuration, 4));
-  } else if (name == "struct") {
-    i = struct_info(configuration, depth);
+  } else if (name == "struct" || name == "structured") {
+    i = struct_info(name, configuration);
   } else {
     auto found = by_name(name);
-    if (!found) return parse(json_value(name), depth);  // for the sentence
+    if (!found) return parse(json_value(name));  // for the sentence
     if (name.rfind("numpy.", 0) == 0) {
       if (!configuration.empty()) set_time(*found, name, configuration);
     } else if (!configuration.empty()) {
@@ -187,23 +188,32 @@ std::shared_ptr<const data_type_info> parse(const json_value& j, int depth) {
   return named(std::move(i), name, j);
 }
 
-data_type_info struct_info(const json_value& configuration, int depth) {
-  if (depth >= deepest_struct) refuse("data type \"struct\": more than " + std::to_string(deepest_struct) + " nested structs");
+// A field's name and data type. "structured", the older name, has pairs of them.
+std::pair<json_value, json_value> field_of(const std::string& kind, const json_value& f) {
+  if (kind == "structured" && f.is_array() && f.size() == 2 && f[0].is_string()) return {f[0], f[1]};
+  if (f.is_object() && f.contains("name") && f["name"].is_string() && f.contains("data_type")) return {f["name"], f["data_type"]};
+  refuse("data type " + in_quotes(kind) + ": each field is " +
+         (kind == "structured" ? "a pair of its name, a string, and its data type"
+                               : "an object with \"name\", a string, and \"data_type\""));
+}
+
+// How deep structs nest is bounded by how deep JSON does.
+data_type_info struct_info(const std::string& kind, const json_value& configuration) {
   const auto fields = configuration.find("fields");
   if (fields == configuration.end() || !fields->is_array() || fields->empty())
-    refuse("data type \"struct\": \"configuration\" needs \"fields\", a list of {\"name\", \"data_type\"}");
+    refuse("data type " + in_quotes(kind) + ": \"configuration\" needs \"fields\", a list of " +
+           (kind == "structured" ? "[name, data type]" : "{\"name\", \"data_type\"}"));
   data_type_info i = opaque_info(type_kind::fields, 0);
   std::uint64_t size = 0;
   std::set<std::string> names;
   for (const json_value& f : *fields) {
-    if (!f.is_object() || !f.contains("name") || !f["name"].is_string() || !f.contains("data_type"))
-      refuse("data type \"struct\": each field is an object with \"name\", a string, and \"data_type\"");
-    const auto name = f["name"].get<std::string>();
+    const auto [field, field_type] = field_of(kind, f);
+    const auto name = field.get<std::string>();
     if (!names.insert(name).second)
-      refuse("data type \"struct\": two fields have the name " + in_quotes(name) + "; give each its own");
-    const data_type type(f["data_type"].dump());
+      refuse("data type " + in_quotes(kind) + ": two fields have the name " + in_quotes(name) + "; give each its own");
+    const data_type type(field_type.dump());
     size += type.element_size();
-    if (size > largest_element) refuse("data type \"struct\": larger than 2 GiB");
+    if (size > largest_element) refuse("data type " + in_quotes(kind) + ": larger than 2 GiB");
     i.fields.push_back(type);
     i.field_names.push_back(name);
   }
@@ -223,7 +233,7 @@ data_type::data_type(std::string_view text) {
     refuse("the data type is empty; give a Zarr name such as uint16");
   }
   try {
-    info_ = parse(j, 0);
+    info_ = parse(j);
   } catch (const json_value::exception&) {  // a name that is not UTF-8
     refuse("data type: the text is not valid UTF-8");
   }

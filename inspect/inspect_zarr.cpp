@@ -39,11 +39,12 @@ std::vector<std::uint64_t> extents(const json& list) {
 std::string type_text(const json& j) {
   const std::string name = name_in(j);
   const json c = configuration_of(j);
-  if (name == "struct" && c.is_object() && c.contains("fields") && c["fields"].is_array()) {
+  if ((name == "struct" || name == "structured") && c.is_object() && c.contains("fields") && c["fields"].is_array()) {
     std::string s = "{";
     for (const json& f : c["fields"]) {
-      if (!f.is_object() || !f.contains("name") || !f.contains("data_type")) return name;
-      s += (s.size() > 1 ? ", " : "") + text_of(f["name"]) + ": " + type_text(f["data_type"]);
+      const bool pair = f.is_array() && f.size() == 2;  // of the older name
+      if (!pair && !(f.is_object() && f.contains("name") && f.contains("data_type"))) return name;
+      s += (s.size() > 1 ? ", " : "") + text_of(pair ? f[0] : f["name"]) + ": " + type_text(pair ? f[1] : f["data_type"]);
     }
     return s + "}";
   }

@@ -2,6 +2,7 @@
 """A file with one dataset of each kind, and a store of it that is written by hand,
 from Zarr's specification and docs/converter.md."""
 
+import base64
 import ctypes
 import gzip
 import json
@@ -29,6 +30,12 @@ STRUCT = {
         ]
     },
 }
+# as zarr-python 3.1 writes it: the older name, and the fill value as numpy's memory in base64
+STRUCTURED = {
+    "name": "structured",
+    "configuration": {"fields": [[f["name"], f["data_type"]] for f in STRUCT["configuration"]["fields"]]},
+}
+STRUCTURED_FILL = base64.b64encode(bytes(COMPOUND.itemsize)).decode()
 
 
 def crc32c(data):

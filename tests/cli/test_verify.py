@@ -21,6 +21,8 @@ from stores_by_hand import (
     DATASETS,
     GZIP,
     LITTLE,
+    STRUCTURED,
+    STRUCTURED_FILL,
     array,
     edit,
     flip,
@@ -33,6 +35,11 @@ from stores_by_hand import (
     write_source,
     write_store,
 )
+
+
+def as_structured(store):
+    edit(store, "g/compound", data_type=STRUCTURED, codecs=[BYTES], fill_value=STRUCTURED_FILL)
+
 
 WITHOUT_HARD = {"loop": {"kind": "hard", "target": "/"}, "soft": {"kind": "soft", "target": "/g/int16"}}
 # change of the store -> (path of the only finding, its outcome, index or None)
@@ -49,6 +56,13 @@ DAMAGE = {
     "an imaginary part": (lambda s: flip(s, "g/complex/c/0", 31, 0x80), "/g/complex", "differs", [1]),
     "a scalar": (lambda s: flip(s, "g/scalar/c", 3), "/g/scalar", "differs", []),
     "a field": (lambda s: flip(s, "g/compound/c/0", 15 + 4), "/g/compound", "differs", [1]),
+    "the older name of struct": (lambda s: as_structured(s), None, None, None),
+    "a field of a struct by its older name": (
+        lambda s: [as_structured(s), flip(s, "g/compound/c/0", 15 + 4)],
+        "/g/compound",
+        "differs",
+        [1],
+    ),
     "an array type's element": (lambda s: flip(s, "array_type/c/0/1", 4), "/array_type", "differs", [1, 2]),
     "past the edge is none of it": (lambda s: flip(s, "array_type/c/0/1", 8), None, None, None),
     "a letter": (lambda s: flip(s, "text/c/1", 9), "/text", "differs", [2]),

@@ -122,17 +122,22 @@ BOOST_AUTO_TEST_CASE(a_data_type_is_the_same_however_it_is_spelled_and_no_other_
   const auto structure = [](const std::string& fields) {
     return R"({"name":"struct","configuration":{"fields":[)" + fields + "]}}";
   };
+  // the older name, with pairs
+  const auto older = [](const std::string& fields) {
+    return R"({"name":"structured","configuration":{"fields":[)" + fields + "]}}";
+  };
   const std::string a = R"({"name":"a","data_type":"int8"})", b = R"({"name":"b","data_type":"complex64"})";
   types.push_back(
       {structure(a + "," + b),
        structure(R"({"data_type":{"name":"int8"},"name":"a"},{"name":"b","data_type":"complex_float32"})"),
-       structure(
-           R"({"name":"a","data_type":{"name":"int8","configuration":{}}}, {"name":"b","data_type":{"name":"complex64"}})")});
+       structure(R"({"name":"a","data_type":{"name":"int8","configuration":{}}}, {"name":"b","data_type":{"name":"complex64"}})"),
+       older(R"(["a","int8"],["b","complex64"])")});
   types.push_back({structure(b + "," + a)});
   types.push_back({structure(a + R"(,{"name":"c","data_type":"complex64"})")});
   types.push_back({structure(a + R"(,{"name":"b","data_type":"float64"})")});
   types.push_back({structure(R"({"name":"s","data_type":)" + structure(a) + "}"),
-                   structure(R"({"name":"s","data_type":)" + structure(R"({"name":"a","data_type":{"name":"int8"}})") + "}")});
+                   structure(R"({"name":"s","data_type":)" + structure(R"({"name":"a","data_type":{"name":"int8"}})") + "}"),
+                   older(R"(["s",)" + older(R"(["a","int8"])") + "]"), older(R"(["s",)" + structure(a) + "]")});
   types.push_back({structure(a)});
 
   struct spelled {
@@ -152,14 +157,31 @@ BOOST_AUTO_TEST_CASE(a_data_type_is_the_same_however_it_is_spelled_and_no_other_
 BOOST_AUTO_TEST_CASE(data_types_that_do_not_exist_are_refused_with_a_sentence) {
   std::string deep = R"("int8")";
   for (int i = 0; i < 5000; ++i) deep = R"({"name":"struct","configuration":{"fields":[{"name":"a","data_type":)" + deep + "}]}}";
-  for (const std::string& t :
-       {std::string(""), std::string("uint12"), std::string("r0"), std::string("r7"), std::string("r99999999999999999999"),
-        std::string("string"), std::string("struct"), std::string("{"), std::string("[]"), std::string("{}"),
-        std::string(R"({"name":3})"), std::string(R"({"name":"int8","extra":1})"),
-        std::string(R"({"name":"struct","configuration":{"fields":[]}})"),
-        std::string(R"({"name":"fixed_length_utf32","configuration":{"length_bytes":3}})"),
-        std::string(R"({"name":"raw_bytes","configuration":{"length_bytes":-1}})"),
-        std::string(R"({"name":"raw_bytes","configuration":{"length_bytes":1e30}})"), std::string("\xff\xfe"), deep}) {
+  for (const std::string& t : {std::string(""),
+                               std::string("uint12"),
+                               std::string("r0"),
+                               std::string("r7"),
+                               std::string("r99999999999999999999"),
+                               std::string("string"),
+                               std::string("struct"),
+                               std::string("{"),
+                               std::string("[]"),
+                               std::string("{}"),
+                               std::string(R"({"name":3})"),
+                               std::string(R"({"name":"int8","extra":1})"),
+                               std::string(R"({"name":"struct","configuration":{"fields":[]}})"),
+                               std::string("structured"),
+                               std::string(R"({"name":"struct","configuration":{"fields":[["a","int8"]]}})"),
+                               std::string(R"({"name":"structured","configuration":{"fields":[["a"]]}})"),
+                               std::string(R"({"name":"structured","configuration":{"fields":[["a","int8",2]]}})"),
+                               std::string(R"({"name":"structured","configuration":{"fields":[[1,"int8"]]}})"),
+                               std::string(R"({"name":"structured","configuration":{"fields":[["a","int8"],["a","int8"]]}})"),
+                               std::string(R"({"name":"structured","configuration":{"fields":[["a","string"]]}})"),
+                               std::string(R"({"name":"fixed_length_utf32","configuration":{"length_bytes":3}})"),
+                               std::string(R"({"name":"raw_bytes","configuration":{"length_bytes":-1}})"),
+                               std::string(R"({"name":"raw_bytes","configuration":{"length_bytes":1e30}})"),
+                               std::string("\xff\xfe"),
+                               deep}) {
     const std::string what = refusal(errc::invalid_data_type, [&] { zarrbits::data_type made(t); });
     BOOST_TEST(what.size() > 20u, t);
     BOOST_TEST(what.size() < 400u, what);
@@ -251,6 +273,34 @@ BOOST_AUTO_TEST_CASE(bare_names_aliases_and_both_spellings_are_read) {
                  .json() == R"({"name":"packbits","configuration":{"padding_encoding":"last_byte","first_bit":1,"last_bit":3}})");
   BOOST_TEST(zarrbits::parse_codec("bytes", "uint16", {.assume_little_endian = true}).json() ==
              R"({"name":"bytes","configuration":{"endian":"little"}})");
+}
+
+BOOST_AUTO_TEST_CASE(the_spelling_of_the_registrys_schema_is_read) {
+  // zarr-extensions, codecs/packbits/schema.json: these keys and values, and null; "name" alone is required
+  const auto read = [](const std::string& configuration) {
+    return zarrbits::parse_codec(R"({"name":"packbits","configuration":)" + configuration + "}", "uint16").json();
+  };
+  BOOST_TEST(read(R"({"padding_encoding":"start_byte","start_bit":2,"end_bit":9})") ==
+             R"({"name":"packbits","configuration":{"padding_encoding":"first_byte","first_bit":2,"last_bit":9}})");
+  BOOST_TEST(read(R"({"padding_encoding":"end_byte","start_bit":0,"end_bit":null})") ==
+             R"({"name":"packbits","configuration":{"padding_encoding":"last_byte"}})");
+  BOOST_TEST(read(R"({"padding_encoding":"none","start_bit":null,"end_bit":11})") ==
+             R"({"name":"packbits","configuration":{"last_bit":11}})");
+  BOOST_TEST(read("{}") == R"({"name":"packbits"})");
+  BOOST_TEST(zarrbits::parse_codec(R"({"name":"packbits"})", "uint16").json() == R"({"name":"packbits"})");
+}
+
+BOOST_AUTO_TEST_CASE(a_struct_by_its_older_name_is_little_endian_where_its_codec_does_not_say) {
+  const std::string fields = R"({"name":"structured","configuration":{"fields":[["a","int16"],["b","uint8"]]}})";
+  BOOST_TEST(zarrbits::data_type(fields).name() == "structured");
+  BOOST_TEST(zarrbits::parse_codec(R"({"name":"bytes"})", fields).json() ==
+             R"({"name":"bytes","configuration":{"endian":"little"}})");
+  BOOST_TEST(zarrbits::parse_codec(R"({"name":"bytes","configuration":{"endian":"big"}})", fields).json() ==
+             R"({"name":"bytes","configuration":{"endian":"big"}})");
+  const std::string present = R"({"name":"struct","configuration":{"fields":[{"name":"a","data_type":"int16"}]}})";
+  BOOST_TEST(refusal(errc::invalid_configuration, [&] {
+               (void)zarrbits::parse_codec(R"({"name":"bytes"})", present);
+             }).find("endian") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(wrong_configurations_name_key_value_type_and_what_is_right) {

@@ -6,6 +6,10 @@ was fixed, and the warning in our documents can go.
 """
 
 import json
+import pathlib
+import re
+import shutil
+import subprocess
 
 import h5py
 import numpy as np
@@ -176,3 +180,22 @@ def test_deviation_the_older_spelling_is_refused(zarrs):
     codec = packbits(padding_encoding="start_byte")
     assert code("encode", "bool", codec, 3, b"\x01\x00\x01") == b"\x05\x05"
     assert ask_chunk(zarrs, "encode", "bool", codec, 3, b"\x01\x00\x01") is None
+
+
+def test_deviation_in_the_documents(zarrs, tmp_path):
+    """The smallest case in docs/codecs.md, made by its lines: we read -1, zarrs and zarrista 65535."""
+    page = (pathlib.Path(__file__).parent.parent.parent / "docs/codecs.md").read_text(encoding="utf-8")
+    [lines] = [block for block in re.findall(r"```sh\n(.*?)```", page, re.S) if "minus_one.zarr" in block]
+    subprocess.run(["sh", "-ec", lines], cwd=tmp_path, check=True)
+    store = tmp_path / "minus_one.zarr"
+    with h5py.File(tmp_path / "minus_one.h5", "w") as f:
+        f["x"] = np.array([-1], "i4")
+    shutil.copytree(store, tmp_path / "group/x")
+    (tmp_path / "group/zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
+    run("verify", tmp_path / "minus_one.h5", tmp_path / "group")
+
+    wrong = "fixed: take the case out of docs/codecs.md, and the warnings out of README.md and docs/python.md"
+    assert zarrs.ask("read", path=str(store)) == np.array([65535], "i4").tobytes(), zarrs.refused or wrong
+    zarrista = pytest.importorskip("zarrista")
+    array = zarrista.Array.open(zarrista.store.FilesystemStore(str(store)), "/")
+    assert np.asarray(array[:]).tolist() == [65535], wrong

@@ -63,10 +63,9 @@ codec_chain::codec_chain(const json& list, const json& data_type, const zarr_typ
     } else if (name == "bytes" || name == "endian" || name == "packbits" || name == "numcodecs.packbits") {
       if (in_bytes) throw store_error("there are two array to bytes codecs");
       if (type_.variable()) throw store_error("the codec " + name + " does not take " + type_.name);
-      const json spelled = core_spelling(data_type);
       try {
         const zarrbits::codec c = parse_codec(
-            json_text(entry), zarrbits::data_type(spelled.is_string() ? spelled.get<std::string>() : json_text(spelled)));
+            json_text(entry), zarrbits::data_type(data_type.is_string() ? data_type.get<std::string>() : json_text(data_type)));
         codec_ = detail::with_kernels(c, detail::portable_kernels);
       } catch (const zarrbits::error& e) {
         throw store_error(e.what());

@@ -176,8 +176,6 @@ class zarr_array {
 // zarr_type.cpp
 zarr_type parse_type(const nlohmann::json& data_type, unsigned depth = 0);
 zarr_values parse_fill(const zarr_type& type, const nlohmann::json& fill);
-// The data type as the core spells it.
-nlohmann::json core_spelling(const nlohmann::json& data_type);
 
 struct too_long : store_error {
   too_long() : store_error("a chunk decompresses to more than it can hold") {}

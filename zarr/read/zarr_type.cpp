@@ -200,22 +200,8 @@ void fill_fixed(const zarr_type& type, const json& fill, std::byte* out) {
 
 }  // namespace
 
-json core_spelling(const json& data_type) {
-  // zarr-python 3.1 writes "structured" with pairs; the registered form is "struct" with objects
-  if (!data_type.is_object() || name_of(data_type) != "structured") return data_type;
-  json fields = json::array();
-  const json configuration = data_type.value("configuration", json::object());
-  if (!configuration.contains("fields") || !configuration["fields"].is_array()) throw store_error("\"structured\" has no fields");
-  for (const json& f : configuration["fields"]) {
-    if (!f.is_array() || f.size() != 2) throw store_error("a field of \"structured\" is not a pair of name and data type");
-    fields.push_back({{"name", f[0]}, {"data_type", core_spelling(f[1])}});
-  }
-  return {{"name", "struct"}, {"configuration", {{"fields", fields}}}};
-}
-
-zarr_type parse_type(const json& given, unsigned depth) {
+zarr_type parse_type(const json& data_type, unsigned depth) {
   if (depth > 32) throw not_supported("structs nested more than 32 deep");
-  const json data_type = core_spelling(given);
   zarr_type t;
   t.name = name_of(data_type);
   if (t.name == "string") {
@@ -229,12 +215,12 @@ zarr_type parse_type(const json& given, unsigned depth) {
   const zarrbits::data_type core(data_type.is_string() ? data_type.get<std::string>() : json_text(data_type));
   t.size = core.element_size();
   t.bits = core.component_bits();
-  if (t.name == "struct") {
+  if (t.name == "struct" || t.name == "structured") {  // the older name has pairs; the core has checked their form
     t.kind = zarr_kind::record;
     for (const json& f : data_type.at("configuration").at("fields")) {
       zarr_field field;
-      field.name = f.at("name").get<std::string>();
-      field.type = parse_type(f.at("data_type"), depth + 1);
+      field.name = (f.is_array() ? f.at(0) : f.at("name")).get<std::string>();
+      field.type = parse_type(f.is_array() ? f.at(1) : f.at("data_type"), depth + 1);
       if (field.type.variable()) throw not_supported("a struct with a field of variable length");
       field.offset = t.fields.empty() ? 0 : t.fields.back().offset + t.fields.back().type.size;
       t.fields.push_back(std::move(field));
