@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <blosc.h>
+#include <climits>
 #include <stdexcept>
 
 namespace zarrbits::conversion {
@@ -62,6 +63,32 @@ buffer blosc_buffer(std::span<const std::byte> bytes, std::size_t typesize, int 
                                       name == BLOSC_ZSTD_COMPNAME ? zstd_block_of(typesize) : 0, 1);
   if (size <= 0) return blosc_stored(bytes, typesize);  // this libblosc was built without that compressor
   out.resize(static_cast<std::size_t>(size));
+  return out;
+}
+
+bool fits_one_block(std::size_t size, std::size_t typesize) {
+  // readers of Blosc 1.21 refuse larger blocks; the older ones refuse none that these do not
+  constexpr std::size_t most = (std::size_t{INT_MAX} - BLOSC_MAX_TYPESIZE * 4) / 3;
+  return typesize >= 2 && typesize <= BLOSC_MAX_TYPESIZE && size >= typesize && size <= most;
+}
+
+buffer blosc_of_shuffled_zlib(std::span<const std::byte> zlib, std::size_t size, std::size_t typesize) {
+  constexpr std::byte not_split{0x10};
+  constexpr std::size_t before = BLOSC_MIN_HEADER_LENGTH + 4 + 4;  // with where the block begins, and its length
+  buffer out(before + zlib.size());
+  const auto put = [&](std::size_t at, std::size_t number) {
+    for (std::size_t i = 0; i < 4; ++i) out[at + i] = static_cast<std::byte>(number >> (8 * i));
+  };
+  out[0] = std::byte{BLOSC_VERSION_FORMAT};
+  out[1] = std::byte{BLOSC_ZLIB_VERSION_FORMAT};
+  out[2] = std::byte{BLOSC_DOSHUFFLE} | not_split | std::byte{BLOSC_ZLIB_FORMAT << 5};
+  out[3] = static_cast<std::byte>(typesize);
+  put(4, size);
+  put(8, size);  // of a block
+  put(12, out.size());
+  put(16, BLOSC_MIN_HEADER_LENGTH + 4);
+  put(20, zlib.size());
+  std::copy(zlib.begin(), zlib.end(), out.begin() + before);
   return out;
 }
 

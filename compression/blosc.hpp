@@ -25,6 +25,11 @@ extern const std::size_t most_of_blosc;
 std::size_t blosc_typesize(std::size_t size);
 // `shuffle`: 0 none, 1 bytes, 2 bits. `name`: of the compressor inside.
 buffer blosc_buffer(std::span<const std::byte> bytes, std::size_t typesize, int level, int shuffle, const std::string& name);
+// A buffer around a zlib stream, as HDF5's shuffle and deflate make it: that of Blosc with zlib, and one block. `size`: of the
+// values; `typesize`: that of the shuffle. Nothing is decoded.
+buffer blosc_of_shuffled_zlib(std::span<const std::byte> zlib, std::size_t size, std::size_t typesize);
+// If there is a buffer for them: Blosc limits the sizes of types and blocks.
+bool fits_one_block(std::size_t size, std::size_t typesize);
 // A buffer that stores the bytes uncompressed.
 buffer blosc_stored(std::span<const std::byte> bytes, std::size_t typesize);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/array_plan.hpp"
+#include "compression/blosc.hpp"
 
 #include "convert/concat/joined_parts.hpp"
 #include "convert/plan/stored_codecs.hpp"
@@ -179,6 +180,7 @@ void array_plan::choose_way(const convert_options& options) {
   const pipeline& p = data.filters;
   if (is_int8_boolean(leaf) && assumed.bools_are_0_or_1 && materialize) return;  // read
   const bool bytes_are_bytes = view.whole && !text && !flat && data.type.as_stored && uniform_order(leaf, big_endian);
+  as_stored = bytes_are_bytes;
   if (!data.keeps_chunks()) {
     if (bytes_are_bytes && data.layout == H5D_CONTIGUOUS) way = strategy::copy;
     return;
@@ -220,7 +222,8 @@ void array_plan::choose_compression(const convert_options& options) {
     const bool decoded = way == strategy::decode || way == strategy::read;
     if (decoded && !packed && !text && !opaque && !flat) {
       after = usual_compression(p, typesize);
-      instead = stronger(after);
+      if (can_keep_stream(p)) keeps_stream = true;
+      else instead = stronger(after);
     } else {
       after = {compressor::gzip, p.gzip_level()};
     }
@@ -229,7 +232,19 @@ void array_plan::choose_compression(const convert_options& options) {
   if (!text && !fits(after, bytes)) {
     after = {compressor::zstd, 3};
     instead.reset();
+    keeps_stream = false;
   }
+}
+
+// Blosc with zlib has the bytes of shuffle and deflate, and its buffers say themselves how they are compressed.
+bool array_plan::can_keep_stream(const pipeline& p) const {
+  std::vector<const filter*> filters;
+  for (const filter& f : p.filters)
+    if (!does_nothing(f)) filters.push_back(&f);
+  if (filters.size() == 3 && filters[2]->id == H5Z_FILTER_FLETCHER32) filters.pop_back();
+  return way == strategy::decode && as_stored && filters.size() == 2 && filters[0]->id == H5Z_FILTER_SHUFFLE &&
+         filters[1]->id == H5Z_FILTER_DEFLATE && filters[0]->values.size() == 1 &&
+         fits_one_block(static_cast<std::size_t>(chunk_bytes()), filters[0]->values[0]);
 }
 
 namespace {
@@ -344,6 +359,7 @@ void array_plan::adopt() {
     after = chain->first;
     typesize = chain->second;
     instead.reset();
+    keeps_stream = false;
     if (way != strategy::copy || after.kind != compressor::none) {
       const bool undone = data.keeps_chunks() && view.whole && !packed && !holds_references(data.type);
       way = undone && data.filters.undoable(data.type) ? strategy::decode : strategy::read;

@@ -83,18 +83,22 @@ struct array_plan {
   json time;                // the data type of numpy's times, which HDF5 stores as opaque bytes; else null
   bool flat = false;        // a compound whose strings have one length per field: flat_struct.hpp
   bool big_endian = false;
-  bool materialize = false;            // Zarr has no such fill value: chunks that were never written are written
-  compression after;                   // compression of chunks that are encoded again
-  std::optional<compression> instead;  // replaces it if a chunk gets larger than it is in the source
-  pipeline native;                     // copy_native: the filters that become codecs
-  bool checksum = false;               // each chunk ends with its crc32c
-  std::size_t typesize = 1;            // of the shuffle: bytes of one number
-  std::size_t trailing = 0;            // dimensions after the dataset's own
-  buffer fill;                         // one dataset element, in memory
+  bool materialize = false;  // Zarr has no such fill value: chunks that were never written are written
+  compression after;         // compression of chunks that are encoded again
+  // If a chunk gets larger by it than it is in the source: the source's own deflate stream is kept, in a buffer of blosc, or if
+  // it cannot be, another compression replaces it.
+  bool keeps_stream = false;
+  std::optional<compression> instead;
+  pipeline native;           // copy_native: the filters that become codecs
+  bool checksum = false;     // each chunk ends with its crc32c
+  std::size_t typesize = 1;  // of the shuffle: bytes of one number
+  std::size_t trailing = 0;  // dimensions after the dataset's own
+  buffer fill;               // one dataset element, in memory
   std::optional<codec> packed;
   bool packed_in_source = false;   // its parameters come from the source's filter, not from an option
   bool packed_if_it_fits = false;  // its parameters come from an option for all datasets
   bool undoable = false;           // our code can undo the filters
+  bool as_stored = false;          // the values in the store are the bytes that HDF5's first filter got
   std::string loss;                // loss by the plan itself: why the fill value differs from the source's
 
   // Where the chunks come from: each from the source's own chunks, from one range of the file that has all values (if the source
@@ -135,6 +139,7 @@ struct array_plan {
   void choose_fill();
   void choose_way(const convert_options& options);
   void choose_compression(const convert_options& options);
+  bool can_keep_stream(const pipeline& p) const;
   void choose_packbits(const convert_options& options);
   void choose_codecs();
   // For an existing array that grows: takes over its form. Throws skip_dataset if its chunks cannot be made.

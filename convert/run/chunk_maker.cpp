@@ -103,14 +103,28 @@ made_chunk chunk_maker::checked(buffer stored) const {
 }
 
 made_chunk chunk_maker::decoded(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
-  const std::size_t stored_size = stored.size(), plain_size = static_cast<std::size_t>(plan_.chunk_bytes());
+  const std::size_t plain_size = static_cast<std::size_t>(plan_.chunk_bytes());
+  original source{stored.size(), kept_stream(stored, mask)};
   buffer values = to_memory(undo(data_.filters, mask, std::move(stored), plain_size, data_.type));
   if (plan_.packed) clear_beyond_edge(values, at);
   if (plan_.way == strategy::copy && has_byte_order(plan_.leaf) && plan_.big_endian != plan_.leaf.big_endian) {
     // the bytes filter was left out for this chunk, so it has the other byte order
     reverse_each(values, plan_.leaf.kind == type_class::complex ? plan_.leaf.size / 2 : plan_.leaf.size);
   }
-  return encoded(std::move(values), at, stored_size);
+  return encoded(std::move(values), at, &source);
+}
+
+// The chunk's shuffled deflate stream as a buffer of blosc, if the plan is to keep it and the chunk has all of its filters.
+buffer chunk_maker::kept_stream(const buffer& stored, unsigned mask) const {
+  if (!plan_.keeps_stream || mask != 0) return {};
+  const std::vector<filter>& filters = data_.filters.filters;
+  std::span<const std::byte> zlib = stored;
+  if (filters.back().id == H5Z_FILTER_FLETCHER32) {
+    if (zlib.size() < 4) return {};
+    zlib = zlib.first(zlib.size() - 4);
+  }
+  const auto shuffle = std::find_if(filters.begin(), filters.end(), [](const filter& f) { return !does_nothing(f); });
+  return blosc_of_shuffled_zlib(zlib, static_cast<std::size_t>(plan_.chunk_bytes()), shuffle->values[0]);
 }
 
 // A last filter that Zarr readers do not have in this form.
@@ -224,7 +238,8 @@ std::uint64_t chunk_maker::memory_from_stored(std::uint64_t stored) const {
     case strategy::decode:
     case strategy::read: break;
   }
-  return stored + 2 * plain_bytes();  // each step has its input and its output
+  // each step has its input and its output
+  return (plan_.keeps_stream ? 2 * stored : stored) + 2 * plain_bytes();
 }
 
 // libhdf5 has the stored chunk and the decoded one, and copies from that.
@@ -244,11 +259,11 @@ bool chunk_maker::all_fill(const buffer& values) const {
   return true;
 }
 
-made_chunk chunk_maker::encoded(buffer values, const std::vector<hsize_t>& at, std::optional<std::size_t> stored) const {
+made_chunk chunk_maker::encoded(buffer values, const std::vector<hsize_t>& at, original* source) const {
   made_chunk chunk{{}, outcome::recoded};
   if (plan_.text) {
     encode_text(chunk, values);
-    chunk.bytes = compress(std::move(chunk.bytes), stored);
+    compress(chunk, std::move(chunk.bytes), source);
     return chunk;
   }
   if (plan_.leaf.kind == type_class::compound && plan_.way != strategy::copy) {
@@ -257,7 +272,7 @@ made_chunk chunk_maker::encoded(buffer values, const std::vector<hsize_t>& at, s
   if (plan_.flat) encode_flat(chunk, values);
   check_bools(values);
   if (plan_.packed) encode_packed(values, at);
-  chunk.bytes = compress(std::move(values), stored);
+  compress(chunk, std::move(values), source);
   return chunk;
 }
 
@@ -318,14 +333,22 @@ void chunk_maker::encode_packed(buffer& values, const std::vector<hsize_t>& at) 
   values = std::move(out);
 }
 
-buffer chunk_maker::compress(buffer bytes, std::optional<std::size_t> stored) const {
-  if (plan_.way == strategy::copy_native) return apply_native(plan_.native, std::move(bytes), plan_.typesize);
-  if (plan_.instead && stored) {
-    buffer chunk = compressed(plan_.after, bytes, plan_.typesize);
-    if (chunk.size() <= *stored) return chunk;
-    return conversion::compress(*plan_.instead, std::move(bytes), plan_.typesize);
+void chunk_maker::compress(made_chunk& chunk, buffer bytes, original* source) const {
+  const std::size_t typesize = plan_.typesize;
+  if (plan_.way == strategy::copy_native) {
+    chunk.bytes = apply_native(plan_.native, std::move(bytes), typesize);
+  } else if (source && (plan_.instead || !source->kept.empty())) {
+    chunk.bytes = compressed(plan_.after, bytes, typesize);
+    if (chunk.bytes.size() <= std::max(source->size, source->kept.size())) return;
+    if (plan_.instead) {
+      chunk.bytes = conversion::compress(*plan_.instead, std::move(bytes), typesize);
+    } else {
+      chunk.bytes = std::move(source->kept);
+      chunk.how = outcome::rewrapped;
+    }
+  } else {
+    chunk.bytes = conversion::compress(plan_.after, std::move(bytes), typesize);
   }
-  return conversion::compress(plan_.after, std::move(bytes), plan_.typesize);
 }
 
 void chunk_maker::check_bools(buffer& values) const {

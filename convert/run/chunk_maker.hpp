@@ -48,8 +48,13 @@ class chunk_maker {
   std::optional<made_chunk> without_checksum(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
   made_chunk checked(buffer stored) const;
   made_chunk decoded(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
-  // `stored`: size of the chunk in the source, if known.
-  made_chunk encoded(buffer values, const std::vector<hsize_t>& at, std::optional<std::size_t> stored = {}) const;
+  // The chunk in the source, if it is known.
+  struct original {
+    std::size_t size = 0;
+    buffer kept;  // what is stored if it becomes larger; empty: there is none
+  };
+  made_chunk encoded(buffer values, const std::vector<hsize_t>& at, original* source = nullptr) const;
+  buffer kept_stream(const buffer& stored, unsigned mask) const;
   made_chunk native(buffer stored, std::size_t plain_size) const;
   std::uint64_t plain_bytes() const;
   made_chunk rewrapped(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
@@ -58,7 +63,7 @@ class chunk_maker {
   void encode_text(made_chunk& chunk, const buffer& values) const;
   void encode_flat(made_chunk& chunk, buffer& values) const;
   void encode_packed(buffer& values, const std::vector<hsize_t>& at) const;
-  buffer compress(buffer bytes, std::optional<std::size_t> stored) const;
+  void compress(made_chunk& chunk, buffer bytes, original* source) const;
   void check_bools(buffer& values) const;
   void expect_size(const buffer& stored, std::size_t size) const;
   std::vector<hsize_t> index_in_chunk(std::uint64_t element, const std::vector<hsize_t>& at) const;
