@@ -46,6 +46,8 @@ def compiled(block, folder):
             f"-I{ROOT / 'include'}",
             source,
             *os.environ["ZARRBITS_LIBRARIES"].split(":"),
+            *(flag for flag in os.environ["ZARRBITS_HDF5_FLAGS"].split(":") if flag and "hdf5" in block),
+            "-pthread",
             "-o",
             program,
         ],
@@ -56,7 +58,10 @@ def compiled(block, folder):
 
 @pytest.mark.parametrize("name, block", PROGRAMS, ids=[name for name, _ in PROGRAMS])
 def test_a_program_compiles_and_runs(name, block, tmp_path):
-    subprocess.run([compiled(block, tmp_path)], cwd=tmp_path, check=True)
+    if "hdf5" in block and not os.environ["ZARRBITS_HDF5_FLAGS"]:
+        pytest.skip("this build has no HDF5 plugins")
+    plugins = {"HDF5_PLUGIN_PATH": os.environ.get("ZARRBITS_PLUGINS", "")}
+    subprocess.run([compiled(block, tmp_path)], cwd=tmp_path, env=os.environ | plugins, check=True)
 
 
 def check_recorder_was_told(done):
@@ -66,7 +71,7 @@ def check_recorder_was_told(done):
 
 @pytest.mark.parametrize("values", [1 << 20, 100])  # as it stands there, and no more than the buffers hold
 def test_a_recorder_learns_of_a_full_disk(tmp_path, values):
-    [block] = [block for name, block in PROGRAMS if name.startswith("README")]
+    [block] = [block for name, block in PROGRAMS if name.startswith("README") and "iostreams" in block]
     assert block.count("1 << 20") == 1
     block = block.replace("1 << 20", str(values))
     program, disk = compiled(block, tmp_path), tmp_path / "disk"

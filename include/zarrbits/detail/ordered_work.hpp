@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Work on many things in several threads, of which one step is done by the calling thread alone, in order. For
+// <zarrbits/hdf5.hpp>.
+//
+#ifndef ZARRBITS_DETAIL_ORDERED_WORK_HPP
+#define ZARRBITS_DETAIL_ORDERED_WORK_HPP
+
+#include <zarrbits/detail/requirements.hpp>
+
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace zarrbits::hdf5::detail {
+
+// At most places() things are in work at a time; thing i is in place i % places().
+class ordered_work {
+ public:
+  // `threads`: with the calling one.
+  ordered_work(std::size_t count, std::size_t threads)
+      : count_(count),
+        helpers_((threads < count ? threads : count) - (count != 0)),
+        places_(2 * helpers_ + 2),
+        states_(places_) {}
+
+  std::size_t places() const { return places_; }
+
+  // make(thing, place) in any thread, then use(thing, place) in this one, in order.
+  template <class Make, class Use>
+  void make_then_use(const Make& make, const Use& use) {
+    before_ = state::empty;
+    after_ = state::made;
+    with_helpers(make, [&](std::unique_lock<std::mutex>& lock) {
+      for (std::size_t next = 0; next < count_ && !failed_;) {
+        if (states_[next % places_] == state::made) {
+          in_turn(lock, use, next, state::empty);
+          ++next;
+        } else if (!make_one(lock, make)) {
+          changed_.wait(lock);
+        }
+      }
+    });
+  }
+
+  // use(thing, place) in this thread, in order, then make(thing, place) in any.
+  template <class Use, class Make>
+  void use_then_make(const Use& use, const Make& make) {
+    before_ = state::used;
+    after_ = state::empty;
+    with_helpers(make, [&](std::unique_lock<std::mutex>& lock) {
+      for (std::size_t next = 0; made_ < count_ && !failed_;) {
+        if (next < count_ && states_[next % places_] == state::empty) {
+          in_turn(lock, use, next, state::used);
+          ++next;
+        } else if (!make_one(lock, make)) {
+          changed_.wait(lock);
+        }
+      }
+    });
+  }
+
+ private:
+  enum class state : unsigned char { empty, used, busy, made };  // of a place
+
+  template <class Use>
+  void in_turn(std::unique_lock<std::mutex>& lock, const Use& use, std::size_t thing, state then) {
+    lock.unlock();
+    use(thing, thing % places_);
+    lock.lock();
+    states_[thing % places_] = then;
+    changed_.notify_all();
+  }
+
+  // Makes the next thing. False if it cannot be begun yet, or there is none.
+  template <class Make>
+  bool make_one(std::unique_lock<std::mutex>& lock, const Make& make) {
+    const std::size_t thing = started_, place = thing % places_;
+    if (failed_ || thing == count_ || states_[place] != before_) return false;
+    ++started_;
+    states_[place] = state::busy;
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+      make(thing, place);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    ++made_;
+    states_[place] = after_;
+    if (failure && !failed_) failed_ = failure;
+    changed_.notify_all();
+    return true;
+  }
+
+  template <class Make, class Mine>
+  void with_helpers(const Make& make, const Mine& mine) {
+    std::vector<std::thread> helpers;
+    helpers.reserve(helpers_);
+    try {
+      while (helpers.size() < helpers_) {
+        helpers.emplace_back([this, &make] {
+          std::unique_lock lock(mutex_);
+          while (!over_ && !failed_ && started_ < count_)
+            if (!make_one(lock, make)) changed_.wait(lock);
+        });
+      }
+    } catch (const std::system_error&) {  // the system has no more threads; fewer do it, too
+    }
+    std::unique_lock lock(mutex_);
+    try {
+      mine(lock);
+    } catch (...) {
+      if (!lock.owns_lock()) lock.lock();
+      if (!failed_) failed_ = std::current_exception();
+    }
+    over_ = true;
+    changed_.notify_all();
+    lock.unlock();
+    for (std::thread& helper : helpers) helper.join();
+    if (failed_) std::rethrow_exception(failed_);
+  }
+
+  const std::size_t count_, helpers_, places_;
+  std::vector<state> states_;
+  state before_ = state::empty, after_ = state::made;  // of a place, around make()
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t started_ = 0, made_ = 0;
+  bool over_ = false;
+  std::exception_ptr failed_;
+};
+
+inline unsigned threads_or_all(unsigned threads) {
+  if (threads != 0) return threads;
+  const unsigned all = std::thread::hardware_concurrency();
+  return all != 0 ? all : 1;
+}
+
+}  // namespace zarrbits::hdf5::detail
+
+#endif

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Rows of an HDF5 dataset in several threads: packed and unpacked outside of libhdf5, which does one thing at a time.
+//
+//   zarrbits::hdf5::write_chunks(camera, 0, frames);   // a std::vector<std::uint16_t>: frames 0, 1, ... of the dataset
+//   zarrbits::hdf5::read_chunks(camera, 100, some);    // as many as `some` holds, from frame 100 on
+//
+// Both do what H5Dwrite() and H5Dread() do, in any dataset, with any libhdf5 since 1.10.5: the file is the same, byte for byte,
+// and so are the values. What they do faster are whole chunks with zarrbits' packbits or bytes as their only filter, and chunks
+// in the other byte order: the calling thread hands stored chunks to libhdf5 (H5Dwrite_chunk) and takes them from it
+// (H5Dread_chunk), and all threads encode and decode. Everything else goes through H5Dwrite() and H5Dread(): other filters, types
+// that HDF5 has to convert, chunks that begin before the first row or end after the last one, and files of parallel HDF5.
+//
+// Link zarrbits::core and zarrbits::hdf5, your libhdf5, and threads. Only the calling thread calls HDF5, so that a libhdf5 that
+// is not thread-safe will do; no other thread may use it in the meantime, and none may use the rows.
+//
+#ifndef ZARRBITS_HDF5_HPP
+#define ZARRBITS_HDF5_HPP
+
+#include <zarrbits/chunk.hpp>
+#include <zarrbits/hdf5.h>
+
+#include <zarrbits/detail/hdf5_rows.hpp>
+
+#include <cstddef>
+#include <span>
+
+namespace zarrbits::hdf5 {
+
+struct chunk_options {
+  unsigned threads = 0;  // that work, with the calling one; 0: one for each processor
+};
+
+// Writes rows along the first dimension, beginning with row `first`: `rows` holds all values of each of them, in C order and in
+// this machine's byte order. The dataset must be as long already (H5Dset_extent). Values have the type of the dataset, or one
+// that HDF5 converts to it: numbers of any size, bool for an enumeration of 0 and 1. Throws `error`: element_count_mismatch if
+// the values are not a number of whole rows, invalid_range if the dataset is shorter, unsupported_data_type, and io_failed with
+// HDF5's reason; rows may be written in part then. Faster with whole chunks of rows, that is if `first` and the number of rows
+// are multiples of the chunk's length.
+template <elements_in_memory R>
+void write_chunks(hid_t dataset, hsize_t first, const R& rows, const chunk_options& options = {}) {
+  using T = std::ranges::range_value_t<R>;
+  detail::dataset_rows(dataset, detail::memory_of<T>())
+      .write(first, std::as_bytes(std::span(rows)), detail::threads_or_all(options.threads));
+}
+
+// Reads rows along the first dimension into `rows`, as many as it holds, beginning with row `first`. Values that were never
+// written are the fill value. Throws as write_chunks() does.
+template <writable_elements R>
+void read_chunks(hid_t dataset, hsize_t first, R&& rows, const chunk_options& options = {}) {
+  using T = std::ranges::range_value_t<R>;
+  detail::dataset_rows(dataset, detail::memory_of<T>())
+      .read(first, std::as_writable_bytes(std::span(rows)), detail::threads_or_all(options.threads));
+}
+
+}  // namespace zarrbits::hdf5
+
+#endif
