@@ -9,10 +9,14 @@
     import zarr, zarrbits
     zarr.create_array("frames.zarr", data=frames, chunks=(1, 1024, 1024), serializer=zarrbits.PackbitsCodec(last_bit=11))
 
-    report = zarrbits.convert("in.h5", "out.zarr")          # and finalize, plan, verify, inspect, suggest, doctor:
-    the command in a child process zarr.open_group(zarrbits.open_references("refs.json"))  # a store of references;
-    zarrbits.to_icechunk("refs.json", "repository") makes a commit of it payload = zarrbits.pack(frames, bits=12)
-                   # bytes of a chunk, and zarrbits.unpack(payload, "uint16", frames.shape, bits=12)
+    zarrbits.write(f["frames"], frames)                     # f["frames"][...] = frames, packed in several threads
+    frames = zarrbits.read(f["frames"])                     # and f["frames"][...]
+
+    report = zarrbits.convert("in.h5", "out.zarr")          # and finalize, plan, verify, inspect, suggest, doctor: the command
+    zarr.open_group(zarrbits.open_references("refs.json"))  # a store of references
+    zarrbits.to_icechunk("refs.json", "repository")         # makes a commit of it
+    payload = zarrbits.pack(frames, bits=12)                # bytes of a chunk
+    zarrbits.unpack(payload, "uint16", frames.shape, bits=12)
 
 `import zarrbits` has every libhdf5 in the process load the filters, also one that h5py, netCDF4 or PyTables bring later:
 what is appended to packed datasets is packed as well. From a wheel, which has the plugins, HDF5 finds them;
@@ -33,6 +37,7 @@ from .whole import is_whole
 if TYPE_CHECKING:
     from .calls import convert, doctor, finalize, inspect, plan, suggest, verify
     from .command import Error
+    from .hdf5_rows import read, write
     from .icechunk_store import to_icechunk
     from .numcodecs_codec import NumcodecsPackbits
     from .packing import pack, unpack
@@ -45,6 +50,8 @@ __version__ = "0.1.0"
 _LATER = {
     "PackbitsCodec": "zarr_codec",
     "NumcodecsPackbits": "numcodecs_codec",
+    "write": "hdf5_rows",
+    "read": "hdf5_rows",
     "pack": "packing",
     "unpack": "packing",
     "convert": "calls",
@@ -74,6 +81,8 @@ __all__ = [
     "byte_order",
     "register",
     "unregister",
+    "write",
+    "read",
     "pack",
     "unpack",
     "convert",

@@ -18,6 +18,8 @@ equal: bool = zarrbits.verify(["a.nc", "b.nc"], "out.zarr", concat="time", order
 widths: dict[str, int] = zarrbits.suggest("in.h5").bits
 zarrbits.convert("in.h5", "out.zarr", partition="0/2")
 whole: zarrbits.Report = zarrbits.finalize("in.h5", "out.zarr")
+zarrbits.write(zarrbits.read(None, ..., threads=2), [1, 2], first=3)
+zarrbits.write(None, [1], threads="2")  # type: ignore[arg-type]
 print(zarrbits.inspect("in.h5").trees, zarrbits.doctor().healthy)
 zarrbits.open_references("refs.json", storage_options={"anon": True}, check=False).read_only
 snapshot: str = zarrbits.to_icechunk("refs.json", "repository", branch="main", overwrite=True)
