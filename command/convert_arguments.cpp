@@ -182,7 +182,7 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
         ->type_name("HOW")
         ->group(group);
     app.add_option("--chunk", t.chunk,
-                   "Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100,); implies --profile "
+                   "Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile "
                    "recode")
         ->type_name("SHAPE")
         ->group(group);

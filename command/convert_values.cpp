@@ -173,21 +173,19 @@ shard_size parse_shard(const std::string& option, const std::string& text) {
     if (wanted.bytes == 0) throw usage_error(option + " is 0 bytes; give a size such as 64M, or a shape such as 1000x1000");
     return wanted;
   }
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view extent = rest.substr(0, rest.find_first_of(",x"));
-    wanted.shape.push_back(parse_number(option, extent, text));
-    if (wanted.shape.back() == 0) throw usage_error(option + " is \"" + text + "\"; extents are at least 1");
-    rest.remove_prefix(std::min(rest.size(), extent.size() + 1));
-  }
+  wanted.shape = parse_shape(option, text);
   return wanted;
 }
 
 std::vector<std::uint64_t> parse_shape(const std::string& option, const std::string& text) {
-  const shard_size wanted = parse_shard(option, text);
-  if (wanted.bytes > 0) {
-    throw usage_error(option + " is \"" + text + "\"; give a shape, such as 100x200, or 100, for one dimension with its comma");
+  std::vector<std::uint64_t> shape;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view extent = rest.substr(0, rest.find_first_of(",x"));
+    shape.push_back(parse_number(option, extent, text));
+    if (shape.back() == 0) throw usage_error(option + " is \"" + text + "\"; extents are at least 1");
+    rest.remove_prefix(std::min(rest.size(), extent.size() + 1));
   }
-  return wanted.shape;
+  return shape;
 }
 
 }  // namespace zarrbits::cli

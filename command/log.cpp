@@ -69,7 +69,12 @@ namespace {
 
 bool environment_wants_json() {
   const char* const format = std::getenv("ZARRBITS_LOG_FORMAT");
-  return format && std::string_view(format) == "json";
+  const std::string_view word = format ? format : "";
+  if (!word.empty() && word != "json" && word != "text") {
+    static constexpr std::string_view ignored = "warning: ZARRBITS_LOG_FORMAT is neither json nor text, and is ignored\n";
+    if (::write(STDERR_FILENO, ignored.data(), ignored.size()) < 0) return false;
+  }
+  return word == "json";
 }
 bool log_is_json = environment_wants_json();
 

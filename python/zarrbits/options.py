@@ -46,7 +46,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         'compress': ('HOW',
             'Encode everything again: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode'),
         'chunk': ('SHAPE',
-            'Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100,); implies --profile recode'),
+            'Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile recode'),
         'shard': ('BYTES|SHAPE',
             'Put many chunks into one file or object (a shard): a size before compression, such as 64M, or a shape, such as '
             '1000x2000, for datasets of its rank'),
@@ -190,7 +190,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         'compress': ('HOW',
             'Encode everything again: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode'),
         'chunk': ('SHAPE',
-            'Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100,); implies --profile recode'),
+            'Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile recode'),
         'shard': ('BYTES|SHAPE',
             'Put many chunks into one file or object (a shard): a size before compression, such as 64M, or a shape, such as '
             '1000x2000, for datasets of its rank'),
