@@ -125,6 +125,7 @@ http_client::response s3_client::attempt(const request& r, const place& at, cons
   const std::string path = at.path + "/" + percent_encoded(r.key, true);
   const std::string_view method = r.method;
   std::map<std::string, std::string> headers = r.only_if;
+  headers.insert(r.headers.begin(), r.headers.end());
   if (method == "PUT" || method == "POST") headers["content-type"] = "application/octet-stream";
   return http_.send(
       {.method = r.method,
@@ -137,8 +138,8 @@ http_client::response s3_client::attempt(const request& r, const place& at, cons
        .into = r.into,
        .longest = r.longest,
        .patience = patience,
-       // a server may join many parts for minutes, and sends a blank from time to time
-       .begins_late = method == "POST" && *r.answer});
+       // a server may join many parts, or copy a large one, for minutes, and sends a blank from time to time
+       .begins_late = (method == "POST" || method == "PUT") && *r.answer});
 }
 
 s3_client::response s3_client::send(const request& r) {

@@ -42,7 +42,8 @@ class s3_client {
     const char* answer = "";         // name of the XML element that a 200 must have
     std::map<std::string, std::string> only_if =
         {};  // "if-none-match": "*"; responses of 409 and 412, to a PUT also 400 and 501, are then returned too
-    std::size_t longest = 16 << 20;  // limit of a response in bytes; a longer one is an error
+    std::map<std::string, std::string> headers = {};  // more of them, such as x-amz-copy-source; names in lower case
+    std::size_t longest = 16 << 20;                   // limit of a response in bytes; a longer one is an error
   };
   struct response {
     long status = 0;

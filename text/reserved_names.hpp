@@ -18,6 +18,8 @@ constexpr std::string_view own_prefix = ".zarrbits-";
 // A folder in the root of an unfinished store, with the conversion's own files (plan and journal). While it has it, a store has
 // no zarr.json in its root; it shows --overwrite what it may remove, and --resume what it may resume.
 constexpr const char* unfinished_folder = ".zarrbits-unfinished";
+// A folder in the root of a store that is growing, with its new parts until they are complete.
+constexpr const char* append_folder = ".zarrbits-append";
 // A file in the folder of an unfinished store: a process that writes has locked it.
 constexpr const char* lock_name = "lock";
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/write/s3_lock.hpp"
 
+#include "io/files.hpp"
 #include "text/json_text.hpp"
 #include "zarr/write/s3_sink.hpp"
 #include "zarr/write/s3_upload.hpp"
@@ -26,6 +27,10 @@ std::string s3_mark(std::string_view run, std::string_view sink) {
 
 namespace {
 
+constexpr std::size_t longest_mark = 64 << 20;
+
+bool refused(const s3_client::response& r) { return r.status == 409 || r.status == 412; }
+
 std::string string_in(const json& j, const char* name) {
   const auto found = j.is_object() ? j.find(name) : j.end();
   return j.is_object() && found != j.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -48,11 +53,6 @@ std::optional<double> seconds_of(const std::string& time) {
   return std::nullopt;
 }
 
-zarrbits::error s3_taken(const std::string& target) {
-  return zarrbits::error(errc::busy, "another conversion is writing to \"" + target + "\"; wait for it or choose another name",
-                         {target});
-}
-
 std::string in_unfinished(std::string_view name) { return std::string(unfinished_folder) + "/" + std::string(name); }
 
 s3_heartbeat::s3_heartbeat(s3_client& client, std::string whole_key, std::function<std::uint64_t()> progress)
@@ -70,15 +70,84 @@ s3_heartbeat::s3_heartbeat(s3_client& client, std::string whole_key, std::functi
         }
       }) {}
 
-std::unique_ptr<s3_heartbeat> s3_sink::beating() {
-  return std::make_unique<s3_heartbeat>(client_, whole(in_unfinished(s3_alive + token_)), [this] { return objects(); });
+s3_lock::s3_lock(s3_client& client, std::string folder, std::string target, work of)
+    : client_(client), folder_(std::move(folder)), target_(std::move(target)), token_(unique_token()), work_(of) {
+  set_run("");
+}
+
+zarrbits::error s3_lock::taken() const {
+  return zarrbits::error(errc::busy,
+                         work_ == work::append
+                             ? "another process is appending to \"" + target_ + "\"; wait until it ends, then append"
+                             : "another conversion is writing to \"" + target_ + "\"; wait for it or choose another name",
+                         {target_});
+}
+
+void s3_lock::require_idle(const std::vector<s3_entry>& there) {
+  if (there.empty()) return;
+  const auto now = seconds_of(client_.send({.method = "HEAD", .key = mark_key()}).date);
+  for (const s3_entry& e : there) {
+    const auto then = seconds_of(e.modified);
+    if (!now || !then || *now - *then >= s3_lock_seconds()) continue;
+    throw zarrbits::error(
+        errc::busy,
+        std::string(work_ == work::append ? "another process was appending to \"" : "another conversion wrote to \"") + target_ +
+            "\" a moment ago; wait for it, or, if it was killed, try again in " +
+            std::to_string(static_cast<int>(std::ceil(s3_lock_seconds() - std::max(0.0, *now - *then)))) + " seconds",
+        {target_});
+  }
+}
+
+bool s3_lock::is_ours() {
+  const auto answer = client_.send({.key = mark_key(), .longest = longest_mark});
+  return answer.status != 404 && answer.body == mark_;
+}
+
+bool s3_lock::take(bool taken_over) {
+  const std::string key = mark_key();
+  const auto body = std::as_bytes(std::span(mark_.data(), mark_.size()));
+  std::map<std::string, std::string> only_if = {{"if-none-match", "*"}};
+  if (taken_over) {
+    const auto there = client_.send({.method = "HEAD", .key = key});
+    if (there.status != 404) only_if = {{"if-match", "\"" + there.etag + "\""}};
+  }
+  const auto answer = client_.store({.method = "PUT", .key = key, .body = body, .only_if = only_if});
+  // a lost attempt may have made it
+  if (refused(answer) && !is_ours()) throw taken();
+  bool kept = refused(answer) || (answer.status >= 200 && answer.status < 300);  // does this server respect conditions?
+  if (!kept) put_object(client_, key, body);
+  else kept = refused(client_.store({.method = "PUT", .key = key, .body = body, .only_if = {{"if-none-match", "*"}}}));
+  if (!kept || taken_over) {
+    // the last writer has the lock
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(1.0, http_patience() / 10)));
+    if (!is_ours()) throw taken();
+  }
+  return kept;
+}
+
+bool s3_lock::respects_matches() {
+  return refused(client_.store({.method = "PUT",
+                                .key = mark_key(),
+                                .body = std::as_bytes(std::span(mark_.data(), mark_.size())),
+                                .only_if = {{"if-match", "\"00000000000000000000000000000000\""}}}));
+}
+
+void s3_lock::beat(std::function<std::uint64_t()> progress) {
+  if (heartbeat_) return;
+  heartbeat_ = std::make_unique<s3_heartbeat>(client_, folder_ + s3_alive + token_, std::move(progress));
+}
+
+void s3_lock::release() {
+  stop();
+  client_.send({.method = "DELETE", .key = folder_ + s3_alive + token_});
+  if (is_ours()) client_.send({.method = "DELETE", .key = mark_key()});
 }
 
 void s3_sink::open_target(const std::string& target, const sink_options& options) {
   using existing = sink_options::existing;
   const auto unfinished = list_objects(client_, whole(in_unfinished("")), false, all_of_them);
   const bool anything = !unfinished.empty() || !list_objects(client_, whole(""), false, 1).empty();
-  mark_text_ = s3_mark(options.run, token_);
+  lock_.set_run(options.run);
   if (joins(options.target)) return join_target(target, options.target, unfinished, anything);
   const auto exists = [&] {
     return zarrbits::error(
@@ -91,7 +160,7 @@ void s3_sink::open_target(const std::string& target, const sink_options& options
   if (anything && options.target != existing::replace) throw exists();
   if (anything) {
     require_removable(target, !unfinished.empty());
-    require_idle(target, unfinished);
+    lock_.require_idle(unfinished);
   }
   const bool taken_over = std::any_of(unfinished.begin(), unfinished.end(),
                                       [&](const s3_entry& e) { return e.key == whole(in_unfinished(s3_begun)); });
@@ -108,7 +177,7 @@ void s3_sink::open_target(const std::string& target, const sink_options& options
       }
       return;
     }
-    heartbeat_ = beating();
+    beat();
     put_object(client_, whole(in_unfinished(removing)), {});
     remove_all(false);
     for (const s3_entry& e : list_objects(client_, whole(""), false, all_of_them)) {
@@ -133,8 +202,8 @@ bool s3_sink::can_go_on(const std::string& target, const std::vector<s3_entry>& 
                        [&](const s3_entry& e) { return e.key == whole(in_unfinished(name)); });
   };
   if (!has("plan") || has(removing) || !is_own_plan(text_of(in_unfinished("plan")))) return false;
-  require_idle(target, unfinished);
-  mark_text_ = s3_mark("", token_);  // what is here is not this run's alone
+  lock_.require_idle(unfinished);
+  lock_.set_run("");  // what is here is not this run's alone
   lock(target, {}, has(s3_begun));
   joined_ = found_unfinished_ = true;
   return true;
@@ -157,7 +226,7 @@ void s3_sink::join_target(const std::string& target, sink_options::existing exis
                           {target});
   if (unfinished.empty() && existing == sink_options::existing::finish) throw nothing_to_finish(target);
   found_unfinished_ = !unfinished.empty();
-  if (!begun) put_object(client_, whole(in_unfinished(s3_begun)), std::as_bytes(std::span(mark_text_.data(), mark_text_.size())));
+  if (!begun) put_object(client_, lock_.mark_key(), std::as_bytes(std::span(lock_.mark().data(), lock_.mark().size())));
 }
 
 bool s3_sink::has_own_note() {
@@ -175,45 +244,8 @@ void s3_sink::require_removable(const std::string& target, bool unfinished) {
       {target});
 }
 
-// A killed run leaves the same objects as a run that still writes. Only their age by the server's clock distinguishes them.
-void s3_sink::require_idle(const std::string& target, const std::vector<s3_entry>& unfinished) {
-  if (unfinished.empty()) return;
-  const auto now = seconds_of(client_.send({.method = "HEAD", .key = whole(in_unfinished(s3_begun))}).date);
-  for (const s3_entry& e : unfinished) {
-    const auto then = seconds_of(e.modified);
-    if (!now || !then || *now - *then >= s3_lock_seconds()) continue;
-    throw zarrbits::error(
-        errc::busy,
-        "another conversion wrote to \"" + target + "\" a moment ago; wait for it, or, if it was killed, try again in " +
-            std::to_string(static_cast<int>(std::ceil(s3_lock_seconds() - std::max(0.0, *now - *then)))) + " seconds",
-        {target});
-  }
-}
-
-bool s3_sink::is_ours() { return text_of(in_unfinished(s3_begun)) == mark_text_; }
-
 void s3_sink::lock(const std::string& target, const sink_options& options, bool taken_over) {
-  const std::string key = whole(in_unfinished(s3_begun));
-  const auto body = std::as_bytes(std::span(mark_text_.data(), mark_text_.size()));
-  std::map<std::string, std::string> only_if = {{"if-none-match", "*"}};
-  if (taken_over) {
-    const auto there = client_.send({.method = "HEAD", .key = key});
-    if (there.status != 404) only_if = {{"if-match", "\"" + there.etag + "\""}};
-  }
-  const auto made = [](const s3_client::response& r) { return r.status >= 200 && r.status < 300; };
-  const auto refused = [](const s3_client::response& r) { return r.status == 409 || r.status == 412; };
-  const auto answer = client_.store({.method = "PUT", .key = key, .body = body, .only_if = only_if});
-  // a lost attempt may have made it
-  if (refused(answer) && !is_ours()) throw s3_taken(target);
-  bool kept = refused(answer) || made(answer);  // does this server respect conditions?
-  if (!kept) put_object(client_, key, body);
-  else kept = refused(client_.store({.method = "PUT", .key = key, .body = body, .only_if = {{"if-none-match", "*"}}}));
-  if (!kept || taken_over) {
-    // the last writer has the lock
-    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(1.0, http_patience() / 10)));
-    if (!is_ours()) throw s3_taken(target);
-  }
-  if (!kept && options.warning) {
+  if (!lock_.take(taken_over) && options.warning) {
     options.warning("the S3 server at " + client_.settings().url +
                     " does not support conditional writes (If-None-Match): two conversions that start at the same moment in \"" +
                     target + "\" may both continue; make sure that there is only one");

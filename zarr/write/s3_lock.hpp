@@ -1,22 +1,31 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The owner of a target in S3 while it is written: the object `begun` in the folder of the unfinished.
+// The owner of a target in S3 while it is written: the object `begun` in a folder of our own.
+//
+//   s3_lock lock(client, "prefix/out.zarr/.zarrbits-unfinished/", "s3://bucket/prefix/out.zarr", s3_lock::work::conversion);
+//   lock.require_idle(list_objects(client, lock.folder(), false, all_of_them));
+//   const bool kept = lock.take(run, taken_over);  // false: the server ignores conditions
+//   lock.beat([&] { return objects(); });
+//
 //
 #ifndef ZARRBITS_ZARR_WRITE_S3_LOCK_HPP
 #define ZARRBITS_ZARR_WRITE_S3_LOCK_HPP
 
 #include "io/s3_client.hpp"
+#include "io/s3_listing.hpp"
 
 #include <zarrbits/error.hpp>
 
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 namespace zarrbits::conversion {
 
@@ -49,7 +58,45 @@ class s3_heartbeat {
   std::jthread thread_;
 };
 
-zarrbits::error s3_taken(const std::string& target);
+class s3_lock {
+ public:
+  enum class work { conversion, append };  // for sentences
+  // `folder`: a whole key that ends with "/". `target`: as the user wrote it.
+  s3_lock(s3_client& client, std::string folder, std::string target, work of);
+  s3_lock(const s3_lock&) = delete;
+  s3_lock& operator=(const s3_lock&) = delete;
+
+  const std::string& folder() const { return folder_; }
+  const std::string& token() const { return token_; }
+  std::string mark_key() const { return folder_ + s3_begun; }
+  // The content of the mark if this run made it.
+  const std::string& mark() const { return mark_; }
+  void set_run(std::string_view run) { mark_ = s3_mark(run, token_); }
+
+  // Throws zarrbits::error if one of these objects, those in the folder, was written a moment ago. A killed run leaves the same
+  // objects as a run that still writes: only their age by the server's clock distinguishes them.
+  void require_idle(const std::vector<s3_entry>& there);
+  // Makes the mark, or replaces that of a run that ended. Throws zarrbits::error if another run has it. Returns false if the
+  // server does not respect If-None-Match: another run may then have it, too.
+  bool take(bool taken_over);
+  // Whether the server respects If-Match. Call with the lock taken.
+  bool respects_matches();
+  bool is_ours();
+  zarrbits::error taken() const;
+
+  // Shows that this run is alive, until stop(), release() or the end of this object.
+  void beat(std::function<std::uint64_t()> progress);
+  void stop() { heartbeat_.reset(); }
+  // Removes the signs of life, and the mark if it is ours.
+  void release();
+
+ private:
+  s3_client& client_;
+  const std::string folder_, target_, token_;
+  const work work_;
+  std::string mark_;
+  std::unique_ptr<s3_heartbeat> heartbeat_;
+};
 
 }  // namespace zarrbits::conversion
 

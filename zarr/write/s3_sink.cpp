@@ -37,33 +37,31 @@ void s3_sink::tally::subtract(std::string_view key, std::uint64_t size) {
   mixed -= one.mixed;
 }
 
-namespace {
-
-// Anonymous requests are for what is read: nobody lets everyone write.
-remote_access signing(remote_access remote) {
+remote_access for_writing(remote_access remote) {
   remote.no_sign_request = false;
   return remote;
 }
 
-}  // namespace
-
 s3_sink::s3_sink(const std::string& target, const sink_options& options)
-    : client_(read_s3_settings(target, signing(options.remote))),
-      token_(unique_token()),
+    : client_(read_s3_settings(target, for_writing(options.remote))),
       target_(target),
-      joined_(joins(options.target)) {
+      joined_(joins(options.target)),
+      lock_(client_, whole(in_unfinished("")), target, s3_lock::work::conversion) {
   open_target(target, options);
-  if (!heartbeat_) heartbeat_ = beating();
+  beat();
 }
 
 s3_sink::s3_sink(const std::string& target, const remote_access& remote)
-    : client_(read_s3_settings(target, signing(remote))), token_(unique_token()), target_(target), joined_(true) {}
+    : client_(read_s3_settings(target, for_writing(remote))),
+      target_(target),
+      joined_(true),
+      lock_(client_, whole(in_unfinished("")), target, s3_lock::work::conversion) {}
 
 s3_sink::~s3_sink() {
-  heartbeat_.reset();
+  lock_.stop();
   if (finished_ || joined_ || !marked_) return;
   try {
-    if (!is_ours()) return;
+    if (!lock_.is_ours()) return;
     if (!kept_) remove_all(true);
     else if (root_size_ > 0) remove_object(whole("zarr.json"));
   } catch (...) {  // the mark still says that the store is unfinished
@@ -152,7 +150,8 @@ void s3_sink::each(std::string_view folder, const std::function<void(std::string
 void s3_sink::append(std::string_view key, std::string_view text) {
   char number[24];
   std::snprintf(number, sizeof number, "%08llu", static_cast<unsigned long long>(next_line_++));
-  put_object(client_, whole(std::string(key) + "-" + token_ + "-" + number), std::as_bytes(std::span(text.data(), text.size())));
+  put_object(client_, whole(std::string(key) + "-" + lock_.token() + "-" + number),
+             std::as_bytes(std::span(text.data(), text.size())));
 }
 
 void s3_sink::remove_object(const std::string& whole_key) { client_.send({.method = "DELETE", .key = whole_key}); }
@@ -188,7 +187,7 @@ void s3_sink::remove_all(bool mark_too) {
 // Called before the root's zarr.json makes this a store. The server must list what was written and, if no other run wrote,
 // nothing else. The journals of other runs name their objects.
 void s3_sink::require_all_listed() {
-  if (!joined_ && !is_ours()) throw s3_taken(target_);
+  if (!joined_ && !lock_.is_ours()) throw lock_.taken();
   const std::size_t above = whole("").size();
   const std::string unfinished = in_unfinished("");
   tally there;
@@ -225,7 +224,7 @@ void s3_sink::require_all_listed() {
 }
 
 void s3_sink::finish() {
-  heartbeat_.reset();
+  lock_.stop();
   if (root_size_ > 0) {
     const auto root = client_.send({.method = "HEAD", .key = whole("zarr.json")});
     if (root.status == 404 || root.length != static_cast<long long>(root_size_)) {
@@ -242,13 +241,20 @@ void s3_sink::finish() {
   finished_ = true;
 }
 
+// What an append has made stays for the next one, which need not wait for it.
+void s3_sink::release_append(std::string_view run) {
+  const std::string mark = std::string(append_folder) + "/" + s3_begun;
+  if (s3_is_mark_of(text_of(mark), run)) remove_object(whole(mark));
+}
+
 bool s3_sink::remove_unfinished(const std::string& target, const sink_options& options) {
   try {
     s3_sink sink(target, options.remote);
+    if (!options.run.empty()) sink.release_append(options.run);
     const auto unfinished = list_objects(sink.client_, sink.whole(in_unfinished("")), false, all_of_them);
     if (unfinished.empty()) return false;
     if (options.run.empty()) {
-      sink.require_idle(target, unfinished);
+      sink.lock_.require_idle(unfinished);
       if (!sink.has_own_note()) return false;
     } else if (!s3_is_mark_of(sink.text_of(in_unfinished(s3_begun)), options.run)) {
       return false;

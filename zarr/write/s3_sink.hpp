@@ -19,6 +19,9 @@
 
 namespace zarrbits::conversion {
 
+// Anonymous requests are for what is read: nobody lets everyone write.
+remote_access for_writing(remote_access remote);
+
 class s3_sink final : public sink {
  public:
   s3_sink(const std::string& target, const sink_options& options);
@@ -38,7 +41,7 @@ class s3_sink final : public sink {
   bool found_unfinished() const override { return found_unfinished_; }
 
   // Removes everything below the prefix if options.run began it and did not finish. Without a run: if any run did that does not
-  // write any more.
+  // write any more. Of an append of options.run, only the lock.
   static bool remove_unfinished(const std::string& target, const sink_options& options);
 
  private:
@@ -61,26 +64,26 @@ class s3_sink final : public sink {
   void join_target(const std::string& target, sink_options::existing existing, const std::vector<s3_entry>& unfinished,
                    bool anything);
   bool has_own_note();
+  void release_append(std::string_view run);
   void require_removable(const std::string& target, bool unfinished);
-  void require_idle(const std::string& target, const std::vector<s3_entry>& unfinished);
   void lock(const std::string& target, const sink_options& options, bool taken_over);
-  bool is_ours();
-  std::unique_ptr<s3_heartbeat> beating();
+  void beat() {
+    lock_.beat([this] { return objects(); });
+  }
   void require_all_listed();
   void written(std::string_view key, std::uint64_t size);
   void remove_object(const std::string& whole_key);
   void remove_all(bool mark_too);
 
   s3_client client_;
-  const std::string token_, target_;
-  std::string mark_text_;  // content of the lock
+  const std::string target_;
   std::mutex tally_mutex_;
   tally tally_;
   std::unordered_map<std::size_t, std::uint64_t> mine_;  // sizes by hashes of keys: objects of this run, next to those of others
   std::uint64_t root_size_ = 0;
   std::atomic<std::uint64_t> next_line_ = 0;
   bool joined_ = false, finished_ = false, kept_ = false, marked_ = false, found_unfinished_ = false;
-  std::unique_ptr<s3_heartbeat> heartbeat_;  // declared last, because it uses the client
+  s3_lock lock_;  // declared last: its heartbeat uses the others
 };
 
 }  // namespace zarrbits::conversion

@@ -41,26 +41,76 @@ void s3_upload::commit() {
   complete();
 }
 
-void s3_upload::send_part() {
-  if (upload_.empty()) {
-    const auto answer =
-        client_.send({.method = "POST", .key = key_, .query = {{"uploads", ""}}, .answer = "InitiateMultipartUploadResult"});
-    const std::string id = answer.xml.text_of("UploadId");
-    if (answer.status == 404 || id.empty() || id.size() > 4096) {
-      throw zarrbits::error(
-          errc::server_failed,
-          "the S3 server does not start a multipart upload for \"" + key_ + "\"; check the bucket and `endpoint`", {key_});
-    }
-    upload_ = id;
+void s3_upload::begin() {
+  if (!upload_.empty()) return;
+  const auto answer =
+      client_.send({.method = "POST", .key = key_, .query = {{"uploads", ""}}, .answer = "InitiateMultipartUploadResult"});
+  const std::string id = answer.xml.text_of("UploadId");
+  if (answer.status == 404 || id.empty() || id.size() > 4096) {
+    throw zarrbits::error(errc::server_failed,
+                          "the S3 server does not start a multipart upload for \"" + key_ + "\"; check the bucket and `endpoint`",
+                          {key_});
   }
-  const auto answer = client_.store({.method = "PUT",
-                                     .key = key_,
-                                     .query = {{"partNumber", std::to_string(etags_.size() + 1)}, {"uploadId", upload_}},
-                                     .body = part_});
+  upload_ = id;
+}
+
+std::map<std::string, std::string> s3_upload::next_part() const {
+  return {{"partNumber", std::to_string(etags_.size() + 1)}, {"uploadId", upload_}};
+}
+
+void s3_upload::send_part() {
+  begin();
+  const auto answer = client_.store({.method = "PUT", .key = key_, .query = next_part(), .body = part_});
   if (answer.status == 404)
     throw zarrbits::error(errc::server_failed, "the S3 server does not accept parts of \"" + key_ + "\"; convert again", {key_});
   etags_.push_back(answer.etag);
   part_.clear();
+}
+
+namespace {
+
+// The ETag in the response to a copy. Throws zarrbits::error if there is none: then nothing confirms the copy.
+std::string etag_of_copy(const s3_client::response& answer, const std::string& from, const std::string& to) {
+  std::string etag = answer.xml.text_of("ETag");
+  if (etag.starts_with('"') && etag.ends_with('"') && etag.size() > 1) etag = etag.substr(1, etag.size() - 2);
+  if (answer.status == 404 || etag.empty() || etag.size() > 1000 || etag.find_first_of("<>&\"") != std::string::npos) {
+    throw zarrbits::error(errc::server_failed, "the S3 server does not copy \"" + from + "\" to \"" + to + "\"", {to});
+  }
+  return etag;
+}
+
+std::string place_of(const s3_client& client, const std::string& whole_key) {
+  return "/" + client.settings().bucket + "/" + percent_encoded(whole_key, true);
+}
+
+}  // namespace
+
+void s3_upload::append_copy(const std::string& whole_key, std::uint64_t offset, std::uint64_t size) {
+  begin();
+  const auto answer = client_.send(
+      {.method = "PUT",
+       .key = key_,
+       .query = next_part(),
+       .answer = "CopyPartResult",
+       .headers = {{"x-amz-copy-source", place_of(client_, whole_key)},
+                   {"x-amz-copy-source-range", "bytes=" + std::to_string(offset) + "-" + std::to_string(offset + size - 1)}}});
+  etags_.push_back(etag_of_copy(answer, whole_key, key_));
+  size_ += size;
+}
+
+void copy_object(s3_client& client, const std::string& from, const std::string& to, std::uint64_t size) {
+  // a single copy may have 5 GiB, but takes as long as the server likes; 10,000 parts are allowed
+  constexpr std::uint64_t least = 64 << 20, most_parts = 9000;
+  const std::uint64_t part = std::max(least, size / most_parts);
+  if (size <= part) {
+    const auto answer = client.send(
+        {.method = "PUT", .key = to, .answer = "CopyObjectResult", .headers = {{"x-amz-copy-source", place_of(client, from)}}});
+    etag_of_copy(answer, from, to);
+    return;
+  }
+  s3_upload upload(client, to);
+  for (std::uint64_t at = 0; at < size; at += part) upload.append_copy(from, at, std::min(part, size - at));
+  upload.commit();
 }
 
 void s3_upload::complete() {

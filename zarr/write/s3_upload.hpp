@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,13 +26,18 @@ class s3_upload {
   ~s3_upload();
 
   void append(std::span<const std::byte> bytes);
+  // Bytes of another object of the bucket, which the server copies as a part of their own: at least 5 MiB, unless they are the
+  // last ones. Not together with append().
+  void append_copy(const std::string& whole_key, std::uint64_t offset, std::uint64_t size);
   // Completes the object, and checks it with the server. Throws zarrbits::error.
   void commit();
   std::uint64_t size() const { return size_; }
 
  private:
   std::size_t part_size() const { return first_part << std::min<std::size_t>(etags_.size() / 1000, 8); }
+  void begin();
   void send_part();
+  std::map<std::string, std::string> next_part() const;
   void complete();
   s3_client& client_;
   std::string key_, upload_;
@@ -42,6 +48,9 @@ class s3_upload {
 
 // A PUT in one request. Throws zarrbits::error.
 void put_object(s3_client& client, const std::string& whole_key, std::span<const std::byte> bytes);
+
+// The server copies an object of this size within the bucket; larger ones in several parts. Throws zarrbits::error.
+void copy_object(s3_client& client, const std::string& from, const std::string& to, std::uint64_t size);
 
 }  // namespace zarrbits::conversion
 
