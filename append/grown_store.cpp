@@ -2,6 +2,7 @@
 #include "append/grown_store.hpp"
 
 #include "append/stored_array.hpp"
+#include "append/waiting_append.hpp"
 #include "io/files.hpp"
 #include "io/remote_name.hpp"
 #include "text/node_names.hpp"
@@ -61,10 +62,12 @@ json source_notes(const std::vector<joined_source>& sources, const source_files&
   return list;
 }
 
-grown_store::grown_store(const std::string& path, const std::vector<std::string>& sources, std::uint64_t memory) : name_(path) {
+grown_store::grown_store(const std::string& path, const remote_access& remote, const std::vector<std::string>& sources,
+                         std::uint64_t memory)
+    : name_(path) {
   sha256 sum;
   try {
-    read(sources, memory);
+    read(is_s3(path) ? remote : remote_access(), sources, memory);
     for (const auto& [node, metadata] : nodes_) {
       sum.add_field(node);
       sum.add_field(json_text(metadata));
@@ -76,8 +79,8 @@ grown_store::grown_store(const std::string& path, const std::vector<std::string>
   read_sources();
 }
 
-void grown_store::read(const std::vector<std::string>& sources, std::uint64_t memory) {
-  root_.emplace(verification::open_store(name_, {}, sources, memory, verification::use_of_store::a_little,
+void grown_store::read(const remote_access& remote, const std::vector<std::string>& sources, std::uint64_t memory) {
+  root_.emplace(verification::open_store(name_, remote, sources, memory, verification::use_of_store::a_little,
                                          verification::symbolic_links::refuse));
   std::vector<verification::store_folder> todo{*root_};
   while (!todo.empty()) {
@@ -86,7 +89,9 @@ void grown_store::read(const std::vector<std::string>& sources, std::uint64_t me
     const auto object = folder.open("zarr.json");
     if (!object) throw verification::store_error("there is no " + (folder / "zarr.json").name());
     const std::vector<std::byte> bytes = verification::read_object(*object, most_metadata);
-    json node = parse_foreign_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    texts_[folder.path().empty() ? "zarr.json" : folder.path() + "/zarr.json"] = checksum_of_text(text);
+    json node = parse_foreign_json(text);
     const auto is = [&](const char* key, const json& value) {
       return node.is_object() && node.contains(key) && node[key] == value;
     };
@@ -174,7 +179,7 @@ verification::zarr_array grown_store::open_array(const std::string& path) const 
 std::shared_ptr<const stored_values> grown_store::array(const std::string& path, std::size_t axis) const {
   const json* const n = node(path);
   if (!n || (*n)["node_type"] != "array") return nullptr;
-  return stored_array::make(name_, path, *n, open_array(path), axis);
+  return stored_array::make(name_, path, *n, path == "/" ? *root_ : *root_ / path.substr(1), open_array(path), axis);
 }
 
 std::string grown_store::difference(const std::string& path, const chunk_source& data) const {

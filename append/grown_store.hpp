@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A store in a directory, or of references, that will grow: its metadata, its arrays, and its list of joined files.
+// A store in a directory or in S3, or of references, that will grow: its metadata, its arrays, and its list of joined files.
 //
-//   const grown_store there("out.zarr");
+//   const grown_store there("out.zarr", {}, {}, 512 << 20);
 //   if (const json* node = there.node("/t2m")) ...
 //   std::shared_ptr<const stored_values> values = there.array("/t2m", axis);
 //
@@ -44,8 +44,10 @@ json source_notes(const std::vector<joined_source>& sources, const source_files&
 
 class grown_store {
  public:
-  // Reads all metadata. `sources`: files, and folders, next to which or in which references may point. Throws zarrbits::error.
-  grown_store(const std::string& path, const std::vector<std::string>& sources, std::uint64_t memory);
+  // Reads all metadata. `remote`: of a store in S3. `sources`: files, and folders, next to which or in which references may
+  // point. Throws zarrbits::error.
+  grown_store(const std::string& path, const remote_access& remote, const std::vector<std::string>& sources,
+              std::uint64_t memory);
 
   const std::string& name() const { return name_; }
   // Every zarr.json, by the node's path: "/" and "/a/b".
@@ -67,17 +69,20 @@ class grown_store {
   std::vector<double> last_values(const std::string& path) const;
 
   const std::vector<known_source>& sources() const { return sources_; }
+  // The checksum_of_text() of a zarr.json, by its key.
+  const std::string& checksum_of(const std::string& key) const { return texts_.at(key); }
   // Checksum of all metadata.
   const std::string& checksum() const { return checksum_; }
 
  private:
-  void read(const std::vector<std::string>& sources, std::uint64_t memory);
+  void read(const remote_access& remote, const std::vector<std::string>& sources, std::uint64_t memory);
   verification::zarr_array open_array(const std::string& path) const;
   void read_sources();
 
   std::string name_;
   std::optional<verification::store_folder> root_;
   std::map<std::string, json> nodes_;
+  std::map<std::string, std::string> texts_;  // checksums
   std::vector<known_source> sources_;
   std::string checksum_;
 };

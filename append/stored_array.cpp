@@ -3,7 +3,6 @@
 
 #include "compression/crc32c.hpp"
 #include "hdf5/chunk_grid.hpp"
-#include "io/files.hpp"
 #include "text/base64.hpp"
 #include "text/json_text.hpp"
 
@@ -11,10 +10,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <utility>
 
 namespace zarrbits::conversion {
@@ -87,15 +83,12 @@ std::optional<buffer> number_from(const json& value, const verification::zarr_ty
 
 }  // namespace
 
-stored_array::stored_array(std::string store, std::string path, verification::zarr_array array, std::size_t axis)
-    : store_(std::move(store)),
-      path_(std::move(path)),
-      folder_(path_.empty() ? store_ : store_ + "/" + path_),
-      array_(std::move(array)),
-      axis_(axis) {}
+stored_array::stored_array(verification::store_folder folder, verification::zarr_array array, std::size_t axis)
+    : folder_(std::move(folder)), array_(std::move(array)), axis_(axis) {}
 
 std::shared_ptr<const stored_values> stored_array::make(const std::string& store, const std::string& path, const json& node,
-                                                        verification::zarr_array array, std::size_t axis) {
+                                                        const verification::store_folder& folder, verification::zarr_array array,
+                                                        std::size_t axis) {
   const auto refuse = [&](const std::string& why) {
     throw zarrbits::error(errc::unsupported, "array \"" + path + "\" of \"" + store + "\" cannot grow: " + why, {store, path});
   };
@@ -105,7 +98,7 @@ std::shared_ptr<const stored_values> stored_array::make(const std::string& store
   if (!keys.is_object() || !keys.contains("name") || keys["name"] != "default" ||
       (keys.contains("configuration") && !keys["configuration"].empty() && keys["configuration"] != usual))
     refuse("its chunk keys do not have the form \"c/0/0\"");
-  std::shared_ptr<stored_array> a(new stored_array(store, path.substr(1), std::move(array), axis));
+  std::shared_ptr<stored_array> a(new stored_array(folder, std::move(array), axis));
   a->shape = a->array_.shape();
   a->count = a->shape[axis];
   a->chunk = a->array_.chunk_shape();
@@ -231,45 +224,66 @@ void stored_array::read_block(hid_t memory, std::size_t size, const std::vector<
       std::memcpy(place, row.data(), n * size);
     });
   } catch (const verification::store_error& e) {
-    throw zarrbits::error(errc::damaged_store, "\"" + folder_ + "\" cannot be completed: " + e.what(), {folder_});
+    throw zarrbits::error(errc::damaged_store, "\"" + folder_.name() + "\" cannot be completed: " + e.what(), {folder_.name()});
   } catch (const verification::not_supported& e) {
-    throw zarrbits::error(errc::unsupported, "\"" + folder_ + "\" cannot be completed: zarrbits does not support " + e.what(),
-                          {folder_});
+    throw zarrbits::error(errc::unsupported,
+                          "\"" + folder_.name() + "\" cannot be completed: zarrbits does not support " + e.what(),
+                          {folder_.name()});
   }
 }
+
+namespace {
+
+// An object of the store, as a file.
+class object_bytes final : public byte_source {
+ public:
+  object_bytes(std::unique_ptr<verification::stored_object> object, std::string name)
+      : object_(std::move(object)), name_(std::move(name)) {}
+  file_state state() const override { return {true, object_->size()}; }
+  void read(std::uint64_t offset, std::span<std::byte> to) const override {
+    try {
+      object_->read(offset, to);
+    } catch (const verification::store_error& e) {
+      throw zarrbits::error(e.code, "\"" + name_ + "\" cannot be completed: " + e.what(), {name_});
+    }
+  }
+  int descriptor() const noexcept override { return object_->descriptor(); }
+
+ private:
+  const std::unique_ptr<verification::stored_object> object_;
+  const std::string name_;
+};
+
+}  // namespace
 
 std::optional<stored_shard> stored_array::shard(const std::vector<hsize_t>& at) const {
   const std::uint64_t chunks = product(per_shard);
   if (chunks <= 1) return {};
-  std::string key = path_.empty() ? "c" : path_ + "/c";
+  std::string key = "c";
   for (const hsize_t n : at) key += "/" + std::to_string(n);
   for (std::size_t d = at.size(); d < shape.size(); ++d) key += "/0";
-  const std::string name = store_ + "/" + key;
+  const std::string name = folder_.name() + "/" + key;
   const auto fail = [&](const std::string& why) {
     throw zarrbits::error(errc::damaged_store, "\"" + name + "\" is not a shard that can grow: " + why, {name});
   };
   stored_shard found;
-  found.file = std::make_shared<const file_descriptor>(open_without_links(store_, key));
-  if (found.file->get() < 0) {
-    if (errno == ENOENT) return {};
-    fail(errno == ELOOP ? "it is a symbolic link, or is reached through one, and links are not followed" : std::strerror(errno));
-  }
-  struct stat info {};
-  if (::fstat(found.file->get(), &info) != 0 || !S_ISREG(info.st_mode)) fail("it is not a regular file");
-  const std::uint64_t size = static_cast<std::uint64_t>(info.st_size), own = chunks * index_entry + index_checksum;
-  if (size < own) fail("it is shorter than its index");
-  found.size = size - own;
-  found.index.resize(static_cast<std::size_t>(own));
   try {
-    read_range(found.file->get(), found.size, found.index);
-  } catch (const unreadable_range& e) {
+    auto object = folder_.open(key);
+    if (!object) return {};
+    const std::uint64_t size = object->size(), own = chunks * index_entry + index_checksum;
+    if (size < own) fail("it is shorter than its index");
+    found.size = size - own;
+    found.index.resize(static_cast<std::size_t>(own));
+    object->read(found.size, found.index);
+    found.bytes = std::make_shared<const object_bytes>(std::move(object), name);
+  } catch (const verification::store_error& e) {
     fail(e.what());
   }
   buffer whole(found.index.begin(), found.index.end() - index_checksum);
   append_crc32c(whole);
   if (!std::equal(whole.begin(), whole.end(), found.index.begin(), found.index.end()))
     fail("the checksum of its index does not match");
-  found.index.resize(static_cast<std::size_t>(own - index_checksum));
+  found.index.resize(found.index.size() - index_checksum);
   drop_chunks_to_make(found, at);
   return found;
 }
@@ -288,7 +302,8 @@ void stored_array::drop_chunks_to_make(stored_shard& found, const std::vector<hs
     const std::uint64_t offset = load(entry), size = load(entry + 8);
     if (offset == ~std::uint64_t{0} && size == offset) continue;
     if (offset > found.size || size > found.size - offset)
-      throw zarrbits::error(errc::damaged_store, "\"" + folder_ + "\" has a shard with a false index; it cannot grow", {folder_});
+      throw zarrbits::error(errc::damaged_store, "\"" + folder_.name() + "\" has a shard with a false index; it cannot grow",
+                            {folder_.name()});
   }
 }
 

@@ -19,19 +19,19 @@ class stored_array final : public stored_values {
  public:
   // `node`: its zarr.json. Throws zarrbits::error if the array cannot grow along the axis.
   static std::shared_ptr<const stored_values> make(const std::string& store, const std::string& path, const json& node,
-                                                   verification::zarr_array array, std::size_t axis);
+                                                   const verification::store_folder& folder, verification::zarr_array array,
+                                                   std::size_t axis);
 
   void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
                   const std::vector<hsize_t>& room, buffer& out, variable_memory* strings) const override;
   std::optional<stored_shard> shard(const std::vector<hsize_t>& at) const override;
 
  private:
-  stored_array(std::string store, std::string path, verification::zarr_array array, std::size_t axis);
+  stored_array(verification::store_folder folder, verification::zarr_array array, std::size_t axis);
   void find_missing(const json& node);
   void drop_chunks_to_make(stored_shard& found, const std::vector<hsize_t>& at) const;
 
-  std::string store_, path_;  // path: "a/b", or ""
-  std::string folder_;        // for sentences
+  verification::store_folder folder_;
   verification::zarr_array array_;
   std::size_t axis_;
 };

@@ -9,7 +9,7 @@
 #include "hdf5/h5.hpp"
 #include "hdf5/source_files.hpp"
 #include "hdf5/variable_memory.hpp"
-#include "io/files.hpp"
+#include "io/byte_source.hpp"
 #include "text/json_text.hpp"
 
 #include <nlohmann/json.hpp>
@@ -26,7 +26,7 @@ namespace zarrbits::conversion {
 // A shard in the store. A shard that replaces it begins with the same bytes, so a reader that has the old index still finds its
 // chunks.
 struct stored_shard {
-  std::shared_ptr<const file_descriptor> file;
+  std::shared_ptr<const byte_source> bytes;
   std::uint64_t size = 0;        // bytes before the index
   std::vector<std::byte> index;  // offset and size of each chunk; all bits set if there is none, or it must be made again
 };

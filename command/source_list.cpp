@@ -123,8 +123,10 @@ void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
       ->type_name("DIMENSION")
       ->group(group);
   if (may_append) {
-    app.add_option("--append", a.append,
-                   "Append these files to an existing store, along this dimension; files that are already in it are skipped")
+    app.add_option(
+           "--append", a.append,
+           "Append these files to an existing store in a directory, in S3 or of references, along this dimension; files that are "
+           "already in it are skipped")
         ->type_name("DIMENSION")
         ->group(group);
   }

@@ -55,9 +55,10 @@ void check_append(const convert_options& options) {
   if (options.resume)
     throw zarrbits::error(errc::invalid_option, "the same command completes an append that was cut off; leave out `resume`");
   if (options.share) throw zarrbits::error(errc::invalid_option, "only one process can append to a store; leave out `share`");
-  if (is_s3(options.store) || options.store.ends_with(".zip"))
-    throw zarrbits::error(errc::invalid_option, "only a store in a directory, or references, can be appended to, not \"" +
-                                                    options.store + "\"; make it again from all files with `concat`");
+  if (is_one_file(options.store) && !is_reference_target(options.store))
+    throw zarrbits::error(errc::invalid_option,
+                          "only a store in a directory or in S3, or references, can be appended to, not \"" + options.store +
+                              "\"; make it again from all files with `concat`");
 }
 
 }  // namespace

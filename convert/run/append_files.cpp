@@ -2,7 +2,7 @@
 #include "convert/run/append_files.hpp"
 
 #include "append/grown_store.hpp"
-#include "append/move_into.hpp"
+#include "append/waiting_append.hpp"
 #include "convert/concat/file_order.hpp"
 #include "convert/plan/plan_report.hpp"
 #include "convert/run/grown_metadata.hpp"
@@ -92,8 +92,10 @@ const known_source* find_known(const grown_store& store, const std::string& name
 new_files choose(const convert_options& given) {
   const std::vector<std::string> names = given_sources(given.source, given.concat);
   std::vector<std::string> fresh;
-  new_files all{
-      std::make_shared<const grown_store>(given.store, may_be_read(names, given.external), given.memory), given, {}, false};
+  new_files all{std::make_shared<const grown_store>(given.store, given.remote, may_be_read(names, given.external), given.memory),
+                given,
+                {},
+                false};
   if (is_reference_target(given.store) && !all.options.references) all.options.references = usual_inline_bytes;
   take_choices(*all.store, all.options);
   for (const std::string& name : names) {
@@ -164,10 +166,10 @@ void append_chunks(new_files& all, waiting_append& waiting, convert_result& resu
   const grown_metadata metadata = make_new(*made, all, consolidate, result);
   made->out().finish();
   made.reset();
-  for (const std::string& key : metadata.absent) {
-    if (!waiting.has(key)) waiting.remove_from_store(key);
-  }
-  waiting.declare(metadata.keys);
+  waiting.remove_from_store(metadata.absent);
+  std::vector<replaced_metadata> replaced;
+  for (const std::string& key : metadata.keys) replaced.push_back({key, all.store->checksum_of(key)});
+  waiting.declare(replaced);
   waiting.move();
 }
 
@@ -190,10 +192,10 @@ file_descriptor lock_references(const std::string& path) {
 }  // namespace
 
 convert_result append_files(const convert_options& given, const std::string& started) {
-  std::optional<waiting_append> waiting;
+  std::unique_ptr<waiting_append> waiting;
   file_descriptor references;
   if (!is_one_file(given.store)) {
-    waiting.emplace(given.store, given.sync);
+    waiting = waiting_append::begin(given.store, {.run = front_end_of(given).run, .sync = given.sync, .remote = given.remote});
     if (waiting->is_whole()) waiting->move();  // of a run that was killed
   } else {
     references = lock_references(given.store);

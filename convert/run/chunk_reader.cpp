@@ -58,7 +58,7 @@ void chunk_reader::enter_shard(chunk_batch& next, const std::vector<hsize_t>& at
       std::make_shared<concurrent_shard>(out_, chunk_key(next.node().store_path, key_numbers(shard), next.plan->trailing),
                                          static_cast<std::size_t>(data.shards.chunk_elements()));
   if (next.plan->in_store) {
-    if (auto there = next.plan->in_store->shard(shard)) next.shard->begin_with(there->file->get(), there->size, there->index);
+    if (auto there = next.plan->in_store->shard(shard)) next.shard->begin_with(*there->bytes, there->size, there->index);
   }
   next.shard_at = std::move(shard);
 }

@@ -11,7 +11,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Join several files along a new dimension of this name: each file is one step of it. It becomes the first dimension of '
             'all datasets but the dimension scales'),
         'append': ('DIMENSION',
-            'Append these files to an existing store, along this dimension; files that are already in it are skipped'),
+            'Append these files to an existing store in a directory, in S3 or of references, along this dimension; files that are '
+            'already in it are skipped'),
         'order': ('ORDER',
             "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
         'different': ('HOW',
@@ -155,7 +156,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Join several files along a new dimension of this name: each file is one step of it. It becomes the first dimension of '
             'all datasets but the dimension scales'),
         'append': ('DIMENSION',
-            'Append these files to an existing store, along this dimension; files that are already in it are skipped'),
+            'Append these files to an existing store in a directory, in S3 or of references, along this dimension; files that are '
+            'already in it are skipped'),
         'order': ('ORDER',
             "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
         'different': ('HOW',

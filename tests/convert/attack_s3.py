@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """A hostile S3 server: from a request on that the seed chooses, it lies, cuts off, floods, or is silent.
 Each run has to end within its time, either with 0 and the same store as on a good server,
-or with another status and no store that looks whole.
+or with another status and no store that looks whole. An append leaves the store as before, or as the next one completes it.
 
 ZARRBITS_CASES: how many, by default one of each kind; ZARRBITS_SEED: others.
 
@@ -27,6 +27,7 @@ COMMAND = os.environ["ZARRBITS_COMMAND"]
 GROUP = b'{"zarr_format": 3, "node_type": "group"}'
 OLD = {"zarr.json": GROUP, "old/zarr.json": GROUP, "old/c/0": b"old", "grp/d/c/3": b"older"}
 LONGEST = 90  # seconds
+JOINED = []  # the result of joined()
 RIGHT = ("done", "refused", "untouched", "read")
 
 
@@ -164,8 +165,8 @@ def make_sources(folder):
 def one_case(sources, name, seed):
     """(the outcome, or what is wrong)"""
     rng = random.Random(f"{name} {seed}")
-    if rng.random() < 0.2:
-        return one_reading(sources, name, seed)
+    if (other := rng.random()) < 0.35:
+        return one_reading(sources, name, seed) if other < 0.2 else one_append(name, seed, rng.random() < 0.5)
     small, large = sources
     parts = name in ("part lost", "shorter") or rng.random() < 0.15
     source = large if parts else small
@@ -224,6 +225,76 @@ def one_case(sources, name, seed):
         return "refused"  # an answer was bad, or the target not as it has to be
 
 
+def joined(folder):
+    """Two files that one store has, with shards or without, and what it is before and after the second."""
+    files, states = [folder / "a.h5", folder / "b.h5"], {}
+    for file, first, count in zip(files, (0, 5), (5, 9)):
+        with h5py.File(file, "w") as f:
+            f.create_dataset("g/d", data=np.arange(first, first + count), chunks=(2,), maxshape=(None,))
+            f.create_dataset("z", data=np.arange(first, first + count) * 2, chunks=(4,), maxshape=(None,))
+    for shards in (False, True):
+        out, states[shards] = folder / f"joined{shards}", []
+        for how, file in zip(("--concat", "--append"), files):
+            run("convert", "-q", how, "/**:0", file, out, *(["--shard", "8"] if shards and how == "--concat" else []))
+            states[shards].append({str(p.relative_to(out)): p.read_bytes() for p in out.rglob("*") if p.is_file()})
+    return files, states
+
+
+def one_append(name, seed, shards):
+    """An append to a good store: it ends with 0 and the right store; or the metadata is as before, or on its way to the new one
+    in the order that readers rely on, and the next append on a good server completes the store."""
+    rng = random.Random(f"append {name} {seed}")
+    files, states = JOINED
+    old, new = states[shards]
+    kinds = rng.choice([("list", "put", "get", "head", "delete")] * 2 + [(k,) for k in ("list", "put", "get", "delete", "head")])
+    begins, lasts, asked = rng.randrange(100 if len(kinds) > 1 else 25), rng.choice([1, 2, 10**9, 10**9]), []
+
+    def fault(r, go):
+        if r.kind not in kinds:
+            return go()
+        with server.lock:
+            asked.append(r)
+            n = len(asked) - 1
+        return FAULTS[name](rng, server, r, go) if begins <= n < begins + lasts else go()
+
+    def append():
+        how = ["convert", "-q", "--append", "/**:0", str(files[1]), f"s3://{BUCKET}/out.zarr", "--endpoint", server.url]
+        return subprocess.run(
+            [COMMAND, *how], env=environment(), capture_output=True, timeout=LONGEST, text=True, errors="replace"
+        )
+
+    with Server(fault, page=rng.choice([1000, 1000, 2])) as server:
+        server.objects["precious"] = server.objects["out.zarr2/x"] = Stored(b"precious")
+        for key, body in old.items():
+            server.objects["out.zarr/" + key] = Stored(body, modified=time.time() - 3600)
+        try:
+            done = append()
+        except subprocess.TimeoutExpired:
+            return f"an append does not end within {LONGEST} s"
+        there = {k: v for k, v in server.content("out.zarr").items() if not k.startswith(".zarrbits-")}
+        if None in (server.objects.get("precious"), server.objects.get("out.zarr2/x")):
+            return "an append removed what was not its own"
+        if done.returncode not in (0, 1) or any(
+            word in done.stderr for word in ("crashed", "terminate", SECRET, "\x1b", "Sanitizer")
+        ):
+            return f"an append: status {done.returncode}: {done.stderr}"
+        if done.returncode == 0 and there != new:
+            return f"an append: status 0, and another store: {sorted(set(there.items()) ^ set(new.items()))[:3]}"
+        switched = [k for k in ("g/d/zarr.json", "z/zarr.json", "zarr.json") if there.get(k) == new[k]]
+        if any(there.get(k) not in (old[k], new[k]) for k in ("g/d/zarr.json", "z/zarr.json", "zarr.json")) or (
+            switched and any(there.get(k) != v for k, v in new.items() if not k.endswith("zarr.json"))
+        ):
+            return f"an append: status {done.returncode}, and a store that cannot be read: {done.stderr}"
+        server.fault = None
+        for o in server.objects.values():
+            o.modified -= 3600
+        again = append()
+        now = server.content("out.zarr")
+        if again.returncode != 0 or now != new:
+            return f"an append after a failed one: {again.stderr}{sorted(set(now) ^ set(new))[:5]}; it was: {done.stderr}"
+        return "refused" if done.returncode else "done" if len(asked) > begins else "untouched"
+
+
 def one_reading(sources, name, seed):
     """verify and inspect of a good store on the same server: they may end with any status, and any error is a sentence."""
     rng = random.Random(f"reading {name} {seed}")
@@ -278,6 +349,7 @@ def environment():
 def test_a_hostile_server(tmp_path):
     cases, seed = int(os.environ.get("ZARRBITS_CASES", len(FAULTS))), int(os.environ.get("ZARRBITS_SEED", "1"))
     sources = make_sources(tmp_path)
+    JOINED[:] = joined(tmp_path)
     names = [list(FAULTS)[i % len(FAULTS)] for i in range(cases)]
     counts, wrong = collections.Counter(), []
     with concurrent.futures.ThreadPoolExecutor(8) as pool:

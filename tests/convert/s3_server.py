@@ -60,6 +60,7 @@ class Request:
 
 class Server:
     def __init__(self, fault=None, conditions="kept", page=1000, endless=False):
+        # conditions: kept; ignored; rejected; "only new", those of If-None-Match alone
         # fault(request, go_on) -> Answer, or a function of the connection's handler that writes what it likes
         self.fault, self.conditions, self.page = fault, conditions, page
         self.objects, self.uploads, self.lock = {}, {}, threading.RLock()
@@ -173,6 +174,8 @@ class Server:
             return None
         there = self.objects.get(request.key)
         none, match = request.headers.get("If-None-Match"), request.headers.get("If-Match")
+        if self.conditions == "only new":
+            match = None
         if (none or match) and self.conditions == "rejected":
             return error(501, "NotImplemented", "A header you provided implies functionality that is not implemented")
         if (none == "*" and there) or (match and (not there or there.etag != match.strip('"'))):
@@ -185,9 +188,33 @@ class Server:
                 return error(404, "NoSuchBucket")
             return getattr(self, "do_" + r.kind)(r)
 
+    def copied(self, r):
+        """The bytes that a copy takes from another object, or an error."""
+        bucket, _, key = urllib.parse.unquote(r.headers["x-amz-copy-source"]).removeprefix("/").partition("/")
+        if bucket != BUCKET or key not in self.objects:
+            return error(404, "NoSuchKey")
+        body = self.objects[key].body
+        if "x-amz-copy-source-range" in r.headers:
+            first, last = (int(n) for n in r.headers["x-amz-copy-source-range"].removeprefix("bytes=").split("-"))
+            if last >= len(body):
+                return error(400, "InvalidArgument")
+            body = body[first : last + 1]
+        return body
+
+    @staticmethod
+    def copy_xml(name, body):
+        etag = hashlib.md5(body).hexdigest()
+        return Answer(body=f'<{name} xmlns="{NAMESPACE}"><ETag>"{etag}"</ETag></{name}>'.encode())
+
     def do_put(self, r):
         if failed := self.condition_failed(r):
             return failed
+        if "x-amz-copy-source" in r.headers:
+            body = self.copied(r)
+            if isinstance(body, Answer):
+                return body
+            self.objects[r.key] = Stored(body)
+            return self.copy_xml("CopyObjectResult", body)
         self.objects[r.key] = Stored(r.body)
         return Answer(headers={"ETag": f'"{self.objects[r.key].etag}"'})
 
@@ -195,6 +222,9 @@ class Server:
         there = self.objects.get(r.key)
         if not there:
             return error(404, "NoSuchKey")
+        match = r.headers.get("If-Match")
+        if match and match.strip('"') != there.etag:
+            return error(412, "PreconditionFailed")
         headers = {"ETag": f'"{there.etag}"'}
         if "Range" in r.headers and r.method == "GET":
             first, last = (int(n) for n in r.headers["Range"].removeprefix("bytes=").split("-"))
@@ -222,6 +252,12 @@ class Server:
         parts = self.uploads.get(r.query["uploadId"])
         if parts is None:
             return error(404, "NoSuchUpload")
+        if "x-amz-copy-source" in r.headers:
+            body = self.copied(r)
+            if isinstance(body, Answer):
+                return body
+            parts[int(r.query["partNumber"])] = body
+            return self.copy_xml("CopyPartResult", body)
         parts[int(r.query["partNumber"])] = r.body
         return Answer(headers={"ETag": f'"{hashlib.md5(r.body).hexdigest()}"'})
 

@@ -200,7 +200,6 @@ def test_what_is_refused_changes_nothing():
         convert("--append", "t", files[2], "out.zarr", *options, status=2)
     convert("--append", "t", files[2], "out.zarr", "--partition", "0/2", status=2)
     convert("--append", "t", files[2], "out.zip", status=2)
-    convert("--append", "t", files[2], "s3://a/b", status=2)
     assert "no such store" in convert("--append", "t", files[2], "none.zarr", status=1).stderr and not os.path.exists("none.zarr")
     assert state() == before
     os.makedirs("out.zarr/.zarrbits-append")

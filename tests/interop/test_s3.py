@@ -73,6 +73,29 @@ def test_verify_and_inspect_read_a_bucket(server, source, tmp_path):
     )
 
 
+@pytest.mark.parametrize("options", [["--consolidate"], ["--shard", "16,6"]], ids=" ".join)
+def test_a_store_grows_as_in_a_directory(server, options, tmp_path):
+    _, endpoint = server
+    name = "grown" + "-".join(options).replace(",", "-")
+    paths = [tmp_path / f"{i}.h5" for i in range(3)]
+    for path, first, count in zip(paths, (0, 10, 23), (10, 13, 17)):
+        with h5py.File(path, "w") as f:
+            t = f.create_dataset("t", data=np.arange(first, first + count), chunks=(4,), maxshape=(None,))
+            t.make_scale("t")
+            rows = f.create_dataset(
+                "w é+&=~*'() y/d", data=np.ones((count, 6)) * t[:][:, None], chunks=(4, 3), maxshape=(None, 6)
+            )
+            rows.dims[0].attach_scale(t)
+    local, target = tmp_path / "out.zarr", f"s3://{BUCKET}/{name}"
+    for how, path in zip(("--concat", "--append", "--append"), paths):
+        for store, more in ((local, []), (target, ["--endpoint", endpoint])):
+            done = convert(how, "t", path, store, *more, *(options if how == "--concat" else []))
+            assert (done.returncode, done.stderr) == (0, "")
+        assert content(endpoint, name) == files(local)
+    done = command("verify", "--concat", "t", *paths, target, "--endpoint", endpoint)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_an_existing_store_is_replaced_only_when_asked(server, source, tmp_path):
     _, endpoint = server
     path, expected = source

@@ -28,14 +28,19 @@ auto asked(F&& f) {
 
 class s3_object final : public stored_object {
  public:
-  s3_object(conversion::s3_client& client, std::string key, std::uint64_t size)
-      : client_(client), key_(std::move(key)), size_(size) {}
+  // `etag`: only this state of it is read; "": any.
+  s3_object(conversion::s3_client& client, std::string key, std::uint64_t size, std::string etag = "")
+      : client_(client), key_(std::move(key)), size_(size), etag_(std::move(etag)) {}
   std::uint64_t size() const override { return size_; }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     while (!out.empty()) {
       const auto piece = out.first(std::min(out.size(), most_at_once));
       const std::string range = std::to_string(offset) + "-" + std::to_string(offset + piece.size() - 1);
-      const auto answer = asked([&] { return client_.send({.key = key_, .range = range, .into = piece}); });
+      const auto answer = asked([&] {
+        conversion::s3_client::request r{.key = key_, .range = range, .into = piece};
+        if (!etag_.empty()) r.only_if["if-match"] = "\"" + etag_ + "\"";
+        return client_.send(r);
+      });
       const bool from_the_beginning = answer.status != 206;
       if (answer.received != piece.size() || (from_the_beginning && offset != 0)) {
         throw store_error("the S3 server does not return all of \"" + key_ +
@@ -51,6 +56,7 @@ class s3_object final : public stored_object {
   conversion::s3_client& client_;
   std::string key_;
   std::uint64_t size_;
+  std::string etag_;
 };
 
 class s3_reader final : public store_reader {
@@ -61,7 +67,7 @@ class s3_reader final : public store_reader {
     const auto answer = asked([&] { return client_.send({.method = "HEAD", .key = whole(key)}); });
     if (answer.status == 404) return nullptr;
     if (answer.length < 0) throw store_error("the S3 server does not say how long \"" + whole(key) + "\" is");
-    return std::make_unique<s3_object>(client_, whole(key), static_cast<std::uint64_t>(answer.length));
+    return std::make_unique<s3_object>(client_, whole(key), static_cast<std::uint64_t>(answer.length), answer.etag);
   }
 
   void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {

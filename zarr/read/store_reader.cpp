@@ -25,6 +25,7 @@ class regular_file {
   static std::unique_ptr<regular_file> open(const fs::path& root, const std::string& key, symbolic_links links);
   std::uint64_t size() const noexcept { return size_; }
   void read(std::uint64_t offset, std::span<std::byte> out) const;
+  int descriptor() const noexcept { return fd_.get(); }
 
  private:
   conversion::file_descriptor fd_;
@@ -65,6 +66,7 @@ class file_object final : public stored_object {
   explicit file_object(std::unique_ptr<regular_file> file) : file_(std::move(file)) {}
   std::uint64_t size() const override { return file_->size(); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override { file_->read(offset, out); }
+  int descriptor() const noexcept override { return file_->descriptor(); }
 
  private:
   std::unique_ptr<regular_file> file_;

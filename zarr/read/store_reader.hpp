@@ -61,6 +61,8 @@ class stored_object {
   virtual std::uint64_t size() const = 0;
   // Bytes from `offset` on, which must be within size().
   virtual void read(std::uint64_t offset, std::span<std::byte> out) const = 0;
+  // Of a local file, for copies in the kernel; negative if there is none.
+  virtual int descriptor() const noexcept { return -1; }
 };
 
 // All of its bytes. not_supported if they are more than `most`.

@@ -24,7 +24,9 @@ class concurrent_shard {
   concurrent_shard(sink& out, std::string key, std::size_t chunks) : writer_(out, std::move(key), chunks) {}
 
   // Call before the first turn; see shard_writer. Throws zarrbits::error, unreadable_range.
-  void begin_with(int fd, std::uint64_t size, std::span<const std::byte> index) { writer_.begin_with(fd, size, index); }
+  void begin_with(const byte_source& from, std::uint64_t size, std::span<const std::byte> index) {
+    writer_.begin_with(from, size, index);
+  }
   std::uint64_t next_turn();
   // The last turn of a closed shard completes it and returns its overhead; other turns return 0.
   // Rethrows what `write` throws. After that, or without `write`, the shard is given up and removed.

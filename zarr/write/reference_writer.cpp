@@ -85,11 +85,11 @@ std::string sources_json(const std::vector<referred_file>& files) {
 bool is_parquet_target(const std::string& path) {
   std::string_view name = path;
   while (name.size() > 1 && name.ends_with('/')) name.remove_suffix(1);
-  return name.size() > 8 && name.ends_with(".parquet");
+  return name.size() > 8 && name.ends_with(".parquet") && !is_s3(path);
 }
 
 bool is_reference_target(const std::string& path) {
-  return (path.size() > 5 && path.ends_with(".json")) || is_parquet_target(path);
+  return (path.size() > 5 && path.ends_with(".json") && !is_s3(path)) || is_parquet_target(path);
 }
 
 std::unique_ptr<reference_writer> make_reference_writer(const std::string& path, const sink_options& options) {

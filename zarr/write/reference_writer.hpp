@@ -44,7 +44,8 @@ class reference_writer {
 std::unique_ptr<reference_writer> make_reference_writer(const std::string& path, const sink_options& options);
 bool remove_unfinished_references(const std::string& path);
 
-// Whether a target is one of references, by its name, and of these one of Parquet files.
+// Whether a target is one of references, by its name, and of these one of Parquet files. None is in S3: a prefix may have any
+// name.
 bool is_reference_target(const std::string& path);
 bool is_parquet_target(const std::string& path);
 

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::size_t entry_size = 16;
 constexpr unsigned checksum_size = 4;
+constexpr std::uint64_t most_at_once = 8 << 20;  // of a shard on a server
 
 // Ranges of files get the same offset within a page as in their file: the kernel then copies whole pages, and file systems that
 // share blocks need not copy. A gap is at most 3 % of such a range. Ranges that are contiguous in the file need none.
@@ -50,12 +52,22 @@ void shard_writer::note(std::size_t at, std::uint64_t size) {
   next_ = at + 1;
 }
 
-void shard_writer::begin_with(int fd, std::uint64_t size, std::span<const std::byte> index) {
+void shard_writer::begin_with(const byte_source& from, std::uint64_t size, std::span<const std::byte> index) {
   if (object_ || broken_ || index.size() != index_.size()) throw std::logic_error("a shard begins with another one");
-  require_range(fd, 0, size);
+  const int fd = from.descriptor();
+  if (fd >= 0) require_range(fd, 0, size);
   broken_ = true;
   object_ = out_.begin(key_);
-  object_->append_range(fd, 0, size);
+  if (fd >= 0) {
+    object_->append_range(fd, 0, size);
+  } else {
+    std::vector<std::byte> piece;
+    for (std::uint64_t at = 0; at < size; at += piece.size()) {
+      piece.resize(static_cast<std::size_t>(std::min(size - at, most_at_once)));
+      from.read(at, piece);
+      object_->append(piece);
+    }
+  }
   broken_ = false;
   index_.assign(index.begin(), index.end());
   size_ = size;

@@ -10,6 +10,7 @@
 #ifndef ZARRBITS_ZARR_WRITE_SHARD_HPP
 #define ZARRBITS_ZARR_WRITE_SHARD_HPP
 
+#include "io/byte_source.hpp"
 #include "zarr/write/sink.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -28,9 +29,9 @@ class shard_writer {
  public:
   shard_writer(sink& out, std::string key, std::size_t chunks);
 
-  // Call before the first chunk. The shard begins with these bytes of a file, which has the chunks of the index of an earlier
+  // Call before the first chunk. The shard begins with so many bytes of this one, which has the chunks of the index of an earlier
   // shard. Added chunks replace those.
-  void begin_with(int fd, std::uint64_t size, std::span<const std::byte> index);
+  void begin_with(const byte_source& from, std::uint64_t size, std::span<const std::byte> index);
   // Chunk number `at`, greater than all before. Throws what the sink throws; then the shard cannot be committed.
   void add(std::size_t at, std::span<const std::byte> bytes);
   // Chunks `at`, `at` + 1 and so on, which are contiguous in a file.

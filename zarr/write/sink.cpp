@@ -81,6 +81,13 @@ std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& o
     throw zarrbits::error(
         errc::unsupported,
         "a store cannot be written to \"" + target + "\"; choose a directory, a .zip file or \"s3://bucket/prefix\"", {target});
+  if (is_reference_target(target) != options.references.has_value())
+    throw zarrbits::error(errc::invalid_option,
+                          options.references
+                              ? "references are made in a local \"OUT.json\" or \"OUT.parquet\", not in \"" + target + "\"" +
+                                    (is_s3(target) ? "; copy them there when they are made" : "")
+                              : "\"" + target + "\" is a name for references; set `references`, or choose another name",
+                          {target});
   if (is_s3(target)) {
 #ifdef ZARRBITS_WITH_S3
     return std::make_unique<s3_sink>(target, options);
@@ -92,12 +99,6 @@ std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& o
                           {target});
 #endif
   }
-  if (is_reference_target(target) != options.references.has_value())
-    throw zarrbits::error(errc::invalid_option,
-                          options.references
-                              ? "references are made in \"OUT.json\" or \"OUT.parquet\", not in \"" + target + "\""
-                              : "\"" + target + "\" is a name for references; set `references`, or choose another name",
-                          {target});
   if (options.references) return std::make_unique<reference_sink>(target, *options.references, options);
   if (is_zip(target)) return std::make_unique<zip_sink>(target, options);
   return std::make_unique<directory_sink>(target, options);

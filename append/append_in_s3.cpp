@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// An append to a store in S3. Nothing can be renamed there: the server copies the new chunks to their places, each in one step,
+// and a zarr.json is replaced by a conditional PUT, on the ETag of the one that was checked.
+//
+#include "append/waiting_append.hpp"
+
+#include "io/files.hpp"
+#include "io/s3_client.hpp"
+#include "io/s3_listing.hpp"
+#include "text/json_text.hpp"
+#include "text/node_names.hpp"
+#include "zarr/write/s3_lock.hpp"
+#include "zarr/write/s3_sink.hpp"
+#include "zarr/write/s3_upload.hpp"
+
+#include <zarrbits/error.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+// Calls `use` for each, several at a time. Rethrows the first exception, when all calls have ended.
+template <class T, class Use>
+void for_each_at_once(const std::vector<T>& all, unsigned threads, const Use& use) {
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  std::exception_ptr failed;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < all.size(); i = next++) {
+      try {
+        use(all[i]);
+      } catch (...) {
+        next = all.size();
+        const std::lock_guard held(mutex);
+        if (!failed) failed = std::current_exception();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < std::min<std::size_t>(threads, all.size()); ++i) others.emplace_back(work);
+    work();
+  }
+  if (failed) std::rethrow_exception(failed);
+}
+
+class s3_append final : public waiting_append {
+ public:
+  s3_append(const std::string& store, const sink_options& options);
+  ~s3_append() override;
+
+  std::string folder() const override { return store() + "/" + append_folder + "/" + waiting_store; }
+  bool is_whole() const override { return whole_; }
+  void remove_from_store(const std::vector<std::string>& keys) override;
+  void discard() override;
+
+ private:
+  std::string in_store(const std::string& key) const { return root_ + key; }
+  std::string in_waiting(const std::string& key) const { return lock_.folder() + waiting_store + "/" + key; }
+  std::string list_key() const { return lock_.folder() + declared_list; }
+  void take_lock();
+  void require_lock();
+  s3_client::response get(const std::string& whole_key);
+  std::string text_of(const std::string& whole_key);
+  std::vector<s3_entry> waiting_chunks();
+  void remove(const std::vector<std::string>& whole_keys);
+  [[noreturn]] void withdraw(const std::vector<s3_entry>& listed);
+  template <class F>
+  void as_part_of_the_move(F&& step);
+
+  std::string text_in_store(const std::string& key) override { return text_of(in_store(key)); }
+  std::string text_waiting(const std::string& key) override { return text_of(in_waiting(key)); }
+  std::string list() override;
+  void put_list(const std::string& text) override;
+  void remove_list() override;
+  void move_chunks() override;
+  void move_metadata(const declared& metadata) override;
+  bool replace(const declared& metadata, http_retries& tries);
+
+  s3_client client_;
+  const std::string root_;  // "" or "prefix/"
+  const unsigned connections_;
+  std::string declared_chunks_;
+  std::atomic<std::uint64_t> moved_ = 0;
+  bool whole_ = false;
+  s3_lock lock_;  // declared last: its heartbeat uses the others
+};
+
+std::string folder_in(const s3_client& client) {
+  const std::string& prefix = client.settings().prefix;
+  return prefix.empty() ? "" : prefix + "/";
+}
+
+s3_append::s3_append(const std::string& store, const sink_options& options)
+    : waiting_append(store),
+      client_(read_s3_settings(store, for_writing(options.remote))),
+      root_(folder_in(client_)),
+      connections_(std::max(1U, options.remote.connections)),
+      lock_(client_, root_ + append_folder + "/", store, s3_lock::work::append) {
+  if (client_.send({.method = "HEAD", .key = in_store("zarr.json")}).status == 404)
+    throw zarrbits::error(errc::not_found,
+                          "nothing can be appended to \"" + store + "\": there is no such store; make it with `concat`", {store});
+  lock_.set_run(options.run);
+  take_lock();
+  try {
+    whole_ = client_.send({.method = "HEAD", .key = list_key()}).status != 404;
+  } catch (...) {
+    lock_.release();
+    throw;
+  }
+  lock_.beat([this] { return moved_.load(); });
+}
+
+// The work of a run that was killed stays as it is, with its lock, which is old after a while.
+void s3_append::take_lock() {
+  const auto there = list_objects(client_, lock_.folder(), false, all_of_them);
+  const bool held = std::any_of(there.begin(), there.end(), [&](const s3_entry& e) { return e.key == lock_.mark_key(); });
+  if (held) lock_.require_idle(there);
+  if (lock_.take(held) && lock_.respects_matches()) return;
+  lock_.release();
+  throw zarrbits::error(errc::unsupported,
+                        "nothing can be appended to \"" + store() + "\": the S3 server at " + client_.settings().url +
+                            " does not support conditional writes (If-None-Match and If-Match); make the store again from all "
+                            "files with `concat`",
+                        {store()});
+}
+
+s3_append::~s3_append() {
+  lock_.stop();
+  try {
+    if (!lock_.is_ours()) return;
+    if (!whole_) discard();
+  } catch (...) {  // the next run tries again
+  }
+  try {
+    lock_.release();
+  } catch (...) {  // it is old after a while
+  }
+}
+
+void s3_append::require_lock() {
+  if (!lock_.is_ours()) throw lock_.taken();
+}
+
+s3_client::response s3_append::get(const std::string& whole_key) {
+  return client_.send({.key = whole_key, .longest = largest_read_back});
+}
+
+std::string s3_append::text_of(const std::string& whole_key) {
+  auto answer = get(whole_key);
+  return answer.status == 404 ? "" : std::move(answer.body);
+}
+
+std::vector<s3_entry> s3_append::waiting_chunks() {
+  auto all = list_objects(client_, in_waiting(""), false, all_of_them);
+  const std::string unfinished = in_waiting(in_unfinished(""));  // of a server that did not remove it
+  std::erase_if(all, [&](const s3_entry& e) { return is_node_key(e.key) || e.key.starts_with(unfinished); });
+  return all;
+}
+
+void s3_append::remove(const std::vector<std::string>& whole_keys) {
+  for_each_at_once(whole_keys, connections_, [&](const std::string& key) {
+    client_.send({.method = "DELETE", .key = key});
+    ++moved_;
+  });
+}
+
+void s3_append::remove_from_store(const std::vector<std::string>& keys) {
+  std::set<std::string> unwanted, folders;
+  for (const std::string& key : keys) unwanted.insert(in_store(key));
+  for (const s3_entry& e : keys.empty() ? std::vector<s3_entry>() : waiting_chunks())
+    unwanted.erase(in_store(e.key.substr(in_waiting("").size())));
+  for (const std::string& key : unwanted) folders.insert(key.substr(0, key.rfind('/') + 1));
+  std::mutex mutex;
+  std::vector<std::string> there;
+  for_each_at_once(std::vector<std::string>(folders.begin(), folders.end()), connections_, [&](const std::string& folder) {
+    for_each_object(client_, folder, true, all_of_them, [&](s3_entry&& e) {
+      const std::lock_guard held(mutex);
+      if (unwanted.contains(e.key)) there.push_back(std::move(e.key));
+      return true;
+    });
+  });
+  remove(there);
+}
+
+void s3_append::discard() {
+  std::vector<std::string> keys;
+  for (s3_entry& e : list_objects(client_, lock_.folder(), false, all_of_them)) {
+    const std::string_view leaf = std::string_view(e.key).substr(lock_.folder().size());
+    if (leaf == declared_list) remove_list();  // first: nobody may rely on what goes with it
+    else if (leaf != s3_begun && leaf != s3_alive + lock_.token()) keys.push_back(std::move(e.key));
+  }
+  remove(keys);
+}
+
+// How many chunks are waiting, and their bytes: a list that has fewer is not all of them.
+std::string tally_of(const std::vector<s3_entry>& chunks) {
+  std::uint64_t bytes = 0;
+  for (const s3_entry& e : chunks) bytes += e.size;
+  return json_text({{"objects", chunks.size()}, {"bytes", bytes}});
+}
+
+// Its second line has the tally.
+std::string s3_append::list() {
+  const std::string text = text_of(list_key());
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  declared_chunks_ = text.substr(std::min(end + 1, text.size()));
+  return text.substr(0, end);
+}
+
+void s3_append::put_list(const std::string& text) {
+  require_lock();
+  const std::string all = text + tally_of(waiting_chunks());
+  put_object(client_, list_key(), std::as_bytes(std::span(all.data(), all.size())));
+  whole_ = true;
+}
+
+void s3_append::remove_list() {
+  as_part_of_the_move([&] { client_.send({.method = "DELETE", .key = list_key()}); });
+  whole_ = false;
+}
+
+template <class F>
+void s3_append::as_part_of_the_move(F&& step) {
+  try {
+    step();
+  } catch (const zarrbits::error& e) {
+    throw zarrbits::error(e.kind(),
+                          std::string(e.what()) +
+                              ". The next run continues where this one stopped; until then, arrays may differ in length",
+                          e.place());
+  }
+}
+
+void s3_append::move_chunks() {
+  require_lock();
+  std::vector<s3_entry> chunks;
+  as_part_of_the_move([&] { chunks = waiting_chunks(); });
+  if (tally_of(chunks) != declared_chunks_) withdraw(chunks);
+  as_part_of_the_move([&] {
+    const std::size_t above = in_waiting("").size();
+    for_each_at_once(chunks, connections_, [&](const s3_entry& e) {
+      copy_object(client_, e.key, in_store(e.key.substr(above)), e.size);
+      ++moved_;
+    });
+  });
+  require_lock();
+}
+
+// The new chunks cannot be relied on: they are made again. The store is as before, but for objects that no reader looks for.
+void s3_append::withdraw(const std::vector<s3_entry>& listed) {
+  remove_list();
+  throw zarrbits::error(errc::server_failed,
+                        "the S3 server lists other new chunks for \"" + store() + "\" than were written: " +
+                            tally_of(listed) + ", not " + declared_chunks_.substr(0, 100) +
+                            "; nothing was appended: run the same command again, and find out what else writes there",
+                        {store()});
+}
+
+void s3_append::move_metadata(const declared& metadata) {
+  http_retries tries;
+  while (!replace(metadata, tries)) {
+  }
+}
+
+// False if the condition failed: then a further look shows why.
+bool s3_append::replace(const declared& metadata, http_retries& tries) {
+  const std::string key = in_store(metadata.key);
+  s3_client::response there;
+  std::string text;
+  bool replaced = false;
+  as_part_of_the_move([&] { there = get(key); });
+  const std::string now = there.status == 404 ? "" : checksum_of_text(there.body);
+  if (now == metadata.after) return true;
+  if (now != metadata.before) refuse_changed(metadata.key);
+  as_part_of_the_move([&] { text = text_waiting(metadata.key); });
+  if (checksum_of_text(text) != metadata.after) refuse("the new \"" + metadata.key + "\" is not as it was written");
+  as_part_of_the_move([&] {
+    const auto stored = client_.store({.method = "PUT",
+                                       .key = key,
+                                       .body = std::as_bytes(std::span(text.data(), text.size())),
+                                       .only_if = {{"if-match", "\"" + there.etag + "\""}}});
+    // not in time, or of a lost attempt that replaced it, or of another program
+    const bool failed = stored.status == 404 || stored.status == 409 || stored.status == 412;
+    if ((!failed && stored.status >= 300) || (failed && !tries.again()))
+      throw zarrbits::error(errc::server_failed,
+                            "the S3 server does not replace \"" + key + "\": it answers " + std::to_string(stored.status),
+                            {store()});
+    replaced = !failed;
+    if (replaced && text_of(key) != text)
+      throw zarrbits::error(errc::server_failed, "the S3 server does not have \"" + key + "\" as it was written", {store()});
+  });
+  return replaced;
+}
+
+}  // namespace
+
+std::unique_ptr<waiting_append> append_in_s3(std::string store, const sink_options& options) {
+  return std::make_unique<s3_append>(store, options);
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "append/waiting_append.hpp"
+
+#include "io/remote_name.hpp"
+#include "text/json_text.hpp"
+#include "text/node_names.hpp"
+#include "text/sha256.hpp"
+#include "zarr/write/sink.hpp"
+
+#include <zarrbits/error.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+std::string checksum_of_text(std::string_view text) {
+  sha256 sum;
+  sum.add(text);
+  return sum.hex();
+}
+
+std::unique_ptr<waiting_append> waiting_append::begin(const std::string& store, const sink_options& options) {
+  std::string name = store;
+  while (name.size() > 1 && name.ends_with('/')) name.pop_back();
+  if (!is_s3(store)) return append_in_directory(std::move(name), options);
+#ifdef ZARRBITS_WITH_S3
+  return append_in_s3(std::move(name), options);
+#else
+  throw zarrbits::error(errc::unsupported,
+                        "this zarrbits was built without libcurl and cannot append to \"" + store +
+                            "\"; choose a store in a directory, or build it with -DZARRBITS_S3=ON",
+                        {store});
+#endif
+}
+
+void waiting_append::refuse(const std::string& why) const {
+  throw zarrbits::error(errc::damaged_store,
+                        "an append to \"" + store_ + "\" was cut off and cannot be resumed: " + why + "; remove \"" + store_ +
+                            "/" + append_folder + "\" and append again",
+                        {store_});
+}
+
+void waiting_append::refuse_changed(const std::string& key) const {
+  refuse("\"" + key + "\" of the store was changed by another program");
+}
+
+void waiting_append::declare(const std::vector<replaced_metadata>& metadata) {
+  json list = json::array();
+  for (const replaced_metadata& m : metadata) {
+    if (checksum_of_text(text_in_store(m.key)) != m.before)
+      throw zarrbits::error(errc::changed,
+                            "nothing was appended to \"" + store_ + "\": another program changed \"" + m.key +
+                                "\" in the meantime; run the same command again when it has ended",
+                            {store_});
+    list.push_back({{"key", m.key}, {"before", m.before}, {"after", checksum_of_text(text_waiting(m.key))}});
+  }
+  put_list(json_text(list) + "\n");
+}
+
+void waiting_append::move() {
+  const json all = parse_foreign_json(list());
+  const auto text_of = [](const json& j, const char* key) {
+    return j.is_object() && j.contains(key) && j[key].is_string() ? std::optional(j[key].get<std::string>()) : std::nullopt;
+  };
+  if (!all.is_array()) refuse("its list of metadata cannot be read");
+  std::vector<declared> metadata;
+  bool switched = false;
+  for (const json& each : all) {
+    const auto key = text_of(each, "key"), before = text_of(each, "before"), after = text_of(each, "after");
+    if (!key || !before || !after || !is_node_key(*key)) refuse("its list of metadata cannot be read");
+    check_key(*key);
+    const std::string now = checksum_of_text(text_in_store(*key));
+    if (now != *before && now != *after) refuse_changed(*key);
+    switched = switched || now != *before;
+    metadata.push_back({*key, *before, *after});
+  }
+  if (!switched) move_chunks();  // else all of them are moved
+  for (const declared& each : metadata) move_metadata(each);
+  remove_list();
+  discard();
+}
+
+}  // namespace zarrbits::conversion
