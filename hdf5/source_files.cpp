@@ -43,6 +43,7 @@ std::shared_ptr<source_file> source_files::open(const std::string& name) const {
 }
 
 std::shared_ptr<source_file> source_files::opened(std::size_t file) const {
+  if (first_ && files_[file].name == files_[0].name) return first_;
   return find_or(open_, file, most_open_, [&] {
     auto one = open(files_[file].name);
     if (one->state() != files_[file].state) changed(files_[file].name);

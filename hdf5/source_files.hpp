@@ -49,6 +49,10 @@ class source_files {
   source_files(source_options options, std::uint64_t largest_expansion, std::size_t most_open = 8)
       : options_(std::move(options)), largest_expansion_(largest_expansion), most_open_(most_open) {}
 
+  // The first file of the list is already open, and stays so as long as its datasets are in use: it is not opened once more. If a
+  // file is open twice, libhdf5 gives the fill value of strings the handle of the one that a dataset was first opened through,
+  // and uses it after that one is closed.
+  void lend_first(source_file& first) { first_ = {std::shared_ptr<void>(), &first}; }
   // Opens a file again. Throws zarrbits::error.
   std::shared_ptr<source_file> open(const std::string& name) const;
   void add(entry file);
@@ -75,6 +79,7 @@ class source_files {
   std::uint64_t largest_expansion_;
   std::size_t most_open_;
   bool any_remote_ = false;
+  std::shared_ptr<source_file> first_ = {};  // does not own it
   std::vector<entry> files_;
   mutable recent<std::size_t, source_file> open_;
   mutable recent<std::pair<std::size_t, haddr_t>, const source_dataset> datasets_;

@@ -52,7 +52,9 @@ class joiner {
         concat_(*options.concat),
         tells_case_apart_(tells_case_apart),
         there_(store),
-        files_(std::make_shared<source_files>(how, first.largest_expansion())) {}
+        files_(std::make_shared<source_files>(how, first.largest_expansion())) {
+    files_->lend_first(first);
+  }
 
   joined_store run() {
     find_variables();

@@ -453,3 +453,17 @@ def test_processes_that_read_the_metadata_change_nothing():
     assert all(f"many{i}.h5" in both("--different", "first", status=1)[0] for i in ("05", "06", "50"))
     report, _ = both("--different", "first", "--keep-going", status=3)
     assert [s["left_out"] for s in report["sources"]] == [i in (5, 6, 50) for i in range(60)]
+
+
+def test_strings_of_a_first_file_that_is_read_while_others_close():
+    """libhdf5 kept a handle of the first file that was closed, and crashed at the fill value of its strings: one run of four."""
+
+    def text(f):
+        how = dict(dtype=h5py.string_dtype(), chunks=(2,), maxshape=(None,), fillvalue="nothing")
+        d = f.create_dataset("text", data=[f"é{i}" for i in range(2)], **how)
+        d.dims[0].attach_scale(f["t"])
+
+    files = parts(*[2] * 30, change=text)
+    for _ in range(20):
+        joined(files, "--threads", "2", compress=())
+    assert list(opened("out.zarr").read("text")) == ["é0", "é1"] * 30
