@@ -106,8 +106,26 @@ std::shared_ptr<const stored_values> stored_array::make(const std::string& store
   a->data_type = node["data_type"];
   a->fill_value = without_numbers_of_python(node["fill_value"]);
   a->codecs = codecs_of_chunks(node["codecs"], refuse);
+  a->take_grid(refuse);
   a->find_missing(node);
   return a;
+}
+
+void stored_array::take_grid(const std::function<void(const std::string&)>& refuse) {
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (d != axis_ && array_.edges(d).runs().size() > 1) refuse("its chunks differ in their length along another dimension");
+  }
+  const verification::chunk_edges& edges = array_.edges(axis_);
+  whole_chunks = edges.chunks();
+  const bool over = whole_chunks > 0 && edges.length(whole_chunks - 1) > count - edges.start(whole_chunks - 1);
+  if (over) --whole_chunks;
+  if (edges.is_regular()) return;
+  if (count == 0) refuse("it is empty, and the chunks of its rectilinear grid have no length yet");
+  for (const auto& run : edges.runs()) {
+    const bool last = over && &run == &edges.runs().back();
+    if (run.count > (last ? 1U : 0U)) chunks_along_axis.emplace_back(run.length, run.count - (last ? 1 : 0));
+  }
+  if (over) chunks_along_axis.emplace_back(count - edges.start(whole_chunks), 1);
 }
 
 void stored_array::find_missing(const json& node) {
@@ -133,19 +151,17 @@ template <class Use>
 void for_each_row(const verification::zarr_array& array, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
                   const std::vector<hsize_t>& room, const Use& use) {
   const std::size_t rank = first.size();
-  const std::vector<std::uint64_t>& chunk = array.chunk_shape();
-  const std::vector<hsize_t> shape(array.shape().begin(), array.shape().end());
-  const chunk_grid grid{shape, {chunk.begin(), chunk.end()}};
   std::vector<hsize_t> begin(rank), last(rank);
   for (std::size_t d = 0; d < rank; ++d) {
-    begin[d] = first[d] / chunk[d];
-    last[d] = (first[d] + count[d] - 1) / chunk[d];
+    begin[d] = array.edges(d).chunk_of(first[d]);
+    last[d] = array.edges(d).chunk_of(first[d] + count[d] - 1);
   }
   std::vector<hsize_t> at = begin;
   for (bool more = true; more;) {
     zarr_values values;
+    const std::vector<std::uint64_t> chunk = array.shape_of({at.begin(), at.end()});
     if (!array.read_chunk({at.begin(), at.end()}, values)) {
-      const std::size_t n = static_cast<std::size_t>(grid.chunk_elements());
+      const std::size_t n = static_cast<std::size_t>(product(std::vector<hsize_t>(chunk.begin(), chunk.end())));
       const zarr_values one = array.fill();
       values = {};
       for (std::size_t i = 0; i < n; ++i) {
@@ -154,16 +170,16 @@ void for_each_row(const verification::zarr_array& array, const std::vector<hsize
       }
     }
     // the wanted part of the chunk
-    std::vector<hsize_t> low(rank), n(rank), i(rank, 0);
+    std::vector<hsize_t> start(rank), low(rank), n(rank), i(rank, 0);
     for (std::size_t d = 0; d < rank; ++d) {
-      const hsize_t start = at[d] * chunk[d];
-      low[d] = std::max(first[d], start);
-      n[d] = std::min(first[d] + count[d], start + chunk[d]) - low[d];
+      start[d] = array.edges(d).start(at[d]);
+      low[d] = std::max(first[d], start[d]);
+      n[d] = std::min(first[d] + count[d], start[d] + chunk[d]) - low[d];
     }
     for (bool rows = true; rows;) {
       std::uint64_t from = 0, to = 0;
       for (std::size_t d = 0; d < rank; ++d) {
-        from = from * chunk[d] + low[d] + i[d] - at[d] * chunk[d];
+        from = from * chunk[d] + low[d] + i[d] - start[d];
         to = to * room[d] + low[d] + i[d] - first[d];
       }
       use(values, static_cast<std::size_t>(from), static_cast<std::size_t>(to), static_cast<std::size_t>(n[rank - 1]));

@@ -9,6 +9,7 @@
 #include "hdf5/chunk_source.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ class stored_array final : public stored_values {
 
  private:
   stored_array(verification::store_folder folder, verification::zarr_array array, std::size_t axis);
+  void take_grid(const std::function<void(const std::string&)>& refuse);
   void find_missing(const json& node);
   void drop_chunks_to_make(stored_shard& found, const std::vector<hsize_t>& at) const;
 

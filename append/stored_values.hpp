@@ -36,9 +36,13 @@ class stored_values {
  public:
   virtual ~stored_values() = default;
 
-  hsize_t count = 0;                                     // length along the axis
-  std::vector<std::uint64_t> shape, chunk;               // shape of the array, and of its chunks (inner chunks if it has shards)
-  std::vector<hsize_t> per_shard;                        // chunks per shard; all 1 without shards
+  hsize_t count = 0;                        // length along the axis
+  std::vector<std::uint64_t> shape, chunk;  // shape of the array, and of its chunks (inner chunks if it has shards)
+  std::vector<hsize_t> per_shard;           // chunks per shard; all 1 without shards
+  // Chunks along the axis that are full, and stay as they are.
+  hsize_t whole_chunks = 0;
+  // If the grid is rectilinear: lengths of the chunks along the axis, and how many have each. Their sum is `count`.
+  std::vector<std::pair<hsize_t, hsize_t>> chunks_along_axis;
   json data_type, fill_value, codecs;                    // as in its zarr.json; the codecs are those of a chunk
   h5::handle number;                                     // numbers only: their HDF5 type, in the store's byte order
   std::optional<std::pair<h5::handle, buffer>> missing;  // numbers only: the value for missing ones, and its type

@@ -77,7 +77,7 @@ const char* about(convert_kind kind) {
 // Values as they are written, to be parsed when all are known.
 struct texts {
   bool references = false;
-  std::string inline_bytes, threads, memory, partition, codec, profile, compress, chunk, shard, checksum, convention, links;
+  std::string inline_bytes, threads, memory, partition, codec, profile, compress, chunk, shard, grid, checksum, convention, links;
   std::string log_format;
   std::vector<std::string> bits;
 };
@@ -190,6 +190,11 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
                    "Put many chunks into one file or object (a shard): a size before compression, such as 64M, or a shape, such "
                    "as 1000x2000, for datasets of its rank")
         ->type_name("BYTES|SHAPE")
+        ->group(group);
+    app.add_option("--grid", t.grid,
+                   "With --concat or --append: regular (chunks of one shape; the default), or rectilinear, where it copies more: "
+                   "chunks end where those of the files do. zarr-python 3.2, zarrs, Icechunk 2 and newer read it")
+        ->type_name("regular|rectilinear")
         ->group(group);
     app.add_option("--checksum", t.checksum,
                    "Add the codec crc32c as the last one: each chunk ends with its checksum. All readers except GDAL check it")
@@ -323,6 +328,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   options.compress = parse_compression(t.compress);
   options.chunk = parse_shape("--chunk", t.chunk);
   options.shard = parse_shard("--shard", t.shard);
+  options.grid = parse_grid(t.grid);
   options.checksum = parse_checksum(t.checksum);
   if (t.references) options.references = t.inline_bytes.empty() ? usual_inline_bytes : parse_bytes("--inline", t.inline_bytes);
   else if (!t.inline_bytes.empty()) throw usage_error("--inline requires --virtual");

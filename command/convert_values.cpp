@@ -128,6 +128,13 @@ array_codec parse_array_codec(const std::string& text) {
   throw usage_error("\"" + text + "\" is not a codec that the converter writes; give \"bytes\" or \"packbits\"");
 }
 
+grid_type parse_grid(const std::string& text) {
+  static constexpr word<grid_type> words[] = {
+      {"", grid_type::regular}, {"regular", grid_type::regular}, {"rectilinear", grid_type::rectilinear}};
+  if (const auto found = find_word(words, text)) return *found;
+  throw usage_error("--grid is \"" + text + "\"; give regular or rectilinear");
+}
+
 checksum parse_checksum(const std::string& text) {
   static constexpr word<checksum> words[] = {{"", checksum::none}, {"crc32c", checksum::crc32c}};
   if (const auto found = find_word(words, text)) return *found;

@@ -38,6 +38,9 @@ std::optional<compression> parse_compression(const std::string& text);
 // "bytes", "packbits".
 array_codec parse_array_codec(const std::string& text);
 
+// "regular", "rectilinear".
+grid_type parse_grid(const std::string& text);
+
 // "crc32c".
 checksum parse_checksum(const std::string& text);
 

@@ -69,6 +69,7 @@ cells cells_of(const node& n) {
   if (n.fill_value != "0" && n.fill_value != "0.0" && n.fill_value != "false" && n.fill_value != "\"\"") c.fill = n.fill_value;
   c.type = n.type;
   c.chunks = !n.layout.empty() ? n.layout : n.chunk.empty() ? "" : extent_text(n.chunk);
+  if (n.rectilinear) c.chunks = "up to " + c.chunks;
   if (!n.shard.empty()) c.chunks += " in " + extent_text(n.shard);
   c.codecs = n.codecs + (n.note.empty() ? "" : " " + n.note);
   if (n.unpacked.value_or(0) > 0) c.codecs += " (" + text::counted(*n.unpacked, "chunk") + " unpacked)";

@@ -35,6 +35,7 @@ std::string with_flags(std::string_view sentence) {
       {"`exclude`", "--exclude"},
       {"`external`", "--external"},
       {"`follow_private`", "--follow-private"},
+      {"`grid`", "--grid"},
       {"`headers`", "--header"},
       {"`include`", "--include"},
       {"`keep_going`", "--keep-going"},

@@ -42,6 +42,21 @@ void print_notes(const std::vector<joined_source>& sources) {
   }
 }
 
+// Where the other grid would copy more, or this one does.
+void print_grids(const std::vector<planned_dataset>& datasets) {
+  using choice = planned_dataset::grid_choice;
+  const auto text = [](const choice::count& c) { return std::to_string(c.copied) + " of " + text::counted(c.chunks, "chunk"); };
+  bool suggested = false;
+  for (const planned_dataset& d : datasets) {
+    if (!d.grids) continue;
+    const choice& g = *d.grids;
+    std::cout << quote(d.path) << ": copied are " << text(g.regular) << " in a regular grid, " << text(g.rectilinear)
+              << " in a rectilinear one\n";
+    suggested = suggested || g.suggested != g.used;
+  }
+  if (suggested) std::cout << "--grid rectilinear would encode less than half as much again\n";
+}
+
 void print(const convert_plan& p) {
   text_table table({{"dataset"},
                     {"outcome"},
@@ -62,6 +77,7 @@ void print(const convert_plan& p) {
                (estimate ? "<= " : "") + human_bytes(d.store_bytes), std::to_string(d.units.size()), d.how});
   }
   std::cout << table.text(describe_terminal(STDOUT_FILENO));
+  print_grids(p.datasets);
   if (p.convention != convention::none) std::cout << "convention " << to_string(p.convention) << '\n';
   print_notes(p.sources);
   std::cout << links_line(p.links);

@@ -72,6 +72,17 @@ void check_references(const convert_options& options) {
   if (options.share) throw zarrbits::error(errc::invalid_option, "references are made in one run; leave out `share`");
 }
 
+void check_rectilinear(const convert_options& options) {
+  if (!options.concat)
+    throw zarrbits::error(
+        errc::invalid_option,
+        "the `grid` rectilinear is for arrays that are joined from several files; give `concat`, or leave it out");
+  if (options.shard.bytes > 0 || !options.shard.shape.empty())
+    throw zarrbits::error(errc::invalid_option,
+                          "all chunks of a shard have one shape, and in a rectilinear grid the last one of each file is shorter; "
+                          "leave out `shard` or `grid`");
+}
+
 void check_options(const convert_options& options) {
   if (options.references) check_references(options);
   if ((options.bits || !options.bits_of.empty()) && options.codec != array_codec::packbits)
@@ -112,6 +123,7 @@ void check_options(const convert_options& options) {
     if (options.concat->dimension.empty())
       throw zarrbits::error(errc::invalid_option, "`concat` has no dimension; give its name, such as time");
   }
+  if (options.grid == grid_type::rectilinear) check_rectilinear(options);
   if (options.concat && options.concat->append) check_append(options);
   if (options.concat && options.links == link_policy::copy)
     throw zarrbits::error(errc::invalid_option, "links are not copied when files are joined; leave out `links` or `concat`");

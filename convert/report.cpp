@@ -37,6 +37,11 @@ const char* to_string(profile p) noexcept {
   return names[static_cast<std::size_t>(p)];
 }
 
+const char* to_string(grid_type g) noexcept {
+  constexpr const char* names[] = {"regular", "rectilinear"};
+  return names[static_cast<std::size_t>(g)];
+}
+
 const char* to_string(convention c) noexcept {
   constexpr const char* names[] = {"none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables"};
   return names[static_cast<std::size_t>(c)];

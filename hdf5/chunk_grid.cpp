@@ -31,23 +31,75 @@ std::uint64_t chunk_grid::chunks() const {
   return product(n);
 }
 
+void chunk_grid::add_chunks(hsize_t length, hsize_t count) {
+  if (count == 0) return;
+  if (!runs.empty() && runs.back().length == length) {
+    runs.back().count += count;
+    return;
+  }
+  chunk_run next{length, count};
+  if (!runs.empty()) {
+    const chunk_run& last = runs.back();
+    next.first_chunk = last.first_chunk + last.count;
+    next.first_element = last.first_element + last.count * last.length;
+  }
+  chunk[axis] = runs.empty() ? length : std::max(chunk[axis], length);
+  runs.push_back(next);
+}
+
+namespace {
+
+// The last run that begins at or before a chunk, or an element.
+const chunk_run& run_with(const std::vector<chunk_run>& runs, hsize_t chunk_run::*first, hsize_t number) {
+  const auto after = std::partition_point(runs.begin(), runs.end(), [&](const chunk_run& r) { return r.*first <= number; });
+  return after == runs.begin() ? *after : *(after - 1);
+}
+
+}  // namespace
+
+hsize_t chunk_grid::start(std::size_t d, hsize_t number) const {
+  if (!is_rectilinear() || d != axis) return number * chunk[d];
+  const chunk_run& run = run_with(runs, &chunk_run::first_chunk, number);
+  return run.first_element + (number - run.first_chunk) * run.length;
+}
+
+hsize_t chunk_grid::length(std::size_t d, hsize_t number) const {
+  return is_rectilinear() && d == axis ? run_with(runs, &chunk_run::first_chunk, number).length : chunk[d];
+}
+
+hsize_t chunk_grid::chunk_of(std::size_t d, hsize_t element) const {
+  if (!is_rectilinear() || d != axis) return element / chunk[d];
+  const chunk_run& run = run_with(runs, &chunk_run::first_element, element);
+  return run.first_chunk + (element - run.first_element) / run.length;
+}
+
 std::uint64_t chunk_grid::chunk_elements() const { return product(chunk); }
+
+std::uint64_t chunk_grid::chunk_elements(std::span<const hsize_t> at) const {
+  return is_rectilinear() ? product(extent(at)) : product(chunk);
+}
 
 std::vector<hsize_t> chunk_grid::start(std::span<const hsize_t> at) const {
   std::vector<hsize_t> s(rank());
-  for (std::size_t d = 0; d < rank(); ++d) s[d] = at[d] * chunk[d];
+  for (std::size_t d = 0; d < rank(); ++d) s[d] = start(d, at[d]);
   return s;
+}
+
+std::vector<hsize_t> chunk_grid::extent(std::span<const hsize_t> at) const {
+  std::vector<hsize_t> n = chunk;
+  if (is_rectilinear()) n[axis] = length(axis, at[axis]);
+  return n;
 }
 
 std::vector<hsize_t> chunk_grid::inside(std::span<const hsize_t> at) const {
   std::vector<hsize_t> n(rank());
-  for (std::size_t d = 0; d < rank(); ++d) n[d] = std::min(chunk[d], shape[d] - at[d] * chunk[d]);
+  for (std::size_t d = 0; d < rank(); ++d) n[d] = std::min(length(d, at[d]), shape[d] - start(d, at[d]));
   return n;
 }
 
 bool chunk_grid::partial(std::span<const hsize_t> at) const {
   for (std::size_t d = 0; d < rank(); ++d) {
-    if (shape[d] - at[d] * chunk[d] < chunk[d]) return true;
+    if (shape[d] - start(d, at[d]) < length(d, at[d])) return true;
   }
   return false;
 }
@@ -71,13 +123,16 @@ std::vector<hsize_t> chunk_grid::at(std::uint64_t number) const {
 
 std::vector<hsize_t> chunk_grid::chunk_of(std::span<const hsize_t> element) const {
   std::vector<hsize_t> where(rank());
-  for (std::size_t d = 0; d < rank(); ++d) where[d] = element[d] / chunk[d];
+  for (std::size_t d = 0; d < rank(); ++d) where[d] = chunk_of(d, element[d]);
   return where;
 }
 
 std::uint64_t chunk_grid::number_in_chunk(std::span<const hsize_t> element) const {
   std::uint64_t number = 0;
-  for (std::size_t d = 0; d < rank(); ++d) number = number * chunk[d] + element[d] % chunk[d];
+  for (std::size_t d = 0; d < rank(); ++d) {
+    const hsize_t at = chunk_of(d, element[d]);
+    number = number * length(d, at) + element[d] - start(d, at);
+  }
   return number;
 }
 

@@ -15,18 +15,39 @@
 
 namespace zarrbits::conversion {
 
-// A regular grid of chunks over an array. Extents may be 0, chunk lengths may not.
+// Chunks of the same length that follow each other along an axis.
+struct chunk_run {
+  hsize_t length = 1, count = 0;
+  hsize_t first_chunk = 0, first_element = 0;  // number of chunks, and of elements, before the run
+};
+
+// A grid of chunks over an array. Extents may be 0, chunk lengths may not. A regular grid has chunks of one shape; the last ones
+// may reach over the edge. In a rectilinear grid the chunks differ in their length along one axis, and end where the array ends.
 struct chunk_grid {
   std::vector<hsize_t> shape;
-  std::vector<hsize_t> chunk;
+  std::vector<hsize_t> chunk;        // of a rectilinear grid, the length of the longest chunk
+  std::size_t axis = 0;              // rectilinear: the axis along which chunks differ
+  std::vector<chunk_run> runs = {};  // rectilinear: its chunks along the axis; empty: the grid is regular
 
   std::size_t rank() const { return shape.size(); }
-  hsize_t along(std::size_t d) const { return shape[d] / chunk[d] + (shape[d] % chunk[d] != 0); }
-  // Number of chunks, and of elements in one; saturates at the largest number.
+  bool is_rectilinear() const { return !runs.empty(); }
+  // Adds chunks of this length along the axis; `chunk` becomes the longest.
+  void add_chunks(hsize_t length, hsize_t count);
+  hsize_t along(std::size_t d) const {
+    if (is_rectilinear() && d == axis) return runs.back().first_chunk + runs.back().count;
+    return shape[d] / chunk[d] + (shape[d] % chunk[d] != 0);
+  }
+  // Along a dimension: the first element of a chunk, its length, and the chunk that holds an element.
+  hsize_t start(std::size_t d, hsize_t number) const;
+  hsize_t length(std::size_t d, hsize_t number) const;
+  hsize_t chunk_of(std::size_t d, hsize_t element) const;
+  // Number of chunks, and of elements in the largest one, or in one; saturates at the largest number.
   std::uint64_t chunks() const;
   std::uint64_t chunk_elements() const;
-  // First element of a chunk, and the size of its part inside the array.
+  std::uint64_t chunk_elements(std::span<const hsize_t> at) const;
+  // First element of a chunk, its shape, and the shape of its part inside the array.
   std::vector<hsize_t> start(std::span<const hsize_t> at) const;
+  std::vector<hsize_t> extent(std::span<const hsize_t> at) const;
   std::vector<hsize_t> inside(std::span<const hsize_t> at) const;
   bool partial(std::span<const hsize_t> at) const;
   // The next chunk in C order; false after the last. And the chunk with a number.

@@ -57,9 +57,9 @@ void chunk_source::count_variable(std::uint64_t read) const {
 bool chunk_source::chunk_loses(const std::vector<hsize_t>& at) const {
   const h5::lock one_thread;
   const std::size_t size = element_size;
-  buffer raw(static_cast<std::size_t>(grid.chunk_elements()) * size, std::byte{0});
+  buffer raw(static_cast<std::size_t>(grid.chunk_elements(at)) * size, std::byte{0});
   try {
-    read_block(stored_type, size, grid.start(at), grid.inside(at), grid.chunk, raw);
+    read_block(stored_type, size, grid.start(at), grid.inside(at), grid.extent(at), raw);
   } catch (const h5::failure&) {
     return true;
   }

@@ -43,6 +43,11 @@ struct stored_chunk {
   std::size_t file = no_file;  // the file of the offset
 };
 
+// Along the axis of an array of several datasets: its chunks, and how many are stored chunks of a dataset, with their elements.
+struct chunks_kept {
+  hsize_t chunks = 0, kept = 0, kept_elements = 0;
+};
+
 // What describes it (type, extent, filters) is that of the array; of several datasets, `dataset` and `object` are the first.
 class chunk_source : public opened_dataset {
  public:
@@ -63,6 +68,10 @@ class chunk_source : public opened_dataset {
   virtual std::vector<hsize_t> chunk_shape() const;
   // True if stored chunks are, with their filters, chunks of the array: all of them, or some.
   virtual bool keeps_chunks() const { return layout == H5D_CHUNKED && !rechunked(); }
+  // Of a source of several datasets: the rectilinear grid whose chunks end where theirs do, but for the last one of each, which
+  // ends with the dataset. `regular`: the grid that the array would have else.
+  virtual std::optional<chunk_grid> grid_of_parts(const chunk_grid&) const { return {}; }
+  virtual chunks_kept kept_on(const chunk_grid&) const { return {}; }
   // True if a chunk may have to be put together from several datasets.
   virtual bool assembles() const { return false; }
   // False if there are few chunks in a grid that is far too large to walk.

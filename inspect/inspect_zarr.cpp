@@ -36,6 +36,21 @@ std::vector<std::uint64_t> extents(const json& list) {
   return out;
 }
 
+// Of a rectilinear grid: the longest length along each dimension, of which some have one, others a list with lengths and [length,
+// count].
+std::vector<std::uint64_t> longest_chunk(const json& shapes) {
+  std::vector<std::uint64_t> out;
+  if (!shapes.is_array()) return out;
+  const auto number = [](const json& n) { return n.is_number_unsigned() ? n.get<std::uint64_t>() : 0; };
+  for (const json& along : shapes) {
+    std::uint64_t longest = number(along);
+    for (const json& each : along.is_array() ? along : json::array())
+      longest = std::max(longest, number(each.is_array() && !each.empty() ? each[0] : each));
+    out.push_back(longest);
+  }
+  return out;
+}
+
 std::string type_text(const json& j) {
   const std::string name = name_in(j);
   const json c = configuration_of(j);
@@ -141,8 +156,12 @@ class store_walk {
       n.type = type_text(j["data_type"]);
       const json grid = configuration_of(j["chunk_grid"]);
       if (grid.is_object() && grid.contains("chunk_shape")) n.chunk = extents(grid["chunk_shape"]);
+      const bool rectilinear = name_in(j["chunk_grid"]) == "rectilinear";
+      if (rectilinear && grid.is_object() && grid.contains("chunk_shapes")) n.chunk = longest_chunk(grid["chunk_shapes"]);
       n.codecs = codecs_text(j["codecs"], n, true);
       json details = {{"data_type", j["data_type"]}, {"codecs", j["codecs"]}};
+      n.rectilinear = rectilinear;
+      if (rectilinear) details["chunk_grid"] = j["chunk_grid"];
       if (j.contains("dimension_names") && j["dimension_names"].is_array()) {
         for (const json& name : j["dimension_names"])
           n.dimension_names.push_back(name.is_string() ? name.get<std::string>() : "");

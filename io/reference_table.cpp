@@ -128,13 +128,9 @@ class parquet_folder {
     const std::string array =
         key.substr(0, key.size() - std::min<std::size_t>(key.size(), std::string_view("/zarr.json").size()));
     if (const json* const type = find(node, "node_type"); type && *type == "array") {
-      const json *const grid = find(node, "chunk_grid"), *const configuration = grid ? find(*grid, "configuration") : nullptr;
-      const auto shape = numbers(find(node, "shape")),
-                 chunk = numbers(configuration ? find(*configuration, "chunk_shape") : nullptr);
-      if (shape.size() != chunk.size() || std::count(chunk.begin(), chunk.end(), 0U) > 0) damaged();
-      std::vector<std::uint64_t> counts;
-      for (std::size_t d = 0; d < shape.size(); ++d) counts.push_back(shape[d] / chunk[d] + (shape[d] % chunk[d] ? 1 : 0));
-      read_parts(array, counts);
+      const auto counts = chunks_along(node);
+      if (!counts) damaged();
+      read_parts(array, *counts);
     }
     set_key_form(node, key_form::slashes);
     builder_.add_content(key, python_json_text(node, 2) + "\n");
@@ -244,6 +240,36 @@ void set_key_form(json& node, key_form form) {
   json& all = node["consolidated_metadata"];
   if (!all.contains("metadata") || !all["metadata"].is_object()) return;
   for (json& each : all["metadata"]) set_key_form(each, form);
+}
+
+std::optional<std::vector<std::uint64_t>> chunks_along(const json& array) {
+  const auto extent = [](const json& n) { return n.is_number_unsigned() ? n.get<std::uint64_t>() : 0; };
+  const auto member = [](const json* j, const char* key) {
+    return j && j->is_object() && j->contains(key) ? &(*j)[key] : nullptr;
+  };
+  const json *const shape = member(&array, "shape"), *const configuration = member(member(&array, "chunk_grid"), "configuration");
+  if (!shape || !shape->is_array()) return {};
+  const json *const regular = member(configuration, "chunk_shape"), *const lengths =
+                                                                        regular ? regular : member(configuration, "chunk_shapes");
+  if (!lengths || !lengths->is_array() || lengths->size() != shape->size()) return {};
+  std::vector<std::uint64_t> counts;
+  for (std::size_t d = 0; d < shape->size(); ++d) {
+    const json& along = (*lengths)[d];
+    const std::uint64_t all = extent((*shape)[d]), length = extent(along);
+    std::uint64_t n = 0;
+    if (length > 0) {
+      n = all / length + (all % length != 0);
+    } else if (!regular && along.is_array()) {
+      for (const json& each : along) {  // a length, or [length, count]
+        const std::uint64_t more = each.is_array() && each.size() == 2 ? extent(each[1]) : 1;
+        if (__builtin_add_overflow(n, more, &n)) return {};
+      }
+    } else {
+      return {};
+    }
+    counts.push_back(n);
+  }
+  return counts;
 }
 
 reference_table read_references(const std::string& path, std::uint64_t memory) {

@@ -69,6 +69,8 @@ constexpr std::string_view file_url = "file://", s3_url = "s3://";
 enum class key_form { slashes, dots };
 // Sets it in a node's metadata, also in the copies of all nodes that a root may have.
 void set_key_form(json& node, key_form form);
+// The number of chunks along each dimension, by the shape and the chunk grid in an array's metadata; empty: these are not valid.
+std::optional<std::vector<std::uint64_t>> chunks_along(const json& array);
 
 // What both forms begin with.
 constexpr const char* own_references_begin = R"({"version":1,"zarrbits":{)";

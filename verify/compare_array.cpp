@@ -44,7 +44,7 @@ struct dataset_comparison::block {
   const layout& l;
   const std::byte* source;
   const zarr_values* chunk;  // null: never written, all fill value
-  index chunk_start;
+  index chunk_start, chunk_shape;
   index start, count;  // in the dimensions of the store's array
   bool undefined;      // the source never wrote it, and does not define its value
 };
@@ -82,7 +82,8 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
     return conclude(verdict::unchecked, "was not compared: " + c.why(), v.member());
   }
   layout l{a, *leaf, extra, product(extra), false};
-  l.same_grid = !source_chunk_.empty() && std::equal(source_chunk_.begin(), source_chunk_.end(), a.chunk_shape().begin());
+  l.same_grid =
+      a.is_regular() && !source_chunk_.empty() && std::equal(source_chunk_.begin(), source_chunk_.end(), a.chunk_shape().begin());
   for (std::size_t i = 0; i < extra.size(); ++i) l.same_grid = l.same_grid && a.chunk_shape()[dims_.size() + i] >= extra[i];
 
   // an array of several files has one fill value, and they may have several, and that of int8 may be no boolean: then what was
@@ -100,7 +101,7 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
         if (!chunk(v, l, c, at, fill == likeness::equal)) return;
         std::uint64_t n = 1;
         for (std::size_t i = 0; i < at.size(); ++i) {
-          n *= std::min(a.chunk_shape()[i], shape[i] - at[i] * a.chunk_shape()[i]);
+          n *= std::min(a.edges(i).length(at[i]), shape[i] - a.edges(i).start(at[i]));
         }
         visited += n;
       }
@@ -111,9 +112,9 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
       for (std::size_t i = 0; i < shape.size(); ++i) shards[i] = (a.chunks()[i] - 1) / a.chunks_per_shard()[i] + 1;
       if (place_) {  // those in which this file has a part
         const std::size_t axis = place_->axis;
-        const std::uint64_t each = a.chunks_per_shard()[axis] * a.chunk_shape()[axis], end = place_->first + dims_[axis];
-        begin[axis] = place_->first / each;
-        shards[axis] = dims_[axis] == 0 ? 0 : (end - 1) / each + 1 - begin[axis];
+        const std::uint64_t each = a.chunks_per_shard()[axis], end = place_->first + dims_[axis];
+        begin[axis] = a.edges(axis).chunk_of(place_->first) / each;
+        shards[axis] = dims_[axis] == 0 ? 0 : a.edges(axis).chunk_of(end - 1) / each + 1 - begin[axis];
       }
       const bool same = for_blocks(begin, shards, 1, [&](const index& shard, const index&) {
         index first(shape.size()), count(shape.size());
@@ -215,8 +216,8 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
   const std::size_t rank = at.size();
   index start(rank), count(rank);
   for (std::size_t i = 0; i < rank; ++i) {
-    start[i] = at[i] * l.array.chunk_shape()[i];
-    count[i] = std::min(l.array.chunk_shape()[i], l.array.shape()[i] - start[i]);
+    start[i] = l.array.edges(i).start(at[i]);
+    count[i] = std::min(l.array.edges(i).length(at[i]), l.array.shape()[i] - start[i]);
   }
   bool inside = true;  // a part of it is in the source
   index part = start;  // start of that part
@@ -265,7 +266,15 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
       conclude(verdict::unreadable, std::string("cannot be read from the source at ") + join(from) + ": " + e.what(), v.member());
       return true;
     }
-    block b{v, l, source.data(), present ? &chunk_values : nullptr, start, part, count, may_be_undefined_ && !stored};
+    block b{v,
+            l,
+            source.data(),
+            present ? &chunk_values : nullptr,
+            start,
+            l.array.shape_of(at),
+            part,
+            count,
+            may_be_undefined_ && !stored};
     std::copy(from.begin(), from.end(), b.start.begin());
     if (place_) b.start[place_->axis] += place_->first;
     std::copy(size.begin(), size.end(), b.count.begin());
@@ -280,7 +289,7 @@ bool dataset_comparison::beyond_is_fill(const layout& l, const index& at, const 
   const auto is_joined = [&](std::size_t i) { return place_ && place_->axis == i; };
   for (std::size_t i = 0; i < dims_.size(); ++i) same = same && (is_joined(i) || dims_[i] == shape[i]);
   if (!chunk || same) return true;
-  const index& extent = l.array.chunk_shape();
+  const index extent = l.array.shape_of(at);
   const zarr_values& fill = l.array.fill();
   const std::size_t size = l.array.type().size;
   const std::uint64_t all = product(extent);
@@ -288,7 +297,7 @@ bool dataset_comparison::beyond_is_fill(const layout& l, const index& at, const 
     std::uint64_t left = k;
     bool within = true, beyond = false;
     for (std::size_t i = extent.size(); i-- > 0;) {
-      const std::uint64_t place = at[i] * extent[i] + left % extent[i];
+      const std::uint64_t place = l.array.edges(i).start(at[i]) + left % extent[i];
       left /= extent[i];
       within = within && place < shape[i];
       beyond = beyond || (i < dims_.size() && !is_joined(i) && place >= dims_[i]);
@@ -316,7 +325,7 @@ bool dataset_comparison::elements_of(const block& b, const comparison& c) {
     store_stride[i] = b.chunk ? store_step : 0;
     const bool from_type = i >= dims_.size();
     source_step *= from_type ? b.l.extra[i - dims_.size()] : b.count[i];
-    store_step *= b.l.array.chunk_shape()[i];
+    store_step *= b.chunk_shape[i];
     if (from_type) source_at += b.start[i] * source_stride[i];
     store_at += (b.start[i] - b.chunk_start[i]) * store_stride[i];
   }

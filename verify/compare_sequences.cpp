@@ -26,6 +26,7 @@ class row_reader {
   explicit row_reader(const store_folder& folder) : array_(folder) {
     const auto &shape = array_.shape(), &chunk = array_.chunk_shape();
     if (shape.empty()) throw store_error("an array of sequences has no dimensions");
+    if (!array_.is_regular()) throw not_supported("sequences in a rectilinear chunk grid");
     if (!std::equal(shape.begin() + 1, shape.end(), chunk.begin() + 1))
       throw not_supported("chunks that divide the values of sequences");
   }

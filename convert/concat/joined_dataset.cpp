@@ -44,12 +44,56 @@ std::vector<hsize_t> joined_dataset::chunk_shape() const {
   return layout == H5D_CHUNKED && !parts_.chunk.empty() ? parts_.chunk : chunk_source::chunk_shape();
 }
 
+std::optional<chunk_grid> joined_dataset::grid_of_parts(const chunk_grid& regular) const {
+  const std::size_t axis = parts_.axis;
+  const hsize_t usual = regular.chunk[axis];
+  chunk_grid made = regular;
+  made.axis = axis;
+  hsize_t end = 0;
+  const auto fill = [&](hsize_t to, hsize_t length) {
+    const hsize_t n = to - std::min(to, end);
+    made.add_chunks(length, n / length);
+    made.add_chunks(n % length, n % length > 0);
+    end += n;
+  };
+  if (parts_.before) {
+    for (const auto& [length, count] : parts_.before->chunks_along_axis) fill(end + length * count, length);
+    fill(parts_.stored_count(), usual);
+  }
+  for (const joined_part& p : parts_.list) {
+    fill(p.first, usual);
+    fill(p.first + p.count, p.stored_alike ? p.chunk_length : usual);
+  }
+  fill(parts_.length, usual);
+  if (!made.is_rectilinear()) return {};
+  return made;
+}
+
+chunks_kept joined_dataset::kept_on(const chunk_grid& on) const {
+  const std::size_t axis = parts_.axis;
+  chunks_kept all;
+  const hsize_t first = parts_.before ? parts_.before->whole_chunks : 0;
+  all.chunks = on.along(axis) - std::min(first, on.along(axis));
+  for (const joined_part& p : parts_.list) {
+    if (!p.stored_alike || p.count == 0) continue;
+    const hsize_t begin = on.chunk_of(axis, p.first);
+    if (on.start(axis, begin) != p.first || on.length(axis, begin) != p.chunk_length) continue;
+    hsize_t n = p.count / p.chunk_length;
+    if (on.length(axis, begin + n - (n > 0)) != p.chunk_length) continue;
+    const bool with_tail =
+        p.count % p.chunk_length > 0 && p.first + p.count == on.shape[axis] && on.length(axis, begin + n) == p.chunk_length;
+    all.kept += n + with_tail;
+    all.kept_elements += with_tail ? p.count : n * p.chunk_length;
+  }
+  return all;
+}
+
 bool joined_dataset::is_in_store(const std::vector<hsize_t>& at) const {
-  return (at[parts_.axis] + 1) * grid.chunk[parts_.axis] <= parts_.stored_count();
+  return parts_.before && at[parts_.axis] < parts_.before->whole_chunks;
 }
 
 bool joined_dataset::overlaps_stored_part(const std::vector<hsize_t>& at) const {
-  return at[parts_.axis] * grid.chunk[parts_.axis] < parts_.stored_count();
+  return grid.start(parts_.axis, at[parts_.axis]) < parts_.stored_count();
 }
 
 std::optional<joined_dataset::chunk_of_part> joined_dataset::part_with(const std::vector<hsize_t>& at) const {
@@ -59,7 +103,7 @@ std::optional<joined_dataset::chunk_of_part> joined_dataset::part_with(const std
   if (i == parts_.list.size()) return {};
   const joined_part& part = parts_.list[i];
   if (!part.stored_alike || begin < part.first || end > part.first + part.count) return {};
-  if ((begin - part.first) % grid.chunk[parts_.axis] != 0) return {};
+  if (grid.length(parts_.axis, at[parts_.axis]) != part.chunk_length || (begin - part.first) % part.chunk_length != 0) return {};
   first[parts_.axis] = begin - part.first;
   if (adds_axis()) first.erase(first.begin());
   const stored_place* known = known_place(part, first);
@@ -71,6 +115,7 @@ const stored_place* joined_dataset::known_place(const joined_part& part, const s
   if (part.chunks.empty()) return nullptr;
   chunk_grid own{dims, grid.chunk};
   own.shape[parts_.axis] = part.count;
+  own.chunk[parts_.axis] = part.chunk_length;
   if (adds_axis()) {
     own.shape.erase(own.shape.begin());
     own.chunk.erase(own.chunk.begin());

@@ -28,6 +28,8 @@ class joined_dataset final : public chunk_source {
   std::vector<hsize_t> chunk_shape() const override;
   bool keeps_chunks() const override { return chunk_source::keeps_chunks() && !parts_.type; }
   bool assembles() const override { return true; }
+  std::optional<chunk_grid> grid_of_parts(const chunk_grid& regular) const override;
+  chunks_kept kept_on(const chunk_grid& grid) const override;
   bool can_be_walked() const override { return true; }
   bool nothing_stored() const override { return parts_.nothing_stored && !parts_.before; }
   std::uint64_t visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const override;

@@ -39,7 +39,8 @@ struct joined_part {
   haddr_t address = 0;                              // address of the dataset in its file
   hsize_t first = 0;                                // start along the axis
   hsize_t count = 0;                                // length along the axis
-  bool stored_alike = false;                        // its chunks are chunks of the array, if they lie on the array's grid
+  bool stored_alike = false;                        // its chunks are chunks of the array, where the array's grid has them
+  hsize_t chunk_length = 0;                         // of its chunks along the axis, if they are stored alike
   std::shared_ptr<const value_change> change = {};  // null: its values are those of the array
   std::vector<stored_place> chunks = {};            // all of its dataset, in C order; empty: ask its file
 };

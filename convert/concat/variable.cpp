@@ -16,6 +16,12 @@ namespace {
 const std::vector<std::string> packing_attributes = {"scale_factor", "add_offset", "_FillValue", "missing_value",
                                                      "valid_min",    "valid_max",  "valid_range"};
 
+// The same shape, but for the length along the axis.
+bool same_across(std::vector<hsize_t> a, const std::vector<hsize_t>& b, std::size_t axis) {
+  if (axis < a.size() && a.size() == b.size()) a[axis] = b[axis];
+  return a == b;
+}
+
 bool both_are_text(const variant& a, const variant& b) {
   return H5Tis_variable_str(a.type) > 0 && H5Tis_variable_str(b.type) > 0;
 }
@@ -100,10 +106,12 @@ void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<co
   for (const cf_terms& t : terms) changes.push_back(change_of(t, way));
   for (draft_part& p : parts) {
     const variant &mine = variants[p.variant], &model = variants[0];
+    const std::vector<hsize_t>& wanted = before ? made->chunk : chunk_of_file;
     const bool alike = !other_type && !changes[p.variant] && !mine.chunk.empty() &&
-                       mine.chunk == (before ? made->chunk : chunk_of_file) && mine.layout == model.layout &&
-                       H5Tequal(mine.type, model.type) > 0;
-    made->list.push_back({p.file, p.address, p.first, p.count, alike, changes[p.variant], {}});
+                       (added.empty() ? same_across(mine.chunk, wanted, axis) : mine.chunk == wanted) &&
+                       mine.layout == model.layout && H5Tequal(mine.type, model.type) > 0;
+    const hsize_t own_length = !alike ? 0 : added.empty() ? mine.chunk[axis] : 1;
+    made->list.push_back({p.file, p.address, p.first, p.count, alike, own_length, changes[p.variant], {}});
     if (alike) made->list.back().chunks = std::move(p.chunks);
     if (changes[p.variant] && (before || (p.variant > 0 && !way.unpacked)))
       sources[p.file].notes.push_back("\"" + o.path + "\": its values are converted to the encoding of the " +

@@ -3,6 +3,7 @@
 #include "compression/blosc.hpp"
 
 #include "convert/concat/joined_parts.hpp"
+#include "convert/plan/grid_request.hpp"
 #include "convert/plan/stored_codecs.hpp"
 #include "hdf5/file_references.hpp"
 #include "hdf5/flat_struct.hpp"
@@ -110,6 +111,7 @@ void array_plan::choose_shape() {
     meta.chunk.push_back(leaf.size);
   }
   trailing = meta.shape.size() - data.grid.rank();
+  if (data.grid.is_rectilinear()) meta.chunk_shapes = chunk_shapes_of(data.grid, meta.shape, meta.chunk);
 }
 
 // int8 stays what it is where its values are not seen, where the array in the store is int8, and where the array has elements
@@ -196,13 +198,22 @@ void array_plan::choose_way(const convert_options& options) {
     way = strategy::copy_zstd;
   } else if (bytes_are_bytes && !again && only(p, blosc_filter) && readable_blosc(p.filters[0])) {
     way = strategy::copy_blosc;
-  } else if (bytes_are_bytes && wants_native && native_codecs(native, chunk_bytes()) && p.undoable(data.type)) {
+  } else if (bytes_are_bytes && wants_native && can_be_native() && p.undoable(data.type)) {
     way = strategy::copy_native;
   } else if (bytes_are_bytes && !again && (p.checks_only() || deflate_and_checksums(p))) {
     way = strategy::rewrap;
   } else if (view.whole && !holds_references(data.type) && p.undoable(data.type)) {
     way = strategy::decode;
   }
+}
+
+// For chunks of every length.
+bool array_plan::can_be_native() const {
+  if (!data.grid.is_rectilinear()) return native_codecs(native, chunk_bytes()).has_value();
+  const chunk_grid& grid = data.grid;
+  return std::all_of(grid.runs.begin(), grid.runs.end(), [&](const chunk_run& run) {
+    return native_codecs(native, chunk_bytes() / grid.chunk[grid.axis] * run.length).has_value();
+  });
 }
 
 void array_plan::choose_compression(const convert_options& options) {
@@ -343,7 +354,9 @@ void array_plan::adopt() {
   const std::size_t axis = data.growing_axis().value();
   shape[axis] = there.shape[axis];
   if (shape != there.shape) refuse("shape", json(there.shape), json(shape));
-  if (meta.chunk != there.chunk) refuse("chunk shape", json(there.chunk), json(meta.chunk));
+  std::vector<std::uint64_t> chunk = meta.chunk;
+  if (data.grid.is_rectilinear()) chunk[axis] = there.chunk[axis];
+  if (chunk != there.chunk) refuse("chunk shape", json(there.chunk), json(chunk));
   if (meta.data_type != there.data_type && characters && there.data_type == "string")
     throw skip_dataset(
         "the store was made with another convention, such as none, and these files are netCDF: its characters "
@@ -373,14 +386,14 @@ array_plan::origin array_plan::where() const {
   return way == strategy::copy && !packed ? origin::range : origin::values;
 }
 
-array_plan::step array_plan::step_for(std::uint64_t stored, unsigned mask) const {
+array_plan::step array_plan::step_for(const std::vector<hsize_t>& at, std::uint64_t stored, unsigned mask) const {
   const std::vector<filter>& filters = data.filters.filters;
   const step undone = undoable ? step::decode : step::read;
   const bool filtered = applied(mask, 0);
   switch (way) {
     case strategy::copy:
       if (!filters.empty() && !filtered) return undone;
-      return stored == chunk_bytes() && leaf.kind != type_class::boolean ? step::take : step::check;
+      return stored == chunk_bytes(at) && leaf.kind != type_class::boolean ? step::take : step::check;
     case strategy::copy_zstd: return filtered ? step::check : undone;
     case strategy::copy_blosc: return filtered ? step::check : step::encode;
     case strategy::copy_native:
@@ -388,8 +401,8 @@ array_plan::step array_plan::step_for(std::uint64_t stored, unsigned mask) const
       return filters.back().id == H5Z_FILTER_FLETCHER32 || filters.back().id == lz4_filter ? step::native : step::take;
     case strategy::rewrap: return step::rewrap;
     case strategy::packed:
-      if (filtered && stored == packed->encoded_size(data.grid.chunk_elements() * view.per_element())) return step::take;
-      return !filtered || stored == chunk_bytes() ? undone : step::check;  // unpacked values: see undo()
+      if (filtered && stored == packed->encoded_size(data.grid.chunk_elements(at) * view.per_element())) return step::take;
+      return !filtered || stored == chunk_bytes(at) ? undone : step::check;  // unpacked values: see undo()
     case strategy::decode:
     case strategy::read: break;
   }
@@ -407,6 +420,10 @@ outcome array_plan::outcome_if_read() const {
 }
 
 std::uint64_t array_plan::chunk_bytes() const { return data.grid.chunk_elements() * data.element_size; }
+
+std::uint64_t array_plan::chunk_bytes(const std::vector<hsize_t>& at) const {
+  return data.grid.chunk_elements(at) * data.element_size;
+}
 
 std::size_t array_plan::element_size() const {
   return flat ? data_type(strict_json_text(meta.data_type)).element_size() : view.size;

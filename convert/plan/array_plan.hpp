@@ -116,7 +116,7 @@ struct array_plan {
     read,    // only libhdf5 can decode it
   };
   // For a chunk of this stored size, and HDF5's filter mask.
-  step step_for(std::uint64_t stored, unsigned mask) const;
+  step step_for(const std::vector<hsize_t>& at, std::uint64_t stored, unsigned mask) const;
   // True if libhdf5 reads the chunk, whatever is stored of it. `of_several`: it has to be put together from several datasets.
   bool is_read(const std::vector<hsize_t>& at, bool of_several) const;
   // What a chunk is called that libhdf5 read: its values may be stored as they are in the source.
@@ -127,8 +127,9 @@ struct array_plan {
 
   // Bytes of one element of the dataset in the store, before compression; for strings their size in memory.
   std::size_t element_size() const;
-  // Of a chunk of the dataset, as its first filter gets it.
+  // Of the largest chunk of the dataset, or of one, as its first filter gets it.
   std::uint64_t chunk_bytes() const;
+  std::uint64_t chunk_bytes(const std::vector<hsize_t>& at) const;
 
   // As written to the store: with shards, if there are any.
   array_metadata stored_metadata() const;
@@ -138,6 +139,7 @@ struct array_plan {
   void choose_boolean(const convert_options& options);
   void choose_fill();
   void choose_way(const convert_options& options);
+  bool can_be_native() const;
   void choose_compression(const convert_options& options);
   bool can_keep_stream(const pipeline& p) const;
   void choose_packbits(const convert_options& options);

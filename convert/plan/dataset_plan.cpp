@@ -98,7 +98,7 @@ void dataset_plan::prepare() {
     throw skip_dataset("its datatype is not supported: " + why);
   if (!data.beside->obstacle.empty()) throw skip_dataset(data.beside->obstacle);
   if (data.null) return;
-  choose_grid(*source_, options.chunk, options.shard);
+  choose_grid(*source_, options);
   add_parts(data.type, {}, data.object.store_path, json::object());
   choose_units();
 }

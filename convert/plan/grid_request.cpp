@@ -8,6 +8,8 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <span>
 #include <string>
@@ -81,15 +83,91 @@ std::vector<hsize_t> chunk_as_sources(const beside& other, const std::vector<hsi
 
 }  // namespace
 
-void choose_grid(chunk_source& data, const std::vector<std::uint64_t>& chunk, const shard_size& shard) {
+namespace {
+
+constexpr hsize_t most_cut_chunks = 1U << 22;  // along the axis: its readers hold all of them in memory
+
+// The rectilinear grid of a joined array, if its chunks are those of the files.
+std::optional<chunk_grid> rectilinear_grid(const chunk_source& data, const chunk_grid& regular) {
+  const auto axis = data.growing_axis();
+  if (!axis || data.layout != H5D_CHUNKED || holds_references(data.type) || data.dims[*axis] == 0) return {};
+  auto grid = data.grid_of_parts(regular);
+  return grid && grid->along(*axis) <= most_cut_chunks ? std::move(grid) : std::nullopt;
+}
+
+bool keeps_more(const chunk_source& data, const chunk_grid& grid, const chunk_grid& than) {
+  return data.kept_on(grid).kept_elements > data.kept_on(than).kept_elements;
+}
+
+// As the store has it, and so that the chunks of new files are kept.
+void choose_grown_grid(chunk_source& data, const stored_values& before, grid_type wanted) {
+  chunk_grid grid{data.dims, {}};
+  grid.chunk.assign(before.chunk.begin(), before.chunk.begin() + static_cast<std::ptrdiff_t>(data.dims.size()));
+  if (!before.chunks_along_axis.empty()) {
+    if (auto longer = data.grid_of_parts(grid)) grid = std::move(*longer);
+  } else if (wanted == grid_type::rectilinear) {
+    auto other = rectilinear_grid(data, grid);
+    if (other && keeps_more(data, *other, grid)) {
+      if (product(before.per_shard) > 1)
+        throw skip_dataset(
+            "the store has it in shards, whose chunks all have one shape, and so no rectilinear grid; leave out `grid`");
+      grid = std::move(*other);
+    }
+  }
+  chunk_grid shards = shards_of(grid, before.per_shard);
+  data.use_grid(std::move(grid), std::move(shards), false);
+}
+
+}  // namespace
+
+// [length, n] stands for n chunks of this length. A number alone stands for as many as the dimension needs: zarrs takes nothing
+// else where they reach over the edge, and Icechunk does not take it.
+json chunk_shapes_of(const chunk_grid& grid, const std::vector<std::uint64_t>& shape, const std::vector<std::uint64_t>& chunk) {
+  const auto chunks = [](std::uint64_t length, std::uint64_t n) { return n > 1 ? json{length, n} : json(length); };
+  json all = json::array();
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    json along = json::array();
+    if (d == grid.axis) {
+      for (const chunk_run& run : grid.runs) along.push_back(chunks(run.length, run.count));
+    } else if (shape[d] > 0 && shape[d] % chunk[d] == 0) {
+      along.push_back(chunks(chunk[d], shape[d] / chunk[d]));
+    } else {
+      along = chunk[d];
+    }
+    all.push_back(std::move(along));
+  }
+  return all;
+}
+
+std::optional<grid_comparison> compare_grids(const chunk_source& data) {
+  if (!data.keeps_chunks() || data.sharded()) return {};
+  const auto axis = data.growing_axis();
+  const stored_values* const before = in_store(data.object);
+  if (!axis || (before && !before->chunks_along_axis.empty())) return {};
+  chunk_grid regular{data.dims, data.grid.chunk};
+  if (before) regular.chunk[*axis] = before->chunk[*axis];
+  else if (const auto usual = data.chunk_shape(); !usual.empty()) regular.chunk[*axis] = usual[*axis];
+  const auto other = rectilinear_grid(data, regular);
+  if (!other) return {};
+  grid_comparison both{data.kept_on(regular), data.kept_on(*other)};
+  if (both.regular.kept_elements == both.rectilinear.kept_elements) return {};
+  for (std::size_t d = 0; d < regular.rank(); ++d) {
+    if (d == *axis) continue;
+    for (chunks_kept* kept : {&both.regular, &both.rectilinear}) {
+      kept->chunks = product(std::vector<hsize_t>{kept->chunks, regular.along(d)});
+      kept->kept = product(std::vector<hsize_t>{kept->kept, regular.along(d)});
+      kept->kept_elements = product(std::vector<hsize_t>{kept->kept_elements, regular.shape[d]});
+    }
+  }
+  return both;
+}
+
+void choose_grid(chunk_source& data, const convert_options& options) {
   const std::vector<hsize_t>& dims = data.dims;
+  const std::vector<std::uint64_t>& chunk = options.chunk;
   chunk_grid grid{dims, {}};
   bool rechunked = false;
-  if (const stored_values* const before = in_store(data.object)) {
-    grid.chunk.assign(before->chunk.begin(), before->chunk.begin() + static_cast<std::ptrdiff_t>(dims.size()));
-    chunk_grid shards = shards_of(grid, before->per_shard);
-    return data.use_grid(std::move(grid), std::move(shards), false);
-  }
+  if (const stored_values* const before = in_store(data.object)) return choose_grown_grid(data, *before, options.grid);
   grid.chunk = data.chunk_shape();
   for (const hsize_t c : grid.chunk) {
     if (c == 0) throw skip_dataset("a chunk length is 0");
@@ -115,7 +193,11 @@ void choose_grid(chunk_source& data, const std::vector<std::uint64_t>& chunk, co
     if (whole == grid.chunk) asked = grid.chunk;  // as the source has them, beyond the edge
     grid.chunk = std::move(asked);
   }
-  chunk_grid shards = shards_of(grid, chunks_per_shard(shard, grid, data.type.size));
+  if (options.grid == grid_type::rectilinear && !rechunked) {
+    auto other = rectilinear_grid(data, grid);
+    if (other && keeps_more(data, *other, grid)) grid = std::move(*other);
+  }
+  chunk_grid shards = shards_of(grid, chunks_per_shard(options.shard, grid, data.type.size));
   data.use_grid(std::move(grid), std::move(shards), rechunked);
 }
 

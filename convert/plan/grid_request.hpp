@@ -8,10 +8,12 @@
 #define ZARRBITS_CONVERT_PLAN_GRID_REQUEST_HPP
 
 #include "hdf5/chunk_source.hpp"
+#include "text/json_text.hpp"
 
 #include <zarrbits/convert.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace zarrbits::conversion {
@@ -25,7 +27,14 @@ std::vector<hsize_t> chunks_per_shard(const shard_size& wanted, const chunk_grid
 
 // Chooses the grid of the dataset's array, and its shards: the source's chunks if there are any and no others are requested, else
 // a sensible shape. Throws skip_dataset, and zarrbits::error if the shards are impossible.
-void choose_grid(chunk_source& data, const std::vector<std::uint64_t>& chunk, const shard_size& shard);
+void choose_grid(chunk_source& data, const convert_options& options);
+// "chunk_shapes" of a rectilinear grid in its array's metadata; the array has further dimensions after those of the grid.
+json chunk_shapes_of(const chunk_grid& grid, const std::vector<std::uint64_t>& shape, const std::vector<std::uint64_t>& chunk);
+// What of a joined array's stored chunks is kept on either grid; none if that makes no difference, or it cannot have the other.
+struct grid_comparison {
+  chunks_kept regular, rectilinear;
+};
+std::optional<grid_comparison> compare_grids(const chunk_source& data);
 
 }  // namespace zarrbits::conversion
 

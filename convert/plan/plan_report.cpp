@@ -7,6 +7,7 @@
 #include "convert/concat/join_files.hpp"
 #include "convert/plan/array_plan.hpp"
 #include "convert/plan/compression.hpp"
+#include "convert/plan/grid_request.hpp"
 #include "hdf5/chunk_grid.hpp"
 #include "text/json_text.hpp"
 #include "text/shown.hpp"
@@ -54,6 +55,45 @@ way way_of(const array_plan& a) {
   return {outcome::recoded, ""};
 }
 
+// What a joined array has beyond the chunks of its files, which are put together from their values.
+struct put_together {
+  std::uint64_t chunks = 0, all_chunks = 0;
+  std::uint64_t elements = 0, all_elements = 0;
+};
+
+put_together put_together_of(const chunk_source& data) {
+  const auto axis = data.growing_axis();
+  if (!axis || !data.keeps_chunks()) return {};
+  const auto times_others = [&](hsize_t along, const auto& of) {
+    std::vector<hsize_t> all{along};
+    for (std::size_t d = 0; d < data.grid.rank(); ++d) {
+      if (d != *axis) all.push_back(of(d));
+    }
+    return product(all);
+  };
+  const chunks_kept kept = data.kept_on(data.grid);
+  if (kept.chunks == 0) return {};
+  const hsize_t length = data.dims[*axis] - data.grid.start(*axis, data.grid.along(*axis) - kept.chunks);
+  const auto chunks = [&](std::size_t d) { return data.grid.along(d); };
+  const auto elements = [&](std::size_t d) { return data.dims[d]; };
+  return {times_others(kept.chunks - kept.kept, chunks), times_others(kept.chunks, chunks),
+          times_others(length - std::min(length, kept.kept_elements), elements), times_others(length, elements)};
+}
+
+std::optional<planned_dataset::grid_choice> choice_of_grid(const chunk_source& data) {
+  const auto both = compare_grids(data);
+  if (!both) return {};
+  planned_dataset::grid_choice c;
+  c.regular = {both->regular.chunks, both->regular.kept};
+  c.rectilinear = {both->rectilinear.chunks, both->rectilinear.kept};
+  c.used = data.grid.is_rectilinear() ? grid_type::rectilinear : grid_type::regular;
+  const std::uint64_t all = put_together_of(data).all_elements;
+  const auto again = [&](const chunks_kept& kept) { return all - std::min<std::uint64_t>(all, kept.kept_elements); };
+  const bool less = again(both->rectilinear) < again(both->regular) / 2;
+  c.suggested = less ? grid_type::rectilinear : c.used;
+  return c;
+}
+
 }  // namespace
 
 namespace conversion {
@@ -80,11 +120,24 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
     p.objects += data.sharded() ? std::min(chunks, data.shards.chunks()) : chunks;
     const std::uint64_t plain = product(std::vector<hsize_t>{chunks, data.grid.chunk_elements(), a.element_size()});
     const bool referred = options.references && w.expected == outcome::raw;
-    p.store_bytes += w.expected == outcome::recoded ? plain : referred ? 0 : data.stored_bytes;
+    const put_together again = w.expected == outcome::recoded ? put_together() : put_together_of(data);
+    if (again.chunks > 0) {
+      const double copied = 1 - static_cast<double>(again.elements) / static_cast<double>(again.all_elements);
+      if (!referred) p.store_bytes += static_cast<std::uint64_t>(copied * static_cast<double>(data.stored_bytes));
+      p.store_bytes += product(std::vector<hsize_t>{again.elements, a.element_size()});
+    } else {
+      p.store_bytes += w.expected == outcome::recoded ? plain : referred ? 0 : data.stored_bytes;
+    }
     if (a.checksum) p.store_bytes += 4 * chunks;
     if (dataset.parts().size() == 1) {
+      if (w.expected != outcome::recoded) p.grids = choice_of_grid(data);
       p.outcome = w.expected;
       p.how = referred ? "referred to" + std::string(w.words).substr(std::string_view("copied").size()) : w.words;
+      if (again.chunks > 0) {
+        p.outcome = outcome::recoded;
+        p.how += "; " + std::to_string(again.chunks) + " of " + counted(again.all_chunks, "chunk") +
+                 " put together from the files' values";
+      }
       if (w.expected == outcome::recoded && a.after.kind != compressor::none) p.how += " as " + text_of(a.after);
       p.codecs = json_text(a.stored_metadata().codecs);
     }
@@ -109,6 +162,15 @@ std::string convert_plan::json() const {
               {"source_bytes", d.source_bytes},
               {"store_bytes", d.store_bytes},
               {"units", std::move(units)}};
+    if (const auto& g = d.grids) {
+      const auto count = [](const planned_dataset::grid_choice::count& c) {
+        return json{{"chunks", c.chunks}, {"copied", c.copied}};
+      };
+      j["grids"] = {{"used", to_string(g->used)},
+                    {"suggested", to_string(g->suggested)},
+                    {"regular", count(g->regular)},
+                    {"rectilinear", count(g->rectilinear)}};
+    }
     if (!d.codecs.empty()) j["codecs"] = parse_json(d.codecs);
     list.push_back(std::move(j));
   }

@@ -95,12 +95,12 @@ void batch_worker::make(one_chunk& c) {
 bool batch_worker::from_range(one_chunk& c) {
   const chunk_input& chunk = c.chunk;
   try {
-    if (c.maker.is_copied(chunk.size, 0)) {
+    if (c.maker.is_copied(chunk.at, chunk.size, 0)) {
       c.copy(out_.refers());
       return true;
     }
     // elements beyond the edge read as the fill value
-    const std::size_t element = c.data.element_size, plain = static_cast<std::size_t>(c.data.grid.chunk_elements()) * element;
+    const std::size_t element = c.data.element_size, plain = static_cast<std::size_t>(c.plan.chunk_bytes(chunk.at));
     buffer bytes(plain);
     c.read(std::span(bytes).first(static_cast<std::size_t>(chunk.size)));
     for (std::size_t i = static_cast<std::size_t>(chunk.size); i < plain; i += element)
@@ -117,7 +117,7 @@ bool batch_worker::from_stored(one_chunk& c) {
   chunk_input& chunk = c.chunk;
   const bool in_file = chunk.form == chunk_input::form_type::in_file;
   try {
-    if (in_file && c.maker.is_copied(chunk.size, chunk.mask)) {
+    if (in_file && c.maker.is_copied(chunk.at, chunk.size, chunk.mask)) {
       c.note_rounding();
       c.copy(out_.refers());
       return true;

@@ -66,12 +66,12 @@ made_chunk chunk_maker::from_values(buffer values, const std::vector<hsize_t>& a
 
 std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
   using step = array_plan::step;
-  const step how = plan_.step_for(stored.size(), mask);
+  const step how = plan_.step_for(at, stored.size(), mask);
   if (how == step::take) return made_chunk{std::move(stored), outcome::raw};
-  const std::size_t plain_size = static_cast<std::size_t>(plan_.chunk_bytes());
+  const std::size_t plain_size = static_cast<std::size_t>(plan_.chunk_bytes(at));
   if (plan_.way != strategy::copy_blosc) data_.require_sensible(stored.size());
   switch (how) {
-    case step::check: return checked(std::move(stored));
+    case step::check: return checked(std::move(stored), at);
     case step::native: return native(std::move(stored), plain_size);
     case step::rewrap: return rewrapped(std::move(stored), mask, at);
     case step::decode: return decoded(std::move(stored), mask, at);
@@ -85,8 +85,8 @@ std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned 
 }
 
 // The bytes are the chunk; damaged ones are not.
-made_chunk chunk_maker::checked(buffer stored) const {
-  const std::size_t plain_size = static_cast<std::size_t>(plan_.chunk_bytes());
+made_chunk chunk_maker::checked(buffer stored, const std::vector<hsize_t>& at) const {
+  const std::size_t plain_size = static_cast<std::size_t>(plan_.chunk_bytes(at));
   if (plan_.way == strategy::copy) {
     expect_size(stored, plain_size);
     check_bools(stored);
@@ -94,7 +94,7 @@ made_chunk chunk_maker::checked(buffer stored) const {
     check_blosc(stored, plain_size);
   } else if (plan_.way == strategy::packed) {
     throw damaged_chunk("packbits: it holds " + counted(stored.size(), "byte") + " instead of " +
-                        std::to_string(plan_.packed->encoded_size(data_.grid.chunk_elements() * plan_.view.per_element())));
+                        std::to_string(plan_.packed->encoded_size(data_.grid.chunk_elements(at) * plan_.view.per_element())));
   } else if (plan_.leaf.kind == type_class::boolean || !check_zstd(stored, plain_size)) {
     buffer plain = undo_zstd(stored, plain_size);
     check_bools(plain);
@@ -103,8 +103,8 @@ made_chunk chunk_maker::checked(buffer stored) const {
 }
 
 made_chunk chunk_maker::decoded(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
-  const std::size_t plain_size = static_cast<std::size_t>(plan_.chunk_bytes());
-  original source{stored.size(), kept_stream(stored, mask)};
+  const std::size_t plain_size = static_cast<std::size_t>(plan_.chunk_bytes(at));
+  original source{stored.size(), kept_stream(stored, mask, plain_size)};
   buffer values = to_memory(undo(data_.filters, mask, std::move(stored), plain_size, data_.type));
   if (plan_.packed) clear_beyond_edge(values, at);
   if (plan_.way == strategy::copy && has_byte_order(plan_.leaf) && plan_.big_endian != plan_.leaf.big_endian) {
@@ -115,7 +115,7 @@ made_chunk chunk_maker::decoded(buffer stored, unsigned mask, const std::vector<
 }
 
 // The chunk's shuffled deflate stream as a buffer of blosc, if the plan is to keep it and the chunk has all of its filters.
-buffer chunk_maker::kept_stream(const buffer& stored, unsigned mask) const {
+buffer chunk_maker::kept_stream(const buffer& stored, unsigned mask, std::size_t size) const {
   if (!plan_.keeps_stream || mask != 0) return {};
   const std::vector<filter>& filters = data_.filters.filters;
   std::span<const std::byte> zlib = stored;
@@ -124,7 +124,7 @@ buffer chunk_maker::kept_stream(const buffer& stored, unsigned mask) const {
     zlib = zlib.first(zlib.size() - 4);
   }
   const auto shuffle = std::find_if(filters.begin(), filters.end(), [](const filter& f) { return !does_nothing(f); });
-  return blosc_of_shuffled_zlib(zlib, static_cast<std::size_t>(plan_.chunk_bytes()), shuffle->values[0]);
+  return blosc_of_shuffled_zlib(zlib, size, shuffle->values[0]);
 }
 
 // A last filter that Zarr readers do not have in this form.
@@ -151,7 +151,7 @@ made_chunk chunk_maker::native(buffer stored, std::size_t plain_size) const {
 // Undoes the outermost filters first, until the deflate stream itself is the payload.
 made_chunk chunk_maker::rewrapped(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
   const pipeline& p = data_.filters;
-  const std::size_t plain_size = static_cast<std::size_t>(data_.grid.chunk_elements()) * data_.element_size;
+  const std::size_t plain_size = static_cast<std::size_t>(plan_.chunk_bytes(at));
   for (std::size_t i = p.filters.size(); i-- > 0;) {
     if (!applied(mask, i)) continue;
     if (does_nothing(p.filters[i])) continue;
@@ -181,14 +181,14 @@ made_chunk chunk_maker::rewrapped(buffer stored, unsigned mask, const std::vecto
 void chunk_maker::clear_beyond_edge(buffer& values, const std::vector<hsize_t>& at) const {
   const chunk_grid& grid = data_.grid;
   if (!grid.partial(at)) return;
-  const std::vector<hsize_t> inside = grid.inside(at);
+  const std::vector<hsize_t> inside = grid.inside(at), extent = grid.extent(at);
   const std::size_t size = plan_.view.size;
   std::vector<hsize_t> index(grid.rank(), 0);
   for (std::size_t i = 0; i + size <= values.size(); i += size) {
     bool beyond = false;
     for (std::size_t d = 0; d < index.size(); ++d) beyond = beyond || index[d] >= inside[d];
     if (beyond) std::memset(values.data() + i, 0, size);
-    for (std::size_t d = index.size(); d-- > 0 && ++index[d] == grid.chunk[d];) index[d] = 0;
+    for (std::size_t d = index.size(); d-- > 0 && ++index[d] == extent[d];) index[d] = 0;
   }
 }
 
@@ -206,7 +206,7 @@ buffer chunk_maker::to_memory(buffer stored) const {
 
 buffer chunk_maker::read_values(const std::vector<hsize_t>& at, variable_memory* strings) const {
   const chunk_grid& grid = data_.grid;
-  const std::size_t elements = static_cast<std::size_t>(grid.chunk_elements()), size = plan_.view.size;
+  const std::size_t elements = static_cast<std::size_t>(grid.chunk_elements(at)), size = plan_.view.size;
   buffer values(elements * size, std::byte{0});
   // elements beyond the edge, or between the parts, read as fill value; packbits needs a value that fits: 0 beyond the edge
   const bool inside = plan_.is_extended() || data_.has_gaps();
@@ -214,7 +214,7 @@ buffer chunk_maker::read_values(const std::vector<hsize_t>& at, variable_memory*
   if (!zero && !holds_references(plan_.leaf) && (!plan_.packed || inside)) {
     for (std::size_t i = 0; i < elements; ++i) std::memcpy(values.data() + i * size, plan_.fill.data(), size);
   }
-  data_.read_block(plan_.view.memory, size, grid.start(at), grid.inside(at), grid.chunk, values, strings);
+  data_.read_block(plan_.view.memory, size, grid.start(at), grid.inside(at), grid.extent(at), values, strings);
   return values;
 }
 
@@ -360,8 +360,9 @@ std::vector<hsize_t> chunk_maker::index_in_chunk(std::uint64_t element, const st
   const array_metadata& meta = plan_.meta;
   std::vector<hsize_t> index(meta.shape.size(), 0);
   for (std::size_t d = index.size(); d-- > 0;) {
-    index[d] = element % meta.chunk[d] + (d < at.size() ? at[d] * meta.chunk[d] : 0);
-    element /= meta.chunk[d];
+    const hsize_t length = d < at.size() ? data_.grid.length(d, at[d]) : meta.chunk[d];
+    index[d] = element % length + (d < at.size() ? data_.grid.start(d, at[d]) : 0);
+    element /= length;
   }
   return index;
 }

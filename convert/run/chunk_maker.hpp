@@ -26,8 +26,8 @@ class chunk_maker {
   // Empty if only libhdf5 can decode it. Throws damaged_chunk, wrong_assumption, zarrbits::error.
   std::optional<made_chunk> from_stored(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
   // True if a chunk of this stored size becomes a chunk of the store without a look at its bytes.
-  bool is_copied(std::uint64_t stored, unsigned mask) const {
-    return !plan_.checksum && plan_.step_for(stored, mask) == array_plan::step::take;
+  bool is_copied(const std::vector<hsize_t>& at, std::uint64_t stored, unsigned mask) const {
+    return !plan_.checksum && plan_.step_for(at, stored, mask) == array_plan::step::take;
   }
   // From the values of the whole chunk in memory.
   made_chunk from_values(buffer values, const std::vector<hsize_t>& at) const;
@@ -46,7 +46,7 @@ class chunk_maker {
 
  private:
   std::optional<made_chunk> without_checksum(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
-  made_chunk checked(buffer stored) const;
+  made_chunk checked(buffer stored, const std::vector<hsize_t>& at) const;
   made_chunk decoded(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
   // The chunk in the source, if it is known.
   struct original {
@@ -54,7 +54,7 @@ class chunk_maker {
     buffer kept;  // what is stored if it becomes larger; empty: there is none
   };
   made_chunk encoded(buffer values, const std::vector<hsize_t>& at, original* source = nullptr) const;
-  buffer kept_stream(const buffer& stored, unsigned mask) const;
+  buffer kept_stream(const buffer& stored, unsigned mask, std::size_t size) const;
   made_chunk native(buffer stored, std::size_t plain_size) const;
   std::uint64_t plain_bytes() const;
   made_chunk rewrapped(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;

@@ -25,7 +25,7 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> run_of(const chunk_grid& 
   std::size_t d = 0;
   while (d < grid.rank() && inside[d] == 1) ++d;
   for (++d; d < grid.rank(); ++d) {
-    if (inside[d] != grid.shape[d] || inside[d] != grid.chunk[d]) return {};
+    if (inside[d] != grid.shape[d] || inside[d] != grid.length(d, at[d])) return {};
   }
   std::uint64_t before = 0;
   for (std::size_t i = 0; i < grid.rank(); ++i) before = before * grid.shape[i] + first[i];
@@ -126,7 +126,7 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
           // such chunks are stored without filters, but their mask does not say so
           if (data.filters.partial_unfiltered && data.grid.partial(at)) chunk.mask = 0xFFFFFFFFU;
         }
-        const bool copied = chunk.form == chunk_input::form_type::in_file && maker.is_copied(size, chunk.mask);
+        const bool copied = chunk.form == chunk_input::form_type::in_file && maker.is_copied(at, size, chunk.mask);
         next.add(std::move(chunk), copied ? next.memory_of_copy(size) : cost);
         if (next.is_full()) submit_(next);
         return true;
@@ -172,7 +172,7 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
       chunk.form = chunk_input::form_type::range;
       chunk.offset = *address + run->first * data.element_size;
       chunk.size = run->second * data.element_size;
-      memory = maker.is_copied(chunk.size, 0) ? next.memory_of_copy(chunk.size) : plain_cost;
+      memory = maker.is_copied(at, chunk.size, 0) ? next.memory_of_copy(chunk.size) : plain_cost;
     } else {
       chunk.form = chunk_input::form_type::via_libhdf5;
       // chunks never written look the same here as chunks of fill values

@@ -57,6 +57,7 @@ class grown_writer {
     e.path = o.path;
     e.kind = object_kind::dataset;
     if (o.store_path != o.path) e.zarr_path = o.store_path;
+    json grid;
     const auto why = reason_to_skip([&] {
       const auto plan = all_.planned(index);
       e.source_bytes = plan->data.stored_bytes;
@@ -67,6 +68,7 @@ class grown_writer {
       write_dataset_metadata(*plan, out_, dimensions_, json::object(), result, e);  // only for the report: what it writes is
                                                                                     // replaced
       if (e.chunks.absent > 0) list_absent(*plan);
+      if (plan->data.grid.is_rectilinear()) grid = chunk_grid_json(plan->array(0)->meta);
     });
     if (why) {
       throw zarrbits::error(
@@ -77,6 +79,7 @@ class grown_writer {
     const std::size_t axis = o.joined->axis;
     json& node = changed(o.store_path);
     node["shape"][axis] = o.joined->length;
+    if (!grid.is_null()) node["chunk_grid"] = std::move(grid);
     json limits = store_.notes(o.store_path);
     if (limits.contains("maxshape") && limits["maxshape"].is_array() && limits["maxshape"].size() > axis &&
         limits["maxshape"][axis].is_number()) {
@@ -91,17 +94,17 @@ class grown_writer {
   void list_absent(const dataset_plan& plan) {
     const chunk_source& data = plan.data;
     const std::size_t axis = data.object.joined->axis;
-    const hsize_t length = data.shards.chunk[axis] * data.grid.chunk[axis];
     const std::size_t trailing = store_.node(data.object.store_path)->at("shape").size() - data.grid.rank();
     const std::vector<hsize_t> one(data.shards.rank(), 1);
     chunk_grid shards{{}, one};
     for (std::size_t d = 0; d < data.shards.rank(); ++d) shards.shape.push_back(data.shards.along(d));
     std::vector<hsize_t> at(shards.rank(), 0);
-    at[axis] = data.object.joined->stored_count() / length;
+    const hsize_t stored = data.object.joined->stored_count();
+    at[axis] = data.grid.chunk_of(axis, stored) / data.shards.chunk[axis];
     const hsize_t begin = at[axis];
     do {
       if (at[axis] < begin) continue;
-      if (at[axis] * length >= data.object.joined->stored_count())
+      if (data.grid.start(axis, at[axis] * data.shards.chunk[axis]) >= stored)
         made_.absent.push_back(chunk_key(data.object.store_path, key_numbers(at), trailing));
     } while (shards.next(at));
   }

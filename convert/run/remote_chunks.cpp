@@ -17,7 +17,8 @@ remote_chunks::remote_chunks(const chunk_batch& batch, bool refers) {
     if (chunk.form != form::in_file && chunk.form != form::range) continue;
     auto& [file, ranges] = wanted[chunk.file];
     if (!file) file = batch.plan->data.bytes_of(chunk.file);
-    if (!file->remote() || (refers && maker.is_copied(chunk.size, chunk.form == form::range ? 0 : chunk.mask))) continue;
+    if (!file->remote() || (refers && maker.is_copied(chunk.at, chunk.size, chunk.form == form::range ? 0 : chunk.mask)))
+      continue;
     // a range beyond the end is not downloaded, and is an error of its own chunk
     const std::uint64_t size = file->state().size;
     if (chunk.offset <= size && chunk.size <= size - chunk.offset) ranges.push_back({chunk.offset, chunk.size});

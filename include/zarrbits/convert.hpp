@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,17 @@ struct planned_dataset {
     std::uint64_t bytes = 0;  // approximate size in the source
   };
   std::vector<unit> units;  // the units that processes divide among themselves
+  // A joined array, where the grid makes a difference: its chunks on either one, and how many are copied as the files have them.
+  struct grid_choice {
+    struct count {
+      std::uint64_t chunks = 0;  // chunks that the array gets
+      std::uint64_t copied = 0;  // of these, chunks of the files
+    };
+    count regular, rectilinear;                // the two grids
+    grid_type used = grid_type::regular;       // as convert_options::grid, or the store, says
+    grid_type suggested = grid_type::regular;  // the other one, if it encodes less than half as much again
+  };
+  std::optional<grid_choice> grids = {};  // not set: the grid makes no difference
 };
 // What convert() would do.
 struct convert_plan {

@@ -72,6 +72,15 @@ struct shard_size {
   std::vector<std::uint64_t> shape = {};  // elements in each dimension, for datasets of this rank; rounded up to whole chunks
 };
 
+// Where the chunks of an array end that is joined from several files.
+enum class grid_type {
+  regular,      // all chunks have one shape: after a file that ends within a chunk, the chunks of the next ones are made again
+  rectilinear,  // where it copies more: chunks end where those of the files do, and only the last one of each file is made again.
+                // Fewer readers have Zarr's rectilinear chunk grid; see docs/many.md
+};
+// Its name, as in the plan: "regular".
+const char* to_string(grid_type g) noexcept;
+
 // Several files as one store; see docs/many.md.
 struct concatenation {
   // The dimension along which datasets are joined: its name, or an axis of the datasets that match a pattern of paths: "time",
@@ -133,6 +142,7 @@ struct convert_options {
   std::optional<zarrbits::profile> profile = {};  // not set: see effective_profile()
   std::optional<compression> compress = {};       // with recode; not set: as portable does for compressed sources
   std::vector<std::uint64_t> chunk = {};  // with recode: another chunk shape, for datasets of this rank; clipped to the extents
+  grid_type grid = grid_type::regular;    // of arrays that `concat` joins
   shard_size shard = {};                  // many chunks in one object, by Zarr's codec sharding_indexed
   zarrbits::checksum checksum = zarrbits::checksum::none;  // of every array
   array_codec codec = array_codec::automatic;              // of every array

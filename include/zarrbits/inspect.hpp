@@ -32,7 +32,7 @@ struct inspected_node {
   std::string type;                                 // of arrays: "float32", "int16 big-endian"; of links: "soft link"
   std::optional<std::vector<std::uint64_t>> shape;  // of arrays; not set: null dataspace
   std::string layout;                               // HDF5: "contiguous", "compact", "virtual", "external"; empty: chunked
-  std::vector<std::uint64_t> chunk;                 // shape of a chunk
+  std::vector<std::uint64_t> chunk;                 // shape of a chunk, or of the largest one, if they differ
   std::vector<std::uint64_t> shard;                 // shape of a shard, if chunks are inside of shards
   std::vector<std::string> dimension_names;         // of arrays; "" for a dimension without a name; empty: none has one
   std::string fill_value;                           // of arrays, as JSON; empty: none, or of a type that JSON does not show
@@ -41,6 +41,7 @@ struct inspected_node {
   std::uint64_t objects = 0;                        // number of chunks (file) or files (store)
   std::uint64_t attributes = 0;                     // number of attributes
   std::string attribute_values;                     // a JSON object, with inspect_options::attributes; empty if there are none
+  bool rectilinear = false;                         // chunks differ in their lengths, which `details` has
   std::string note;                                 // target of a link; reason why it is unreadable
   std::string details;  // a JSON object: data type and filters or codecs as stored; empty if there are none
   std::optional<std::uint64_t>

@@ -51,6 +51,17 @@ def _array_of(path: str, metadata: dict[str, Any]) -> _Array:
     return _Array(str(name), str(more.get("separator", "/" if name == "default" else ".")), len(metadata["shape"]))
 
 
+def _spell_out(metadata: dict[str, Any]) -> None:
+    """Icechunk 2.3 reads no number in place of a list in a rectilinear chunk grid: as many chunks as the dimension needs."""
+    grid = metadata.get("chunk_grid")
+    if not isinstance(grid, dict) or grid.get("name") != "rectilinear":
+        return
+    shapes = grid.get("configuration", {}).get("chunk_shapes")
+    for i, (lengths, extent) in enumerate(zip(shapes or [], metadata["shape"])):
+        if isinstance(lengths, int) and lengths > 0 and isinstance(extent, int):
+            shapes[i] = [[lengths, max(1, -(-extent // lengths))]]
+
+
 def _place_of(key: str, arrays: dict[str, _Array]) -> tuple[_Array, tuple[int, ...]]:
     """The array that has a chunk, and where in its grid: "a/b/c/0/1", "a/b/c",
     "a/b/c.0.1" and "a/b/0.1" are of the array "a/b"."""
@@ -86,6 +97,7 @@ def _nodes_and_chunks(references: References) -> tuple[dict[str, bytes], dict[st
         if is_array:
             arrays[path] = _array_of(path, metadata)
             metadata["chunk_key_encoding"] = _KEYS
+            _spell_out(metadata)
         metadata.pop("consolidated_metadata", None)  # of that Icechunk has no need
         nodes[key] = json.dumps(metadata, ensure_ascii=False).encode()
     for key, value in chunks:

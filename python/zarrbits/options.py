@@ -51,6 +51,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         'shard': ('BYTES|SHAPE',
             'Put many chunks into one file or object (a shard): a size before compression, such as 64M, or a shape, such as '
             '1000x2000, for datasets of its rank'),
+        'grid': ('regular|rectilinear',
+            'With --concat or --append: regular (chunks of one shape; the default), or rectilinear, where it copies more: chunks end '
+            'where those of the files do. zarr-python 3.2, zarrs, Icechunk 2 and newer read it'),
         'checksum': ('crc32c',
             'Add the codec crc32c as the last one: each chunk ends with its checksum. All readers except GDAL check it'),
         'consolidate': ('',
@@ -196,6 +199,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         'shard': ('BYTES|SHAPE',
             'Put many chunks into one file or object (a shard): a size before compression, such as 64M, or a shape, such as '
             '1000x2000, for datasets of its rank'),
+        'grid': ('regular|rectilinear',
+            'With --concat or --append: regular (chunks of one shape; the default), or rectilinear, where it copies more: chunks end '
+            'where those of the files do. zarr-python 3.2, zarrs, Icechunk 2 and newer read it'),
         'checksum': ('crc32c',
             'Add the codec crc32c as the last one: each chunk ends with its checksum. All readers except GDAL check it'),
         'virtual': ('',

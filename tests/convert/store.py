@@ -48,11 +48,13 @@ class Store:
         """The whole array; strings as objects, structs as bytes."""
         m = self.meta(node)
         assert m["node_type"] == "array", m
-        shape, shard = m["shape"], m["chunk_grid"]["configuration"]["chunk_shape"]
-        chunk, pipeline = shard, m["codecs"]
+        shape, pipeline = m["shape"], m["codecs"]
+        edges = chunk_edges(m)
+        shard = chunk = [max(lengths, default=1) for lengths in edges]
         sharding = next((c["configuration"] for c in pipeline if c["name"] == "sharding_indexed"), None)
         if sharding:
             chunk, pipeline = sharding["chunk_shape"], sharding["codecs"]
+            edges = [[c] * math.ceil(s / c) for s, c in zip(shape, chunk)]
         codecs = {c["name"]: c.get("configuration", {}) for c in pipeline}
         text = "vlen-utf8" in codecs or "vlen-bytes" in codecs
         name = m["data_type"] if isinstance(m["data_type"], str) else m["data_type"]["name"]
@@ -65,10 +67,12 @@ class Store:
             dtype = np.dtype("i8" if name in ("numpy.datetime64", "numpy.timedelta64") else name)
             dtype = dtype.newbyteorder(">" if codecs["bytes"].get("endian") == "big" else "<")
         out = np.empty(shape, dtype)
-        for corner in np.ndindex(*[math.ceil(s / c) for s, c in zip(shape, chunk)]):
+        for corner in np.ndindex(*map(len, edges)):
             per = [s // c for s, c in zip(shard, chunk)]
             path = os.path.join(self.path, node, "c", *(str(i // n) for i, n in zip(corner, per)))
-            where = tuple(slice(i * c, min((i + 1) * c, s)) for i, c, s in zip(corner, chunk, shape))
+            begin = [sum(lengths[:i]) for i, lengths in zip(corner, edges)]
+            extent = [lengths[i] for i, lengths in zip(corner, edges)]
+            where = tuple(slice(b, min(b + n, s)) for b, n, s in zip(begin, extent, shape))
             raw = self.chunk(path) if os.path.exists(path) else None
             if raw is not None and sharding:
                 raw = chunk_of_shard(raw, [i % n for i, n in zip(corner, per)], per)
@@ -84,9 +88,29 @@ class Store:
             for codec in reversed(pipeline[1:]):
                 raw = UNDO[codec["name"]](raw, codec.get("configuration", {}))
             block = strings(raw, "vlen-utf8" in codecs) if text else np.frombuffer(raw, dtype)
-            block = block.reshape(chunk)
+            block = block.reshape(extent)
             out[where] = block[tuple(slice(0, w.stop - w.start) for w in where)]
         return out
+
+
+def chunk_edges(m):
+    """The lengths of all chunks along each dimension, by either chunk grid."""
+    grid = m["chunk_grid"]
+    if grid["name"] == "regular":
+        shapes = grid["configuration"]["chunk_shape"]
+    else:
+        assert grid["name"] == "rectilinear" and set(grid["configuration"]) == {"kind", "chunk_shapes"}, grid
+        assert grid["configuration"]["kind"] == "inline", grid
+        shapes = grid["configuration"]["chunk_shapes"]
+    assert len(shapes) == len(m["shape"])
+    edges = []
+    for given, extent in zip(shapes, m["shape"]):
+        if isinstance(given, int):
+            edges.append([given] * math.ceil(extent / given))
+        else:
+            edges.append([n for each in given for n in ([each] if isinstance(each, int) else [each[0]] * each[1])])
+            assert sum(edges[-1]) >= extent
+    return edges
 
 
 def chunk_of_shard(raw, at, per):

@@ -119,15 +119,19 @@ def check(dice, folder):
     )
     ending = "json" if way == ["--virtual"] else "zarr"
     overlap = [] if how == "t" else ["--allow-overlap"]  # values of rank 1 need not rise
+    may_cut = "--shard" not in way
+    if may_cut and dice.random() < 0.5:
+        way = [*way, "--grid", "rectilinear"]
     command(folder, "convert", "-q", "--concat", how, *names, f"whole.{ending}", *way, *overlap)
     assert_joined(folder, f"whole.{ending}", variables, way)
     verify(folder, how, names, f"whole.{ending}", variables)
     done = dice.randint(1, len(names) - 1)
     command(folder, "convert", "-q", "--concat", how, *names[:done], f"grown.{ending}", *way, *overlap)
     while done < len(names):
-        more = dice.randint(1, len(names) - done)
+        more, asked = dice.randint(1, len(names) - done), may_cut and dice.random() < 0.3
+        options = [*overlap, *(["--grid", "rectilinear"] if asked else [])]
         grown = command(
-            folder, "convert", "-q", "--append", how, *names[done : done + more], f"grown.{ending}", *overlap, status=(0, 1)
+            folder, "convert", "-q", "--append", how, *names[done : done + more], f"grown.{ending}", *options, status=(0, 1)
         )
         if grown.returncode == 1:
             assert any(words in grown.stderr and any(v.kind in kinds for v in variables) for words, kinds in REFUSED.items()), (

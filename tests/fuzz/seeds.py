@@ -125,11 +125,12 @@ GROUP = json.dumps(
 ).encode()
 for fuzzed in stores.values():
     fuzzed["zarr.json"] = metadata(*fuzzed["zarr.json"])
-golden = json.load(open(os.path.join(GOLDEN, "shards.json"), encoding="utf-8"))
-for where, stored in golden["arrays"].items():
-    stores["shards_" + where] = {"zarr.json": json.dumps(stored["zarr.json"]).encode()} | {
-        k: bytes.fromhex(d) for k, d in stored["objects"].items()
-    }
+for of in ("shards", "rectilinear"):
+    golden = json.load(open(os.path.join(GOLDEN, of + ".json"), encoding="utf-8"))
+    for where, stored in golden["arrays"].items():
+        stores[f"{of}_{where}"] = {"zarr.json": json.dumps(stored["zarr.json"]).encode()} | {
+            k: bytes.fromhex(d) for k, d in stored["objects"].items()
+        }
 texts = struct.pack("<I", 2) + struct.pack("<I", 1) + b"a" + struct.pack("<I", 2) + b"bc"
 stores["strings"] = {"zarr.json": metadata([2], [2], "string", [{"name": "vlen-utf8"}], ""), "c/0": texts}
 stores["transposed"] = {

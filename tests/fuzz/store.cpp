@@ -20,6 +20,7 @@
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <vector>
 
 using namespace zarrbits::verification;
 
@@ -81,17 +82,23 @@ class memory_reader final : public store_reader {
 void read_array(const store_folder& folder) {
   const zarr_array a(folder);
   fuzz::require(a.shape().size() == a.chunk_shape().size(), "a chunk has the dimensions of the array");
-  std::uint64_t elements = 1;
-  for (const std::uint64_t n : a.chunk_shape()) {
-    if (__builtin_mul_overflow(elements, n, &elements)) elements = UINT64_MAX;
-  }
-  if (elements > largest_chunk || (!a.type().variable() && a.type().size > largest_chunk / elements)) return;
+  const auto product_of = [](const std::vector<std::uint64_t>& shape) {
+    std::uint64_t n = 1;
+    for (const std::uint64_t extent : shape) {
+      if (__builtin_mul_overflow(n, extent, &n)) n = UINT64_MAX;
+    }
+    return n;
+  };
+  const std::uint64_t most = product_of(a.chunk_shape());
+  if (most > largest_chunk || (!a.type().variable() && a.type().size > largest_chunk / most)) return;
   const auto listed = a.list_chunks(most_chunks);
   if (!listed) return;
   for (const auto& at : *listed) {
     zarr_values values;
     try {
       if (!a.read_chunk(at, values)) continue;
+      const std::uint64_t elements = product_of(a.shape_of(at));
+      fuzz::require(elements <= most, "no chunk is larger than the largest");
       if (a.type().variable()) fuzz::require(values.strings.size() == elements, "a chunk has as many strings as elements");
       else fuzz::require(values.data.size() == elements * a.type().size, "a chunk has the bytes of its elements");
     } catch (const store_error&) {

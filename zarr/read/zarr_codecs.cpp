@@ -78,6 +78,12 @@ codec_chain::codec_chain(const json& list, const json& data_type, const zarr_typ
   if (!in_bytes) throw store_error("there is no array to bytes codec");
 }
 
+codec_chain codec_chain::for_shape(std::vector<std::uint64_t> chunk_shape) const {
+  codec_chain other = *this;
+  other.chunk_shape_ = std::move(chunk_shape);
+  return other;
+}
+
 void codec_chain::read_order(const json& configuration) {
   if (!configuration.contains("order") || !configuration["order"].is_array())
     throw not_supported("a transpose whose order is not a list");

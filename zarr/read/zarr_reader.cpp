@@ -16,6 +16,29 @@ namespace {
 
 constexpr std::uint64_t most_object = 2u << 30;  // limit for one object in memory
 
+std::vector<chunk_edges> edges_from(const json& chunk_grid, const std::vector<std::uint64_t>& shape) {
+  json configuration;
+  const std::string grid = named(chunk_grid, configuration);
+  if (grid != "regular" && grid != "rectilinear") throw not_supported("the chunk grid " + grid);
+  if (grid == "rectilinear") {
+    if (const json kind = required(configuration, "kind"); kind != "inline")
+      throw not_supported("a rectilinear chunk grid of the kind " + json_text(kind));
+  }
+  const char* const key = grid == "regular" ? "chunk_shape" : "chunk_shapes";
+  const json& lengths = required(configuration, key);
+  if (!lengths.is_array()) throw store_error("\"" + std::string(key) + "\" is not a list");
+  if (lengths.size() != shape.size())
+    throw store_error("\"" + std::string(key) + "\" and \"shape\" differ in their number of dimensions");
+  std::vector<chunk_edges> edges;
+  if (grid == "regular") {
+    const std::vector<std::uint64_t> chunk = extents(lengths, key);
+    for (std::size_t i = 0; i < shape.size(); ++i) edges.push_back(chunk_edges::regular(chunk[i], shape[i]));
+  } else {
+    for (std::size_t i = 0; i < shape.size(); ++i) edges.push_back(chunk_edges::from(lengths[i], shape[i]));
+  }
+  return edges;
+}
+
 }  // namespace
 
 zarr_array::zarr_array(store_folder folder) try : folder_(std::move(folder)) {
@@ -36,13 +59,8 @@ zarr_array::zarr_array(store_folder folder) try : folder_(std::move(folder)) {
 
   shape_ = extents(required(j, "shape"), "shape");
   json configuration;
-  if (const std::string grid = named(required(j, "chunk_grid"), configuration); grid != "regular") {
-    throw not_supported("the chunk grid " + grid);
-  }
-  chunk_shape_ = extents(required(configuration, "chunk_shape"), "chunk_shape");
-  if (chunk_shape_.size() != shape_.size())
-    throw store_error("\"chunk_shape\" and \"shape\" differ in their number of dimensions");
-  if (std::find(chunk_shape_.begin(), chunk_shape_.end(), 0u) != chunk_shape_.end()) throw store_error("\"chunk_shape\" holds 0");
+  edges_ = edges_from(required(j, "chunk_grid"), shape_);
+  for (const chunk_edges& e : edges_) chunk_shape_.push_back(e.longest());
 
   const std::string keys = named(required(j, "chunk_key_encoding"), configuration);
   if (keys != "default" && keys != "v2") throw not_supported("the chunk key encoding " + keys);
@@ -55,17 +73,29 @@ zarr_array::zarr_array(store_folder folder) try : folder_(std::move(folder)) {
   fill_ = parse_fill(type_, required(j, "fill_value"));
   codecs_ = std::make_shared<const codec_chain>(required(j, "codecs"), j["data_type"], type_, chunk_shape_, folder_.most_text);
   if (codecs_->shards()) {
+    if (!is_regular()) throw not_supported("shards in a rectilinear chunk grid");
     for (std::size_t i = 0; i < shape_.size(); ++i) per_shard_.push_back(chunk_shape_[i] / codecs_->shards()->chunk_shape[i]);
     chunk_shape_ = codecs_->shards()->chunk_shape;
+    for (std::size_t i = 0; i < shape_.size(); ++i) edges_[i] = chunk_edges::regular(chunk_shape_[i], shape_[i]);
   } else {
     per_shard_.assign(shape_.size(), 1);
   }
-  for (std::size_t i = 0; i < shape_.size(); ++i) chunks_.push_back(shape_[i] == 0 ? 0 : (shape_[i] - 1) / chunk_shape_[i] + 1);
+  for (const chunk_edges& e : edges_) chunks_.push_back(e.chunks());
 } catch (const json::exception& e) {
   throw store_error(std::string("zarr.json is invalid: ") + e.what());
 } catch (const zarrbits::error& e) {
   if (!is_codec_error(e)) throw;
   throw store_error(e.what());
+}
+
+bool zarr_array::is_regular() const noexcept {
+  return std::all_of(edges_.begin(), edges_.end(), [](const chunk_edges& e) { return e.is_regular(); });
+}
+
+zarr_array::chunk_index zarr_array::shape_of(const chunk_index& chunk) const {
+  chunk_index shape;
+  for (std::size_t i = 0; i < chunk.size(); ++i) shape.push_back(edges_[i].length(chunk[i]));
+  return shape;
 }
 
 std::string zarr_array::key_of(const std::vector<std::uint64_t>& index) const {
@@ -126,7 +156,9 @@ bool zarr_array::read_chunk(const chunk_index& chunk, zarr_values& out) const {
   if (!codecs_->shards()) {
     const auto object = folder_.open(key_of(chunk));
     if (!object) return false;
-    codecs_->decode(read_object(*object, most_object), out);
+    const auto decode = [&](const codec_chain& codecs) { codecs.decode(read_object(*object, most_object), out); };
+    if (is_regular()) decode(*codecs_);
+    else decode(codecs_->for_shape(shape_of(chunk)));
     return true;
   }
   const chunk_place place = place_of(chunk);

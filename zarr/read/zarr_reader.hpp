@@ -11,6 +11,7 @@
 #ifndef ZARRBITS_ZARR_READ_ZARR_READER_HPP
 #define ZARRBITS_ZARR_READ_ZARR_READER_HPP
 
+#include "zarr/read/chunk_edges.hpp"
 #include "zarr/read/store_reader.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -128,13 +129,16 @@ class zarr_array {
   explicit zarr_array(store_folder folder);
 
   const std::vector<std::uint64_t>& shape() const noexcept { return shape_; }
-  // The shape of the smallest pieces that can be read alone: inner chunks if there are shards.
+  // The shape of the smallest pieces that can be read alone: inner chunks if there are shards; the longest ones if they differ.
   const std::vector<std::uint64_t>& chunk_shape() const noexcept { return chunk_shape_; }
   const std::vector<std::uint64_t>& chunks_per_shard() const noexcept { return per_shard_; }  // all 1 if there are no shards
-  const std::vector<std::uint64_t>& chunks() const noexcept {
-    return chunks_;
-  }  // number of chunks in each
-     // dimension
+  // Number of chunks in each dimension.
+  const std::vector<std::uint64_t>& chunks() const noexcept { return chunks_; }
+  // Where these chunks begin and end along a dimension.
+  const chunk_edges& edges(std::size_t dimension) const { return edges_.at(dimension); }
+  bool is_regular() const noexcept;
+  // The shape of a chunk; the last ones may reach over the edge of the array.
+  std::vector<std::uint64_t> shape_of(const chunk_index& chunk) const;
   const zarr_type& type() const noexcept { return type_; }
   const zarr_values& fill() const noexcept { return fill_; }  // one element
 
@@ -165,6 +169,7 @@ class zarr_array {
   std::vector<std::uint64_t> chunk_shape_;
   std::vector<std::uint64_t> per_shard_;
   std::vector<std::uint64_t> chunks_;
+  std::vector<chunk_edges> edges_;
   bool v2_keys_ = false;
   char separator_ = '/';
   zarr_type type_;

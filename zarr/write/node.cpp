@@ -21,12 +21,17 @@ json take_notes(json& attributes) {
 
 }  // namespace
 
+json chunk_grid_json(const array_metadata& m) {
+  if (m.chunk_shapes.is_null()) return {{"name", "regular"}, {"configuration", {{"chunk_shape", m.chunk}}}};
+  return {{"name", "rectilinear"}, {"configuration", {{"kind", "inline"}, {"chunk_shapes", m.chunk_shapes}}}};
+}
+
 std::string array_text(const array_metadata& m, bool notes_apart) {
   json j = {{"zarr_format", 3},
             {"node_type", "array"},
             {"shape", m.shape},
             {"data_type", m.data_type},
-            {"chunk_grid", {{"name", "regular"}, {"configuration", {{"chunk_shape", m.chunk}}}}},
+            {"chunk_grid", chunk_grid_json(m)},
             {"chunk_key_encoding", {{"name", "default"}, {"configuration", {{"separator", "/"}}}}},
             {"fill_value", m.fill_value},
             {"codecs", m.codecs}};

@@ -21,6 +21,7 @@ namespace zarrbits::conversion {
 
 struct array_metadata {
   std::vector<std::uint64_t> shape, chunk;
+  json chunk_shapes;  // "chunk_shapes" of a rectilinear grid; null: the grid is regular, with chunks of the shape above
   json data_type, fill_value, codecs;
   json attributes = json::object();
   std::vector<std::string> dimension_names;
@@ -29,6 +30,7 @@ struct array_metadata {
 // zarr.json. `notes_apart`: moves the notes under our own key in the attributes to a place that users do not see. For an
 // array it is a separate field, which readers need not understand. For a group it is hidden_own_key, because zarr-python 3.1
 // opens no group with such a field.
+json chunk_grid_json(const array_metadata& m);
 std::string array_text(const array_metadata& m, bool notes_apart = false);
 std::string group_text(const json& attributes, bool notes_apart = false);
 

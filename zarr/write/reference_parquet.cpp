@@ -85,10 +85,15 @@ class parquet_references final : public reference_writer {
                 "of the group that it is in",
             {path_});
       }
-      const auto shape = node["shape"].get<counts>(), chunk = node["chunk_grid"]["configuration"]["chunk_shape"].get<counts>();
       counts& n = arrays_[path];
-      for (std::size_t d = 0; d < shape.size(); ++d) n.push_back(shape[d] / chunk[d] + (shape[d] % chunk[d] ? 1 : 0));
-      add_entry(path + "/.zarray", {{"shape", shape}, {"chunks", chunk}});
+      const auto counted = chunks_along(node);
+      if (!counted) throw zarrbits::error(errc::unsupported, "\"" + key + "\" has no chunk grid that can be counted", {path_});
+      n = *counted;
+      // all that a reader does with these extents is to count chunks: a rectilinear grid has no others to give
+      const json& grid = node["chunk_grid"];
+      if (grid["name"] == "regular")
+        add_entry(path + "/.zarray", {{"shape", node["shape"]}, {"chunks", grid["configuration"]["chunk_shape"]}});
+      else add_entry(path + "/.zarray", {{"shape", n}, {"chunks", counts(n.size(), 1)}});
     }
     set_key_form(node, key_form::dots);
     add_entry(key, node);
