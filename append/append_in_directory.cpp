@@ -100,10 +100,10 @@ class directory_append final : public waiting_append {
     return text_at(own_.get(), std::string(waiting_store) + "/" + key, folder() + "/" + key);
   }
   std::string list() override { return text_at(own_.get(), declared_list, own_path() + "/" + declared_list); }
-  void put_list(const std::string& text) override;
+  void put_list(const std::string& text, std::uint64_t chunk_bytes) override;
   void remove_list() override;
   void move_chunks() override;
-  void move_metadata(const declared& metadata) override;
+  void move_metadata(const replaced_metadata& metadata) override;
 
   const bool sync_;
   file_descriptor root_, own_, lock_;
@@ -164,7 +164,7 @@ void directory_append::remove_from_store(const std::vector<std::string>& keys) {
   }
 }
 
-void directory_append::put_list(const std::string& text) {
+void directory_append::put_list(const std::string& text, std::uint64_t) {
   const std::string temporary = std::string(declared_list) + ".tmp";
   file_descriptor fd(::openat(own_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
   int error = fd ? write_all(fd.get(), std::as_bytes(std::span(text.data(), text.size()))) : errno;
@@ -186,7 +186,7 @@ void directory_append::move_chunks() {
   conversion::move_chunks(from.get(), root_.get(), store(), sync_);
 }
 
-void directory_append::move_metadata(const declared& metadata) {
+void directory_append::move_metadata(const replaced_metadata& metadata) {
   const std::string& key = metadata.key;
   const file_descriptor from = open_folder(own_.get(), waiting_store);
   const file_descriptor source = from ? folder_of(from.get(), key, false) : file_descriptor(),

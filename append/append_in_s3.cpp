@@ -75,18 +75,18 @@ class s3_append final : public waiting_append {
   std::string text_of(const std::string& whole_key);
   std::vector<s3_entry> waiting_chunks();
   void remove(const std::vector<std::string>& whole_keys);
-  [[noreturn]] void withdraw(const std::vector<s3_entry>& listed);
+  [[noreturn]] void fail_list(const std::string& listed, const std::string& written) const;
   template <class F>
   void as_part_of_the_move(F&& step);
 
   std::string text_in_store(const std::string& key) override { return text_of(in_store(key)); }
   std::string text_waiting(const std::string& key) override { return text_of(in_waiting(key)); }
   std::string list() override;
-  void put_list(const std::string& text) override;
+  void put_list(const std::string& text, std::uint64_t chunk_bytes) override;
   void remove_list() override;
   void move_chunks() override;
-  void move_metadata(const declared& metadata) override;
-  bool replace(const declared& metadata, http_retries& tries);
+  void move_metadata(const replaced_metadata& metadata) override;
+  bool replace(const replaced_metadata& metadata, http_retries& tries);
 
   s3_client client_;
   const std::string root_;  // "" or "prefix/"
@@ -204,11 +204,15 @@ void s3_append::discard() {
   remove(keys);
 }
 
-// How many chunks are waiting, and their bytes: a list that has fewer is not all of them.
-std::string tally_of(const std::vector<s3_entry>& chunks) {
-  std::uint64_t bytes = 0;
-  for (const s3_entry& e : chunks) bytes += e.size;
-  return json_text({{"objects", chunks.size()}, {"bytes", bytes}});
+struct tally {
+  std::uint64_t objects = 0, bytes = 0;
+  std::string text() const { return json_text({{"objects", objects}, {"bytes", bytes}}); }
+};
+
+tally tally_of(const std::vector<s3_entry>& chunks) {
+  tally all{chunks.size(), 0};
+  for (const s3_entry& e : chunks) all.bytes += e.size;
+  return all;
 }
 
 // Its second line has the tally.
@@ -219,9 +223,11 @@ std::string s3_append::list() {
   return text.substr(0, end);
 }
 
-void s3_append::put_list(const std::string& text) {
+void s3_append::put_list(const std::string& text, std::uint64_t chunk_bytes) {
   require_lock();
-  const std::string all = text + tally_of(waiting_chunks());
+  const tally listed = tally_of(waiting_chunks());
+  if (listed.bytes != chunk_bytes) fail_list(listed.text(), std::to_string(chunk_bytes) + " bytes");
+  const std::string all = text + listed.text();
   put_object(client_, list_key(), std::as_bytes(std::span(all.data(), all.size())));
   whole_ = true;
 }
@@ -236,10 +242,10 @@ void s3_append::as_part_of_the_move(F&& step) {
   try {
     step();
   } catch (const zarrbits::error& e) {
-    throw zarrbits::error(e.kind(),
-                          std::string(e.what()) +
-                              ". The next run continues where this one stopped; until then, arrays may differ in length",
-                          e.place());
+    throw zarrbits::error(
+        e.kind(),
+        std::string(e.what()) + ". The next run continues where this one stopped; until then, arrays may differ in length",
+        e.place());
   }
 }
 
@@ -247,7 +253,10 @@ void s3_append::move_chunks() {
   require_lock();
   std::vector<s3_entry> chunks;
   as_part_of_the_move([&] { chunks = waiting_chunks(); });
-  if (tally_of(chunks) != declared_chunks_) withdraw(chunks);
+  if (const std::string listed = tally_of(chunks).text(); listed != declared_chunks_) {
+    remove_list();
+    fail_list(listed, declared_chunks_.substr(0, 100));
+  }
   as_part_of_the_move([&] {
     const std::size_t above = in_waiting("").size();
     for_each_at_once(chunks, connections_, [&](const s3_entry& e) {
@@ -259,23 +268,21 @@ void s3_append::move_chunks() {
 }
 
 // The new chunks cannot be relied on: they are made again. The store is as before, but for objects that no reader looks for.
-void s3_append::withdraw(const std::vector<s3_entry>& listed) {
-  remove_list();
+void s3_append::fail_list(const std::string& listed, const std::string& written) const {
   throw zarrbits::error(errc::server_failed,
-                        "the S3 server lists other new chunks for \"" + store() + "\" than were written: " +
-                            tally_of(listed) + ", not " + declared_chunks_.substr(0, 100) +
-                            "; nothing was appended: run the same command again, and find out what else writes there",
+                        "the S3 server lists other new chunks for \"" + store() + "\" than were written: " + listed + ", not " +
+                            written + "; nothing was appended: run the same command again, and find out what else writes there",
                         {store()});
 }
 
-void s3_append::move_metadata(const declared& metadata) {
+void s3_append::move_metadata(const replaced_metadata& metadata) {
   http_retries tries;
   while (!replace(metadata, tries)) {
   }
 }
 
 // False if the condition failed: then a further look shows why.
-bool s3_append::replace(const declared& metadata, http_retries& tries) {
+bool s3_append::replace(const replaced_metadata& metadata, http_retries& tries) {
   const std::string key = in_store(metadata.key);
   s3_client::response there;
   std::string text;

@@ -47,7 +47,7 @@ void waiting_append::refuse_changed(const std::string& key) const {
   refuse("\"" + key + "\" of the store was changed by another program");
 }
 
-void waiting_append::declare(const std::vector<replaced_metadata>& metadata) {
+void waiting_append::declare(const std::vector<replaced_metadata>& metadata, std::uint64_t chunk_bytes) {
   json list = json::array();
   for (const replaced_metadata& m : metadata) {
     if (checksum_of_text(text_in_store(m.key)) != m.before)
@@ -55,9 +55,14 @@ void waiting_append::declare(const std::vector<replaced_metadata>& metadata) {
                             "nothing was appended to \"" + store_ + "\": another program changed \"" + m.key +
                                 "\" in the meantime; run the same command again when it has ended",
                             {store_});
-    list.push_back({{"key", m.key}, {"before", m.before}, {"after", checksum_of_text(text_waiting(m.key))}});
+    if (checksum_of_text(text_waiting(m.key)) != m.after)
+      throw zarrbits::error(errc::io_failed,
+                            "nothing was appended to \"" + store_ + "\": \"" + folder() + "/" + m.key +
+                                "\" is not as it was written; run the same command again",
+                            {store_});
+    list.push_back({{"key", m.key}, {"before", m.before}, {"after", m.after}});
   }
-  put_list(json_text(list) + "\n");
+  put_list(json_text(list) + "\n", chunk_bytes);
 }
 
 void waiting_append::move() {
@@ -66,7 +71,7 @@ void waiting_append::move() {
     return j.is_object() && j.contains(key) && j[key].is_string() ? std::optional(j[key].get<std::string>()) : std::nullopt;
   };
   if (!all.is_array()) refuse("its list of metadata cannot be read");
-  std::vector<declared> metadata;
+  std::vector<replaced_metadata> metadata;
   bool switched = false;
   for (const json& each : all) {
     const auto key = text_of(each, "key"), before = text_of(each, "before"), after = text_of(each, "after");
@@ -78,7 +83,7 @@ void waiting_append::move() {
     metadata.push_back({*key, *before, *after});
   }
   if (!switched) move_chunks();  // else all of them are moved
-  for (const declared& each : metadata) move_metadata(each);
+  for (const replaced_metadata& each : metadata) move_metadata(each);
   remove_list();
   discard();
 }

@@ -5,7 +5,7 @@
 //   const auto waiting = waiting_append::begin("out.zarr", {});  // takes the lock: no other process appends
 //   if (waiting->is_whole()) waiting->move();                    // of a run that was killed
 //   convert into waiting->folder() ...
-//   waiting->declare({{"t2m/zarr.json", old_checksum}, ..., {"zarr.json", old_checksum}});
+//   waiting->declare({{"t2m/zarr.json", old_checksum, new_checksum}, ..., {"zarr.json", ...}}, bytes);
 //   waiting->move();
 //
 #ifndef ZARRBITS_CONVERT_APPEND_WAITING_APPEND_HPP
@@ -13,6 +13,7 @@
 
 #include "text/reserved_names.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,9 +23,9 @@ namespace zarrbits::conversion {
 
 struct sink_options;
 
-// A zarr.json of the store that is going to be replaced, with the checksum_of_text() that it had when it was read.
+// A zarr.json of the store that is going to be replaced, with its checksum_of_text() when it was read, and that of the new one.
 struct replaced_metadata {
-  std::string key, before;
+  std::string key, before, after;
 };
 
 std::string checksum_of_text(std::string_view text);
@@ -49,9 +50,9 @@ class waiting_append {
   // Removes chunks from the store that no reader sees, because they are beyond the ends of its arrays. Those that are going to be
   // replaced stay.
   virtual void remove_from_store(const std::vector<std::string>& keys) = 0;
-  // Marks it as complete. `metadata`: in the order in which it becomes the store's. Throws zarrbits::error if the store has
-  // other metadata by now.
-  void declare(const std::vector<replaced_metadata>& metadata);
+  // Marks it as complete. `metadata`: in the order in which it becomes the store's. `chunk_bytes`: of all new chunks. Throws
+  // zarrbits::error if the store has other metadata by now, or what waits is not as it was written.
+  void declare(const std::vector<replaced_metadata>& metadata, std::uint64_t chunk_bytes);
   // Replaces only metadata that is as it was declared. Throws zarrbits::error; what is moved stays moved, and a further call
   // continues.
   void move();
@@ -61,9 +62,6 @@ class waiting_append {
  protected:
   explicit waiting_append(std::string store) : store_(std::move(store)) {}
 
-  struct declared {
-    std::string key, before, after;  // checksums
-  };
   const std::string& store() const { return store_; }
   // Throws: what was declared cannot be moved any more.
   [[noreturn]] void refuse(const std::string& why) const;
@@ -74,12 +72,12 @@ class waiting_append {
   virtual std::string text_waiting(const std::string& key) = 0;
   // The list of what is declared.
   virtual std::string list() = 0;
-  virtual void put_list(const std::string& text) = 0;
+  virtual void put_list(const std::string& text, std::uint64_t chunk_bytes) = 0;
   virtual void remove_list() = 0;
   // Everything but metadata.
   virtual void move_chunks() = 0;
   // If it is not the store's already.
-  virtual void move_metadata(const declared& metadata) = 0;
+  virtual void move_metadata(const replaced_metadata& metadata) = 0;
 
  private:
   const std::string store_;

@@ -168,8 +168,8 @@ void append_chunks(new_files& all, waiting_append& waiting, convert_result& resu
   made.reset();
   waiting.remove_from_store(metadata.absent);
   std::vector<replaced_metadata> replaced;
-  for (const std::string& key : metadata.keys) replaced.push_back({key, all.store->checksum_of(key)});
-  waiting.declare(replaced);
+  for (const std::string& key : metadata.keys) replaced.push_back({key, all.store->checksum_of(key), metadata.checksums.at(key)});
+  waiting.declare(replaced, metadata.chunk_bytes);
   waiting.move();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/grown_metadata.hpp"
 
+#include "append/waiting_append.hpp"
 #include "convert/concat/joined_parts.hpp"
 #include "convert/run/dataset_metadata.hpp"
 #include "hdf5/chunk_grid.hpp"
@@ -42,7 +43,11 @@ class grown_writer {
     for (const auto& [path, node] : changed_) {
       if (path != "/" && node["node_type"] == "group") made_.keys.push_back(metadata_key(path));
     }
-    for (const auto& [path, node] : changed_) all_.out().put(metadata_key(path), python_json_text(node, 2) + "\n");
+    for (const auto& [path, node] : changed_) {
+      const std::string text = python_json_text(node, 2) + "\n";
+      all_.out().put(metadata_key(path), text);
+      made_.checksums[metadata_key(path)] = checksum_of_text(text);
+    }
     made_.keys.push_back("zarr.json");
     return std::move(made_);
   }
@@ -63,6 +68,7 @@ class grown_writer {
       e.source_bytes = plan->data.stored_bytes;
       const unit_result result = all_.take(index);
       if (!result.skipped.empty()) throw skip_dataset(result.skipped);
+      for (const array_result& a : result.arrays) made_.chunk_bytes += a.store_bytes;
       if (plan->parts().size() != 1 || plan->parts()[0].kind != dataset_part::kind_type::array)
         throw skip_dataset("it is not a single array");
       write_dataset_metadata(*plan, out_, dimensions_, json::object(), result, e);  // only for the report: what it writes is

@@ -10,6 +10,8 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,7 +22,9 @@ struct grown_metadata {
   // In a safe order for readers: an array whose coordinate is still shorter can be read, with all its values. The root is last: a
   // reader of consolidated metadata sees all changes at once.
   std::vector<std::string> keys;
-  std::vector<std::string> absent;  // chunks that the store must not have, unless this run made them
+  std::map<std::string, std::string> checksums;  // checksum_of_text() of each key
+  std::vector<std::string> absent;               // chunks that the store must not have, unless this run made them
+  std::uint64_t chunk_bytes = 0;                 // of all new chunks
 };
 
 // Call when all chunks are made. `consolidate`: consolidate even if the root has no consolidated metadata yet. Throws

@@ -11,13 +11,14 @@ import json
 import os
 import random
 import shutil
+import time
 
 import h5py
 import numpy as np
 import pytest
 
 from harness import convert
-from kills import Reader, kill_after
+from kills import Reader, begin, end, kill_after, slow_writes
 from test_concat import ROWS, here, opened, parts, verify, write  # noqa: F401  (here: each test in a folder of its own)
 
 KILLS, SEED = int(os.environ.get("ZARRBITS_KILLS", "10")), int(os.environ.get("ZARRBITS_SEED", "5"))
@@ -258,6 +259,37 @@ def test_a_store_that_was_changed_meanwhile_is_told():
     shutil.rmtree("out.zarr/.zarrbits-append")
     append(files[1])
     check(files, ROWS[:23])
+
+
+def test_another_program_that_changes_the_store_meanwhile_is_noticed():
+    """Between the moment when its metadata is read and the one when it would be replaced."""
+    slow = slow_writes()
+    if not slow:
+        pytest.skip("writes cannot be made slow here")
+    files = parts(10, 13)
+    begun(files[:1], *GZIP)
+    before = state()
+    process = begin("convert", "--append", "t", files[1], "out.zarr", "--quiet", "--threads", "1", **slow)
+    while process.poll() is None and not os.path.exists("out.zarr/.zarrbits-append/store/g/rows/c"):
+        time.sleep(0.001)
+    with open("out.zarr/g/rows/zarr.json") as f:
+        node = json.load(f)
+    node["attributes"]["more"] = 1
+    with open("changed", "w") as f:
+        json.dump(node, f)
+    with open("changed", "rb") as f:
+        before["g/rows/zarr.json"] = f.read()
+    os.rename("changed", "out.zarr/g/rows/zarr.json")
+    status, said = end(process)
+    assert status == 1, said
+    assert "another program changed" in said
+    assert "g/rows/zarr.json" in said
+    assert state() == before
+    append(files[1])
+    with open("out.zarr/g/rows/zarr.json") as f:
+        node = json.load(f)
+    assert node["attributes"]["more"] == 1
+    assert node["shape"][0] == 23
 
 
 def look():
