@@ -63,8 +63,8 @@ json source_notes(const std::vector<joined_source>& sources, const source_files&
 }
 
 grown_store::grown_store(const std::string& path, const remote_access& remote, const std::vector<std::string>& sources,
-                         std::uint64_t memory)
-    : name_(path) {
+                         std::uint64_t memory, const std::optional<source_base>& base)
+    : name_(path), names_(base, sources, path) {
   sha256 sum;
   try {
     read(is_s3(path) ? remote : remote_access(), sources, memory);
@@ -81,7 +81,7 @@ grown_store::grown_store(const std::string& path, const remote_access& remote, c
 
 void grown_store::read(const remote_access& remote, const std::vector<std::string>& sources, std::uint64_t memory) {
   root_.emplace(verification::open_store(name_, remote, sources, memory, verification::use_of_store::a_little,
-                                         verification::symbolic_links::refuse));
+                                         verification::symbolic_links::refuse, &names_));
   std::vector<verification::store_folder> todo{*root_};
   while (!todo.empty()) {
     const verification::store_folder folder = std::move(todo.back());

@@ -12,6 +12,7 @@
 #include "append/stored_values.hpp"
 #include "hdf5/chunk_source.hpp"
 #include "hdf5/source_files.hpp"
+#include "io/told_names.hpp"
 #include "text/json_text.hpp"
 #include "zarr/read/store_reader.hpp"
 #include "zarr/read/zarr_reader.hpp"
@@ -45,9 +46,9 @@ json source_notes(const std::vector<joined_source>& sources, const source_files&
 class grown_store {
  public:
   // Reads all metadata. `remote`: of a store in S3. `sources`: files, and folders, next to which or in which references may
-  // point. Throws zarrbits::error.
-  grown_store(const std::string& path, const remote_access& remote, const std::vector<std::string>& sources,
-              std::uint64_t memory);
+  // point; `base`: what their names stand for. Throws zarrbits::error.
+  grown_store(const std::string& path, const remote_access& remote, const std::vector<std::string>& sources, std::uint64_t memory,
+              const std::optional<source_base>& base = {});
 
   const std::string& name() const { return name_; }
   // Every zarr.json, by the node's path: "/" and "/a/b".
@@ -80,6 +81,7 @@ class grown_store {
   void read_sources();
 
   std::string name_;
+  told_names names_;
   std::optional<verification::store_folder> root_;
   std::map<std::string, json> nodes_;
   std::map<std::string, std::string> texts_;  // checksums

@@ -78,6 +78,7 @@ const char* about(convert_kind kind) {
 struct texts {
   bool references = false;
   std::string inline_bytes, threads, memory, partition, codec, profile, compress, chunk, shard, grid, checksum, convention, links;
+  std::string format, base;
   std::string log_format;
   std::vector<std::string> bits;
 };
@@ -215,6 +216,17 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
     app.add_flag("--virtual", t.references,
                  "Write references in kerchunk's format, to a file OUT.json or a folder OUT.parquet: chunks stay in the source")
         ->group(group);
+    app.add_option("--zarr-format", t.format,
+                   "With --virtual: whose metadata the references have. 2: that of Zarr v2, without arrays that only Zarr v3 can "
+                   "have; 3: that of Zarr v3; both, the default")
+        ->type_name("2|3|both")
+        ->group(group);
+    app.add_option("--base", t.base,
+                   "With --virtual: what the references call local files, for readers who find them elsewhere. "
+                   "https://host/path or s3://bucket/path in place of FOLDER, by default that of the first source; \".\": paths "
+                   "from the folder of the references")
+        ->type_name("[FOLDER=]URL")
+        ->group(group);
     app.add_option("--inline", t.inline_bytes,
                    "With --virtual: objects of at most this size that are not chunks of the source are stored in the references, "
                    "up to a quarter of --memory in all (default: 1024)")
@@ -332,6 +344,8 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   options.checksum = parse_checksum(t.checksum);
   if (t.references) options.references = t.inline_bytes.empty() ? usual_inline_bytes : parse_bytes("--inline", t.inline_bytes);
   else if (!t.inline_bytes.empty()) throw usage_error("--inline requires --virtual");
+  options.format = parse_zarr_format(t.format);
+  options.base = parse_base(t.base);
   if (!t.memory.empty()) options.memory = parse_bytes("--memory", t.memory);
   take_bits(t.bits, arguments);
   check_options(options);

@@ -141,6 +141,21 @@ checksum parse_checksum(const std::string& text) {
   throw usage_error("\"" + text + "\" is not a checksum that the converter writes; give crc32c");
 }
 
+std::optional<zarr_format> parse_zarr_format(const std::string& text) {
+  if (text.empty()) return {};
+  static constexpr word<zarr_format> words[] = {{"2", zarr_format::v2}, {"3", zarr_format::v3}, {"both", zarr_format::both}};
+  if (const auto found = find_word(words, text)) return found;
+  throw usage_error("\"" + text + "\" is not a format of Zarr; give 2, 3 or both");
+}
+
+std::optional<source_base> parse_base(const std::string& text) {
+  if (text.empty()) return {};
+  const std::size_t url = text.find("://"), equals = text.rfind('=', url);
+  if (equals == text.npos) return source_base{{}, text};
+  if (equals == 0) throw usage_error("--base " + text + " has no folder before \"=\"; give FOLDER=URL or URL");
+  return source_base{text.substr(0, equals), text.substr(equals + 1)};
+}
+
 std::uint64_t parse_bytes(const std::string& option, const std::string& text) {
   unsigned shift = 0;
   std::string_view digits = text;

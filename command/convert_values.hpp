@@ -44,6 +44,12 @@ grid_type parse_grid(const std::string& text);
 // "crc32c".
 checksum parse_checksum(const std::string& text);
 
+// "2", "3", "both".
+std::optional<zarr_format> parse_zarr_format(const std::string& text);
+
+// "https://host/path", "/folder=s3://bucket/path", ".".
+std::optional<source_base> parse_base(const std::string& text);
+
 // "512M", "2G", "1048576", "64kiB".
 std::uint64_t parse_bytes(const std::string& option, const std::string& text);
 

@@ -143,6 +143,9 @@ int verify_main(int argc, char** argv) {
   add_remote_options(app, options.remote, "Servers");
   add_external_option(app, options.external);
   add_no_lock_option(app, options.lock);
+  std::string base;
+  app.add_option("--base", base, "As given to convert: what references call local files, which are read")
+      ->type_name("[FOLDER=]URL");
   std::string memory;
   app.add_option("--memory", memory,
                  "Limit the memory for the references of a store, and for a chunk of strings, such as 512M "
@@ -156,6 +159,7 @@ int verify_main(int argc, char** argv) {
   check_remote_options(options.remote);
   options.concat = take_sources(joined, options.source, options.store, options.remote, false);
   options.links = parse_links(links);
+  options.base = parse_base(base);
   if (!memory.empty()) options.memory = parse_bytes("--memory", memory);
   if (options.links == link_policy::refuse) throw usage_error("--links is \"refuse\", which leaves no store; give keep or copy");
   check_options(options);

@@ -43,12 +43,13 @@ namespace {
 void check_append(const convert_options& options) {
   const bool asked = options.profile || options.compress || !options.chunk.empty() || options.shard.bytes > 0 ||
                      !options.shard.shape.empty() || options.checksum != checksum::none ||
-                     options.codec != array_codec::automatic || options.bits || !options.bits_of.empty() || options.convention;
+                     options.codec != array_codec::automatic || options.bits || !options.bits_of.empty() || options.convention ||
+                     options.format;
   if (asked) {
     throw zarrbits::error(
         errc::invalid_option,
         "the existing store determines how its chunks are made; leave out `profile`, `compress`, `chunk`, `shard`, "
-        "`checksum`, `codec`, `bits` and `convention`");
+        "`checksum`, `codec`, `bits`, `convention` and `format`");
   }
   if (options.overwrite)
     throw zarrbits::error(errc::invalid_option, "a store is either appended to or replaced; leave out `overwrite` or `append`");
@@ -83,8 +84,24 @@ void check_rectilinear(const convert_options& options) {
                           "leave out `shard` or `grid`");
 }
 
+void check_base(const convert_options& options) {
+  const bool grows = options.concat && options.concat->append;
+  if (!options.references && !(grows && is_reference_target(options.store)))
+    throw zarrbits::error(errc::invalid_option, "`base` is for the names in `references`; leave it out");
+  if (grows && options.base->folder.empty() && options.base->url != ".")
+    throw zarrbits::error(
+        errc::invalid_option,
+        "the files that are appended may be in another folder than the first ones; name the folder that the URL "
+        "stands for: `base` FOLDER=URL");
+}
+
 void check_options(const convert_options& options) {
+  if (options.base) check_base(options);
   if (options.references) check_references(options);
+  if (!options.references && options.format.value_or(zarr_format::v3) != zarr_format::v3)
+    throw zarrbits::error(
+        errc::invalid_option,
+        "a copy is a Zarr v3 store, and only `references` can have the metadata of Zarr v2; leave out `format`");
   if ((options.bits || !options.bits_of.empty()) && options.codec != array_codec::packbits)
     throw zarrbits::error(errc::invalid_option, "`bits` requires the `codec` packbits");
   if (options.bits && (*options.bits < 1 || *options.bits > 64))

@@ -61,6 +61,8 @@ void begin_store(const convert_options& options) {
                                         .source = split_source(options.source).file,
                                         .warning = options.warning,
                                         .references = options.references,
+                                        .base = {},
+                                        .formats = {},
                                         .remote = options.remote});
 }
 

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,13 +48,16 @@ class table_builder {
     if (is_new) table_.files.push_back({url});
     return at->second;
   }
-  // `modified`: nanoseconds since 1970.
-  void add_source(const std::string& url, std::uint64_t size, std::int64_t modified, std::string etag) {
-    count(sizeof(referred_file) + 2 * url.size() + etag.size());
+  // `told`: nanoseconds since 1970; neither it nor an ETag: only the size is known.
+  void add_source(const std::string& url, std::uint64_t size, std::optional<std::int64_t> told, std::optional<std::string> etag) {
+    const std::int64_t modified = told.value_or(0);
+    count(sizeof(referred_file) + 2 * url.size() + (etag ? etag->size() : 0));
     constexpr std::int64_t second = 1'000'000'000;
     std::int64_t seconds = modified / second, part = modified % second;
     if (part < 0) part += second, --seconds;
-    table_.files[file(url)].state = file_state{true, size, seconds, part, std::move(etag)};
+    referred_file& f = table_.files[file(url)];
+    f.size_only = !told && !etag;
+    f.state = file_state{true, size, seconds, part, std::move(etag).value_or("")};
   }
   void add_range(std::string key, const std::string& url, std::uint64_t offset, std::uint64_t size) {
     check(key, 0);
@@ -64,6 +68,8 @@ class table_builder {
     const std::uint64_t size = content.size();
     table_.keys.insert_or_assign(std::move(key), reference{{}, 0, size, std::string(content)});
   }
+  // The nodes are not among the references themselves.
+  void set_no_v3() { table_.formats.v3 = false; }
   reference_table take() { return std::move(table_); }
 
  private:

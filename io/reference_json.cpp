@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <sys/stat.h>
@@ -39,7 +40,7 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool end_object() override {
     if (path_.size() == 3 && in("zarrbits", "sources"))
-      out_.add_source(url_, size_, static_cast<std::int64_t>(std::exchange(time_, 0)), std::exchange(etag_, {}));
+      out_.add_source(url_, size_, std::exchange(time_, {}), std::exchange(etag_, {}));
     path_.pop_back();
     return true;
   }
@@ -66,6 +67,9 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
     } else if (is_reference()) {
       const bool encoded = value.starts_with("base64:");
       out_.add_content(path_.back(), encoded ? from_base64(std::string_view(value).substr(7)) : value);
+    } else if (path_.size() == 2 && path_[0] == own_nodes && arrays_ == 0) {
+      out_.set_no_v3();
+      out_.add_content(path_.back(), value);
     } else if (in("zarrbits", "sources") && path_.back() == "url") {
       url_ = value;
     } else if (in("zarrbits", "sources") && path_.back() == "etag") {
@@ -75,11 +79,13 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool number_unsigned(std::uint64_t value) override {
     if (is_reference()) (++list_.numbers == 1 ? list_.offset : list_.size) = value;
-    else if (in("zarrbits", "sources")) (path_.back() == "size" ? size_ : time_) = value;
+    else if (in("zarrbits", "sources") && path_.back() == "size") size_ = value;
+    else if (in("zarrbits", "sources") && path_.back() == "modified") time_ = static_cast<std::int64_t>(value);
     return true;
   }
   bool number_integer(std::int64_t value) override {
-    return !is_reference() && (time_ = static_cast<std::uint64_t>(value), true);
+    if (in("zarrbits", "sources") && path_.back() == "modified") time_ = value;
+    return !is_reference();
   }
   bool number_float(double, const std::string&) override { return !is_reference(); }
   bool null() override { return !is_reference(); }
@@ -100,8 +106,10 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
   std::vector<std::string> path_;
   unsigned arrays_ = 0;
   list list_;
-  std::string url_, etag_;
-  std::uint64_t size_ = 0, time_ = 0;
+  std::string url_;
+  std::optional<std::string> etag_;
+  std::uint64_t size_ = 0;
+  std::optional<std::int64_t> time_;
 };
 
 }  // namespace

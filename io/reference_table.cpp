@@ -3,7 +3,10 @@
 
 #include "io/parquet_file.hpp"
 #include "io/reference_builder.hpp"
+#include "io/reference_v2.hpp"
+#include "io/told_names.hpp"
 #include "text/node_names.hpp"
+#include "text/v2_metadata.hpp"
 #include "text/words.hpp"
 #include <zarrbits/error.hpp>
 #include <zarrbits/source_name.hpp>
@@ -54,6 +57,13 @@ class parquet_folder {
     }
     for (const auto& [key, value] : metadata->items()) {
       if (is_node_key(key)) read_node(key, value);
+      else if (is_v2_metadata_key(key) && value.is_object() && !is_grid_alone(value))
+        builder_.add_content(key, python_json_text(value));
+    }
+    const json* const own = find(document, "zarrbits");
+    if (const json* const nodes = own ? find(*own, "nodes") : nullptr; nodes && nodes->is_object()) {
+      builder_.set_no_v3();
+      for (const auto& [key, value] : nodes->items()) read_node(key, value);
     }
     struct stat read {
     }, there{};
@@ -71,6 +81,11 @@ class parquet_folder {
   [[noreturn]] void damaged(const std::string& why = "") const {
     throw reference_error("\"" + path_ + "\" does not hold references in kerchunk's Parquet format" +
                           (why.empty() ? "" : ": " + why) + "; give a Zarr v3 store");
+  }
+
+  // Of an array of Zarr v3, for fsspec.
+  static bool is_grid_alone(const json& zarray) {
+    return zarray.size() == 2 && zarray.contains("shape") && zarray.contains("chunks");
   }
 
   static const json* find(const json& j, const char* key) {
@@ -109,10 +124,11 @@ class parquet_folder {
     for (const json& s : *sources) {
       const json *const url = find(s, "url"), *const size = find(s, "size"), *const modified = find(s, "modified"),
                         *const etag = find(s, "etag");
-      const bool told = etag ? etag->is_string() : modified && modified->is_number_integer();
+      const bool told = etag ? etag->is_string() : !modified || modified->is_number_integer();
       if (!url || !url->is_string() || !size || !size->is_number_unsigned() || !told) damaged();
-      builder_.add_source(url->get<std::string>(), size->get<std::uint64_t>(), etag ? 0 : modified->get<std::int64_t>(),
-                          etag ? etag->get<std::string>() : "");
+      builder_.add_source(url->get<std::string>(), size->get<std::uint64_t>(),
+                          modified ? std::optional(modified->get<std::int64_t>()) : std::nullopt,
+                          etag ? std::optional(etag->get<std::string>()) : std::nullopt);
     }
   }
 
@@ -125,8 +141,7 @@ class parquet_folder {
 
   // Chunks are where their keys point to, whatever the keys in the metadata look like: they become those of Zarr v3.
   void read_node(const std::string& key, json node) {
-    const std::string array =
-        key.substr(0, key.size() - std::min<std::size_t>(key.size(), std::string_view("/zarr.json").size()));
+    const std::string array = path_of_node(key);
     if (const json* const type = find(node, "node_type"); type && *type == "array") {
       const auto counts = chunks_along(node);
       if (!counts) damaged();
@@ -230,6 +245,10 @@ class parquet_folder {
 
 }  // namespace
 
+bool is_as_it_was(const referred_file& file, const file_state& now) {
+  return !file.state || (file.size_only ? now.regular && now.size == file.state->size : now == *file.state);
+}
+
 void set_key_form(json& node, key_form form) {
   if (!node.is_object()) return;
   if (node.contains("node_type") && node["node_type"] == "array") {
@@ -242,39 +261,90 @@ void set_key_form(json& node, key_form form) {
   for (json& each : all["metadata"]) set_key_form(each, form);
 }
 
-std::optional<std::vector<std::uint64_t>> chunks_along(const json& array) {
-  const auto extent = [](const json& n) { return n.is_number_unsigned() ? n.get<std::uint64_t>() : 0; };
-  const auto member = [](const json* j, const char* key) {
-    return j && j->is_object() && j->contains(key) ? &(*j)[key] : nullptr;
-  };
-  const json *const shape = member(&array, "shape"), *const configuration = member(member(&array, "chunk_grid"), "configuration");
-  if (!shape || !shape->is_array()) return {};
-  const json *const regular = member(configuration, "chunk_shape"), *const lengths =
-                                                                        regular ? regular : member(configuration, "chunk_shapes");
-  if (!lengths || !lengths->is_array() || lengths->size() != shape->size()) return {};
-  std::vector<std::uint64_t> counts;
-  for (std::size_t d = 0; d < shape->size(); ++d) {
-    const json& along = (*lengths)[d];
-    const std::uint64_t all = extent((*shape)[d]), length = extent(along);
-    std::uint64_t n = 0;
-    if (length > 0) {
-      n = all / length + (all % length != 0);
-    } else if (!regular && along.is_array()) {
-      for (const json& each : along) {  // a length, or [length, count]
-        const std::uint64_t more = each.is_array() && each.size() == 2 ? extent(each[1]) : 1;
-        if (__builtin_add_overflow(n, more, &n)) return {};
-      }
-    } else {
-      return {};
-    }
-    counts.push_back(n);
-  }
-  return counts;
+namespace {
+
+bool has_dots(const json& node) {
+  const auto keys = node.find("chunk_key_encoding");
+  return keys != node.end() && keys->is_object() && keys->contains("name") && (*keys)["name"] == "v2";
 }
+
+// Whether `stored` has the same documents as `made`, and the first key that differs.
+std::string first_difference(const std::map<std::string, std::string>& stored, const std::map<std::string, json>& made) {
+  for (const auto& [key, document] : made) {
+    const auto found = stored.find(key);
+    if (found == stored.end() || python_json_text(parse_foreign_json(found->second), 0) != python_json_text(document, 0))
+      return key;
+  }
+  for (const auto& [key, text] : stored) {
+    if (!made.contains(key)) return key;
+  }
+  return {};
+}
+
+// Makes the keys those of Zarr v3, and takes out the metadata of v2, which follow from those of v3.
+void take_v3(reference_table& table, bool is_folder) {
+  std::map<std::string, std::string> documents;
+  v2_references v2;
+  chunk_arrays dotted;
+  for (auto at = table.keys.begin(); at != table.keys.end();) {
+    auto& [key, r] = *at;
+    if (is_v2_metadata_key(key) && !r.file) {
+      documents.emplace(key, std::move(r.content));
+      at = table.keys.erase(at);
+      continue;
+    }
+    if (is_node_key(key) && !r.file) {
+      json node = parse_foreign_json(r.content);
+      if (is_array_node(node) && (!table.formats.v3 || has_dots(node)) && dotted.add(path_of_node(key), node) &&
+          table.formats.v3) {
+        set_key_form(node, key_form::slashes);
+        r.content = python_json_text(node, 2) + "\n";
+        r.size = r.content.size();
+      } else if (key == "zarr.json" && node.is_object() && node.contains("consolidated_metadata")) {
+        set_key_form(node, key_form::slashes);
+        r.content = python_json_text(node, 2) + "\n";
+        r.size = r.content.size();
+      }
+    }
+    ++at;
+  }
+  if (table.keys.empty() && !documents.empty()) return;
+  if (!is_folder && dotted.size() > 0) {
+    std::map<std::string, reference> all;
+    while (!table.keys.empty()) {
+      auto one = table.keys.extract(table.keys.begin());
+      if (!is_node_key(one.key())) one.key() = dotted.slashed(one.key());
+      if (!all.insert(std::move(one)).inserted)
+        throw reference_error("two references are of the same chunk; make the references again");
+    }
+    table.keys = std::move(all);
+  }
+  table.formats.v2 = !documents.empty();
+  if (!table.formats.v2 || !table.keys.contains("zarr.json")) return;
+  for (const auto& [key, r] : table.keys) {
+    if (is_node_key(key)) v2.node(key, r.content);
+  }
+  for (const auto& [key, r] : table.keys) {
+    if (!is_node_key(key)) v2.chunk(key);
+  }
+  auto made = v2.documents();
+  if (is_folder) made.erase(references_metadata);
+  table.differing_v2 = first_difference(documents, made);
+}
+
+}  // namespace
 
 reference_table read_references(const std::string& path, std::uint64_t memory) {
   std::error_code e;
-  return fs::is_directory(path, e) ? parquet_folder(path, memory).read() : read_json_references(path, memory);
+  const bool is_folder = fs::is_directory(path, e);
+  reference_table table = is_folder ? parquet_folder(path, memory).read() : read_json_references(path, memory);
+  take_v3(table, is_folder);
+  for (referred_file& f : table.files) {
+    std::string absolute = from_references(f.url, path);
+    table.relative = table.relative || (absolute != f.url && f.state);
+    f.url = std::move(absolute);
+  }
+  return table;
 }
 
 bool are_own_references(const std::string& path) noexcept {

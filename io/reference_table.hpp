@@ -37,12 +37,23 @@ struct reference {
 struct referred_file {
   std::string url;                       // as it is written: "file:///a/b.h5"
   std::optional<file_state> state = {};  // when the references were made
+  bool size_only = false;                // only the size of `state` is known: the file is for readers who have a copy of it
+};
+// Whether a file still is what the references were made of, as far as they say.
+bool is_as_it_was(const referred_file& file, const file_state& now);
+
+// Whose metadata references have.
+struct zarr_formats {
+  bool v2 = false, v3 = true;
 };
 
 // Only its form is checked: offsets, sizes and files may be anything.
 struct reference_table {
   std::map<std::string, reference> keys;  // as a store in a folder has them: "a/zarr.json", "a/c/0/0"
   std::vector<referred_file> files;
+  zarr_formats formats = {};
+  bool relative = false;          // names of files were relative to the folder of the references; here, none is
+  std::string differing_v2 = {};  // a key of Zarr v2's metadata that does not say what Zarr v3's say; empty if there is none
 };
 
 // Of a file or a folder. Throws reference_error, also if they would take more than `memory`.
@@ -64,14 +75,14 @@ bool is_data_beside(const std::string& references, const std::string& file);
 // URLs of local files and of S3.
 constexpr std::string_view file_url = "file://", s3_url = "s3://";
 
-// The form of an array's chunk keys: "c/0/1" as everywhere else, or "0.1" in a folder of Parquet files, whose readers support no
-// other.
+// The form of an array's chunk keys: "c/0/1" as everywhere else, or "0.1", as Zarr v2 has them and the readers of folders of
+// Parquet files. With that form one set of keys is enough for both.
 enum class key_form { slashes, dots };
 // Sets it in a node's metadata, also in the copies of all nodes that a root may have.
 void set_key_form(json& node, key_form form);
-// The number of chunks along each dimension, by the shape and the chunk grid in an array's metadata; empty: these are not valid.
-std::optional<std::vector<std::uint64_t>> chunks_along(const json& array);
 
+// In the JSON of references that have only Zarr v2's metadata: those of Zarr v3, from which they were made.
+constexpr const char* own_nodes = "zarrbits.nodes";
 // What both forms begin with.
 constexpr const char* own_references_begin = R"({"version":1,"zarrbits":{)";
 // In a folder: the metadata, and the references of an array, some thousand in each file.

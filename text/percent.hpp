@@ -5,7 +5,10 @@
 #ifndef ZARRBITS_TEXT_PERCENT_HPP
 #define ZARRBITS_TEXT_PERCENT_HPP
 
+#include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace zarrbits::conversion {
 
@@ -15,6 +18,26 @@ inline void append_percent(std::string& out, char c) {
   out += '%';
   out += digits[b >> 4];
   out += digits[b & 15];
+}
+
+// The bytes that escapes stand for. Empty if one is not complete, or stands for "/" or NUL.
+inline std::optional<std::string> without_percent(std::string_view text) {
+  const auto digit = [](char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  };
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    const int high = i + 2 < text.size() ? digit(text[i + 1]) : -1, low = i + 2 < text.size() + 0 ? digit(text[i + 2]) : -1;
+    const int value = 16 * high + low;
+    if (high < 0 || low < 0 || value == 0 || value == '/') return {};
+    out += static_cast<char>(value);
+    i += 2;
+  }
+  return out;
 }
 
 }  // namespace zarrbits::conversion

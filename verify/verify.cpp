@@ -151,9 +151,10 @@ verify_result verify(const verify_options& given) {
   return verification::as_public_errors(options.store, options.source, [&] {
     const std::vector<std::string> sources = verification::sources_of(options);
     conversion::prepare_s3(sources, options.store, options.remote, options.warning);
-    verification::store_folder store =
-        verification::open_store(options.store, options.remote, conversion::may_be_read(sources, options.external),
-                                 options.memory, verification::use_of_store::all_of_it);
+    const conversion::told_names names(options.base, sources, options.store);
+    verification::store_folder store = verification::open_store(
+        options.store, options.remote, conversion::may_be_read(sources, options.external), options.memory,
+        verification::use_of_store::all_of_it, verification::symbolic_links::follow, &names);
     store.most_text = options.memory / 2;
     if (options.concat) return verification::verify_joined(options, store);
     return verification::verify_one(options, store, split_source(options.source), nullptr, true);

@@ -139,6 +139,11 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
                  " put together from the files' values";
       }
       if (w.expected == outcome::recoded && a.after.kind != compressor::none) p.how += " as " + text_of(a.after);
+      const std::string only_v3 =
+          options.references && options.format != zarr_format::v3
+              ? why_only_v3(a.stored_metadata(), !a.materialize && data.most_stored() < data.grid.chunks())
+              : "";
+      if (!only_v3.empty()) p.how += "; only for readers of Zarr v3: " + only_v3;
       p.codecs = json_text(a.stored_metadata().codecs);
     }
   }

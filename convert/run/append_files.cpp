@@ -92,7 +92,8 @@ const known_source* find_known(const grown_store& store, const std::string& name
 new_files choose(const convert_options& given) {
   const std::vector<std::string> names = given_sources(given.source, given.concat);
   std::vector<std::string> fresh;
-  new_files all{std::make_shared<const grown_store>(given.store, given.remote, may_be_read(names, given.external), given.memory),
+  new_files all{std::make_shared<const grown_store>(given.store, given.remote, may_be_read(names, given.external), given.memory,
+                                                    given.base),
                 given,
                 {},
                 false};

@@ -31,6 +31,16 @@ void move_to_notes(json& attributes, const std::string& name) {
   attributes[own_key]["attribute_values"][name] = std::move(value);
 }
 
+// References have the metadata of Zarr v2, too. What is appended to says so itself: here it has no attributes.
+void note_only_v3(const convert_options& options, const array_metadata& meta, const chunk_counts& counts,
+                  converted_object& entry) {
+  if (!options.references || options.format == zarr_format::v3 || (options.concat && options.concat->append)) return;
+  const std::string why = why_only_v3(meta, counts.absent + counts.lost > 0);
+  if (why.empty()) return;
+  if (options.format == zarr_format::v2) throw skip_dataset("Zarr v2 cannot have it: " + why + "; set `format` to both or 3");
+  entry.reason += (entry.reason.empty() ? "only for readers of Zarr v3: " : "; only for readers of Zarr v3: ") + why;
+}
+
 void write_null(const dataset_plan& dataset, node_writer& out, dimension_namer& dimensions, json attributes) {
   const chunk_source& data = dataset.data;
   const type_tree& leaf = data.leaf();
@@ -92,6 +102,7 @@ void write_array(const dataset_plan& dataset, std::size_t number, node_writer& o
     entry.reason = "booleans other than 0 and 1: stored as integers";
     if (!plan.leaf.names.empty()) meta.attributes[own_key]["enum"] = enumeration_members(plan.leaf);
   }
+  note_only_v3(dataset.options, meta, result.counts, entry);
   entry.store_bytes += result.store_bytes;
   if (part.view.whole) {
     const bool references = plan.leaf.kind == type_class::object_reference || plan.leaf.kind == type_class::region_reference;

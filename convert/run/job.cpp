@@ -117,20 +117,23 @@ bool job::joins(mode how) const { return how == mode::join || (how == mode::resu
 
 void job::open_store(mode how) {
   using existing = sink_options::existing;
-  out_ = make_sink(options_.store, {.target = how == mode::finish           ? existing::finish
-                                              : joins(how)                  ? existing::join
-                                              : grown_                      ? existing::grow
-                                              : options_.overwrite          ? existing::replace
-                                              : is_one_file(options_.store) ? existing::refuse
-                                                                            : existing::go_on,
-                                    .shared = how == mode::join || how == mode::finish,
-                                    .run = front_end_of(options_).run,
-                                    .source = name_.file,
-                                    .sync = options_.sync,
-                                    .warning = options_.warning,
-                                    .references = options_.references,
-                                    .memory = options_.memory,
-                                    .remote = options_.remote});
+  out_ =
+      make_sink(options_.store, {.target = how == mode::finish           ? existing::finish
+                                           : joins(how)                  ? existing::join
+                                           : grown_                      ? existing::grow
+                                           : options_.overwrite          ? existing::replace
+                                           : is_one_file(options_.store) ? existing::refuse
+                                                                         : existing::go_on,
+                                 .shared = how == mode::join || how == mode::finish,
+                                 .run = front_end_of(options_).run,
+                                 .source = name_.file,
+                                 .sync = options_.sync,
+                                 .warning = options_.warning,
+                                 .references = options_.references,
+                                 .base = options_.base,
+                                 .formats = {.v2 = options_.format != zarr_format::v3, .v3 = options_.format != zarr_format::v2},
+                                 .memory = options_.memory,
+                                 .remote = options_.remote});
 }
 
 // Begins the journal or, if the run goes on with a store, takes over what is in it.

@@ -66,6 +66,13 @@ enum class checksum {
   crc32c,  // 4 bytes that reveal damage of a chunk
 };
 
+// Whose metadata references have. Chunks are the same for readers of both.
+enum class zarr_format {
+  v2,    // only those of Zarr v2; arrays that it cannot have are skipped
+  v3,    // only those of Zarr v3
+  both,  // those of Zarr v3 and, of each array that it can have, those of Zarr v2
+};
+
 // The size of a shard: a limit in bytes before compression, or a shape. With neither there are no shards.
 struct shard_size {
   std::uint64_t bytes = 0;                // 0: no limit is set
@@ -123,6 +130,9 @@ struct convert_options {
   // The store has references in kerchunk's format, "x.json" or "x.parquet": chunks that need no change stay in the source. Other
   // objects of at most this many bytes, up to memory / 4, are among the references, others in "x.json.data". Not set: a copy.
   std::optional<std::uint64_t> references = {};
+  // With `references`; not set: both, or what the references have that are appended to. A copy is a Zarr v3 store.
+  std::optional<zarr_format> format = {};
+  std::optional<source_base> base = {};  // with `references`; not set: absolute local paths
   // Repeat the metadata of all nodes in the root's: one request opens a remote store. Not set: as the convention's readers expect
   // it, which are those of netCDF and AnnData.
   std::optional<bool> consolidate = {};

@@ -29,6 +29,12 @@ source_name split_source(const std::string& text);
 // name, that object alone. Empty if nothing matches. Lists the objects that begin as the pattern does. Throws error.
 [[nodiscard]] std::vector<std::string> find_s3_sources(const std::string& pattern, const remote_access& remote = {});
 
+// What references call local files, for readers who find them elsewhere: "<url>/b/c.h5" for "<folder>/b/c.h5".
+struct source_base {
+  std::string folder = {};  // a local folder; empty: that of the first source
+  std::string url = {};     // "https://host/path", "s3://bucket/path"; ".": names are relative to the folder of the references
+};
+
 }  // namespace zarrbits
 
 #endif

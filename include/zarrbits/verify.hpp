@@ -96,7 +96,9 @@ struct verify_options {
   // With `concat`: the files are some of those in the store, whose notes say where each one is. Only values are compared, and
   // neither the length of the arrays nor what no file of these has.
   bool part = false;
-  std::string store = {};                  // a directory, a file "x.zip", or "s3://bucket/prefix"
+  std::string store = {};  // a directory, a file "x.zip", or "s3://bucket/prefix"
+  // As given to convert: names in references are those of local files, which are read.
+  std::optional<source_base> base = {};
   remote_access remote = {};               // how sources and stores on servers are reached
   std::vector<std::string> include = {};   // patterns of what the store must hold, as convert_options has them
   std::vector<std::string> exclude = {};   // patterns of what it need not hold

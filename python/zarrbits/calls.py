@@ -108,6 +108,8 @@ def convert(
     bits: Bits = None,
     virtual: bool = False,
     inline: int | str | None = None,
+    zarr_format: Literal[2, 3, "both"] | None = None,
+    base: str | None = None,
 ) -> Report:
     """Converts an HDF5 file. Raises Error where there is no store; what is not in the store is in the report's `lost`.
 
@@ -218,6 +220,8 @@ def plan(
     bits: Bits = None,
     virtual: bool = False,
     inline: int | str | None = None,
+    zarr_format: Literal[2, 3, "both"] | None = None,
+    base: str | None = None,
 ) -> Plan:
     """What convert() would do, from metadata alone."""
     document, status = run("plan", _paths(source, store), _options(locals(), "source", "store"), (0, 3))
@@ -248,6 +252,7 @@ def verify(
     no_lock: bool = False,
     links: Literal["keep", "copy"] | None = None,
     part: bool = False,
+    base: str | None = None,
     memory: int | str | None = None,
 ) -> Verification:
     """Compares every value, attribute, name and link of a store with its source."""

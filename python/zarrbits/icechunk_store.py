@@ -85,6 +85,12 @@ def _nodes_and_chunks(references: References) -> tuple[dict[str, bytes], dict[st
     arrays: dict[str, _Array] = {}
     chunks: list[tuple[str, Any]] = []
     for key, value in items_of(references):
+        if key.rpartition("/")[2] == ".zgroup":  # read() leaves it out where Zarr v3's metadata are there
+            raise Error(
+                f'zarrbits: "{references.path}" has only the metadata of Zarr v2, and Icechunk has only v3; '
+                'make the references again, with zarr_format="both" or "3"',
+                1,
+            )
         if key != "zarr.json" and not key.endswith("/zarr.json"):
             chunks.append((key, value))
             continue

@@ -62,6 +62,12 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Do not consolidate metadata'),
         'virtual': ('',
             "Write references in kerchunk's format, to a file OUT.json or a folder OUT.parquet: chunks stay in the source"),
+        'zarr_format': ('2|3|both',
+            'With --virtual: whose metadata the references have. 2: that of Zarr v2, without arrays that only Zarr v3 can have; 3: '
+            'that of Zarr v3; both, the default'),
+        'base': ('[FOLDER=]URL',
+            'With --virtual: what the references call local files, for readers who find them elsewhere. https://host/path or '
+            's3://bucket/path in place of FOLDER, by default that of the first source; ".": paths from the folder of the references'),
         'inline': ('BYTES',
             'With --virtual: objects of at most this size that are not chunks of the source are stored in the references, up to a '
             'quarter of --memory in all (default: 1024)'),
@@ -206,6 +212,12 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Add the codec crc32c as the last one: each chunk ends with its checksum. All readers except GDAL check it'),
         'virtual': ('',
             "Write references in kerchunk's format, to a file OUT.json or a folder OUT.parquet: chunks stay in the source"),
+        'zarr_format': ('2|3|both',
+            'With --virtual: whose metadata the references have. 2: that of Zarr v2, without arrays that only Zarr v3 can have; 3: '
+            'that of Zarr v3; both, the default'),
+        'base': ('[FOLDER=]URL',
+            'With --virtual: what the references call local files, for readers who find them elsewhere. https://host/path or '
+            's3://bucket/path in place of FOLDER, by default that of the first source; ".": paths from the folder of the references'),
         'inline': ('BYTES',
             'With --virtual: objects of at most this size that are not chunks of the source are stored in the references, up to a '
             'quarter of --memory in all (default: 1024)'),
@@ -241,6 +253,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             "all, anywhere. Default: only in the source's own folder and below. Can be repeated"),
         'no_lock': ('',
             'Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written'),
+        'base': ('[FOLDER=]URL',
+            'As given to convert: what references call local files, which are read'),
         'memory': ('BYTES',
             'Limit the memory for the references of a store, and for a chunk of strings, such as 512M (the default)'),
         'links': ('keep|copy',

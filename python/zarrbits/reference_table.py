@@ -21,7 +21,7 @@ from fsspec.implementations.reference import LazyReferenceMapper
 from .command import Error
 from .local_files import open_regular
 from .parquet_file import Damaged, ParquetFile
-from .references import References, check_file, is_reference, where_it_ends
+from .references import References, absolute, check_file, is_reference, where_it_ends, without_v2
 
 Value = Union[bytes, list[Any], None]
 _ROWS_AT_HAND = 1_280_000
@@ -42,6 +42,8 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
         self._grids = {
             key[: -len("/.zarray")]: self._grid(key, value) for key, value in self.zmetadata.items() if key.endswith("/.zarray")
         }
+        # metadata of Zarr v3 and the grids, which fsspec's mapper needs; or metadata of Zarr v2, and nothing else
+        self._nodes = without_v2(self.zmetadata)
         self._rows = functools.lru_cache(maxsize=max(1, _ROWS_AT_HAND // self.record_size))(self._read_rows)
 
     def _error(self, what: str, why: str) -> Error:
@@ -100,15 +102,15 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
             raise self._error(key, "is not text; make it again")
         if not is_reference(value):
             raise self._error(key, "is not [URL, offset, size] with a file://, s3:// or https:// URL")
-        url, offset, size = value
+        url, offset, size = value = [absolute(self._references.path, value[0]), *value[1:]]
         self._may_be_read(url)
         if self._end_of is not None and offset + size > self._end_of(url):
             raise self._error(key, f'is beyond the end of "{url}"; make it again')
         return value
 
     def _load_one_key(self, key: str) -> Any:
-        if key in self.zmetadata:
-            return json.dumps(self.zmetadata[key]).encode()
+        if key in self._nodes:
+            return json.dumps(self._nodes[key]).encode()
         field, _, place = key.rpartition("/")
         grid = self._grids.get(field)
         if grid is None or not re.fullmatch(r"[0-9]{1,20}(\.[0-9]{1,20})*", place):
@@ -147,10 +149,10 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
 
     def items(self) -> Any:
         for key, value in self.zmetadata.items():
+            if key in self._nodes:
+                yield key, json.dumps(value).encode()
             if key.endswith("/.zarray"):
                 yield from self._chunks_of(key[: -len("/.zarray")])
-            else:
-                yield key, json.dumps(value).encode()
 
     def __iter__(self) -> Iterator[str]:
         return (key for key, _ in self.items())
@@ -158,12 +160,12 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
     def ls(self, path: str = "", detail: bool = True) -> list[Any]:
         prefix = path.strip("/") + "/" if path.strip("/") else ""
         found: dict[str, dict[str, Any]] = {}
-        for key in (k for k in self.zmetadata if k.startswith(prefix) and not k.endswith("/.zarray")):
+        for key in (k for k in self._nodes if k.startswith(prefix)):
             name, below, _ = key[len(prefix) :].partition("/")
             found[prefix + name] = {
                 "name": prefix + name,
                 "type": "directory" if below else "file",
-                "size": 0 if below else len(json.dumps(self.zmetadata[key])),
+                "size": 0 if below else len(json.dumps(self._nodes[key])),
             }
         if prefix + ".zarray" in self.zmetadata:
             for key, value in self._chunks_of(prefix[:-1]):

@@ -80,8 +80,20 @@ def protocol_of(url: str) -> str:
     return url.partition("://")[0] if "://" in url else "file"
 
 
+def without_v2(keys: dict[str, Any]) -> dict[str, Any]:
+    """Where both are there, zarr-python would warn of each node that it has the metadata of two formats."""
+    if "zarr.json" not in keys:
+        return keys
+    return {k: v for k, v in keys.items() if k.rpartition("/")[2] not in (".zgroup", ".zarray", ".zattrs", ".zmetadata")}
+
+
 def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def absolute(path: str, url: str) -> str:
+    """A name without a folder, or a relative one, is from the folder of the references."""
+    return url if "://" in url or url.startswith("/") else f"file://{os.path.normpath(os.path.join(os.path.dirname(path), url))}"
 
 
 def _source(path: str, given: Any) -> Source:
@@ -93,7 +105,7 @@ def _source(path: str, given: Any) -> Source:
         and _whole(given.get("modified", 0))
     ):
         raise Error(f'zarrbits: "{path}" has a source without a URL and a size; make the references again', 1)
-    return Source(given["url"], given["size"], given.get("modified"), given.get("etag"))
+    return Source(absolute(path, given["url"]), given["size"], given.get("modified"), given.get("etag"))
 
 
 def is_reference(value: Any) -> bool:
@@ -149,6 +161,7 @@ def read(path: Path, external: External = None) -> References:
             f'zarrbits: "{wrong}" of "{name}" is neither text nor [URL, offset, size] with a file://, s3:// or https:// URL',
             1,
         )
+    keys = {k: [absolute(name, v[0]), *v[1:]] if isinstance(v, list) else v for k, v in without_v2(keys).items()}
     references = References(name, keys, sources, files)
     for url in _ends(keys):
         check_file(references, url)

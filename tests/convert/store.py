@@ -69,7 +69,9 @@ class Store:
         out = np.empty(shape, dtype)
         for corner in np.ndindex(*map(len, edges)):
             per = [s // c for s, c in zip(shard, chunk)]
-            path = os.path.join(self.path, node, "c", *(str(i // n) for i, n in zip(corner, per)))
+            place = [str(i // n) for i, n in zip(corner, per)]
+            dots = m["chunk_key_encoding"]["name"] == "v2"  # as in references
+            path = os.path.join(self.path, node, *([".".join(place) or "0"] if dots else ["c", *place]))
             begin = [sum(lengths[:i]) for i, lengths in zip(corner, edges)]
             extent = [lengths[i] for i, lengths in zip(corner, edges)]
             where = tuple(slice(b, min(b + n, s)) for b, n, s in zip(begin, extent, shape))

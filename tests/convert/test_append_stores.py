@@ -256,7 +256,7 @@ def consolidated_with_words():
 
 def references(out):
     """References to the first file, with the nodes of out.zarr."""
-    convert("--virtual", "--concat", "t", "p0.h5", out, "--quiet")
+    convert("--virtual", "--zarr-format", "3", "--concat", "t", "p0.h5", out, "--quiet")
     if out == "refs.json":
         with open(out) as f:
             all = json.load(f)

@@ -336,7 +336,7 @@ def test_sources_are_asked_again_at_the_end(server, days):
 
 
 def references(*arguments):
-    z("convert", "-q", "--virtual", *arguments, "refs.json", "--overwrite")
+    z("convert", "-q", "--virtual", "--zarr-format", "3", *arguments, "refs.json", "--overwrite")
     made = json.loads(pathlib.Path("refs.json").read_text())
     return {k: v for k, v in made["refs"].items() if isinstance(v, list)}, made["zarrbits"]["sources"]
 

@@ -377,7 +377,7 @@ def references(server, *arguments):
     """{key: (URL, offset, size)} and the sources, of --virtual;
     all else is what the conversion says, and how many bytes were read for it."""
     before = len(server.requests)
-    z(server, "convert", "-q", "--virtual", *arguments, "refs.json", "--overwrite")
+    z(server, "convert", "-q", "--virtual", "--zarr-format", "3", *arguments, "refs.json", "--overwrite")
     read = sum(
         int(r.headers["Range"].split("-")[1]) - int(r.headers["Range"].removeprefix("bytes=").split("-")[0]) + 1
         for r in server.requests[before:]

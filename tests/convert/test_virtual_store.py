@@ -40,7 +40,8 @@ def source(name):
 def test_every_reference_leads_to_what_a_copy_has(tmp_path, inline):
     path = source(tmp_path / "in.h5")
     run("convert", "-q", "--profile", "native", path, tmp_path / "copy.zarr")
-    run("convert", "-q", "--virtual", path, tmp_path / "refs.json", *([] if inline is None else ["--inline", inline]))
+    inlined = [] if inline is None else ["--inline", inline]
+    run("convert", "-q", "--virtual", "--zarr-format", "3", path, tmp_path / "refs.json", *inlined)
     copy = files(tmp_path / "copy.zarr")
     got, at = {}, {}
     for key, content, where in followed(tmp_path / "refs.json"):
@@ -107,21 +108,21 @@ def test_a_source_that_changed_or_is_gone(tmp_path):
     "change, words",
     [
         (
-            lambda r: r.__setitem__("native/c/0/0", ["file:///etc/hostname", 0, 5]),
+            lambda r: r.__setitem__("native/0.0", ["file:///etc/hostname", 0, 5]),
             "not in the folder of a source; name it with --external",
         ),
-        (lambda r: r["native/c/0/0"].__setitem__(1, 1 << 40), "beyond the end"),
-        (lambda r: r["native/c/0/0"].__setitem__(2, (1 << 64) - 1), "beyond the end"),
-        (lambda r: r.__setitem__("native/c/0/0", "base64:!!"), "base64"),
-        (lambda r: r.__setitem__("native/c/0/0", ["file:///x"]), "references"),
-        (lambda r: r.__setitem__("native/c/0/0", [[["file:///x"]]]), "references"),
-        (lambda r: r.__setitem__("native/c/0/0", None), "references"),
-        (lambda r: r.__setitem__("/native/c/0/0", "x"), "not a key"),
+        (lambda r: r["native/0.0"].__setitem__(1, 1 << 40), "beyond the end"),
+        (lambda r: r["native/0.0"].__setitem__(2, (1 << 64) - 1), "beyond the end"),
+        (lambda r: r.__setitem__("native/0.0", "base64:!!"), "base64"),
+        (lambda r: r.__setitem__("native/0.0", ["file:///x"]), "references"),
+        (lambda r: r.__setitem__("native/0.0", [[["file:///x"]]]), "references"),
+        (lambda r: r.__setitem__("native/0.0", None), "references"),
+        (lambda r: r.__setitem__("/native/0.0", "x"), "not a key"),
         (lambda r: r.__setitem__("", "x"), "not a key"),
         (lambda r: r.__setitem__("native//c", "x"), "not a key"),
         (lambda r: r.__setitem__("native/../c", "x"), "not a key"),
         (lambda r: r.__setitem__("native/", "x"), "not a key"),
-        (lambda r: r.__setitem__("native/c/0/0", {"a": {"b": {"c": {"d": {"e": {"f": {"g": 1}}}}}}}), "references"),
+        (lambda r: r.__setitem__("native/0.0", {"a": {"b": {"c": {"d": {"e": {"f": {"g": 1}}}}}}}), "references"),
     ],
 )
 def test_hostile_references(tmp_path, change, words):
@@ -144,7 +145,7 @@ def test_references_that_take_more_than_memory(tmp_path):
     run("convert", "-q", "--virtual", path, tmp_path / "refs.json")
     with open(tmp_path / "refs.json", encoding="utf-8") as f:
         document = json.load(f)
-    document["refs"].update({f"native/c/0/{i}": "" for i in range(5, 300000)})
+    document["refs"].update({f"native/0.{i}": "" for i in range(5, 300000)})
     (tmp_path / "refs.json").write_text(json.dumps(document))
     for arguments in ("verify", path), ("inspect",), ("convert", "-q", "--virtual", "--append", "t", path):
         assert "give more --memory" in run(*arguments, "--memory", "16M", tmp_path / "refs.json", status=1).stderr
@@ -172,7 +173,7 @@ def test_joined_files(tmp_path):
     run("convert", "-q", "--virtual", "--concat", "t", *names, tmp_path / "refs.json")
     run("verify", "--concat", "t", *names, tmp_path / "refs.json")
     at = {key: where for key, _, where in followed(tmp_path / "refs.json")}
-    assert [at[f"x/c/{i}/0"] for i in range(3)] == ["f0.h5", "f0.h5", "f1.h5"] and at["x/c/3/0"] not in ("f1.h5", "f2.h5")
+    assert [at[f"x/{i}.0"] for i in range(3)] == ["f0.h5", "f0.h5", "f1.h5"] and at["x/3.0"] not in ("f1.h5", "f2.h5")
 
 
 def joined(folder, parts, chunk=4):
@@ -254,10 +255,15 @@ def test_parquet_has_what_json_has(tmp_path):
     run("convert", "-q", "--virtual", path, tmp_path / "refs.parquet")
     run("verify", path, tmp_path / "refs.parquet")
     run("convert", "-q", "--virtual", "--consolidate", path, tmp_path / "whole.json")
+    run("convert", "-q", "--virtual", "--zarr-format", "3", path, tmp_path / "v3.parquet")
+    with open(tmp_path / "v3.parquet/.zmetadata", encoding="utf-8") as f:  # what fsspec needs, and no more
+        assert json.load(f)["metadata"]["native/.zarray"] == {"shape": [40, 30], "chunks": [8, 30]}
+    shutil.rmtree(tmp_path / "v3.parquet")
+    os.unlink(tmp_path / "v3.parquet.data")
     assert dump(tmp_path / "whole.json") == dump(tmp_path / "refs.parquet")
     with open(tmp_path / "refs.parquet/.zmetadata", encoding="utf-8") as f:
         document = json.load(f)
-    assert document["record_size"] == 10000 and document["metadata"]["native/.zarray"] == {"shape": [40, 30], "chunks": [8, 30]}
+    assert document["record_size"] == 10000 and document["metadata"]["native/.zarray"]["dtype"] == "<i4"
     assert document["metadata"]["native/zarr.json"]["chunk_key_encoding"] == {"name": "v2", "configuration": {"separator": "."}}
     run("convert", "-q", "--virtual", path, tmp_path / "refs.parquet", status=1)
     run("convert", "-q", "--virtual", "--overwrite", "--inline", "1M", path, tmp_path / "refs.parquet/")

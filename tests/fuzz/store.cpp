@@ -164,7 +164,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   if (begin.starts_with('{')) {
-    read_file(data, size, [](const std::string& path) { return open_references(path, {}, {}, std::uint64_t{64} << 20); });
+    read_file(data, size, [](const std::string& path) {
+      return open_references(path, {}, {}, std::uint64_t{64} << 20, use_of_store::all_of_it);
+    });
     return 0;
   }
   if (begin == "PAR1") {

@@ -97,3 +97,60 @@ def test_open_references_and_icechunk(server, tmp_path):
     server.put("data/in.h5", (tmp_path / "in.h5").read_bytes(), etag='"another"')
     with pytest.raises(zarrbits.Error, match="has been written again"):
         zarrbits.open_references(refs, storage_options=options)
+
+
+@pytest.mark.parametrize("form", ["json", "parquet"])
+def test_local_files_that_readers_find_on_a_server(server, tmp_path, form):
+    """--base: made from local files, read from where they were put; also what no source has, which is beside the references."""
+    xr = pytest.importorskip("xarray")
+    (tmp_path / "in").mkdir()
+    with h5py.File(tmp_path / "in/a b.nc", "w") as f:
+        f["t"] = np.arange(40)
+        f["x"] = np.arange(30)
+        v = f.create_dataset("v", data=VALUES, chunks=(8, 30), compression="gzip", shuffle=True)
+        for i, name in enumerate("tx"):
+            f[name].make_scale(name)
+            v.dims[i].attach_scale(f[name])
+        f.create_dataset("text", data=["one" * 500] * 40, dtype=h5py.string_dtype(), chunks=(20,)).dims[0].attach_scale(f["t"])
+    refs, url = tmp_path / f"refs.{form}", server.url.rstrip("/") + "/archive"
+    run("convert", "-q", "--virtual", "--base", url, tmp_path / "in/a b.nc", refs)
+    run("verify", "--base", url, tmp_path / "in/a b.nc", refs)
+    with open(f"{refs}.data", "rb") as f:
+        server.put(f"archive/{refs.name}.data", f.read())
+    server.put("archive/a b.nc", (tmp_path / "in/a b.nc").read_bytes())
+    (tmp_path / "in/a b.nc").rename(tmp_path / "in.nc")
+    (tmp_path / f"{refs.name}.data").unlink()
+    want = xr.open_dataset(tmp_path / "in.nc", engine="h5netcdf").load()
+    options = {"remote_protocol": "http", "remote_options": {"asynchronous": True}}
+    for got in (
+        xr.open_zarr(zarrbits.open_references(refs), consolidated=False),
+        xr.open_dataset(str(refs), engine="kerchunk", storage_options=options),
+    ):
+        xr.testing.assert_identical(want, got.load())
+    server.put("archive/a b.nc", b"x")
+    with pytest.raises(zarrbits.Error, match="has 1 bytes, and had"):
+        zarrbits.open_references(refs)
+
+
+@pytest.mark.parametrize("form", ["json", "parquet"])
+def test_names_relative_to_the_references(tmp_path, form, monkeypatch):
+    xr = pytest.importorskip("xarray")
+    (tmp_path / "a/in").mkdir(parents=True)
+    with h5py.File(tmp_path / "a/in/a b.nc", "w") as f:
+        f.create_dataset("v", data=VALUES, chunks=(8, 30), compression="gzip", shuffle=True)
+    refs = f"refs.{form}"
+    run("convert", "-q", "--virtual", "--base", ".", tmp_path / "a/in/a b.nc", tmp_path / "a" / refs)
+    (tmp_path / "a").rename(tmp_path / "b")
+    assert np.array_equal(zarr.open_group(zarrbits.open_references(tmp_path / "b" / refs), mode="r")["v"][...], VALUES)
+    # fsspec takes them from the working directory
+    monkeypatch.chdir(tmp_path / "b")
+    options = {"remote_protocol": "file"}
+    assert np.array_equal(xr.open_dataset(refs, engine="kerchunk", storage_options=options).v, VALUES)
+    if form == "json":
+        icechunk = pytest.importorskip("icechunk")
+        zarrbits.to_icechunk(tmp_path / "b" / refs, tmp_path / "repository")
+        storage = icechunk.local_filesystem_storage(str(tmp_path / "repository"))
+        folders = icechunk.Repository.open(storage).config.virtual_chunk_containers
+        access = icechunk.containers_credentials({k: icechunk.Credentials.LocalFileSystemAccess() for k in folders})
+        session = icechunk.Repository.open(storage, authorize_virtual_chunk_access=access).readonly_session("main")
+        assert np.array_equal(zarr.open_group(session.store, mode="r")["v"][...], VALUES)

@@ -114,7 +114,7 @@ def test_references_to_sources_in_s3(server, tmp_path):
     done = convert("--virtual", "--concat", "t", f"s3://{BUCKET}/refs/*.h5", tmp_path / "refs.json", "--endpoint", endpoint)
     assert done.returncode == 0, done.stderr
     listed = json.loads((tmp_path / "refs.json").read_text())["refs"]
-    assert [listed[f"rows/c/{i}/0"][0] for i in range(4)] == [names[0], names[0], names[1], names[1]]
+    assert [listed[f"rows/{i}.0"][0] for i in range(4)] == [names[0], names[0], names[1], names[1]]
     options = {
         "key": KEY,
         "secret": SECRET,

@@ -255,22 +255,22 @@ def edited(refs, change):
     "change, words, checked",
     [
         (lambda d: d.pop("refs"), "has no references", True),
-        (lambda d: d["refs"].__setitem__("deflated/c/0/0", ["file:///x", 1]), "deflated/c/0/0", True),
-        (lambda d: d["refs"].__setitem__("deflated/c/0/0", ["file:///x", -1, 5]), "deflated/c/0/0", True),
-        (lambda d: d["refs"].__setitem__("deflated/c/0/0", ["ftp://example.org/x", 1, 5]), "deflated/c/0/0", True),
+        (lambda d: d["refs"].__setitem__("deflated/0.0", ["file:///x", 1]), "deflated/0.0", True),
+        (lambda d: d["refs"].__setitem__("deflated/0.0", ["file:///x", -1, 5]), "deflated/0.0", True),
+        (lambda d: d["refs"].__setitem__("deflated/0.0", ["ftp://example.org/x", 1, 5]), "deflated/0.0", True),
         (
-            lambda d: d["refs"].__setitem__("deflated/c/0/0", ["file:///etc/hostname", 0, 5]),
+            lambda d: d["refs"].__setitem__("deflated/0.0", ["file:///etc/hostname", 0, 5]),
             "hostname.* is not in their folder or below.*external=",
             True,
         ),
         (
             lambda d: d["refs"].__setitem__(
-                "deflated/c/0/0", [f"file://{os.path.dirname(d['zarrbits']['sources'][0]['url'][7:])}/../other", 0, 5]
+                "deflated/0.0", [f"file://{os.path.dirname(d['zarrbits']['sources'][0]['url'][7:])}/../other", 0, 5]
             ),
             "neither a source nor",
             False,
         ),
-        (lambda d: d["refs"]["deflated/c/0/0"].__setitem__(1, 1 << 40), "beyond the end", False),
+        (lambda d: d["refs"]["deflated/0.0"].__setitem__(1, 1 << 40), "beyond the end", False),
         (lambda d: d["zarrbits"]["sources"][0].__setitem__("size", "5"), "without a URL and a size", True),
         (lambda d: d.pop("zarrbits"), "does not say what its sources were", False),
     ],

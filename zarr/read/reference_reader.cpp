@@ -82,13 +82,21 @@ bool lies_beside(const std::string& url, const std::string& source) {
 class reference_reader final : public store_reader {
  public:
   reference_reader(const std::string& path, const remote_access& remote, const std::vector<std::string>& sources,
-                   std::uint64_t memory)
+                   std::uint64_t memory, use_of_store use, const conversion::told_names* names)
       : access_(remote), sources_(sources) {
     try {
       table_ = conversion::read_references(path, memory);
     } catch (const conversion::reference_error& e) {
       throw store_error(e.what());
     }
+    if (use == use_of_store::all_of_it && !table_.differing_v2.empty())
+      throw store_error(
+          "\"" + table_.differing_v2 + "\" of \"" + path +
+          "\", which readers of Zarr v2 use, does not say what the metadata of Zarr v3 say; make the references again");
+    for (conversion::referred_file& f : table_.files) {
+      if (names) f.url = names->local(f.url);
+    }
+    if (names && !names->folder().empty()) folders_.push_back(names->folder());  // whoever names it lets it be read
     std::error_code e;
     path_ = fs::weakly_canonical(path, e).string();
     for (const std::string& source : sources) {
@@ -115,11 +123,18 @@ class reference_reader final : public store_reader {
   std::unique_ptr<stored_object> on_server(std::size_t number, const conversion::reference& r) const {
     const conversion::referred_file& file = table_.files[number];
     if (std::none_of(sources_.begin(), sources_.end(), [&](const std::string& s) { return lies_beside(file.url, s); }))
-      throw store_error("the references point to \"" + file.url + "\", which is neither a source nor in the folder of one");
+      throw store_error("the references point to \"" + file.url + "\", which is neither a source nor in the folder of one" +
+                        (file.size_only ? "; if that is what they call a file that is here, say where: `base` FOLDER=URL" : ""));
     const std::lock_guard held(turn_);
     auto& known = remote_[number];
     try {
-      if (!known) known = std::make_shared<const conversion::remote_file>(file.url, access_, cache, file.state);
+      if (!known) {
+        known =
+            std::make_shared<const conversion::remote_file>(file.url, access_, cache, file.size_only ? std::nullopt : file.state);
+        if (!is_as_it_was(file, known->state()))
+          throw zarrbits::error(errc::changed,
+                                "\"" + file.url + "\" has changed since the references were made; make them again");
+      }
     } catch (const zarrbits::error& e) {
       throw store_error(e.what(), e.kind());
     }
@@ -151,7 +166,7 @@ class reference_reader final : public store_reader {
       const conversion::file_state state = conversion::state_of(fd.get());
       if (!state.regular)
         throw store_error("the references point to \"" + name + "\", which is not a regular file that can be read");
-      if (file.state && *file.state != state)
+      if (!is_as_it_was(file, state))
         throw store_error("\"" + name + "\" has changed since the references were made; make them again");
       open_[number] = std::make_shared<const conversion::local_bytes>(std::move(fd));
     }
@@ -176,8 +191,9 @@ class reference_reader final : public store_reader {
 }  // namespace
 
 std::shared_ptr<const store_reader> open_references(const std::string& path, const remote_access& remote,
-                                                    const std::vector<std::string>& sources, std::uint64_t memory) {
-  return std::make_shared<reference_reader>(path, remote, sources, memory);
+                                                    const std::vector<std::string>& sources, std::uint64_t memory,
+                                                    use_of_store use, const conversion::told_names* names) {
+  return std::make_shared<reference_reader>(path, remote, sources, memory, use, names);
 }
 
 }  // namespace zarrbits::verification

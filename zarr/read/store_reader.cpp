@@ -124,7 +124,7 @@ namespace {
 
 std::shared_ptr<const store_reader> open_reader(const std::string& name, const remote_access& remote,
                                                 const std::vector<std::string>& sources, std::uint64_t memory, use_of_store use,
-                                                symbolic_links links) {
+                                                symbolic_links links, const conversion::told_names* names) {
   if (conversion::is_s3(name)) {
 #ifdef ZARRBITS_WITH_S3
     return open_s3(name, remote, use);
@@ -144,13 +144,13 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
     throw store_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"), errc::not_found);
   if (fs::is_directory(s) && fs::exists(fs::path(name) / conversion::references_metadata, e) &&
       !fs::exists(fs::path(name) / "zarr.json", e))
-    return open_references(name, remote, sources, memory);
+    return open_references(name, remote, sources, memory, use, names);
   if (fs::is_directory(s)) return std::make_shared<directory_reader>(name, links);
   if (conversion::is_zip_file(name)) return open_zip(name);
   if (!name.ends_with(".json"))
     throw store_error("\"" + name +
                       "\" is neither a directory nor a .zip file, nor a .json file of references; give a Zarr v3 store");
-  return open_references(name, remote, sources, memory);
+  return open_references(name, remote, sources, memory, use, names);
 }
 
 }  // namespace
@@ -158,15 +158,15 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
 store_folder open_folder(const std::string& name, const remote_access& remote) {
   std::error_code e;
   if (!conversion::is_s3(name) && !fs::is_directory(name, e)) throw store_error("\"" + name + "\" is not a folder");
-  return {conversion::is_s3(name) ? open_reader(name, remote, {}, 0, use_of_store::a_little, symbolic_links::follow)
+  return {conversion::is_s3(name) ? open_reader(name, remote, {}, 0, use_of_store::a_little, symbolic_links::follow, nullptr)
                                   : std::make_shared<directory_reader>(name, symbolic_links::follow),
           name};
 }
 
 store_folder open_store(const std::string& name, const remote_access& remote, const std::vector<std::string>& sources,
-                        std::uint64_t memory, use_of_store use, symbolic_links links) {
+                        std::uint64_t memory, use_of_store use, symbolic_links links, const conversion::told_names* names) {
   try {
-    store_folder root(open_reader(name, remote, sources, memory, use, links), name);
+    store_folder root(open_reader(name, remote, sources, memory, use, links, names), name);
     if (!root.open("zarr.json")) throw store_error("\"" + name + "\" is not a Zarr v3 store: it has no zarr.json");
     return root;
   } catch (const not_supported& e) {

@@ -9,6 +9,7 @@
 #define ZARRBITS_ZARR_READ_STORE_READER_HPP
 
 #include "io/files.hpp"
+#include "io/told_names.hpp"
 
 #include <zarrbits/error.hpp>
 #include <zarrbits/remote_access.hpp>
@@ -117,24 +118,26 @@ class store_folder {
 
 // A directory, a .zip file, references (a .json file or a folder of Parquet files) or "s3://bucket/prefix", with a zarr.json.
 // References may lead to files in `sources` that are folders, in the folders of those that are files, and to those that are
-// remote. `memory` is for references. Throws store_error.
-// `use` only decides how an S3 server is asked.
+// remote; `names` says which URLs are local files. `memory` is for references. Throws store_error.
+// `use` decides how an S3 server is asked, and whether references are checked.
 enum class use_of_store {
   a_little,   // each object when it is needed
-  all_of_it,  // one listing for all names and sizes; what is read is kept, so that each object is asked for once
+  all_of_it,  // one listing for all names and sizes; what is read is kept, so that each object is asked for once. store_error if
+              // references have metadata of Zarr v2 that do not say what those of v3 say
 };
 // whether symbolic links in a directory are followed, or refused
 enum class symbolic_links { follow, refuse };
 store_folder open_store(const std::string& name, const remote_access& remote, const std::vector<std::string>& sources,
                         std::uint64_t memory, use_of_store use = use_of_store::a_little,
-                        symbolic_links links = symbolic_links::follow);
+                        symbolic_links links = symbolic_links::follow, const conversion::told_names* names = nullptr);
 // The same of a directory or "s3://bucket/prefix" without a zarr.json: a store that is not complete.
 store_folder open_folder(const std::string& name, const remote_access& remote = {});
 
 std::shared_ptr<const store_reader> open_zip(const std::string& path);  // zip_reader.cpp
 std::shared_ptr<const store_reader> open_references(const std::string& path, const remote_access& remote,
-                                                    const std::vector<std::string>& sources,
-                                                    std::uint64_t memory);  // reference_reader.cpp
+                                                    const std::vector<std::string>& sources, std::uint64_t memory,
+                                                    use_of_store use,
+                                                    const conversion::told_names* names = nullptr);  // reference_reader.cpp
 std::shared_ptr<const store_reader> open_s3(const std::string& name, const remote_access& remote,
                                             use_of_store use);  // s3_reader.cpp
 

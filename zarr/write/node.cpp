@@ -3,6 +3,7 @@
 
 #include "text/json_text.hpp"
 #include "text/reserved_names.hpp"
+#include "text/v2_metadata.hpp"
 
 #include <algorithm>
 
@@ -43,6 +44,15 @@ std::string array_text(const array_metadata& m, bool notes_apart) {
   }
   j["attributes"] = std::move(attributes);
   return python_json_text(j, 2) + "\n";
+}
+
+std::string why_only_v3(const array_metadata& m, bool gaps) {
+  try {
+    v2_array_of(parse_foreign_json(array_text(m)), gaps);
+    return {};
+  } catch (const no_v2_form& why) {
+    return why.what();
+  }
 }
 
 std::string group_text(const json& attributes, bool notes_apart) {

@@ -27,6 +27,9 @@ struct array_metadata {
   std::vector<std::string> dimension_names;
 };
 
+// Why only Zarr v3 can have the array, as the end of a sentence; empty if Zarr v2 can, too. `gaps`: see v2_array_of().
+std::string why_only_v3(const array_metadata& m, bool gaps);
+
 // zarr.json. `notes_apart`: moves the notes under our own key in the attributes to a place that users do not see. For an
 // array it is a separate field, which readers need not understand. For a group it is hidden_own_key, because zarr-python 3.1
 // opens no group with such a field.

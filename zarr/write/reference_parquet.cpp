@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // References in a folder of Parquet files, as fsspec reads kerchunk's: .zmetadata has the metadata of all nodes and, for each
-// array, its extents once more as Zarr v2 has them, from which fsspec computes the row of a chunk. It knows keys of the form
+// array, at least its extents as Zarr v2 has them, from which fsspec computes the row of a chunk. It knows keys of the form
 // "0.1" alone, which the arrays' own metadata says, too. https://fsspec.github.io/kerchunk/spec.html#parquet-references
 //
 #include "text/json_text.hpp"
@@ -35,7 +35,9 @@ class parquet_references final : public reference_writer {
       : path_(path),
         folder_(path, unfinished_name(path), options, {"a folder of references that zarrbits made", are_own_references}) {}
 
-  void begin(const std::vector<referred_file>& files) override {
+  void begin(const std::vector<referred_file>& files, zarr_formats formats, const chunk_arrays& arrays) override {
+    formats_ = formats;
+    arrays_ = &arrays;
     sources_ = sources_json(files);
     for (const referred_file& f : files) urls_.push_back(f.url);
   }
@@ -45,6 +47,11 @@ class parquet_references final : public reference_writer {
     else add_row(key, {0, no_file, 0, 0, std::string(bytes)});
   }
 
+  void v2(const std::string& key, const json& document) override {
+    if (key == references_metadata) return;  // which readers make of all the others
+    add_entry(key, document);
+  }
+
   void range(const std::string& key, std::size_t file, std::uint64_t offset, std::uint64_t size) override {
     add_row(key, {0, file, offset, size, {}});
   }
@@ -52,6 +59,7 @@ class parquet_references final : public reference_writer {
   void finish() override {
     write_rows();
     const std::string all = own_references_begin + ("\"sources\":[" + sources_) + "],\"parts\":" + json_text(parts_) +
+                            (formats_.v3 ? "" : ",\"nodes\":{" + nodes_ + "\n}") +
                             "},\"record_size\":" + std::to_string(record_size) + ",\"metadata\":{" + metadata_ + "\n}}\n";
     folder_.write(references_metadata, bytes_of(all));
     folder_.finish();
@@ -66,17 +74,16 @@ class parquet_references final : public reference_writer {
     std::uint64_t offset, size;
     std::string content;
   };
-  using counts = std::vector<std::uint64_t>;  // of chunks along each dimension
 
-  void add_entry(const std::string& key, const json& value) {
-    metadata_ += (first_ ? "\n" : ",\n") + json_text(json(key)) + ":" + python_json_text(value);
-    first_ = false;
+  void add_entry(const std::string& key, const json& value) { add_to(metadata_, key, value); }
+  static void add_to(std::string& to, const std::string& key, const json& value) {
+    to += (to.empty() ? "\n" : ",\n") + json_text(json(key)) + ":" + python_json_text(value);
   }
 
   void add_node(const std::string& key, std::string_view text) {
     json node = parse_foreign_json(text);
-    const std::string path = key.substr(0, key.size() - std::min<std::size_t>(key.size(), 10));
-    if (node["node_type"] == "array") {
+    if (is_array_node(node)) {
+      const std::string path = path_of_node(key);
       if (path.empty()) {
         throw zarrbits::error(
             errc::unsupported,
@@ -85,46 +92,30 @@ class parquet_references final : public reference_writer {
                 "of the group that it is in",
             {path_});
       }
-      counts& n = arrays_[path];
       const auto counted = chunks_along(node);
       if (!counted) throw zarrbits::error(errc::unsupported, "\"" + key + "\" has no chunk grid that can be counted", {path_});
-      n = *counted;
       // all that a reader does with these extents is to count chunks: a rectilinear grid has no others to give
       const json& grid = node["chunk_grid"];
-      if (grid["name"] == "regular")
+      if (grid["name"] != "regular")
+        add_entry(path + "/.zarray", {{"shape", *counted}, {"chunks", std::vector<std::uint64_t>(counted->size(), 1)}});
+      else if (!formats_.v2)
         add_entry(path + "/.zarray", {{"shape", node["shape"]}, {"chunks", grid["configuration"]["chunk_shape"]}});
-      else add_entry(path + "/.zarray", {{"shape", n}, {"chunks", counts(n.size(), 1)}});
     }
     set_key_form(node, key_form::dots);
-    add_entry(key, node);
-  }
-
-  // "a/c/0/1" is a chunk of array "a"; a group may be called "c", too.
-  const std::string* array_of(const std::string& key) {
-    const auto is_of = [&](const std::string& array) {
-      return key.starts_with(array) && key.compare(array.size(), 2, "/c") == 0 &&
-             (key.size() == array.size() + 2 || key[array.size() + 2] == '/');
-    };
-    if (current_ && is_of(current_->first)) return &current_->first;
-    for (std::size_t slash = key.rfind("/c"); slash != key.npos && slash > 0; slash = key.rfind("/c", slash - 1)) {
-      const auto found = arrays_.find(key.substr(0, slash));
-      if (found == arrays_.end() || !is_of(found->first)) continue;
-      write_rows();
-      current_ = &*found;
-      return &found->first;
-    }
-    return nullptr;
+    add_to(formats_.v3 ? metadata_ : nodes_, key, node);
   }
 
   void add_row(const std::string& key, row r) {
-    const std::string* const array = array_of(key);
+    const chunk_arrays::entry* const array = arrays_->of(key);
     const auto refuse = [&] {
       throw zarrbits::error(errc::unsupported,
                             "\"" + key + "\" is not a chunk of an array, and has no place in \"" + path_ + "\"", {path_});
     };
     if (!array) refuse();
-    std::string_view rest = std::string_view(key).substr(array->size() + 2);
-    for (const std::uint64_t n : current_->second) {
+    if (array != current_) write_rows();
+    current_ = array;
+    std::string_view rest = std::string_view(key).substr(array->first.size() + 2);
+    for (const std::uint64_t n : array->second) {
       std::uint64_t at = 0;
       if (!rest.starts_with('/')) refuse();
       const auto [end, error] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), at);
@@ -180,13 +171,13 @@ class parquet_references final : public reference_writer {
 
   std::string path_;
   folder_target folder_;
-  std::string sources_, metadata_;
+  std::string sources_, metadata_, nodes_;
   json parts_ =
       json::object();  // of each array its files, and how many references are in each: a reader notices if some are lost
-  bool first_ = true;
+  zarr_formats formats_;
   std::vector<std::string> urls_;
-  std::map<std::string, counts> arrays_;
-  const std::pair<const std::string, counts>* current_ = nullptr;
+  const chunk_arrays* arrays_ = nullptr;
+  const chunk_arrays::entry* current_ = nullptr;
   std::vector<row> rows_;
 };
 

@@ -50,7 +50,11 @@ bool exists(const std::string& path) {
 }  // namespace
 
 reference_sink::reference_sink(const std::string& path, std::uint64_t inline_bytes, const sink_options& options)
-    : path_(path), inline_bytes_(inline_bytes), options_(options), writer_(make_reference_writer(path, options)) {
+    : path_(path),
+      inline_bytes_(inline_bytes),
+      options_(options),
+      names_(options.base, {options.source}, path),
+      writer_(make_reference_writer(path, options)) {
   while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
   if (options.target == sink_options::existing::grow) take_what_is_there();
   else if (const std::string other = data_beside(path_); exists(other) && !exists(path_))
@@ -64,6 +68,9 @@ void reference_sink::take_what_is_there() {
   try {
     reference_table table = read_references(path_, options_.memory);
     files_ = std::move(table.files);
+    options_.formats = table.formats;
+    if (table.relative && !names_.any()) names_ = told_names(source_base{{}, "."}, {}, path_);
+    for (referred_file& f : files_) f.url = names_.local(f.url);
     for (auto& [key, r] : table.keys) {
       if (r.file) all_.add(key, {*r.file, r.offset, r.size});
       else add_text(key, std::move(r.content));
@@ -76,10 +83,15 @@ void reference_sink::take_what_is_there() {
     struct stat s {};
     if (!f.state) continue;
     const bool remote = is_remote(f.url);
+    if (remote && f.size_only)
+      throw zarrbits::error(errc::invalid_option,
+                            "\"" + path_ + "\" calls local files by URLs, such as \"" + f.url +
+                                "\"; say where they are, as when it was made: `base` FOLDER=URL",
+                            {path_});
     if (!remote && !f.url.starts_with(file_url)) continue;
     const std::string name = remote ? f.url : f.url.substr(file_url.size());
     if (remote ? find_object(name, options_.remote)->now() != *f.state
-               : ::stat(name.c_str(), &s) != 0 || state_in(s) != *f.state) {
+               : ::stat(name.c_str(), &s) != 0 || !is_as_it_was(f, state_in(s))) {
       throw zarrbits::error(errc::changed,
                             "\"" + name + "\" is not as it was when the references in \"" + path_ +
                                 "\" were made: it was changed, moved or removed; make them again with `concat`",
@@ -121,7 +133,10 @@ std::size_t reference_sink::number_of(int fd) {
   if (::fstat(fd, &info) != 0) throw zarrbits::error(errc::io_failed, "a source cannot be examined");
   const std::lock_guard lock(mutex_);
   const auto [at, is_new] = known_.emplace(std::pair{info.st_dev, info.st_ino}, files_.size());
-  if (is_new) files_.push_back({std::string(file_url) + name_of(fd), state_in(info)});
+  if (is_new) {
+    files_.push_back({std::string(file_url) + name_of(fd), state_in(info)});
+    names_.told(files_.back().url);  // which throws now, and not at the end
+  }
   return at->second;
 }
 
@@ -223,14 +238,55 @@ std::optional<std::vector<std::byte>> reference_sink::get(std::string_view key) 
   return bytes;
 }
 
+// The metadata of Zarr v2, where it is wanted and possible; sets `formats` to what there is then.
+std::map<std::string, json> reference_sink::v2_documents(v2_references& v2, zarr_formats& formats) {
+  const auto each = [&](bool nodes, const auto& take) {
+    all_.each_sorted([&](const std::string& key, const member& m) {
+      if (is_node_key(key) == nodes) take(key, m);
+    });
+  };
+  each(true, [&](const std::string& key, const member& m) { v2.node(key, texts_[static_cast<std::size_t>(m.offset)]); });
+  if (!formats.v2) return {};
+  each(false, [&](const std::string& key, const member&) { v2.chunk(key); });
+  const std::string missing = v2.only_v3();
+  if (missing.empty() || (formats.v3 && !is_parquet_target(path_))) return v2.documents();
+  if (!formats.v3)
+    throw zarrbits::error(errc::unsupported, "Zarr v2 cannot have the array \"" + missing + "\"; set `format` to both or 3",
+                          {path_, missing});
+  // fsspec needs an entry ".zarray" of each array in Parquet, so that readers of Zarr v2 would fail on that one
+  formats.v2 = false;
+  if (options_.warning)
+    options_.warning("\"" + path_ + "\" has the metadata of Zarr v3 only, because Zarr v2 cannot have the array \"" + missing +
+                     "\"; leave it out with `exclude`, or make references \"OUT.json\"");
+  return {};
+}
+
+// As readers are to see them. What has another name here has only its size: they have copies, with times of their own.
+std::vector<referred_file> reference_sink::told_files() const {
+  std::vector<referred_file> all = files_;
+  for (std::size_t i = 0; names_.any() && i < all.size(); ++i) {
+    const std::string name = names_.told(all[i].url);
+    if (name == all[i].url) continue;
+    if (i == data_file_) all[i].state = file_state{.regular = true, .size = data_end_};
+    all[i] = {name, all[i].state, true};
+  }
+  return all;
+}
+
 void reference_sink::finish() {
-  writer_->begin(files_);
+  v2_references v2;
+  zarr_formats formats = options_.formats;
+  const std::map<std::string, json> documents = v2_documents(v2, formats);
+  writer_->begin(told_files(), formats, v2.arrays());
   for (const bool nodes : {true, false}) {
     all_.each_sorted([&](const std::string& key, const member& m) {
       if (is_node_key(key) != nodes) return;
       if (m.file == in_text) writer_->content(key, texts_[static_cast<std::size_t>(m.offset)]);
       else writer_->range(key, m.file, m.offset, m.size);
     });
+    for (const auto& [key, document] : documents) {
+      if (nodes) writer_->v2(key, document);
+    }
   }
   if (data_) data_->finish();
   try {
@@ -245,9 +301,7 @@ void reference_sink::finish() {
 // Of what was replaced, or of a run that was killed.
 void reference_sink::remove_other_data() const {
   std::set<std::string> ours;
-  for (const referred_file& f : files_) {
-    if (!f.state) ours.insert(f.url);
-  }
+  for (const referred_file& f : files_) ours.insert(f.url);
   const std::string path = absolute(path_);
   std::vector<std::string> others;
   std::error_code e;

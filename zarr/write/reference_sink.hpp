@@ -7,6 +7,8 @@
 #define ZARRBITS_ZARR_WRITE_REFERENCE_SINK_HPP
 
 #include "io/reference_table.hpp"
+#include "io/reference_v2.hpp"
+#include "io/told_names.hpp"
 #include "zarr/write/file_target.hpp"
 #include "zarr/write/member_list.hpp"
 #include "zarr/write/reference_writer.hpp"
@@ -71,10 +73,13 @@ class reference_sink final : public sink {
   std::size_t number_of(int fd);
   void open_data();
   void remove_other_data() const;
+  std::vector<referred_file> told_files() const;
+  std::map<std::string, json> v2_documents(v2_references& v2, zarr_formats& formats);
 
   std::string path_;
   std::uint64_t inline_bytes_;
   sink_options options_;
+  told_names names_;
   std::unique_ptr<reference_writer> writer_;
   std::mutex mutex_;
   std::unique_ptr<file_target> data_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// References in one JSON file, version 1 of kerchunk's format. The list is sorted, and has no time of the run.
+// References in one JSON file, version 1 of kerchunk's format. The list has a fixed order, and no time of the run.
 //
 #include "zarr/write/reference_writer.hpp"
 
@@ -27,28 +27,48 @@ class json_references final : public reference_writer {
   json_references(const std::string& path, const sink_options& options)
       : file_(path, unfinished_name(path), options, {"a file of references that zarrbits made", are_own_references}) {}
 
-  void begin(const std::vector<referred_file>& files) override {
+  void begin(const std::vector<referred_file>& files, zarr_formats formats, const chunk_arrays& arrays) override {
+    formats_ = formats;
+    arrays_ = &arrays;
     text_ = own_references_begin;
     text_ += "\"sources\":[" + sources_json(files) + "]},\"refs\":{";
     for (const referred_file& f : files) urls_.push_back(json_text(json(f.url)));
   }
 
   void content(const std::string& key, std::string_view bytes) override {
-    add(key, is_node_key(key) ? json_text(json(bytes)) : "\"base64:" + base64(bytes) + "\"");
+    if (is_node_key(key)) return node(key, bytes);
+    add(name_of(key), "\"base64:" + base64(bytes) + "\"");
   }
 
+  void v2(const std::string& key, const json& document) override { add(key, json_text(json(python_json_text(document)))); }
+
   void range(const std::string& key, std::size_t file, std::uint64_t offset, std::uint64_t size) override {
-    add(key, "[" + urls_[file] + "," + std::to_string(offset) + "," + std::to_string(size) + "]");
+    add(name_of(key), "[" + urls_[file] + "," + std::to_string(offset) + "," + std::to_string(size) + "]");
   }
 
   void finish() override {
-    text_ += "\n}}\n";
+    text_ += "\n}";
+    if (!formats_.v3) text_ += ",\"" + std::string(own_nodes) + "\":{" + nodes_ + "\n}";
+    text_ += "}\n";
     flush();
     file_.finish();
   }
   bool in_place() const override { return file_.in_place(); }
 
  private:
+  std::string name_of(const std::string& key) const { return formats_.v2 ? arrays_->dotted(key) : key; }
+
+  void node(const std::string& key, std::string_view bytes) {
+    if (!formats_.v3) {
+      nodes_ += (nodes_.empty() ? "\n" : ",\n") + json_text(json(key)) + ":" + json_text(json(bytes));
+      return;
+    }
+    if (!formats_.v2) return add(key, json_text(json(bytes)));
+    json node = parse_foreign_json(bytes);
+    set_key_form(node, key_form::dots);
+    add(key, json_text(json(python_json_text(node, 2) + "\n")));
+  }
+
   void add(const std::string& key, const std::string& value) {
     text_ += (first_ ? "\n" : ",\n") + json_text(json(key)) + ":";
     text_ += value;
@@ -65,7 +85,10 @@ class json_references final : public reference_writer {
   std::string text_;
   std::uint64_t at_ = 0;
   bool first_ = true;
+  zarr_formats formats_;
+  const chunk_arrays* arrays_ = nullptr;
   std::vector<std::string> urls_;
+  std::string nodes_;
 };
 
 }  // namespace
@@ -75,8 +98,9 @@ std::string sources_json(const std::vector<referred_file>& files) {
   for (const referred_file& f : files) {
     if (!f.state) continue;
     text += (text.empty() ? "{\"url\":" : ",{\"url\":") + json_text(json(f.url)) + ",\"size\":" + std::to_string(f.state->size) +
-            (is_remote(f.url) ? ",\"etag\":" + json_text(json(f.state->etag))
-                              : ",\"modified\":" + std::to_string(f.state->seconds * 1'000'000'000 + f.state->nanoseconds)) +
+            (f.size_only        ? ""
+             : is_remote(f.url) ? ",\"etag\":" + json_text(json(f.state->etag))
+                                : ",\"modified\":" + std::to_string(f.state->seconds * 1'000'000'000 + f.state->nanoseconds)) +
             "}";
   }
   return text;

@@ -3,14 +3,16 @@
 // The forms in which references are stored: one JSON file, or a folder of Parquet files. Neither exists before it is complete.
 //
 //   const auto out = make_reference_writer("refs.json", options);  // or "refs.parquet"
-//   out->begin(files);
-//   out->content("zarr.json", text);       // nodes first, then chunks, each sorted by key
+//   out->begin(files, formats, arrays);
+//   out->content("zarr.json", text);       // nodes first, then Zarr v2's metadata, then chunks, each sorted by key
+//   out->v2(".zgroup", {{"zarr_format", 2}});
 //   out->range("a/c/0", 0, 4096, 1000);    // of files[0]
 //   out->finish();
 //
 #ifndef ZARRBITS_ZARR_WRITE_REFERENCE_WRITER_HPP
 #define ZARRBITS_ZARR_WRITE_REFERENCE_WRITER_HPP
 
+#include "io/chunk_arrays.hpp"
 #include "io/reference_table.hpp"
 #include "zarr/write/sink.hpp"
 
@@ -31,9 +33,11 @@ class reference_writer {
   reference_writer(const reference_writer&) = delete;
   reference_writer& operator=(const reference_writer&) = delete;
 
-  // What ranges lead to; those with a state are the sources.
-  virtual void begin(const std::vector<referred_file>& files) = 0;
+  // What ranges lead to; those with a state are the sources. Without v3 in `formats`, nodes are kept where no reader of Zarr
+  // looks, for zarrbits itself. The arrays must be there until finish().
+  virtual void begin(const std::vector<referred_file>& files, zarr_formats formats, const chunk_arrays& arrays) = 0;
   virtual void content(const std::string& key, std::string_view bytes) = 0;
+  virtual void v2(const std::string& key, const json& document) = 0;
   virtual void range(const std::string& key, std::size_t file, std::uint64_t offset, std::uint64_t size) = 0;
   // Gives all of it its name.
   virtual void finish() = 0;

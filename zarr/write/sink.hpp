@@ -11,10 +11,12 @@
 #define ZARRBITS_ZARR_WRITE_SINK_HPP
 
 #include "io/files.hpp"
+#include "io/reference_table.hpp"
 #include "text/reserved_names.hpp"
 
 #include <zarrbits/error.hpp>
 #include <zarrbits/remote_access.hpp>
+#include <zarrbits/source_name.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -139,6 +141,8 @@ struct sink_options {
   bool sync = false;        // flush everything to disk before it counts as written
   std::function<void(const std::string&)> warning = {};  // called with a sentence on what the target's server does not support
   std::optional<std::uint64_t> references = {};     // refer to bytes of sources; objects larger than this are stored next to them
+  std::optional<source_base> base = {};             // what references call local files; without a folder: that of `source`
+  zarr_formats formats = {};                        // of references; of those that grow, what is there
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for references that are there already
   remote_access remote = {};                        // how a store in S3 is reached
 };

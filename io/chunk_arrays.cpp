@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "io/chunk_arrays.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+// What is below the array in a key, without the slash.
+std::string_view below(const std::string& array, std::string_view key) {
+  return key.substr(array.empty() ? 0 : array.size() + 1);
+}
+
+bool is_below(const std::string& array, const std::string& key) {
+  return array.empty() || (key.size() > array.size() + 1 && key.starts_with(array) && key[array.size()] == '/');
+}
+
+// Whether it is `rank` numbers, each after a separator.
+bool are_numbers(std::string_view text, char separator, std::size_t rank) {
+  std::size_t n = 0;
+  for (; text.starts_with(separator); ++n) {
+    const std::size_t end = std::min(text.find(separator, 1), text.size());
+    const std::string_view digits = text.substr(1, end - 1);
+    if (digits.empty() || digits.find_first_not_of("0123456789") != digits.npos) return false;
+    text.remove_prefix(end);
+  }
+  return n == rank && text.empty();
+}
+
+bool has_slashed(const chunk_arrays::entry& array, const std::string& key) {
+  if (!is_below(array.first, key)) return false;
+  const std::string_view rest = below(array.first, key);
+  return rest.starts_with('c') && are_numbers(rest.substr(1), '/', array.second.size());
+}
+
+}  // namespace
+
+bool is_array_node(const json& node) {
+  const auto type = node.is_object() ? node.find("node_type") : node.end();
+  return node.is_object() && type != node.end() && *type == "array";
+}
+
+std::string path_of_node(const std::string& key) {
+  return key.substr(0, key.size() - std::min(key.size(), std::string_view("/zarr.json").size()));
+}
+
+std::optional<std::vector<std::uint64_t>> chunks_along(const json& array) {
+  const auto extent = [](const json& n) { return n.is_number_unsigned() ? n.get<std::uint64_t>() : 0; };
+  const auto member = [](const json* j, const char* key) {
+    return j && j->is_object() && j->contains(key) ? &(*j)[key] : nullptr;
+  };
+  const json *const shape = member(&array, "shape"), *const configuration = member(member(&array, "chunk_grid"), "configuration");
+  if (!shape || !shape->is_array()) return {};
+  const json *const regular = member(configuration, "chunk_shape"), *const lengths =
+                                                                        regular ? regular : member(configuration, "chunk_shapes");
+  if (!lengths || !lengths->is_array() || lengths->size() != shape->size()) return {};
+  std::vector<std::uint64_t> counts;
+  for (std::size_t d = 0; d < shape->size(); ++d) {
+    const json& along = (*lengths)[d];
+    const std::uint64_t all = extent((*shape)[d]), length = extent(along);
+    std::uint64_t n = 0;
+    if (length > 0) {
+      n = all / length + (all % length != 0);
+    } else if (!regular && along.is_array()) {
+      for (const json& each : along) {  // a length, or [length, count]
+        const std::uint64_t more = each.is_array() && each.size() == 2 ? extent(each[1]) : 1;
+        if (__builtin_add_overflow(n, more, &n)) return {};
+      }
+    } else {
+      return {};
+    }
+    counts.push_back(n);
+  }
+  return counts;
+}
+
+bool chunk_arrays::add(const std::string& array, const json& node) {
+  auto n = chunks_along(node);
+  if (!n) return false;
+  arrays_.insert_or_assign(array, std::move(*n));
+  return true;
+}
+
+const chunk_arrays::entry* chunk_arrays::of(const std::string& key) const {
+  if (last_ && has_slashed(*last_, key)) return last_;
+  for (std::size_t at = key.size(); at > 0;) {
+    at = key.rfind('c', at - 1);
+    if (at == key.npos) break;
+    if (at > 0 && key[at - 1] != '/') continue;
+    const auto found = arrays_.find(key.substr(0, at > 0 ? at - 1 : 0));
+    if (found != arrays_.end() && has_slashed(*found, key)) return last_ = &*found;
+  }
+  return nullptr;
+}
+
+std::string chunk_arrays::dotted(const std::string& key) const {
+  const entry* const array = of(key);
+  if (!array) return key;
+  const std::size_t begin = array->first.empty() ? 0 : array->first.size() + 1;
+  if (array->second.empty()) return key.substr(0, begin) + "0";
+  std::string numbers = key.substr(begin + 2);
+  std::replace(numbers.begin(), numbers.end(), '/', '.');
+  return key.substr(0, begin) + numbers;
+}
+
+std::string chunk_arrays::slashed(const std::string& key) const {
+  const std::size_t slash = key.rfind('/');
+  const std::string array = slash == key.npos ? "" : key.substr(0, slash);
+  if (!last_ || last_->first != array) {
+    const auto found = arrays_.find(array);
+    if (found == arrays_.end()) return key;
+    last_ = &*found;
+  }
+  const std::size_t begin = slash == key.npos ? 0 : slash + 1;
+  std::string numbers = "." + key.substr(begin);
+  if (last_->second.empty()) return numbers == ".0" ? key.substr(0, begin) + "c" : key;
+  if (!are_numbers(numbers, '.', last_->second.size())) return key;
+  std::replace(numbers.begin(), numbers.end(), '.', '/');
+  return key.substr(0, begin) + "c" + numbers;
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Which array a chunk is of, by its key.
+//
+//   chunk_arrays arrays;
+//   arrays.add("a", node);           // from its zarr.json
+//   arrays.of("a/c/0/1")->first;     // "a"; the key is the chunk's in Zarr v3, "c/0/1" below the array
+//   arrays.dotted("a/c/0/1");        // "a/0.1", the key in Zarr v2
+//   arrays.slashed("a/0.1");         // and back
+//
+#ifndef ZARRBITS_IO_CHUNK_ARRAYS_HPP
+#define ZARRBITS_IO_CHUNK_ARRAYS_HPP
+
+#include "text/json_text.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+class chunk_arrays {
+ public:
+  using counts = std::vector<std::uint64_t>;  // of chunks along each dimension
+  using entry = std::pair<const std::string, counts>;
+
+  // False if the node does not say what its chunks are. "" is the root.
+  bool add(const std::string& array, const json& node);
+  std::size_t size() const { return arrays_.size(); }
+  // None if there is no such array.
+  counts counts_of(const std::string& array) const {
+    const auto found = arrays_.find(array);
+    return found == arrays_.end() ? counts() : found->second;
+  }
+  // Null if no array has such a chunk. A group may be called "c", too.
+  const entry* of(const std::string& key) const;
+  // Unchanged if no array has such a chunk.
+  std::string dotted(const std::string& key) const;
+  std::string slashed(const std::string& key) const;
+
+ private:
+  std::map<std::string, counts> arrays_;
+  mutable const entry* last_ = nullptr;  // most keys are of the same array as the one before
+};
+
+// The number of chunks along each dimension, by the shape and the chunk grid in an array's metadata; empty: these are not valid.
+std::optional<std::vector<std::uint64_t>> chunks_along(const json& array);
+
+bool is_array_node(const json& node);
+// The path of a node by the key of its zarr.json: "a/b" of "a/b/zarr.json".
+std::string path_of_node(const std::string& key);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What references have for readers of Zarr v2, which follows from what they have for those of v3.
+//
+//   v2_references v2;
+//   v2.node("a/zarr.json", text);        // all nodes, then all keys of chunks
+//   v2.chunk("a/c/0/1");
+//   v2.documents();                      // ".zgroup", "a/.zarray", ...
+//
+#ifndef ZARRBITS_IO_REFERENCE_V2_HPP
+#define ZARRBITS_IO_REFERENCE_V2_HPP
+
+#include "io/chunk_arrays.hpp"
+#include "text/json_text.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace zarrbits::conversion {
+
+class v2_references {
+ public:
+  void node(const std::string& key, std::string_view text);
+  void chunk(const std::string& key);
+  const chunk_arrays& arrays() const { return arrays_; }
+  // The metadata of Zarr v2 by its keys. Arrays that Zarr v2 cannot have are left out.
+  std::map<std::string, json> documents() const;
+  // The first of them, "/a/b"; empty if there is none.
+  std::string only_v3() const;
+
+ private:
+  std::map<std::string, json> nodes_;  // by their paths
+  chunk_arrays arrays_;
+  std::map<std::string, std::uint64_t> chunks_;  // how many there are of each array
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

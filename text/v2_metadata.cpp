@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "text/v2_metadata.hpp"
+
+#include "text/base64.hpp"
+#include "text/reserved_names.hpp"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+std::string name_in(const json& extension) {
+  if (extension.is_string()) return extension.get<std::string>();
+  return extension.is_object() ? extension.value("name", "") : "";
+}
+
+json configuration_in(const json& extension) {
+  const auto found = extension.is_object() ? extension.find("configuration") : extension.end();
+  return found != extension.end() && found->is_object() ? *found : json::object();
+}
+
+std::uint64_t length_in(const json& type) {
+  const json with = configuration_in(type);
+  if (!with.contains("length_bytes") || !with["length_bytes"].is_number_unsigned())
+    throw no_v2_form("its data type has no length");
+  return with["length_bytes"].get<std::uint64_t>();
+}
+
+// "<i4", or a list of the fields of a struct. `order`: "<" or ">".
+json dtype_of(const json& type, const std::string& order) {
+  const std::string name = name_in(type);
+  if (name == "bool") return "|b1";
+  if (name == "string" || name == "variable_length_bytes") return "|O";
+  static constexpr std::array<std::pair<std::string_view, char>, 4> kinds = {
+      {{"int", 'i'}, {"uint", 'u'}, {"float", 'f'}, {"complex", 'c'}}};
+  for (const auto& [word, kind] : kinds) {
+    if (!name.starts_with(word)) continue;
+    const std::string bits = name.substr(word.size());
+    if (bits == "8" && (kind == 'i' || kind == 'u')) return std::string("|") + kind + "1";
+    for (const char* known : {"16", "32", "64", "128"}) {
+      const bool possible = kind == 'c' ? bits == "64" || bits == "128" : bits != "128" && (kind != 'f' || bits != "8");
+      if (bits == known && possible) return order + kind + std::to_string(std::stoi(bits) / 8);
+    }
+  }
+  if (name == "null_terminated_bytes") return "|S" + std::to_string(length_in(type));
+  if (name == "raw_bytes") return "|V" + std::to_string(length_in(type));
+  if (name == "fixed_length_utf32") return order + "U" + std::to_string(length_in(type) / 4);
+  if (name == "numpy.datetime64" || name == "numpy.timedelta64") {
+    const json with = configuration_in(type);
+    const std::uint64_t scale = with.value("scale_factor", std::uint64_t{1});
+    return order + (name == "numpy.datetime64" ? "M8[" : "m8[") + (scale == 1 ? "" : std::to_string(scale)) +
+           with.value("unit", "") + "]";
+  }
+  if (name == "struct") {
+    json fields = json::array();
+    for (const json& f : configuration_in(type).value("fields", json::array())) {
+      fields.push_back(json::array({f.at("name"), dtype_of(f.at("data_type"), order)}));
+    }
+    return fields;
+  }
+  throw no_v2_form("Zarr v2 has no data type " + name);
+}
+
+std::uint64_t elements_in(const json& chunk) {
+  std::uint64_t n = 1;
+  for (const json& each : chunk) {
+    if (__builtin_mul_overflow(n, each.get<std::uint64_t>(), &n)) throw no_v2_form("its chunks are too large");
+  }
+  return n;
+}
+
+// Of the codec `packbits`, as the Python package has it for numcodecs (numcodecs_codec.py).
+json packbits_filter(const json& codec, const json& dtype, const json& chunk) {
+  if (!dtype.is_string()) throw no_v2_form("structs are not packed in Zarr v2");
+  const std::string type = dtype.get<std::string>();
+  if (type.find_first_of("biufc") != 1) throw no_v2_form("numcodecs has no packbits for its data type");
+  const json with = configuration_in(codec);
+  const auto number = [&](const char* key, std::uint64_t otherwise) {
+    return with.contains(key) && with[key].is_number_unsigned() ? with[key].get<std::uint64_t>() : otherwise;
+  };
+  const unsigned width =
+      type[1] == 'b' ? 1U : 8U * static_cast<unsigned>(std::stoi(type.substr(2))) / (type[1] == 'c' ? 2U : 1U);
+  const std::uint64_t first = number("first_bit", 0), last = number("last_bit", width - 1);
+  if (first > last || last >= width) throw no_v2_form("its codec packbits keeps bits that its data type does not have");
+  return {{"id", "zarrbits.packbits"},
+          {"dtype", type},
+          {"bits", last - first + 1},
+          {"first_bit", first},
+          {"padding_encoding", with.value("padding_encoding", "none")},
+          {"elements", elements_in(chunk)}};
+}
+
+// As numcodecs has it.
+json filter_of(const json& codec) {
+  const std::string name = name_in(codec);
+  json with = configuration_in(codec), made = {{"id", name}};
+  constexpr std::string_view prefix = "numcodecs.";
+  if (name.starts_with(prefix)) {
+    made["id"] = name.substr(prefix.size());
+  } else if (name == "crc32c") {
+    made["location"] = "end";
+  } else if (name == "blosc") {
+    const std::string shuffle = with.value("shuffle", "noshuffle");
+    with["shuffle"] = shuffle == "shuffle" ? 1 : shuffle == "bitshuffle" ? 2 : 0;
+    with.erase("typesize");
+  } else if (name != "gzip" && name != "zstd") {
+    throw no_v2_form("numcodecs has no codec " + name);
+  }
+  made.update(with);
+  return made;
+}
+
+// The last one, if it compresses: some readers expect it there.
+json take_compressor(json& filters) {
+  if (filters.empty()) return nullptr;
+  const std::string last = filters.back()["id"].get<std::string>();
+  for (const char* known : {"zlib", "gzip", "zstd", "blosc", "lz4", "bz2"}) {
+    if (last != known) continue;
+    json compressor = std::move(filters.back());
+    filters.erase(filters.size() - 1);
+    return compressor;
+  }
+  return nullptr;
+}
+
+bool is_zero(const json& type, const json& fill) {
+  const std::string name = name_in(type);
+  if (name.starts_with("numpy.")) return false;  // without a fill value, readers take NaT
+  if (fill.is_number_float()) return fill.get<double>() == 0 && !std::signbit(fill.get<double>());
+  if (fill.is_number()) return fill == 0;
+  if (fill.is_boolean()) return !fill.get<bool>();
+  if (fill.is_array()) {
+    for (const json& part : fill) {
+      if (!is_zero(type, part)) return false;
+    }
+    return true;
+  }
+  if (fill.is_string()) {
+    const auto& text = fill.get_ref<const std::string&>();
+    return text.empty() || (name == "raw_bytes" && text.find_first_not_of("A=") == text.npos);
+  }
+  if (!fill.is_object()) return false;
+  for (const json& f : configuration_in(type).value("fields", json::array())) {
+    const auto value = fill.find(f.at("name").get<std::string>());
+    if (value == fill.end() || !is_zero(f.at("data_type"), *value)) return false;
+  }
+  return true;
+}
+
+std::optional<double> double_in(const json& text) {
+  const auto bytes = text.is_string() ? decode_base64(text.get<std::string>()) : std::nullopt;
+  if (!bytes || bytes->size() != 8) return {};
+  std::uint64_t bits = 0;
+  for (std::size_t i = 8; i-- > 0;) bits = bits << 8 | std::to_integer<std::uint64_t>((*bytes)[i]);
+  return std::bit_cast<double>(bits);
+}
+
+json number_or_word(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+// "_FillValue" as a fill value of Zarr v2. xarray has that of floats in base64 (hdf5/attribute_form.cpp), but not in Zarr v2.
+// Null if the attribute has another form, which no reader decodes.
+json missing_value_in(const json& type, const json& attribute) {
+  const std::string name = name_in(type);
+  if (name.starts_with("float")) {
+    const auto value = double_in(attribute);
+    return value ? number_or_word(*value) : json(nullptr);
+  }
+  if (name.starts_with("complex") && attribute.is_array() && attribute.size() == 2) {
+    const auto real = double_in(attribute[0]), imaginary = double_in(attribute[1]);
+    return real && imaginary ? json::array({number_or_word(*real), number_or_word(*imaginary)}) : json(nullptr);
+  }
+  const bool fits = name == "bool"                                       ? attribute.is_boolean()
+                    : name.starts_with("int") || name.starts_with("uint") ? attribute.is_number_integer()
+                    : name == "string"                                   ? attribute.is_string()
+                                                                         : false;
+  return fits ? attribute : json(nullptr);
+}
+
+double as_double(const json& value) {
+  if (value.is_number()) return value.get<double>();
+  const std::string text = value.is_string() ? value.get<std::string>() : "";
+  if (text == "Infinity") return HUGE_VAL;
+  return text == "-Infinity" ? -HUGE_VAL : NAN;  // "NaN", or one whose bits are in hexadecimal
+}
+
+// Whether two fill values are the same value of the type: a float is written in the fewest digits that its type needs.
+bool same_value(const json& type, const json& a, const json& b) {
+  const std::string name = name_in(type);
+  if (a.is_array() && b.is_array() && a.size() == 2 && b.size() == 2)
+    return same_value("float64", a[0], b[0]) && same_value("float64", a[1], b[1]);
+  if (!name.starts_with("float")) return a == b;
+  const double x = as_double(a), y = as_double(b);
+  if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
+  return name == "float32" ? static_cast<float>(x) == static_cast<float>(y) : x == y;
+}
+
+// Sets the fill value, and removes the attribute that says the same.
+json take_fill(const json& type, const json& fill, bool gaps, json& attributes) {
+  const auto found = attributes.find("_FillValue");
+  json missing = found == attributes.end() ? json(nullptr) : missing_value_in(type, *found);
+  if (missing.is_null()) {
+    if (!gaps || is_zero(type, fill)) return nullptr;
+    throw no_v2_form("chunks that were never written read as " + json_text(fill) +
+                     ", and xarray would take the fill value of Zarr v2 for a missing value");
+  }
+  if (gaps && !same_value(type, fill, missing))
+    throw no_v2_form("chunks that were never written read as " + json_text(fill) + ", and Zarr v2 has one place for that and " +
+                     "for _FillValue, which is " + json_text(missing));
+  attributes.erase(found);
+  return missing;
+}
+
+json attributes_in(const json& node) {
+  const auto found = node.find("attributes");
+  return found != node.end() && found->is_object() ? *found : json::object();
+}
+
+v2_array made_from(const json& node, bool gaps) {
+  const json &grid = node.at("chunk_grid"), &codecs = node.at("codecs"), &type = node.at("data_type");
+  if (name_in(grid) != "regular") throw no_v2_form("Zarr v2 has no chunks of different lengths");
+  const json chunk = configuration_in(grid).at("chunk_shape");
+  const std::string first = name_in(codecs.at(0));
+  const std::string order = configuration_in(codecs.at(0)).value("endian", "little") == "big" ? ">" : "<";
+  const json dtype = dtype_of(type, order);
+  json filters = json::array();
+  if (first == "packbits") filters.push_back(packbits_filter(codecs[0], dtype, chunk));
+  else if (first == "vlen-utf8" || first == "vlen-bytes") filters.push_back({{"id", first}});
+  else if (first != "bytes") throw no_v2_form("Zarr v2 has no counterpart of its codec " + first);
+  for (std::size_t i = 1; i < codecs.size(); ++i) filters.push_back(filter_of(codecs[i]));
+  json compressor = take_compressor(filters);
+  v2_array made;
+  made.zattrs = attributes_in(node);
+  json fill = take_fill(type, node.at("fill_value"), gaps, made.zattrs);
+  made.zarray = {{"zarr_format", 2},
+                 {"shape", node.at("shape")},
+                 {"chunks", chunk},
+                 {"dtype", dtype},
+                 {"compressor", std::move(compressor)},
+                 {"fill_value", std::move(fill)},
+                 {"order", "C"},
+                 {"filters", filters.empty() ? json(nullptr) : std::move(filters)},
+                 {"dimension_separator", "."}};
+  if (const auto notes = node.find(own_key); notes != node.end() && notes->is_object()) {
+    json apart = *notes;
+    apart.erase("must_understand");
+    made.zattrs[hidden_own_key] = std::move(apart);
+  }
+  const json names = node.value("dimension_names", json::array());
+  bool named = names.is_array() && names.size() == node.at("shape").size();
+  for (const json& name : names) named = named && name.is_string();
+  if (named) made.zattrs["_ARRAY_DIMENSIONS"] = names;
+  return made;
+}
+
+}  // namespace
+
+v2_array v2_array_of(const json& node, bool gaps) {
+  try {
+    return made_from(node, gaps);
+  } catch (const json::exception&) {
+    throw no_v2_form("its metadata are not those of an array of Zarr v3");
+  }
+}
+
+json v2_group_attributes(const json& node) { return attributes_in(node); }
+
+bool is_v2_metadata_key(std::string_view key) {
+  const std::string_view name = key.substr(key.rfind('/') + 1);
+  return name == ".zgroup" || name == ".zarray" || name == ".zattrs" || name == ".zmetadata";
+}
+
+}  // namespace zarrbits::conversion
