@@ -101,6 +101,37 @@ buffer zlib_to_gzip(std::span<const std::byte> zlib, std::size_t size, buffer& p
   return out;
 }
 
+buffer gzip_to_zlib(std::span<const std::byte> gzip, std::size_t size) {
+  buffer plain(size);
+  std::size_t used = 0, made = 0;
+  switch (libdeflate_gzip_decompress_ex(decompressor(), gzip.data(), gzip.size(), plain.data(), size, &used, &made)) {
+    case LIBDEFLATE_SUCCESS: break;
+    case LIBDEFLATE_INSUFFICIENT_SPACE: return {};  // the next member may be the rest
+    default: throw damaged_chunk("gzip: it ends too early, or is not a member with the right checksum");
+  }
+  if (used != gzip.size()) return {};
+  if (made != size) throw damaged_chunk("gzip: its length differs from the chunk's");
+  // libdeflate has checked the header: 10 bytes, and what its flags announce
+  const auto at = [&](std::size_t i) { return std::to_integer<unsigned>(gzip[i]); };
+  const unsigned flags = at(3);
+  std::size_t begin = 10;
+  if (flags & 4) begin += 2 + (at(10) | at(11) << 8);
+  for (const unsigned text : {8U, 16U}) {
+    if (!(flags & text)) continue;
+    while (at(begin) != 0) ++begin;
+    ++begin;
+  }
+  if (flags & 2) begin += 2;
+  const std::size_t payload = gzip.size() - 8 - begin;
+  const std::uint32_t adler = libdeflate_adler32(1, plain.data(), plain.size());
+  buffer out(2 + payload + 4);
+  out[0] = std::byte{0x78};
+  out[1] = std::byte{0x9C};
+  std::memcpy(out.data() + 2, gzip.data() + begin, payload);
+  for (unsigned i = 0; i < 4; ++i) out[2 + payload + i] = static_cast<std::byte>(adler >> (24 - 8 * i));
+  return out;
+}
+
 buffer gzip_member(std::span<const std::byte> bytes, int level) {
   return compressed(bytes, level, libdeflate_gzip_compress_bound, libdeflate_gzip_compress);
 }

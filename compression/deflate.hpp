@@ -20,6 +20,9 @@ buffer zlib_stream(std::span<const std::byte> bytes, int level);
 // A zlib stream as a gzip member with the same deflate payload. The stream is inflated once, to check it and for the CRC; `plain`
 // receives the decoded bytes.
 buffer zlib_to_gzip(std::span<const std::byte> zlib, std::size_t size, buffer& plain);
+// A gzip member as a zlib stream with the same deflate payload. It is inflated once, to check it and for the Adler-32. Empty if
+// there are several members, or bytes after the first.
+buffer gzip_to_zlib(std::span<const std::byte> gzip, std::size_t size);
 buffer gzip_member(std::span<const std::byte> bytes, int level);
 
 }  // namespace zarrbits::conversion

@@ -15,6 +15,19 @@ void put_length(buffer& out, std::size_t size) {
   for (unsigned i = 0; i < 4; ++i) out[i] = static_cast<std::byte>(size >> (8 * i));
 }
 
+// A chunk of filter 32004 of one block.
+buffer framed_block(std::span<const std::byte> block, std::size_t size) {
+  buffer out(16 + block.size());
+  const auto put_big = [&](std::size_t at, std::size_t bytes, std::uint64_t n) {
+    for (std::size_t i = 0; i < bytes; ++i) out[at + i] = static_cast<std::byte>(n >> (8 * (bytes - 1 - i)));
+  };
+  put_big(0, 8, size);
+  put_big(8, 4, size);
+  put_big(12, 4, block.size());
+  std::copy(block.begin(), block.end(), out.begin() + 16);
+  return out;
+}
+
 }  // namespace
 
 void lz4_block(std::span<const std::byte> in, std::span<std::byte> out) {
@@ -62,6 +75,22 @@ std::optional<buffer> numcodecs_lz4_of(std::span<const std::byte> in, std::size_
   put_length(out, size);
   std::copy(piece.begin(), piece.end(), out.begin() + 4);
   return out;
+}
+
+buffer lz4_chunk(std::span<const std::byte> bytes) {
+  const buffer numcodecs = numcodecs_lz4(bytes);
+  if (auto framed = lz4_of_numcodecs(numcodecs, bytes.size())) return std::move(*framed);
+  return framed_block(bytes, bytes.size());  // as long as its content: stored
+}
+
+std::optional<buffer> lz4_of_numcodecs(std::span<const std::byte> in, std::size_t size) {
+  if (in.size() <= 4) throw damaged_chunk("lz4: it is shorter than its declared length, and a block");
+  std::uint64_t declared = 0;
+  for (std::size_t i = 0; i < 4; ++i) declared |= std::to_integer<std::uint64_t>(in[i]) << (8 * i);
+  if (declared != size) throw damaged_chunk("lz4: its declared length differs from the chunk's");
+  const auto block = in.subspan(4);
+  if (size == 0 || size > LZ4_MAX_INPUT_SIZE || block.size() == size || block.size() > LZ4_MAX_INPUT_SIZE) return {};
+  return framed_block(block, size);
 }
 
 }  // namespace zarrbits::conversion

@@ -25,6 +25,11 @@ buffer numcodecs_lz4(std::span<const std::byte> bytes);
 // The same from a chunk of filter 32004, if it is a single block, whose bytes are kept; empty if there are several, or it is not
 // compressed.
 std::optional<buffer> numcodecs_lz4_of(std::span<const std::byte> in, std::size_t size);
+// A chunk of filter 32004 from numcodecs' frame, whose block is kept; empty if it does not fit in one of the filter's blocks, or
+// would be taken for bytes that are not compressed. Throws damaged_chunk if the frame does not declare `size` bytes.
+std::optional<buffer> lz4_of_numcodecs(std::span<const std::byte> in, std::size_t size);
+// The bytes as a chunk of filter 32004 of one block.
+buffer lz4_chunk(std::span<const std::byte> bytes);
 
 }  // namespace zarrbits::conversion
 

@@ -19,6 +19,9 @@ _zarrbits() {
       --partition) words="slurm mpi" ;;
       --bits) words="auto" ;;
       --log-format) words="text json" ;;
+      --filter) words="none deflate:4 zstd:3" ;;
+      --filters) words="standard any" ;;
+      --libver) words="compatible latest" ;;
       --compress) words="none gzip:6 zstd:3 blosc:zstd:5 blosc:lz4:5" ;;
     esac
   fi

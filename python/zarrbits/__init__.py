@@ -12,7 +12,8 @@
     zarrbits.write(f["frames"], frames)                     # f["frames"][...] = frames, packed in several threads
     frames = zarrbits.read(f["frames"])                     # and f["frames"][...]
 
-    report = zarrbits.convert("in.h5", "out.zarr")          # and finalize, plan, verify, inspect, suggest, doctor: the command
+    report = zarrbits.convert("in.h5", "out.zarr")          # and finalize, plan, verify, inspect, suggest, doctor,
+                                                            # export_store: the command in a child process
     zarr.open_group(zarrbits.open_references("refs.json"))  # a store of references
     zarrbits.to_icechunk("refs.json", "repository")         # makes a commit of it
     payload = zarrbits.pack(frames, bits=12)                # bytes of a chunk
@@ -35,7 +36,7 @@ from .plugins import BYTES, PACKBITS, PLUGIN_PATH, register, unregister
 from .whole import is_whole
 
 if TYPE_CHECKING:
-    from .calls import convert, doctor, finalize, inspect, plan, suggest, verify
+    from .calls import convert, doctor, export_store, finalize, inspect, plan, suggest, verify
     from .command import Error
     from .hdf5_rows import read, write
     from .icechunk_store import to_icechunk
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from .packing import pack, unpack
     from .progress import Progress
     from .references import open_references
-    from .report import Diagnosis, Inspection, Outcome, Plan, Report, Suggestions, Verification
+    from .report import Diagnosis, Export, Inspection, Outcome, Plan, Report, Suggestions, Verification
     from .zarr_codec import PackbitsCodec
 
 __version__ = "0.1.0"
@@ -56,6 +57,7 @@ _LATER = {
     "unpack": "packing",
     "convert": "calls",
     "finalize": "calls",
+    "export_store": "calls",
     "plan": "calls",
     "verify": "calls",
     "inspect": "calls",
@@ -64,6 +66,7 @@ _LATER = {
     "Error": "command",
     "Progress": "progress",
     "Report": "report",
+    "Export": "report",
     "Outcome": "report",
     "Plan": "report",
     "Verification": "report",
@@ -87,6 +90,7 @@ __all__ = [
     "unpack",
     "convert",
     "finalize",
+    "export_store",
     "plan",
     "verify",
     "inspect",
@@ -95,6 +99,7 @@ __all__ = [
     "Error",
     "Progress",
     "Report",
+    "Export",
     "Outcome",
     "Plan",
     "Verification",

@@ -22,7 +22,7 @@ from typing import Any, Callable, Literal, TypeVar, Union
 
 from .command import Option, Path, run
 from .progress import Wanted, shown
-from .report import Diagnosis, Inspection, Outcome, Plan, Report, Suggestions, Verification
+from .report import Diagnosis, Export, Inspection, Outcome, Plan, Report, Suggestions, Verification
 from .words import of_options
 
 Paths = Union[Path, Sequence[Path]]
@@ -226,6 +226,56 @@ def plan(
     """What convert() would do, from metadata alone."""
     document, status = run("plan", _paths(source, store), _options(locals(), "source", "store"), (0, 3))
     return Plan(status == 0, document["datasets"], document)
+
+
+@_explained("export")
+def export_store(
+    store: Path,
+    file: Path,
+    *,
+    progress: Wanted = True,
+    overwrite: bool = False,
+    filter: str | None = None,
+    filters: Literal["standard", "any"] | None = None,
+    netcdf: bool = False,
+    no_netcdf: bool = False,
+    libver: Literal["compatible", "latest"] | None = None,
+    page_size: int | str | None = None,
+    source: Many = None,
+    threads: int | None = None,
+    memory: int | str | None = None,
+    fsync: bool = False,
+    keep_going: bool = False,
+    allow_lossy: bool = False,
+    endpoint: str | None = None,
+    no_sign_request: bool = False,
+    aws_profile: str | None = None,
+    header: Many = None,
+    ca_file: Path | None = None,
+    follow_private: bool = False,
+    connections: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Export:
+    """Writes a store into an HDF5 or netCDF-4 file: the way back from convert(). Raises Error where there is no file;
+    what HDF5 cannot have is in the report's `lost`."""
+    options = _options(locals(), "store", "file", "progress")
+    options["quiet"] = True
+    with shown(progress) as told:
+        document, _ = run("export", [store, file], options, (0, 3), told)
+    objects = [
+        Outcome(
+            o["path"],
+            o["kind"],
+            o["outcome"],
+            o.get("attribute"),
+            o.get("reason"),
+            "lost_chunks" in o,
+            None,
+            o.get("store_bytes"),
+        )
+        for o in document["objects"]
+    ]
+    return Export(str(store), str(file), document["counts"], objects, document["seconds"], document)
 
 
 @_explained("verify")

@@ -74,6 +74,35 @@ class Report(_Shown):
 
 
 @dataclass(frozen=True)
+class Export(_Shown):
+    """What export_store() did, and the seconds that it took."""
+
+    store: str
+    file: str
+    counts: dict[str, int]
+    objects: list[Outcome]
+    seconds: float
+    document: dict[str, Any] = field(repr=False)
+
+    @property
+    def lost(self) -> list[Outcome]:
+        """What is not in the file."""
+        return [o for o in self.objects if o.lossy or o.outcome == "skipped"]
+
+    def _tables(self) -> list[Table]:
+        rows = [
+            (o["path"], o["outcome"], o.get("filters", ""), _size(o.get("store_bytes")), _size(o.get("file_bytes")))
+            for o in self.document["objects"]
+            if o["kind"] == "dataset" and o["outcome"] != "skipped"
+        ]
+        said = f"{self.store} to {self.file} in {self.seconds:.2f} s"
+        tables: list[Table] = [(said, ("dataset", "outcome", "filters", "in store", "in file"), rows)]
+        if self.lost:
+            tables.append(("LOST", ("name", "kind", "reason"), [(_name(o), o.kind, o.reason or "") for o in self.lost]))
+        return tables
+
+
+@dataclass(frozen=True)
 class Plan(_Shown):
     """What convert() would do. `complete`: whether all of the source would be in the store."""
 

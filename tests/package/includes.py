@@ -16,7 +16,7 @@ include = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
 literal, flag = re.compile(r'"((?:[^"\\]|\\.)*)"'), re.compile(r"--[a-z]")
 sources = {".hpp", ".cpp", ".h", ".c"}
 # Below the jobs nothing knows their options and reports.
-of_jobs = re.compile(r"zarrbits/(convert\w*|verify|inspect)\.hpp")
+of_jobs = re.compile(r"zarrbits/(convert\w*|verify|inspect|export)\.hpp")
 below_jobs = {"text", "io", "compression", "hdf5", "zarr", "core", "library", "streams", "filter"}
 wrong = []
 

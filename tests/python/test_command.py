@@ -13,6 +13,7 @@ from inspect import signature
 
 import h5py
 import numpy as np
+import pytest
 
 import zarrbits
 from kills import slow_writes
@@ -74,6 +75,19 @@ def test_convert_plan_and_verify(folder):
     assert not checked.equal and "/camera" in [f["path"] for f in checked.findings]
     for shown in (str(checked), checked._repr_html_()):
         assert "FAILED" in shown and "/camera" in shown and "65535" in shown and "differs" in shown, shown
+
+
+def test_a_store_becomes_a_file_again(folder):
+    source, store, back = (os.path.join(folder, n) for n in ("in.h5", "s.zarr", "back.h5"))
+    with h5py.File(source, "w") as f:
+        f.create_dataset("x", data=np.arange(100), chunks=(10,), compression="gzip")
+    zarrbits.convert(source, store)
+    made = zarrbits.export_store(store, back, filters="standard")
+    assert made.counts["rewrapped"] == 1 and not made.lost and "/x" in str(made) and "deflate" in str(made)
+    with h5py.File(back) as f:
+        assert np.array_equal(f["x"][()], np.arange(100))
+    with pytest.raises(FileExistsError, match="`overwrite=True`"):
+        zarrbits.export_store(store, back)
 
 
 def test_inspect_suggest_and_doctor(folder):
@@ -191,8 +205,9 @@ def test_no_option_of_the_command_is_forgotten(folder):
     """Flags of --help on one side, parameters on the other."""
     # help and json are not options here; progress replaces quiet, and a share of a store is for one process of several
     without = {"help", "json", "quiet", "log_format"}
-    for name in ("convert", "plan", "verify", "inspect", "suggest", "doctor"):
-        said = subprocess.run([os.environ["ZARRBITS_COMMAND"], name, "--help"], capture_output=True, text=True, check=True).stdout
+    for name in ("convert", "plan", "export_store", "verify", "inspect", "suggest", "doctor"):
+        verb = name.removesuffix("_store")
+        said = subprocess.run([os.environ["ZARRBITS_COMMAND"], verb, "--help"], capture_output=True, text=True, check=True).stdout
         flags = {f.replace("-", "_") for f in re.findall(r"^  (?:-\w,)?--([\w-]+)", said, re.M)} - without
         parameters = {p.name for p in signature(getattr(zarrbits, name)).parameters.values() if p.kind == p.KEYWORD_ONLY} - {
             "progress",
@@ -206,7 +221,7 @@ def test_docstrings_say_what_help_says():
     subprocess.run([sys.executable, root / "docs/man/docstrings.py", "--check"], check=True)
     said = zarrbits.convert.__doc__
     assert "    overwrite: Replace an existing Zarr store" in said and "`virtual=True`" in said and "--" not in said
-    for name in ("convert", "plan", "verify", "inspect", "suggest", "doctor"):
+    for name in ("convert", "plan", "export_store", "verify", "inspect", "suggest", "doctor"):
         call = getattr(zarrbits, name)
         for option in (p.name for p in signature(call).parameters.values() if p.kind == p.KEYWORD_ONLY and p.name != "progress"):
             assert f"    {option}: " in call.__doc__, (name, option)

@@ -153,19 +153,27 @@ std::shared_ptr<const zarr_shard> zarr_array::open_shard(const chunk_index& shar
 }
 
 bool zarr_array::read_chunk(const chunk_index& chunk, zarr_values& out) const {
+  auto stored = read_stored(chunk);
+  if (!stored) return false;
+  if (is_regular()) decode(std::move(*stored), out);
+  else codecs_->for_shape(shape_of(chunk)).decode(std::move(*stored), out);
+  return true;
+}
+
+std::optional<std::vector<std::byte>> zarr_array::read_stored(const chunk_index& chunk) const {
   if (!codecs_->shards()) {
     const auto object = folder_.open(key_of(chunk));
-    if (!object) return false;
-    const auto decode = [&](const codec_chain& codecs) { codecs.decode(read_object(*object, most_object), out); };
-    if (is_regular()) decode(*codecs_);
-    else decode(codecs_->for_shape(shape_of(chunk)));
-    return true;
+    if (!object) return {};
+    return read_object(*object, most_object);
   }
   const chunk_place place = place_of(chunk);
   const auto shard = open_shard(place.shard);
-  if (!shard || !shard->has(place.inside)) return false;
-  codecs_->shards()->chunks->decode(shard->read(place.inside), out);
-  return true;
+  if (!shard || !shard->has(place.inside)) return {};
+  return shard->read(place.inside);
+}
+
+void zarr_array::decode(std::vector<std::byte> stored, zarr_values& out) const {
+  (codecs_->shards() ? *codecs_->shards()->chunks : *codecs_).decode(std::move(stored), out);
 }
 
 bool zarr_array::in_storage_order(const chunk_index& a, const chunk_index& b) const {

@@ -145,6 +145,9 @@ class zarr_array {
   // All elements of a chunk, even those beyond the edge of the array. False if the chunk does not exist. Fastest in storage
   // order.
   bool read_chunk(const chunk_index& chunk, zarr_values& out) const;
+  // The same in two steps: the bytes as they are stored, empty if the chunk does not exist, and their elements.
+  std::optional<std::vector<std::byte>> read_stored(const chunk_index& chunk) const;
+  void decode(std::vector<std::byte> stored, zarr_values& out) const;
   // Keeps the chunks of a shard together.
   bool in_storage_order(const chunk_index& a, const chunk_index& b) const;
 

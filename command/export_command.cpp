@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// `zarrbits export`: a store becomes an HDF5 or netCDF-4 file.
+//
+#include "command/child_process.hpp"
+#include "command/command.hpp"
+#include "command/command_line.hpp"
+#include "command/convert_values.hpp"
+#include "command/progress.hpp"
+#include "command/remote_options.hpp"
+#include "command/terminal.hpp"
+#include "text/words.hpp"
+#include "zarr/write/file_target.hpp"
+
+#include <zarrbits/export.hpp>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <string>
+#include <unistd.h>
+
+namespace zarrbits::cli {
+namespace {
+
+const char export_footer[] =
+    "Chunks that one of HDF5's filters has in the same form are copied: bytes, packbits, gzip, zstd, blosc, numcodecs.zlib,\n"
+    "numcodecs.bz2, numcodecs.lz4, numcodecs.shuffle, numcodecs.fletcher32; those in shards, too. Others are encoded again.\n"
+    "What convert noted in the store becomes what it was: types, links, references, limits. A target OUT.nc, and the store of a\n"
+    "netCDF file, gets netCDF's dimensions.\n\n"
+    "Examples:\n"
+    "  zarrbits export in.zarr out.h5\n"
+    "  zarrbits export --filters standard in.zarr out.nc && ncdump -h out.nc\n"
+    "  zarrbits export in.zarr out.h5 && zarrbits verify out.h5 in.zarr\n\n"
+    "Exit status: 0 everything is in the file, 1 failure, 2 wrong usage, 3 something is not in the file (the report says what).";
+
+struct export_arguments {
+  export_options options;
+  std::string filter, filters, format, page_size, threads, memory;
+  bool netcdf = false, no_netcdf = false, as_json = false, quiet = false, allow_lossy = false;
+};
+
+void parse_filter(const std::string& text, export_options& options) {
+  const std::size_t colon = text.find(':');
+  const std::string name = text.substr(0, colon);
+  if (name == "none") options.filter = export_filter::none;
+  else if (name == "deflate") options.filter = export_filter::deflate;
+  else if (name == "zstd") options.filter = export_filter::zstd;
+  else throw usage_error("--filter is none, deflate or zstd, not " + quote(name));
+  options.level = name == "zstd" ? 3 : 4;
+  if (colon == std::string::npos) return;
+  const std::uint64_t level = parse_count("--filter", text.substr(colon + 1));
+  if (name == "none" || level > 22) throw usage_error("--filter takes deflate:1 to deflate:9 and zstd:1 to zstd:22, not " + quote(text));
+  options.level = static_cast<int>(level);
+}
+
+void add_export_options(CLI::App& app, export_arguments& a) {
+  export_options& o = a.options;
+  app.add_option("STORE", o.store, "The Zarr v3 store: a directory, a file IN.zip, references, or s3://BUCKET/PREFIX")
+      ->required()
+      ->type_name("in.zarr");
+  app.add_option("FILE", o.target, "The file to write; OUT.nc gets netCDF's dimensions")->required()->type_name("out.h5|out.nc");
+  app.add_flag("--overwrite", o.overwrite, "Replace FILE if it is an HDF5 file");
+  app.add_option("--filter", a.filter,
+                 "Compress chunks that cannot be copied: none, deflate:LEVEL or zstd:LEVEL, after a shuffle (default: deflate:4)")
+      ->type_name("NAME[:LEVEL]");
+  app.add_option("--filters", a.filters,
+                 "Only filters that every HDF5 has (standard): deflate, shuffle, fletcher32; or any (the default), whose readers may "
+                 "need plugins")
+      ->type_name("standard|any");
+  app.add_flag("--netcdf", a.netcdf, "Dimensions as netCDF has them (default: if FILE is OUT.nc, or the store says so)");
+  app.add_flag("--no-netcdf", a.no_netcdf, "Names of dimensions as HDF5's labels alone");
+  app.add_option("--libver", a.format,
+                 "The format of the file: compatible (the default), or latest, in which datasets that grow find their chunks faster")
+      ->type_name("compatible|latest");
+  app.add_option("--page-size", a.page_size,
+                 "Write pages of this size, such as 4M, with metadata together: for files that are read from servers")
+      ->type_name("BYTES");
+  app.add_option("--source", o.sources, "A file, or a folder of files, that a store of references may lead to; can be repeated")
+      ->type_name("PATH")
+      ->allow_extra_args(false);
+  app.add_option("--threads", a.threads, "Threads that make chunks (default: the processors)")->type_name("N");
+  app.add_option("--memory", a.memory, "Limit the memory for chunks and strings, such as 512M (the default)")->type_name("BYTES");
+  app.add_flag("--fsync", o.sync, "Flush the file to the disk before it gets its name");
+  app.add_flag("--keep-going", o.keep_going, "Leave out chunks that are damaged, and report them, instead of stopping");
+  app.add_flag("--allow-lossy", a.allow_lossy, "Exit status 0 even if something is not in the file");
+  app.add_flag("--json", a.as_json, "Print the report on standard output: what became of every object");
+  app.add_flag("-q,--quiet", a.quiet, "No progress, no table");
+  add_remote_options(app, o.remote, "Servers");
+}
+
+void read_arguments(export_arguments& a) {
+  export_options& o = a.options;
+  check_remote_options(o.remote);
+  if (!a.filter.empty()) parse_filter(a.filter, o);
+  if (!a.filters.empty() && a.filters != "standard" && a.filters != "any")
+    throw usage_error("--filters is standard or any, not " + quote(a.filters));
+  o.standard_filters = a.filters == "standard";
+  if (!a.format.empty() && a.format != "compatible" && a.format != "latest")
+    throw usage_error("--libver is compatible or latest, not " + quote(a.format));
+  if (a.format == "latest") o.format = file_format::latest;
+  if (a.netcdf && a.no_netcdf) throw usage_error("give --netcdf or --no-netcdf, not both");
+  if (a.netcdf || a.no_netcdf) o.netcdf = a.netcdf;
+  if (!a.page_size.empty()) o.page_size = parse_bytes("--page-size", a.page_size);
+  if (!a.memory.empty()) o.memory = parse_bytes("--memory", a.memory);
+  if (!a.threads.empty()) {
+    const std::uint64_t n = parse_count("--threads", a.threads);
+    if (n < 1 || n > 1024) throw usage_error("--threads is 1 to 1024, not " + a.threads);
+    o.threads = static_cast<unsigned>(n);
+  }
+  check_options(o);
+  o.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
+}
+
+void print_export_losses(const export_report& r) {
+  for (const exported_object& o : r.objects) {
+    const std::string name = std::string(to_string(o.kind)) + " " + quote(o.path) +
+                             (o.attribute.empty() ? "" : " attribute " + quote(o.attribute));
+    if (o.outcome == outcome::skipped) print_error("skipped " + name + ": " + o.reason);
+    else if (!o.lost_chunks.empty()) print_error("lossy " + name + ": " + o.reason);
+  }
+}
+
+void print_table(const export_report& r) {
+  struct sums {
+    std::uint64_t objects = 0, store = 0, file = 0;
+  };
+  std::map<outcome, sums> rows;
+  for (const exported_object& o : r.objects) {
+    sums& s = rows[o.outcome];
+    ++s.objects;
+    s.store += o.store_bytes;
+    s.file += o.file_bytes;
+  }
+  text_table table({{"outcome"}, {"objects", text_table::right}, {"in store", text_table::right}, {"in file", text_table::right}});
+  for (const auto& [how, s] : rows) {
+    table.add({to_string(how), std::to_string(s.objects), text::human_bytes(s.store), text::human_bytes(s.file)},
+              how == outcome::skipped ? colour::red : colour::plain);
+  }
+  const std::string last = printable(r.target) + ": " + text::human_bytes(r.file_bytes) +
+                           (r.netcdf ? ", with netCDF's dimensions, " : ", ") + duration_text(r.seconds) + '\n';
+  if (logs_json()) {
+    write_log_line("info", {{"message", "done"}, {"bytes", r.file_bytes}, {"seconds", r.seconds}});
+    return;
+  }
+  std::fputs((table.text(describe_terminal(STDERR_FILENO)) + last).c_str(), stderr);
+}
+
+}  // namespace
+
+int export_main(int argc, char** argv) {
+  CLI::App app("Writes what a Zarr v3 store has into an HDF5 or netCDF-4 file.", "zarrbits export");
+  app.footer(export_footer);
+  export_arguments a;
+  add_export_options(app, a);
+  std::string log_format;
+  add_log_format_option(app, log_format);
+  if (const auto over = parse_arguments(app, argc, argv)) return *over;
+  set_log_format(log_format);
+  read_arguments(a);
+  export_options& options = a.options;
+  return in_child(
+      options.store,
+      [&](const std::function<void(const std::string&)>& at) {
+    export_report r;
+    {
+      progress line(a.quiet);
+      options.progress = [&](const std::string& path, std::uint64_t done, std::uint64_t chunks) {
+        at(path);
+        line.update({done, chunks, false, 0, 0, path});
+      };
+      r = export_store(options);
+    }
+    at("");
+    const int status = r.lost() && !a.allow_lossy ? exit_loss : exit_success;
+    print_export_losses(r);
+    if (a.as_json) std::cout << printable_json(r.report_json(status)) << std::flush;
+    if (!a.quiet) print_table(r);
+    return status;
+      },
+      [&](bool) {
+    conversion::file_target::remove_unfinished(options.target, conversion::unfinished_name(options.target));
+  });
+}
+
+}  // namespace zarrbits::cli

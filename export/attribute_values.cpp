@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "export/attribute_values.hpp"
+
+#include "text/base64.hpp"
+#include "text/shown.hpp"
+#include "text/words.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace zarrbits::exporting {
+
+using verification::zarr_kind;
+
+namespace {
+
+constexpr std::size_t deepest_lists = 40;
+
+// Levels of lists in one value of the type.
+std::size_t lists_in(const type_form& t) {
+  switch (t.kind) {
+    case form_kind::complex: return 1;
+    case form_kind::array: return t.dims.size() + lists_in(t.base());
+    case form_kind::sequence: return 1 + lists_in(t.base());
+    default: return 0;
+  }
+}
+
+std::size_t nesting(const json& value) {
+  std::size_t most = 0;
+  if (!value.is_array()) return 0;
+  for (const json& each : value) most = std::max(most, nesting(each));
+  return 1 + most;
+}
+
+// The extents of a list of lists of equal length, up to `levels` deep. Throws not_expressible.
+std::vector<hsize_t> extents_of(const json& value, std::size_t levels) {
+  std::vector<hsize_t> dims;
+  const json* at = &value;
+  for (std::size_t i = 0; i < levels && at->is_array(); ++i) {
+    dims.push_back(at->size());
+    if (at->empty()) break;
+    at = &at->front();
+  }
+  return dims;
+}
+
+void each_leaf(const json& value, std::size_t levels, const std::function<void(const json&)>& call) {
+  if (levels == 0) return call(value);
+  for (const json& each : value) each_leaf(each, levels - 1, call);
+}
+
+bool is_regular(const json& value, const std::vector<hsize_t>& dims, std::size_t level = 0) {
+  if (level == dims.size()) return !value.is_array();
+  if (!value.is_array() || value.size() != dims[level]) return false;
+  return std::all_of(value.begin(), value.end(), [&](const json& v) { return is_regular(v, dims, level + 1); });
+}
+
+bool is_base64(const json& v) { return v.is_object() && v.size() == 1 && v.contains("base64") && v["base64"].is_string(); }
+
+std::size_t text_length(const json& v) {
+  if (v.is_string()) return v.get_ref<const std::string&>().size();
+  const auto bytes = conversion::decode_base64(v["base64"].get_ref<const std::string&>());
+  return bytes ? bytes->size() : 0;
+}
+
+bool has_nul(const json& v) { return v.is_string() && v.get_ref<const std::string&>().find('\0') != std::string::npos; }
+
+// What the leaves of a value are.
+struct leaves {
+  bool integers = true, unsigned_only = false, numbers = true, texts = true, booleans = true, any = false, nul = false;
+  std::size_t longest = 0;
+};
+leaves look_at(const json& value, std::size_t levels) {
+  leaves found;
+  each_leaf(value, levels, [&](const json& v) {
+    found.any = true;
+    found.booleans = found.booleans && v.is_boolean();
+    found.integers = found.integers && v.is_number_integer();
+    found.numbers = found.numbers && v.is_number();
+    if (v.is_number_unsigned() && v.get<std::uint64_t>() > INT64_MAX) found.unsigned_only = true;
+    const bool text = v.is_string() || is_base64(v);
+    found.texts = found.texts && text;
+    if (text) {
+      found.longest = std::max(found.longest, text_length(v));
+      found.nul = found.nul || has_nul(v);
+    }
+  });
+  return found;
+}
+
+// JSON that HDF5 cannot have, as text.
+attribute_form as_text(const json& value) {
+  attribute_form f;
+  f.type = variable_text_form();
+  f.value = conversion::python_json_text(value);
+  f.remark = "HDF5 has no attributes of this kind; the file has it as JSON text";
+  return f;
+}
+
+// netCDF-C has texts as strings of fixed length, and numbers as lists.
+attribute_form netcdf_text(json value, std::size_t length) {
+  attribute_form f;
+  f.type = text_form(std::max<std::size_t>(length, 1), false, {true});
+  const bool ascii = value.is_string() && std::all_of(value.get_ref<const std::string&>().begin(), value.get_ref<const std::string&>().end(),
+                                                      [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  if (!ascii) h5::check(H5Tset_cset(f.type.file, H5T_CSET_UTF8), "create a string type");
+  f.type.memory = h5::handle(H5Tcopy(f.type.file), "copy a type");
+  f.null = length == 0;
+  f.value = std::move(value);
+  return f;
+}
+
+// The type of a value that the notes say nothing about.
+attribute_form inferred(json value, const attribute_rules& rules) {
+  attribute_form f;
+  if (value.is_null()) {
+    f.type = integer_form(1, true, false);
+    f.null = true;
+    return f;
+  }
+  const std::size_t levels = nesting(value);
+  if (levels > H5S_MAX_RANK) return as_text(value);
+  f.dims = extents_of(value, levels);
+  f.scalar = f.dims.empty();
+  if (f.dims.size() != levels || !is_regular(value, f.dims)) return as_text(value);
+  const leaves found = look_at(value, levels);
+  if (found.any && found.booleans) {
+    f.type = rules.forms.netcdf ? integer_form(1, true, false) : boolean_form();
+  } else if (found.integers) {
+    bool fits = true;
+    if (found.unsigned_only) each_leaf(value, levels, [&](const json& v) { fits = fits && v.is_number_unsigned(); });
+    if (!fits) return as_text(value);
+    f.type = !found.any ? float_form(8, false) : integer_form(8, !found.unsigned_only, false);
+  } else if (found.numbers) {
+    f.type = float_form(8, false);
+  } else if (found.texts) {
+    if (rules.forms.netcdf && f.scalar) return netcdf_text(std::move(value), found.longest);
+    f.type = found.nul ? text_form(std::max<std::size_t>(found.longest, 1), false, {}) : variable_text_form();
+    if (found.nul) {
+      h5::check(H5Tset_cset(f.type.file, H5T_CSET_UTF8), "create a string type");
+      f.type.memory = h5::handle(H5Tcopy(f.type.file), "copy a type");
+    }
+  } else {
+    return as_text(value);
+  }
+  if (rules.forms.netcdf && f.scalar && !found.texts) {
+    f.dims = {1};
+    f.scalar = false;
+    value = json::array({std::move(value)});
+  }
+  f.value = std::move(value);
+  return f;
+}
+
+// A little-endian float64 in base64, as xarray has fill values of floats.
+json number_of_base64(const json& text) {
+  const auto bytes = text.is_string() ? conversion::decode_base64(text.get_ref<const std::string&>()) : std::nullopt;
+  if (!bytes || bytes->size() != 8) return text;
+  std::uint64_t bits = 0;
+  for (std::size_t i = 8; i-- > 0;) bits = bits << 8 | std::to_integer<std::uint64_t>((*bytes)[i]);
+  return std::bit_cast<double>(bits);
+}
+
+// "_FillValue" of an array, in the form of hdf5/attribute_form.hpp: it has the type of the array.
+bool take_fill(json& value, attribute_form& f, const attribute_rules& rules) {
+  const verification::zarr_type& array = *rules.array;
+  if (value.is_structured() && array.kind != zarr_kind::complex) return false;
+  switch (array.kind) {
+    case zarr_kind::floating:
+      if (value.is_string()) value = number_of_base64(value);
+      if (!value.is_number()) return false;
+      break;
+    case zarr_kind::complex:
+      if (!value.is_array() || value.size() != 2) return false;
+      for (json& part : value) part = number_of_base64(part);
+      break;
+    case zarr_kind::signed_integer:
+    case zarr_kind::unsigned_integer:
+      if (!value.is_number_integer() || array.name.starts_with("numpy.")) return false;
+      break;
+    case zarr_kind::boolean:
+      if (!value.is_boolean()) return false;
+      break;
+    default: return false;
+  }
+  if (array.kind == zarr_kind::boolean && rules.forms.netcdf) f.type = integer_form(1, true, false);
+  else f.type = form_of_array(array, rules.big_endian, nullptr, rules.forms);
+  if (rules.forms.netcdf) {
+    f.scalar = false;
+    f.dims = {1};
+    value = json::array({std::move(value)});
+  }
+  return true;
+}
+
+void count_lists(const attribute_form& f, const json& value, std::size_t level) {
+  if (level == f.dims.size()) return;
+  if (!value.is_array() || value.size() != f.dims[level]) throw not_expressible("lists of different lengths");
+  for (const json& each : value) count_lists(f, each, level + 1);
+}
+
+}  // namespace
+
+attribute_form form_of_attribute(const std::string& name, json value, const json& note, bool noted, const attribute_rules& rules) {
+  attribute_form f;
+  // hdmf-zarr has references as objects
+  if (value.is_object() && value.size() == 1 && value.contains("_REFERENCE") && value["_REFERENCE"].is_object()) {
+    json path = value["_REFERENCE"].value("path", json());
+    if (path.is_string()) {
+      f.type = reference_form(false);
+      f.value = std::move(path);
+      return f;
+    }
+  }
+  if (name == "_FillValue" && rules.array && note.is_null() && !noted && take_fill(value, f, rules)) {
+    f.value = std::move(value);
+    return f;
+  }
+  if (note.is_null()) return inferred(std::move(value), rules);
+  f.type = form_of_note(note, rules.forms);
+  if (value.is_null()) {
+    f.null = f.type.kind != form_kind::object_reference && f.type.kind != form_kind::region_reference;
+    f.value = std::move(value);
+    return f;
+  }
+  const std::size_t inside = lists_in(f.type), all = nesting(value);
+  if (all > deepest_lists) throw not_expressible("lists nested more than " + std::to_string(deepest_lists) + " deep");
+  f.dims = extents_of(value, all > inside ? all - inside : 0);
+  f.scalar = f.dims.empty();
+  if (!noted && rules.forms.netcdf && f.scalar && f.type.kind != form_kind::text && !value.is_structured()) {
+    f.scalar = false;
+    f.dims = {1};
+    value = json::array({std::move(value)});
+  }
+  count_lists(f, value, 0);
+  f.value = std::move(value);
+  return f;
+}
+
+void write_attribute(hid_t object, const std::string& name, const attribute_form& f, reference_maker& references,
+                     std::uint64_t memory) {
+  if (name.empty() || name.find('\0') != std::string::npos) throw not_expressible("a name that HDF5 cannot have");
+  const h5::handle space(f.null     ? H5Screate(H5S_NULL)
+                         : f.scalar ? H5Screate(H5S_SCALAR)
+                                    : H5Screate_simple(static_cast<int>(f.dims.size()), f.dims.data(), nullptr),
+                         "create a dataspace");
+  std::uint64_t count = 1;
+  for (const hsize_t d : f.dims) count *= d;
+  if (!f.null && count > memory / std::max<std::size_t>(f.type.size, 1))
+    throw not_expressible("it takes more than " + conversion::human_bytes(memory) + "; give more `memory`");
+  std::vector<std::byte> values(static_cast<std::size_t>(f.null ? 0 : count) * f.type.size);
+  value_arena arena(memory);
+  std::byte* at = values.data();
+  if (!f.null) {
+    each_leaf(f.value, f.dims.size(), [&](const json& v) {
+      put_json(f.type, v, at, references, arena);
+      at += f.type.size;
+    });
+  }
+  const h5::handle encoding(H5Pcreate(H5P_ATTRIBUTE_CREATE), "create properties");
+  const bool ascii = std::all_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  if (!ascii) h5::check(H5Pset_char_encoding(encoding, H5T_CSET_UTF8), "set the encoding of a name");
+  const h5::handle attribute(H5Acreate2(object, name.c_str(), f.type.file, space, encoding, H5P_DEFAULT), "create the attribute");
+  if (values.empty()) return;
+  if (H5Awrite(attribute, f.type.memory, values.data()) < 0) {
+    const std::string why = h5::last_error();
+    H5Adelete(object, name.c_str());
+    throw h5::failure(why);
+  }
+}
+
+void write_attributes(hid_t object, const json& attributes, const json& notes, const attribute_rules& rules,
+                      reference_maker& references, std::uint64_t memory,
+                      const std::function<void(const std::string& name, bool skipped, const std::string& reason)>& tell) {
+  // maps, because json searches all members each time
+  const auto of = [&](const char* key) {
+    std::map<std::string, const json*> members;
+    const auto found = notes.find(key);
+    if (found == notes.end() || !found->is_object()) return members;
+    for (const auto& item : found->items()) members.emplace(item.key(), &item.value());
+    return members;
+  };
+  const auto types = of("attribute_types"), plain = of("attribute_values");
+  std::set<std::string> written;
+  const auto write = [&](const std::string& key, const json& value, bool noted) {
+    const std::string name = conversion::unshown(key);
+    try {
+      const auto note = types.find(key);
+      const attribute_form f = form_of_attribute(name, value, note == types.end() ? json(nullptr) : *note->second, noted, rules);
+      write_attribute(object, name, f, references, memory);
+      tell(name, false, f.remark);
+    } catch (const not_expressible& e) {
+      tell(name, true, e.what());
+    } catch (const h5::failure& e) {
+      tell(name, true, e.what());
+    }
+    H5Eclear2(H5E_DEFAULT);
+  };
+  for (const auto& item : attributes.items()) {
+    const std::string& key = item.key();
+    if (rules.nwb && (key == "_LINKS" || key == "_DTYPE" || key == "_REFERENCE_FIELDS")) continue;
+    const auto noted = plain.find(key);
+    write(key, noted == plain.end() ? item.value() : *noted->second, noted != plain.end());
+    written.insert(key);
+  }
+  for (const auto& [key, value] : plain) {
+    if (!written.contains(key)) write(key, *value, true);
+  }
+}
+
+}  // namespace zarrbits::exporting

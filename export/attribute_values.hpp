@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Attributes of a store as attributes of HDF5: their types by the notes or, without one, by the value.
+//
+#ifndef ZARRBITS_EXPORT_ATTRIBUTE_VALUES_HPP
+#define ZARRBITS_EXPORT_ATTRIBUTE_VALUES_HPP
+
+#include "export/put_value.hpp"
+#include "export/store_node.hpp"
+#include "export/type_form.hpp"
+#include "zarr/read/zarr_reader.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace zarrbits::exporting {
+
+// A value ready for H5Awrite.
+struct attribute_form {
+  type_form type;
+  std::vector<hsize_t> dims;
+  bool scalar = true, null = false;
+  json value;
+  std::string remark;  // why it is not what the store has
+};
+
+struct attribute_rules {
+  form_rules forms;
+  bool nwb = false;                              // hdmf-zarr's own attributes stand for links and references
+  const verification::zarr_type* array = nullptr;  // of the attributes of an array: "_FillValue" has its type
+  bool big_endian = false;                       // and its byte order
+};
+
+// `note`: its type in the notes, or null. Throws not_expressible.
+attribute_form form_of_attribute(const std::string& name, json value, const json& note, bool noted, const attribute_rules& rules);
+
+// Creates the attribute. Throws not_expressible and h5::failure.
+void write_attribute(hid_t object, const std::string& name, const attribute_form& form, reference_maker& references,
+                     std::uint64_t memory);
+
+// All attributes of a node. `tell` gets the name of each, and why it is left out, or what it became; "" if all is as in the store.
+void write_attributes(hid_t object, const json& attributes, const json& notes, const attribute_rules& rules,
+                      reference_maker& references, std::uint64_t memory,
+                      const std::function<void(const std::string& name, bool skipped, const std::string& reason)>& tell);
+
+}  // namespace zarrbits::exporting
+
+#endif

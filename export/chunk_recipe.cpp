@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "export/chunk_recipe.hpp"
+
+#include "compression/blosc.hpp"
+#include "compression/deflate.hpp"
+#include "compression/fletcher32.hpp"
+#include "compression/lz4.hpp"
+#include "compression/shuffle.hpp"
+#include "compression/zstd.hpp"
+#include "zarr/read/zarr_reader.hpp"
+
+#include <zarrbits/version.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace zarrbits::exporting {
+
+using conversion::buffer;
+using verification::zarr_array;
+
+namespace {
+
+struct named_codec {
+  std::string name;
+  json configuration = json::object();
+};
+
+named_codec read_codec(const json& codec) {
+  named_codec c;
+  if (codec.is_string()) c.name = codec.get<std::string>();
+  if (!codec.is_object()) return c;
+  c.name = codec.value("name", json("")).is_string() ? codec.value("name", "") : "";
+  if (codec.contains("configuration") && codec["configuration"].is_object()) c.configuration = codec["configuration"];
+  return c;
+}
+
+unsigned number_in(const named_codec& c, const char* key, unsigned most, unsigned otherwise) {
+  const auto found = c.configuration.find(key);
+  return found != c.configuration.end() && found->is_number_unsigned() && found->get<std::uint64_t>() <= most
+             ? found->get<unsigned>()
+             : otherwise;
+}
+
+std::string text_in(const named_codec& c, const char* key) {
+  const auto found = c.configuration.find(key);
+  return found != c.configuration.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// The parameters of filter 32001: version, version, type size, bytes of a chunk, level, shuffle, compressor.
+std::vector<unsigned> blosc_values(const named_codec& c, std::size_t bytes) {
+  static constexpr std::array compressors = {"blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"};
+  const std::string name = text_in(c, "cname"), shuffle = text_in(c, "shuffle");
+  const auto found = std::find(compressors.begin(), compressors.end(), name);
+  const auto code = static_cast<unsigned>(found == compressors.end() ? 0 : found - compressors.begin());
+  return {2, 2, number_in(c, "typesize", 255, 1), static_cast<unsigned>(bytes), number_in(c, "clevel", 9, 5),
+          shuffle == "shuffle" ? 1U : shuffle == "bitshuffle" ? 2U : 0U, code};
+}
+
+constexpr unsigned own_magic = 0x5A504201, version_of_zarrbits = 0;
+
+}  // namespace
+
+chunk_recipe::chunk_recipe(const zarr_array& array, const store_node& node, const dataset_form& form,
+                           const export_options& options)
+    : form_(form) {
+  for (const hsize_t extent : form.chunk) values_ *= static_cast<std::size_t>(extent);
+  in_file_ = H5Tget_size(form.type().file);
+  plain_ = values_ * in_file_;
+  plan_copy(array, node, options.standard_filters);
+  if (!copies_) choose_filters(codecs_of_chunks(node), options);
+}
+
+void chunk_recipe::add(H5Z_filter_t id, const char* name, std::vector<unsigned> values) {
+  filters_.push_back({id, std::move(values), name});
+}
+
+// zarrbits' own filter: its parameters are those that it would find itself (filter/packbits.hpp).
+bool chunk_recipe::packs(const zarr_array& array, const json& configuration) {
+  const type_form& t = form_.element;
+  const bool boolean = t.kind == form_kind::boolean;
+  const bool number = t.kind == form_kind::integer && H5Tget_class(t.file) == H5T_INTEGER && !t.big_endian;
+  if (form_.whole || (!boolean && !number)) return false;
+  const unsigned width = boolean ? 1 : static_cast<unsigned>(8 * t.size);
+  const named_codec c{"packbits", configuration};
+  const unsigned first = number_in(c, configuration.contains("first_bit") ? "first_bit" : "start_bit", 63, 0);
+  const unsigned last = number_in(c, configuration.contains("last_bit") ? "last_bit" : "end_bit", 63, width - 1);
+  if (last < first || last >= width) return false;
+  const unsigned bits = last - first + 1;
+  const std::string padding = configuration.value("padding_encoding", "none");
+  const unsigned count_byte = padding == "none" ? 0 : padding.starts_with("first") || padding.starts_with("start") ? 1 : 2;
+  if (bits == 8 * t.size) return false;
+  const std::uint64_t elements = array.chunk_shape().empty() ? 1 : values_;
+  plain_ = static_cast<std::size_t>((elements * bits + 7) / 8 + (count_byte != 0 ? 1 : 0));
+  const auto size = static_cast<unsigned>(t.size);
+  add(conversion::packbits_filter, "packbits",
+      {bits, count_byte, first, 0, own_magic, size, 1,
+       size | width << 8 | (number && t.is_signed ? 1U << 17 : 0U) | (boolean ? 1U << 18 : 0U), static_cast<unsigned>(elements),
+       static_cast<unsigned>(elements >> 32), static_cast<unsigned>(plain_), version_of_zarrbits});
+  return true;
+}
+
+// Fills `filters_` with those that are the codecs. Leaves `copies_` false if there are none.
+void chunk_recipe::plan_copy(const zarr_array& array, const store_node& node, bool standard) {
+  if (!form_.same_layout || form_.type().has_converted_parts()) return;
+  const json& codecs = codecs_of_chunks(node);
+  std::size_t compressors = 0, i = 0;
+  for (; i < codecs.size(); ++i) {
+    const named_codec c = read_codec(codecs[i]);
+    if (ends_with_crc32c_) return;  // a checksum of what later codecs make cannot be taken off
+    if (i == 0) {
+      if (c.name == "packbits" && !standard && packs(array, c.configuration)) continue;
+      if (c.name != "bytes" || !has_order(form_.element, is_big_endian(codecs))) return;
+      continue;
+    }
+    if (check_ == check::gzip || check_ == check::lz4) return;  // a frame that changes is the last one
+    const bool packed = !filters_.empty() && filters_[0].id == conversion::packbits_filter;
+    const auto compresses = [&](check how) {
+      check_ = ++compressors > 1 ? check::decode : how;
+      return !packed || how == check::zstd || how == check::gzip;
+    };
+    if (c.name == "crc32c") {
+      ends_with_crc32c_ = frames_ = true;
+    } else if (c.name == "gzip") {
+      if (compressors > 0 || !compresses(check::gzip)) return;
+      frames_ = true;
+      add(H5Z_FILTER_DEFLATE, "deflate", {number_in(c, "level", 9, 6)});
+    } else if (c.name == "numcodecs.zlib") {
+      if (!compresses(check::decode)) return;
+      add(H5Z_FILTER_DEFLATE, "deflate", {number_in(c, "level", 9, 6)});
+    } else if (c.name == "numcodecs.fletcher32") {
+      if (compressors == 0) plain_ += 4;
+      add(H5Z_FILTER_FLETCHER32, "fletcher32", {});
+    } else if (c.name == "numcodecs.shuffle") {
+      // libhdf5 itself gives the filter the size of a value
+      if (packed || compressors > 0 || number_in(c, "elementsize", 0x7FFFFFFF, 0) != in_file_ || plain_ % in_file_ != 0) return;
+      add(H5Z_FILTER_SHUFFLE, "shuffle", {});
+    } else if (standard) {
+      return;
+    } else if (c.name == "zstd") {
+      if (!compresses(check::zstd)) return;
+      add(conversion::zstd_filter, "zstd", {number_in(c, "level", 22, 3)});
+    } else if (c.name == "blosc") {
+      if (!compresses(check::blosc)) return;
+      add(conversion::blosc_filter, "blosc", blosc_values(c, plain_));
+    } else if (c.name == "numcodecs.bz2") {
+      if (!compresses(check::decode)) return;
+      add(conversion::bzip2_filter, "bzip2", {number_in(c, "level", 9, 9)});
+    } else if (c.name == "numcodecs.lz4") {
+      if (compressors > 0 || !compresses(check::lz4)) return;
+      frames_ = true;
+      add(conversion::lz4_filter, "lz4", {});
+    } else {
+      return;
+    }
+  }
+  copies_ = i > 0;
+}
+
+// Chunks that are compressed in the store are compressed in the file.
+void chunk_recipe::choose_filters(const json& codecs, const export_options& options) {
+  filters_.clear();
+  plain_ = values_ * in_file_;
+  const bool compressed = std::any_of(codecs.begin(), codecs.end(), [](const json& codec) {
+    const std::string name = read_codec(codec).name;
+    return name != "bytes" && name != "transpose" && name != "crc32c" && name != "numcodecs.fletcher32";
+  });
+  if (!compressed || options.filter == export_filter::none) return;
+  if (in_file_ > 1 && !form_.whole) add(H5Z_FILTER_SHUFFLE, "shuffle", {static_cast<unsigned>(in_file_)});
+  const auto level = static_cast<unsigned>(options.level);
+  if (options.filter == export_filter::zstd) add(conversion::zstd_filter, "zstd", {level});
+  else add(H5Z_FILTER_DEFLATE, "deflate", {level});
+}
+
+made_chunk chunk_recipe::make(const zarr_array& array, std::vector<std::byte> stored) const {
+  if (copies_) {
+    if (auto made = copied(array, stored)) return std::move(*made);
+  }
+  return recoded(array, std::move(stored));
+}
+
+// Empty if this chunk cannot be copied, unlike others: with two gzip members, or an LZ4 block as long as its content.
+std::optional<made_chunk> chunk_recipe::copied(const zarr_array& array, std::vector<std::byte>& stored) const {
+  std::vector<std::byte> whole;
+  if (ends_with_crc32c_) {
+    if (check_ != check::size) whole = stored;  // in case it must be decoded
+    verification::drop_crc32c(stored);
+  }
+  made_chunk made;
+  const auto refused = [&]() -> std::optional<made_chunk> {
+    if (ends_with_crc32c_) stored = std::move(whole);
+    return std::nullopt;
+  };
+  switch (check_) {
+    case check::size:
+      if (stored.size() != plain_)
+        throw conversion::damaged_chunk("it has " + std::to_string(stored.size()) + " bytes instead of " + std::to_string(plain_));
+      break;
+    case check::gzip:
+      made.encoded = conversion::gzip_to_zlib(stored, plain_);
+      if (made.encoded.empty()) return refused();
+      made.is_encoded = true;
+      return made;
+    case check::lz4: {
+      auto framed = conversion::lz4_of_numcodecs(stored, plain_);
+      if (!framed) return refused();
+      made.encoded = std::move(*framed);
+      made.is_encoded = true;
+      return made;
+    }
+    case check::blosc: conversion::check_blosc(stored, plain_); break;
+    case check::zstd:
+      if (conversion::check_zstd(stored, plain_)) break;
+      [[fallthrough]];
+    case check::decode: {
+      verification::zarr_values ignored;
+      array.decode(ends_with_crc32c_ ? whole : stored, ignored);  // refuses other lengths
+      break;
+    }
+  }
+  made.stored = std::move(stored);
+  return made;
+}
+
+made_chunk chunk_recipe::recoded(const zarr_array& array, std::vector<std::byte> stored) const {
+  verification::zarr_values values;
+  array.decode(std::move(stored), values);
+  stored = {};
+  const std::size_t elements = values_ * form_.inner;
+  made_chunk made;
+  made.is_encoded = true;
+  buffer& out = made.encoded;
+  out.assign(values.data.begin(), values.data.end());
+  values.data = {};
+  set_order(form_.element, out.data(), elements);
+  const type_form& type = form_.type();
+  if (type.has_converted_parts()) {
+    out.resize(values_ * std::max(type.size, in_file_));
+    const h5::lock one_thread;
+    h5::check(H5Tconvert(type.memory, type.file, values_, out.data(), nullptr, H5P_DEFAULT), "convert numbers");
+    out.resize(values_ * in_file_);
+  }
+  // the filters are those of choose_filters(), or of plan_copy() where this chunk is unlike the others
+  for (const conversion::filter& f : filters_) {
+    if (f.id == H5Z_FILTER_SHUFFLE) out = conversion::shuffled(std::move(out), in_file_);
+    else if (f.id == H5Z_FILTER_DEFLATE) out = conversion::zlib_stream(out, static_cast<int>(f.values[0]));
+    else if (f.id == conversion::zstd_filter) out = conversion::zstd_frame(out, static_cast<int>(f.values[0]));
+    else if (f.id == conversion::lz4_filter) out = conversion::lz4_chunk(out);
+    else if (f.id == H5Z_FILTER_FLETCHER32) conversion::append_fletcher32(out);
+    else throw not_expressible("chunks of which some have a different form than their codecs say");
+  }
+  return made;
+}
+
+}  // namespace zarrbits::exporting

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// How a chunk of the store becomes a chunk of the file: which of HDF5's filters have it as it is, and what is encoded again. The
+// inverse of convert/plan/array_plan.hpp.
+//
+#ifndef ZARRBITS_EXPORT_CHUNK_RECIPE_HPP
+#define ZARRBITS_EXPORT_CHUNK_RECIPE_HPP
+
+#include "compression/chunk_bytes.hpp"
+#include "export/dataset_form.hpp"
+#include "hdf5/filters.hpp"
+
+#include <zarrbits/export.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::exporting {
+
+// A chunk of the file, in whichever memory it was made.
+struct made_chunk {
+  std::vector<std::byte> stored;
+  conversion::buffer encoded;
+  bool is_encoded = false;
+
+  std::span<const std::byte> bytes() const { return is_encoded ? std::span<const std::byte>(encoded) : stored; }
+};
+
+class chunk_recipe {
+ public:
+  // For a dataset in chunks whose values have a fixed length.
+  chunk_recipe(const verification::zarr_array& array, const store_node& node, const dataset_form& form,
+               const export_options& options);
+
+  // In the order of encoding; libhdf5 needs none of them to write.
+  const std::vector<conversion::filter>& filters() const noexcept { return filters_; }
+  outcome how() const noexcept { return !copies_ ? outcome::recoded : frames_ ? outcome::rewrapped : outcome::raw; }
+
+  // Callable from several threads, each with an array of its own. Throws store_error, not_supported and damaged_chunk.
+  made_chunk make(const verification::zarr_array& array, std::vector<std::byte> stored) const;
+
+ private:
+  // How the length of a copied chunk is checked: HDF5 before 2.2 gives readers what lies in memory after a short one.
+  enum class check { size, gzip, zstd, blosc, lz4, decode };
+
+  void plan_copy(const verification::zarr_array& array, const store_node& node, bool standard);
+  void add(H5Z_filter_t id, const char* name, std::vector<unsigned> values);
+  bool packs(const verification::zarr_array& array, const json& configuration);
+  void choose_filters(const json& codecs, const export_options& options);
+  std::optional<made_chunk> copied(const verification::zarr_array& array, std::vector<std::byte>& stored) const;
+  made_chunk recoded(const verification::zarr_array& array, std::vector<std::byte> stored) const;
+
+  const dataset_form& form_;
+  std::vector<conversion::filter> filters_;
+  std::size_t values_ = 1;   // in a chunk
+  std::size_t plain_ = 0;    // bytes of a chunk before compression
+  std::size_t in_file_ = 0;  // bytes of a value
+  bool copies_ = false, frames_ = false, ends_with_crc32c_ = false;
+  check check_ = check::size;
+};
+
+}  // namespace zarrbits::exporting
+
+#endif

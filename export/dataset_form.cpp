@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "export/dataset_form.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace zarrbits::exporting {
+
+using verification::zarr_array;
+using verification::zarr_kind;
+
+namespace {
+
+const json no_codecs = json::array();
+
+std::string name_of(const json& codec) {
+  if (codec.is_string()) return codec.get<std::string>();
+  return codec.is_object() && codec.contains("name") && codec["name"].is_string() ? codec["name"].get<std::string>() : "";
+}
+
+json configuration_of(const json& codec) {
+  return codec.is_object() && codec.contains("configuration") ? codec["configuration"] : json::object();
+}
+
+bool says_int8_boolean(const store_node& node) {
+  const json values = node.note("attribute_values");
+  return values.is_object() && values.value("dtype", json()) == "bool";
+}
+
+// MATLAB's complex numbers have other names.
+void take_for_complex(type_form& t) {
+  if (t.kind != form_kind::compound || t.members.size() != 2) return;
+  const type_form &a = t.members[0].type, &b = t.members[1].type;
+  if (a.kind != form_kind::floating || b.kind != form_kind::floating || a.size != b.size || a.converted || b.converted ||
+      a.big_endian != b.big_endian)
+    return;
+  t.kind = form_kind::complex;
+  t.big_endian = a.big_endian;
+}
+
+// Takes the last dimensions from the array: they are within a value.
+void take_inner(dataset_form& f, const std::vector<hsize_t>& extents, std::vector<hsize_t>& chunk) {
+  const std::size_t n = extents.size();
+  const auto ends_with = [&](const std::vector<hsize_t>& all) {
+    return all.size() >= n && std::equal(extents.begin(), extents.end(), all.end() - static_cast<std::ptrdiff_t>(n));
+  };
+  if (!ends_with(f.dims)) throw not_expressible("an array whose last dimensions are not those of the type in its notes");
+  if (!ends_with(chunk)) throw not_expressible("an array in whose chunks values of the type in its notes are cut");
+  f.dims.resize(f.dims.size() - n);
+  chunk.resize(chunk.size() - n);
+  for (const hsize_t e : extents) f.inner *= static_cast<std::size_t>(e);
+}
+
+type_form element_form(const verification::zarr_type& type, const store_node& node, const form_rules& rules) {
+  const json& note = node.note("hdf5_type");
+  if (note.is_null()) {
+    // xarray's booleans in netCDF
+    if (type.kind == zarr_kind::boolean && (says_int8_boolean(node) || rules.netcdf)) return integer_form(1, true, false);
+    return form_of_array(type, is_big_endian(codecs_of_chunks(node)), node.note("enum"), rules);
+  }
+  type_form t = form_of_note(note, rules);
+  if (type.kind == zarr_kind::complex) take_for_complex(t);
+  if (type.name.starts_with("numpy.") && t.kind == form_kind::bytes) t.is_ordered = true;  // the tag says "<"
+  return t;
+}
+
+// The extents of array types, whose dimensions are the last ones of the array.
+std::vector<hsize_t> array_types(const store_node& node) {
+  std::vector<hsize_t> extents;
+  const json& note = node.note("array_type");
+  for (const json& e : note.is_array() ? note : no_codecs) {
+    if (!e.is_number_unsigned() || e == 0U) throw not_expressible("a note on its array type that is not a list of extents");
+    extents.push_back(e.get<hsize_t>());
+  }
+  return extents;
+}
+
+void find_type(dataset_form& f, const zarr_array& array, const store_node& node, const form_rules& rules,
+               std::vector<hsize_t>& chunk) {
+  const verification::zarr_type& type = array.type();
+  f.element = element_form(type, node, rules);
+  if (f.element.kind == form_kind::bytes && type.kind == zarr_kind::unsigned_integer && type.size == 1) {
+    take_inner(f, {f.element.size}, chunk);
+    f.whole = std::move(f.element);
+    f.element = integer_form(1, false, false);
+  }
+  if (std::vector<hsize_t> extents = array_types(node); !extents.empty()) {
+    take_inner(f, extents, chunk);
+    f.whole = array_form(f.whole ? std::move(*f.whole) : element_form(type, node, rules), std::move(extents));
+  }
+  f.same_layout = is_same_layout(f.element, type);
+  const bool text_like = type.variable() || type.kind == zarr_kind::text32 || type.kind == zarr_kind::terminated ||
+                         type.kind == zarr_kind::record;
+  if (!f.same_layout && !text_like)
+    throw not_expressible("the notes of the array give it a type that its data type, " + type.name + ", does not fit");
+}
+
+}  // namespace
+
+const json& codecs_of_chunks(const store_node& node) {
+  const auto codecs = node.document.find("codecs");
+  if (codecs == node.document.end() || !codecs->is_array()) return no_codecs;
+  for (const json& codec : *codecs) {
+    if (name_of(codec) == "sharding_indexed" && codec.is_object() && codec.contains("configuration") &&
+        codec["configuration"].contains("codecs"))
+      return codec["configuration"]["codecs"];
+  }
+  return *codecs;
+}
+
+bool is_big_endian(const json& codecs) {
+  return std::any_of(codecs.begin(), codecs.end(), [](const json& codec) {
+    return name_of(codec) == "bytes" && configuration_of(codec).value("endian", json()) == "big";
+  });
+}
+
+std::vector<hsize_t> limits_of(const store_node& node, const std::vector<hsize_t>& dims) {
+  std::vector<hsize_t> most = dims;
+  const json& note = node.note("maxshape");
+  if (!note.is_array()) return most;
+  // dimensions that a convention made longer, and those within a value, have no limits of their own
+  for (std::size_t i = 0; i < std::min(most.size(), note.size()); ++i) {
+    if (note[i].is_null()) most[i] = H5S_UNLIMITED;
+    else if (note[i].is_number_unsigned()) most[i] = std::max<hsize_t>(most[i], note[i].get<hsize_t>());
+  }
+  return most;
+}
+
+dataset_form form_of(const zarr_array& array, const store_node& node, const form_rules& rules) {
+  dataset_form f;
+  f.dims.assign(array.shape().begin(), array.shape().end());
+  if (!array.is_regular()) throw not_expressible("an array with chunks of different lengths (a rectilinear grid)");
+  std::vector<hsize_t> chunk(array.chunk_shape().begin(), array.chunk_shape().end());
+  f.null = node.note("null_dataspace") == true;
+  find_type(f, array, node, rules, chunk);
+  if (f.null) return f;
+  if (f.dims.size() > H5S_MAX_RANK) throw not_expressible("an array of more than 32 dimensions");
+  f.most = limits_of(node, f.dims);
+  std::uint64_t all = H5Tget_size(f.type().file), in_chunk = all, count = 1;
+  bool one = true;
+  for (std::size_t i = 0; i < f.dims.size(); ++i) {
+    if (f.most[i] == 0) f.most[i] = 1;
+    if (__builtin_mul_overflow(all, std::max<hsize_t>(f.dims[i], 1), &all) || all > (std::uint64_t{1} << 62))
+      throw not_expressible("an array of more than 4 EiB");
+    if (__builtin_mul_overflow(in_chunk, chunk[i], &in_chunk) || in_chunk > 0xFFFFFFFFU)
+      throw not_expressible("a chunk of more than 4 GiB, which HDF5 cannot have");
+    count *= f.dims[i];
+    one = one && chunk[i] >= f.dims[i];
+  }
+  const json& codecs = codecs_of_chunks(node);
+  const bool fixed = f.most == f.dims || (count == 0 && std::find(f.most.begin(), f.most.end(), H5S_UNLIMITED) == f.most.end());
+  // one piece without compression is stored as HDF5 stores data that nobody chunked
+  if (f.dims.empty() || (fixed && (count == 0 || (one && codecs.size() <= 1)))) {
+    f.most = f.dims;
+    return f;
+  }
+  for (std::size_t i = 0; i < f.dims.size(); ++i) f.most[i] = std::max(f.most[i], chunk[i]);  // HDF5's chunks fit in the limits
+  f.chunk = std::move(chunk);
+  return f;
+}
+
+}  // namespace zarrbits::exporting

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The public function export_store(): the file, which gets its name when it is complete.
+//
+#include <zarrbits/export.hpp>
+
+#include "compression/chunk_bytes.hpp"
+#include "export/file_writer.hpp"
+#include "io/remote_name.hpp"
+#include "io/s3_access.hpp"
+#include "text/base64.hpp"
+#include "text/words.hpp"
+#include "zarr/read/zarr_reader.hpp"
+#include "zarr/write/file_target.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace zarrbits {
+
+namespace exporting {
+
+namespace {
+
+constexpr std::uint64_t least_memory = 16U << 20;
+
+bool is_hdf5_file(const std::string& path) {
+  const bool is = H5Fis_hdf5(path.c_str()) > 0;
+  H5Eclear2(H5E_DEFAULT);
+  return is;
+}
+
+// The bytes before the file proper, which `convert` noted.
+std::vector<std::byte> user_block_of(const store_node& root) {
+  const json& note = root.note("user_block");
+  if (!note.is_object() || !note.value("base64", json()).is_string()) return {};
+  return conversion::decode_base64(note["base64"].get_ref<const std::string&>()).value_or(std::vector<std::byte>());
+}
+
+bool is_block_size(std::size_t size) { return size >= 512 && std::has_single_bit(size); }
+
+h5::handle create_file(const std::string& name, const export_options& options, bool netcdf, std::size_t user_block) {
+  const h5::handle creation(H5Pcreate(H5P_FILE_CREATE), "create properties");
+  const h5::handle access(H5Pcreate(H5P_FILE_ACCESS), "create properties");
+  if (netcdf) {
+    constexpr unsigned in_order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
+    h5::check(H5Pset_link_creation_order(creation, in_order), "track the order of links");
+    h5::check(H5Pset_attr_creation_order(creation, in_order), "track the order of attributes");
+  }
+  if (user_block > 0) h5::check(H5Pset_userblock(creation, user_block), "reserve a user block");
+  if (options.page_size > 0) {
+    h5::check(H5Pset_file_space_strategy(creation, H5F_FSPACE_STRATEGY_PAGE, false, 1), "ask for pages");
+    h5::check(H5Pset_file_space_page_size(creation, options.page_size), "set the size of pages");
+  }
+  if (options.format == file_format::latest)
+    h5::check(H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST), "ask for the latest format");
+#if H5_VERSION_GE(1, 10, 7)
+  h5::check(H5Pset_file_locking(access, false, true), "leave the lock to its owner");  // ours, of the unfinished file
+#endif
+  return {H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation, access), "create the file"};
+}
+
+verification::store_folder open_exported(const export_options& options) {
+  try {
+    return verification::open_store(options.store, options.remote, options.sources, options.memory,
+                                    verification::use_of_store::a_little);
+  } catch (const verification::store_error& e) {
+    std::string older;
+    try {
+      older = verification::older_metadata(verification::open_folder(options.store, options.remote));
+    } catch (const verification::store_error&) {  // it is not a folder either
+    }
+    if (older.empty()) throw;
+    throw verification::store_error("\"" + options.store + "\" is a store of Zarr v2, which `export_store` does not read; "
+                                        "make it one of v3 first, for example with zarr-python's \"zarr migrate v3\"",
+                                    errc::unsupported);
+  }
+}
+
+void write_file(const conversion::file_target& target, const verification::store_folder& root, const export_options& options,
+                export_report& report) {
+  const auto at = [&](const std::string& path) {
+    if (options.progress) options.progress(path, 0, 0);
+  };
+  store_tree tree = read_tree(root, at);
+  report.netcdf = options.netcdf.value_or(options.target.ends_with(".nc") || looks_like_netcdf(tree));
+  const std::vector<std::byte> user_block = user_block_of(read_store_node(root));
+  const bool has_block = is_block_size(user_block.size());
+  {
+    const h5::handle file = create_file(target.temporary(), options, report.netcdf, has_block ? user_block.size() : 0);
+    file_writer(file, tree, report.netcdf, options, report).run();
+    if (H5Fget_obj_count(file, H5F_OBJ_ALL) > 1) throw h5::failure("objects of the file are still open");
+    h5::check(H5Fflush(file, H5F_SCOPE_GLOBAL), "write the file");
+  }
+  if (user_block.empty()) return;
+  exported_object& e = report.objects.emplace_back();
+  e.path = "/";
+  e.kind = object_kind::user_block;
+  if (has_block) {
+    target.write_at(0, user_block);
+  } else {
+    e.outcome = outcome::skipped;
+    e.reason = "its length is not a power of 2 from 512 on";
+  }
+}
+
+}  // namespace
+
+}  // namespace exporting
+
+void check_options(const export_options& options) {
+  if (options.target.empty()) throw error(errc::invalid_option, "there is no name of a file to write");
+  if (conversion::is_s3(options.target) || options.target.find("://") != std::string::npos)
+    throw error(errc::invalid_option, "a file is written to a local disk, not to \"" + options.target +
+                                          "\"; write it to a disk, and upload it from there");
+  const int most = options.filter == export_filter::zstd ? 22 : 9;
+  if (options.filter != export_filter::none && (options.level < 1 || options.level > most))
+    throw error(errc::invalid_option, "the level " + std::to_string(options.level) + " is not one of 1 to " + std::to_string(most));
+  if (options.filter == export_filter::zstd && options.standard_filters)
+    throw error(errc::invalid_option, "zstd is not a filter that every libhdf5 has; leave out `filter` or `standard_filters`");
+  if (options.page_size != 0 && (options.page_size < 512 || options.page_size > (std::uint64_t{1} << 30)))
+    throw error(errc::invalid_option, "a page has 512 bytes to 1 GiB, not " + std::to_string(options.page_size) +
+                                          "; give `page_size` such a size");
+  if (options.memory < exporting::least_memory)
+    throw error(errc::invalid_option, "`memory` is " + conversion::human_bytes(options.memory) + ", too little to export; give at least " +
+                                          conversion::human_bytes(exporting::least_memory));
+}
+
+export_report export_store(const export_options& given) {
+  check_options(given);
+  const export_options& options = given;
+  const auto begun = std::chrono::steady_clock::now();
+  const h5::silence quiet;
+  export_report report;
+  report.store = options.store;
+  report.target = options.target;
+  verification::as_public_errors(options.store, options.target, [&] {
+    conversion::prepare_s3({}, options.store, options.remote, options.warning);
+    verification::store_folder root = exporting::open_exported(options);
+    root.most_text = options.memory / 4;
+    conversion::sink_options how;
+    how.target = options.overwrite ? conversion::sink_options::existing::replace : conversion::sink_options::existing::refuse;
+    how.sync = options.sync;
+    how.source = options.store;
+    conversion::file_target target(options.target, conversion::unfinished_name(options.target), how,
+                                   {"an HDF5 file", exporting::is_hdf5_file});
+    try {
+      exporting::write_file(target, root, options, report);
+    } catch (const conversion::damaged_chunk& e) {
+      throw error(errc::damaged_store, std::string("a chunk of \"") + options.store + "\" is damaged: " + e.what() +
+                                           "; leave such chunks out with `keep_going`",
+                  {options.store});
+    } catch (const exporting::json::exception& e) {
+      throw error(errc::damaged_store, "the metadata of \"" + options.store + "\" is invalid: " + e.what(), {options.store});
+    } catch (const h5::failure& e) {
+      throw error(errc::io_failed, "cannot write \"" + options.target + "\": " + e.what() +
+                                       "; check the space and the permissions there",
+                  {options.target});
+    }
+    std::error_code ignored;
+    report.file_bytes = std::filesystem::file_size(target.temporary(), ignored);
+    target.finish();
+  });
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  return report;
+}
+
+}  // namespace zarrbits

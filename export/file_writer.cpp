@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "export/file_writer.hpp"
+
+#include "export/attribute_values.hpp"
+#include "export/chunk_recipe.hpp"
+#include "export/write_chunks.hpp"
+#include "text/shown.hpp"
+#include "text/words.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace zarrbits::exporting {
+
+using conversion::shown;
+using verification::zarr_array;
+using kind_type = tree_node::kind_type;
+
+namespace {
+
+constexpr unsigned in_order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
+
+bool holds_references(const type_form& t) {
+  return t.kind == form_kind::object_reference || t.kind == form_kind::region_reference ||
+         std::any_of(t.members.begin(), t.members.end(), [](const form_member& m) { return holds_references(m.type); });
+}
+
+std::string dangling(std::uint64_t count) {
+  return conversion::counted(count, "reference") + " to what the file does not have; null in the file";
+}
+
+// Runs `write`; what an object cannot have is a reason, and what is damaged, too, with `keep_going`.
+template <class F>
+std::string reason_to_skip(bool keep_going, F&& write) {
+  try {
+    write();
+    return "";
+  } catch (const not_expressible& e) {
+    return e.what();
+  } catch (const verification::not_supported& e) {
+    return e.what();
+  } catch (const verification::store_error& e) {
+    if (!keep_going) throw;
+    return e.what();
+  } catch (const conversion::damaged_chunk& e) {
+    if (!keep_going) throw;
+    return e.what();
+  } catch (const json::exception& e) {
+    return std::string("its metadata is invalid: ") + e.what();
+  }
+}
+
+}  // namespace
+
+bool looks_like_netcdf(const store_tree& tree) {
+  if (!tree.convention.empty()) return tree.convention == "netcdf";
+  if (tree.has_notes) return false;
+  return std::any_of(tree.nodes.begin(), tree.nodes.end(), [](const tree_node& n) {
+    return n.kind == kind_type::array && n.dimensions.size() == 1 && n.dimensions[0] == last_of(n.path);
+  });
+}
+
+file_writer::file_writer(hid_t file, store_tree& tree, bool netcdf, const export_options& options, export_report& report)
+    : file_(file), tree_(tree), options_(options), report_(report), references_(file, tree.top) {
+  rules_.netcdf = netcdf;
+  links_ = h5::handle(H5Pcreate(H5P_LINK_CREATE), "create properties");
+  h5::check(H5Pset_char_encoding(links_, H5T_CSET_UTF8), "set the encoding of names");
+  if (netcdf) scales_.emplace(tree);
+}
+
+void file_writer::run() {
+  for (const left_out& each : tree_.unnamed) {
+    exported_object& e = report_.objects.emplace_back();
+    e.path = each.path;
+    skip(e, each.reason);
+  }
+  create_all();
+  // references lead to what is in the file, so they come when it is clear what that is
+  for (const bool with_references : {false, true}) {
+    for (std::size_t i = 0; i < tree_.nodes.size(); ++i) write_dataset(i, with_references);
+  }
+  for (std::size_t i = 0; i < tree_.nodes.size(); ++i) create_links(i);
+  if (scales_) scales_->attach(file_);
+  for (std::size_t i = 0; i < tree_.nodes.size(); ++i) attributes_of(i);
+  if (scales_) attributes_of_scales();
+}
+
+void file_writer::skip(exported_object& entry, const std::string& why) {
+  entry.outcome = outcome::skipped;
+  entry.reason = why;
+}
+
+void file_writer::remove(tree_node& n) {
+  n.made = false;
+  H5Ldelete(file_, n.path.c_str(), H5P_DEFAULT);
+  H5Eclear2(H5E_DEFAULT);
+}
+
+h5::handle file_writer::group_properties() const {
+  h5::handle properties(H5Pcreate(H5P_GROUP_CREATE), "create properties");
+  if (rules_.netcdf) {  // libnetcdf has variables in the order in which they were made
+    h5::check(H5Pset_link_creation_order(properties, in_order), "track the order of links");
+    h5::check(H5Pset_attr_creation_order(properties, in_order), "track the order of attributes");
+  }
+  return properties;
+}
+
+void file_writer::create_all() {
+  for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
+    tree_node& n = tree_.nodes[i];
+    exported_object e;
+    e.path = shown(n.path);
+    if ("/" + n.folder.path() != e.path) e.store_path = "/" + n.folder.path();
+    e.kind = n.kind == kind_type::group        ? object_kind::group
+             : n.kind == kind_type::named_type ? object_kind::datatype
+                                               : object_kind::dataset;
+    entries_.push_back(report_.objects.size());
+    report_.objects.push_back(std::move(e));
+    if (i > 0 && !tree_.nodes[n.parent].made) {
+      skip(entry_of(i), "its group is not in the file");
+      continue;
+    }
+    if (options_.progress) options_.progress(shown(n.path), 0, 0);
+    const std::string why = reason_to_skip(options_.keep_going, [&] {
+      if (n.kind == kind_type::group) create_group(n);
+      else if (n.kind != kind_type::named_type) create_dataset(i);
+      n.made = true;
+    });
+    if (!why.empty()) skip(entry_of(i), why);
+    if (n.kind == kind_type::group && n.made) create_named_types(i, read_store_node(n.folder));
+  }
+  if (scales_) scales_->create(file_);
+}
+
+void file_writer::create_group(tree_node& n) {
+  if (n.path == "/") return;
+  const h5::handle made(H5Gcreate2(file_, n.path.c_str(), links_, group_properties(), H5P_DEFAULT), "create a group");
+}
+
+void file_writer::commit_type(hid_t group, const std::string& name, const json& note, const std::string& path) {
+  exported_object e;
+  e.path = path;
+  e.kind = object_kind::datatype;
+  const std::string why = reason_to_skip(options_.keep_going, [&] {
+    if (!is_link_name(name)) throw not_expressible("HDF5 cannot have this name");
+    const type_form t = form_of_note(note, rules_);
+    h5::check(H5Tcommit2(group, name.c_str(), t.file, links_, H5P_DEFAULT, H5P_DEFAULT), "create a named type");
+  });
+  if (!why.empty()) skip(e, why);
+  report_.objects.push_back(std::move(e));
+}
+
+void file_writer::create_named_types(std::size_t index, const store_node& node) {
+  const json& types = node.note("named_types");
+  if (!types.is_object()) return;
+  const std::string path = tree_.nodes[index].path;
+  const h5::handle group(H5Gopen2(file_, path.c_str(), H5P_DEFAULT), "open a group");
+  for (const auto& item : types.items())
+    commit_type(group, conversion::unshown(item.key()), item.value(), path_below(shown(path), item.key()));
+}
+
+h5::handle file_writer::dataset(const std::string& path, const type_form& type, const std::vector<hsize_t>& dims,
+                                const std::vector<hsize_t>& most, const std::vector<hsize_t>& chunk, bool null, hid_t properties) {
+  const h5::handle space(null           ? H5Screate(H5S_NULL)
+                         : dims.empty() ? H5Screate(H5S_SCALAR)
+                                        : H5Screate_simple(static_cast<int>(dims.size()), dims.data(), most.data()),
+                         "create a dataspace");
+  if (!chunk.empty())
+    h5::check(H5Pset_chunk(properties, static_cast<int>(chunk.size()), chunk.data()), "set the shape of chunks");
+  if (rules_.netcdf) h5::check(H5Pset_attr_creation_order(properties, in_order), "track the order of attributes");
+  return {H5Dcreate2(file_, path.c_str(), type.file, space, links_, properties, H5P_DEFAULT), "create a dataset"};
+}
+
+void file_writer::set_fill(hid_t properties, const zarr_array& array, const dataset_form& form) {
+  value_arena arena(1U << 20);
+  const type_form& type = form.type();
+  std::vector<std::byte> value(type.size, std::byte{0});
+  const verification::zarr_values& fill = array.fill();
+  const std::size_t size = form.element.size;
+  const bool text = form.element.kind == form_kind::text;
+  if (array.type().variable()) {
+    if (!text || fill.strings[0].empty()) return;
+    put_text(form.element, fill.strings[0], value.data(), references_, arena);
+  } else if (form.same_layout) {
+    for (std::size_t i = 0; i < form.inner; ++i) std::memcpy(value.data() + i * size, fill.data.data(), size);
+    set_order(form.element, value.data(), form.inner);
+  } else {
+    if (holds_references(type)) return;
+    put_element(form.element, array.type(), fill.data.data(), value.data(), references_, arena);
+  }
+  if (type.has_variable_parts() && type.kind != form_kind::text) return;  // libhdf5's own is empty, too
+  if (std::all_of(value.begin(), value.end(), [](std::byte b) { return b == std::byte{0}; })) return;
+  h5::check(H5Pset_fill_value(properties, type.memory, value.data()), "set the fill value");
+}
+
+void file_writer::create_dataset(std::size_t index) {
+  const tree_node& n = tree_.nodes[index];
+  const store_node node = read_store_node(n.folder);
+  const h5::handle properties(H5Pcreate(H5P_DATASET_CREATE), "create properties");
+  if (!node.is_array) {
+    const grouped_form f = form_of_group(n.folder, node, rules_);
+    (void)dataset(n.path, f.type, f.dims, f.most, f.chunk, false, properties);
+    return;
+  }
+  const zarr_array array(n.folder);
+  const dataset_form f = form_of(array, node, rules_);
+  if (!f.null) set_fill(properties, array, f);
+  if (!f.chunk.empty() && f.same_layout) {
+    const chunk_recipe recipe(array, node, f, options_);
+    for (const conversion::filter& each : recipe.filters()) {
+      const unsigned* values = each.values.data();
+      if (each.id == H5Z_FILTER_DEFLATE) h5::check(H5Pset_deflate(properties, values[0]), "set a filter");
+      else if (each.id == H5Z_FILTER_SHUFFLE) h5::check(H5Pset_shuffle(properties), "set a filter");
+      else if (each.id == H5Z_FILTER_FLETCHER32) h5::check(H5Pset_fletcher32(properties), "set a filter");
+      else h5::check(H5Pset_filter(properties, each.id, H5Z_FLAG_OPTIONAL, each.values.size(), values), "set a filter");
+      std::string& filters = entry_of(index).filters;
+      filters += (filters.empty() ? "" : ", ") + each.name;
+    }
+  }
+  (void)dataset(n.path, f.type(), f.dims, f.most, f.chunk, f.null, properties);
+}
+
+void file_writer::write_dataset(std::size_t index, bool with_references) {
+  tree_node& n = tree_.nodes[index];
+  if (!n.made || (n.kind != kind_type::array && n.kind != kind_type::grouped)) return;
+  exported_object& entry = entry_of(index);
+  const std::string why = reason_to_skip(options_.keep_going, [&] {
+    const store_node node = read_store_node(n.folder);
+    if (node.is_array) return write_array(n, node, entry, with_references);
+    const grouped_form f = form_of_group(n.folder, node, rules_);
+    if (holds_references(f.type) != with_references) return;
+    const h5::handle dataset(H5Dopen2(file_, n.path.c_str(), H5P_DEFAULT), "open a dataset");
+    write_grouped(dataset, n.folder, f, options_.memory, references_);
+    if (const auto lost = references_.take_dangling()) entry.reason = dangling(lost);
+  });
+  references_.take_dangling();
+  if (why.empty()) return;
+  remove(n);
+  skip(entry, why);
+}
+
+void file_writer::write_array(tree_node& n, const store_node& node, exported_object& entry, bool with_references) {
+  const zarr_array array(n.folder);
+  const dataset_form f = form_of(array, node, rules_);
+  if (holds_references(f.type()) != with_references || f.null) return;
+  const h5::handle dataset(H5Dopen2(file_, n.path.c_str(), H5P_DEFAULT), "open a dataset");
+  const chunk_progress at = [&](std::uint64_t done, std::uint64_t all) {
+    if (options_.progress) options_.progress(entry.path, done, all);
+  };
+  at(0, 0);
+  written_chunks written;
+  if (!f.chunk.empty() && f.same_layout) {
+    const chunk_recipe recipe(array, node, f, options_);
+    written = write_chunks(dataset, n.folder, f, recipe, options_, at);
+    entry.outcome = recipe.how();
+  } else {
+    written = write_values(dataset, array, f, options_, references_, at);
+    entry.outcome = f.same_layout ? outcome::recoded : outcome::mapped;
+  }
+  entry.chunks = written.count;
+  entry.store_bytes = written.store_bytes;
+  entry.file_bytes = written.file_bytes;
+  for (const auto& [chunk, why] : written.lost) entry.lost_chunks.push_back(chunk);
+  if (!written.lost.empty()) {
+    entry.reason = conversion::counted(written.lost.size(), "chunk") + " cannot be read: " + written.lost.front().second;
+  } else if (const auto lost = references_.take_dangling()) {
+    entry.reason = dangling(lost);
+  }
+}
+
+void file_writer::create_links(std::size_t index) {
+  const tree_node& n = tree_.nodes[index];
+  if (n.kind != kind_type::group || !n.made) return;
+  const store_node node = read_store_node(n.folder);
+  const json& lost = node.note("skipped");
+  if (lost.is_object()) {
+    for (const auto& item : lost.items()) {
+      exported_object& e = report_.objects.emplace_back();
+      e.path = path_below(shown(n.path), item.key());
+      e.kind = object_kind::dataset;
+      skip(e, "the store does not have it either");
+    }
+  }
+  const json& links = node.note("links");
+  if (!links.is_object()) return;
+  for (const auto& item : links.items()) {
+    exported_object e;
+    e.path = path_below(shown(n.path), item.key());
+    e.kind = object_kind::link;
+    try {
+      write_link(n.path, conversion::unshown(item.key()), item.value(), e);
+    } catch (const not_expressible& why) {
+      skip(e, why.what());
+    } catch (const h5::failure& why) {
+      skip(e, why.what());
+    }
+    report_.objects.push_back(std::move(e));
+  }
+}
+
+void file_writer::write_link(const std::string& group, const std::string& name, const json& note, exported_object& entry) {
+  const auto text = [&](const char* key) {
+    return note.is_object() && note.value(key, json()).is_string() ? conversion::unshown(note[key].get<std::string>()) : "";
+  };
+  const std::string kind = text("kind"), target = text("target"), other = text("file");
+  if (!is_link_name(name)) throw not_expressible("HDF5 cannot have this name");
+  for (const std::string& each : {target, other}) {
+    if (each.find('\0') != std::string::npos) throw not_expressible("its target has a NUL");
+  }
+  const std::string path = path_below(group, name);
+  if (kind == "hard") {
+    h5::check(H5Lcreate_hard(file_, target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT), "create a link");
+  } else if (kind == "soft") {
+    h5::check(H5Lcreate_soft(target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT), "create a link");
+  } else if (kind == "external") {
+    h5::check(H5Lcreate_external(other.c_str(), target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT), "create a link");
+  } else {
+    throw not_expressible(kind == "user" ? "a link of a class that a program registered" : "a link that HDF5 could not open");
+  }
+  entry.reason = kind == "external" ? "a link to \"" + shown(other) + "\", as in the source" : "";
+}
+
+void file_writer::put_attributes(const std::string& path, const json& attributes, const json& notes,
+                                 const verification::zarr_type* array, bool big_endian) {
+  const h5::handle object(H5Oopen(file_, path.c_str(), H5P_DEFAULT), "open an object");
+  attribute_rules rules{rules_, tree_.convention == "nwb", array, big_endian};
+  write_attributes(object, attributes, notes, rules, references_, options_.memory / 4,
+                   [&](const std::string& name, bool skipped, const std::string& reason) {
+    exported_object e;
+    e.path = shown(path);
+    e.kind = object_kind::attribute;
+    e.attribute = shown(name);
+    e.reason = reason;
+    if (const auto lost = references_.take_dangling()) e.reason = dangling(lost);
+    if (skipped) skip(e, reason);
+    report_.objects.push_back(std::move(e));
+  });
+}
+
+void file_writer::attributes_of(std::size_t index) {
+  tree_node& n = tree_.nodes[index];
+  if (n.kind != kind_type::named_type && !n.made) return;
+  if (n.kind == kind_type::named_type) {  // its group has made it
+    n.made = H5Lexists(file_, n.path.c_str(), H5P_DEFAULT) > 0;
+    H5Eclear2(H5E_DEFAULT);
+    if (!n.made) return skip(entry_of(index), "its type is not in the file");
+  }
+  store_node node = read_store_node(n.folder);
+  if (index == 0 && tree_.nodes.size() > 1 && (node.is_array || tree_.nodes[1].folder.path() == n.folder.path())) return;
+  if (!node.is_array) return put_attributes(n.path, node.attributes, node.notes, nullptr, false);
+  const zarr_array array(n.folder);
+  if (array.type().kind == verification::zarr_kind::boolean && rules_.netcdf && !node.attributes.contains("dtype") &&
+      !node.note("attribute_values").contains("dtype"))
+    node.attributes["dtype"] = "bool";  // as xarray says it in netCDF
+  put_attributes(n.path, node.attributes, node.notes, &array.type(), is_big_endian(codecs_of_chunks(node)));
+  const bool labelled = !scales_ && std::any_of(n.dimensions.begin(), n.dimensions.end(),
+                                                [](const std::string& d) { return !d.empty() && !is_phony(d); });
+  if (!labelled) return;
+  const h5::handle dataset(H5Dopen2(file_, n.path.c_str(), H5P_DEFAULT), "open a dataset");
+  std::vector<std::string> names = n.dimensions;
+  const h5::handle space(H5Dget_space(dataset), "get a dataspace");
+  names.resize(static_cast<std::size_t>(std::max(H5Sget_simple_extent_ndims(space), 0)));
+  for (std::string& name : names) {
+    if (is_phony(name) || name.find('\0') != std::string::npos) name.clear();
+  }
+  if (!names.empty()) write_labels(dataset, names);
+}
+
+void file_writer::attributes_of_scales() {
+  for (const scale& s : scales_->scales()) {
+    if (s.variable || !tree_.nodes[s.group].made || (s.attributes.empty() && s.notes.empty())) continue;
+    put_attributes(scales_->path_of(s), s.attributes, s.notes, nullptr, false);
+  }
+}
+
+}  // namespace zarrbits::exporting

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Writes what a store has into an open HDF5 file: objects, values, links, dimensions, attributes, in this order.
+//
+#ifndef ZARRBITS_EXPORT_FILE_WRITER_HPP
+#define ZARRBITS_EXPORT_FILE_WRITER_HPP
+
+#include "export/dataset_form.hpp"
+#include "export/dimension_scales.hpp"
+#include "export/grouped_dataset.hpp"
+#include "export/path_references.hpp"
+#include "export/store_tree.hpp"
+
+#include <zarrbits/export.hpp>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::exporting {
+
+// True if the store is that of a netCDF file: `convert` noted it, or arrays have the values of their own dimension, as xarray's.
+bool looks_like_netcdf(const store_tree& tree);
+
+class file_writer {
+ public:
+  file_writer(hid_t file, store_tree& tree, bool netcdf, const export_options& options, export_report& report);
+  // Throws zarrbits::error and what the functions of zarr/read and h5 throw.
+  void run();
+
+ private:
+  void create_all();
+  void create_group(tree_node& n);
+  void create_dataset(std::size_t index);
+  void commit_type(hid_t group, const std::string& name, const json& note, const std::string& path);
+  void create_named_types(std::size_t index, const store_node& node);
+  h5::handle dataset(const std::string& path, const type_form& type, const std::vector<hsize_t>& dims,
+                     const std::vector<hsize_t>& most, const std::vector<hsize_t>& chunk, bool null, hid_t properties);
+  void set_fill(hid_t properties, const verification::zarr_array& array, const dataset_form& form);
+  void write_dataset(std::size_t index, bool with_references);
+  void write_array(tree_node& n, const store_node& node, exported_object& entry, bool with_references);
+  void create_links(std::size_t index);
+  void write_link(const std::string& group, const std::string& name, const json& note, exported_object& entry);
+  void attributes_of(std::size_t index);
+  void attributes_of_scales();
+  void put_attributes(const std::string& path, const json& attributes, const json& notes, const verification::zarr_type* array,
+                      bool big_endian);
+  // Reports what is left out of the file.
+  void skip(exported_object& entry, const std::string& why);
+  void remove(tree_node& n);
+  exported_object& entry_of(std::size_t index) { return report_.objects[entries_[index]]; }
+  h5::handle group_properties() const;
+
+  hid_t file_;
+  store_tree& tree_;
+  const export_options& options_;
+  export_report& report_;
+  form_rules rules_;
+  std::optional<dimension_scales> scales_;
+  path_references references_;
+  h5::handle links_;                  // properties of links: UTF-8 names
+  std::vector<std::size_t> entries_;  // of each node, in the report
+};
+
+}  // namespace zarrbits::exporting
+
+#endif

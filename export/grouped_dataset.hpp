@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Datasets that are groups in a store: compounds with strings, references or sequences in them, and sequences
+// (convert/run/sequences.hpp says how).
+//
+#ifndef ZARRBITS_EXPORT_GROUPED_DATASET_HPP
+#define ZARRBITS_EXPORT_GROUPED_DATASET_HPP
+
+#include "export/put_value.hpp"
+#include "export/store_node.hpp"
+#include "export/type_form.hpp"
+#include "zarr/read/store_reader.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace zarrbits::exporting {
+
+// True if the notes say that the group was a dataset.
+bool is_grouped_dataset(const store_node& node);
+
+struct grouped_form {
+  type_form type;
+  std::vector<hsize_t> dims, most, chunk;  // no chunk: contiguous
+};
+
+// Throws not_expressible, store_error and not_supported.
+grouped_form form_of_group(const verification::store_folder& folder, const store_node& node, const form_rules& rules);
+
+// Writes all values. Throws the same, and h5::failure.
+void write_grouped(hid_t dataset, const verification::store_folder& folder, const grouped_form& form, std::uint64_t memory,
+                   reference_maker& references);
+
+// The name in the file of a child of a group, or of a member, that is stored under `stored`.
+std::string name_in_file(const store_node& group, const std::string& stored);
+
+}  // namespace zarrbits::exporting
+
+#endif

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A zarr.json with its members in order: attributes of a file have one.
+//
+#ifndef ZARRBITS_EXPORT_STORE_NODE_HPP
+#define ZARRBITS_EXPORT_STORE_NODE_HPP
+
+#include "text/json_text.hpp"
+#include "zarr/read/store_reader.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace zarrbits::exporting {
+
+using conversion::json;
+
+struct store_node {
+  bool is_array = false;
+  json document;    // without attributes
+  json attributes;  // an object, without the notes
+  json notes;       // what `convert` noted under "zarrbits"; an object
+
+  const json& note(const char* key) const;  // null if there is none
+};
+
+// Throws verification::store_error.
+store_node read_store_node(const verification::store_folder& folder);
+
+// The names of an array's dimensions; "" where it has none. Empty if it names none.
+std::vector<std::string> dimension_names(const store_node& array);
+
+}  // namespace zarrbits::exporting
+
+#endif

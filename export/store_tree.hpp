@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The nodes of a store, and where each is in the file.
+//
+#ifndef ZARRBITS_EXPORT_STORE_TREE_HPP
+#define ZARRBITS_EXPORT_STORE_TREE_HPP
+
+#include "export/store_node.hpp"
+#include "zarr/read/store_reader.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace zarrbits::exporting {
+
+// A name of netCDF's dimensions that was no name.
+bool is_phony(const std::string& dimension);
+
+struct tree_node {
+  enum class kind_type {
+    group,
+    array,
+    grouped,     // a group that is one dataset in the file
+    named_type,  // a group with the attributes of a named type
+  };
+  verification::store_folder folder;
+  kind_type kind = kind_type::group;
+  std::string path;        // in the file; bytes as HDF5 has them
+  std::size_t parent = 0;  // the root is its own
+  std::vector<std::string> dimensions = {};  // of an array
+  std::vector<std::uint64_t> shape = {};     // of an array
+  bool made = false;                         // it is in the file
+};
+
+struct left_out {
+  std::string path, reason;
+};
+
+struct store_tree {
+  std::vector<tree_node> nodes;    // parents come before their children, which are in the order of their names
+  std::vector<left_out> unnamed;  // nodes whose names HDF5 cannot have
+  std::string convention;          // that `convert` noted, or ""
+  std::string top;                 // the source's object that became the root, or ""
+  bool has_notes = false;          // of `convert`, anywhere
+};
+
+// Nodes that the notes of their group call links are left out: their targets are elsewhere. Throws store_error.
+store_tree read_tree(const verification::store_folder& root, const std::function<void(const std::string& path)>& at);
+
+std::string path_below(const std::string& group, const std::string& name);
+// "c" of "/a/b/c".
+std::string last_of(const std::string& path);
+
+}  // namespace zarrbits::exporting
+
+#endif

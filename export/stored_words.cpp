@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Numbers that `convert` notes in words, because Zarr has no type for them.
+//
+#include "export/type_form.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace zarrbits::exporting {
+
+namespace {
+
+constexpr std::size_t largest_number = 16;
+
+// Reads a sentence piece by piece.
+class words {
+ public:
+  explicit words(std::string_view text) : rest_(text) {}
+
+  bool take(std::string_view expected) {
+    if (!rest_.starts_with(expected)) return false;
+    rest_.remove_prefix(expected.size());
+    return true;
+  }
+  std::optional<std::size_t> number() {
+    std::size_t n = 0;
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), n);
+    if (error != std::errc() || n > 1024) return {};
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+    return n;
+  }
+  bool done() const { return rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+};
+
+struct described {
+  enum { integer, bitfield, time, floating } kind = integer;
+  bool is_signed = false, vax = false, big_endian = false;
+  std::size_t bits = 0, bytes = 0, offset = 0, exponent = 0, mantissa = 0;
+};
+
+std::optional<described> parse(const std::string& text) {
+  described d;
+  words w(text);
+  if (w.take("signed integer of ")) d.is_signed = true;
+  else if (w.take("bitfield of ")) d.kind = described::bitfield;
+  else if (w.take("time of ")) d.kind = described::time;
+  else if (w.take("float of ")) d.kind = described::floating;
+  else if (!w.take("unsigned integer of ")) return {};
+  const auto take_number = [&](std::size_t& n) {
+    const auto found = w.number();
+    n = found.value_or(0);
+    return found.has_value();
+  };
+  if (!take_number(d.bits) || !w.take(" bits")) return {};
+  if (d.kind == described::floating &&
+      (!w.take(" (") || !take_number(d.exponent) || !w.take(" exponent, ") || !take_number(d.mantissa) || !w.take(" mantissa)")))
+    return {};
+  if (!w.take(" in ") || !take_number(d.bytes) || !w.take(" byte")) return {};
+  w.take("s");
+  if (w.take(", bit offset ") && !take_number(d.offset)) return {};
+  if (w.take(", VAX order")) d.vax = true;
+  if (w.take(", big endian")) d.big_endian = true;
+  const bool fits = d.bits > 0 && d.bytes > 0 && d.bytes <= largest_number && d.bits + d.offset <= 8 * d.bytes;
+  return w.done() && fits ? std::optional(d) : std::nullopt;
+}
+
+void set_bits(hid_t type, const described& d) {
+  constexpr const char* what = "create a number type";
+  if (d.bytes > H5Tget_size(type)) h5::check(H5Tset_size(type, d.bytes), what);
+  h5::check(H5Tset_precision(type, d.bits), what);
+  h5::check(H5Tset_size(type, d.bytes), what);
+  h5::check(H5Tset_offset(type, d.offset), what);
+}
+
+h5::handle file_type(const described& d) {
+  constexpr const char* what = "create a number type";
+  if (d.kind == described::floating) {
+    if (d.exponent + d.mantissa + 1 > d.bits || d.exponent == 0 || d.exponent > 30) return {};
+    // x87's 80 bits: the leading bit of the mantissa is stored
+    if (d.exponent == 15 && d.mantissa == 64 && d.bits == 80) {
+      h5::handle t(H5Tcopy(H5T_NATIVE_LDOUBLE), what);
+      if (H5Tget_precision(t) != 80) return {};  // of this machine
+      h5::check(H5Tset_size(t, d.bytes), what);
+      return t;
+    }
+    h5::handle t(H5Tcopy(H5T_IEEE_F64LE), what);
+    if (d.bytes > 8) {
+      h5::check(H5Tset_size(t, d.bytes), what);
+      h5::check(H5Tset_precision(t, d.bits), what);
+    }
+    h5::check(H5Tset_fields(t, d.exponent + d.mantissa, d.mantissa, d.exponent, 0, d.mantissa), what);
+    h5::check(H5Tset_ebias(t, (std::size_t{1} << (d.exponent - 1)) - 1), what);
+    set_bits(t, d);
+    if (d.vax) h5::check(H5Tset_order(t, H5T_ORDER_VAX), what);
+    else if (d.big_endian) h5::check(H5Tset_order(t, H5T_ORDER_BE), what);
+    return t;
+  }
+  if (d.kind == described::time) {
+    if (d.bytes != 4 && d.bytes != 8) return {};
+    return h5::handle(H5Tcopy(d.bytes == 4 ? (d.big_endian ? H5T_UNIX_D32BE : H5T_UNIX_D32LE)
+                                           : (d.big_endian ? H5T_UNIX_D64BE : H5T_UNIX_D64LE)),
+                      what);
+  }
+  h5::handle t(H5Tcopy(d.kind == described::bitfield ? H5T_STD_B64LE : d.is_signed ? H5T_STD_I64LE : H5T_STD_U64LE), what);
+  set_bits(t, d);
+  if (d.big_endian) h5::check(H5Tset_order(t, H5T_ORDER_BE), what);
+  return t;
+}
+
+}  // namespace
+
+type_form form_of_words(const std::string& text, const std::string& name, bool big_endian) {
+  auto d = name.starts_with("complex") ? std::nullopt : parse(text);
+  const bool raw = d && (d->kind == described::bitfield || d->kind == described::time);  // the bits of the integer
+  if (raw) d->big_endian = big_endian && d->bytes > 1;
+  h5::handle file = d ? file_type(*d) : h5::handle();
+  if (!file) throw not_expressible("its numbers are described as \"" + text.substr(0, 200) + "\", which zarrbits does not write");
+  if (raw) {
+    type_form t;
+    t.kind = form_kind::integer;
+    t.is_signed = d->kind == described::time;
+    t.big_endian = d->big_endian;
+    t.file = std::move(file);
+    t.memory = h5::handle(H5Tcopy(t.file), "copy a type");
+    t.size = d->bytes;
+    return t;
+  }
+  type_form t = d->kind == described::floating ? float_form(name == "float32" ? 4 : 8, false)
+                                               : integer_form(name.ends_with("8")    ? 1
+                                                              : name.ends_with("16") ? 2
+                                                              : name.ends_with("32") ? 4
+                                                                                     : 8,
+                                                              d->is_signed, false);
+  t.file = std::move(file);
+  t.converted = true;
+  return t;
+}
+
+type_form bytes_of_words(const std::string& text, std::size_t length) {
+  type_form t;
+  const auto d = parse(text);
+  if (!d || d->bytes != length) return t;
+  t.file = file_type(*d);
+  if (!t.file) return t;
+  t.kind = form_kind::bytes;
+  t.memory = h5::handle(H5Tcopy(t.file), "copy a type");
+  t.size = length;
+  t.is_signed = d->is_signed;
+  t.big_endian = d->big_endian;
+  t.is_wide = d->kind == described::integer && d->bits == 8 * d->bytes;
+  return t;
+}
+
+}  // namespace zarrbits::exporting

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "export/write_chunks.hpp"
+
+#include "text/words.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+namespace zarrbits::exporting {
+
+using verification::zarr_array;
+using chunk_index = zarr_array::chunk_index;
+
+namespace {
+
+std::vector<chunk_index> existing_chunks(const zarr_array& array, std::uint64_t memory) {
+  const std::uint64_t each = 64 + 8 * array.shape().size();
+  auto chunks = array.list_chunks(static_cast<std::size_t>(memory / each));
+  if (!chunks) {
+    throw verification::not_supported("an array of more chunks than " + conversion::human_bytes(memory) +
+                                      " can list; give more `memory`");
+  }
+  std::sort(chunks->begin(), chunks->end(),
+            [&](const chunk_index& a, const chunk_index& b) { return array.in_storage_order(a, b); });
+  chunks->erase(std::unique(chunks->begin(), chunks->end()), chunks->end());  // "c/00" is not another one than "c/0"
+  return std::move(*chunks);
+}
+
+// Where a chunk begins in the dataset.
+std::vector<hsize_t> offset_of(const chunk_index& chunk, const std::vector<std::uint64_t>& shape, std::size_t rank) {
+  std::vector<hsize_t> at(rank);
+  for (std::size_t i = 0; i < rank; ++i) at[i] = chunk[i] * shape[i];
+  return at;
+}
+
+// The chunks of a dataset, which threads take in order, and write in the same order.
+class ordered_chunks {
+ public:
+  ordered_chunks(hid_t dataset, const dataset_form& form, const chunk_recipe& recipe, std::vector<chunk_index> chunks,
+                 bool keep_going, const chunk_progress& at)
+      : dataset_(dataset), form_(form), recipe_(recipe), chunks_(std::move(chunks)), keep_going_(keep_going), at_(at) {}
+
+  // `main`: the thread that may call `at`.
+  void work(const verification::store_folder& folder, bool main) {
+    try {
+      const zarr_array array(folder);
+      for (std::optional<std::size_t> i; (i = take());) one(array, *i, main);
+    } catch (...) {
+      const std::lock_guard one_thread(mutex_);
+      if (!failure_) failure_ = std::current_exception();
+      turn_.notify_all();
+    }
+  }
+  written_chunks finish() {
+    if (failure_) std::rethrow_exception(failure_);
+    return std::move(written_);
+  }
+
+ private:
+  std::optional<std::size_t> take() {
+    const std::lock_guard one_thread(mutex_);
+    if (failure_ || next_ == chunks_.size()) return {};
+    return next_++;
+  }
+
+  void one(const zarr_array& array, std::size_t i, bool main) {
+    made_chunk made;
+    std::string lost;
+    std::uint64_t stored_size = 0;
+    bool exists = false;
+    try {
+      if (auto stored = array.read_stored(chunks_[i])) {
+        exists = true;
+        stored_size = stored->size();
+        made = recipe_.make(array, std::move(*stored));
+      }
+    } catch (const verification::store_error& e) {
+      if (!keep_going_) throw;
+      lost = e.what();
+    } catch (const conversion::damaged_chunk& e) {
+      if (!keep_going_) throw;
+      lost = e.what();
+    }
+    std::unique_lock one_thread(mutex_);
+    turn_.wait(one_thread, [&] { return failure_ || written_next_ == i; });
+    if (failure_) return;
+    if (!lost.empty()) {
+      written_.lost.emplace_back(chunks_[i], lost);
+    } else if (exists) {
+      const std::vector<hsize_t> at = offset_of(chunks_[i], array.chunk_shape(), form_.dims.size());
+      const auto bytes = made.bytes();
+      {
+        const h5::lock libhdf5;
+        h5::check(H5Dwrite_chunk(dataset_, H5P_DEFAULT, 0, at.data(), bytes.size(), bytes.data()), "write a chunk");
+      }
+      ++written_.count;
+      written_.store_bytes += stored_size;
+      written_.file_bytes += bytes.size();
+    }
+    ++written_next_;
+    turn_.notify_all();
+    const std::uint64_t done = written_next_;
+    one_thread.unlock();
+    if (main) at_(done, chunks_.size());
+  }
+
+  hid_t dataset_;
+  const dataset_form& form_;
+  const chunk_recipe& recipe_;
+  const std::vector<chunk_index> chunks_;
+  const bool keep_going_;
+  const chunk_progress& at_;
+  std::mutex mutex_;
+  std::condition_variable turn_;
+  std::size_t next_ = 0, written_next_ = 0;
+  written_chunks written_;
+  std::exception_ptr failure_;
+};
+
+// Brings the elements of a chunk into the form that libhdf5 takes. Elements beyond the edge of the array stay zeros.
+void put_chunk(const dataset_form& form, const zarr_array& array, const verification::zarr_values& values,
+               const std::vector<hsize_t>& count, std::vector<std::byte>& out, reference_maker& references, value_arena& arena) {
+  const std::size_t size = form.element.size;
+  if (form.same_layout) {
+    std::memcpy(out.data(), values.data.data(), std::min(out.size(), values.data.size()));
+    set_order(form.element, out.data(), out.size() / size);
+    return;
+  }
+  const std::vector<std::uint64_t>& shape = array.chunk_shape();
+  const verification::zarr_type& type = array.type();
+  std::vector<hsize_t> inside(shape.begin(), shape.end());  // extents of what is in the array
+  std::copy(count.begin(), count.end(), inside.begin());
+  std::vector<std::uint64_t> at(shape.size(), 0);
+  const std::size_t elements = out.size() / size;
+  for (std::size_t i = 0; i < elements; ++i) {
+    bool within = true;
+    for (std::size_t d = 0; d < at.size(); ++d) within = within && at[d] < inside[d];
+    if (within) {
+      std::byte* to = out.data() + i * size;
+      if (type.variable()) put_text(form.element, values.strings[i], to, references, arena);
+      else put_element(form.element, type, values.data.data() + i * type.size, to, references, arena);
+    }
+    for (std::size_t d = at.size(); d-- > 0;) {
+      if (++at[d] < shape[d]) break;
+      at[d] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+written_chunks write_chunks(hid_t dataset, const verification::store_folder& folder, const dataset_form& form,
+                            const chunk_recipe& recipe, const export_options& options, const chunk_progress& at) {
+  const zarr_array array(folder);
+  std::vector<chunk_index> chunks = existing_chunks(array, options.memory / 4);
+  std::uint64_t bytes = H5Tget_size(form.type().file);
+  for (const hsize_t extent : form.chunk) bytes *= extent;
+  // a chunk is at most three times in memory: stored, decoded, encoded
+  const std::uint64_t room = std::max<std::uint64_t>(1, options.memory / 2 / std::max<std::uint64_t>(3 * bytes, 1));
+  const std::uint64_t wanted = options.threads ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+  const std::uint64_t threads = std::max<std::uint64_t>(1, std::min({wanted, room, std::uint64_t{256}, (chunks.size() + 3) / 4}));
+  ordered_chunks work(dataset, form, recipe, std::move(chunks), options.keep_going, at);
+  std::vector<std::thread> others;
+  try {
+    for (std::uint64_t i = 1; i < threads; ++i) others.emplace_back([&] { work.work(folder, false); });
+  } catch (const std::system_error&) {  // fewer threads are enough
+  }
+  work.work(folder, true);
+  for (std::thread& other : others) other.join();
+  return work.finish();
+}
+
+written_chunks write_values(hid_t dataset, const zarr_array& array, const dataset_form& form, const export_options& options,
+                            reference_maker& references, const chunk_progress& at) {
+  const std::vector<chunk_index> chunks = existing_chunks(array, options.memory / 4);
+  const std::vector<std::uint64_t>& shape = array.chunk_shape();
+  const std::size_t rank = form.dims.size();
+  std::vector<hsize_t> room(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(rank));
+  std::uint64_t elements = 1;
+  for (const std::uint64_t extent : shape) {
+    if (__builtin_mul_overflow(elements, extent, &elements)) elements = UINT64_MAX;
+  }
+  if (elements > options.memory / 2 / std::max<std::size_t>(form.element.size, 1))
+    throw not_expressible("a chunk that takes more than half of `memory`; give more");
+  const h5::handle in_file(H5Dget_space(dataset), "get a dataspace");
+  const h5::handle in_memory(rank ? H5Screate_simple(static_cast<int>(rank), room.data(), nullptr) : H5Screate(H5S_SCALAR),
+                             "create a dataspace");
+  value_arena arena(options.memory / 4);
+  written_chunks written;
+  verification::zarr_values values;
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    std::optional<std::vector<std::byte>> stored;
+    std::uint64_t stored_size = 0;
+    try {
+      if (!(stored = array.read_stored(chunks[i]))) continue;
+      stored_size = stored->size();
+      array.decode(std::move(*stored), values);
+    } catch (const verification::store_error& e) {
+      if (!options.keep_going) throw;
+      written.lost.emplace_back(chunks[i], e.what());
+      continue;
+    }
+    const std::vector<hsize_t> first = offset_of(chunks[i], shape, rank);
+    std::vector<hsize_t> count(rank);
+    for (std::size_t d = 0; d < rank; ++d) count[d] = std::min(room[d], form.dims[d] - first[d]);
+    arena.clear();
+    std::vector<std::byte> out(static_cast<std::size_t>(elements) * form.element.size);
+    put_chunk(form, array, values, count, out, references, arena);
+    if (rank > 0) {
+      const std::vector<hsize_t> zero(rank, 0);
+      h5::check(H5Sselect_hyperslab(in_file, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr), "select values");
+      h5::check(H5Sselect_hyperslab(in_memory, H5S_SELECT_SET, zero.data(), nullptr, count.data(), nullptr), "select values");
+    }
+    h5::check(H5Dwrite(dataset, form.type().memory, in_memory, in_file, H5P_DEFAULT, out.data()), "write values");
+    ++written.count;
+    written.store_bytes += stored_size;
+    at(i + 1, chunks.size());
+  }
+  if (written.count > 0) written.file_bytes = H5Dget_storage_size(dataset);
+  return written;
+}
+
+}  // namespace zarrbits::exporting

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The values of an array: its chunks, made by several threads and written by one at a time, or its values through libhdf5.
+//
+#ifndef ZARRBITS_EXPORT_WRITE_CHUNKS_HPP
+#define ZARRBITS_EXPORT_WRITE_CHUNKS_HPP
+
+#include "export/chunk_recipe.hpp"
+#include "export/dataset_form.hpp"
+#include "zarr/read/zarr_reader.hpp"
+
+#include <zarrbits/export.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::exporting {
+
+struct written_chunks {
+  std::uint64_t count = 0, store_bytes = 0, file_bytes = 0;
+  // With `keep_going`: chunks that cannot be read, and why.
+  std::vector<std::pair<std::vector<std::uint64_t>, std::string>> lost;
+};
+
+// `at` is called repeatedly, with the chunks that are done and all of them. The file is the same for any number of threads.
+// Throws verification::store_error, verification::not_supported, conversion::damaged_chunk, not_expressible, h5::failure.
+using chunk_progress = std::function<void(std::uint64_t done, std::uint64_t all)>;
+
+written_chunks write_chunks(hid_t dataset, const verification::store_folder& folder, const dataset_form& form,
+                            const chunk_recipe& recipe, const export_options& options, const chunk_progress& at);
+written_chunks write_values(hid_t dataset, const verification::zarr_array& array, const dataset_form& form,
+                            const export_options& options, reference_maker& references, const chunk_progress& at);
+
+}  // namespace zarrbits::exporting
+
+#endif
