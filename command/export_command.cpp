@@ -21,6 +21,8 @@
 #include <cstdio>
 #include <iostream>
 #include <map>
+#include <set>
+#include <sstream>
 #include <string>
 #include <unistd.h>
 
@@ -54,7 +56,8 @@ void parse_filter(const std::string& text, export_options& options) {
   options.level = name == "zstd" ? 3 : 4;
   if (colon == std::string::npos) return;
   const std::uint64_t level = parse_count("--filter", text.substr(colon + 1));
-  if (name == "none" || level > 22) throw usage_error("--filter takes deflate:1 to deflate:9 and zstd:1 to zstd:22, not " + quote(text));
+  if (name == "none" || level > 22)
+    throw usage_error("--filter takes deflate:1 to deflate:9 and zstd:1 to zstd:22, not " + quote(text));
   options.level = static_cast<int>(level);
 }
 
@@ -68,14 +71,16 @@ void add_export_options(CLI::App& app, export_arguments& a) {
   app.add_option("--filter", a.filter,
                  "Compress chunks that cannot be copied: none, deflate:LEVEL or zstd:LEVEL, after a shuffle (default: deflate:4)")
       ->type_name("NAME[:LEVEL]");
-  app.add_option("--filters", a.filters,
-                 "Only filters that every HDF5 has (standard): deflate, shuffle, fletcher32; or any (the default), whose readers may "
-                 "need plugins")
+  app.add_option(
+         "--filters", a.filters,
+         "Only filters that every HDF5 has (standard): deflate, shuffle, fletcher32; or any (the default), whose readers may "
+         "need plugins")
       ->type_name("standard|any");
   app.add_flag("--netcdf", a.netcdf, "Dimensions as netCDF has them (default: if FILE is OUT.nc, or the store says so)");
   app.add_flag("--no-netcdf", a.no_netcdf, "Names of dimensions as HDF5's labels alone");
-  app.add_option("--libver", a.format,
-                 "The format of the file: compatible (the default), or latest, in which datasets that grow find their chunks faster")
+  app.add_option(
+         "--libver", a.format,
+         "The format of the file: compatible (the default), or latest, in which datasets that grow find their chunks faster")
       ->type_name("compatible|latest");
   app.add_option("--page-size", a.page_size,
                  "Write pages of this size, such as 4M, with metadata together: for files that are read from servers")
@@ -118,8 +123,8 @@ void read_arguments(export_arguments& a) {
 
 void print_export_losses(const export_report& r) {
   for (const exported_object& o : r.objects) {
-    const std::string name = std::string(to_string(o.kind)) + " " + quote(o.path) +
-                             (o.attribute.empty() ? "" : " attribute " + quote(o.attribute));
+    const std::string name =
+        std::string(to_string(o.kind)) + " " + quote(o.path) + (o.attribute.empty() ? "" : " attribute " + quote(o.attribute));
     if (o.outcome == outcome::skipped) print_error("skipped " + name + ": " + o.reason);
     else if (!o.lost_chunks.empty()) print_error("lossy " + name + ": " + o.reason);
   }
@@ -136,13 +141,27 @@ void print_table(const export_report& r) {
     s.store += o.store_bytes;
     s.file += o.file_bytes;
   }
-  text_table table({{"outcome"}, {"objects", text_table::right}, {"in store", text_table::right}, {"in file", text_table::right}});
+  text_table table(
+      {{"outcome"}, {"objects", text_table::right}, {"in store", text_table::right}, {"in file", text_table::right}});
   for (const auto& [how, s] : rows) {
     table.add({to_string(how), std::to_string(s.objects), text::human_bytes(s.store), text::human_bytes(s.file)},
               how == outcome::skipped ? colour::red : colour::plain);
   }
   const std::string last = printable(r.target) + ": " + text::human_bytes(r.file_bytes) +
                            (r.netcdf ? ", with netCDF's dimensions, " : ", ") + duration_text(r.seconds) + '\n';
+  std::set<std::string> plugins;
+  for (const exported_object& o : r.objects) {
+    std::istringstream names(o.filters);
+    for (std::string name; names >> name;) {
+      if (name.ends_with(',')) name.pop_back();
+      if (name != "deflate" && name != "shuffle" && name != "fletcher32") plugins.insert(name);
+    }
+  }
+  if (!plugins.empty()) {
+    std::string names;
+    for (const std::string& name : plugins) names += (names.empty() ? "" : ", ") + name;
+    print_error("readers of " + quote(r.target) + " need HDF5's plugins for " + names + "; --filters standard needs none");
+  }
   if (logs_json()) {
     write_log_line("info", {{"message", "done"}, {"bytes", r.file_bytes}, {"seconds", r.seconds}});
     return;
@@ -182,9 +201,7 @@ int export_main(int argc, char** argv) {
     if (!a.quiet) print_table(r);
     return status;
       },
-      [&](bool) {
-    conversion::file_target::remove_unfinished(options.target, conversion::unfinished_name(options.target));
-  });
+      [&](bool) { conversion::file_target::remove_unfinished(options.target, conversion::unfinished_name(options.target)); });
 }
 
 }  // namespace zarrbits::cli

@@ -108,8 +108,9 @@ attribute_form as_text(const json& value) {
 attribute_form netcdf_text(json value, std::size_t length) {
   attribute_form f;
   f.type = text_form(std::max<std::size_t>(length, 1), false, {true});
-  const bool ascii = value.is_string() && std::all_of(value.get_ref<const std::string&>().begin(), value.get_ref<const std::string&>().end(),
-                                                      [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  const bool ascii =
+      value.is_string() && std::all_of(value.get_ref<const std::string&>().begin(), value.get_ref<const std::string&>().end(),
+                                       [](char c) { return static_cast<unsigned char>(c) < 0x80; });
   if (!ascii) h5::check(H5Tset_cset(f.type.file, H5T_CSET_UTF8), "create a string type");
   f.type.memory = h5::handle(H5Tcopy(f.type.file), "copy a type");
   f.null = length == 0;
@@ -118,7 +119,7 @@ attribute_form netcdf_text(json value, std::size_t length) {
 }
 
 // The type of a value that the notes say nothing about.
-attribute_form inferred(json value, const attribute_rules& rules) {
+attribute_form inferred(json value, const attribute_rules& rules, bool noted) {
   attribute_form f;
   if (value.is_null()) {
     f.type = integer_form(1, true, false);
@@ -150,7 +151,7 @@ attribute_form inferred(json value, const attribute_rules& rules) {
   } else {
     return as_text(value);
   }
-  if (rules.forms.netcdf && f.scalar && !found.texts) {
+  if (rules.forms.netcdf && !noted && f.scalar && !found.texts) {
     f.dims = {1};
     f.scalar = false;
     value = json::array({std::move(value)});
@@ -208,7 +209,8 @@ void count_lists(const attribute_form& f, const json& value, std::size_t level) 
 
 }  // namespace
 
-attribute_form form_of_attribute(const std::string& name, json value, const json& note, bool noted, const attribute_rules& rules) {
+attribute_form form_of_attribute(const std::string& name, json value, const json& note, bool noted,
+                                 const attribute_rules& rules) {
   attribute_form f;
   // hdmf-zarr has references as objects
   if (value.is_object() && value.size() == 1 && value.contains("_REFERENCE") && value["_REFERENCE"].is_object()) {
@@ -223,7 +225,7 @@ attribute_form form_of_attribute(const std::string& name, json value, const json
     f.value = std::move(value);
     return f;
   }
-  if (note.is_null()) return inferred(std::move(value), rules);
+  if (note.is_null()) return inferred(std::move(value), rules, noted);
   f.type = form_of_note(note, rules.forms);
   if (value.is_null()) {
     f.null = f.type.kind != form_kind::object_reference && f.type.kind != form_kind::region_reference;

@@ -28,9 +28,9 @@ struct attribute_form {
 
 struct attribute_rules {
   form_rules forms;
-  bool nwb = false;                              // hdmf-zarr's own attributes stand for links and references
+  bool nwb = false;                                // hdmf-zarr's own attributes stand for links and references
   const verification::zarr_type* array = nullptr;  // of the attributes of an array: "_FillValue" has its type
-  bool big_endian = false;                       // and its byte order
+  bool big_endian = false;                         // and its byte order
 };
 
 // `note`: its type in the notes, or null. Throws not_expressible.
@@ -40,7 +40,8 @@ attribute_form form_of_attribute(const std::string& name, json value, const json
 void write_attribute(hid_t object, const std::string& name, const attribute_form& form, reference_maker& references,
                      std::uint64_t memory);
 
-// All attributes of a node. `tell` gets the name of each, and why it is left out, or what it became; "" if all is as in the store.
+// All attributes of a node. `tell` gets the name of each, and why it is left out, or what it became; "" if all is as in the
+// store.
 void write_attributes(hid_t object, const json& attributes, const json& notes, const attribute_rules& rules,
                       reference_maker& references, std::uint64_t memory,
                       const std::function<void(const std::string& name, bool skipped, const std::string& reason)>& tell);

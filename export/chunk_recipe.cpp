@@ -57,8 +57,15 @@ std::vector<unsigned> blosc_values(const named_codec& c, std::size_t bytes) {
   const std::string name = text_in(c, "cname"), shuffle = text_in(c, "shuffle");
   const auto found = std::find(compressors.begin(), compressors.end(), name);
   const auto code = static_cast<unsigned>(found == compressors.end() ? 0 : found - compressors.begin());
-  return {2, 2, number_in(c, "typesize", 255, 1), static_cast<unsigned>(bytes), number_in(c, "clevel", 9, 5),
-          shuffle == "shuffle" ? 1U : shuffle == "bitshuffle" ? 2U : 0U, code};
+  return {2,
+          2,
+          number_in(c, "typesize", 255, 1),
+          static_cast<unsigned>(bytes),
+          number_in(c, "clevel", 9, 5),
+          shuffle == "shuffle"      ? 1U
+          : shuffle == "bitshuffle" ? 2U
+                                    : 0U,
+          code};
 }
 
 constexpr unsigned own_magic = 0x5A504201, version_of_zarrbits = 0;
@@ -198,7 +205,8 @@ std::optional<made_chunk> chunk_recipe::copied(const zarr_array& array, std::vec
   switch (check_) {
     case check::size:
       if (stored.size() != plain_)
-        throw conversion::damaged_chunk("it has " + std::to_string(stored.size()) + " bytes instead of " + std::to_string(plain_));
+        throw conversion::damaged_chunk("it has " + std::to_string(stored.size()) + " bytes instead of " +
+                                        std::to_string(plain_));
       break;
     case check::gzip:
       made.encoded = conversion::gzip_to_zlib(stored, plain_);

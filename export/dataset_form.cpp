@@ -93,8 +93,8 @@ void find_type(dataset_form& f, const zarr_array& array, const store_node& node,
     f.whole = array_form(f.whole ? std::move(*f.whole) : element_form(type, node, rules), std::move(extents));
   }
   f.same_layout = is_same_layout(f.element, type);
-  const bool text_like = type.variable() || type.kind == zarr_kind::text32 || type.kind == zarr_kind::terminated ||
-                         type.kind == zarr_kind::record;
+  const bool text_like =
+      type.variable() || type.kind == zarr_kind::text32 || type.kind == zarr_kind::terminated || type.kind == zarr_kind::record;
   if (!f.same_layout && !text_like)
     throw not_expressible("the notes of the array give it a type that its data type, " + type.name + ", does not fit");
 }
@@ -136,8 +136,13 @@ dataset_form form_of(const zarr_array& array, const store_node& node, const form
   if (!array.is_regular()) throw not_expressible("an array with chunks of different lengths (a rectilinear grid)");
   std::vector<hsize_t> chunk(array.chunk_shape().begin(), array.chunk_shape().end());
   f.null = node.note("null_dataspace") == true;
+  if (f.null) {
+    f.element = element_form(array.type(), node, rules);
+    if (std::vector<hsize_t> extents = array_types(node); !extents.empty())
+      f.whole = array_form(element_form(array.type(), node, rules), std::move(extents));
+    return f;
+  }
   find_type(f, array, node, rules, chunk);
-  if (f.null) return f;
   if (f.dims.size() > H5S_MAX_RANK) throw not_expressible("an array of more than 32 dimensions");
   f.most = limits_of(node, f.dims);
   std::uint64_t all = H5Tget_size(f.type().file), in_chunk = all, count = 1;

@@ -21,9 +21,9 @@ struct dataset_form {
   std::optional<type_form> whole;  // of several, the last dimensions of the array: an array type, or bytes
   std::size_t inner = 1;           // elements of the Zarr array in a value
   std::vector<hsize_t> dims, most;
-  std::vector<hsize_t> chunk;      // empty: contiguous
-  bool null = false;               // no dataspace
-  bool same_layout = false;        // chunks of the store become chunks of the file by reversing bytes and converting numbers
+  std::vector<hsize_t> chunk;  // empty: contiguous
+  bool null = false;           // no dataspace
+  bool same_layout = false;    // chunks of the store become chunks of the file by reversing bytes and converting numbers
 
   const type_form& type() const { return whole ? *whole : element; }
 };

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
+#include <set>
 #include <utility>
 
 namespace zarrbits::exporting {
@@ -87,14 +88,16 @@ dimension_scales::dimension_scales(store_tree& tree) : tree_(tree) {
   for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
     const tree_node& n = tree.nodes[i];
     if (n.kind != tree_node::kind_type::array || n.dimensions.empty()) continue;
-    auto& of = of_node_[i];
     const store_node node = read_store_node(n.folder);
+    if (node.note("null_dataspace") == true) continue;
+    auto& of = of_node_[i];
     const json& limits = node.note("maxshape");
     for (std::size_t d = 0; d < n.dimensions.size(); ++d) {
       of.emplace_back();
       const std::string& name = n.dimensions[d];
       if (!is_link_name(name) || is_phony(name)) continue;
       auto found = visible(n.parent, name, n.shape[d]);
+      if (!found && tree.convention == "netcdf") found = visible(n.parent, name, {});  // HDF-EOS has scales of other lengths
       if (!found && !by_name_.contains({n.parent, name})) {
         scale s;
         s.name = name;
@@ -109,10 +112,11 @@ dimension_scales::dimension_scales(store_tree& tree) : tree_(tree) {
   name_variables();
 }
 
-std::optional<std::size_t> dimension_scales::visible(std::size_t group, const std::string& name, std::uint64_t length) const {
+std::optional<std::size_t> dimension_scales::visible(std::size_t group, const std::string& name,
+                                                     std::optional<std::uint64_t> length) const {
   while (true) {
     const auto found = by_name_.find({group, name});
-    if (found != by_name_.end() && scales_[found->second].length == length) return found->second;
+    if (found != by_name_.end() && (!length || scales_[found->second].length == *length)) return found->second;
     if (tree_.nodes[group].parent == group) return {};
     group = tree_.nodes[group].parent;
   }
@@ -131,26 +135,29 @@ void dimension_scales::name_variables() {
     if (bare && by_name_.contains({n.parent, last_of(n.path)}))
       n.path = path_below(tree_.nodes[n.parent].path, "_nc4_non_coord_" + last_of(n.path));
   }
-}
-
-std::optional<std::size_t> dimension_scales::scale_of(std::size_t node, std::size_t dimension) const {
-  const auto found = of_node_.find(node);
-  return found == of_node_.end() || dimension >= found->second.size() ? std::nullopt : found->second[dimension];
+  std::set<std::string> paths;
+  for (const tree_node& n : tree_.nodes) paths.insert(n.path);
+  for (scale& s : scales_) s.is_taken = !s.variable && paths.contains(path_of(s));
 }
 
 std::string dimension_scales::path_of(const scale& s) const {
   return s.variable ? tree_.nodes[*s.variable].path : path_below(tree_.nodes[s.group].path, s.name);
 }
 
+bool dimension_scales::is_made(const scale& s) const {
+  return s.variable ? tree_.nodes[*s.variable].made : tree_.nodes[s.group].made && !s.is_taken;
+}
+
 void dimension_scales::create(hid_t file) const {
   for (const scale& s : scales_) {
-    if (s.variable || !tree_.nodes[s.group].made) continue;
+    if (s.variable || !is_made(s)) continue;
     const hsize_t length = s.length, most = s.unlimited ? H5S_UNLIMITED : std::max<hsize_t>(s.length, 1), chunk = 1024;
     const bool chunked = s.unlimited;
     const h5::handle space(H5Screate_simple(1, &length, chunked ? &most : nullptr), "create a dataspace");
     const h5::handle properties(H5Pcreate(H5P_DATASET_CREATE), "create properties");
     if (chunked) h5::check(H5Pset_chunk(properties, 1, &chunk), "set the chunks of a dimension");
-    h5::check(H5Pset_attr_creation_order(properties, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED), "track the order of attributes");
+    h5::check(H5Pset_attr_creation_order(properties, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED),
+              "track the order of attributes");
     const h5::handle made(H5Dcreate2(file, path_of(s).c_str(), H5T_IEEE_F32BE, space, H5P_DEFAULT, properties, H5P_DEFAULT),
                           "create a dimension");
   }
@@ -162,9 +169,10 @@ void dimension_scales::attach(hid_t file) const {
     const tree_node& n = tree_.nodes[i];
     if (!n.made) continue;
     const h5::handle dataset(H5Dopen2(file, n.path.c_str(), H5P_DEFAULT), "open a dataset");
-    const bool is_scale = std::any_of(scales_.begin(), scales_.end(), [&, node = i](const scale& s) { return s.variable == node; });
+    const bool is_scale =
+        std::any_of(scales_.begin(), scales_.end(), [&, node = i](const scale& s) { return s.variable == node; });
     if (is_scale) {
-      if (of.size() < 2) continue;
+      if (of.size() < 2 || tree_.convention == "netcdf") continue;  // the notes have it
       std::vector<std::int32_t> ids;
       for (const auto& s : of) ids.push_back(s ? static_cast<std::int32_t>(*s) : -1);
       if (std::find(ids.begin(), ids.end(), -1) == ids.end()) write_numbers(dataset, "_Netcdf4Coordinates", ids, false);
@@ -179,7 +187,7 @@ void dimension_scales::attach(hid_t file) const {
       list[d] = {0, nullptr};
       if (!of[d]) continue;
       const scale& s = scales_[*of[d]];
-      if (s.variable ? !tree_.nodes[*s.variable].made : !tree_.nodes[s.group].made) continue;
+      if (!is_made(s)) continue;
       h5::check(H5Rcreate(&references[d], file, path_of(s).c_str(), H5R_OBJECT, -1), "refer to a dimension");
       list[d] = {1, &references[d]};
       users[*of[d]].push_back({self, static_cast<std::int32_t>(d)});
@@ -195,14 +203,14 @@ void dimension_scales::attach(hid_t file) const {
   }
   for (std::size_t k = 0; k < scales_.size(); ++k) {
     const scale& s = scales_[k];
-    if (s.variable ? !tree_.nodes[*s.variable].made : !tree_.nodes[s.group].made) continue;
+    if (!is_made(s)) continue;
     const h5::handle dataset(H5Dopen2(file, path_of(s).c_str(), H5P_DEFAULT), "open a dimension");
     char bare[80];
     std::snprintf(bare, sizeof bare, "This is a netCDF dimension but not a netCDF variable.%10llu",
                   static_cast<unsigned long long>(s.length));
     write_text(dataset, "CLASS", "DIMENSION_SCALE");
-    write_text(dataset, "NAME", s.variable ? s.name : bare);
-    write_numbers(dataset, "_Netcdf4Dimid", {static_cast<std::int32_t>(k)}, true);
+    if (H5Aexists(dataset, "NAME") <= 0) write_text(dataset, "NAME", s.variable ? s.name : bare);
+    if (tree_.convention != "netcdf") write_numbers(dataset, "_Netcdf4Dimid", {static_cast<std::int32_t>(k)}, true);
     if (!users[k].empty()) write_users(dataset, users[k]);
   }
 }

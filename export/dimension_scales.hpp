@@ -23,7 +23,8 @@ struct scale {
   std::size_t group = 0;                // where it is defined
   std::optional<std::size_t> variable;  // the node that has its values; none: a dimension without a variable
   bool unlimited = false;
-  json attributes = json::object();     // of a dimension without a variable
+  bool is_taken = false;             // something else has its name, so it is not in the file
+  json attributes = json::object();  // of a dimension without a variable
   json notes = json::object();
 };
 
@@ -34,23 +35,22 @@ class dimension_scales {
   explicit dimension_scales(store_tree& tree);
 
   const std::vector<scale>& scales() const noexcept { return scales_; }
-  // The scale of a dimension of a node; none if it has none.
-  std::optional<std::size_t> scale_of(std::size_t node, std::size_t dimension) const;
-
   // Creates the scales without a variable. Their attributes are the caller's task. Throws h5::failure.
   void create(hid_t file) const;
-  // Attaches all of them to the datasets that are in the file. Throws h5::failure.
+  // Attaches all of them to the datasets that are in the file, when these have their attributes. Throws h5::failure.
   void attach(hid_t file) const;
 
   std::string path_of(const scale& s) const;
+  bool is_made(const scale& s) const;
 
  private:
-  std::optional<std::size_t> visible(std::size_t group, const std::string& name, std::uint64_t length) const;
+  // `length`: none if any will do.
+  std::optional<std::size_t> visible(std::size_t group, const std::string& name, std::optional<std::uint64_t> length) const;
   void name_variables();
 
   store_tree& tree_;
   std::vector<scale> scales_;
-  std::map<std::pair<std::size_t, std::string>, std::size_t> by_name_;    // of a group
+  std::map<std::pair<std::size_t, std::string>, std::size_t> by_name_;      // of a group
   std::map<std::size_t, std::vector<std::optional<std::size_t>>> of_node_;  // for each dimension
 };
 

@@ -78,7 +78,8 @@ verification::store_folder open_exported(const export_options& options) {
     } catch (const verification::store_error&) {  // it is not a folder either
     }
     if (older.empty()) throw;
-    throw verification::store_error("\"" + options.store + "\" is a store of Zarr v2, which `export_store` does not read; "
+    throw verification::store_error("\"" + options.store +
+                                        "\" is a store of Zarr v2, which `export_store` does not read; "
                                         "make it one of v3 first, for example with zarr-python's \"zarr migrate v3\"",
                                     errc::unsupported);
   }
@@ -122,14 +123,16 @@ void check_options(const export_options& options) {
                                           "\"; write it to a disk, and upload it from there");
   const int most = options.filter == export_filter::zstd ? 22 : 9;
   if (options.filter != export_filter::none && (options.level < 1 || options.level > most))
-    throw error(errc::invalid_option, "the level " + std::to_string(options.level) + " is not one of 1 to " + std::to_string(most));
+    throw error(errc::invalid_option,
+                "the level " + std::to_string(options.level) + " is not one of 1 to " + std::to_string(most));
   if (options.filter == export_filter::zstd && options.standard_filters)
     throw error(errc::invalid_option, "zstd is not a filter that every libhdf5 has; leave out `filter` or `standard_filters`");
   if (options.page_size != 0 && (options.page_size < 512 || options.page_size > (std::uint64_t{1} << 30)))
-    throw error(errc::invalid_option, "a page has 512 bytes to 1 GiB, not " + std::to_string(options.page_size) +
-                                          "; give `page_size` such a size");
+    throw error(errc::invalid_option,
+                "a page has 512 bytes to 1 GiB, not " + std::to_string(options.page_size) + "; give `page_size` such a size");
   if (options.memory < exporting::least_memory)
-    throw error(errc::invalid_option, "`memory` is " + conversion::human_bytes(options.memory) + ", too little to export; give at least " +
+    throw error(errc::invalid_option, "`memory` is " + conversion::human_bytes(options.memory) +
+                                          ", too little to export; give at least " +
                                           conversion::human_bytes(exporting::least_memory));
 }
 
@@ -154,14 +157,15 @@ export_report export_store(const export_options& given) {
     try {
       exporting::write_file(target, root, options, report);
     } catch (const conversion::damaged_chunk& e) {
-      throw error(errc::damaged_store, std::string("a chunk of \"") + options.store + "\" is damaged: " + e.what() +
-                                           "; leave such chunks out with `keep_going`",
+      throw error(errc::damaged_store,
+                  std::string("a chunk of \"") + options.store + "\" is damaged: " + e.what() +
+                      "; leave such chunks out with `keep_going`",
                   {options.store});
     } catch (const exporting::json::exception& e) {
       throw error(errc::damaged_store, "the metadata of \"" + options.store + "\" is invalid: " + e.what(), {options.store});
     } catch (const h5::failure& e) {
-      throw error(errc::io_failed, "cannot write \"" + options.target + "\": " + e.what() +
-                                       "; check the space and the permissions there",
+      throw error(errc::io_failed,
+                  "cannot write \"" + options.target + "\": " + e.what() + "; check the space and the permissions there",
                   {options.target});
     }
     std::error_code ignored;

@@ -16,9 +16,8 @@
 namespace zarrbits {
 
 bool export_report::lost() const noexcept {
-  return std::any_of(objects.begin(), objects.end(), [](const exported_object& o) {
-    return o.outcome == outcome::skipped || !o.lost_chunks.empty();
-  });
+  return std::any_of(objects.begin(), objects.end(),
+                     [](const exported_object& o) { return o.outcome == outcome::skipped || !o.lost_chunks.empty(); });
 }
 
 std::string export_report::report_json(std::optional<int> exit_status) const {

@@ -28,6 +28,13 @@ bool holds_references(const type_form& t) {
          std::any_of(t.members.begin(), t.members.end(), [](const form_member& m) { return holds_references(m.type); });
 }
 
+bool is_reference(const store_node& node) {
+  const json& note = node.note("hdf5_type");
+  if (!note.is_object()) return false;
+  const json kind = note.value("class", json());
+  return kind == "object_reference" || kind == "region_reference";
+}
+
 std::string dangling(std::uint64_t count) {
   return conversion::counted(count, "reference") + " to what the file does not have; null in the file";
 }
@@ -83,9 +90,10 @@ void file_writer::run() {
     for (std::size_t i = 0; i < tree_.nodes.size(); ++i) write_dataset(i, with_references);
   }
   for (std::size_t i = 0; i < tree_.nodes.size(); ++i) create_links(i);
-  if (scales_) scales_->attach(file_);
   for (std::size_t i = 0; i < tree_.nodes.size(); ++i) attributes_of(i);
-  if (scales_) attributes_of_scales();
+  if (!scales_) return;
+  attributes_of_scales();
+  scales_->attach(file_);
 }
 
 void file_writer::skip(exported_object& entry, const std::string& why) {
@@ -109,6 +117,7 @@ h5::handle file_writer::group_properties() const {
 }
 
 void file_writer::create_all() {
+  std::vector<std::size_t> later;  // their fill values may lead to the others
   for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
     tree_node& n = tree_.nodes[i];
     exported_object e;
@@ -124,6 +133,10 @@ void file_writer::create_all() {
       continue;
     }
     if (options_.progress) options_.progress(shown(n.path), 0, 0);
+    if (n.kind == kind_type::array && is_reference(read_store_node(n.folder))) {
+      later.push_back(i);
+      continue;
+    }
     const std::string why = reason_to_skip(options_.keep_going, [&] {
       if (n.kind == kind_type::group) create_group(n);
       else if (n.kind != kind_type::named_type) create_dataset(i);
@@ -131,6 +144,13 @@ void file_writer::create_all() {
     });
     if (!why.empty()) skip(entry_of(i), why);
     if (n.kind == kind_type::group && n.made) create_named_types(i, read_store_node(n.folder));
+  }
+  for (const std::size_t i : later) {
+    const std::string why = reason_to_skip(options_.keep_going, [&] {
+      create_dataset(i);
+      tree_.nodes[i].made = true;
+    });
+    if (!why.empty()) skip(entry_of(i), why);
   }
   if (scales_) scales_->create(file_);
 }
@@ -163,7 +183,8 @@ void file_writer::create_named_types(std::size_t index, const store_node& node) 
 }
 
 h5::handle file_writer::dataset(const std::string& path, const type_form& type, const std::vector<hsize_t>& dims,
-                                const std::vector<hsize_t>& most, const std::vector<hsize_t>& chunk, bool null, hid_t properties) {
+                                const std::vector<hsize_t>& most, const std::vector<hsize_t>& chunk, bool null,
+                                hid_t properties) {
   const h5::handle space(null           ? H5Screate(H5S_NULL)
                          : dims.empty() ? H5Screate(H5S_SCALAR)
                                         : H5Screate_simple(static_cast<int>(dims.size()), dims.data(), most.data()),
@@ -180,9 +201,8 @@ void file_writer::set_fill(hid_t properties, const zarr_array& array, const data
   std::vector<std::byte> value(type.size, std::byte{0});
   const verification::zarr_values& fill = array.fill();
   const std::size_t size = form.element.size;
-  const bool text = form.element.kind == form_kind::text;
   if (array.type().variable()) {
-    if (!text || fill.strings[0].empty()) return;
+    if (form.element.kind == form_kind::sequence || fill.strings[0].empty()) return;
     put_text(form.element, fill.strings[0], value.data(), references_, arena);
   } else if (form.same_layout) {
     for (std::size_t i = 0; i < form.inner; ++i) std::memcpy(value.data() + i * size, fill.data.data(), size);
@@ -191,7 +211,8 @@ void file_writer::set_fill(hid_t properties, const zarr_array& array, const data
     if (holds_references(type)) return;
     put_element(form.element, array.type(), fill.data.data(), value.data(), references_, arena);
   }
-  if (type.has_variable_parts() && type.kind != form_kind::text) return;  // libhdf5's own is empty, too
+  if (references_.take_dangling() > 0) return;
+  if (type.kind == form_kind::compound && type.has_variable_parts()) return;  // libhdf5's own is empty, too
   if (std::all_of(value.begin(), value.end(), [](std::byte b) { return b == std::byte{0}; })) return;
   h5::check(H5Pset_fill_value(properties, type.memory, value.data()), "set the fill value");
 }
@@ -326,6 +347,7 @@ void file_writer::write_link(const std::string& group, const std::string& name, 
 void file_writer::put_attributes(const std::string& path, const json& attributes, const json& notes,
                                  const verification::zarr_type* array, bool big_endian) {
   const h5::handle object(H5Oopen(file_, path.c_str(), H5P_DEFAULT), "open an object");
+  references_.begin_at(path.substr(0, path.rfind('/')));
   attribute_rules rules{rules_, tree_.convention == "nwb", array, big_endian};
   write_attributes(object, attributes, notes, rules, references_, options_.memory / 4,
                    [&](const std::string& name, bool skipped, const std::string& reason) {
@@ -371,7 +393,7 @@ void file_writer::attributes_of(std::size_t index) {
 
 void file_writer::attributes_of_scales() {
   for (const scale& s : scales_->scales()) {
-    if (s.variable || !tree_.nodes[s.group].made || (s.attributes.empty() && s.notes.empty())) continue;
+    if (s.variable || !scales_->is_made(s) || (s.attributes.empty() && s.notes.empty())) continue;
     put_attributes(scales_->path_of(s), s.attributes, s.notes, nullptr, false);
   }
 }

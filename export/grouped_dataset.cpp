@@ -58,7 +58,8 @@ verification::zarr_values all_elements(const zarr_array& array, std::uint64_t me
     verification::zarr_values values;
     if (!array.read_chunk(at, values)) continue;
     const std::vector<std::uint64_t>& chunk = array.chunk_shape();
-    const std::size_t count = array.type().variable() ? values.strings.size() : values.data.size() / std::max<std::size_t>(size, 1);
+    const std::size_t count =
+        array.type().variable() ? values.strings.size() : values.data.size() / std::max<std::size_t>(size, 1);
     std::vector<std::uint64_t> in(shape.size(), 0);
     for (std::size_t i = 0; i < count; ++i) {
       std::uint64_t to = 0;
@@ -70,7 +71,8 @@ verification::zarr_values all_elements(const zarr_array& array, std::uint64_t me
       }
       if (within && array.type().variable()) {
         text += values.strings[i].size();
-        if (text > memory) throw not_expressible("its strings take more than " + conversion::human_bytes(memory) + "; give more `memory`");
+        if (text > memory)
+          throw not_expressible("its strings take more than " + conversion::human_bytes(memory) + "; give more `memory`");
         all.strings[static_cast<std::size_t>(to)] = std::move(values.strings[i]);
       } else if (within) {
         std::memcpy(all.data.data() + to * size, values.data.data() + i * size, size);

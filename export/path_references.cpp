@@ -64,6 +64,7 @@ bool is_link_name(const std::string& name) {
 
 std::string path_references::path_in_file(const std::string& path) const {
   std::string raw = conversion::unshown(path);
+  if (!raw.starts_with('/')) return group_ + (group_.ends_with('/') ? "" : "/") + raw;
   if (!top_.empty() && top_ != "/" && raw.starts_with(top_) && (raw.size() == top_.size() || raw[top_.size()] == '/'))
     raw = raw.substr(top_.size());
   return raw.empty() ? "/" : raw;

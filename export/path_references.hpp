@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace zarrbits::exporting {
 
@@ -20,13 +21,16 @@ class path_references final : public reference_maker {
   void object(const std::string& path, std::byte* out) override;
   void region(const json& path_and_selection, std::byte* out) override;
 
+  // The group of the object whose attributes follow: a path that does not begin with "/" begins there.
+  void begin_at(std::string group) { group_ = std::move(group); }
+
   // How many led to nothing since the last call; they became null.
   std::uint64_t take_dangling();
 
  private:
   std::string path_in_file(const std::string& path) const;
   hid_t file_;
-  std::string top_;
+  std::string top_, group_ = "/";
   std::uint64_t dangling_ = 0;
 };
 

@@ -37,7 +37,7 @@ class value_arena {
 class reference_maker {
  public:
   virtual ~reference_maker() = default;
-  virtual void object(const std::string& path, std::byte* out) = 0;             // "": null
+  virtual void object(const std::string& path, std::byte* out) = 0;         // "": null
   virtual void region(const json& path_and_selection, std::byte* out) = 0;  // "": null
 };
 

@@ -28,8 +28,8 @@ struct tree_node {
   };
   verification::store_folder folder;
   kind_type kind = kind_type::group;
-  std::string path;        // in the file; bytes as HDF5 has them
-  std::size_t parent = 0;  // the root is its own
+  std::string path;                          // in the file; bytes as HDF5 has them
+  std::size_t parent = 0;                    // the root is its own
   std::vector<std::string> dimensions = {};  // of an array
   std::vector<std::uint64_t> shape = {};     // of an array
   bool made = false;                         // it is in the file
@@ -40,11 +40,11 @@ struct left_out {
 };
 
 struct store_tree {
-  std::vector<tree_node> nodes;    // parents come before their children, which are in the order of their names
+  std::vector<tree_node> nodes;   // parents come before their children, which are in the order of their names
   std::vector<left_out> unnamed;  // nodes whose names HDF5 cannot have
-  std::string convention;          // that `convert` noted, or ""
-  std::string top;                 // the source's object that became the root, or ""
-  bool has_notes = false;          // of `convert`, anywhere
+  std::string convention;         // that `convert` noted, or ""
+  std::string top;                // the source's object that became the root, or ""
+  bool has_notes = false;         // of `convert`, anywhere
 };
 
 // Nodes that the notes of their group call links are left out: their targets are elsewhere. Throws store_error.

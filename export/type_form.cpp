@@ -30,6 +30,9 @@ hid_t integer_id(std::size_t size, bool is_signed, bool big) {
   }
 }
 
+// Pointers lie where the machine wants them, and where libhdf5 expects them.
+std::size_t aligned(std::size_t offset) { return (offset + alignof(hvl_t) - 1) / alignof(hvl_t) * alignof(hvl_t); }
+
 void same_in_memory(type_form& t) {
   t.memory = h5::handle(H5Tcopy(t.file), "copy a type");
   t.size = H5Tget_size(t.file);
@@ -99,7 +102,8 @@ bool type_form::has_variable_parts() const {
 }
 
 bool type_form::has_converted_parts() const {
-  return converted || std::any_of(members.begin(), members.end(), [](const form_member& m) { return m.type.has_converted_parts(); });
+  return converted ||
+         std::any_of(members.begin(), members.end(), [](const form_member& m) { return m.type.has_converted_parts(); });
 }
 
 type_form integer_form(std::size_t size, bool is_signed, bool big_endian) {
@@ -117,9 +121,9 @@ type_form float_form(std::size_t size, bool big_endian) {
   t.kind = form_kind::floating;
   t.is_signed = true;
   t.big_endian = big_endian;
-  t.file = h5::handle(H5Tcopy(size == 8 ? (big_endian ? H5T_IEEE_F64BE : H5T_IEEE_F64LE)
-                                        : (big_endian ? H5T_IEEE_F32BE : H5T_IEEE_F32LE)),
-                      "copy a float type");
+  t.file = h5::handle(
+      H5Tcopy(size == 8 ? (big_endian ? H5T_IEEE_F64BE : H5T_IEEE_F64LE) : (big_endian ? H5T_IEEE_F32BE : H5T_IEEE_F32LE)),
+      "copy a float type");
   if (size == 2) {
     h5::check(H5Tset_fields(t.file, 15, 10, 5, 0, 10), "create a float of 16 bits");
     h5::check(H5Tset_precision(t.file, 16), "create a float of 16 bits");
@@ -148,7 +152,7 @@ type_form text_form(std::size_t length, bool space_padded, const form_rules& rul
   t.kind = form_kind::text;
   t.file = h5::handle(H5Tcopy(H5T_C_S1), "copy a string type");
   h5::check(H5Tset_size(t.file, length), "create a string type");
-  h5::check(H5Tset_strpad(t.file, space_padded  ? H5T_STR_SPACEPAD
+  h5::check(H5Tset_strpad(t.file, space_padded   ? H5T_STR_SPACEPAD
                                   : rules.netcdf ? H5T_STR_NULLTERM
                                                  : H5T_STR_NULLPAD),
             "create a string type");
@@ -220,11 +224,14 @@ type_form compound_form(std::vector<form_member> members) {
   for (form_member& m : members) {
     if (m.name.empty() || m.name.find('\0') != std::string::npos || !names.insert(m.name).second)
       throw not_expressible("\"" + conversion::shown(m.name) + "\" is not a name that a member of a compound can have");
+    if (m.type.has_variable_parts()) t.size = aligned(t.size);
     m.offset = t.size;
     t.size += m.type.size;
     in_file += H5Tget_size(m.type.file);
     if (t.size > largest_type || in_file > largest_type) throw not_expressible("a compound of more than 1 GiB");
   }
+  if (std::any_of(members.begin(), members.end(), [](const form_member& m) { return m.type.has_variable_parts(); }))
+    t.size = aligned(t.size);
   t.file = h5::handle(H5Tcreate(H5T_COMPOUND, in_file), "create a compound type");
   t.memory = h5::handle(H5Tcreate(H5T_COMPOUND, t.size), "create a compound type");
   in_file = 0;

@@ -30,12 +30,12 @@ struct not_expressible : std::runtime_error {
 };
 
 enum class form_kind {
-  integer,      // also an enumeration and a bit field
+  integer,  // also an enumeration and a bit field
   floating,
-  boolean,      // h5py's: an enumeration FALSE = 0, TRUE = 1 of one byte
-  complex,      // a compound of two floats
-  bytes,        // opaque, or a number that JSON has as digits or Zarr as bytes
-  text,         // of fixed length, or `variable`
+  boolean,  // h5py's: an enumeration FALSE = 0, TRUE = 1 of one byte
+  complex,  // a compound of two floats
+  bytes,    // opaque, or a number that JSON has as digits or Zarr as bytes
+  text,     // of fixed length, or `variable`
   object_reference,
   region_reference,
   compound,
@@ -51,11 +51,11 @@ struct type_form {
   h5::handle memory;     // of the values that libhdf5 gets
   std::size_t size = 0;  // of a value in memory
   bool is_signed = false;
-  bool big_endian = false;      // in memory
-  bool converted = false;       // libhdf5 converts memory to file
-  bool variable = false;        // a text
-  bool is_ordered = false;      // bytes that the store has as a number: numpy's times
-  bool is_wide = false;         // bytes that are an integer: JSON has its digits
+  bool big_endian = false;           // in memory
+  bool converted = false;            // libhdf5 converts memory to file
+  bool variable = false;             // a text
+  bool is_ordered = false;           // bytes that the store has as a number: numpy's times
+  bool is_wide = false;              // bytes that are an integer: JSON has its digits
   std::vector<form_member> members;  // compound: all; array and sequence: one, the base
   std::vector<hsize_t> dims;         // array
 

@@ -37,8 +37,11 @@ H5_index_t order_of(hid_t object) {
   return tracked ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
 }
 
-bool hidden(const std::string& name, bool scale, const attribute_form& form) {
+// HDF5's and netCDF's own attributes. Those that `export` cannot make again are `kept` in the notes of a netCDF file.
+bool hidden(const std::string& name, bool scale, const attribute_form& form, bool& kept) {
   if (name == "DIMENSION_LABELS" && form.netcdf) return false;  // libnetcdf shows it
+  kept = form.netcdf && (name == "_NCProperties" || name == "_Netcdf4Dimid" || name == "_Netcdf4Coordinates" ||
+                         name == "_nc3_strict" || (scale && name == "NAME"));
   constexpr std::array<const char*, 7> internal = {"DIMENSION_LIST", "REFERENCE_LIST",      "DIMENSION_LABELS", "_NCProperties",
                                                    "_Netcdf4Dimid",  "_Netcdf4Coordinates", "_nc3_strict"};
   if (std::find(internal.begin(), internal.end(), name) != internal.end()) return true;
@@ -158,16 +161,17 @@ bool has_text(const json& value) {
   return value.is_string() || (value.is_structured() && std::any_of(value.begin(), value.end(), has_text));
 }
 
-// True if the JSON of a value shows its type. It may not: a number may be of an enumeration, a text a reference, a list a
-// sequence, and "NaN" a text or a float.
-bool tells_type(const type_tree& t, const json& value) {
+// True if `export` makes this type of the JSON of a value: an integer of 64 bits, a float64, h5py's bool, a text of variable
+// length or, for netCDF, a single text of exactly its length.
+bool tells_type(const type_tree& t, const json& value, const attribute_form& form) {
   switch (t.kind) {
-    case type_class::boolean:
-    case type_class::text: return true;
-    case type_class::integer: return t.stored.empty();
-    case type_class::floating: return t.stored.empty() && !has_text(value);
-    case type_class::compound:
-      return std::all_of(t.parts.begin(), t.parts.end(), [&](const type_tree& p) { return tells_type(p, value); });
+    case type_class::boolean: return !t.names.empty() && !is_int8_boolean(t) && !form.netcdf;
+    case type_class::text:
+      if (form.netcdf && !value.is_array())
+        return !t.variable && !t.space_padded && value.is_string() && value.get_ref<const std::string&>().size() == t.size;
+      return t.variable;
+    case type_class::integer: return t.stored.empty() && t.size == 8 && t.is_signed && !t.big_endian;
+    case type_class::floating: return t.stored.empty() && t.size == 8 && !t.big_endian && !has_text(value);
     default: return false;
   }
 }
@@ -201,6 +205,9 @@ void show_as_netcdf(const attribute_values& v, const type_tree& type, attribute_
   if (holds_object(a.shown)) a.hidden = true;
   const bool one = a.shown.is_array() && a.shown.size() == 1 && v.dims().size() == 1;
   if (one && !a.shown[0].is_structured()) a.shown = json(a.shown[0]);
+  // netCDF-C has a single number as a list, and a single text as none; the notes say what is otherwise
+  const bool text = type.kind == type_class::text, single = !v.null() && !a.shown.is_structured();
+  if (single && (text ? one : v.dims().empty())) a.whole = false;
 }
 
 void show_fill(const attribute_values& v, const type_tree& type, const type_tree& array, const attribute_form& form,
@@ -208,8 +215,9 @@ void show_fill(const attribute_values& v, const type_tree& type, const type_tree
   const bool one = !v.null() && v.count() == 1 && v.dims().size() <= 1;
   a.shown = one ? fill_for_xarray(array, type, v.dims().empty() ? a.plain : a.plain[0]) : json(nullptr);
   a.hidden = a.shown.is_null();
-  const bool same_kind = type.kind == array.kind || (type.kind == type_class::integer && array.kind == type_class::enumeration);
-  a.whole = same_kind && (v.dims().empty() || form.netcdf);
+  const bool same_kind = (type.kind == array.kind && type.size == array.size && type.big_endian == array.big_endian) ||
+                         (type.kind == type_class::integer && array.kind == type_class::enumeration);
+  a.whole = same_kind && v.dims().empty() != form.netcdf;  // netCDF-C has a list of one
 }
 
 attribute_json form_of(const attribute_values& v, const type_tree& type, const type_tree* filled, const attribute_form& form,
@@ -292,7 +300,8 @@ json convert_attributes(hid_t object, reference_reader& references, const type_t
   }
   for (const std::string& name : names) {
     attribute_report e{.name = shown(name)};
-    if (hidden(name, scale, form)) {
+    bool kept = false;
+    if (hidden(name, scale, form, kept) && !kept) {
       e.reason = "HDF5's own bookkeeping; not needed in Zarr";
       report.push_back(std::move(e));
       continue;
@@ -311,7 +320,7 @@ json convert_attributes(hid_t object, reference_reader& references, const type_t
       const bool fill = name == "_FillValue" && array_type;
       attribute_json a = form_of(values, type, fill ? array_type : nullptr, form, std::move(plain));
       const bool of_scales = form.netcdf && array_type && (name == "CLASS" || name == "NAME");
-      a.hidden = a.hidden || of_scales;
+      a.hidden = a.hidden || of_scales || kept;
       const bool noted = a.hidden || !a.whole, known = fill && !noted && type.kind == type_class::floating;
       std::string original = key;  // has the plain form
       if (noted && form.notes_shown) {
@@ -319,7 +328,7 @@ json convert_attributes(hid_t object, reference_reader& references, const type_t
         while (taken.contains(original)) original += "_";
         e.key = original;
       }
-      if (!known && (values.null() || values.count() == 0 || !tells_type(type, noted ? a.plain : a.shown))) {
+      if (!known && (values.null() || values.count() == 0 || !tells_type(type, noted ? a.plain : a.shown, form))) {
         json description = type_description(type);
         room.take(json_memory(description));
         types.add(original, std::move(description));
@@ -330,7 +339,8 @@ json convert_attributes(hid_t object, reference_reader& references, const type_t
       if (original != key) add(original, std::move(a.plain));
       else if (noted) hidden_values.add(key, std::move(a.plain));
       if (a.hidden && original == key) {
-        e.reason = std::string(fill        ? "xarray does not accept this fill value for an array of this type"
+        e.reason = std::string(kept        ? "HDF5's own bookkeeping"
+                               : fill      ? "xarray does not accept this fill value for an array of this type"
                                : of_scales ? "netCDF does not show an attribute of this name"
                                            : "netCDF has no attributes of this type") +
                    "; it is kept under zarrbits.attribute_values";

@@ -161,8 +161,11 @@ void metadata_comparison::dataset(hid_t dataset, const node_pair& n, const store
     expected_notes expected;
     std::vector<std::uint64_t> dims;
     const handle leaf = leaf_of(type.get(), dims);
-    if (const json note = type_note(leaf.get()); !needs_no_note(note)) expected["hdf5_type"] = note;
     const bool null = H5Sget_simple_extent_type(space.get()) == H5S_NULL;
+    // without a value, an array of Zarr shows no text
+    if (const json note = type_note(leaf.get()); !needs_no_note(note) || (null && note.is_object() && note["class"] == "string"))
+      expected["hdf5_type"] = note;
+    if (!dims.empty()) expected["array_type"] = dims;
     if (null) expected["null_dataspace"] = true;
     else if (json limits = limits_note(space.get()); !limits.is_null()) expected["maxshape"] = std::move(limits);
     if (!rules_.netcdf && is_dimension_alone(dataset)) expected["dimension_without_variable"] = true;

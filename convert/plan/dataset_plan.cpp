@@ -76,7 +76,8 @@ json dataset_plan::own_attributes() const {
                      t->stored.empty();
   if (t->kind == type_class::enumeration) own["enum"] = enumeration_members(*t);
   if (!plain && (t->kind != type_class::boolean || t->names.empty()) &&
-      (t->kind != type_class::enumeration || !t->stored.empty()) && !(t->kind == type_class::text && t->variable)) {
+      (t->kind != type_class::enumeration || !t->stored.empty()) &&
+      (!(t->kind == type_class::text && t->variable) || data.null)) {
     own["hdf5_type"] = type_description(*t);
   }
   // in netCDF such a scale is a dimension without values; xarray would take its zeros for coordinates
@@ -89,6 +90,11 @@ json dataset_plan::own_attributes() const {
     own["maxshape"] = std::move(list);  // null: unlimited
   }
   if (data.null) own["null_dataspace"] = true;
+  json extents = json::array();
+  for (const type_tree* a = &data.type; a->kind == type_class::array; a = &a->element()) {
+    for (const hsize_t e : a->dims) extents.push_back(e);
+  }
+  if (!extents.empty()) own["array_type"] = std::move(extents);
   return own;
 }
 

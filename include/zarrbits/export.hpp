@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Zarr v3 stores to HDF5 and netCDF-4 files: the way back from <zarrbits/convert.hpp>, and the way to a file for stores of others.
+// Zarr v3 stores to HDF5 and netCDF-4 files: the way back from <zarrbits/convert.hpp>, and the way to a file for stores of
+// others.
 //
 //   zarrbits::export_report r = zarrbits::export_store({.store = "in.zarr", .target = "out.nc"});
 //   if (r.lost()) std::cerr << r.report_json();   // what is not in the file, and why
@@ -41,37 +42,37 @@ enum class file_format {
 
 // What is exported, and how.
 struct export_options {
-  std::string store = {};                  // a directory, a file "x.zip", references, or "s3://bucket/prefix"
-  std::string target = {};                 // the file to write; a name that ends in ".nc" gets netCDF's dimensions
-  remote_access remote = {};               // how stores on servers are reached
-  std::vector<std::string> sources = {};   // files, or folders of files, that references may lead to
-  bool overwrite = false;                  // replace a target that is an HDF5 file
-  bool sync = false;                       // flush the file to the disk before it gets its name
-  bool keep_going = false;                 // leave out what is damaged, and report it, instead of stopping
-  bool standard_filters = false;           // only filters that every libhdf5 has; other chunks are encoded again
-  export_filter filter = export_filter::deflate;      // of chunks that are encoded again
-  int level = 4;                                      // of that filter
-  std::optional<bool> netcdf = {};                    // netCDF's dimensions; not set: if the store is that of a netCDF file
-  file_format format = file_format::compatible;       // who can read the file
-  std::uint64_t page_size = 0;                        // bytes of a page: metadata is together, for servers; 0: no pages
-  unsigned threads = 0;                               // threads that make chunks; 0: as many as there are processors
-  std::uint64_t memory = std::uint64_t{512} << 20;    // limit for chunks in progress, and for values that are read as a whole
+  std::string store = {};                           // a directory, a file "x.zip", references, or "s3://bucket/prefix"
+  std::string target = {};                          // the file to write; a name that ends in ".nc" gets netCDF's dimensions
+  remote_access remote = {};                        // how stores on servers are reached
+  std::vector<std::string> sources = {};            // files, or folders of files, that references may lead to
+  bool overwrite = false;                           // replace a target that is an HDF5 file
+  bool sync = false;                                // flush the file to the disk before it gets its name
+  bool keep_going = false;                          // leave out what is damaged, and report it, instead of stopping
+  bool standard_filters = false;                    // only filters that every libhdf5 has; other chunks are encoded again
+  export_filter filter = export_filter::deflate;    // of chunks that are encoded again
+  int level = 4;                                    // of that filter
+  std::optional<bool> netcdf = {};                  // netCDF's dimensions; not set: if the store is that of a netCDF file
+  file_format format = file_format::compatible;     // who can read the file
+  std::uint64_t page_size = 0;                      // bytes of a page: metadata is together, for servers; 0: no pages
+  unsigned threads = 0;                             // threads that make chunks; 0: as many as there are processors
+  std::uint64_t memory = std::uint64_t{512} << 20;  // limit for chunks in progress, and for values that are read as a whole
   std::function<void(const std::string& path, std::uint64_t done, std::uint64_t chunks)> progress = {};  // called repeatedly
   std::function<void(const std::string& sentence)> warning = {};  // called with a promise that this run cannot keep
 };
 
 // What became of one object of the store.
 struct exported_object {
-  std::string path;                                 // in the file
-  std::string store_path;                           // in the store, if it differs
-  object_kind kind = object_kind::group;            // what it is about
-  std::string attribute;                            // its name, if `kind` is attribute
-  zarrbits::outcome outcome = outcome::mapped;      // as convert_report.hpp has it: of a dataset, what its chunks needed
-  std::string reason;                               // why skipped or unusual
-  std::string filters;                              // of a dataset, in the order of encoding: "shuffle, deflate"
-  std::uint64_t chunks = 0;                         // written
-  std::uint64_t store_bytes = 0;                    // size of the chunks in the store
-  std::uint64_t file_bytes = 0;                     // size of the chunks in the file
+  std::string path;                                          // in the file
+  std::string store_path;                                    // in the store, if it differs
+  object_kind kind = object_kind::group;                     // what it is about
+  std::string attribute;                                     // its name, if `kind` is attribute
+  zarrbits::outcome outcome = outcome::mapped;               // as convert_report.hpp has it: of a dataset, what its chunks needed
+  std::string reason;                                        // why skipped or unusual
+  std::string filters;                                       // of a dataset, in the order of encoding: "shuffle, deflate"
+  std::uint64_t chunks = 0;                                  // written
+  std::uint64_t store_bytes = 0;                             // size of the chunks in the store
+  std::uint64_t file_bytes = 0;                              // size of the chunks in the file
   std::vector<std::vector<std::uint64_t>> lost_chunks = {};  // grid coordinates of chunks that are damaged
 };
 

@@ -269,6 +269,7 @@ def write_store(s):
         [{"name": "transpose", "configuration": {"order": [1, 0]}}, LITTLE],
         0,
         {"c/0/0": struct.pack("<4i", 0, 3, 1, 4), "c/0/1": struct.pack("<4i", 2, 5, 0, 0)},
+        array_type=[3],
     )
     group(s + "/null", null_dataspace=True)
     group(s + "/sequences", hdf5_type={"class": "sequence", "base": "int32"}, shape=[2])

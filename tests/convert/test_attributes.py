@@ -59,7 +59,7 @@ def test_values_of_each_type(folder):
 
 
 def test_types_that_json_does_not_tell(folder):
-    """Types are under zarrbits.attribute_types, by the name in the store; types that follow from the value are not."""
+    """Types are under zarrbits.attribute_types, by the name in the store; those that `export` makes of the value are not."""
     colours = h5py.enum_dtype({"RED": 1, "BLUE": -2}, "i2")
 
     def fill(f):
@@ -102,6 +102,8 @@ def test_types_that_json_does_not_tell(folder):
         "complex": "complex64",
         "coloured": {"class": "compound", "fields": [{"name": "a", "type": "int32"}, {"name": "c", "type": enum}]},
         "nan": "float32",
+        "record": {"class": "compound", "fields": [{"name": "a", "type": "int32"}, {"name": "b", "type": "float64"}]},
+        "bytes": {"class": "string", "length": 1, "padding": "null"},
         "null": {"class": "string", "length": 5, "padding": "null"},
         "empty": {"class": "int64", "endian": "big"},
         "zarrbits_": {"class": "opaque", "length": 4, "tag": ""},

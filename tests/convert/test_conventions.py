@@ -99,7 +99,10 @@ def test_netcdf_fill_values_of_text(folder):
     # xarray knows no such attribute for these arrays, and refuses to open a group that has one;
     # the fill value of the array says the same
     for name, fill in ("s", ["-"]), ("c", "x"):
-        assert store.attributes(name) == {"a": 1, "b": 2} and store.notes(name)["attribute_values"] == {"_FillValue": fill}
+        assert store.attributes(name) == {"a": 1, "b": 2} and store.notes(name)["attribute_values"] == {
+            "_FillValue": fill,
+            "_Netcdf4Coordinates": [0],
+        }
     assert store.meta("s")["fill_value"] == "-"
     run("verify", f"{folder}/in.nc", f"{folder}/out.zarr")
 

@@ -50,7 +50,7 @@ def test_attributes_of_scales_are_shown_as_by_libnetcdf(folder):
         v.attrs["NAME"] = np.bytes_("a name")
     store = stored(folder, f"{folder}/in.h5")
     assert store.attributes("v") == {"DIMENSION_LABELS": "a label"}
-    assert store.notes("v")["attribute_values"] == {"NAME": "a name"}
+    assert store.notes("v")["attribute_values"] == {"NAME": "a name", "DIMENSION_LABELS": ["a label"]}
 
 
 def test_a_store_of_no_convention_grows_without_one(folder):

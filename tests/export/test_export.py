@@ -19,7 +19,9 @@ def example(path):
     record = np.dtype([("a", "i4"), ("b", ">f8"), ("s", "S3"), ("list", "f4", (2,))])
     with h5py.File(path, "w") as f:
         f["big"] = np.arange(12, dtype=">i4").reshape(3, 4)
-        f.create_dataset("grows", data=np.arange(1000.0).reshape(10, 100), chunks=(4, 30), maxshape=(None, 200), compression="gzip")
+        f.create_dataset(
+            "grows", data=np.arange(1000.0).reshape(10, 100), chunks=(4, 30), maxshape=(None, 200), compression="gzip"
+        )
         f.create_dataset("filled", (10,), "i2", chunks=(3,), fillvalue=-7)[3:5] = 1
         f["fixed"] = np.array([b"ab", b"c"], "S4")
         f["text"] = np.array(["x", "yö"], h5py.string_dtype())

@@ -19,7 +19,16 @@ from test_export import array, group, node
 with open(os.path.join(os.path.dirname(os.environ["ZARRBITS_GOLDEN"]), "chunks.json"), encoding="utf-8") as golden:
     GOLDEN = json.load(golden)["zarr"]
 LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
-IDS = {"gzip": 1, "zstd": 32015, "blosc": 32001, "numcodecs.zlib": 1, "numcodecs.bz2": 307, "numcodecs.lz4": 32004, "numcodecs.shuffle": 2, "numcodecs.fletcher32": 3}
+IDS = {
+    "gzip": 1,
+    "zstd": 32015,
+    "blosc": 32001,
+    "numcodecs.zlib": 1,
+    "numcodecs.bz2": 307,
+    "numcodecs.lz4": 32004,
+    "numcodecs.shuffle": 2,
+    "numcodecs.fletcher32": 3,
+}
 
 
 def exported(folder, *options, status=0):
@@ -43,7 +52,13 @@ def filters(path, name):
 def put(folder, name, dtype, codecs, chunk, elements):
     """An array of one chunk."""
     data = np.zeros(elements, dtype)
-    array(os.path.join(folder, "s.zarr", name), data, (elements,), [LITTLE if data.itemsize > 1 else {"name": "bytes"}, *codecs], chunks=False)
+    array(
+        os.path.join(folder, "s.zarr", name),
+        data,
+        (elements,),
+        [LITTLE if data.itemsize > 1 else {"name": "bytes"}, *codecs],
+        chunks=False,
+    )
     os.makedirs(os.path.join(folder, "s.zarr", name, "c"))
     with open(os.path.join(folder, "s.zarr", name, "c", "0"), "wb") as f:
         f.write(chunk)
