@@ -16,7 +16,7 @@
 
 namespace zarrbits::exporting {
 
-// A name of netCDF's dimensions that was no name.
+// A name of netCDF's dimensions that is not a name.
 bool is_phony(const std::string& dimension);
 
 struct tree_node {

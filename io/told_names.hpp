@@ -9,7 +9,6 @@
 #ifndef ZARRBITS_IO_TOLD_NAMES_HPP
 #define ZARRBITS_IO_TOLD_NAMES_HPP
 
-
 #include <zarrbits/source_name.hpp>
 
 #include <optional>

@@ -84,8 +84,7 @@ json packbits_filter(const json& codec, const json& dtype, const json& chunk) {
   const auto number = [&](const char* key, std::uint64_t otherwise) {
     return with.contains(key) && with[key].is_number_unsigned() ? with[key].get<std::uint64_t>() : otherwise;
   };
-  const unsigned width =
-      type[1] == 'b' ? 1U : 8U * static_cast<unsigned>(std::stoi(type.substr(2))) / (type[1] == 'c' ? 2U : 1U);
+  const unsigned width = type[1] == 'b' ? 1U : 8U * static_cast<unsigned>(std::stoi(type.substr(2))) / (type[1] == 'c' ? 2U : 1U);
   const std::uint64_t first = number("first_bit", 0), last = number("last_bit", width - 1);
   if (first > last || last >= width) throw no_v2_form("its codec packbits keeps bits that its data type does not have");
   return {{"id", "zarrbits.packbits"},
@@ -179,10 +178,10 @@ json missing_value_in(const json& type, const json& attribute) {
     const auto real = double_in(attribute[0]), imaginary = double_in(attribute[1]);
     return real && imaginary ? json::array({number_or_word(*real), number_or_word(*imaginary)}) : json(nullptr);
   }
-  const bool fits = name == "bool"                                       ? attribute.is_boolean()
+  const bool fits = name == "bool"                                        ? attribute.is_boolean()
                     : name.starts_with("int") || name.starts_with("uint") ? attribute.is_number_integer()
-                    : name == "string"                                   ? attribute.is_string()
-                                                                         : false;
+                    : name == "string"                                    ? attribute.is_string()
+                                                                          : false;
   return fits ? attribute : json(nullptr);
 }
 

@@ -146,7 +146,9 @@ def test_secrets_are_left_out(tmp_path, base):
 
 def test_sources_outside(tmp_path):
     files = days(tmp_path)
-    done = run("convert", "-q", "--virtual", "--base", "https://host", "--concat", "t", *files, tmp_path / "refs.json", status=None)
+    done = run(
+        "convert", "-q", "--virtual", "--base", "https://host", "--concat", "t", *files, tmp_path / "refs.json", status=None
+    )
     assert done.returncode in (1, 2) and "name a folder that has all sources: --base FOLDER=URL" in done.stderr
     assert not (tmp_path / "refs.json").exists() and not (tmp_path / "refs.json.data").exists()
     assert "--virtual" in run("convert", "-q", "--base", ".", files[0], tmp_path / "out.zarr", status=2).stderr

@@ -198,7 +198,9 @@ def days(folder):
         with h5py.File(names[-1], "w") as f:
             f.create_dataset("t", data=np.arange(8 * i, 8 * i + 8), chunks=(4,), maxshape=(None,))
             f["t"].make_scale("t")
-            f.create_dataset("x", data=VALUES[8 * i : 8 * i + 8, :6] if i < 2 else VALUES[:8, :6], chunks=(4, 6), maxshape=(None, 6))
+            f.create_dataset(
+                "x", data=VALUES[8 * i : 8 * i + 8, :6] if i < 2 else VALUES[:8, :6], chunks=(4, 6), maxshape=(None, 6)
+            )
             f["x"].dims[0].attach_scale(f["t"])
     return names
 

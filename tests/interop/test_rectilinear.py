@@ -64,7 +64,9 @@ def archive(tmp_path_factory):
 
 def edges():
     """The lengths of all chunks, by the calendar."""
-    return [n for month in range(12) for n in np.diff([*range(0, int((MONTHS == month).sum()), 10), int((MONTHS == month).sum())])]
+    return [
+        n for month in range(12) for n in np.diff([*range(0, int((MONTHS == month).sum()), 10), int((MONTHS == month).sum())])
+    ]
 
 
 def check(store, want, paths, name):

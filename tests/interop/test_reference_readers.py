@@ -17,8 +17,8 @@ import zarr
 
 import zarrbits
 from conftest import HERE, ROOT, run
-from virtual_peers import VALUES, dataset, empty_chunks, filter_mask
 from test_virtual_stores import group_of
+from virtual_peers import VALUES, dataset, empty_chunks, filter_mask
 
 xr = pytest.importorskip("xarray")
 pytest.importorskip("kerchunk")
@@ -151,7 +151,7 @@ def table():
 
 
 def outcome(make, refs, path):
-    """"yes", "-": an error, "left out": there is no such variable, or "wrong"."""
+    """ "yes", "-": an error, "left out": there is no such variable, or "wrong"."""
     want = opened(path)
     try:
         if make is by_gdal and want.v.dtype.kind not in "iufc":

@@ -18,7 +18,8 @@ namespace {
 
 std::uint64_t positive(const json& n) {
   if (!n.is_number_unsigned() || n.get<std::uint64_t>() == 0)
-    throw store_error("\"chunk_shapes\" holds " + json_text(n).substr(0, 100) + ", which is neither a length nor [length, count]");
+    throw store_error("\"chunk_shapes\" holds " + json_text(n).substr(0, 100) +
+                      ", which is neither a length nor [length, count]");
   return n.get<std::uint64_t>();
 }
 

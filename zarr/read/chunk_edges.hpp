@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where the chunks of an array begin and end along one dimension, by the array's "chunk_grid": as many chunks of one length as the
-// dimension needs, or chunks of different lengths (https://github.com/zarr-developers/zarr-extensions, "rectilinear").
+// Where the chunks of an array begin and end along one dimension, by the array's "chunk_grid": as many chunks of one length as
+// the dimension needs, or chunks of different lengths (https://github.com/zarr-developers/zarr-extensions, "rectilinear").
 //
 //   const chunk_edges edges = chunk_edges::from(parsed, 31);   // [[10, 3], 1]
 //   edges.length(3);                                                 // 1
