@@ -132,10 +132,29 @@ bool joined_dataset::has_values(const std::vector<hsize_t>& at) const {
   return i < parts_.list.size() && parts_.list[i].first < begin + grid.inside(at)[parts_.axis];
 }
 
+std::uint64_t joined_dataset::visit_new(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const {
+  if (!parts_.before) {
+    for_each_chunk(shards, first, count, visit);
+    return 0;
+  }
+  const box_test has_new = [&](const std::vector<hsize_t>& at, const std::vector<hsize_t>& chunks) {
+    return at[parts_.axis] + chunks[parts_.axis] > parts_.before->whole_chunks;
+  };
+  std::uint64_t others = chunks_in(shards, first, count);
+  for_each_wanted_chunk(shards, first, count, has_new, [&](const std::vector<hsize_t>& at) {
+    --others;
+    return visit(at);
+  });
+  return others;
+}
+
+std::uint64_t joined_dataset::visit_all(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const {
+  visit_new(first, count, visit);
+  return 0;
+}
+
 std::uint64_t joined_dataset::visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const {
-  std::uint64_t already = 0;
-  for_each_chunk(shards, first, count, [&](const std::vector<hsize_t>& at) {
-    if (is_in_store(at)) return ++already > 0;
+  return visit_new(first, count, [&](const std::vector<hsize_t>& at) {
     if (const auto one = part_with(at)) {
       const hsize_t size = one->known ? one->known->size : parts_.files->stored_size(one->chunk);
       // an unwritten chunk means the part's fill value, which may differ from that of an existing store
@@ -144,7 +163,6 @@ std::uint64_t joined_dataset::visit_stored(std::uint64_t first, std::uint64_t co
     }
     return !has_values(at) || visit(at, {});
   });
-  return already;
 }
 
 stored_chunk joined_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {

@@ -33,6 +33,7 @@ class joined_dataset final : public chunk_source {
   bool can_be_walked() const override { return true; }
   bool nothing_stored() const override { return parts_.nothing_stored && !parts_.before; }
   std::uint64_t visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const override;
+  std::uint64_t visit_all(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const override;
   stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const override;
   bool is_remote() const override { return parts_.files->any_remote(); }
   std::shared_ptr<const byte_source> bytes_of(std::size_t file) const override;
@@ -51,6 +52,8 @@ class joined_dataset final : public chunk_source {
     chunk_in_files chunk;
     const stored_place* known = nullptr;  // where it lies, if that was asked before
   };
+  // Visits the chunks that the store does not have yet; the others are not walked one by one. Returns their number.
+  std::uint64_t visit_new(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const;
   // If a chunk is one chunk of a part.
   std::optional<chunk_of_part> part_with(const std::vector<hsize_t>& at) const;
   const stored_place* known_place(const joined_part& part, const std::vector<hsize_t>& first) const;

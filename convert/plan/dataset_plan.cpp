@@ -26,7 +26,7 @@ namespace {
 // and none so small that its bookkeeping counts.
 constexpr std::uint64_t units_of_a_dataset = 64, least_unit_bytes = 1U << 20, most_unit_bytes = 64U << 20;
 constexpr std::uint64_t unit_chunks = 1024;
-constexpr std::uint64_t most_virtual_units = 4096;
+constexpr std::uint64_t most_sparse_units = 4096;
 
 // True if a chunk may prove an assumption about the whole array wrong.
 bool assumes_something(const array_plan& plan) {
@@ -166,7 +166,8 @@ void dataset_plan::choose_units() {
   const std::uint64_t each = std::max<std::uint64_t>(1, data.stored_bytes > 0 ? data.stored_bytes / all : plain);
   const std::uint64_t unit_bytes = std::clamp(data.stored_bytes / units_of_a_dataset, least_unit_bytes, most_unit_bytes);
   per_unit_ = std::clamp<std::uint64_t>(unit_bytes / each, 1, unit_chunks);
-  if (data.layout == H5D_VIRTUAL) per_unit_ = std::max(per_unit_, all / most_virtual_units);  // most of it may be empty
+  // most of it may be empty, or in the store already
+  if (data.layout == H5D_VIRTUAL || in_store(data.object)) per_unit_ = std::max(per_unit_, all / most_sparse_units);
   units_ = all / per_unit_ + (all % per_unit_ != 0);
 }
 

@@ -105,13 +105,14 @@ class grown_writer {
     chunk_grid shards{{}, one};
     for (std::size_t d = 0; d < data.shards.rank(); ++d) shards.shape.push_back(data.shards.along(d));
     std::vector<hsize_t> at(shards.rank(), 0);
-    const hsize_t stored = data.object.joined->stored_count();
-    at[axis] = data.grid.chunk_of(axis, stored) / data.shards.chunk[axis];
-    const hsize_t begin = at[axis];
+    const hsize_t stored = data.object.joined->stored_count(), begin = data.grid.chunk_of(axis, stored) / data.shards.chunk[axis];
+    shards.shape[axis] -= std::min(begin, shards.shape[axis]);
+    if (product(shards.shape) == 0) return;
     do {
-      if (at[axis] < begin) continue;
-      if (data.grid.start(axis, at[axis] * data.shards.chunk[axis]) >= stored)
-        made_.absent.push_back(chunk_key(data.object.store_path, key_numbers(at), trailing));
+      std::vector<hsize_t> shard = at;
+      shard[axis] += begin;
+      if (data.grid.start(axis, shard[axis] * data.shards.chunk[axis]) >= stored)
+        made_.absent.push_back(chunk_key(data.object.store_path, key_numbers(shard), trailing));
     } while (shards.next(at));
   }
 

@@ -254,3 +254,34 @@ def test_inspect_says_where_the_chunks_end(months):
     node = next(n for n in json.loads(run("inspect", "--json", "out.zarr").stdout)["trees"][0]["nodes"] if n["path"] == "/g/rows")
     assert node["chunk_shape"] == [4, 3, 10] and node["chunk_grid"] == lengths(*EXPECTED), node
     assert "up to 4x3x10" in run("inspect", "out.zarr").stdout
+
+
+@pytest.mark.parametrize("kind", ["regular", "rectilinear"])
+def test_a_store_with_more_chunks_than_can_be_walked(kind):
+    """A few characters can say 10^15 chunks: those that are in the store are not visited one by one."""
+    rows = 10**15
+    shapes = {"chunk_shape": [1]} if kind == "regular" else {"kind": "inline", "chunk_shapes": [[[1, rows]]]}
+    array = {
+        "node_type": "array",
+        "shape": [rows],
+        "data_type": "int16",
+        "chunk_grid": {"name": kind, "configuration": shapes},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": 0,
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+        "dimension_names": ["t"],
+    }
+    for folder, node in (("out.zarr", {"node_type": "group"}), ("out.zarr/a", array)):
+        os.makedirs(folder)
+        with open(f"{folder}/zarr.json", "w") as f:
+            json.dump({"zarr_format": 3, "attributes": {}, **node}, f)
+    with h5py.File("more.h5", "w") as f:
+        f["t"] = np.arange(3)
+        f["t"].make_scale("t")
+        f.create_dataset("a", data=np.arange(1, 4, dtype="<i2"), chunks=(1,), maxshape=(None,)).dims[0].attach_scale(f["t"])
+    convert("--append", "t", "more.h5", "out.zarr", "--exclude", "t", "--allow-overlap", timeout=60)
+    grown = opened("out.zarr").meta("a")
+    assert grown["shape"] == [rows + 3]
+    assert grown["chunk_grid"]["configuration"].get("chunk_shapes", [[[1, rows + 3]]]) == [[[1, rows + 3]]]
+    for i in range(3):
+        assert opened("out.zarr").chunk(f"a/c/{rows + i}") == bytes([i + 1, 0])
