@@ -54,10 +54,11 @@ def _array_of(path: str, metadata: dict[str, Any]) -> _Array:
 def _spell_out(metadata: dict[str, Any]) -> None:
     """Icechunk 2.3 reads no number in place of a list in a rectilinear chunk grid: as many chunks as the dimension needs."""
     grid = metadata.get("chunk_grid")
-    if not isinstance(grid, dict) or grid.get("name") != "rectilinear":
+    configuration = grid.get("configuration") if isinstance(grid, dict) and grid.get("name") == "rectilinear" else None
+    shapes = configuration.get("chunk_shapes") if isinstance(configuration, dict) else None
+    if not isinstance(shapes, list):
         return
-    shapes = grid.get("configuration", {}).get("chunk_shapes")
-    for i, (lengths, extent) in enumerate(zip(shapes or [], metadata["shape"])):
+    for i, (lengths, extent) in enumerate(zip(shapes, metadata["shape"])):
         if isinstance(lengths, int) and lengths > 0 and isinstance(extent, int):
             shapes[i] = [[lengths, max(1, -(-extent // lengths))]]
 
