@@ -50,11 +50,11 @@ void print_grids(const std::vector<planned_dataset>& datasets) {
   for (const planned_dataset& d : datasets) {
     if (!d.grids) continue;
     const choice& g = *d.grids;
-    std::cout << quote(d.path) << ": copied are " << text(g.regular) << " in a regular grid, " << text(g.rectilinear)
-              << " in a rectilinear one\n";
+    std::cout << quote(d.path) << ": a regular grid keeps " << text(g.regular) << ", a rectilinear grid " << text(g.rectilinear)
+              << '\n';
     suggested = suggested || g.suggested != g.used;
   }
-  if (suggested) std::cout << "--grid rectilinear would encode less than half as much again\n";
+  if (suggested) std::cout << "--grid rectilinear would more than halve what is encoded again\n";
 }
 
 void print(const convert_plan& p) {

@@ -55,7 +55,7 @@ struct planned_dataset {
     };
     count regular, rectilinear;                // the two grids
     grid_type used = grid_type::regular;       // as convert_options::grid, or the store, says
-    grid_type suggested = grid_type::regular;  // the other one, if it encodes less than half as much again
+    grid_type suggested = grid_type::regular;  // the other one, if it more than halves what is encoded again
   };
   std::optional<grid_choice> grids = {};  // not set: the grid makes no difference
 };
