@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .packing import pack, unpack
     from .progress import Progress
     from .references import open_references
+    from .rename import rename_references
     from .report import Diagnosis, Export, Inspection, Outcome, Plan, Report, Suggestions, Verification
     from .zarr_codec import PackbitsCodec
 
@@ -75,6 +76,7 @@ _LATER = {
     "Diagnosis": "report",
     "open_references": "references",
     "to_icechunk": "icechunk_store",
+    "rename_references": "rename",
 }
 __all__ = [
     "PACKBITS",
@@ -110,6 +112,7 @@ __all__ = [
     "NumcodecsPackbits",
     "open_references",
     "to_icechunk",
+    "rename_references",
 ]
 
 _PADDING = {"none": 0, "first_byte": 1, "last_byte": 2}

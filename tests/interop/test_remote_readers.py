@@ -154,3 +154,28 @@ def test_names_relative_to_the_references(tmp_path, form, monkeypatch):
         access = icechunk.containers_credentials({k: icechunk.Credentials.LocalFileSystemAccess() for k in folders})
         session = icechunk.Repository.open(storage, authorize_virtual_chunk_access=access).readonly_session("main")
         assert np.array_equal(zarr.open_group(session.store, mode="r")["v"][...], VALUES)
+
+
+def test_references_that_are_renamed(server, tmp_path):
+    with h5py.File(tmp_path / "a b.h5", "w") as f:
+        f.create_dataset("v", data=VALUES, chunks=(8, 30), compression="gzip", shuffle=True)
+        f.create_dataset("text", data=["one" * 500] * 40, dtype=h5py.string_dtype())
+    refs, url = tmp_path / "refs.json", server.url.rstrip("/") + "/archive"
+    run("convert", "-q", "--virtual", tmp_path / "a b.h5", refs)
+    for old, new, words in (
+        (f"file://{tmp_path}/a", url, "no reference of"),
+        (f"file://{tmp_path}", "https://me:secret@host", "may be a secret"),
+        (f"file://{tmp_path}", "https://host/?secret", "may be a secret"),
+    ):
+        with pytest.raises(zarrbits.Error, match=words):
+            zarrbits.rename_references(refs, old, new)
+    assert zarrbits.rename_references(refs, f"file://{tmp_path}", url) == 2
+    run("verify", "--base", f"{tmp_path}={url}", tmp_path / "a b.h5", refs)
+    for name in ("a b.h5", "refs.json.data"):
+        server.put(f"archive/{name}", (tmp_path / name).read_bytes())
+        (tmp_path / name).unlink()
+    group = zarr.open_group(zarrbits.open_references(refs), mode="r")
+    assert np.array_equal(group["v"][...], VALUES) and group["text"][7] == "one" * 500
+    (tmp_path / "refs.parquet").mkdir()
+    with pytest.raises(zarrbits.Error, match="base="):
+        zarrbits.rename_references(tmp_path / "refs.parquet", "file:///a", url)
