@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -85,6 +86,11 @@ dimension_scales::dimension_scales(store_tree& tree) : tree_(tree) {
       if (is_link_name(s.name)) define(std::move(s));
     }
   }
+  std::multimap<std::string, std::size_t> coordinates;
+  for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
+    const tree_node& n = tree.nodes[i];
+    if (!n.dimensions.empty() && n.dimensions[0] == last_of(n.path)) coordinates.emplace(n.dimensions[0], i);
+  }
   for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
     const tree_node& n = tree.nodes[i];
     if (n.kind != tree_node::kind_type::array || n.dimensions.empty()) continue;
@@ -96,15 +102,25 @@ dimension_scales::dimension_scales(store_tree& tree) : tree_(tree) {
       of.emplace_back();
       const std::string& name = n.dimensions[d];
       if (!is_link_name(name) || is_phony(name)) continue;
-      auto found = visible(n.parent, name, n.shape[d]);
-      if (!found && tree.convention == "netcdf") found = visible(n.parent, name, {});  // HDF-EOS has scales of other lengths
-      if (!found && !by_name_.contains({n.parent, name})) {
+      const auto define_in = [&](std::size_t group) {
         scale s;
         s.name = name;
         s.length = n.shape[d];
-        s.group = n.parent;
-        found = define(std::move(s));
+        s.group = group;
+        return define(std::move(s));
+      };
+      auto found = visible(n.parent, name, n.shape[d]);
+      // HDF-EOS has scales of other lengths, and in groups beside that of the array
+      if (!found && tree.convention == "netcdf") found = visible(n.parent, name, {});
+      if (!found && tree.convention == "netcdf") {
+        const auto [first, last] = coordinates.equal_range(name);
+        if (first != last && std::next(first) == last && tree.nodes[first->second].shape[0] == n.shape[d]) {
+          const std::size_t group = tree.nodes[first->second].parent;
+          const auto known = by_name_.find({group, name});
+          found = known != by_name_.end() ? known->second : define_in(group);
+        }
       }
+      if (!found && !by_name_.contains({n.parent, name})) found = define_in(n.parent);
       of.back() = found;
       if (found && limits.is_array() && d < limits.size() && limits[d].is_null()) scales_[*found].unlimited = true;
     }

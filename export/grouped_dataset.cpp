@@ -300,7 +300,20 @@ void write_grouped(hid_t dataset, const store_folder& folder, const grouped_form
     throw not_expressible("it takes more than " + conversion::human_bytes(memory / 4) + "; give more `memory`");
   std::vector<std::byte> values(static_cast<std::size_t>(count) * form.type.size);
   for (std::uint64_t i = 0; i < count; ++i) source->put(i, values.data() + i * form.type.size);
-  h5::check(H5Dwrite(dataset, form.type.memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "write values");
+  if (count == 1 || !form.type.must_be_written_alone()) {
+    h5::check(H5Dwrite(dataset, form.type.memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "write values");
+    return;
+  }
+  const h5::handle space(H5Dget_space(dataset), "get a dataspace"), one(H5Screate(H5S_SCALAR), "create a dataspace");
+  std::vector<hsize_t> at(form.dims.size(), 0);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    h5::check(H5Sselect_elements(space, H5S_SELECT_SET, 1, at.data()), "select a value");
+    h5::check(H5Dwrite(dataset, form.type.memory, one, space, H5P_DEFAULT, values.data() + i * form.type.size), "write values");
+    for (std::size_t d = at.size(); d-- > 0;) {
+      if (++at[d] < form.dims[d]) break;
+      at[d] = 0;
+    }
+  }
 }
 
 }  // namespace zarrbits::exporting

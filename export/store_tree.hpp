@@ -16,7 +16,7 @@
 
 namespace zarrbits::exporting {
 
-// A name of netCDF's dimensions that is not a name.
+// A name that stands for a dimension without one.
 bool is_phony(const std::string& dimension);
 
 struct tree_node {

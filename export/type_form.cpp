@@ -106,6 +106,11 @@ bool type_form::has_converted_parts() const {
          std::any_of(members.begin(), members.end(), [](const form_member& m) { return m.type.has_converted_parts(); });
 }
 
+bool type_form::must_be_written_alone() const {
+  if (kind == form_kind::array && base().kind == form_kind::compound && base().has_variable_parts()) return true;
+  return std::any_of(members.begin(), members.end(), [](const form_member& m) { return m.type.must_be_written_alone(); });
+}
+
 type_form integer_form(std::size_t size, bool is_signed, bool big_endian) {
   type_form t;
   t.kind = form_kind::integer;

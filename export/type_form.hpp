@@ -62,6 +62,8 @@ struct type_form {
   const type_form& base() const;
   bool has_variable_parts() const;  // strings, sequences, references: values are not the bytes of the store
   bool has_converted_parts() const;
+  // libhdf5 (1.10.8) writes zeros for all but the last of several values: arrays of compounds with strings or sequences in them.
+  bool must_be_written_alone() const;
 };
 
 struct form_member {

@@ -178,6 +178,7 @@ written_chunks write_chunks(hid_t dataset, const verification::store_folder& fol
 
 written_chunks write_values(hid_t dataset, const zarr_array& array, const dataset_form& form, const export_options& options,
                             reference_maker& references, const chunk_progress& at) {
+  if (form.type().must_be_written_alone()) throw not_expressible("arrays of compounds with strings in them");
   const std::vector<chunk_index> chunks = existing_chunks(array, options.memory / 4);
   const std::vector<std::uint64_t>& shape = array.chunk_shape();
   const std::size_t rank = form.dims.size();

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Files of others to Zarr and back: h5diff finds nothing that it does not find between a file and its copy, verify agrees, and
+h5py sees the same types, limits, attributes and links. ZARRBITS_CORPUS says where the files are, and ZARRBITS_CASES=all asks for
+all of them."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import h5py
+import pytest
+
+from harness import COMMAND
+
+CORPUS = os.environ.get("ZARRBITS_CORPUS")
+pytestmark = [
+    pytest.mark.skipif(not CORPUS, reason="ZARRBITS_CORPUS is not set"),
+    pytest.mark.skipif(not shutil.which("h5diff"), reason="h5diff is not installed"),
+]
+# What docs/export.md says that a store does not have.
+EXPLAINED = {
+    "comp_complex_scalar.h5": "gaps in compounds of named types",
+    "nest_comp_scalar.h5": "gaps in compounds of named types",
+    "comp_complex.h5": "gaps in compounds of named types",
+    "ref_tst_compounds.nc": "gaps in compounds of named types",
+    "ref_tst_compounds3.nc": "gaps in compounds of named types",
+    "ref_tst_h_compounds.h5": "gaps in compounds of named types",
+    "ref_hdf5_compat3.nc": "gaps in compounds of named types",
+    "isssue-523.hdf5": "the byte order of an enumeration in a named type",
+    "t_space_zero.h5": "an attribute of 0 x 0",
+    "zerodim.h5": "an attribute of 0 x 0",
+    "t_unsupported.h5": "padding bytes of long double",
+    "float.h5": "padding bytes of long double",
+    "tldouble.h5": "padding bytes of long double",
+    "tstring-at.h5": "zeros at the end of texts that end with blanks",
+    "f97183065853.h5": "zeros at the end of texts that end with blanks",
+    "dim_scales.hdf5": "several scales of a dimension",
+    "dim_scale_null_space.h5": "a scale without a dataspace",
+    "swath_wrong_dim_rp.nc": "fewer records than the dimension has",
+    "tlayouto.h5": "an array of more than 4 EiB",
+    "indexes_2_0.h5": "booleans that are neither 0 nor 1, which verify refuses in the store, too",
+    "elink.h5": "a link to a file that is not beside the copy",
+    "test_file2.hdf5": "a link to a file that is not beside the copy",
+}
+
+
+def sample():
+    files = sorted(p for p in pathlib.Path(CORPUS or "/nonexistent").rglob("*") if p.is_file() and h5py.is_hdf5(p))
+    return files if os.environ.get("ZARRBITS_CASES") == "all" else files[::11]
+
+
+def command(*arguments):
+    return subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=600, check=False)
+
+
+def h5diff(a, b):
+    """Its lines without the names of the files, and without those about the order of REFERENCE_LIST."""
+    try:
+        done = subprocess.run(["h5diff", "-c", a, b], capture_output=True, text=True, errors="replace", timeout=10, check=False)
+    except subprocess.TimeoutExpired:  # it walks 2^32 elements; verify does not
+        return []
+    lines, references = [], False
+    for line in done.stdout.splitlines():
+        if "REFERENCE_LIST" in line or (references and "differences found" in line):
+            references = "REFERENCE_LIST" in line
+            continue
+        lines.append(line.replace(str(b), str(a)))
+    return lines
+
+
+def differences(a, b, path="/"):
+    """What h5diff does not look at."""
+    if a.get(path, getclass=True) is None:
+        return
+    x, y = a[path], b[path]
+    names = {n for n in x.attrs if n not in ("REFERENCE_LIST", "DIMENSION_LIST", "CLASS")}
+    for name in names & set(y.attrs):
+        p, q = x.attrs.get_id(name), y.attrs.get_id(name)
+        if p.dtype != q.dtype or p.shape != q.shape:
+            yield f"{path}@{name}: {p.dtype} {p.shape}, {q.dtype} {q.shape}"
+    for name in names - set(y.attrs):
+        yield f"{path}@{name} is missing"
+    if isinstance(x, h5py.Dataset):
+        if x.dtype != y.dtype or x.shape != y.shape or x.maxshape != y.maxshape and x.chunks == y.chunks:
+            yield f"{path}: {x.dtype} {x.shape} {x.maxshape}, {y.dtype} {y.shape} {y.maxshape}"
+        if x.dtype.kind in "iufc" and x.shape is not None and str(x.fillvalue) != str(y.fillvalue):
+            yield f"{path}: fill value {x.fillvalue}, {y.fillvalue}"
+        if h5py.check_enum_dtype(x.dtype) != h5py.check_enum_dtype(y.dtype):
+            yield f"{path}: {h5py.check_enum_dtype(x.dtype)}, {h5py.check_enum_dtype(y.dtype)}"
+    elif isinstance(x, h5py.Group):
+        for name in x:
+            p, q = x.get(name, getlink=True), y.get(name, getlink=True)
+            if type(p) is not type(q) or vars(p) != vars(q):
+                yield f"{path}/{name}: {p}, {q}"
+            elif isinstance(p, h5py.HardLink) and path.count("/") < 20:
+                yield from differences(a, b, path.rstrip("/") + "/" + name)
+
+
+@pytest.mark.parametrize("profile", ["portable", "native"])
+def test_files_of_others_come_back(folder, profile):
+    store, back, copy = (os.path.join(folder, n) for n in ("s.zarr", "back.h5", "copy.h5"))
+    equal, lossy, explained, wrong = 0, 0, 0, []
+    for source in sample():
+        shutil.rmtree(store, ignore_errors=True)
+        done = command("convert", "-q", "--json", "--keep-going", "--profile", profile, source, store)
+        if done.returncode not in (0, 3):
+            continue  # there is no store
+        report = json.loads(done.stdout)
+        loses = [o for o in report["objects"] if o.get("lossy") or o["outcome"] == "skipped"]
+        made = command("export", "-q", "--overwrite", "--filters", "standard", store, back)
+        if source.name in EXPLAINED or loses:
+            explained += source.name in EXPLAINED
+            lossy += source.name not in EXPLAINED
+            assert made.returncode in (0, 1, 3) and not re.search("crash|assert", made.stderr), (source, made.stderr)
+            continue
+        shutil.copy(source, copy)
+        found = h5diff(source, back) if made.returncode == 0 else [made.stderr]
+        if found:
+            usual = h5diff(source, copy)
+            found = [line for line in found if line not in usual]
+        if not found:
+            found = [] if command("verify", back, store).returncode == 0 else ["verify"]
+        if not found:
+            try:
+                with h5py.File(source) as a, h5py.File(back) as b:
+                    found = list(differences(a, b))
+            except (OSError, RuntimeError, TypeError, ValueError, KeyError, SystemError):  # what h5py itself cannot read
+                pass
+        if found:
+            wrong.append((str(source), found[:3]))
+        equal += not found
+    print(f"{profile}: {equal} files are equal, {lossy} are lossy by the report, {explained} explained, {len(wrong)} wrong")
+    assert not wrong, "\n".join(map(str, wrong))
+    assert equal >= 30
