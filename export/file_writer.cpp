@@ -39,6 +39,16 @@ std::string dangling(std::uint64_t count) {
   return conversion::counted(count, "reference") + " to what the file does not have; null in the file";
 }
 
+// Creates an object. A name that two nodes have by their notes, for example, is a reason to leave one of them out.
+template <class F>
+void created(F&& create) {
+  try {
+    create();
+  } catch (const h5::failure& e) {
+    throw not_expressible(e.what());
+  }
+}
+
 // Runs `write`; what an object cannot have is a reason, and what is damaged, too, with `keep_going`.
 template <class F>
 std::string reason_to_skip(bool keep_going, F&& write) {
@@ -138,8 +148,10 @@ void file_writer::create_all() {
       continue;
     }
     const std::string why = reason_to_skip(options_.keep_going, [&] {
-      if (n.kind == kind_type::group) create_group(n);
-      else if (n.kind != kind_type::named_type) create_dataset(i);
+      created([&] {
+        if (n.kind == kind_type::group) create_group(n);
+        else if (n.kind != kind_type::named_type) create_dataset(i);
+      });
       n.made = true;
     });
     if (!why.empty()) skip(entry_of(i), why);
@@ -147,7 +159,7 @@ void file_writer::create_all() {
   }
   for (const std::size_t i : later) {
     const std::string why = reason_to_skip(options_.keep_going, [&] {
-      create_dataset(i);
+      created([&] { create_dataset(i); });
       tree_.nodes[i].made = true;
     });
     if (!why.empty()) skip(entry_of(i), why);
@@ -167,7 +179,7 @@ void file_writer::commit_type(hid_t group, const std::string& name, const json& 
   const std::string why = reason_to_skip(options_.keep_going, [&] {
     if (!is_link_name(name)) throw not_expressible("HDF5 cannot have this name");
     const type_form t = form_of_note(note, rules_);
-    h5::check(H5Tcommit2(group, name.c_str(), t.file, links_, H5P_DEFAULT, H5P_DEFAULT), "create a named type");
+    created([&] { h5::check(H5Tcommit2(group, name.c_str(), t.file, links_, H5P_DEFAULT, H5P_DEFAULT), "create a named type"); });
   });
   if (!why.empty()) skip(e, why);
   report_.objects.push_back(std::move(e));
