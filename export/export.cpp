@@ -158,7 +158,7 @@ export_report export_store(const export_options& given) {
       exporting::write_file(target, root, options, report);
     } catch (const conversion::damaged_chunk& e) {
       throw error(errc::damaged_store,
-                  std::string("a chunk of \"") + options.store + "\" is damaged: " + e.what() +
+                  std::string("a chunk in \"") + options.store + "\" is damaged, of " + e.what() +
                       "; leave such chunks out with `keep_going`",
                   {options.store});
     } catch (const exporting::json::exception& e) {

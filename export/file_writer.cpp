@@ -51,7 +51,7 @@ void created(F&& create) {
 
 // Runs `write`; what an object cannot have is a reason, and what is damaged, too, with `keep_going`.
 template <class F>
-std::string reason_to_skip(bool keep_going, F&& write) {
+std::string reason_to_skip(bool keep_going, const std::string& path, F&& write) {
   try {
     write();
     return "";
@@ -60,10 +60,10 @@ std::string reason_to_skip(bool keep_going, F&& write) {
   } catch (const verification::not_supported& e) {
     return e.what();
   } catch (const verification::store_error& e) {
-    if (!keep_going) throw;
+    if (!keep_going) throw verification::store_error("\"" + shown(path) + "\": " + e.what(), e.code);
     return e.what();
   } catch (const conversion::damaged_chunk& e) {
-    if (!keep_going) throw;
+    if (!keep_going) throw conversion::damaged_chunk("\"" + shown(path) + "\": " + e.what());
     return e.what();
   } catch (const json::exception& e) {
     return std::string("its metadata is invalid: ") + e.what();
@@ -147,7 +147,7 @@ void file_writer::create_all() {
       later.push_back(i);
       continue;
     }
-    const std::string why = reason_to_skip(options_.keep_going, [&] {
+    const std::string why = reason_to_skip(options_.keep_going, n.path, [&] {
       created([&] {
         if (n.kind == kind_type::group) create_group(n);
         else if (n.kind != kind_type::named_type) create_dataset(i);
@@ -158,7 +158,7 @@ void file_writer::create_all() {
     if (n.kind == kind_type::group && n.made) create_named_types(i, read_store_node(n.folder));
   }
   for (const std::size_t i : later) {
-    const std::string why = reason_to_skip(options_.keep_going, [&] {
+    const std::string why = reason_to_skip(options_.keep_going, tree_.nodes[i].path, [&] {
       created([&] { create_dataset(i); });
       tree_.nodes[i].made = true;
     });
@@ -176,7 +176,7 @@ void file_writer::commit_type(hid_t group, const std::string& name, const json& 
   exported_object e;
   e.path = path;
   e.kind = object_kind::datatype;
-  const std::string why = reason_to_skip(options_.keep_going, [&] {
+  const std::string why = reason_to_skip(options_.keep_going, path, [&] {
     if (!is_link_name(name)) throw not_expressible("HDF5 cannot have this name");
     const type_form t = form_of_note(note, rules_);
     created([&] { h5::check(H5Tcommit2(group, name.c_str(), t.file, links_, H5P_DEFAULT, H5P_DEFAULT), "create a named type"); });
@@ -260,7 +260,7 @@ void file_writer::write_dataset(std::size_t index, bool with_references) {
   tree_node& n = tree_.nodes[index];
   if (!n.made || (n.kind != kind_type::array && n.kind != kind_type::grouped)) return;
   exported_object& entry = entry_of(index);
-  const std::string why = reason_to_skip(options_.keep_going, [&] {
+  const std::string why = reason_to_skip(options_.keep_going, n.path, [&] {
     const store_node node = read_store_node(n.folder);
     if (node.is_array) return write_array(n, node, entry, with_references);
     const grouped_form f = form_of_group(n.folder, node, rules_);
