@@ -49,7 +49,7 @@ EXPLAINED = {
 
 def sample():
     files = sorted(p for p in pathlib.Path(CORPUS or "/nonexistent").rglob("*") if p.is_file() and h5py.is_hdf5(p))
-    return files if os.environ.get("ZARRBITS_CASES") == "all" else files[::11]
+    return files if os.environ.get("ZARRBITS_CASES") == "all" else files[::17]
 
 
 def command(*arguments):
@@ -139,4 +139,4 @@ def test_files_of_others_come_back(folder, profile):
         equal += not found
     print(f"{profile}: {equal} files are equal, {lossy} are lossy by the report, {explained} explained, {len(wrong)} wrong")
     assert not wrong, "\n".join(map(str, wrong))
-    assert equal >= 30
+    assert equal >= 20
