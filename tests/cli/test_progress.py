@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 
 from command import COMMAND, run
+from kills import slow_writes
 from screen import on_terminal
 
 SIDE = 600 if os.environ.get("ZARRBITS_SANITIZED") else 1000  # of the arrays; with sanitizers all takes longer
@@ -36,7 +37,7 @@ def drawn(text):
 def test_a_terminal_shows_progress_in_one_line(folder):
     source, target = example(folder)
     for columns in (80, 120):
-        text, status = on_terminal([COMMAND, "convert", source, target, "--overwrite"], columns)
+        text, status = on_terminal([COMMAND, "convert", source, target, "--overwrite"], columns, **slow_writes())
         states, rest = drawn(text)
         assert status == 3 and len(states) > 1
         assert max(map(len, states)) < columns
@@ -53,7 +54,7 @@ def test_a_terminal_shows_progress_in_one_line(folder):
 
 def test_elsewhere_a_line_now_and_then(folder):
     source, target = example(folder)
-    r = run("convert", source, target, "--overwrite", env={**os.environ, "ZARRBITS_PROGRESS_SECONDS": "0.05"})
+    r = run("convert", source, target, "--overwrite", env={**os.environ, **slow_writes(), "ZARRBITS_PROGRESS_SECONDS": "0.05"})
     lines = [line for line in r.stderr.splitlines() if " %, " in line]
     assert len(lines) > 1 and "\r" not in r.stderr and "\x1b" not in r.stderr
     assert all(

@@ -92,7 +92,8 @@ def test_references_lead_to_what_a_native_copy_has(tmp_path):
         copy, refs, parquet = (tmp_path / f"{i}{end}" for end in (".zarr", ".json", ".parquet"))
         how = ["convert", "-q", path]
         copied = run(*how, copy, "--profile", "native", status=None, timeout=120)
-        made = run(*how, refs, "--virtual", status=None, timeout=120)
+        # of Zarr v3 alone: with v2 beside it, keys have another form
+        made = run(*how, refs, "--virtual", "--zarr-format", "3", status=None, timeout=120)
         assert copied.returncode == made.returncode, (path, copied, made)
         if made.returncode not in (0, 3):
             continue

@@ -44,6 +44,8 @@ def test_every_command_of_the_page_runs(tmp_path):
     commands = re.findall(r"^    (zarrbits .*?)(?: +#.*)?$", PAGE.read_text(), re.M)
     assert len(commands) >= 5 and {c.split()[1] for c in commands} == {"convert", "verify", "plan"}
     for command in commands:
+        if "s3://" in command:  # test_s3_append.py runs it
+            continue
         said = run(*shlex.split(command)[1:], cwd=tmp_path).stdout
         assert " plan " not in command or "--grid rectilinear would more than halve" in said, said
     assert store.Store(str(tmp_path / "out.zarr")).meta("t2m")["shape"] == [96, 4, 5]

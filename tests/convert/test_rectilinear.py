@@ -4,6 +4,7 @@ tests/interop/test_rectilinear.py asks zarr-python, xarray and zarrs."""
 
 import json
 import os
+import re
 import shutil
 
 import h5py
@@ -156,7 +157,7 @@ def test_references_to_all_whole_chunks(months, form):
     joined(months, *RECTILINEAR, "--virtual", out=out)
     if form == "json":
         references = json.load(open(out))["refs"]
-        chunks = {k: v for k, v in references.items() if k.startswith("g/rows/c/")}
+        chunks = {k: v for k, v in references.items() if re.fullmatch(r"g/rows/\d+\.\d+\.\d+", k)}
         assert sum(isinstance(v, list) and v[0].endswith(".h5") for v in chunks.values()) == WHOLE
         assert sum(isinstance(v, str) for v in chunks.values()) == CUT and len(chunks) == WHOLE + CUT
     else:

@@ -214,7 +214,7 @@ class TestShards:
             (["--shard", "0"], "0 bytes"),
             (["--shard", "10,0"], "at least 1"),
             (["--shard", "10,-1"], "not a number"),
-            (["--chunk", "100"], "100, for one dimension"),
+            (["--chunk", "64M"], "not a number"),
             (["--chunk", "1,x"], "not a number"),
             (["--chunk", "5,5", "--profile", "native"], "recode"),
             (["--shard", ","], "not a number"),
