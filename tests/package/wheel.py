@@ -21,7 +21,7 @@ VENV = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scr
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "wheel_program.py")
 
 
-# the three at the top of the page, and those of references, which go on from one another
+# the four at the top of the page, and those of references, which go on from one another
 PAGE = os.path.join(os.path.dirname(PROGRAM), "..", "..", "docs", "python.md")
 with open(PAGE, encoding="utf-8") as page:
     SECTIONS = page.read().split("\n## ")
@@ -29,7 +29,7 @@ EXAMPLES, REFERENCES = (
     re.findall(r"```python\n(.*?)```", next(s for s in SECTIONS if s.startswith(begin)), re.S)
     for begin in ("# zarrbits", "Stores of references")
 )
-assert len(EXAMPLES) == 3 and len(REFERENCES) == 2
+assert len(EXAMPLES) == 4 and len(REFERENCES) == 2
 CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("ZARRBITS", "HDF5", "PYTHON", "AWS", "SSL_CERT", "NETRC"))}
 
 sys.path.insert(0, os.path.join(os.path.dirname(PROGRAM), "..", "convert"))
