@@ -3,7 +3,7 @@
 // A camera's frames into HDF5 and back: <zarrbits/hdf5.hpp> beside H5Dwrite and H5Dread through filters. Prints a table in
 // Markdown.
 //
-//   HDF5_PLUGIN_PATH=build/bench/plugins build/bench/bench_rows [ROUNDS]
+//   HDF5_PLUGIN_PATH=build/bench/plugins build/bench/bin/bench_rows [ROUNDS]
 //
 // 48 frames of 4 MiB with 12 bits in 16, each one chunk, into a new file in memory each time. The ways take turns; each figure is
 // the median of the rounds. CPU time is of all threads.
