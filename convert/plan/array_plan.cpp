@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/array_plan.hpp"
-#include "compression/blosc.hpp"
 
+#include "compression/blosc.hpp"
 #include "convert/concat/joined_parts.hpp"
 #include "convert/plan/grid_request.hpp"
 #include "convert/plan/stored_codecs.hpp"

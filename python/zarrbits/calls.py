@@ -139,20 +139,24 @@ def convert(
 def _report(source: Paths, store: Path, document: dict[str, Any], seconds: float) -> Report:
     if not document:  # a share, or a store that has all of it already
         return Report(str(_paths(source)[0]), str(store), {}, [], seconds, {})
-    objects = [
+    objects = _outcomes(document, lambda o: bool(o.get("lossy", False)))
+    return Report(document["source"], document["store"], document["summary"], objects, seconds, document)
+
+
+def _outcomes(document: dict[str, Any], is_lossy: Callable[[dict[str, Any]], bool]) -> list[Outcome]:
+    return [
         Outcome(
             o["path"],
             o["kind"],
             o["outcome"],
             o.get("attribute"),
             o.get("reason"),
-            bool(o.get("lossy", False)),
+            is_lossy(o),
             o.get("source_bytes"),
             o.get("store_bytes"),
         )
         for o in document["objects"]
     ]
-    return Report(document["source"], document["store"], document["summary"], objects, seconds, document)
 
 
 @_explained("finalize")
@@ -262,19 +266,7 @@ def export_store(
     options["quiet"] = True
     with shown(progress) as told:
         document, _ = run("export", [store, file], options, (0, 3), told)
-    objects = [
-        Outcome(
-            o["path"],
-            o["kind"],
-            o["outcome"],
-            o.get("attribute"),
-            o.get("reason"),
-            "lost_chunks" in o,
-            None,
-            o.get("store_bytes"),
-        )
-        for o in document["objects"]
-    ]
+    objects = _outcomes(document, lambda o: "lost_chunks" in o)
     return Export(str(store), str(file), document["counts"], objects, document["seconds"], document)
 
 

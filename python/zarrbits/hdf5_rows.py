@@ -73,8 +73,10 @@ def _chunks(dataset: Any) -> _Chunks | None:
     dtype = dataset.dtype
     if cd[6] != 1 or size != dtype.itemsize or signed != (dtype.kind == "i") or (dtype.kind != "b" and type_bits != 8 * size):
         return None
-    elements = int(np.prod(dataset.chunks, dtype=np.uint64))
-    bits, padding = cd[0], _PADDING[cd[1] & 3]
+    bits = cd[0]
+    if cd[1] == len(_PADDING) or not 0 < bits <= type_bits or cd[2] > type_bits - bits:
+        return None  # a damaged file: the plugin says so
+    elements, padding = int(np.prod(dataset.chunks, dtype=np.uint64)), _PADDING[cd[1]]
     codec = library.codec(dtype.newbyteorder("="), padding, cd[2], bits)
     return _Chunks(dataset, codec, (elements * bits + 7) // 8 + (padding != "none")) if codec else None
 

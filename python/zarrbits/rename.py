@@ -6,6 +6,7 @@ zarrbits.rename_references("refs.json", "file:///data", "https://host/archive")
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from typing import Any
@@ -57,8 +58,15 @@ def rename_references(path: Path, old: str, new: str) -> int:
         if beside is not None and told not in known:
             sources.append({"url": told, "size": os.path.getsize(beside)})
     temporary = f"{name}.renamed"
-    with open(temporary, "x", encoding="utf-8") as f:
-        json.dump(document, f, ensure_ascii=False, separators=(",", ":"))
-        f.write("\n")
-    os.replace(temporary, name)
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(temporary)  # of a run that was killed
+    try:
+        with open(temporary, "x", encoding="utf-8") as f:
+            json.dump(document, f, ensure_ascii=False, separators=(",", ":"))
+            f.write("\n")
+        os.replace(temporary, name)
+    except BaseException:  # a full disk
+        with contextlib.suppress(OSError):
+            os.remove(temporary)
+        raise
     return len(renamed)

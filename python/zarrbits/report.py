@@ -40,6 +40,10 @@ class Outcome:
     store_bytes: int | None = None
 
 
+def _lost_table(lost: list[Outcome]) -> list[Table]:
+    return [("LOST", ("name", "kind", "reason"), [(_name(o), o.kind, o.reason or "") for o in lost])] if lost else []
+
+
 @dataclass(frozen=True)
 class Report(_Shown):
     """What convert() or finalize() did, and the seconds that it took."""
@@ -68,9 +72,7 @@ class Report(_Shown):
         others = ", ".join(f"{n} {outcome}" for outcome, n in self.counts.items() if n)
         said = f"{self.source} to {self.store} in {self.seconds:.2f} s" + (f"; objects: {others}" if others else "")
         tables: list[Table] = [(said, ("dataset", "outcome", "in source", "in store", "ratio"), rows)]
-        if self.lost:
-            tables.append(("LOST", ("name", "kind", "reason"), [(_name(o), o.kind, o.reason or "") for o in self.lost]))
-        return tables
+        return tables + _lost_table(self.lost)
 
 
 @dataclass(frozen=True)
@@ -97,9 +99,7 @@ class Export(_Shown):
         ]
         said = f"{self.store} to {self.file} in {self.seconds:.2f} s"
         tables: list[Table] = [(said, ("dataset", "outcome", "filters", "in store", "in file"), rows)]
-        if self.lost:
-            tables.append(("LOST", ("name", "kind", "reason"), [(_name(o), o.kind, o.reason or "") for o in self.lost]))
-        return tables
+        return tables + _lost_table(self.lost)
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,31 @@ def test_it_does_not_go_through_h5py(tmp_path, name):
             assert hdf5_rows._chunks(f.create_dataset(other, (8, 64), dtype, chunks=(2, 64), **filters)) is None
 
 
+@pytest.mark.parametrize("index, value", [(0, 0), (0, 17), (0, 2**32 - 1), (1, 3), (2, 5), (2, 2**32 - 1)])
+def test_damaged_parameters_are_the_plugins_to_refuse(index, value):
+    """As they are in a file, where no plugin has looked at them yet."""
+
+    class Properties:
+        def get_nfilters(self):
+            return 1
+
+        def get_fill_time(self):
+            return h5py.h5d.FILL_TIME_IFSET
+
+        def get_filter(self, _):
+            return zarrbits.PACKBITS, 1, tuple(cd), b""
+
+    class Dataset:
+        chunks, dtype, shape = (64,), np.dtype("<u2"), (64,)
+        file = type("File", (), {"driver": "sec2"})
+        id = type("Id", (), {"get_create_plist": lambda self: Properties()})()
+
+    cd = [12, 0, 0, 0, 0x5A504201, 2, 1, 2 | 16 << 8, 64, 0, 96, 0]
+    assert hdf5_rows._chunks(Dataset()) is not None
+    cd[index] = value
+    assert hdf5_rows._chunks(Dataset()) is None
+
+
 def test_values_of_another_type_are_converted_by_hdf5(tmp_path):
     with h5py.File(tmp_path / "x.h5", "w") as f:
         d = f.create_dataset("x", (8, 64), "<u2", chunks=(2, 64), **zarrbits.packbits(bits=12))

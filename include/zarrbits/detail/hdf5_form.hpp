@@ -135,8 +135,6 @@ class dataset_form {
     choose_chunks(properties, type);
   }
 
-  std::size_t value_size() const { return fill_.size(); }
-
   hid_t dataset_;
   handle memory_;
   std::vector<hsize_t> shape_, chunk_;
@@ -200,6 +198,7 @@ class dataset_form {
     } else if (filters != 0) {
       return;
     }
+    if (!packed_ && !filtered_is_reversed_.value_or(is_reversed_)) return;  // nothing but copies, which HDF5 does as well
     fill_.resize(size);
     H5D_fill_value_t fill = H5D_FILL_VALUE_UNDEFINED;
     H5D_fill_time_t when = H5D_FILL_TIME_IFSET;
@@ -207,7 +206,6 @@ class dataset_form {
     // HDF5 then leaves the memory of who reads such chunks as it is, and what is beyond the edge zero
     leaves_absent_ = fill == H5D_FILL_VALUE_UNDEFINED || when == H5D_FILL_TIME_NEVER;
     if (!leaves_absent_ && H5Pget_fill_value(properties, memory_, fill_.data()) < 0) return;
-    if (!packed_ && !filtered_is_reversed_.value_or(is_reversed_)) return;  // nothing but copies, which HDF5 does as well
     chunk_bytes_ = elements * size;
     chunk_ = std::move(chunk);
   }
@@ -249,6 +247,8 @@ class dataset_form {
     if (n != 12 || cd[4] != 0x5A504201 || (cd[1] & numcodecs) || (cd[7] & other)) return false;
     const unsigned size = cd[7] & 0xff, type_bits = cd[7] >> 8 & 0xff;
     const bool is_signed = cd[7] >> 17 & 1, is_bool = cd[7] >> 18 & 1;
+    // a damaged file: the plugin says so
+    if ((cd[1] & 3) == 3 || cd[0] == 0 || cd[0] > type_bits || cd[2] > type_bits - cd[0]) return false;
     if ((cd[1] & policy) != ZARRBITS_HDF5_RANGE_RAW && (cd[1] & policy) != ZARRBITS_HDF5_RANGE_TRUNCATE) return false;
     if (!is_bool && type_bits != 8 * size) return false;  // of reduced precision: HDF5's form of their sign is another
     if (cd[6] == 0 || std::size_t{size} * cd[6] != H5Tget_size(memory_) || (cd[8] | std::uint64_t{cd[9]} << 32) != elements)
