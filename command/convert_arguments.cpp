@@ -43,7 +43,8 @@ void tune_heap([[maybe_unused]] std::uint64_t memory) {
 const char* const examples_of_convert =
     "Examples:\n"
     "  zarrbits convert in.h5 out.zarr --report report.json\n"
-    "  zarrbits convert --concat time 'data/*.nc' s3://bucket/all.zarr --shard 64M\n\n";
+    "  zarrbits convert --concat time 'data/*.nc' s3://bucket/all.zarr --shard 64M\n"
+    "  zarrbits convert in.zarr out.zarr --chunk 1000x1x1\n\n";
 const char* const examples_of_plan =
     "Examples:\n"
     "  zarrbits plan in.h5\n"
@@ -70,7 +71,7 @@ const char* about(convert_kind kind) {
     case convert_kind::convert:
     case convert_kind::ranks: break;
   }
-  return "Convert an HDF5 file to a Zarr v3 store, with an account of every object.\n"
+  return "Convert an HDF5 file, or a Zarr store, to a Zarr v3 store, with an account of every object.\n"
          "Chunks that already are Zarr chunks are copied; what cannot be converted is named, and the exit status is 3.";
 }
 
@@ -107,13 +108,19 @@ void add_work_options(CLI::App& app, convert_arguments& arguments, texts& t, con
                    "the process may use)")
         ->type_name("N")
         ->group(group);
+  }
+  if (!finalizing)
     app.add_option(
            "--memory", t.memory,
            "Limit the memory of the process, such as 512M (the default), at least 16M; a chunk that needs more is processed "
            "alone, after a warning")
         ->type_name("BYTES")
         ->group(group);
-  }
+  if (kind == convert_kind::convert)
+    app.add_option("--scratch", options.scratch,
+                   "The folder for a temporary file, which a Zarr store may need to get other chunks (default: that of OUT.zarr)")
+        ->type_name("FOLDER")
+        ->group(group);
   if (!planning)
     app.add_flag("--fsync", options.sync, "Flush everything to the disk (fsync) before it counts as done")->group(group);
   if (!finalizing) {
@@ -189,8 +196,8 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
         ->group(group);
     app.add_option("--shard", t.shard,
                    "Put many chunks into one file or object (a shard): a size before compression, such as 64M, or a shape, such "
-                   "as 1000x2000, for datasets of its rank")
-        ->type_name("BYTES|SHAPE")
+                   "as 1000x2000, for datasets of its rank. none: chunks of a Zarr store leave their shards")
+        ->type_name("BYTES|SHAPE|none")
         ->group(group);
     app.add_option("--grid", t.grid,
                    "With --concat or --append: regular (chunks of one shape; the default), or rectilinear, where it copies more: "
@@ -310,9 +317,10 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
     return quote(line);
   };
   texts t;
-  app.add_option(
-         "source", options.source,
-         "HDF5 file to read, also s3://BUCKET/KEY; IN.h5:/a/b is one dataset or group of it, which becomes the root of the store")
+  app.add_option("source", options.source,
+                 "HDF5 file to read, also s3://BUCKET/KEY; or a Zarr store, also IN.zip and s3://BUCKET/IN.zarr. IN.h5:/a/b is "
+                 "one dataset "
+                 "or group of it, which becomes the root of the store")
       ->required()
       ->type_name("IN.h5[:/PATH]");
   app.add_option("store", options.store,

@@ -190,6 +190,10 @@ bit_range parse_bit_range(const std::string& option, const std::string& text) {
 shard_size parse_shard(const std::string& option, const std::string& text) {
   shard_size wanted;
   if (text.empty()) return wanted;
+  if (text == "none") {
+    wanted.bytes = 1;  // room for one chunk
+    return wanted;
+  }
   if (text.find_first_of(",x") == std::string::npos) {
     wanted.bytes = parse_bytes(option, text);
     if (wanted.bytes == 0) throw usage_error(option + " is 0 bytes; give a size such as 64M, or a shape such as 1000x1000");

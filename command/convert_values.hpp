@@ -59,7 +59,7 @@ struct bit_range {
 };
 bit_range parse_bit_range(const std::string& option, const std::string& text);
 
-// "100,200" and "100x200" are shapes, "100," is a shape of rank 1. All else is a number of bytes.
+// "100,200" and "100x200" are shapes, "100," is a shape of rank 1. "none" is room for one chunk. All else is a number of bytes.
 shard_size parse_shard(const std::string& option, const std::string& text);
 std::vector<std::uint64_t> parse_shape(const std::string& option, const std::string& text);
 

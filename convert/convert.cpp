@@ -6,6 +6,7 @@
 #include <zarrbits/detail/convert_front_end.hpp>
 
 #include "convert/concat/file_order.hpp"
+#include "convert/from_zarr/store_job.hpp"
 #include "convert/plan/compression.hpp"
 #include "convert/plan/grid_request.hpp"
 #include "convert/plan/plan_report.hpp"
@@ -18,6 +19,7 @@
 #include "io/s3_access.hpp"
 #include "text/selection.hpp"
 #include "text/words.hpp"
+#include "zarr/read/store_reader.hpp"
 #include "zarr/write/reference_writer.hpp"
 #include "zarr/write/sink.hpp"
 
@@ -96,6 +98,7 @@ void check_base(const convert_options& options) {
 }
 
 void check_options(const convert_options& options) {
+  if (verification::is_store_name(options.source)) check_store_options(options);
   if (options.base) check_base(options);
   if (options.references) check_references(options);
   if (!options.references && options.format.value_or(zarr_format::v3) != zarr_format::v3)
@@ -230,6 +233,7 @@ convert_result convert(const convert_options& given) {
   const convert_options options = with_public_names(given);
   check_options(options);
   const start started;
+  if (verification::is_store_name(options.source)) return convert_store(options, started.text());
   const h5::silence quiet;
   if (options.concat && options.concat->append) {
     convert_result result = append_files(options, started.text());
@@ -262,6 +266,7 @@ convert_result convert(const convert_options& given) {
 convert_plan plan(const convert_options& given) {
   const convert_options options = with_public_names(given);
   check_options(options);
+  if (verification::is_store_name(options.source)) return plan_store(options);
   const h5::silence quiet;
   if (options.concat && options.concat->append) return plan_append(options);
   return job(options, job::mode::look).plan();
@@ -271,6 +276,7 @@ convert_result finalize(const convert_options& given) {
   const convert_options options = with_public_names(given);
   check_options(options);
   const start started;
+  if (verification::is_store_name(options.source)) return finalize_store(options, started.text());
   const h5::silence quiet;
   job all(options, job::mode::finish);
   const auto units = all.units();
@@ -283,16 +289,7 @@ convert_result finalize(const convert_options& given) {
     ++missing;
     whose.insert(share_of_unit[i]);
   }
-  if (missing > 0) {
-    std::string of;
-    for (const unsigned share : whose) of += (of.empty() ? "" : ", ") + std::to_string(share);
-    of = all.shares() ? ", of partition " + of + " of " + std::to_string(shares) : "";
-    throw zarrbits::error(errc::incomplete,
-                          std::to_string(missing) + " of " + counted(units.size(), "unit") + " are missing in \"" +
-                              options.store + "\"" + of +
-                              "; run these partitions again, or convert all that is missing with `resume`",
-                          {options.store});
-  }
+  if (missing > 0) throw missing_units(missing, units.size(), whose, all.shares(), options.store);
   return finished(all, started);
 }
 

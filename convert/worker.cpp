@@ -4,8 +4,10 @@
 //
 #include <zarrbits/convert.hpp>
 
+#include "convert/from_zarr/store_job.hpp"
 #include "convert/run/job.hpp"
 #include "io/remote_name.hpp"
+#include "zarr/read/store_reader.hpp"
 #include "zarr/write/sink.hpp"
 
 #include <memory>
@@ -27,6 +29,9 @@ convert_worker::convert_worker(const convert_options& options) : state_(new stat
   state_->options.source = conversion::public_name(options.source);
   state_->options.overwrite = false;  // begin_store() has done this
   state_->options.resume = false;
+  if (verification::is_store_name(state_->options.source))
+    throw error(errc::invalid_option,
+                "the source is a Zarr store, whose chunks are not handed out one by one; divide the work with `share`");
   check_options(state_->options);
   state_->join();
 }

@@ -67,24 +67,6 @@ h5::handle create_file(const std::string& name, const export_options& options, b
   return {H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation, access), "create the file"};
 }
 
-verification::store_folder open_exported(const export_options& options) {
-  try {
-    return verification::open_store(options.store, options.remote, options.sources, options.memory,
-                                    verification::use_of_store::a_little);
-  } catch (const verification::store_error& e) {
-    std::string older;
-    try {
-      older = verification::older_metadata(verification::open_folder(options.store, options.remote));
-    } catch (const verification::store_error&) {  // it is not a folder either
-    }
-    if (older.empty()) throw;
-    throw verification::store_error("\"" + options.store +
-                                        "\" is a store of Zarr v2, which `export_store` does not read; "
-                                        "make it one of v3 first, for example with zarr-python's \"zarr migrate v3\"",
-                                    errc::unsupported);
-  }
-}
-
 void write_file(const conversion::file_target& target, const verification::store_folder& root, const export_options& options,
                 export_report& report) {
   const auto at = [&](const std::string& path) {
@@ -146,7 +128,8 @@ export_report export_store(const export_options& given) {
   report.target = options.target;
   verification::as_public_errors(options.store, options.target, [&] {
     conversion::prepare_s3({}, options.store, options.remote, options.warning);
-    verification::store_folder root = exporting::open_exported(options);
+    verification::store_folder root = verification::open_store(options.store, options.remote, options.sources, options.memory,
+                                                               verification::use_of_store::a_little);
     root.most_text = options.memory / 4;
     conversion::sink_options how;
     how.target = options.overwrite ? conversion::sink_options::existing::replace : conversion::sink_options::existing::refuse;

@@ -29,7 +29,10 @@ source_name split_source(const std::string& text) {
   const auto exists = [&](const std::string& name) { return ::stat(name.c_str(), &info) == 0; };
   if (!exists(text)) {
     for (std::size_t colon = text.find(":/"); colon != std::string::npos; colon = text.find(":/", colon + 1)) {
-      if (exists(text.substr(0, colon)) && !S_ISDIR(info.st_mode)) return split_at(colon);
+      const std::string name = text.substr(0, colon);
+      if (!exists(name)) continue;
+      // a folder is a Zarr store
+      if (!S_ISDIR(info.st_mode) || exists(name + "/zarr.json") || exists(name + "/.zgroup")) return split_at(colon);
     }
   }
   return {text, {}};

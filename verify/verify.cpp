@@ -10,6 +10,7 @@
 #include "text/reserved_names.hpp"
 #include "text/selection.hpp"
 #include "text/shown.hpp"
+#include "verify/compare_stores.hpp"
 #include "verify/joined_files.hpp"
 #include "verify/source_order.hpp"
 #include "verify/walk.hpp"
@@ -156,6 +157,13 @@ verify_result verify(const verify_options& given) {
         options.store, options.remote, conversion::may_be_read(sources, options.external), options.memory,
         verification::use_of_store::all_of_it, verification::symbolic_links::follow, &names);
     store.most_text = options.memory / 2;
+    if (verification::is_store_name(options.source)) {
+      if (options.concat)
+        throw zarrbits::error(errc::invalid_option,
+                              "only HDF5 files are joined, and the source is a Zarr store; leave out `concat`");
+      return verification::compare_stores(
+          options, verification::open_source_store(options.source, options.remote, options.external, options.memory), store);
+    }
     if (options.concat) return verification::verify_joined(options, store);
     return verification::verify_one(options, store, split_source(options.source), nullptr, true);
   });

@@ -3,8 +3,8 @@
 
 #include "convert/run/chunk_destination.hpp"
 #include "convert/run/remote_chunks.hpp"
-#include "convert/run/work_queue.hpp"
 #include "io/files.hpp"
+#include "io/work_queue.hpp"
 #include "text/words.hpp"
 
 #include <algorithm>

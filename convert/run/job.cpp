@@ -138,7 +138,7 @@ void job::open_store(mode how) {
 
 // Begins the journal or, if the run goes on with a store, takes over what is in it.
 void job::open_journal(mode how, bool goes_on) {
-  journal_ = std::make_unique<journal>(*out_, options_, *source_, joined_.checksum, goes_on);
+  journal_ = std::make_unique<journal>(*out_, options_, identity_of(*source_, joined_.checksum), goes_on);
   if (!goes_on) return;
   results_ = journal_->read();
   // a share leaves this to the process that writes the metadata: each share would check all the work of the others
@@ -366,9 +366,7 @@ std::string job::keep() {
     return {};  // what another file has been made from this one is of no use
   }
   out_->keep();
-  return "What is done is kept in \"" + options_.store + "\" (" +
-         (journal_->all() > 0 ? std::to_string(units) + " of " + counted(journal_->all(), "unit") : counted(units, "unit")) +
-         "); run the same command " + (options_.overwrite ? "without `overwrite` " : "again ") + "to continue";
+  return what_is_kept(options_, *journal_);
 }
 
 unit_result job::take(std::size_t dataset) {

@@ -61,17 +61,20 @@ std::string checksum_of(const source_file& file) {
   return sum.hex();
 }
 
-std::string name_of_source(const convert_options& options) { return std::filesystem::path(options.source).filename().string(); }
+std::string name_of_source(const convert_options& options) {
+  const std::filesystem::path path(options.source);
+  return (path.has_filename() ? path : path.parent_path()).filename().string();  // a folder may end in "/"
+}
 
-json plan_of(const convert_options& options, const source_file& file, const std::string& joined) {
-  const file_state state = file.state();
+json plan_of(const convert_options& options, const source_identity& source) {
   return {{"zarrbits", version()},
           {"source", name_of_source(options)},  // the folder may have another name on another machine
-          {"size", state.size},
-          {"etag", state.etag},
-          {"modified", {state.seconds, state.nanoseconds}},  // 0 of a remote file
-          {"checksum", checksum_of(file)},
-          {"joined", joined},
+          {"size", source.size},
+          {"etag", source.etag},
+          {"modified", {source.seconds, source.nanoseconds}},
+          {"checksum", source.checksum},
+          {"joined", source.joined},
+          {"memory", source.region_memory},
           {"concat", options.concat ? json((options.concat->is_new ? "new: " : "") + options.concat->dimension) : json(nullptr)},
           {"options", plan_options(options)},
           {"consolidate", options.consolidate ? json(*options.consolidate) : json(nullptr)},
@@ -148,10 +151,27 @@ bool take_plan(sink& out, convert_options& options, bool same) {
   }
 }
 
-journal::journal(sink& out, const convert_options& options, const source_file& file, const std::string& joined, bool join)
+source_identity identity_of(const source_file& file, const std::string& joined) {
+  const file_state state = file.state();
+  return {.size = state.size,
+          .etag = state.etag,
+          .seconds = state.seconds,
+          .nanoseconds = state.nanoseconds,
+          .checksum = checksum_of(file),
+          .joined = joined};
+}
+
+std::uint64_t region_memory_of(sink& out, std::uint64_t otherwise) {
+  const auto there = out.get(key_of("plan"));
+  const json plan = there ? parse_foreign_json(as_text(*there)) : json();
+  const auto found = plan.is_object() ? plan.find("memory") : plan.end();
+  return found != plan.end() && found->is_number_unsigned() ? std::max(found->get<std::uint64_t>(), least_memory) : otherwise;
+}
+
+journal::journal(sink& out, const convert_options& options, const source_identity& source, bool join)
     : out_(out), key_(key_of("journal")) {
   if (options.share) key_ += "-" + std::to_string(options.share->index) + "-of-" + std::to_string(options.share->count);
-  const json plan = plan_of(options, file, joined);
+  const json plan = plan_of(options, source);
   const std::string text = json_text(plan, 1) + "\n";
   if (out.put_new(key_of("plan"), std::as_bytes(std::span(text.data(), text.size())))) return;
   const auto there = out.get(key_of("plan"));
@@ -166,6 +186,7 @@ journal::journal(sink& out, const convert_options& options, const source_file& f
   if (!same("source")) differs(options, other, "was begun from a different source");
   if (!same("joined") || !same("concat"))
     differs(options, other, "was begun from different files, or along a different dimension");
+  if (!same("memory")) differs(options, other, "was just begun with another `memory`, by which its regions are chosen");
   if (!same("size") || !same("modified") || !same("etag")) useless(options, "was begun before its source changed");
   if (!same_options(other["options"], ours["options"]) || !same("zarrbits"))
     differs(options, other, "was just begun with different options");
@@ -241,6 +262,13 @@ std::uint64_t journal::kept() noexcept {
   } catch (...) {  // these units are made again
   }
   return kept_;
+}
+
+std::string what_is_kept(const convert_options& options, journal& done) {
+  const std::uint64_t units = done.kept();
+  return "What is done is kept in \"" + options.store + "\" (" +
+         (done.all() > 0 ? std::to_string(units) + " of " + counted(done.all(), "unit") : counted(units, "unit")) +
+         "); run the same command " + (options.overwrite ? "without `overwrite` " : "again ") + "to continue";
 }
 
 }  // namespace zarrbits::conversion

@@ -23,11 +23,23 @@ namespace zarrbits::conversion {
 // zarrbits::error if an option is set to another value or, with `same`, if an option has another value than in the plan.
 bool take_plan(sink& out, convert_options& options, bool same);
 
+// What tells a source from another one of the same name.
+struct source_identity {
+  std::uint64_t size = 0;
+  std::string etag = {};                      // in S3
+  std::int64_t seconds = 0, nanoseconds = 0;  // of the last change; 0 if that is not known
+  std::string checksum = {};                  // of what costs little to read
+  std::string joined = {};                    // joined_store::checksum
+  std::uint64_t region_memory = 0;            // a Zarr store: the `memory` by which its regions were chosen
+};
+source_identity identity_of(const source_file& file, const std::string& joined);
+// That of the plan of a store that somebody began, if there is one.
+std::uint64_t region_memory_of(sink& out, std::uint64_t otherwise);
+
 class journal {
  public:
-  // Writes the plan, or, with `join`, compares it with the existing one. `joined`: joined_store::checksum. Throws zarrbits::error
-  // if they differ.
-  journal(sink& out, const convert_options& options, const source_file& file, const std::string& joined, bool join);
+  // Writes the plan, or, with `join`, compares it with the existing one. Throws zarrbits::error if they differ.
+  journal(sink& out, const convert_options& options, const source_identity& source, bool join);
   // Writes the rest, if possible.
   ~journal();
   journal(const journal&) = delete;
@@ -58,6 +70,9 @@ class journal {
   unsigned shares_ = 0;
   std::chrono::steady_clock::time_point flushed_ = std::chrono::steady_clock::now();
 };
+
+// The sentence on what a run leaves that has failed.
+std::string what_is_kept(const convert_options& options, journal& done);
 
 }  // namespace zarrbits::conversion
 

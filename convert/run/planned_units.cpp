@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/planned_units.hpp"
 
+#include "text/words.hpp"
+
 #include <algorithm>
 
 namespace zarrbits::conversion {
@@ -26,6 +28,17 @@ std::vector<planned_unit> share_of(const std::vector<planned_unit>& units, unsig
     if (shares[i] == index) mine.push_back(units[i]);
   }
   return mine;
+}
+
+zarrbits::error missing_units(std::uint64_t missing, std::uint64_t all, const std::set<unsigned>& of, unsigned shares,
+                              const std::string& store) {
+  std::string whose;
+  for (const unsigned share : of) whose += (whose.empty() ? "" : ", ") + std::to_string(share);
+  whose = shares > 0 ? ", of partition " + whose + " of " + std::to_string(shares) : "";
+  return {errc::incomplete,
+          std::to_string(missing) + " of " + counted(all, "unit") + " are missing in \"" + store + "\"" + whose +
+              "; run these partitions again, or convert all that is missing with `resume`",
+          {store}};
 }
 
 }  // namespace zarrbits::conversion

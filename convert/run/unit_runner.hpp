@@ -11,7 +11,7 @@
 #include "convert/run/batch_worker.hpp"
 #include "convert/run/chunk_reader.hpp"
 #include "convert/run/unit_result.hpp"
-#include "convert/run/work_queue.hpp"
+#include "io/work_queue.hpp"
 #include "zarr/write/sink.hpp"
 
 #include <cstddef>

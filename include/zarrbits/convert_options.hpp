@@ -73,7 +73,8 @@ enum class zarr_format {
   both,  // those of Zarr v3 and, of each array that it can have, those of Zarr v2
 };
 
-// The size of a shard: a limit in bytes before compression, or a shape. With neither there are no shards.
+// The size of a shard: a limit in bytes before compression, or a shape. With neither there are no shards, or those that a Zarr
+// store has as the source. A limit of 1 byte: no shards.
 struct shard_size {
   std::uint64_t bytes = 0;                // 0: no limit is set
   std::vector<std::uint64_t> shape = {};  // elements in each dimension, for datasets of this rank; rounded up to whole chunks
@@ -122,7 +123,9 @@ constexpr std::uint64_t usual_inline_bytes = 1024;               // the usual va
 
 // What to convert, where to, and how.
 struct convert_options {
-  std::string source = {};  // an HDF5 file, or one of its objects, which becomes the root of the store: "in.h5:/a/b"
+  // An HDF5 file, or a Zarr store (a folder, "x.zip", references "x.json", "s3://bucket/x.zarr"); or one of its objects, which
+  // becomes the root of the store: "in.h5:/a/b".
+  std::string source = {};
   std::optional<concatenation> concat = {};  // not set: only `source`
   std::string store = {};     // a new directory, "x.zip", "s3://bucket/prefix" or, with `references`, "x.json" or "x.parquet"
   remote_access remote = {};  // how sources and stores on servers are reached
@@ -182,6 +185,9 @@ struct convert_options {
   unsigned processes = 1;
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for the chunks in work; a larger chunk is made alone
   bool sync = false;                                // flush everything to disk before it counts as done
+  // A Zarr store that gets other chunks, where its values do not fit in `memory`: the folder for a file with them. Not set: that
+  // of the store, or that of temporary files.
+  std::string scratch = {};
   // An unfinished store that the same options began is continued. With `resume` options that are not set are those that the
   // store was begun with, as they are with `share` and in finalize() (not `external`). Other options are an error. Finished work
   // stays in a store of many files if a run fails, and the error says so.

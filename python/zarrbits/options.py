@@ -48,9 +48,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Encode everything again: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode'),
         'chunk': ('SHAPE',
             'Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile recode'),
-        'shard': ('BYTES|SHAPE',
+        'shard': ('BYTES|SHAPE|none',
             'Put many chunks into one file or object (a shard): a size before compression, such as 64M, or a shape, such as '
-            '1000x2000, for datasets of its rank'),
+            '1000x2000, for datasets of its rank. none: chunks of a Zarr store leave their shards'),
         'grid': ('regular|rectilinear',
             'With --concat or --append: regular (chunks of one shape; the default), or rectilinear, where it copies more: chunks end '
             'where those of the files do. zarr-python 3.2, zarrs, Icechunk 2 and newer read it'),
@@ -86,6 +86,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         'memory': ('BYTES',
             'Limit the memory of the process, such as 512M (the default), at least 16M; a chunk that needs more is processed alone, '
             'after a warning'),
+        'scratch': ('FOLDER',
+            'The folder for a temporary file, which a Zarr store may need to get other chunks (default: that of OUT.zarr)'),
         'fsync': ('',
             'Flush everything to the disk (fsync) before it counts as done'),
         'keep_going': ('',
@@ -202,9 +204,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Encode everything again: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode'),
         'chunk': ('SHAPE',
             'Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile recode'),
-        'shard': ('BYTES|SHAPE',
+        'shard': ('BYTES|SHAPE|none',
             'Put many chunks into one file or object (a shard): a size before compression, such as 64M, or a shape, such as '
-            '1000x2000, for datasets of its rank'),
+            '1000x2000, for datasets of its rank. none: chunks of a Zarr store leave their shards'),
         'grid': ('regular|rectilinear',
             'With --concat or --append: regular (chunks of one shape; the default), or rectilinear, where it copies more: chunks end '
             'where those of the files do. zarr-python 3.2, zarrs, Icechunk 2 and newer read it'),
@@ -221,6 +223,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         'inline': ('BYTES',
             'With --virtual: objects of at most this size that are not chunks of the source are stored in the references, up to a '
             'quarter of --memory in all (default: 1024)'),
+        'memory': ('BYTES',
+            'Limit the memory of the process, such as 512M (the default), at least 16M; a chunk that needs more is processed alone, '
+            'after a warning'),
         'keep_going': ('',
             'Leave out chunks that cannot be read, and report them, instead of stopping'),
         'allow_expansion': ('',

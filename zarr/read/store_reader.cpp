@@ -5,7 +5,11 @@
 #include "io/reference_table.hpp"
 #include "io/remote_name.hpp"
 #include "io/zip_archive.hpp"
+#include "zarr/read/v2_store.hpp"
 
+#include <zarrbits/source_name.hpp>
+
+#include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
@@ -142,8 +146,9 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
   const fs::file_status s = fs::status(name, e);
   if (!fs::exists(s))
     throw store_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"), errc::not_found);
-  if (fs::is_directory(s) && fs::exists(fs::path(name) / conversion::references_metadata, e) &&
-      !fs::exists(fs::path(name) / "zarr.json", e))
+  const auto holds = [&](const char* key) { return fs::exists(fs::path(name) / key, e); };
+  // the consolidated metadata of Zarr v2 have the same name
+  if (fs::is_directory(s) && holds(conversion::references_metadata) && !holds("zarr.json") && !holds(".zgroup"))
     return open_references(name, remote, sources, memory, use, names);
   if (fs::is_directory(s)) return std::make_shared<directory_reader>(name, links);
   if (conversion::is_zip_file(name)) return open_zip(name);
@@ -166,12 +171,40 @@ store_folder open_folder(const std::string& name, const remote_access& remote) {
 store_folder open_store(const std::string& name, const remote_access& remote, const std::vector<std::string>& sources,
                         std::uint64_t memory, use_of_store use, symbolic_links links, const conversion::told_names* names) {
   try {
-    store_folder root(open_reader(name, remote, sources, memory, use, links, names), name);
+    auto reader = open_reader(name, remote, sources, memory, use, links, names);
+    if (is_v2_store(*reader)) reader = as_v3(std::move(reader));
+    store_folder root(std::move(reader), name);
     if (!root.open("zarr.json")) throw store_error("\"" + name + "\" is not a Zarr v3 store: it has no zarr.json");
     return root;
   } catch (const not_supported& e) {
     throw store_error("\"" + name + "\" cannot be read: this reader does not support " + e.what());
   }
+}
+
+bool is_store_name(const std::string& source) {
+  const std::string name = split_source(source).file;
+  std::string last = name;
+  while (last.size() > 1 && last.back() == '/') last.pop_back();
+  if (conversion::is_web(name)) return false;
+  if (conversion::is_s3(name)) return last.ends_with(".zarr") || name.ends_with('/');
+  std::error_code e;
+  if (fs::is_directory(name, e)) return true;
+  return (last.ends_with(".zip") || last.ends_with(".json")) && fs::is_regular_file(name, e);
+}
+
+store_folder open_source_store(const std::string& source, const remote_access& remote, const std::vector<std::string>& sources,
+                               std::uint64_t memory) {
+  const source_name name = split_source(source);
+  store_folder folder = open_store(name.file, remote, sources, memory / 4, use_of_store::all_of_it);
+  folder.most_text = memory / 4;
+  for (std::size_t begin = 0; begin < name.object.size();) {
+    const std::size_t end = std::min(name.object.find('/', begin), name.object.size());
+    const std::string part = name.object.substr(begin, end - begin);
+    if (part == "." || part == "..") throw store_error("\"" + name.object + "\" is not a path of a node");
+    if (!part.empty()) folder = folder / part;
+    begin = end + 1;
+  }
+  return folder;
 }
 
 }  // namespace zarrbits::verification

@@ -130,6 +130,12 @@ enum class symbolic_links { follow, refuse };
 store_folder open_store(const std::string& name, const remote_access& remote, const std::vector<std::string>& sources,
                         std::uint64_t memory, use_of_store use = use_of_store::a_little,
                         symbolic_links links = symbolic_links::follow, const conversion::told_names* names = nullptr);
+// True if a source is a Zarr store, by its name and what the file system says: a directory (HDF5 files are none), "x.zip",
+// references "x.json", "s3://bucket/x.zarr" or "s3://bucket/prefix/". Its name may end with ":/a/b", a node.
+bool is_store_name(const std::string& source);
+// Opens such a source.
+store_folder open_source_store(const std::string& source, const remote_access& remote, const std::vector<std::string>& sources,
+                               std::uint64_t memory);
 // The same of a directory or "s3://bucket/prefix" without a zarr.json: a store that is not complete.
 store_folder open_folder(const std::string& name, const remote_access& remote = {});
 

@@ -161,16 +161,30 @@ bool zarr_array::read_chunk(const chunk_index& chunk, zarr_values& out) const {
 }
 
 std::optional<std::vector<std::byte>> zarr_array::read_stored(const chunk_index& chunk) const {
+  const auto range = find_stored(chunk);
+  if (!range) return {};
+  if (range->size > most_object)
+    throw not_supported("an object of " + std::to_string(range->size) + " bytes, which is too large to read at once");
+  std::vector<std::byte> bytes(static_cast<std::size_t>(range->size));
+  range->object->read(range->offset, bytes);
+  return bytes;
+}
+
+std::optional<zarr_array::stored_range> zarr_array::find_stored(const chunk_index& chunk) const {
   if (!codecs_->shards()) {
-    const auto object = folder_.open(key_of(chunk));
+    std::shared_ptr<const stored_object> object = folder_.open(key_of(chunk));
     if (!object) return {};
-    return read_object(*object, most_object);
+    const std::uint64_t size = object->size();
+    return stored_range{std::move(object), 0, size};
   }
   const chunk_place place = place_of(chunk);
   const auto shard = open_shard(place.shard);
   if (!shard || !shard->has(place.inside)) return {};
-  return shard->read(place.inside);
+  const auto [offset, size] = shard->range(place.inside);
+  return stored_range{shard->object(), offset, size};
 }
+
+std::unique_ptr<stored_object> zarr_array::open_object(const chunk_index& index) const { return folder_.open(key_of(index)); }
 
 void zarr_array::decode(std::vector<std::byte> stored, zarr_values& out) const {
   (codecs_->shards() ? *codecs_->shards()->chunks : *codecs_).decode(std::move(stored), out);
@@ -206,25 +220,32 @@ bool zarr_array::list_shard(const chunk_index& shard, std::size_t most, std::vec
   return true;
 }
 
-std::optional<std::vector<zarr_array::chunk_index>> zarr_array::list_chunks(std::size_t most) const {
-  std::vector<chunk_index> out;
-  bool all = true;
+void zarr_array::each_object(const std::function<bool(const chunk_index&, std::uint64_t)>& each) const {
+  bool more = true;
   // keys have at most one part for each dimension, and "c"
   const std::function<void(const store_folder&, const std::string&, std::size_t)> visit =
       [&](const store_folder& folder, const std::string& prefix, std::size_t depth) {
     folder.list([&](const store_entry& e) {
       if (e.is_folder) {
         if (depth <= shape_.size()) visit(folder / e.name, prefix + e.name + "/", depth + 1);
-      } else if (const auto index = index_of(prefix + e.name)) {
-        if (!holds_shard(*index)) return true;
-        if (codecs_->shards()) all = list_shard(*index, most, out);
-        else if (out.size() >= most) all = false;
-        else out.push_back(*index);
+      } else if (const auto index = index_of(prefix + e.name); index && holds_shard(*index)) {
+        more = each(*index, e.size);
       }
-      return all;
+      return more;
     });
   };
   visit(folder_, "", 0);
+}
+
+std::optional<std::vector<zarr_array::chunk_index>> zarr_array::list_chunks(std::size_t most) const {
+  std::vector<chunk_index> out;
+  bool all = true;
+  each_object([&](const chunk_index& index, std::uint64_t) {
+    if (codecs_->shards()) all = list_shard(index, most, out);
+    else if (out.size() >= most) all = false;
+    else out.push_back(index);
+    return all;
+  });
   if (!all) return {};
   return out;
 }

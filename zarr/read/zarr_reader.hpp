@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -148,11 +149,22 @@ class zarr_array {
   // The same in two steps: the bytes as they are stored, empty if the chunk does not exist, and their elements.
   std::optional<std::vector<std::byte>> read_stored(const chunk_index& chunk) const;
   void decode(std::vector<std::byte> stored, zarr_values& out) const;
+  // Where the bytes are that read_stored() reads; empty if the chunk does not exist.
+  struct stored_range {
+    std::shared_ptr<const stored_object> object;
+    std::uint64_t offset = 0, size = 0;
+  };
+  std::optional<stored_range> find_stored(const chunk_index& chunk) const;
   // Keeps the chunks of a shard together.
   bool in_storage_order(const chunk_index& a, const chunk_index& b) const;
 
   // The existing chunks, up to `most` of them; empty if there are more.
   std::optional<std::vector<chunk_index>> list_chunks(std::size_t most) const;
+  // The existing objects: shards or, if there are none, chunks. Calls `each` with the index in their grid, and the size, until it
+  // returns false.
+  void each_object(const std::function<bool(const chunk_index& index, std::uint64_t size)>& each) const;
+  // Null if there is none.
+  std::unique_ptr<stored_object> open_object(const chunk_index& index) const;
 
  private:
   struct chunk_place {

@@ -28,7 +28,7 @@ class decoded_shard final : public stored_object {
 
 zarr_shard::zarr_shard(std::unique_ptr<stored_object> object, const codec_chain& codecs) : object_(std::move(object)) {
   if (codecs.has_bytes_codecs())
-    object_ = std::make_unique<decoded_shard>(codecs.decode_bytes(read_object(*object_, most_stored)));
+    object_ = std::make_shared<decoded_shard>(codecs.decode_bytes(read_object(*object_, most_stored)));
   const codec_chain::sharding& shards = *codecs.shards();
   const std::uint64_t size = shards.index->encoded_size().value();
   if (size > object_->size()) throw store_error("a shard is shorter than its index");
@@ -50,15 +50,11 @@ bool zarr_shard::has(std::uint64_t chunk) const {
   return index_[static_cast<std::size_t>(2 * chunk)] != none || index_[static_cast<std::size_t>(2 * chunk + 1)] != none;
 }
 
-std::vector<std::byte> zarr_shard::read(std::uint64_t chunk) const {
+std::pair<std::uint64_t, std::uint64_t> zarr_shard::range(std::uint64_t chunk) const {
   const std::uint64_t offset = index_[static_cast<std::size_t>(2 * chunk)],
                       length = index_[static_cast<std::size_t>(2 * chunk + 1)];
   if (offset > object_->size() || length > object_->size() - offset) throw store_error("it lies outside its shard");
-  if (length > most_stored)
-    throw not_supported("a chunk of " + std::to_string(length) + " bytes in a shard, which is too large to read at once");
-  std::vector<std::byte> bytes(static_cast<std::size_t>(length));
-  object_->read(offset, bytes);
-  return bytes;
+  return {offset, length};
 }
 
 }  // namespace zarrbits::verification

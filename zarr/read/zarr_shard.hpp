@@ -8,7 +8,9 @@
 #include "zarr/read/store_reader.hpp"
 #include "zarr/read/zarr_codecs.hpp"
 
+#include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace zarrbits::verification {
@@ -21,11 +23,13 @@ class zarr_shard {
   std::uint64_t chunks() const noexcept { return index_.size() / 2; }
   // `chunk`: index in C order.
   bool has(std::uint64_t chunk) const;
-  // The stored bytes of a chunk for which has() is true.
-  std::vector<std::byte> read(std::uint64_t chunk) const;
+  // Where the bytes of a chunk are for which has() is true: offset and size, within object(). Throws store_error.
+  std::pair<std::uint64_t, std::uint64_t> range(std::uint64_t chunk) const;
+  // The shard without codecs around it.
+  const std::shared_ptr<const stored_object>& object() const noexcept { return object_; }
 
  private:
-  std::unique_ptr<stored_object> object_;
+  std::shared_ptr<const stored_object> object_;
   std::vector<std::uint64_t> index_;  // offset and length of each chunk; all ones: there is none
 };
 

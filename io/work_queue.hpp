@@ -6,8 +6,8 @@
 //   queue.submit(cost, [chunk = std::move(chunk)] { ... });   // waits until there is room
 //   queue.finish();                                           // until all is done; throws what a task threw
 //
-#ifndef ZARRBITS_CONVERT_RUN_WORK_QUEUE_HPP
-#define ZARRBITS_CONVERT_RUN_WORK_QUEUE_HPP
+#ifndef ZARRBITS_IO_WORK_QUEUE_HPP
+#define ZARRBITS_IO_WORK_QUEUE_HPP
 
 #include <condition_variable>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/run/work_queue.hpp"
+#include "io/work_queue.hpp"
 
 #include <algorithm>
 #include <sched.h>

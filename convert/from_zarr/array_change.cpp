@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/from_zarr/array_change.hpp"
+
+#include "convert/plan/compression.hpp"
+#include "convert/plan/grid_request.hpp"
+#include "text/selection.hpp"
+#include "text/words.hpp"
+#include "zarr/write/node.hpp"
+#include "zarr/write/shard.hpp"
+
+#include <zarrbits/packbits.hpp>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+using verification::zarr_array;
+using verification::zarr_kind;
+using verification::zarr_type;
+
+std::string name_of(const json& codec) {
+  if (codec.is_string()) return codec.get<std::string>();
+  return codec.is_object() && codec.contains("name") && codec["name"].is_string() ? codec["name"].get<std::string>() : "";
+}
+
+bool is_bytes_to_bytes(const std::string& name) {
+  static const char* const known[] = {"gzip", "zstd", "blosc", "crc32c"};
+  return std::find(std::begin(known), std::end(known), name) != std::end(known) ||
+         (name.starts_with("numcodecs.") && name != "numcodecs.packbits");
+}
+
+// The codecs of chunks, without shards around them.
+json inner_codecs(const json& document) {
+  const json& codecs = document.at("codecs");
+  for (const json& codec : codecs) {
+    if (name_of(codec) == "sharding_indexed") return codec.at("configuration").at("codecs");
+  }
+  return codecs;
+}
+
+std::size_t typesize_of(const zarr_type& type) {
+  if (type.kind == zarr_kind::complex) return type.size / 2;
+  const bool number = type.kind == zarr_kind::boolean || type.kind == zarr_kind::signed_integer ||
+                      type.kind == zarr_kind::unsigned_integer || type.kind == zarr_kind::floating;
+  return number ? type.size : 1;
+}
+
+bool is_packable(const zarr_type& type) {
+  return type.kind == zarr_kind::boolean || type.kind == zarr_kind::signed_integer || type.kind == zarr_kind::unsigned_integer;
+}
+
+json data_type_of(const json& document) { return document.at("data_type"); }
+
+json bytes_codec(const zarr_type& type) { return bytes_codecs(type.size > 1, false).front(); }
+
+struct bits_request {
+  unsigned first = 0, last = 0;
+  bool if_they_fit = false;
+};
+
+std::optional<bits_request> bits_for(const zarr_type& type, const std::string& path, const convert_options& options,
+                                     bool bits_suffice) {
+  std::optional<bits_request> wanted;
+  const unsigned width = type.kind == zarr_kind::boolean ? 1 : type.bits;
+  for (const auto& of : options.bits_of) {
+    selection one({of.pattern}, {});
+    if (one.wants(path)) wanted = bits_request{of.first_bit, of.last_bit, false};
+  }
+  if (wanted) {
+    wanted->last = std::min(wanted->last, width - 1);
+    if (wanted->first > wanted->last) return {};
+    return wanted;
+  }
+  if (type.kind == zarr_kind::boolean || !options.bits) return bits_request{0, width - 1, false};
+  if (*options.bits >= width || !bits_suffice) return {};
+  return bits_request{0, *options.bits - 1, true};
+}
+
+// The codec from array to bytes, as the options want it; and what comes before it.
+json front_codecs(const json& codecs, const zarr_array& array, const json& document, const std::string& path,
+                  const convert_options& options, bool bits_suffice, bool& packs_if_it_fits) {
+  json front = json::array();
+  for (const json& codec : codecs) {
+    const std::string name = name_of(codec);
+    if (is_bytes_to_bytes(name)) break;
+    const bool packed = name == "packbits" || name == "numcodecs.packbits", plain = name == "bytes" || name == "endian";
+    if (packed && options.codec == array_codec::bytes) {
+      front.push_back(bytes_codec(array.type()));
+    } else if (plain && options.codec == array_codec::packbits && is_packable(array.type())) {
+      const auto bits = bits_for(array.type(), path, options, bits_suffice);
+      if (!bits) {
+        front.push_back(codec);
+        continue;
+      }
+      packs_if_it_fits = bits->if_they_fit;
+      const json type = data_type_of(document);
+      packbits_parameters parameters;
+      parameters.first_bit = bits->first;
+      parameters.last_bit = bits->last;
+      front.push_back(parse_json(
+          packbits(zarrbits::data_type(type.is_string() ? type.get<std::string>() : json_text(type)), parameters).json()));
+    } else {
+      front.push_back(codec);
+    }
+  }
+  return front;
+}
+
+// The codecs from bytes to bytes.
+json last_codecs(const json& codecs, const zarr_array& array, const convert_options& options) {
+  json last = json::array();
+  bool of_numcodecs = false, checksum = false, compresses = false;
+  for (const json& codec : codecs) {
+    const std::string name = name_of(codec);
+    if (!is_bytes_to_bytes(name)) continue;
+    of_numcodecs = of_numcodecs || name.starts_with("numcodecs.");
+    checksum = name == "crc32c";
+    compresses = compresses || (name != "crc32c" && name != "numcodecs.shuffle" && name != "numcodecs.fletcher32");
+    last.push_back(codec);
+  }
+  const bool again = options.compress || (options.profile == profile::recode && options.chunk.empty()) ||
+                     (options.profile == profile::portable && of_numcodecs);
+  if (again) {
+    const std::size_t typesize = typesize_of(array.type());
+    const compression wanted = options.compress ? with_level(*options.compress) : usual_compression({}, typesize);
+    last = json::array();
+    if (options.compress || compresses || options.profile == profile::recode) append_codec(last, wanted, typesize);
+    if (checksum) append_crc32c_codec(last);
+  }
+  if (options.checksum == checksum::crc32c && !checksum) append_crc32c_codec(last);
+  return last;
+}
+
+extents requested_chunk(const zarr_array& array, const convert_options& options) {
+  const extents& shape = array.shape();
+  if (options.chunk.size() != shape.size() || shape.empty()) return array.chunk_shape();
+  extents chunk;
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    chunk.push_back(std::min(options.chunk[d], std::max<std::uint64_t>(shape[d], 1)));
+  return chunk;
+}
+
+std::uint64_t count_in(const extents& per_shard) {
+  std::uint64_t n = 1;
+  for (const std::uint64_t each : per_shard) n *= each;
+  return n;
+}
+
+// Chunks in a shard along each dimension.
+extents chunks_in_shard(const zarr_array& array, const extents& chunk, const convert_options& options) {
+  const extents& before = array.chunks_per_shard();
+  const bool asked = options.shard.bytes > 0 || !options.shard.shape.empty();
+  if (asked && (options.shard.shape.empty() || options.shard.shape.size() == array.shape().size())) {
+    const chunk_grid grid{{array.shape().begin(), array.shape().end()}, {chunk.begin(), chunk.end()}};
+    const std::vector<hsize_t> n = chunks_per_shard(options.shard, grid, std::max<std::uint64_t>(element_bytes(array.type()), 1));
+    return {n.begin(), n.end()};
+  }
+  extents n;
+  for (std::size_t d = 0; d < chunk.size(); ++d) {
+    const std::uint64_t length = before[d] * array.chunk_shape()[d];
+    n.push_back(count_in(before) == 1 ? 1 : length / chunk[d] + (length % chunk[d] != 0));
+  }
+  return n;
+}
+
+json shape_json(const extents& shape) {
+  json list = json::array();
+  for (const std::uint64_t n : shape) list.push_back(n);
+  return list;
+}
+
+}  // namespace
+
+std::uint64_t element_bytes(const zarr_type& type) {
+  constexpr std::uint64_t of_a_string = 64;
+  return type.variable() ? of_a_string : type.size;
+}
+
+extents array_change::object_shape() const {
+  extents object;
+  for (std::size_t d = 0; d < chunk.size(); ++d) object.push_back(chunk[d] * per_shard[d]);
+  return object;
+}
+
+std::string array_change::how() const {
+  switch (way) {
+    case way_type::copy: return "copied";
+    case way_type::regroup: return shards ? "chunks are copied into shards" : "chunks are copied out of shards";
+    case way_type::recode: return "chunks are decoded and encoded again";
+    case way_type::rechunk: break;
+  }
+  if (!plan.two_passes())
+    return counted(plan.reads, "chunk") + " decoded for regions of " + joined_text(plan.region) + ", in one pass";
+  return counted(plan.reads, "chunk") + " decoded once, " + joined_text(plan.gathered) +
+         " at a time, into a scratch file of " + counted(plan.tiles, "piece") + "; then regions of " + joined_text(plan.region);
+}
+
+array_change plan_change(const zarr_array& array, const json& document, const std::string& path, const convert_options& options,
+                         bool bits_suffice) {
+  array_change change;
+  change.shape = array.shape();
+  change.regular = array.is_regular();
+  change.chunk = requested_chunk(array, options);
+  change.document = document;
+  const json before = inner_codecs(document);
+  change.codecs = front_codecs(before, array, document, path, options, bits_suffice, change.packs_if_it_fits);
+  for (json& codec : last_codecs(before, array, options)) change.codecs.push_back(std::move(codec));
+
+  const bool same_grid = change.regular ? change.chunk == array.chunk_shape() : options.chunk.size() != array.shape().size();
+  if (same_grid) change.chunk = array.chunk_shape();
+  const bool sharding_asked = options.shard.bytes > 1 || !options.shard.shape.empty();
+  if (!change.regular && same_grid && sharding_asked)
+    throw error(errc::unsupported, "the chunks of \"" + path +
+                                       "\" differ in length (a rectilinear grid), and all chunks of a shard have one shape; "
+                                       "give `chunk`, or leave out `shard`");
+  change.per_shard = !change.regular && same_grid ? extents(change.shape.size(), 1) : chunks_in_shard(array, change.chunk, options);
+  change.shards = count_in(change.per_shard) > 1;
+
+  const bool same_codecs = change.codecs == before;
+  const bool same_objects = change.per_shard == array.chunks_per_shard();
+  if (!(same_grid && same_codecs && same_objects)) {
+    json& codecs = change.document["codecs"];
+    codecs = change.shards ? sharding_codecs(shape_json(change.chunk), change.codecs) : change.codecs;
+    if (change.regular || !same_grid)
+      change.document["chunk_grid"] = {{"name", "regular"}, {"configuration", {{"chunk_shape", shape_json(change.object_shape())}}}};
+  }
+  change.document["chunk_key_encoding"] = {{"name", "default"}, {"configuration", {{"separator", "/"}}}};
+
+  using way = array_change::way_type;
+  change.way = !same_grid ? way::rechunk : !same_codecs ? way::recode : !same_objects ? way::regroup : way::copy;
+  if (change.way == way::recode || change.way == way::rechunk)
+    change.encoder.emplace(change.codecs, data_type_of(document));
+  if (change.way != way::rechunk) return change;
+
+  rechunk_request request;
+  request.array = change.shape;
+  const extents object = change.object_shape();
+  for (std::size_t d = 0; d < object.size(); ++d) {
+    const std::uint64_t extent = std::max<std::uint64_t>(change.shape[d], 1);
+    request.from.push_back(std::min(array.chunk_shape()[d], extent));
+    request.to.push_back(object[d]);
+  }
+  request.element = element_bytes(array.type());
+  request.may_use_scratch = !array.type().variable();
+  const unsigned threads = options.threads ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+  change.plan = plan_rechunk(request, options.memory / 2 / std::max(2U, threads));
+  return change;
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Makes the objects of one array: copies them, or their chunks, or decodes and encodes.
+//
+//   change_chunks work(array, change, "/a", options, out);
+//   work.list();                                    // what exists in the source, and what is to be made of it
+//   array_result r = work.make(0, work.items());    // or parts of it, in any thread
+//
+// If change.plan has two passes, plan_gathering() comes first, then gather() for each number in any thread, and finish_gathering().
+//
+#ifndef ZARRBITS_CONVERT_FROM_ZARR_CHANGE_CHUNKS_HPP
+#define ZARRBITS_CONVERT_FROM_ZARR_CHANGE_CHUNKS_HPP
+
+#include "convert/from_zarr/array_change.hpp"
+#include "convert/from_zarr/scratch_file.hpp"
+#include "convert/run/unit_result.hpp"
+#include "zarr/write/sink.hpp"
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+class change_chunks {
+ public:
+  // The references live as long as this. `path`: "/a/b", of the array in both stores. `out`: null if nothing is to be made.
+  change_chunks(const verification::zarr_array& array, const array_change& change, const std::string& path,
+                const convert_options& options, sink* out);
+
+  // Throws store_error, not_supported, and zarrbits::error if the memory cannot hold the list.
+  void list();
+  std::uint64_t source_bytes() const noexcept { return source_bytes_; }
+  std::uint64_t source_objects() const noexcept { return existing_.size(); }
+  // What is made one by one: objects of the target, or regions of them.
+  std::uint64_t items() const noexcept { return items_.size(); }
+  // Objects of the target, at most.
+  std::uint64_t objects() const;
+  // Bytes of memory to make one item, or to gather one box.
+  std::uint64_t memory() const;
+  // Bytes of all items before compression, at most.
+  std::uint64_t plain_bytes() const;
+
+  bool has_two_passes() const noexcept { return change_.plan.two_passes(); }
+  // The first of two passes, for the items that are needed: opens the scratch file, and returns how many boxes are to be gathered.
+  std::uint64_t plan_gathering(const std::vector<bool>& needed, const std::string& scratch_folder);
+  void gather(std::uint64_t box_number, array_result& done);
+  void finish_gathering();
+  // After the last item is made.
+  void drop_scratch() { scratch_.reset(); }
+
+  // Throws store_error, not_supported, zarrbits::error, damaged_chunk.
+  array_result make(std::uint64_t first, std::uint64_t count) const;
+
+ private:
+  // The elements of a box, in C order.
+  struct values {
+    buffer data;
+    std::vector<std::string> strings;
+  };
+  using numbers = std::vector<std::uint64_t>;  // sorted
+
+  void copy_object(const verification::zarr_array& array, const extents& object, array_result& done) const;
+  void make_object(const verification::zarr_array& array, const extents& object, array_result& done) const;
+  void make_region(const verification::zarr_array& array, const extents& region, array_result& done) const;
+  template <class Make>
+  void write_object(const extents& object, const Make& make, array_result& done) const;
+
+  values filled(const box& b) const;
+  // Reads the source's chunks that share elements with the box, and adds the numbers of those that exist.
+  void read_chunks(const verification::zarr_array& array, const box& b, values& to, numbers& present, array_result& done) const;
+  void read_tiles(const box& region, values& to) const;
+  std::uint64_t tile_offset(const box& tile, const box& region) const;
+  bool is_present(const box& b, const numbers& present) const;
+
+  index_range source_chunks(const box& b) const;
+  box source_box(const extents& chunk) const;
+  bool object_exists(const extents& chunk) const;
+  box object_box(const extents& source_object) const;
+  void lose(array_result& done, const extents& chunk, const std::string& why) const;
+
+  const verification::zarr_array& array_;
+  const array_change& change_;
+  const std::string& path_;
+  const convert_options& options_;
+  sink* const out_;
+  const box whole_;
+  const std::uint64_t element_;           // bytes
+  extents source_grid_, source_chunks_;   // of the source's objects, of its chunks
+  extents target_grid_;                   // of the target's objects
+  extents items_grid_;
+  numbers existing_;                      // objects of the source
+  numbers items_;
+  std::uint64_t source_bytes_ = 0;
+  std::unique_ptr<scratch_file> scratch_;
+  extents gathered_grid_;
+  numbers gathered_;  // boxes of the first pass
+  numbers needed_;    // regions whose tiles are kept
+  numbers present_;   // chunks of the source that the first pass found
+  std::mutex mutex_;  // of that
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

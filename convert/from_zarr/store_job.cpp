@@ -1,0 +1,606 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/from_zarr/store_job.hpp"
+
+#include "convert/from_zarr/change_chunks.hpp"
+#include "convert/from_zarr/store_source.hpp"
+#include "convert/run/journal.hpp"
+#include "convert/run/planned_units.hpp"
+#include "io/remote_name.hpp"
+#include "io/s3_access.hpp"
+#include "io/work_queue.hpp"
+#include "text/selection.hpp"
+#include "text/sha256.hpp"
+#include "text/words.hpp"
+#include "zarr/write/consolidate.hpp"
+#include "zarr/write/node.hpp"
+
+#include <zarrbits/detail/convert_front_end.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+using verification::zarr_array;
+using way = array_change::way_type;
+
+// An array, and what becomes of it.
+struct array_work {
+  std::unique_ptr<zarr_array> array;
+  std::shared_ptr<const array_change> change;
+  std::shared_ptr<change_chunks> chunks;
+  std::string skipped;  // why it is not converted
+
+  std::uint64_t per_unit() const {
+    const std::uint64_t units = change->way == way::rechunk ? 4096 : 1024;
+    return std::max<std::uint64_t>(1, (chunks->items() + units - 1) / units);
+  }
+  // An array whose values may not fit in the bits is one unit, since one chunk decides about all.
+  std::uint64_t units() const {
+    if (!skipped.empty()) return 1;
+    const std::uint64_t each = change->packs_if_it_fits ? chunks->items() : per_unit(), items = chunks->items();
+    return items == 0 ? 0 : (items + each - 1) / each;
+  }
+  chunk_range unit(std::uint64_t number) const {
+    const std::uint64_t items = chunks->items(), each = change->packs_if_it_fits ? items : per_unit(), first = number * each;
+    const std::uint64_t count = std::min(each, items - first);
+    return {first, count, items == 0 ? 0 : static_cast<std::uint64_t>(static_cast<double>(chunks->source_bytes()) *
+                                                                      static_cast<double>(count) / static_cast<double>(items))};
+  }
+};
+
+class store_job {
+ public:
+  enum class mode { all, resume, join, finish, look };
+
+  store_job(const convert_options& given, mode how);
+  void run(bool only_share);
+  convert_plan plan();
+  convert_result finished(const std::string& started);
+  convert_result of_share(const std::string& started);
+  void require_all_done();
+  std::string keep();
+
+ private:
+  void open_target(mode how);
+  void open_journal(mode how, bool goes_on);
+  void check_journal(bool make_again);
+  source_identity identity();
+  void require_uses() const;
+  array_work& work_of(std::size_t node);
+  std::vector<planned_unit> units();
+  void run_array(std::size_t node, const std::vector<std::uint64_t>& numbers, work_queue& queue);
+  void gather(array_work& work, const std::vector<std::uint64_t>& numbers, work_queue& queue, unit_result& lost);
+  unit_result make(std::size_t node, const chunk_range& range);
+  void unit_done(const unit_id& id, unit_result&& result, std::uint64_t bytes);
+  void tell();
+  std::string scratch_folder() const {
+    return options_.scratch.empty() ? scratch_folder_for(options_.store) : options_.scratch;
+  }
+  unit_result take(std::size_t node);
+  converted_object write_node(std::size_t node);
+  convert_result result_for(const std::string& started) const;
+  std::string worded(const std::string& reason) const {
+    const auto& wording = front_end_of(options_).wording;
+    return wording ? wording(reason) : reason;
+  }
+
+  convert_options options_;
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+  source_nodes source_;
+  std::map<std::size_t, array_work> works_;
+  std::unique_ptr<sink> out_;
+  std::unique_ptr<journal> journal_;
+  std::map<unit_id, unit_result> results_;
+  std::mutex mutex_;
+  std::string at_hand_;
+  std::uint64_t objects_done_ = 0, bytes_done_ = 0, bytes_ = 0;
+};
+
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+// A target within the source would become a part of it.
+void refuse_target_within(const convert_options& options) {
+  if (is_s3(options.source) != is_s3(options.store) || options.store.empty()) return;
+  const auto place = [](const std::string& name) {
+    std::error_code e;
+    if (is_s3(name)) return without_slashes(name);
+    return without_slashes(std::filesystem::weakly_canonical(std::filesystem::absolute(name), e).native());
+  };
+  const std::string from = place(split_source(options.source).file), to = place(options.store);
+  if (to == from || to.starts_with(from + "/"))
+    throw error(errc::invalid_option,
+                "\"" + options.store + "\" is the source, or in it; choose another place for the new store", {options.store});
+}
+
+store_job::store_job(const convert_options& given, mode how) : options_(given) {
+  prepare_s3({options_.source}, how == mode::look ? "" : options_.store, options_.remote, options_.warning);
+  refuse_target_within(options_);
+  source_ = read_nodes(options_, [&](const std::string& path) {
+    at_hand_ = path;
+    tell();
+  });
+  require_uses();
+  if (how == mode::look) return;
+  open_target(how);
+}
+
+void store_job::require_uses() const {
+  std::set<std::size_t> ranks;
+  std::map<std::string, bool> patterns;
+  for (const source_node& n : source_.nodes) {
+    if (!n.is_array || !n.selected) continue;
+    if (const auto shape = n.document.find("shape"); shape != n.document.end() && shape->is_array()) ranks.insert(shape->size());
+    for (const auto& of : options_.bits_of) {
+      selection one({of.pattern}, {});
+      patterns[of.pattern] = patterns[of.pattern] || one.wants(n.path);
+    }
+  }
+  const auto require_rank = [&](const char* option, const extents& shape) {
+    if (shape.empty() || ranks.empty() || ranks.contains(shape.size())) return;
+    std::string there;
+    for (const std::size_t n : ranks) there += (there.empty() ? "" : n == *ranks.rbegin() ? " and " : ", ") + std::to_string(n);
+    throw error(errc::no_match, std::string(option) + " has " + counted(shape.size(), "dimension") +
+                                    ", but the arrays have " + there + "; \"zarrbits inspect\" lists their shapes");
+  };
+  require_rank("`chunk`", options_.chunk);
+  require_rank("`shard`", options_.shard.shape);
+  for (const auto& [pattern, matched] : patterns) {
+    if (!matched)
+      throw error(errc::no_match, "`bits` \"" + pattern + "\" matches no array; \"zarrbits inspect\" lists them");
+  }
+}
+
+void store_job::open_target(mode how) {
+  using existing = sink_options::existing;
+  const bool one_file = is_one_file(options_.store);
+  const bool joins = how == mode::join || (how == mode::resume && !one_file);
+  out_ = make_sink(options_.store, {.target = how == mode::finish  ? existing::finish
+                                              : joins              ? existing::join
+                                              : options_.overwrite ? existing::replace
+                                              : one_file           ? existing::refuse
+                                                                   : existing::go_on,
+                                    .shared = how == mode::join || how == mode::finish,
+                                    .run = front_end_of(options_).run,
+                                    .source = split_source(options_.source).file,
+                                    .sync = options_.sync,
+                                    .warning = options_.warning,
+                                    .base = {},
+                                    .formats = {},
+                                    .memory = options_.memory,
+                                    .remote = options_.remote});
+  const bool begun = how == mode::all && out_->found_unfinished(), goes_on = begun || joins || how == mode::finish;
+  if (goes_on) {
+    take_plan(*out_, options_, begun);
+    options_.memory = region_memory_of(*out_, options_.memory);
+  }
+  if (options_.consolidate.value_or(source_.consolidated)) out_ = consolidating(std::move(out_));
+  if (out_->keeps_unfinished()) open_journal(how, goes_on);
+}
+
+// Of a store it is not known when it changed: the metadata of all nodes, and which objects there are.
+source_identity store_job::identity() {
+  source_identity id;
+  sha256 sum;
+  for (std::size_t i = 0; i < source_.nodes.size(); ++i) {
+    const source_node& n = source_.nodes[i];
+    sum.add_field(n.path);
+    sum.add_field(json_text(n.document));
+    if (!n.is_array || !n.selected) continue;
+    const array_work& work = work_of(i);
+    if (!work.skipped.empty()) continue;
+    sum.add_number(work.chunks->source_objects());
+    sum.add_number(work.chunks->source_bytes());
+    id.size += work.chunks->source_bytes();
+  }
+  id.checksum = sum.hex();
+  id.region_memory = options_.memory;
+  return id;
+}
+
+void store_job::open_journal(mode how, bool goes_on) {
+  journal_ = std::make_unique<journal>(*out_, options_, identity(), goes_on);
+  if (!goes_on) return;
+  results_ = journal_->read();
+  if (!options_.share) check_journal(how != mode::finish);
+  if (options_.note && out_->found_unfinished() && !options_.share && how != mode::finish)
+    options_.note("continuing the unfinished store \"" + options_.store + "\": " + counted(results_.size(), "unit") + " " +
+                  (results_.size() == 1 ? "is" : "are") + " already made");
+}
+
+// The journal may claim more than the store has: after a crash of the machine, or if somebody changed the store.
+void store_job::check_journal(bool make_again) {
+  std::map<std::size_t, std::uint64_t> journalled;
+  std::erase_if(results_, [&](const auto& r) {
+    return r.first.dataset >= source_.nodes.size() || !source_.nodes[r.first.dataset].is_array ||
+           !source_.nodes[r.first.dataset].selected;
+  });
+  for (const auto& [id, result] : results_) {
+    for (const array_result& a : result.arrays) journalled[id.dataset] += a.store_bytes;
+  }
+  for (const auto& [node, bytes] : journalled) {
+    const std::string& path = source_.nodes[node].path;
+    std::uint64_t there = 0;
+    const array_work& work = work_of(node);
+    const std::string chunks = chunk_key(path == "/" ? "" : path, {});
+    if (work.array && work.array->shape().empty()) {  // its only chunk is an object of that name
+      const auto one = out_->get(chunks);
+      there = one ? one->size() : 0;
+    } else {
+      out_->each(chunks, [&](std::string_view, std::uint64_t size) { there += size; });
+    }
+    if (there >= bytes) continue;
+    const std::string what = "chunks of array \"" + path + "\" are missing in \"" + options_.store +
+                             "\", or do not have the size that its journal says";
+    if (!make_again)
+      throw error(errc::incomplete, what + "; convert again with `resume`, which writes them again", {options_.store, path});
+    if (options_.warning) options_.warning(what + "; the array is converted again");
+    results_.erase(results_.lower_bound({node, 0}), results_.lower_bound({node + 1, 0}));
+  }
+}
+
+// Reads which chunks there are, once.
+array_work& store_job::work_of(std::size_t node) {
+  const auto [found, is_new] = works_.try_emplace(node);
+  array_work& work = found->second;
+  if (!is_new) return work;
+  const source_node& n = source_.nodes[node];
+  at_hand_ = n.path;
+  tell();
+  try {
+    work.array = std::make_unique<zarr_array>(n.folder);
+    work.change = std::make_shared<const array_change>(plan_change(*work.array, n.document, n.path, options_, true));
+    work.chunks = std::make_shared<change_chunks>(*work.array, *work.change, n.path, options_, out_.get());
+    work.chunks->list();
+    bytes_ += work.chunks->source_bytes();
+  } catch (const verification::not_supported& e) {
+    work.skipped = std::string("this reader does not support ") + e.what();
+  } catch (const error& e) {
+    if (e.kind() != errc::unsupported) throw;
+    work.skipped = e.what();
+  } catch (const verification::store_error& e) {
+    work.skipped = std::string("its metadata cannot be used: ") + e.what();
+  }
+  return work;
+}
+
+std::vector<planned_unit> store_job::units() {
+  std::vector<planned_unit> all;
+  for (std::size_t i = 0; i < source_.nodes.size(); ++i) {
+    if (!source_.nodes[i].is_array || !source_.nodes[i].selected) continue;
+    const array_work& work = work_of(i);
+    for (std::uint64_t k = 0; k < work.units(); ++k)
+      all.push_back({{i, k}, work.skipped.empty() ? work.unit(k) : chunk_range()});
+  }
+  return all;
+}
+
+void store_job::tell() {
+  if (options_.progress) options_.progress({at_hand_, objects_done_, source_.nodes.size(), bytes_done_, bytes_});
+}
+
+void store_job::unit_done(const unit_id& id, unit_result&& result, std::uint64_t bytes) {
+  const std::lock_guard held(mutex_);
+  if (journal_) journal_->add(id, result);
+  results_.insert_or_assign(id, std::move(result));
+  bytes_done_ += bytes;
+  tell();
+}
+
+// Makes one unit. If packed values do not fit, the array is one of bytes.
+unit_result store_job::make(std::size_t node, const chunk_range& range) {
+  const array_work& work = works_.at(node);
+  const source_node& n = source_.nodes[node];
+  unit_result result;
+  array_result& made = result.arrays.emplace_back();
+  try {
+    made = work.chunks->make(range.first, range.count);
+  } catch (const data_error& e) {
+    if (!work.change->packs_if_it_fits)
+      throw error(errc::no_match, "array \"" + n.path + "\" of \"" + options_.source + "\": " + e.what(),
+                  {options_.source, n.path});
+    const array_change change = plan_change(*work.array, n.document, n.path, options_, false);
+    change_chunks again(*work.array, change, n.path, options_, out_.get());
+    again.list();
+    if (change.plan.two_passes()) {
+      array_result lost;
+      const std::uint64_t boxes = again.plan_gathering(std::vector<bool>(again.items(), true), scratch_folder());
+      for (std::uint64_t i = 0; i < boxes; ++i) again.gather(i, lost);
+      again.finish_gathering();
+    }
+    made = again.make(0, again.items());
+    made.assumed.bits_suffice = false;
+    made.unpacked = e.what();
+  } catch (const damaged_chunk& e) {
+    throw error(errc::unsupported, "array \"" + n.path + "\" of \"" + options_.source + "\": " + e.what(),
+                {options_.source, n.path});
+  } catch (const unreadable_range& e) {
+    throw error(errc::io_failed, "the source \"" + options_.source + "\" cannot be read: " + e.what(), {options_.source, n.path});
+  }
+  return result;
+}
+
+// The first pass of two, for these units.
+void store_job::gather(array_work& work, const std::vector<std::uint64_t>& numbers, work_queue& queue, unit_result& lost) {
+  std::vector<bool> needed(static_cast<std::size_t>(work.chunks->items()), false);
+  for (const std::uint64_t number : numbers) {
+    const chunk_range range = work.unit(number);
+    for (std::uint64_t i = range.first; i < range.first + range.count; ++i) needed[static_cast<std::size_t>(i)] = true;
+  }
+  const std::uint64_t boxes = work.chunks->plan_gathering(needed, scratch_folder());
+  lost.arrays.resize(1);
+  for (std::uint64_t i = 0; i < boxes; ++i) {
+    queue.submit(work.chunks->memory(), [&, i] {
+      array_result done;
+      work.chunks->gather(i, done);
+      const std::lock_guard held(mutex_);
+      lost.arrays[0].add(done);
+    });
+  }
+  queue.finish();
+  work.chunks->finish_gathering();
+}
+
+void store_job::run_array(std::size_t node, const std::vector<std::uint64_t>& numbers, work_queue& queue) {
+  array_work& work = work_of(node);
+  if (!work.skipped.empty()) {
+    unit_result skipped;
+    skipped.skipped = work.skipped;
+    for (const std::uint64_t number : numbers) unit_done({node, number}, unit_result(skipped), 0);
+    return;
+  }
+  auto lost = std::make_shared<unit_result>();
+  const bool two_passes = work.chunks->has_two_passes() && !numbers.empty();
+  if (two_passes) gather(work, numbers, queue, *lost);
+  for (const std::uint64_t number : numbers) {
+    const chunk_range range = work.unit(number);
+    queue.submit(work.chunks->memory(), [this, node, number, range, lost, first = number == numbers.front()] {
+      unit_result made = make(node, range);
+      if (first) made.add(std::move(*lost));
+      unit_done({node, number}, std::move(made), range.bytes);
+    });
+  }
+  if (two_passes) {
+    queue.finish();
+    work.chunks->drop_scratch();
+  }
+}
+
+void store_job::run(bool only_share) {
+  const std::vector<planned_unit> all = units(),
+                                  own = only_share ? share_of(all, options_.share->index, options_.share->count) : all;
+  if (journal_) journal_->begin(all.size(), own.size());
+  const unsigned threads = !out_->any_order() ? 1 : options_.threads ? options_.threads : usable_processors();
+  {
+    work_queue queue(threads, std::max<std::uint64_t>(options_.memory, least_memory) / 2);
+    for (std::size_t i = 0; i < own.size();) {
+      const std::size_t node = own[i].id.dataset;
+      std::vector<std::uint64_t> numbers;
+      for (; i < own.size() && own[i].id.dataset == node; ++i) {
+        const std::lock_guard held(mutex_);
+        if (!results_.contains(own[i].id)) numbers.push_back(own[i].id.number);
+      }
+      at_hand_ = source_.nodes[node].path;
+      run_array(node, numbers, queue);
+      const std::lock_guard held(mutex_);
+      ++objects_done_;
+    }
+    queue.finish();
+  }
+  if (!journal_) return;
+  journal_->flush();
+  if (only_share) journal_->end();
+}
+
+std::string store_job::keep() {
+  const std::uint64_t units = journal_ ? journal_->kept() : 0;
+  if (units == 0) return {};
+  out_->keep();
+  return what_is_kept(options_, *journal_);
+}
+
+unit_result store_job::take(std::size_t node) {
+  unit_result all;
+  const auto first = results_.lower_bound({node, 0}), last = results_.lower_bound({node + 1, 0});
+  for (auto at = first; at != last; ++at) all.add(std::move(at->second));
+  results_.erase(first, last);
+  return all;
+}
+
+// The entry of an array or a group in the report; writes its metadata.
+converted_object store_job::write_node(std::size_t node) {
+  const source_node& n = source_.nodes[node];
+  converted_object entry;
+  entry.path = n.path;
+  entry.kind = n.is_array ? object_kind::dataset : object_kind::group;
+  entry.selected = n.selected;
+  if (!n.selected) {
+    entry.outcome = outcome::skipped;
+    entry.reason = "it was not selected";
+    return entry;
+  }
+  const json* document = &n.document;
+  std::optional<array_change> plain;
+  if (n.is_array) {
+    const array_work& work = work_of(node);
+    unit_result all = take(node);
+    if (!all.skipped.empty() || !work.skipped.empty()) {
+      entry.outcome = outcome::skipped;
+      entry.reason = worded(work.skipped.empty() ? all.skipped : work.skipped);
+      return entry;
+    }
+    const array_result done = all.arrays.empty() ? array_result() : std::move(all.arrays[0]);
+    document = &work.change->document;
+    if (!done.assumed.bits_suffice && work.change->packs_if_it_fits) {
+      plain = plan_change(*work.array, n.document, n.path, options_, false);
+      document = &plain->document;
+      entry.reason = "stored as bytes: " + done.unpacked;
+    }
+    entry.outcome = done.worst;
+    entry.chunks = done.counts;
+    entry.chunks.lost = done.lost.size();
+    entry.source_bytes = work.chunks->source_bytes();
+    entry.store_bytes = done.store_bytes;
+    entry.lossy = !done.lost.empty();
+    for (const auto& lost : done.lost) entry.lost_chunks.push_back(lost.first);
+    if (entry.lossy) entry.reason = counted(done.lost.size(), "chunk") + " cannot be read: " + worded(done.lost.begin()->second);
+  } else {
+    entry.outcome = outcome::raw;
+  }
+  out_->put(metadata_key(n.path == "/" ? "" : n.path), python_json_text(*document, 2) + "\n");
+  return entry;
+}
+
+convert_result store_job::result_for(const std::string& started) const {
+  convert_result result;
+  result.source = options_.source;
+  result.store = options_.store;
+  result.profile = options_.effective_profile();
+  result.started = started;
+  for (const auto& [node, work] : works_) result.source_bytes += work.chunks ? work.chunks->source_bytes() : 0;
+  result.store_objects = out_->objects();
+  result.store_bytes = out_->bytes();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+  return result;
+}
+
+convert_result store_job::of_share(const std::string& started) { return result_for(started); }
+
+convert_result store_job::finished(const std::string& started) {
+  std::vector<converted_object> objects(source_.nodes.size());
+  for (std::size_t i = source_.nodes.size(); i-- > 0;) objects[i] = write_node(i);  // the root last
+  convert_result result = result_for(started);
+  result.objects = std::move(objects);
+  if (!is_s3(options_.store) || out_->found_unfinished()) {  // also what other processes and earlier runs wrote
+    result.store_objects = result.store_bytes = 0;
+    out_->each("", [&](std::string_view key, std::uint64_t size) {
+      if (in_unfinished_folder(key)) return;
+      ++result.store_objects;
+      result.store_bytes += size;
+    });
+  }
+  if (const auto& call = front_end_of(options_).before_done) call(result);
+  out_->finish();
+  return result;
+}
+
+void store_job::require_all_done() {
+  const auto all = units();
+  const unsigned shares = std::max(1U, journal_ ? journal_->shares() : 0);
+  const std::vector<unsigned> whose = shares_of(all, shares);
+  std::uint64_t missing = 0;
+  std::set<unsigned> of;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (results_.contains(all[i].id)) continue;
+    ++missing;
+    of.insert(whose[i]);
+  }
+  if (missing > 0) throw missing_units(missing, all.size(), of, journal_ ? journal_->shares() : 0, options_.store);
+}
+
+convert_plan store_job::plan() {
+  convert_plan all;
+  for (std::size_t i = 0; i < source_.nodes.size(); ++i) {
+    const source_node& n = source_.nodes[i];
+    if (!n.selected) continue;
+    if (!n.is_array) {
+      ++all.groups;
+      continue;
+    }
+    const array_work& work = work_of(i);
+    planned_dataset p;
+    p.path = n.path;
+    if (!work.skipped.empty()) {
+      p.outcome = outcome::skipped;
+      p.how = worded(work.skipped);
+    } else {
+      const array_change& c = *work.change;
+      p.outcome = c.way == way::copy || c.way == way::regroup ? outcome::raw : outcome::recoded;
+      p.how = c.how();
+      p.codecs = json_text(c.document.at("codecs"));
+      p.objects = work.chunks->objects() + 1;
+      p.source_bytes = work.chunks->source_bytes();
+      p.store_bytes = p.outcome == outcome::raw ? p.source_bytes : work.chunks->plain_bytes();
+      for (std::uint64_t k = 0; k < work.units(); ++k) {
+        const chunk_range range = work.unit(k);
+        p.units.push_back({range.first, range.count, range.bytes});
+      }
+    }
+    all.datasets.push_back(std::move(p));
+  }
+  return all;
+}
+
+template <class Run>
+auto with_public_errors(const convert_options& options, Run&& run) {
+  const std::string source = split_source(options.source).file;
+  try {
+    return run();
+  } catch (const error&) {
+    throw;
+  } catch (const verification::store_error& e) {
+    throw error(e.code == errc::damaged_store ? errc::damaged_source : e.code, e.what(), {source});
+  } catch (const verification::not_supported& e) {
+    throw error(errc::unsupported, "\"" + source + "\" cannot be read: this reader does not support " + e.what(), {source});
+  } catch (const json::exception& e) {
+    throw error(errc::damaged_source, "the metadata of \"" + source + "\" are invalid: " + e.what(), {source});
+  }
+}
+
+}  // namespace
+
+void check_store_options(const convert_options& options) {
+  const auto refuse = [](bool given, const char* option, const char* why) {
+    if (given) throw error(errc::invalid_option, std::string(why) + "; leave out `" + option + "`");
+  };
+  refuse(options.concat.has_value(), "concat", "only HDF5 files are joined, and the source is a Zarr store");
+  refuse(options.references.has_value(), "references", "only chunks of HDF5 files are referred to, and the source is a Zarr store");
+  refuse(options.convention.has_value(), "convention", "the source is a Zarr store, whose names and attributes stay as they are");
+  refuse(options.links.has_value(), "links", "the source is a Zarr store, which has no links");
+}
+
+convert_result convert_store(const convert_options& options, const std::string& started) {
+  return with_public_errors(options, [&] {
+    using mode = store_job::mode;
+    store_job all(options, options.share ? mode::join : options.resume ? mode::resume : mode::all);
+    if (options.share) {
+      all.run(true);
+      return all.of_share(started);
+    }
+    try {
+      all.run(false);
+      return all.finished(started);
+    } catch (const error& e) {
+      const std::string kept = e.kind() == errc::no_match ? "" : all.keep();
+      if (kept.empty()) throw;
+      throw error(e.kind(), std::string(e.what()) + ". " + kept, e.place());
+    } catch (...) {
+      all.keep();
+      throw;
+    }
+  });
+}
+
+convert_result finalize_store(const convert_options& options, const std::string& started) {
+  return with_public_errors(options, [&] {
+    store_job all(options, store_job::mode::finish);
+    all.require_all_done();
+    return all.finished(started);
+  });
+}
+
+convert_plan plan_store(const convert_options& options) {
+  return with_public_errors(options, [&] { return store_job(options, store_job::mode::look).plan(); });
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/from_zarr/store_source.hpp"
+
+#include "text/selection.hpp"
+#include "zarr/read/zarr_reader.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+using verification::store_error;
+using verification::store_folder;
+
+constexpr std::size_t longest_path = 4000;  // a link that leads above itself would never end
+
+source_node read_one(const store_folder& folder, std::string path, bool& consolidated) {
+  const verification::node_kind kind = verification::kind_of(folder);  // checks it
+  const auto object = kind == verification::node_kind::none ? nullptr : folder.open("zarr.json");
+  if (!object) throw store_error("there is no \"" + (folder / "zarr.json").name() + "\"");
+  const std::vector<std::byte> text = verification::read_object(*object, 64U << 20);
+  source_node node{folder, std::move(path), kind == verification::node_kind::array, {}};
+  node.document = parse_foreign_json({reinterpret_cast<const char*>(text.data()), text.size()});
+  if (!node.document.is_object()) throw store_error("\"" + (folder / "zarr.json").name() + "\" is not a valid JSON object");
+  if (const auto all = node.document.find("consolidated_metadata"); all != node.document.end()) {
+    consolidated = consolidated || all->is_object();
+    node.document.erase(all);
+  }
+  return node;
+}
+
+}  // namespace
+
+source_nodes read_nodes(const convert_options& options, const std::function<void(const std::string& path)>& at) {
+  source_nodes all;
+  all.nodes.push_back(
+      read_one(verification::open_source_store(options.source, options.remote, options.external, options.memory), "/",
+               all.consolidated));
+  for (std::size_t i = 0; i < all.nodes.size(); ++i) {
+    if (all.nodes[i].is_array) continue;
+    const std::string path = all.nodes[i].path;
+    at(path);
+    std::vector<store_folder> children = all.nodes[i].folder.nodes();
+    std::sort(children.begin(), children.end(), [](const store_folder& a, const store_folder& b) { return a.path() < b.path(); });
+    for (const store_folder& child : children) {
+      bool ignored = false;
+      source_node node = read_one(child, (path == "/" ? path : path + "/") + child.last(), ignored);
+      if (node.path.size() > longest_path)
+        throw store_error("the path \"" + node.path.substr(0, 100) + "...\" is too long: does a link lead to a folder above it?");
+      node.parent = i;
+      all.nodes.push_back(std::move(node));
+    }
+  }
+  selection wanted(options.include, options.exclude);
+  if (wanted.everything()) return all;
+  for (source_node& node : all.nodes) node.selected = wanted.wants(node.path);
+  wanted.require_all_matched();
+  all.nodes.front().selected = true;
+  for (std::size_t i = all.nodes.size(); i-- > 1;) {
+    if (all.nodes[i].selected) all.nodes[all.nodes[i].parent].selected = true;
+  }
+  return all;
+}
+
+}  // namespace zarrbits::conversion

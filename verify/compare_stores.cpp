@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "verify/compare_stores.hpp"
+
+#include "text/selection.hpp"
+#include "verify/compare_metadata.hpp"
+#include "verify/value_text.hpp"
+#include "zarr/read/zarr_json.hpp"
+#include "zarr/read/zarr_reader.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace zarrbits::verification {
+
+using nlohmann::json;
+
+namespace {
+
+using numbers = std::vector<std::uint64_t>;
+
+// Elements [first, first + shape).
+struct part {
+  numbers first, shape;
+
+  std::size_t elements() const {
+    std::uint64_t n = 1;
+    for (const std::uint64_t extent : shape) {
+      if (__builtin_mul_overflow(n, extent, &n)) throw not_supported("chunks of more than 2^64 elements");
+    }
+    return static_cast<std::size_t>(n);
+  }
+};
+
+// Calls `each` for all places of a grid, from `first` to `last`, both included.
+template <class Each>
+void each_place(const numbers& first, const numbers& last, const Each& each) {
+  numbers at = first;
+  for (std::size_t d = 0;; d = at.size()) {
+    each(at);
+    for (d = at.size(); d > 0; --d) {
+      if (at[d - 1]++ < last[d - 1]) break;
+      at[d - 1] = first[d - 1];
+    }
+    if (d == 0) return;
+  }
+}
+
+// The values of a part of an array; chunks that do not exist have the fill value.
+class part_values {
+ public:
+  part_values(const zarr_array& array, const part& wanted) : array_(array), wanted_(wanted), size_(array.type().size) {
+    const std::size_t n = wanted.elements();
+    if (array.type().variable()) {
+      all_.strings.assign(n, array.fill().strings[0]);
+    } else {
+      all_.data.resize(n * size_);
+      for (std::size_t i = 0; i < n; ++i) std::memcpy(all_.data.data() + i * size_, array.fill().data.data(), size_);
+    }
+    numbers first, last;
+    for (std::size_t d = 0; d < wanted.first.size(); ++d) {
+      first.push_back(array.edges(d).chunk_of(wanted.first[d]));
+      last.push_back(array.edges(d).chunk_of(wanted.first[d] + wanted.shape[d] - 1));
+    }
+    zarr_values chunk;
+    each_place(first, last, [&](const numbers& at) {
+      if (array_.read_chunk(at, chunk)) take(at, chunk);
+    });
+  }
+  const zarr_values& all() const noexcept { return all_; }
+
+ private:
+  void take(const numbers& at, zarr_values& chunk) {
+    const numbers extent = array_.shape_of(at);
+    const std::size_t rank = at.size();
+    numbers begin(rank), end(rank);  // of what both have, in the array
+    numbers start(rank);
+    for (std::size_t d = 0; d < rank; ++d) {
+      start[d] = array_.edges(d).start(at[d]);
+      begin[d] = std::max(start[d], wanted_.first[d]);
+      end[d] = std::min(start[d] + extent[d], wanted_.first[d] + wanted_.shape[d]);
+      if (begin[d] >= end[d]) return;
+    }
+    const std::uint64_t row = rank == 0 ? 1 : end[rank - 1] - begin[rank - 1];
+    numbers last = end;
+    for (std::uint64_t& n : last) --n;
+    if (rank > 0) last[rank - 1] = begin[rank - 1];
+    each_place(begin, last, [&](const numbers& place) {
+      std::size_t from = 0, to = 0;
+      for (std::size_t d = 0; d < rank; ++d) {
+        from = from * static_cast<std::size_t>(extent[d]) + static_cast<std::size_t>(place[d] - start[d]);
+        to = to * static_cast<std::size_t>(wanted_.shape[d]) + static_cast<std::size_t>(place[d] - wanted_.first[d]);
+      }
+      const auto n = static_cast<std::size_t>(row);
+      if (array_.type().variable())
+        std::copy_n(chunk.strings.begin() + static_cast<std::ptrdiff_t>(from), n,
+                    all_.strings.begin() + static_cast<std::ptrdiff_t>(to));
+      else if (size_ > 0) std::memcpy(all_.data.data() + to * size_, chunk.data.data() + from * size_, n * size_);
+    });
+  }
+
+  const zarr_array& array_;
+  const part& wanted_;
+  const std::size_t size_;
+  zarr_values all_;
+};
+
+struct node {
+  store_folder folder;
+  json document;
+};
+
+using nodes_by_path = std::map<std::string, node>;
+
+// By their paths; "/" is the root.
+nodes_by_path nodes_of(const store_folder& root, const std::function<void(const std::string&)>& at) {
+  constexpr std::size_t longest_path = 4000;
+  nodes_by_path all;
+  std::vector<std::pair<std::string, store_folder>> todo{{"/", root}};
+  while (!todo.empty()) {
+    const auto [path, folder] = todo.back();
+    todo.pop_back();
+    if (at) at(path);
+    if (path.size() > longest_path) throw not_supported("a path of more than 4000 bytes");
+    json document = read_node(folder);
+    if (document.value("node_type", json()) == "group") {
+      for (const store_folder& child : folder.nodes()) todo.emplace_back((path == "/" ? path : path + "/") + child.last(), child);
+    }
+    all.emplace(path, node{folder, std::move(document)});
+  }
+  return all;
+}
+
+class stores_comparison {
+ public:
+  stores_comparison(const verify_options& options, const store_folder& source, const store_folder& store)
+      : options_(options), source_(nodes_of(source, options.progress)), store_(nodes_of(store, options.progress)) {}
+
+  verify_result run() {
+    conversion::selection wanted(options_.include, options_.exclude);
+    for (const auto& [path, of_source] : source_) {
+      if (path != "/" && !wanted.wants(path) && !store_.contains(path)) continue;
+      if (options_.progress) options_.progress(path);
+      compare(path, of_source);
+    }
+    wanted.require_all_matched();
+    for (const auto& [path, n] : store_) {
+      if (!source_.contains(path)) result_.only_in_store.push_back(path);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  finding about(const std::string& path, const char* kind) const {
+    finding f;
+    f.path = f.store_path = path;
+    f.kind = kind;
+    return f;
+  }
+
+  void compare(const std::string& path, const node& source) {
+    const bool is_array = source.document.value("node_type", json()) == "array";
+    finding f = about(path, is_array ? "dataset" : "group");
+    const auto found = store_.find(path);
+    if (found == store_.end()) {
+      f.store_path.clear();
+      f.outcome = verdict::missing;
+      f.reason = "is not in the store";
+      return add_finding(result_, std::move(f));
+    }
+    const node& store = found->second;
+    if (store.document.value("node_type", json()) != source.document.value("node_type", json())) {
+      f.outcome = verdict::differs;
+      f.reason = is_array ? "is a group in the store" : "is an array in the store";
+      return add_finding(result_, std::move(f));
+    }
+    const std::string older = older_metadata(store.folder);
+    const auto other = differing_consolidated(store.folder);
+    if (!older.empty() || !other.empty()) {
+      f.outcome = verdict::unchecked;
+      f.reason = !older.empty() ? "has metadata of Zarr v2 beside the zarr.json in the store (" + older + "), which were not compared"
+                                : "has consolidated metadata in the store that disagree with the zarr.json of \"" + other.front() +
+                                      "\", which was compared";
+    }
+    if (is_array) compare_arrays(source, store, f);
+    add_finding(result_, std::move(f));
+    compare_attributes(path, source.document, store.document);
+  }
+
+  void compare_attributes(const std::string& path, const json& source, const json& store) {
+    const json a = source.value("attributes", json::object()), b = store.value("attributes", json::object());
+    for (const auto& [name, value] : a.items()) {
+      finding f = about(path, "attribute");
+      f.attribute = name;
+      if (!b.contains(name)) {
+        f.outcome = verdict::missing;
+        f.reason = "is not in the store";
+      } else if (json_text(b[name]) != json_text(value)) {  // as text, since NaN is not equal to itself
+        f.outcome = verdict::differs;
+        f.reason = "has another value";
+        f.source_value = json_text(value).substr(0, 200);
+        f.store_value = json_text(b[name]).substr(0, 200);
+      }
+      add_finding(result_, std::move(f));
+    }
+    for (const auto& [name, value] : b.items()) {
+      if (!a.contains(name)) result_.extras.push_back({path, "attribute", shown_name(name)});
+    }
+  }
+
+  static json names_in(const json& document) {
+    const json names = document.value("dimension_names", json());
+    const bool none = std::all_of(names.begin(), names.end(), [](const json& n) { return n.is_null(); });
+    return none ? json() : names;
+  }
+
+  void compare_arrays(const node& source, const node& store, finding& f) {
+    try {
+      finding names = about(f.path, "dimension names");
+      if (const json a = names_in(source.document), b = names_in(store.document); a != b) {
+        names.outcome = verdict::differs;
+        names.reason = "are " + json_text(a) + ", and in the store " + json_text(b);
+      }
+      add_finding(result_, std::move(names));
+      std::optional<zarr_array> from;
+      try {
+        from.emplace(source.folder);
+      } catch (const store_error& e) {
+        f.outcome = verdict::unreadable;
+        f.reason = e.what();
+        return;
+      }
+      const zarr_array to(store.folder);
+      const json a = source.document.value("data_type", json()), b = store.document.value("data_type", json());
+      if (!differs(f, "data type", a, b) && !differs(f, "shape", json(from->shape()), json(to.shape()))) {
+        if (from->fill().data != to.fill().data || from->fill().strings != to.fill().strings)
+          differs(f, "fill value", source.document.value("fill_value", json()), store.document.value("fill_value", json()));
+        compare_values(*from, to, f);
+      }
+    } catch (const store_error& e) {
+      f.outcome = verdict::differs;
+      f.reason = e.what();
+    } catch (const not_supported& e) {
+      f.outcome = verdict::unchecked;
+      f.reason = std::string("cannot be compared: this reader does not support ") + e.what();
+    }
+  }
+
+  static bool differs(finding& f, const char* what, const json& a, const json& b) {
+    if (json_text(a) == json_text(b)) return false;
+    f.outcome = verdict::differs;
+    f.reason = std::string("has the ") + what + " " + json_text(a) + ", and in the store " + json_text(b);
+    return true;
+  }
+
+  // Parts as long as the longer chunk in each dimension, so that few chunks are decoded twice; shorter ones if those take too much
+  // memory.
+  numbers shape_of_parts(const zarr_array& a, const zarr_array& b) const {
+    const std::uint64_t room = options_.memory / 8 / std::max<std::uint64_t>(a.type().variable() ? 64 : a.type().size, 1);
+    numbers shape;
+    for (std::size_t d = 0; d < a.shape().size(); ++d)
+      shape.push_back(std::max<std::uint64_t>(1, std::min(a.shape()[d], std::max(a.chunk_shape()[d], b.chunk_shape()[d]))));
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      std::uint64_t rest = 1;
+      for (std::size_t k = 0; k < shape.size(); ++k) {
+        if (k != d && __builtin_mul_overflow(rest, shape[k], &rest)) rest = UINT64_MAX;
+      }
+      const std::uint64_t least = std::min(a.chunk_shape()[d], b.chunk_shape()[d]);
+      if (rest > room / shape[d]) shape[d] = std::max({std::uint64_t{1}, std::min(shape[d], least), room / rest});
+    }
+    return shape;
+  }
+
+  void compare_values(const zarr_array& a, const zarr_array& b, finding& f) {
+    const numbers& shape = a.shape();
+    if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return;
+    const numbers step = shape_of_parts(a, b);
+    numbers grid;
+    for (std::size_t d = 0; d < shape.size(); ++d) grid.push_back((shape[d] - 1) / step[d] + 1);
+    numbers parts;
+    for (const zarr_array* array : {&a, &b}) add_parts(*array, step, grid, parts);
+    std::sort(parts.begin(), parts.end());
+    parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
+    for (const std::uint64_t number : parts) {
+      if (f.has_index) return;
+      if (options_.progress) options_.progress(f.path);
+      part p{numbers(shape.size()), numbers(shape.size())};
+      std::uint64_t rest = number;
+      for (std::size_t d = shape.size(); d-- > 0;) {
+        p.first[d] = rest % grid[d] * step[d];
+        p.shape[d] = std::min(step[d], shape[d] - p.first[d]);
+        rest /= grid[d];
+      }
+      compare_part(a, b, p, f);
+    }
+    std::uint64_t all = 1;
+    for (const std::uint64_t extent : shape) all *= extent;
+    result_.elements += all;
+  }
+
+  // The numbers of the parts that have elements of existing objects; all others have only the fill value.
+  void add_parts(const zarr_array& array, const numbers& step, const numbers& grid, numbers& parts) const {
+    std::uint64_t all = 1;
+    for (const std::uint64_t n : grid) {
+      if (__builtin_mul_overflow(all, n, &all)) throw not_supported("arrays of more than 2^64 chunks");
+    }
+    const std::size_t most = static_cast<std::size_t>(options_.memory / 64);
+    array.each_object([&](const numbers& object, std::uint64_t) {
+      numbers first, last;
+      for (std::size_t d = 0; d < object.size(); ++d) {
+        const std::uint64_t each = array.chunks_per_shard()[d], next = (object[d] + 1) * each;
+        const std::uint64_t end = next < array.chunks()[d] ? array.edges(d).start(next) : array.shape()[d];
+        first.push_back(array.edges(d).start(object[d] * each) / step[d]);
+        last.push_back((end - 1) / step[d]);
+      }
+      each_place(first, last, [&](const numbers& at) {
+        std::uint64_t number = 0;
+        for (std::size_t d = 0; d < at.size(); ++d) number = number * grid[d] + at[d];
+        if (parts.empty() || parts.back() != number) parts.push_back(number);
+      });
+      if (parts.size() > most) {
+        std::sort(parts.begin(), parts.end());
+        parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
+        if (parts.size() > most / 2) throw not_supported("more chunks than the memory can list");
+      }
+      return true;
+    });
+  }
+
+  void compare_part(const zarr_array& a, const zarr_array& b, const part& p, finding& f) {
+    std::optional<part_values> of_source;
+    try {
+      of_source.emplace(a, p);
+    } catch (const store_error& e) {
+      if (f.outcome < verdict::unreadable) {
+        f.outcome = verdict::unreadable;
+        f.reason = e.what();
+      }
+      return;
+    }
+    const part_values of_store(b, p);
+    const zarr_values &x = of_source->all(), &y = of_store.all();
+    const std::size_t n = p.elements(), size = a.type().size;
+    if (x.data == y.data && x.strings == y.strings) return;
+    for (std::size_t i = 0; i < n; ++i) {
+      const bool same = a.type().variable() ? x.strings[i] == y.strings[i]
+                                            : std::memcmp(x.data.data() + i * size, y.data.data() + i * size, size) == 0;
+      if (same) continue;
+      f.outcome = verdict::differs;
+      f.reason = "has another value";
+      f.has_index = true;
+      f.index.resize(p.shape.size());
+      std::size_t rest = i;
+      for (std::size_t d = p.shape.size(); d-- > 0;) {
+        f.index[d] = p.first[d] + rest % p.shape[d];
+        rest /= static_cast<std::size_t>(p.shape[d]);
+      }
+      f.source_value = a.type().variable() ? show_text(x.strings[i]) : hex(x.data.data() + i * size, size);
+      f.store_value = a.type().variable() ? show_text(y.strings[i]) : hex(y.data.data() + i * size, size);
+      return;
+    }
+  }
+
+  const verify_options& options_;
+  const nodes_by_path source_, store_;
+  verify_result result_;
+};
+
+}  // namespace
+
+verify_result compare_stores(const verify_options& options, const store_folder& source, const store_folder& store) {
+  return stores_comparison(options, source, store).run();
+}
+
+}  // namespace zarrbits::verification

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Compares a store with the Zarr store that it was made from: every node, attribute, name of a dimension and value. How chunks are
+// stored may differ.
+//
+#ifndef ZARRBITS_VERIFY_COMPARE_STORES_HPP
+#define ZARRBITS_VERIFY_COMPARE_STORES_HPP
+
+#include "zarr/read/store_reader.hpp"
+
+#include <zarrbits/verify.hpp>
+
+namespace zarrbits::verification {
+
+// Throws store_error if a root cannot be read.
+verify_result compare_stores(const verify_options& options, const store_folder& source, const store_folder& store);
+
+}  // namespace zarrbits::verification
+
+#endif

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "zarr/read/v2_store.hpp"
+
+#include "text/base64.hpp"
+#include "text/reserved_names.hpp"
+#include "text/v2_metadata.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace zarrbits::verification {
+
+using ordered = conversion::json;  // its members stay in their order
+
+namespace {
+
+constexpr std::uint64_t most_v2_metadata = 64U << 20;
+constexpr unsigned deepest_struct = 32;
+
+// What has no counterpart keeps its own name, which the reader of v3 refuses: so each reader treats it as it treats other arrays
+// that it cannot read.
+struct no_counterpart {};
+
+struct translated_type {
+  ordered type;
+  std::string order;       // of the bytes of all numbers; "": there is none that matters
+  std::uint64_t size = 0;  // bytes of an element; 0: of any length
+};
+
+std::uint64_t number_in(std::string_view text) {
+  std::uint64_t n = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (failed != std::errc() || end != text.data() + text.size() || n > (1U << 30))
+    throw no_counterpart();
+  return n;
+}
+
+ordered with_length(const char* name, std::uint64_t bytes) {
+  return {{"name", name}, {"configuration", {{"length_bytes", bytes}}}};
+}
+
+// "[ns]", "[10us]".
+ordered time_type(const char* name, std::string_view unit) {
+  if (unit.size() < 3 || unit.front() != '[' || unit.back() != ']') throw no_counterpart();
+  unit = unit.substr(1, unit.size() - 2);
+  const std::size_t digits = std::min(unit.find_first_not_of("0123456789"), unit.size());
+  const std::uint64_t scale = digits == 0 ? 1 : number_in(unit.substr(0, digits));
+  return {{"name", name}, {"configuration", {{"unit", std::string(unit.substr(digits))}, {"scale_factor", scale}}}};
+}
+
+translated_type type_of(const ordered& dtype, unsigned depth = 0);
+
+translated_type struct_of(const ordered& dtype, unsigned depth) {
+  translated_type made;
+  ordered fields = ordered::array();
+  for (const ordered& f : dtype) {
+    if (!f.is_array() || f.size() < 2 || !f[0].is_string()) throw store_error("a field of \"dtype\" is not [name, type]");
+    if (f.size() > 2) throw no_counterpart();  // it is an array
+    translated_type one = type_of(f[1], depth + 1);
+    const bool other_order = !made.order.empty() && !one.order.empty() && made.order != one.order;
+    if (one.size == 0 || other_order) throw no_counterpart();
+    if (!one.order.empty()) made.order = one.order;
+    made.size += one.size;
+    fields.push_back({{"name", f[0]}, {"data_type", std::move(one.type)}});
+  }
+  made.type = {{"name", "struct"}, {"configuration", {{"fields", std::move(fields)}}}};
+  return made;
+}
+
+translated_type type_of(const ordered& dtype, unsigned depth) {
+  if (depth > deepest_struct) throw no_counterpart();
+  if (dtype.is_array()) return struct_of(dtype, depth);
+  if (!dtype.is_string()) throw store_error("\"dtype\" is neither a data type nor a list of fields");
+  const std::string all = dtype.get<std::string>();
+  if (all.size() < 2 || std::string_view("<>|").find(all[0]) == std::string_view::npos) throw no_counterpart();
+  const std::string order = all[0] == '>' ? "big" : "little";
+  const char kind = all[1];
+  const std::string_view rest = std::string_view(all).substr(2);
+  if (kind == 'O') return {"string", "", 0};
+  if ((kind == 'M' || kind == 'm') && rest.starts_with('8'))
+    return {time_type(kind == 'M' ? "numpy.datetime64" : "numpy.timedelta64", rest.substr(1)), order, 8};
+  const std::uint64_t n = number_in(rest);
+  if (kind == 'b' && n == 1) return {"bool", "", 1};
+  if (kind == 'S' && n > 0) return {with_length("null_terminated_bytes", n), "", n};
+  if (kind == 'V' && n > 0) return {with_length("raw_bytes", n), "", n};
+  if (kind == 'U' && n > 0) return {with_length("fixed_length_utf32", 4 * n), order, 4 * n};
+  static constexpr std::array<std::pair<char, std::string_view>, 4> numbers = {
+      {{'i', "int"}, {'u', "uint"}, {'f', "float"}, {'c', "complex"}}};
+  for (const auto& [letter, name] : numbers) {
+    if (kind != letter) continue;
+    const bool known = letter == 'c'   ? n == 8 || n == 16
+                       : letter == 'f' ? n == 2 || n == 4 || n == 8
+                                       : n == 1 || n == 2 || n == 4 || n == 8;
+    if (known) return {std::string(name) + std::to_string(8 * n), n == 1 ? "" : order, n};
+  }
+  throw no_counterpart();
+}
+
+translated_type type_or_name(const ordered& dtype) {
+  try {
+    return type_of(dtype);
+  } catch (const no_counterpart&) {
+    return {dtype.is_string() ? dtype.get<std::string>() : conversion::json_text(dtype), "", 1};
+  }
+}
+
+// numcodecs' settings of a codec without "id".
+ordered configuration_of(const ordered& codec) {
+  ordered with = codec;
+  with.erase("id");
+  return with;
+}
+
+// A codec from bytes to bytes.
+ordered bytes_codec_of(const ordered& codec, std::uint64_t typesize) {
+  const std::string id = codec.value("id", "");
+  ordered with = configuration_of(codec);
+  if (id == "gzip" || id == "zstd") {
+    if (id == "zstd" && !with.contains("checksum")) with["checksum"] = false;
+    return {{"name", id}, {"configuration", std::move(with)}};
+  }
+  if (id == "crc32c") {
+    if (with.value("location", ordered("start")) == "end") return {{"name", "crc32c"}};
+    return {{"name", "numcodecs.crc32c"}, {"configuration", std::move(with)}};  // at the beginning of chunks
+  }
+  if (id == "blosc") {
+    const ordered shuffle = with.value("shuffle", ordered(1));
+    const bool bits = shuffle == 2 || (shuffle == -1 && typesize == 1);
+    with["shuffle"] = shuffle == 0 ? "noshuffle" : bits ? "bitshuffle" : "shuffle";
+    with["typesize"] = std::max<std::uint64_t>(1, std::min<std::uint64_t>(typesize, 255));
+    for (const auto& [key, usual] : {std::pair<const char*, ordered>{"cname", "lz4"}, {"clevel", 5}, {"blocksize", 0}}) {
+      if (!with.contains(key)) with[key] = usual;
+    }
+    return {{"name", "blosc"}, {"configuration", std::move(with)}};
+  }
+  return {{"name", "numcodecs." + id}, {"configuration", std::move(with)}};
+}
+
+// The codec from array to bytes that stands first among the filters of Zarr v2, if one does.
+std::optional<ordered> array_codec_of(const ordered& filter, translated_type& type) {
+  const std::string id = filter.value("id", "");
+  if (id == "vlen-utf8" || id == "vlen-bytes") {
+    if (type.size != 0) throw store_error("the filter " + id + " is for objects, which the array does not have");
+    if (id == "vlen-bytes") type.type = "variable_length_bytes";
+    return ordered{{"name", id}};
+  }
+  if (id != "zarrbits.packbits") return {};
+  ordered with = ordered::object();
+  const ordered bits = filter.value("bits", ordered()), first = filter.value("first_bit", ordered(0));
+  if (!bits.is_number_unsigned() || !first.is_number_unsigned() || bits.get<std::uint64_t>() < 1 || bits.get<std::uint64_t>() > 64 ||
+      first.get<std::uint64_t>() > 63)
+    throw store_error("the filter zarrbits.packbits has no valid \"bits\" or \"first_bit\"");
+  if (type.type != "bool") {
+    with["first_bit"] = first;
+    with["last_bit"] = first.get<std::uint64_t>() + bits.get<std::uint64_t>() - 1;
+  }
+  with["padding_encoding"] = filter.value("padding_encoding", ordered("none"));
+  return ordered{{"name", "packbits"}, {"configuration", std::move(with)}};
+}
+
+ordered codecs_of(const ordered& zarray, translated_type& type, std::size_t rank) {
+  ordered filters = zarray.value("filters", ordered());
+  if (filters.is_null()) filters = ordered::array();
+  if (!filters.is_array()) throw store_error("\"filters\" is not a list");
+  if (const ordered compressor = zarray.value("compressor", ordered()); !compressor.is_null()) filters.push_back(compressor);
+  for (const ordered& f : filters) {
+    if (!f.is_object() || !f.contains("id") || !f["id"].is_string()) throw store_error("a filter or compressor has no \"id\"");
+  }
+  ordered codecs = ordered::array();
+  if (zarray.value("order", ordered("C")) == "F" && rank > 1) {
+    ordered order = ordered::array();
+    for (std::size_t d = rank; d-- > 0;) order.push_back(d);
+    codecs.push_back({{"name", "transpose"}, {"configuration", {{"order", std::move(order)}}}});
+  }
+  const auto first = filters.empty() ? std::nullopt : array_codec_of(filters.front(), type);
+  if (!first && type.size == 0) type.type = "|O";  // objects in a form of Python
+  if (first) codecs.push_back(*first);
+  else if (type.order.empty()) codecs.push_back({{"name", "bytes"}});
+  else codecs.push_back({{"name", "bytes"}, {"configuration", {{"endian", type.order}}}});
+  const bool complex = type.type.is_string() && type.type.get_ref<const std::string&>().starts_with("complex");
+  for (std::size_t i = first ? 1 : 0; i < filters.size(); ++i)
+    codecs.push_back(bytes_codec_of(filters[i], first ? 1 : complex ? type.size / 2 : type.size));
+  return codecs;
+}
+
+std::string name_in(const ordered& type) {
+  if (type.is_string()) return type.get<std::string>();
+  return type.value("name", "");
+}
+
+// What chunks that do not exist read as, if Zarr v2 does not say it.
+ordered usual_fill(const ordered& type, std::uint64_t size) {
+  const std::string name = name_in(type);
+  if (name == "bool") return false;
+  if (name.starts_with("numpy.")) return "NaT";
+  if (name.starts_with("complex")) return ordered::array({0.0, 0.0});
+  if (name.starts_with("float")) return 0.0;
+  if (name == "string" || name == "fixed_length_utf32" || name == "null_terminated_bytes" || name == "variable_length_bytes")
+    return "";
+  if (name == "raw_bytes" || name == "struct")
+    return conversion::base64(std::string_view(std::string(static_cast<std::size_t>(size), '\0')));
+  return 0;
+}
+
+ordered fill_of(const ordered& fill, const translated_type& type) {
+  const std::string name = name_in(type.type);
+  if (fill.is_null()) return usual_fill(type.type, type.size);
+  if (name == "string" && fill == 0) return "";  // as zarr-python writes it for objects
+  if (name == "variable_length_bytes" && (fill == 0 || fill == "")) return "";
+  const bool integer = name.starts_with("int") || name.starts_with("uint") || name.starts_with("numpy.");
+  if (integer && fill.is_number_float()) {
+    const double value = fill.get<double>();
+    if (value == std::floor(value) && std::fabs(value) < 9e15) return static_cast<std::int64_t>(value);
+  }
+  if (name == "bool" && fill.is_number()) return fill != 0;
+  return fill;
+}
+
+std::string as_base64(double value) {
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  std::string bytes;
+  for (unsigned i = 0; i < 8; ++i) bytes += static_cast<char>(bits >> (8 * i) & 0xFF);
+  return conversion::base64(bytes);
+}
+
+double number_of(const ordered& fill) {
+  if (fill.is_number()) return fill.get<double>();
+  if (fill == "Infinity") return HUGE_VAL;
+  return fill == "-Infinity" ? -HUGE_VAL : NAN;
+}
+
+// xarray takes the fill value of Zarr v2 for the missing value of CF. In Zarr v3 an attribute says it, with floats in base64.
+void add_missing_value(const ordered& fill, const translated_type& type, ordered& attributes) {
+  if (fill.is_null() || attributes.contains("_FillValue")) return;
+  const std::string name = name_in(type.type);
+  if (name.starts_with("float")) attributes["_FillValue"] = as_base64(number_of(fill));
+  else if (name.starts_with("complex") && fill.is_array() && fill.size() == 2)
+    attributes["_FillValue"] = ordered::array({as_base64(number_of(fill[0])), as_base64(number_of(fill[1]))});
+  else if (name == "bool" || name.starts_with("int") || name.starts_with("uint")) attributes["_FillValue"] = fill_of(fill, type);
+  else if (name == "string" && fill.is_string()) attributes["_FillValue"] = fill;
+}
+
+ordered object_of(const stored_object& object, const std::string& key) {
+  const std::vector<std::byte> bytes = read_object(object, most_v2_metadata);
+  ordered parsed = conversion::parse_foreign_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!parsed.is_object()) throw store_error("\"" + key + "\" is not a valid JSON object");
+  return parsed;
+}
+
+// Of .zmetadata, which has the objects with metadata by their keys.
+ordered consolidated_of(const ordered& zmetadata) {
+  ordered nodes = ordered::object();
+  const ordered all = zmetadata.value("metadata", ordered::object());
+  for (const auto& [key, value] : all.items()) {
+    const std::size_t slash = key.rfind('/');
+    if (slash == key.npos) continue;  // the root
+    const std::string node = key.substr(0, slash), name = key.substr(slash + 1);
+    const ordered zattrs = all.value(node + "/.zattrs", ordered());
+    if (name == ".zarray") nodes[node] = v3_array_of(value, zattrs);
+    else if (name == ".zgroup") nodes[node] = v3_group_of(zattrs);
+  }
+  return {{"kind", "inline"}, {"must_understand", false}, {"metadata", std::move(nodes)}};
+}
+
+class text_object final : public stored_object {
+ public:
+  explicit text_object(std::string text) : text_(std::move(text)) {}
+  std::uint64_t size() const override { return text_.size(); }
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    std::memcpy(out.data(), text_.data() + offset, out.size());
+  }
+
+ private:
+  std::string text_;
+};
+
+class v2_reader final : public store_reader {
+ public:
+  explicit v2_reader(std::shared_ptr<const store_reader> store) : store_(std::move(store)) {}
+
+  std::unique_ptr<stored_object> open(const std::string& key) const override {
+    constexpr std::string_view metadata = "zarr.json";
+    const bool is_metadata = key == metadata || (key.ends_with(metadata) && key[key.size() - metadata.size() - 1] == '/');
+    if (!is_metadata) {
+      if (conversion::is_v2_metadata_key(key)) return nullptr;  // they are in the zarr.json
+      return store_->open(key);
+    }
+    const std::string node = key.substr(0, key.size() - metadata.size());
+    const auto array = store_->open(node + ".zarray");
+    const auto group = array ? nullptr : store_->open(node + ".zgroup");
+    if (!array && !group) return nullptr;
+    const auto attributes = store_->open(node + ".zattrs");
+    const ordered zattrs = attributes ? object_of(*attributes, node + ".zattrs") : ordered();
+    try {
+      ordered made = array ? v3_array_of(object_of(*array, node + ".zarray"), zattrs) : v3_group_of(zattrs);
+      if (group && node.empty()) {
+        if (const auto all = store_->open(".zmetadata"))
+          made["consolidated_metadata"] = consolidated_of(object_of(*all, ".zmetadata"));
+      }
+      return std::make_unique<text_object>(conversion::python_json_text(made));
+    } catch (const ordered::exception& e) {
+      throw store_error("the metadata of Zarr v2 at \"" + node + "\" are invalid: " + e.what());
+    }
+  }
+
+  void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
+    store_->list(folder, [&](const store_entry& e) { return conversion::is_v2_metadata_key(e.name) || each(e); });
+  }
+
+ private:
+  std::shared_ptr<const store_reader> store_;
+};
+
+}  // namespace
+
+ordered v3_group_of(const ordered& zattrs) {
+  return {{"zarr_format", 3}, {"node_type", "group"}, {"attributes", zattrs.is_object() ? zattrs : ordered::object()}};
+}
+
+ordered v3_array_of(const ordered& zarray, const ordered& zattrs) {
+  if (zarray.value("zarr_format", ordered()) != 2) throw store_error("a .zarray does not say that it is of Zarr v2");
+  const ordered shape = zarray.value("shape", ordered()), chunks = zarray.value("chunks", ordered());
+  if (!shape.is_array() || !chunks.is_array() || shape.size() != chunks.size())
+    throw store_error("\"shape\" and \"chunks\" of a .zarray are not lists of one length");
+  translated_type type = type_or_name(zarray.value("dtype", ordered()));
+  ordered codecs = codecs_of(zarray, type, shape.size());
+  ordered attributes = zattrs.is_object() ? zattrs : ordered::object();
+  const ordered fill = zarray.value("fill_value", ordered());
+  const ordered separator = zarray.value("dimension_separator", ordered("."));
+  ordered made = {{"zarr_format", 3},
+               {"node_type", "array"},
+               {"shape", shape},
+               {"data_type", type.type},
+               {"chunk_grid", {{"name", "regular"}, {"configuration", {{"chunk_shape", chunks}}}}},
+               {"chunk_key_encoding", {{"name", "v2"}, {"configuration", {{"separator", separator}}}}},
+               {"fill_value", fill_of(fill, type)},
+               {"codecs", std::move(codecs)}};
+  const auto names = attributes.find("_ARRAY_DIMENSIONS");
+  const bool named = names != attributes.end() && names->is_array() && names->size() == shape.size() &&
+                     std::all_of(names->begin(), names->end(), [](const ordered& name) { return name.is_string(); });
+  if (named) {
+    made["dimension_names"] = *names;
+    attributes.erase(names);
+    add_missing_value(fill, type, attributes);
+  }
+  made["attributes"] = std::move(attributes);
+  return made;
+}
+
+bool is_v2_store(const store_reader& store) {
+  if (store.open("zarr.json")) return false;
+  return store.open(".zgroup") || store.open(".zarray");
+}
+
+std::shared_ptr<const store_reader> as_v3(std::shared_ptr<const store_reader> store) {
+  return std::make_shared<v2_reader>(std::move(store));
+}
+
+}  // namespace zarrbits::verification

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Stores of Zarr v2, read as those of v3: their metadata are translated, their chunks stay where they are.
+//
+//   if (is_v2_store(*reader)) reader = as_v3(reader);
+//   reader->open("a/zarr.json");   // made of a/.zarray and a/.zattrs
+//
+#ifndef ZARRBITS_ZARR_READ_V2_STORE_HPP
+#define ZARRBITS_ZARR_READ_V2_STORE_HPP
+
+#include "text/json_text.hpp"
+#include "zarr/read/store_reader.hpp"
+
+#include <memory>
+
+namespace zarrbits::verification {
+
+// True if the root has metadata of Zarr v2, and none of v3.
+bool is_v2_store(const store_reader& store);
+
+// The metadata are read when they are asked for; what v3 cannot say is store_error or not_supported then.
+std::shared_ptr<const store_reader> as_v3(std::shared_ptr<const store_reader> store);
+
+// zarr.json of an array, and of a group. `zattrs` may be null.
+conversion::json v3_array_of(const conversion::json& zarray, const conversion::json& zattrs);
+conversion::json v3_group_of(const conversion::json& zattrs);
+
+}  // namespace zarrbits::verification
+
+#endif
