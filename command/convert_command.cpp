@@ -62,7 +62,8 @@ std::string unique_text() {
 
 // A single-file store, and one that the same command starts over, is not continued.
 bool can_continue(const convert_options& options) {
-  return !options.references && !options.store.ends_with(".zip") && !(options.concat && options.concat->append);
+  const bool whole = options.references && !conversion::is_begun_in_partitions(options.store);
+  return !whole && !options.store.ends_with(".zip") && !(options.concat && options.concat->append);
 }
 
 // What a signal or a crash left. Empty if there is nothing, or a server does not respond.
@@ -113,8 +114,11 @@ int run(convert_kind kind, int argc, char** argv) {
         char seconds[32];
         std::snprintf(seconds, sizeof seconds, "%.2f s", result.seconds);
         tell("share " + std::to_string(options.share->index) + " of " + std::to_string(options.share->count) + " (" +
-             arguments.share_origin + ") is done: " + text::counted(result.store_objects, "file") + ", " +
-             text::human_bytes(result.store_bytes) + ", " + seconds + "; when all are done, run: zarrbits finalize");
+             arguments.share_origin + ") is done: " +
+             (options.references ? text::counted(result.referred_objects, "reference") + ", and "
+                                 : text::counted(result.store_objects, "file") + ", ") +
+             text::human_bytes(result.store_bytes) + (options.references ? " that no source has" : "") + ", " + seconds +
+             "; when all are done, run: zarrbits finalize");
       }
       return 0;
     }

@@ -27,8 +27,8 @@ constexpr table tables = make_tables();
 
 }  // namespace
 
-std::uint32_t crc32c(std::span<const std::byte> bytes) {
-  std::uint32_t sum = 0xFFFFFFFF;
+std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before) {
+  std::uint32_t sum = ~before;
   const auto at = [&](std::size_t i) { return std::to_integer<std::uint32_t>(bytes[i]); };
   for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {
     sum ^= at(0) | at(1) << 8 | at(2) << 16 | at(3) << 24;

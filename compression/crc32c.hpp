@@ -13,7 +13,8 @@
 
 namespace zarrbits::conversion {
 
-std::uint32_t crc32c(std::span<const std::byte> bytes);
+// `before`: the sum of the bytes before these.
+std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0);
 
 // Encodes a chunk with the codec.
 void append_crc32c(buffer& chunk);

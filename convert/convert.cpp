@@ -72,7 +72,6 @@ void check_references(const convert_options& options) {
     throw zarrbits::error(
         errc::invalid_option,
         "references point to chunks in the source, which have no shards and no checksum; leave out `shard` and `checksum`");
-  if (options.share) throw zarrbits::error(errc::invalid_option, "references are made in one run; leave out `share`");
 }
 
 void check_rectilinear(const convert_options& options) {
@@ -215,6 +214,7 @@ void count_references(convert_result& result) {
 
 convert_result finished(job& all, const start& started) {
   convert_result result = result_for(all.options(), started);
+  all.units_done();
   result.objects = write_metadata(all);
   result.sources = all.joined_sources();
   list_other_files(all.source().others(), result.other_files, result.refused_files);

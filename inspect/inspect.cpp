@@ -8,6 +8,7 @@
 #include "hdf5/h5.hpp"
 #include "inspect/file_reports.hpp"
 #include "inspect/trees.hpp"
+#include "io/reference_table.hpp"
 #include "io/remote_name.hpp"
 #include "io/remote_object.hpp"
 #include "io/s3_access.hpp"
@@ -63,6 +64,9 @@ std::optional<unfinished_store> find_unfinished(const std::string& store, const 
   return guarded(store, [&]() -> std::optional<unfinished_store> {
     conversion::prepare_s3({}, store, remote, {});
     std::error_code e;
+    const std::string beside = conversion::partitions_beside(store);
+    if (!conversion::is_s3(store) && fs::is_directory(beside, e) && !fs::exists(store, e))
+      return inspection::read_unfinished(verification::open_folder(beside, remote));
     if (!conversion::is_s3(store) && !fs::is_directory(store, e)) return {};
     return inspection::read_unfinished(verification::open_folder(store, remote));
   });

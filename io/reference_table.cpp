@@ -378,6 +378,12 @@ bool is_data_beside(const std::string& references, const std::string& file) {
   return rest.empty() || (rest.size() > 1 && rest[0] == '.' && rest.find_first_not_of("0123456789", 1) == rest.npos);
 }
 
+std::string partitions_beside(const std::string& references) {
+  std::string name = references;
+  while (name.size() > 1 && name.ends_with('/')) name.pop_back();
+  return name + ".zarrbits-partitions";
+}
+
 std::string references_part(const std::string& array, std::uint64_t number) {
   return array + "/refs." + std::to_string(number) + ".parq";
 }

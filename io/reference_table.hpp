@@ -72,6 +72,9 @@ std::string data_beside(const std::string& references, std::size_t number = 0);
 // Whether it is such a file, with any number.
 bool is_data_beside(const std::string& references, const std::string& file);
 
+// The folder next to references that are made in partitions, with the work of each, until they are complete.
+std::string partitions_beside(const std::string& references);
+
 // URLs of local files and of S3.
 constexpr std::string_view file_url = "file://", s3_url = "s3://";
 

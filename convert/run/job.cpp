@@ -38,11 +38,16 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
   prepare_s3(given_sources(options_.source, options_.concat), how == mode::look ? "" : options_.store, options_.remote,
              options_.warning);
   order_sources();
+  // the plan says which objects are selected, without which files may not be joined
+  if (how == mode::finish) {
+    open_store(how);
+    take_plan(*out_, options_, false);
+  }
   // the source is opened, and its objects are selected, before anything is written or removed
-  source_ = read_source(true);
+  source_ = read_source(!out_ || out_->tells_case_apart());
   warn_of_source();
   if (how == mode::look) return;
-  open_store(how);
+  if (!out_) open_store(how);
   const bool begun = how == mode::all && out_->found_unfinished(), goes_on = begun || joins(how) || how == mode::finish;
   const bool taken = goes_on && take_plan(*out_, options_, begun);
   if (taken || !out_->tells_case_apart()) source_ = read_source(out_->tells_case_apart());
@@ -117,23 +122,33 @@ bool job::joins(mode how) const { return how == mode::join || (how == mode::resu
 
 void job::open_store(mode how) {
   using existing = sink_options::existing;
-  out_ =
-      make_sink(options_.store, {.target = how == mode::finish           ? existing::finish
-                                           : joins(how)                  ? existing::join
-                                           : grown_                      ? existing::grow
-                                           : options_.overwrite          ? existing::replace
-                                           : is_one_file(options_.store) ? existing::refuse
-                                                                         : existing::go_on,
-                                 .shared = how == mode::join || how == mode::finish,
-                                 .run = front_end_of(options_).run,
-                                 .source = name_.file,
-                                 .sync = options_.sync,
-                                 .warning = options_.warning,
-                                 .references = options_.references,
-                                 .base = options_.base,
-                                 .formats = {.v2 = options_.format != zarr_format::v3, .v3 = options_.format != zarr_format::v2},
-                                 .memory = options_.memory,
-                                 .remote = options_.remote});
+  sink_options options = options_of_store();
+  options.target = how == mode::finish                                                     ? existing::finish
+                   : joins(how)                                                            ? existing::join
+                   : grown_                                                                ? existing::grow
+                   : options_.overwrite                                                    ? existing::replace
+                   : is_one_file(options_.store) || is_begun_in_partitions(options_.store) ? existing::refuse
+                                                                                           : existing::go_on;
+  options.shared = how == mode::join || how == mode::finish;
+  out_ = make_sink(options_.store, options);
+}
+
+sink_options job::options_of_store() const {
+  return {.run = front_end_of(options_).run,
+          .source = name_.file,
+          .sync = options_.sync,
+          .warning = options_.warning,
+          .references = options_.references,
+          .base = options_.base,
+          .formats = {.v2 = options_.format != zarr_format::v3, .v3 = options_.format != zarr_format::v2},
+          .memory = options_.memory,
+          .remote = options_.remote};
+}
+
+void job::units_done() {
+  std::vector<unit_key> units;
+  for (const auto& [id, result] : results_) units.emplace_back(id.dataset, id.number);
+  out_->units_done(units, options_of_store());
 }
 
 // Begins the journal or, if the run goes on with a store, takes over what is in it.
@@ -171,9 +186,10 @@ void job::prepare_queue() {
   if (queue_) return;
   unsigned threads = options_.threads ? options_.threads : usable_processors();
   if (!out_->any_order()) threads = 1;
-  // chunks on a server are downloaded while their batches wait
+  // chunks on a server are downloaded while their batches wait; but a log of units has one unit after the other
+  const bool waits = out_->any_order() || !out_->keeps_unfinished();
   const std::size_t ahead =
-      any_remote(given_sources(options_.source, options_.concat)) ? 2 * std::size_t{options_.remote.connections} : 0;
+      waits && any_remote(given_sources(options_.source, options_.concat)) ? 2 * std::size_t{options_.remote.connections} : 0;
   queue_ = std::make_unique<work_queue>(threads, bound_of(options_) / 2, ahead);
   runner_ = std::make_unique<unit_runner>(
       *out_, options_, *queue_,
@@ -252,6 +268,7 @@ void job::at_hand(const std::string& path) {
 void job::unit_done(const unit_id& id, unit_result&& result) {
   source_->require_unchanged();  // from here on the journal is trusted
   const std::lock_guard held(mutex_);
+  out_->unit_made({id.dataset, id.number});
   if (journal_) journal_->add(id, result);
   results_.insert_or_assign(id, std::move(result));
 }

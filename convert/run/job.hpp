@@ -71,6 +71,9 @@ class job {
   // Makes the share of all units that options().share tells.
   void run_share();
 
+  // All units are made, here or elsewhere; the metadata follow.
+  void units_done();
+
   // This run has failed: leaves what is done to a later run, if there is something of use. A sentence on it; empty if nothing
   // stays.
   std::string keep();
@@ -96,6 +99,7 @@ class job {
   void warn_of_source() const;
   bool joins(mode how) const;
   void open_store(mode how);
+  sink_options options_of_store() const;
   void open_journal(mode how, bool goes_on);
   enum class on_mismatch { refuse, make_again };
   void check_journal(on_mismatch then);

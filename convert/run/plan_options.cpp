@@ -103,6 +103,17 @@ void take_bits(const json& j, convert_options& o) {
   }
 }
 
+json value_of(const std::optional<source_base>& base) {
+  return base ? json{{"folder", base->folder}, {"url", base->url}} : json(nullptr);
+}
+
+void take(const json& j, std::optional<source_base>& to) {
+  if (j.is_null()) return;
+  const json &folder = member(j, "folder"), &url = member(j, "url");
+  if (!folder.is_string() || !url.is_string()) throw no_value();
+  to = {folder.get<std::string>(), url.get<std::string>()};
+}
+
 using options_in = const convert_options&;
 using options_out = convert_options&;
 
@@ -164,6 +175,18 @@ const option known_options[] = {
      [](options_in o) { return !o.exclude.empty(); },
      [](options_in o) { return json(o.exclude); },
      [](const json& j, options_out o) { take_list(j, o.exclude); }},
+    {"references",
+     [](options_in o) { return o.references.has_value(); },
+     [](options_in o) { return o.references ? json(*o.references) : json(nullptr); },
+     [](const json& j, options_out o) { if (!j.is_null()) o.references = number_in(j); }},
+    {"format",
+     [](options_in o) { return o.format.has_value(); },
+     [](options_in o) { return value_of(o.references ? std::optional(o.format.value_or(zarr_format::both)) : std::nullopt); },
+     [](const json& j, options_out o) { take(j, zarr_format::both, o.format); }},
+    {"base",
+     [](options_in o) { return o.base.has_value(); },
+     [](options_in o) { return value_of(o.base); },
+     [](const json& j, options_out o) { take(j, o.base); }},
     {"keep_going",
      [](options_in o) { return o.keep_going; },
      [](options_in o) { return json(o.keep_going); },

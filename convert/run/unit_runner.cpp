@@ -62,6 +62,7 @@ void unit_runner::produce_part(const std::shared_ptr<unit_state>& unit, std::siz
   const chunk_source& data = unit->dataset->data;
   const dataset_part& node = unit->dataset->parts()[part];
   if (node.kind == part_kind::sequences) {
+    if (!out_.any_order()) queue_.finish();  // what was submitted before is put before
     const h5::lock one_thread;
     const std::uint64_t memory = std::max<std::uint64_t>(options_.memory, 16U << 20);
     write_sequences(data, node.view, node.store_path,

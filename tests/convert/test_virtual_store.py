@@ -88,7 +88,7 @@ def test_options_that_mean_nothing(tmp_path):
         ([path, "out.json"], "--virtual"),
         (["--inline", "5", path, "out.zarr"], "--inline"),
         (["--virtual", "--shard", "64M", path, "out.json"], "--shard"),
-        (["--virtual", "--partition", "0/2", path, "out.json"], "--partition"),
+        (["--virtual", "--partition", "0/2", "--overwrite", path, "out.json"], "--partition"),
     ):
         done = run("convert", *arguments, status=None, cwd=tmp_path)
         assert done.returncode in (1, 2) and words in done.stderr, (arguments, done)

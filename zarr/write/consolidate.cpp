@@ -58,6 +58,8 @@ class consolidating_sink final : public sink {
     }
     out_->remove(folder);
   }
+  void unit_made(const unit_key& unit) override { out_->unit_made(unit); }
+  void units_done(const std::vector<unit_key>& units, const sink_options& options) override { out_->units_done(units, options); }
   void remove_old(const std::vector<std::string>& keys) override { out_->remove_old(keys); }
   void finish() override { out_->finish(); }
   void keep() override { out_->keep(); }

@@ -22,7 +22,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Of a file that a source has open: libhdf5 and the tables of joined files identify them only by numbers.
 std::string name_of(int fd) {
   std::string name(PATH_MAX, '\0');
   const ssize_t n = ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), name.data(), name.size());
@@ -33,10 +32,6 @@ std::string name_of(int fd) {
       there.st_ino != here.st_ino)
     throw zarrbits::error(errc::unsupported, "a source has no name that references could use" +
                                                  (name.empty() ? "" : ": \"" + name + "\"") + "; convert it without references");
-  if (!is_utf8(name))
-    throw zarrbits::error(
-        errc::unsupported,
-        "the name of a source is not UTF-8, which references have to be; rename it, or convert it without references");
   return name;
 }
 
@@ -47,7 +42,21 @@ bool exists(const std::string& path) {
   return fs::exists(fs::symlink_status(path, e));
 }
 
+// A name of a source is a text in the references.
+void require_utf8(const std::string& name) {
+  if (!is_utf8(name))
+    throw zarrbits::error(
+        errc::unsupported,
+        "the name of a source is not UTF-8, which references have to be; rename it, or convert it without references");
+}
+
 }  // namespace
+
+std::string url_of_open_file(int fd) {
+  const std::string name = name_of(fd);
+  require_utf8(name);
+  return std::string(file_url) + name;
+}
 
 reference_sink::reference_sink(const std::string& path, std::uint64_t inline_bytes, const sink_options& options)
     : path_(path),
@@ -132,12 +141,40 @@ std::size_t reference_sink::number_of(int fd) {
   struct stat info {};
   if (::fstat(fd, &info) != 0) throw zarrbits::error(errc::io_failed, "a source cannot be examined");
   const std::lock_guard lock(mutex_);
+  const auto found = known_.find({info.st_dev, info.st_ino});
+  return found != known_.end() ? found->second : number_of_local(info, url_of_open_file(fd));
+}
+
+// Of several names of one file, the first.
+std::size_t reference_sink::number_of_local(const struct stat& info, const std::string& url) {
   const auto [at, is_new] = known_.emplace(std::pair{info.st_dev, info.st_ino}, files_.size());
   if (is_new) {
-    files_.push_back({std::string(file_url) + name_of(fd), state_in(info)});
-    names_.told(files_.back().url);  // which throws now, and not at the end
+    files_.push_back({url, state_in(info)});
+    names_.told(url);  // which throws now, and not at the end
   }
   return at->second;
+}
+
+std::size_t reference_sink::number_of(const std::string& url, const file_state& state) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = known_urls_.find(url); found != known_urls_.end()) return found->second;
+  require_utf8(url);
+  std::size_t number = files_.size();
+  if (url.starts_with(file_url)) {
+    const std::string name = url.substr(file_url.size());
+    struct stat info {};
+    if (::stat(name.c_str(), &info) != 0 || state_in(info) != state)
+      throw zarrbits::error(errc::changed,
+                            "\"" + name +
+                                "\" is not as it was when references to it were made: it was changed, moved or removed, " +
+                                "or has another name on this machine; start over with `overwrite`",
+                            {name});
+    number = number_of_local(info, url);
+  } else {
+    files_.push_back({url, state});
+  }
+  known_urls_.emplace(url, number);
+  return number;
 }
 
 // Under a name that no other store has used: the old content reads as before until the new references have replaced it.
@@ -180,33 +217,8 @@ void reference_sink::put_range(std::string_view key, int fd, std::uint64_t offse
 
 void reference_sink::refer(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset,
                            std::uint64_t size) {
-  std::size_t file = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto [at, is_new] = known_in_s3_.emplace(url, files_.size());
-    if (is_new && !is_utf8(url))
-      throw zarrbits::error(
-          errc::unsupported,
-          "the name of a source is not UTF-8, which references have to be; rename it, or convert it without references");
-    if (is_new) files_.push_back({url, state});
-    file = at->second;
-  }
-  add(key, {file, offset, size});
+  add(key, {number_of(url, state), offset, size});
 }
-
-class reference_sink::writer final : public object_writer {
- public:
-  writer(reference_sink& sink, std::string_view key) : sink_(sink), key_(key) {}
-  void append(std::span<const std::byte> bytes) override { waiting_.insert(waiting_.end(), bytes.begin(), bytes.end()); }
-  void commit() override { sink_.put(key_, std::span<const std::byte>(waiting_)); }
-
- private:
-  reference_sink& sink_;
-  std::string key_;
-  std::vector<std::byte> waiting_;
-};
-
-std::unique_ptr<object_writer> reference_sink::begin(std::string_view key) { return std::make_unique<writer>(*this, key); }
 
 bool reference_sink::put_new(std::string_view key, std::span<const std::byte> bytes) {
   if (get(key)) return false;  // no other process writes to it

@@ -27,6 +27,10 @@
 
 namespace zarrbits::conversion {
 
+// The URL of a file that a source has open: libhdf5 and the tables of joined files identify them only by numbers. Throws
+// zarrbits::error if it has no name that references can use.
+std::string url_of_open_file(int fd);
+
 // The same calls in the same order make the same files.
 class reference_sink final : public sink {
  public:
@@ -38,9 +42,10 @@ class reference_sink final : public sink {
   void put(std::string_view key, std::span<const std::byte> bytes) override;
   void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) override;
   bool refers() const override { return true; }
+  // Also to local files, "file:///a/b.h5", which must be as they were.
   void refer(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset,
              std::uint64_t size) override;
-  std::unique_ptr<object_writer> begin(std::string_view key) override;
+  std::unique_ptr<object_writer> begin(std::string_view key) override { return gathered_object(*this, key); }
   bool put_new(std::string_view key, std::span<const std::byte> bytes) override;
   std::optional<std::vector<std::byte>> get(std::string_view key) override;
   std::vector<std::string> list(std::string_view folder) override { return all_.list(folder); }
@@ -59,7 +64,6 @@ class reference_sink final : public sink {
   static bool remove_unfinished(const std::string& target);
 
  private:
-  class writer;
   static constexpr std::size_t in_text = static_cast<std::size_t>(-1);
   struct member {
     std::size_t file = in_text;  // of files_
@@ -71,6 +75,8 @@ class reference_sink final : public sink {
   void add_text(std::string_view key, std::string text);
   bool has_room(std::uint64_t size);
   std::size_t number_of(int fd);
+  std::size_t number_of(const std::string& url, const file_state& state);
+  std::size_t number_of_local(const struct stat& info, const std::string& url);
   void open_data();
   void remove_other_data() const;
   std::vector<referred_file> told_files() const;
@@ -87,7 +93,7 @@ class reference_sink final : public sink {
   std::uint64_t data_end_ = 0;
   std::vector<referred_file> files_;
   std::map<std::pair<dev_t, ino_t>, std::size_t> known_;
-  std::map<std::string, std::size_t> known_in_s3_;
+  std::map<std::string, std::size_t> known_urls_;
   std::deque<std::string> texts_;
   std::uint64_t inlined_ = 0;  // bytes of texts_
   member_list<member> all_;

@@ -8,6 +8,7 @@
 #endif
 #include "text/node_names.hpp"
 #include "text/shown.hpp"
+#include "zarr/write/partitioned_references.hpp"
 #include "zarr/write/reference_sink.hpp"
 #include "zarr/write/zip_sink.hpp"
 
@@ -18,6 +19,8 @@
 #include <system_error>
 
 namespace zarrbits::conversion {
+
+namespace fs = std::filesystem;
 
 void check_key(std::string_view key) {
   constexpr std::size_t longest_key = 4095;
@@ -66,22 +69,70 @@ void sink::put_range(std::string_view key, int fd, std::uint64_t offset, std::ui
 
 namespace {
 
+class gathered final : public object_writer {
+ public:
+  gathered(sink& out, std::string_view key) : out_(out), key_(key) {}
+  void append(std::span<const std::byte> bytes) override { waiting_.insert(waiting_.end(), bytes.begin(), bytes.end()); }
+  void commit() override { out_.put(key_, std::span<const std::byte>(waiting_)); }
+
+ private:
+  sink& out_;
+  std::string key_;
+  std::vector<std::byte> waiting_;
+};
+
+}  // namespace
+
+std::unique_ptr<object_writer> gathered_object(sink& out, std::string_view key) { return std::make_unique<gathered>(out, key); }
+
+namespace {
+
 bool is_zip(const std::string& target) { return target.size() > 4 && target.ends_with(".zip"); }
 
 }  // namespace
 
-bool is_one_file(const std::string& target) { return !is_s3(target) && (is_reference_target(target) || is_zip(target)); }
+bool is_one_file(const std::string& target) {
+  return !is_s3(target) && (is_zip(target) || (is_reference_target(target) && !is_begun_in_partitions(target)));
+}
+
+bool is_begun_in_partitions(const std::string& target) noexcept {
+  std::error_code e;
+  return is_reference_target(target) && fs::exists(fs::symlink_status(partitions_beside(target), e));
+}
+
+namespace {
+
+// For references that are made in one run.
+void remove_partitions(const std::string& target, const sink_options& options) {
+  if (options.target == sink_options::existing::grow || !is_begun_in_partitions(target)) return;
+  if (options.target != sink_options::existing::replace)
+    throw zarrbits::error(errc::already_exists,
+                          "\"" + target + "\" was begun in partitions, whose work is in \"" + partitions_beside(target) +
+                              "\"; \"zarrbits finalize\" completes it, `resume` makes what is missing, `overwrite` starts over",
+                          {target});
+  if (!partitioned_references::remove_work(target))
+    throw zarrbits::error(errc::busy,
+                          "another conversion is writing to \"" + partitions_beside(target) +
+                              "\", or it is not its folder; wait "
+                              "for it, or choose another name",
+                          {target});
+}
+
+}  // namespace
 
 std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options) {
-  if (joins(options.target) && is_one_file(target))
+  const bool joined = joins(options.target),
+             known = joined && (is_begun_in_partitions(target) || options.target == sink_options::existing::finish);
+  if (joined && is_zip(target) && !is_s3(target))
     throw zarrbits::error(errc::invalid_option,
-                          "a single-file store is made in one run, not in partitions; choose a directory for \"" + target + "\"",
+                          "a .zip file is made in one run, not in partitions; choose a directory for \"" + target + "\"",
                           {target});
   if (is_web(target))
     throw zarrbits::error(
         errc::unsupported,
         "a store cannot be written to \"" + target + "\"; choose a directory, a .zip file or \"s3://bucket/prefix\"", {target});
-  if (is_reference_target(target) != options.references.has_value())
+  if (is_reference_target(target) != options.references.has_value() &&
+      !(is_reference_target(target) && known))  // the plan says it
     throw zarrbits::error(errc::invalid_option,
                           options.references
                               ? "references are made in a local \"OUT.json\" or \"OUT.parquet\", not in \"" + target + "\"" +
@@ -99,7 +150,11 @@ std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& o
                           {target});
 #endif
   }
-  if (options.references) return std::make_unique<reference_sink>(target, *options.references, options);
+  if (is_reference_target(target) && joined) return std::make_unique<partitioned_references>(target, options);
+  if (options.references) {
+    remove_partitions(target, options);
+    return std::make_unique<reference_sink>(target, *options.references, options);
+  }
   if (is_zip(target)) return std::make_unique<zip_sink>(target, options);
   return std::make_unique<directory_sink>(target, options);
 }
@@ -119,7 +174,6 @@ std::string in_the_way(sink_options::existing target, bool plan, bool node) {
 }
 
 std::pair<std::uint64_t, std::uint64_t> count_reference_files(const std::string& target) {
-  namespace fs = std::filesystem;
   std::pair<std::uint64_t, std::uint64_t> all{0, 0};
   const auto add = [&](const fs::path& file) {
     std::error_code e;
@@ -144,7 +198,9 @@ zarrbits::error nothing_to_finish(const std::string& target) {
 }
 
 void tidy_whole(const std::string& target) noexcept {
-  if (!is_s3(target) && !is_one_file(target)) directory_sink::tidy_whole(target);
+  std::error_code e;
+  if (is_begun_in_partitions(target) && fs::exists(fs::symlink_status(target, e))) partitioned_references::remove_work(target);
+  else if (!is_s3(target) && !is_one_file(target)) directory_sink::tidy_whole(target);
 }
 
 bool remove_unfinished(const std::string& target, const sink_options& options) noexcept {

@@ -54,6 +54,9 @@ class object_writer {
   virtual void commit() = 0;
 };
 
+struct sink_options;
+using unit_key = std::pair<std::uint64_t, std::uint64_t>;  // dataset and unit
+
 // All functions except remove() and finish() may be called from several threads at once. Keys are "/"-separated, without empty
 // parts,
 // "." or "..". A failed write throws zarrbits::error.
@@ -90,6 +93,11 @@ class sink {
   virtual void append(std::string_view key, std::string_view text) = 0;
   // Removes everything below a key's folder ("a/b"): a node that cannot be completed.
   virtual void remove(std::string_view folder) = 0;
+  // A unit of a dataset is made: what was put since the last call belongs to it. For a sink that keeps the work of several
+  // processes until it can be put in the order in which one process does it.
+  virtual void unit_made(const unit_key&) {}
+  // All units are made, these, in order: what follows is metadata. `options`: those of the store, with what its plan says.
+  virtual void units_done(const std::vector<unit_key>&, const sink_options&) {}
   // For a store that grows: removes objects that it had before, unless they were put since.
   virtual void remove_old(const std::vector<std::string>&) {}
   // Everything is written: completes the store. Removes the folder of the unfinished.
@@ -125,6 +133,9 @@ class sink {
   std::atomic<std::uint64_t> objects_ = 0, bytes_ = 0;
 };
 
+// An object that is in memory until it is put.
+std::unique_ptr<object_writer> gathered_object(sink& out, std::string_view key);
+
 struct sink_options {
   // What to do with a target that exists.
   enum class existing {
@@ -159,8 +170,10 @@ std::string in_the_way(sink_options::existing target, bool plan, bool node);
 // For existing::finish.
 zarrbits::error nothing_to_finish(const std::string& target);
 
-// Whether a store appears complete, in one step, so that an interrupted run leaves nothing to resume.
+// Whether a store appears complete, in one step, so that an interrupted run leaves nothing to resume: unless it is one of
+// references, begun in partitions.
 bool is_one_file(const std::string& target);
+bool is_begun_in_partitions(const std::string& target) noexcept;
 
 // The files of a complete store of references, side by side, and their bytes.
 std::pair<std::uint64_t, std::uint64_t> count_reference_files(const std::string& target);

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "zarr/write/partitioned_references.hpp"
+
+#include "io/files.hpp"
+#include "text/node_names.hpp"
+
+#include <zarrbits/error.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace zarrbits::conversion {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t most_waiting = 1U << 20;  // bytes of a log in memory
+const std::string log_prefix = std::string(unfinished_folder) + "/references-";
+
+// The folder of the work, before it is opened.
+std::string folder_of_work(const std::string& path, const sink_options& options) {
+  std::error_code e;
+  if (fs::exists(fs::symlink_status(path, e)))
+    throw zarrbits::error(errc::already_exists,
+                          "the target \"" + path + "\"" + in_the_way(options.target, false, are_own_references(path)), {path});
+  if (options.target == sink_options::existing::finish && !is_begun_in_partitions(path)) throw nothing_to_finish(path);
+  return partitions_beside(path);
+}
+
+}  // namespace
+
+partitioned_references::partitioned_references(const std::string& path, const sink_options& options)
+    : path_(path),
+      names_(options.base, {options.source}, path),
+      work_(folder_of_work(path, options), options),
+      own_key_(log_prefix + unique_token()) {}
+
+void partitioned_references::put(std::string_view key, std::span<const std::byte> bytes) {
+  if (in_unfinished_folder(key)) return work_.put(key, bytes);
+  if (all_) return all_->put(key, bytes);
+  {
+    const std::lock_guard lock(mutex_);
+    own_.bytes(key, bytes);
+    if (own_.waiting() > most_waiting) flush();
+  }
+  count(key, bytes.size());
+}
+
+void partitioned_references::put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) {
+  require_range(fd, offset, size);
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) throw zarrbits::error(errc::io_failed, "a source cannot be examined");
+  const std::lock_guard lock(mutex_);
+  auto known = known_.find({info.st_dev, info.st_ino});
+  if (known == known_.end()) {
+    const std::string url = url_of_open_file(fd);
+    names_.told(url);  // which throws now, and not at the end
+    known = known_.emplace(std::pair{info.st_dev, info.st_ino}, std::pair{url, state_in(info)}).first;
+  }
+  add(key, known->second.first, known->second.second, offset, size);
+}
+
+void partitioned_references::refer(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset,
+                                   std::uint64_t size) {
+  const std::lock_guard lock(mutex_);
+  add(key, url, state, offset, size);
+}
+
+void partitioned_references::add(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset,
+                                 std::uint64_t size) {
+  own_.range(key, url, state, offset, size);
+  if (own_.waiting() > most_waiting) flush();
+  ++referred_objects_;
+  referred_bytes_ += size;
+}
+
+bool partitioned_references::put_new(std::string_view key, std::span<const std::byte> bytes) {
+  if (in_unfinished_folder(key)) return work_.put_new(key, bytes);
+  if (all_) return all_->put_new(key, bytes);
+  put(key, bytes);
+  return true;
+}
+
+std::optional<std::vector<std::byte>> partitioned_references::get(std::string_view key) {
+  if (in_unfinished_folder(key)) return work_.get(key);
+  return all_ ? all_->get(key) : std::nullopt;
+}
+
+std::vector<std::string> partitioned_references::list(std::string_view folder) {
+  return in_unfinished_folder(folder) || !all_ ? work_.list(folder) : all_->list(folder);
+}
+
+void partitioned_references::append(std::string_view key, std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  flush();  // the journal must only claim what is in a log
+  work_.append(key, text);
+}
+
+void partitioned_references::unit_made(const unit_key& unit) {
+  const std::lock_guard lock(mutex_);
+  own_.end(unit);
+}
+
+void partitioned_references::flush() {
+  if (const std::string text = own_.take(); !text.empty()) work_.append(own_key_, text);
+}
+
+// Several processes may have made the same unit, which are equal, unless the journal did not fit and this process makes it again.
+void partitioned_references::read_logs() {
+  flush();
+  logs_.clear();
+  log_of_.clear();
+  std::vector<std::string> names;
+  for (const std::string& name : work_.list(unfinished_folder)) {
+    if (name.starts_with(log_prefix)) names.push_back(name);
+  }
+  std::stable_partition(names.begin(), names.end(), [&](const std::string& name) { return name == own_key_; });
+  for (const std::string& name : names) {
+    file_descriptor fd = open_without_links(partitions_beside(path_), name);
+    if (!fd || !state_of(fd.get()).regular) continue;
+    const reference_log& log = logs_.emplace_back(std::move(fd));
+    for (const auto& [unit, calls] : log.units()) log_of_.emplace(unit, &log);
+  }
+  are_read_ = true;
+  list_calls();
+}
+
+void partitioned_references::list_calls() {
+  sizes_.clear();
+  for (const auto& [unit, log] : log_of_) {
+    for (const reference_log::call& c : log->units().at(unit)) sizes_.emplace_back(c.key, c.size);
+  }
+  std::stable_sort(sizes_.begin(), sizes_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+}
+
+void partitioned_references::each(std::string_view folder,
+                                  const std::function<void(std::string_view key, std::uint64_t size)>& found) {
+  if (all_) return all_->each(folder, found);
+  const std::lock_guard lock(mutex_);
+  if (!are_read_) read_logs();
+  const std::string prefix = folder.empty() ? "" : std::string(folder) + "/";
+  auto at = std::lower_bound(sizes_.begin(), sizes_.end(), prefix, [](const auto& a, const auto& b) { return a.first < b; });
+  for (; at != sizes_.end() && at->first.starts_with(prefix); ++at) {
+    if (at + 1 == sizes_.end() || (at + 1)->first != at->first) found(at->first, at->second);  // of several, the last counts
+  }
+}
+
+// The units of this dataset are made again.
+void partitioned_references::remove(std::string_view folder) {
+  if (all_) return all_->remove(folder);
+  const std::lock_guard lock(mutex_);
+  if (!are_read_) read_logs();
+  const std::string prefix = std::string(folder) + "/";
+  std::erase_if(log_of_, [&](const auto& entry) {
+    const auto& calls = entry.second->units().at(entry.first);
+    return !calls.empty() && calls.front().key.starts_with(prefix);
+  });
+  list_calls();
+}
+
+void partitioned_references::units_done(const std::vector<unit_key>& units, const sink_options& options) {
+  if (!options.references)
+    throw zarrbits::error(
+        errc::damaged_store,
+        "the plan in \"" + partitions_beside(path_) + "\" is not one of references; start over with `overwrite`", {path_});
+  sink_options whole = options;
+  whole.target = sink_options::existing::refuse;
+  auto all = std::make_unique<reference_sink>(path_, *options.references, whole);
+  const std::lock_guard lock(mutex_);
+  read_logs();
+  for (const unit_key& unit : units) {
+    const auto found = log_of_.find(unit);
+    if (found == log_of_.end()) continue;  // of no chunks: the journal was compared with sizes
+    const reference_log& log = *found->second;
+    for (const reference_log::call& c : log.units().at(unit)) {
+      try {
+        if (!c.file) all->put(c.key, std::span<const std::byte>(log.bytes(c)));
+        else all->refer(c.key, log.files()[*c.file].url, *log.files()[*c.file].state, c.offset, c.size);
+      } catch (const unreadable_range& e) {
+        throw zarrbits::error(errc::io_failed,
+                              "cannot read \"" + c.key + "\" in \"" + partitions_beside(path_) + "\": " + e.what() +
+                                  "; convert again with `resume`",
+                              {path_});
+      }
+    }
+  }
+  logs_.clear();
+  log_of_.clear();
+  sizes_.clear();
+  all_ = std::move(all);
+}
+
+void partitioned_references::finish() {
+  if (!all_) throw std::logic_error("references were finished before their units");
+  all_->finish();
+  work_.finish();
+  ::rmdir(partitions_beside(path_).c_str());
+}
+
+bool partitioned_references::remove_work(const std::string& path) noexcept {
+  const std::string folder = partitions_beside(path);
+  try {
+    directory_sink::remove_unfinished(folder, {});
+  } catch (...) {
+  }
+  ::rmdir(folder.c_str());  // a run may have been killed before it made more
+  return !is_begun_in_partitions(path);
+}
+
+}  // namespace zarrbits::conversion
