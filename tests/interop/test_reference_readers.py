@@ -3,6 +3,7 @@
 xarray has to find what it finds in the HDF5 file; a reader that has learnt a row, or forgotten one, fails here."""
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -187,6 +188,77 @@ def test_row(tmp_path, name, reader):
         return
     known = table()[name][reader]
     assert does == known, f'{reader}, {name}: the table in docs/converter.md says "{known}", and it is "{does}"'
+
+
+@pytest.mark.parametrize("form", ["json", "parquet"])
+def test_references_that_are_renamed(tmp_path, form):
+    """The sources move, and every reader finds them where they are; all else is what it was."""
+    here, there, refs = tmp_path / "here", tmp_path / "there", tmp_path / f"refs.{form}"
+    here.mkdir()
+    dataset(here / "in.nc", compression="gzip", shuffle=True, **HOW)
+    with h5py.File(here / "in.nc", "r+") as f:
+        f["v"].id.write_direct_chunk((0, 0), VALUES[:8].tobytes(), 3)  # which is copied
+    run("convert", "-q", "--virtual", "--convention", "netcdf", "--inline", "300", here / "in.nc", refs)
+    here.rename(there)
+    assert zarrbits.rename_references(refs, f"file://{here}", f"file://{there}") == 1
+    assert sorted(os.listdir(tmp_path)) == [refs.name, f"{refs.name}.data", "there"]
+    want = opened(there / "in.nc")
+    for make in by_fsspec, by_kerchunk, by_package:
+        xr.testing.assert_identical(want, make(refs).load())
+    run("verify", there / "in.nc", refs)
+    with pytest.raises(zarrbits.Error, match="no reference of"):
+        zarrbits.rename_references(refs, f"file://{here}", "s3://bucket")
+
+
+def columns_of(folder):
+    """What pyarrow and fastparquet find in each Parquet file of a folder."""
+    fastparquet, parquet = pytest.importorskip("fastparquet"), pytest.importorskip("pyarrow.parquet")
+    found = {}
+    for path in sorted(folder.rglob("*.parq")):
+        rows = parquet.read_table(path).to_pydict()
+        other = fastparquet.ParquetFile(str(path)).to_pandas()
+        for name in rows.keys() & {"offset", "size"}:
+            assert other[name].dtype == "int64" and other[name].tolist() == rows[name]
+        assert list(other.columns) == list(rows)
+        found[str(path.relative_to(folder))] = rows
+    return found
+
+
+def test_parquet_that_is_renamed_is_as_if_it_was_made_so(tmp_path):
+    """Many sources, and rows with bytes of their own and with nothing."""
+    from numpy.random import default_rng
+
+    noise = default_rng(4).integers(0, 100, (300, 6)).astype("i2")
+    for month in range(300):
+        with h5py.File(tmp_path / f"é{month:03}.h5", "w") as f:
+            f.create_dataset("v", data=noise[month : month + 1], chunks=(1, 2), maxshape=(None, 6), compression="gzip")
+            d = f.create_dataset("w", (1, 6), "i4", chunks=(1, 2), maxshape=(None, 6), compression="gzip")
+            if month % 3:
+                d[:, :4] = month
+            f.create_dataset("text", data=[f"é{month}"], dtype=h5py.string_dtype(), maxshape=(None,), chunks=(1,))
+            for name in "v", "w", "text":
+                f[name].dims[0].label = "t"
+    join = ["-q", "--virtual", "--concat", "t", "--order", "given", *sorted(tmp_path.glob("*.h5"))]
+    run("convert", *join, tmp_path / "refs.parquet")
+    run("convert", *join, tmp_path / "told.parquet", "--base", f"{tmp_path}=https://host/a")
+    assert zarrbits.rename_references(tmp_path / "refs.parquet", f"file://{tmp_path}", "https://host/a") == 300
+    renamed, told = columns_of(tmp_path / "refs.parquet"), columns_of(tmp_path / "told.parquet")
+    assert renamed == told and any(p and "%C3%A9" in p for rows in told.values() for p in rows.get("path", []))
+    with open(tmp_path / "refs.parquet/.zmetadata") as a, open(tmp_path / "told.parquet/.zmetadata") as b:
+        assert json.load(a) == json.load(b)
+
+
+def test_what_of_parquet_cannot_be_renamed_stays(tmp_path):
+    """A part that is damaged: an error, and nothing is changed."""
+    dataset(tmp_path / "in.nc", compression="gzip", **HOW)
+    run("convert", "-q", "--virtual", tmp_path / "in.nc", tmp_path / "refs.parquet")
+    part = tmp_path / "refs.parquet/v/refs.0.parq"
+    part.write_bytes(part.read_bytes()[:-9])
+    before = {p: p.read_bytes() for p in (tmp_path / "refs.parquet").rglob("*") if p.is_file()}
+    with pytest.raises(zarrbits.Error, match="refs.0.parq.*make the references again"):
+        zarrbits.rename_references(tmp_path / "refs.parquet", f"file://{tmp_path}", "s3://bucket")
+    assert before == {p: p.read_bytes() for p in (tmp_path / "refs.parquet").rglob("*") if p.is_file()}
+    assert sorted(os.listdir(tmp_path)) == ["in.nc", "refs.parquet"]
 
 
 def test_gdal_without_its_driver_for_parquet(tmp_path):
