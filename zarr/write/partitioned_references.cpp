@@ -105,12 +105,16 @@ void partitioned_references::unit_made(const unit_key& unit) {
 }
 
 void partitioned_references::flush() {
-  if (const std::string text = own_.take(); !text.empty()) work_.append(own_key_, text);
+  const std::string text = own_.take();
+  if (text.empty()) return;
+  work_.append(own_key_, text);
+  are_read_ = false;
 }
 
 // Several processes may have made the same unit, which are equal, unless the journal did not fit and this process makes it again.
 void partitioned_references::read_logs() {
   flush();
+  if (are_read_) return;
   logs_.clear();
   log_of_.clear();
   std::vector<std::string> names;
@@ -121,11 +125,10 @@ void partitioned_references::read_logs() {
   for (const std::string& name : names) {
     file_descriptor fd = open_without_links(partitions_beside(path_), name);
     if (!fd || !state_of(fd.get()).regular) continue;
-    const reference_log& log = logs_.emplace_back(std::move(fd));
+    reference_log& log = logs_.emplace_back(std::move(fd));
     for (const auto& [unit, calls] : log.units()) log_of_.emplace(unit, &log);
   }
   are_read_ = true;
-  list_calls();
 }
 
 void partitioned_references::list_calls() {
@@ -140,7 +143,7 @@ void partitioned_references::each(std::string_view folder,
                                   const std::function<void(std::string_view key, std::uint64_t size)>& found) {
   if (all_) return all_->each(folder, found);
   const std::lock_guard lock(mutex_);
-  if (!are_read_) read_logs();
+  if (!are_read_) read_logs(), list_calls();
   const std::string prefix = folder.empty() ? "" : std::string(folder) + "/";
   auto at = std::lower_bound(sizes_.begin(), sizes_.end(), prefix, [](const auto& a, const auto& b) { return a.first < b; });
   for (; at != sizes_.end() && at->first.starts_with(prefix); ++at) {
@@ -152,7 +155,7 @@ void partitioned_references::each(std::string_view folder,
 void partitioned_references::remove(std::string_view folder) {
   if (all_) return all_->remove(folder);
   const std::lock_guard lock(mutex_);
-  if (!are_read_) read_logs();
+  if (!are_read_) read_logs(), list_calls();
   const std::string prefix = std::string(folder) + "/";
   std::erase_if(log_of_, [&](const auto& entry) {
     const auto& calls = entry.second->units().at(entry.first);
@@ -171,11 +174,12 @@ void partitioned_references::units_done(const std::vector<unit_key>& units, cons
   auto all = std::make_unique<reference_sink>(path_, *options.references, whole);
   const std::lock_guard lock(mutex_);
   read_logs();
+  std::vector<std::pair<std::string_view, std::uint64_t>>().swap(sizes_);
   for (const unit_key& unit : units) {
     const auto found = log_of_.find(unit);
     if (found == log_of_.end()) continue;  // of no chunks: the journal was compared with sizes
-    const reference_log& log = *found->second;
-    for (const reference_log::call& c : log.units().at(unit)) {
+    reference_log& log = *found->second;
+    for (const reference_log::call& c : log.take(unit)) {
       try {
         if (!c.file) all->put(c.key, std::span<const std::byte>(log.bytes(c)));
         else all->refer(c.key, log.files()[*c.file].url, *log.files()[*c.file].state, c.offset, c.size);
@@ -189,7 +193,6 @@ void partitioned_references::units_done(const std::vector<unit_key>& units, cons
   }
   logs_.clear();
   log_of_.clear();
-  sizes_.clear();
   all_ = std::move(all);
 }
 

@@ -72,8 +72,8 @@ class partitioned_references final : public sink {
   reference_log_writer own_;
   const std::string own_key_;
   std::deque<reference_log> logs_;  // of all processes
-  bool are_read_ = false;
-  std::map<unit_key, const reference_log*> log_of_;
+  bool are_read_ = false;           // all that is in them
+  std::map<unit_key, reference_log*> log_of_;
   std::vector<std::pair<std::string_view, std::uint64_t>> sizes_;  // of all keys
   std::atomic<std::uint64_t> referred_objects_ = 0, referred_bytes_ = 0;
 };

@@ -26,6 +26,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace zarrbits::conversion {
@@ -62,6 +63,8 @@ class reference_log {
   explicit reference_log(file_descriptor fd);
 
   const std::map<unit_key, std::vector<call>>& units() const { return units_; }
+  // Those of a unit, which are then no longer here: there may be millions.
+  std::vector<call> take(const unit_key& unit) { return std::exchange(units_.at(unit), {}); }
   const std::vector<referred_file>& files() const { return files_; }
   std::vector<std::byte> bytes(const call& of) const;  // throws unreadable_range
 
