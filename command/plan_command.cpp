@@ -57,6 +57,28 @@ void print_grids(const std::vector<planned_dataset>& datasets) {
   if (suggested) std::cout << "--grid rectilinear would more than halve what is encoded again\n";
 }
 
+// What arrays without compression would save with one, which is for the user to decide.
+void print_compression(const std::vector<planned_dataset>& datasets) {
+  std::vector<const planned_dataset*> all;
+  for (const planned_dataset& d : datasets) {
+    if (d.compressed) all.push_back(&d);
+  }
+  if (all.empty()) return;
+  const auto saved = [](const planned_dataset* d) { return d->store_bytes - d->compressed->store_bytes; };
+  std::stable_sort(all.begin(), all.end(), [&](const auto* a, const auto* b) { return saved(a) > saved(b); });
+  constexpr std::size_t most_names = 3;
+  std::uint64_t before = 0, less = 0;
+  std::string names;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    before += all[i]->store_bytes;
+    less += saved(all[i]);
+    if (i < most_names) names += (i == 0 ? "" : ", ") + quote(all[i]->path);
+  }
+  if (all.size() > most_names) names += " and " + std::to_string(all.size() - most_names) + " more";
+  std::cout << "--compress " << all[0]->compressed->compress << " would save about " << human_bytes(less) << " of "
+            << human_bytes(before) << ", by a sample of the values of " << names << '\n';
+}
+
 void print(const convert_plan& p) {
   text_table table({{"dataset"},
                     {"outcome"},
@@ -78,6 +100,7 @@ void print(const convert_plan& p) {
   }
   std::cout << table.text(describe_terminal(STDOUT_FILENO));
   print_grids(p.datasets);
+  print_compression(p.datasets);
   if (p.convention != convention::none) std::cout << "convention " << to_string(p.convention) << '\n';
   print_notes(p.sources);
   std::cout << links_line(p.links);

@@ -176,6 +176,8 @@ std::string convert_plan::json() const {
                     {"regular", count(g->regular)},
                     {"rectilinear", count(g->rectilinear)}};
     }
+    if (const auto& c = d.compressed)
+      j["compressed"] = {{"compress", c->compress}, {"store_bytes", c->store_bytes}, {"sampled", c->sampled}};
     if (!d.codecs.empty()) j["codecs"] = parse_json(d.codecs);
     list.push_back(std::move(j));
   }

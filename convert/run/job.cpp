@@ -5,6 +5,7 @@
 #include "convert/concat/joined_parts.hpp"
 #include "convert/plan/plan_report.hpp"
 #include "convert/run/chunk_maker.hpp"
+#include "convert/run/compression_sample.hpp"
 #include "convert/run/link_policy.hpp"
 #include "convert/run/option_uses.hpp"
 #include "hdf5/chunk_grid.hpp"
@@ -414,6 +415,7 @@ convert_plan job::plan() {
       const std::string missing = dataset.data.layout == H5D_CHUNKED ? dataset.data.filters.missing(dataset.data.type) : "";
       if (!missing.empty()) throw skip_dataset("it needs HDF5 filter " + missing + ", which is not installed");
       describe(p, dataset, options_);
+      p.compressed = sample_compression(dataset, p.store_bytes);
     });
     H5Eclear2(H5E_DEFAULT);
     if (why) {

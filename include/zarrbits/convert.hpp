@@ -29,7 +29,7 @@ void check_options(const convert_options& options);
 // Converts. Throws error. An object that cannot be converted does not stop the others; the result has it.
 [[nodiscard]] convert_result convert(const convert_options& options);
 
-// What convert() would do with one dataset, as far as this is known without reading its values.
+// What convert() would do with one dataset, as far as this is known from metadata and, of `compressed`, a sample.
 struct planned_dataset {
   std::string path;  // in the source
   // The costliest way that its chunks are expected to take; single chunks, damaged or with a filter left out, may take another.
@@ -58,6 +58,13 @@ struct planned_dataset {
     grid_type suggested = grid_type::regular;  // the other one, if it more than halves what is encoded again
   };
   std::optional<grid_choice> grids = {};  // not set: the grid makes no difference
+  // An array that gets no compression, and would become a quarter smaller or more with one, judged by a sample of its values.
+  struct compression_choice {
+    std::string compress;           // the compression, as the command's `compress` takes it
+    std::uint64_t store_bytes = 0;  // estimate of planned_dataset::store_bytes with it
+    std::uint64_t sampled = 0;      // bytes of values in the sample
+  };
+  std::optional<compression_choice> compressed = {};
 };
 // What convert() would do.
 struct convert_plan {
@@ -70,7 +77,8 @@ struct convert_plan {
   std::vector<joined_source> sources;                            // as convert_result has them
   std::string json() const;                                      // strict JSON
 };
-// Reads only metadata, and writes nothing. `store` may be empty. Throws error.
+// Reads metadata and, of local datasets without compression, up to 512 KiB of values each; writes nothing. `store` may be empty.
+// Throws error.
 [[nodiscard]] convert_plan plan(const convert_options& options);
 
 // One of several processes that make the chunks of a store together. The units may be handed out in any order. When all are made,

@@ -104,6 +104,9 @@ def test_report_of_each_kind_of_run(tmp_path):
 def test_plan_verify_inspect_suggest_doctor(tmp_path):
     source, store = example(tmp_path / "in.h5"), tmp_path / "out.zarr"
     printed("plan", "plan", "--json", source)
+    with h5py.File(tmp_path / "plain.h5", "w") as f:
+        f["x"] = np.zeros(20000)
+    assert "compressed" in printed("plan", "plan", "--json", tmp_path / "plain.h5")["datasets"][0]
     run("convert", "-q", source, store)
     assert (
         printed("verify", "verify", "--json", source, store)["datasets"]["equal"] == 8
