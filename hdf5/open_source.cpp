@@ -76,10 +76,10 @@ writer_mark writer_mark_of(const std::string& file) noexcept {
 }
 
 opened_source::opened_source(std::string path, hid_t access, const remote_access& where, std::uint64_t cache,
-                             const std::vector<std::string>& external, bool lock)
+                             const std::vector<std::string>& external, bool lock, read_extent wanted)
     : path_(std::move(path)) {
   const bool remote = is_remote(path_);
-  if (remote) remote_ = std::make_shared<const remote_file>(path_, where, cache);
+  if (remote) remote_ = std::make_shared<const remote_file>(path_, where, cache, std::nullopt, wanted);
   else require_file(path_);
   gate_ = std::make_shared<file_gate>(path_, remote, external);
   const auto locks = std::make_shared<source_lock>(source_lock{lock, lock_state::unknown});

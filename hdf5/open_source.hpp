@@ -10,6 +10,7 @@
 #include "hdf5/chunk_locator.hpp"
 #include "hdf5/h5.hpp"
 #include "hdf5/other_files.hpp"
+#include "io/byte_source.hpp"
 
 #include <zarrbits/remote_access.hpp>
 
@@ -24,9 +25,9 @@ class opened_source {
  public:
   // Opens a file, "s3://bucket/key" or "https://host/path", of which `cache` bytes are kept. `access`: the access properties,
   // with any cache. `external`: other files that may be read for it. Without `lock`, reads files that others have open for
-  // writing. Throws zarrbits::error.
+  // writing. `wanted`: how much of a file on a server will be read. Throws zarrbits::error.
   opened_source(std::string path, hid_t access, const remote_access& where, std::uint64_t cache,
-                const std::vector<std::string>& external, bool lock);
+                const std::vector<std::string>& external, bool lock, read_extent wanted = read_extent::parts);
 
   hid_t file() const { return file_; }
   const std::shared_ptr<file_gate>& gate() const { return gate_; }

@@ -37,7 +37,7 @@ inspected_tree read(const inspect_options& options) {
     return inspection::read_hdf5(parts.file, parts.object, options);
   if (conversion::is_s3(name))
     return inspection::read_zarr(
-        verification::open_store(name, options.remote, {}, options.memory, verification::use_of_store::all_of_it), options);
+        verification::open_store(name, options.remote, {}, options.memory, verification::use_of_store::parts_of_it), options);
   std::error_code e;
   const fs::file_status s = fs::status(parts.file, e);
   if (!fs::exists(s))

@@ -22,6 +22,9 @@ namespace zarrbits::conversion {
 
 class remote_file;
 
+// How much will be read of a file on a server: some places, in requests of at most 4 MiB; or all of it, in few of 16 MiB.
+enum class read_extent { parts, whole };
+
 // Thread-safe.
 class byte_source {
  public:

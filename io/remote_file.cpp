@@ -24,8 +24,9 @@ namespace zarrbits::conversion {
 
 namespace {
 
-constexpr std::uint64_t worth_a_gap = 64U << 10;     // bytes that cost less than another request
-constexpr std::uint64_t largest_request = 4U << 20;  // what is longer is divided, and comes by several connections
+constexpr std::uint64_t worth_a_gap = 64U << 10;       // bytes that cost less than another request
+constexpr std::uint64_t largest_request = 4U << 20;    // what is longer is divided, and comes by several connections
+constexpr std::uint64_t largest_of_whole = 16U << 20;  // the same, of a file that is read as a whole
 constexpr const char* beyond_the_end = "the file ends before the range that was to be read";
 constexpr unsigned most_ahead = 16;  // pages
 
@@ -119,18 +120,21 @@ struct remote_file::inside : std::enable_shared_from_this<remote_file::inside> {
   std::string name;
   unsigned connections;
   std::uint64_t most_pages;
+  std::uint64_t most_at_once = largest_request;  // bytes of a request
+  bool whole = false;
   std::unique_ptr<remote_object> object;
   file_state state;
 
-  std::mutex mutex;                 // for the pages
-  std::list<std::uint64_t> recent;  // numbers of pages, the last used first
-  struct page {
+  std::mutex mutex;  // for the pages
+  // Pages that came in one request, and are kept or forgotten together: the last used ones first.
+  struct run {
     std::shared_ptr<group> data;
-    std::list<std::uint64_t>::iterator use;
+    std::uint64_t first, count;
   };
-  std::map<std::uint64_t, page> pages;
-  std::uint64_t expected = 0;  // the page that a reader in order asks for next
-  unsigned in_order = 0;       // pages that were read in order
+  std::list<run> recent;
+  std::map<std::uint64_t, std::list<run>::iterator> pages;  // by their numbers
+  std::uint64_t expected = 0;                               // the page that a reader in order asks for next
+  unsigned in_order = 0;                                    // pages that were read in order
 
   struct piece {
     std::size_t at, size;  // in a group
@@ -145,9 +149,10 @@ struct remote_file::inside : std::enable_shared_from_this<remote_file::inside> {
       const std::uint64_t number = begin / page_size, end = std::min<std::uint64_t>(last, (number + 1) * page_size);
       const auto at = static_cast<std::size_t>(begin - g.offset), size = static_cast<std::size_t>(end - begin);
       const auto known = pages.find(number);
-      if (known != pages.end() && known->second.data->is_there()) {
-        std::memcpy(g.bytes.data() + at, known->second.data->bytes.data() + (begin - number * page_size), size);
-      } else if (!all.empty() && all.back().at + all.back().size == at && all.back().size + size <= largest_request) {
+      if (known != pages.end() && known->second->data->is_there()) {
+        const group& there = *known->second->data;
+        std::memcpy(g.bytes.data() + at, there.bytes.data() + (begin - there.offset), size);
+      } else if (!all.empty() && all.back().at + all.back().size == at && all.back().size + size <= most_at_once) {
         all.back().size += size;
       } else {
         all.push_back({at, size});
@@ -187,31 +192,69 @@ struct remote_file::inside : std::enable_shared_from_this<remote_file::inside> {
   // The page, which may still be coming. With the mutex held.
   std::shared_ptr<group> page_at(std::uint64_t number) {
     if (const auto known = pages.find(number); known != pages.end()) {
-      recent.splice(recent.begin(), recent, known->second.use);
-      return known->second.data;
+      recent.splice(recent.begin(), recent, known->second);
+      return known->second->data;
     }
-    auto data = std::make_shared<group>(number * page_size, std::min<std::uint64_t>(page_size, state.size - number * page_size));
-    add(number, data);
-    begin(data, {{0, data->bytes.size()}});
-    return data;
+    if (whole) {
+      const std::uint64_t block = pages_at_once(), first = number / block * block;
+      begin_missing(first, std::min(first + block, page_count()));
+    } else {
+      begin_missing(number, number + 1);
+    }
+    return pages.at(number)->data;
   }
 
-  void add(std::uint64_t number, std::shared_ptr<group> data) {
-    recent.push_front(number);
-    pages[number] = {std::move(data), recent.begin()};
-    while (pages.size() > most_pages) {
-      pages.erase(recent.back());
-      recent.pop_back();
+  std::uint64_t pages_at_once() const { return most_at_once / page_size; }
+
+  // Downloads the pages from `first` to before `end` that are not here, neighbours in one request. With the mutex held.
+  void begin_missing(std::uint64_t first, std::uint64_t end) {
+    while (first < end) {
+      std::uint64_t last = first;
+      while (last < end && last - first < pages_at_once() && !pages.contains(last)) ++last;
+      if (last > first) {
+        const std::uint64_t offset = first * page_size;
+        auto data = std::make_shared<group>(offset, std::min((last - first) * page_size, state.size - offset));
+        add({data, first, last - first});
+        begin(data, {{0, data->bytes.size()}});
+      }
+      first = std::max(last, first + 1);
     }
   }
 
-  // Forgets a page that failed, so that a later read asks again.
+  // Pages after `last`, after this many that were read in order. With the mutex held.
+  void read_ahead(std::uint64_t last, unsigned run_up) {
+    const std::uint64_t block = pages_at_once();
+    if (whole) {  // the next request, when half of this one's bytes are used
+      const std::uint64_t next = (last / block + 1) * block;
+      if (next - last <= block / 2) begin_missing(next, std::min(next + block, page_count()));
+      return;
+    }
+    // with each page twice as many as before, as many as the cache has room for
+    const std::uint64_t ahead = std::min<std::uint64_t>({std::uint64_t{1} << std::min(run_up, 10U), most_ahead, most_pages / 2});
+    std::uint64_t first = last + 1;
+    const std::uint64_t end = std::min(page_count(), first + ahead);
+    while (first < end && pages.contains(first)) ++first;
+    if (first >= end || (first - last - 1) * 2 > ahead) return;  // enough is coming: the next ones share a request
+    const std::uint64_t count = end - first;
+    begin_missing(first, first + (end < page_count() && count > block ? count - count % block : count));
+  }
+
+  void add(run r) {
+    recent.push_front(std::move(r));
+    const auto added = recent.begin();
+    for (std::uint64_t n = added->first; n < added->first + added->count; ++n) pages[n] = added;
+    while (pages.size() > most_pages && std::next(added) != recent.end()) forget(std::prev(recent.end()));
+  }
+
+  void forget(std::list<run>::iterator r) {
+    for (std::uint64_t n = r->first; n < r->first + r->count; ++n) pages.erase(n);
+    recent.erase(r);
+  }
+
+  // Forgets a page that failed, and those that came with it, so that a later read asks again.
   void drop(std::uint64_t number) {
     const std::lock_guard held(mutex);
-    if (const auto known = pages.find(number); known != pages.end()) {
-      recent.erase(known->second.use);
-      pages.erase(known);
-    }
+    if (const auto known = pages.find(number); known != pages.end()) forget(known->second);
   }
 
   static void copy(const std::vector<std::shared_ptr<group>>& all, std::uint64_t offset, std::span<std::byte> to) {
@@ -227,21 +270,25 @@ struct remote_file::inside : std::enable_shared_from_this<remote_file::inside> {
 };
 
 remote_file::remote_file(const std::string& name, const remote_access& remote, std::uint64_t cache,
-                         const std::optional<file_state>& known)
+                         const std::optional<file_state>& known, read_extent wanted)
     : in_(std::make_shared<inside>()) {
   in_->name = name;
   in_->connections = std::max(1U, remote.connections);
   in_->most_pages = std::max<std::uint64_t>(4, cache / page_size);
+  in_->whole = wanted == read_extent::whole;
+  // a request for a part of the cache, so that a few places of the file have room in it
+  if (in_->whole) in_->most_at_once = std::min(largest_of_whole, std::max<std::uint64_t>(1, in_->most_pages / 4) * page_size);
   in_->object = find_object(name, remote);
   if (known) {
     in_->state = *known;
     return;
   }
-  // the request that finds the file brings its first page: the superblock, and all metadata of many files
-  auto first = std::make_shared<coming::group>(0, page_size);
+  // the request that finds the file brings its first pages: the superblock, and all metadata of many files
+  auto first = std::make_shared<coming::group>(0, in_->whole ? in_->most_at_once : page_size);
   in_->state = in_->object->open(first->bytes);
-  first->bytes = first->bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(page_size, in_->state.size)));
-  in_->add(0, std::move(first));
+  first->bytes = first->bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(first->bytes.size(), in_->state.size)));
+  const std::uint64_t count = std::max<std::uint64_t>(1, (first->bytes.size() + page_size - 1) / page_size);
+  in_->add({std::move(first), 0, count});
   in_->expected = 1;
 }
 
@@ -259,7 +306,7 @@ void remote_file::read_metadata(std::uint64_t offset, std::span<std::byte> to) c
 void remote_file::read_pages(std::uint64_t offset, std::span<std::byte> to, unsigned wait) const {
   in_->require(offset, to.size());
   if (to.empty()) return;
-  if (to.size() > largest_request) {
+  if (to.size() > in_->most_at_once) {
     const auto direct = fetch({{offset, to.size()}});
     const auto bytes = direct->bytes({offset, to.size()});
     std::memcpy(to.data(), bytes.data(), bytes.size());
@@ -269,15 +316,11 @@ void remote_file::read_pages(std::uint64_t offset, std::span<std::byte> to, unsi
   std::vector<std::shared_ptr<coming::group>> all;
   {
     const std::lock_guard held(in_->mutex);
+    if (!in_->whole) in_->begin_missing(first, last + 1);  // all of them in one request
     for (std::uint64_t n = first; n <= last; ++n) all.push_back(in_->page_at(n));
     if (first == in_->expected || last == in_->expected) ++in_->in_order;
     else if (last + 1 != in_->expected) in_->in_order = 0;
-    if (last + 1 != in_->expected && in_->in_order >= wait) {
-      // each page in order: twice as many as before come ahead of it, as many as the cache has room for
-      const std::uint64_t ahead =
-          std::min<std::uint64_t>({std::uint64_t{1} << std::min(in_->in_order - wait, 10U), most_ahead, in_->most_pages / 2});
-      for (std::uint64_t n = last + 1; n <= last + ahead && n < in_->page_count(); ++n) in_->page_at(n);
-    }
+    if (last + 1 != in_->expected && in_->in_order >= wait) in_->read_ahead(last, in_->in_order - wait);
     in_->expected = last + 1;
   }
   for (std::uint64_t n = first; n <= last; ++n) {

@@ -33,7 +33,7 @@ class remote_file final : public byte_source {
 
   // `cache`: bytes of pages that are kept. A file whose state is `known` costs no request here. Throws zarrbits::error.
   remote_file(const std::string& name, const remote_access& remote, std::uint64_t cache,
-              const std::optional<file_state>& known = {});
+              const std::optional<file_state>& known = {}, read_extent wanted = read_extent::parts);
   ~remote_file() override;
 
   const std::string& name() const;

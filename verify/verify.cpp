@@ -153,9 +153,12 @@ verify_result verify(const verify_options& given) {
     const std::vector<std::string> sources = verification::sources_of(options);
     conversion::prepare_s3(sources, options.store, options.remote, options.warning);
     const conversion::told_names names(options.base, sources, options.store);
+    const auto extent = verification::extent_of(options, options.concat ? source_name() : split_source(options.source));
     verification::store_folder store = verification::open_store(
         options.store, options.remote, conversion::may_be_read(sources, options.external), options.memory,
-        verification::use_of_store::all_of_it, verification::symbolic_links::follow, &names);
+        extent == conversion::read_extent::whole ? verification::use_of_store::all_of_it
+                                                 : verification::use_of_store::parts_of_it,
+        verification::symbolic_links::follow, &names);
     store.most_text = options.memory / 2;
     if (verification::is_store_name(options.source)) {
       if (options.concat)

@@ -28,6 +28,9 @@
 
 namespace zarrbits::verification {
 
+// How much of a file on a server will be read: all of it, unless the caller has selected objects.
+conversion::read_extent extent_of(const verify_options& options, const source_name& source);
+
 class walk {
  public:
   // Opens the source. Findings go to `result`. Throws source_error, store_error.

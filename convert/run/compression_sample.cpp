@@ -39,8 +39,8 @@ bool can_be_compressed(const dataset_plan& dataset) {
 
 bool is_plain(const array_plan& a) {
   using way = array_plan::strategy;
-  return (a.way == way::copy || a.way == way::read || a.way == way::decode) && a.after.kind == compressor::none &&
-         !a.in_store && !a.text && !holds_variable(a.leaf) && !holds_references(a.leaf);
+  return (a.way == way::copy || a.way == way::read || a.way == way::decode) && a.after.kind == compressor::none && !a.in_store &&
+         !a.text && !holds_variable(a.leaf) && !holds_references(a.leaf);
 }
 
 bool is_filled_with(const buffer& values, const buffer& fill) {

@@ -7,6 +7,7 @@ import pathlib
 import h5py
 import numpy as np
 import pytest
+
 from harness import convert, run
 
 WITH = "blosc:zstd:1"

@@ -83,13 +83,15 @@ class reference_reader final : public store_reader {
  public:
   reference_reader(const std::string& path, const remote_access& remote, const std::vector<std::string>& sources,
                    std::uint64_t memory, use_of_store use, const conversion::told_names* names)
-      : access_(remote), sources_(sources) {
+      : access_(remote),
+        sources_(sources),
+        extent_(use == use_of_store::all_of_it ? conversion::read_extent::whole : conversion::read_extent::parts) {
     try {
       table_ = conversion::read_references(path, memory);
     } catch (const conversion::reference_error& e) {
       throw store_error(e.what());
     }
-    if (use == use_of_store::all_of_it && !table_.differing_v2.empty())
+    if (use != use_of_store::a_little && !table_.differing_v2.empty())
       throw store_error(
           "\"" + table_.differing_v2 + "\" of \"" + path +
           "\", which readers of Zarr v2 use, does not say what the metadata of Zarr v3 say; make the references again");
@@ -126,11 +128,12 @@ class reference_reader final : public store_reader {
       throw store_error("the references point to \"" + file.url + "\", which is neither a source nor in the folder of one" +
                         (file.size_only ? "; if that is what they call a file that is here, say where: `base` FOLDER=URL" : ""));
     const std::lock_guard held(turn_);
+    if (remote_.size() >= most_remote && !remote_.contains(number)) remote_.clear();
     auto& known = remote_[number];
     try {
       if (!known) {
-        known =
-            std::make_shared<const conversion::remote_file>(file.url, access_, cache, file.size_only ? std::nullopt : file.state);
+        known = std::make_shared<const conversion::remote_file>(file.url, access_, cache,
+                                                                file.size_only ? std::nullopt : file.state, extent_);
         if (!is_as_it_was(file, known->state()))
           throw zarrbits::error(errc::changed,
                                 "\"" + file.url + "\" has changed since the references were made; make them again");
@@ -178,11 +181,13 @@ class reference_reader final : public store_reader {
   }
 
   static constexpr std::size_t most_open = 64;
+  static constexpr std::size_t most_remote = 4;
   static constexpr std::uint64_t cache = 64U << 20;  // bytes of a remote file
   conversion::reference_table table_;
   std::string path_;
   remote_access access_;
   std::vector<std::string> sources_, folders_;
+  conversion::read_extent extent_;
   mutable std::map<std::size_t, std::shared_ptr<const conversion::remote_file>> remote_;
   mutable std::mutex turn_;
   mutable std::map<std::size_t, std::shared_ptr<const conversion::byte_source>> open_;

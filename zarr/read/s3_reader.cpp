@@ -95,7 +95,7 @@ class s3_reader final : public store_reader {
 };
 
 // One listing says what there is, and how long it is. What is read is kept: small objects (all metadata are) as long as the
-// reader, others while there is room.
+// reader, others while there is room. Large objects come in blocks: the chunks of a shard lie close together.
 class s3_snapshot final : public store_reader {
  public:
   s3_snapshot(const std::string& name, const remote_access& remote) : client_(conversion::read_s3_settings(name, remote)) {
@@ -124,17 +124,26 @@ class s3_snapshot final : public store_reader {
     std::uint64_t size = 0;
   };
   using bytes = std::shared_ptr<const std::vector<std::byte>>;
-  static constexpr std::uint64_t small = 64U << 10, large = 16U << 20, room = 64U << 20;
+  static constexpr std::uint64_t small = 64U << 10, block = 16U << 20, room = 64U << 20;
 
   class object final : public stored_object {
    public:
     object(const s3_snapshot& store, std::string key, std::uint64_t size) : store_(store), key_(std::move(key)), size_(size) {}
     std::uint64_t size() const override { return size_; }
     void read(std::uint64_t offset, std::span<std::byte> out) const override {
-      if (out.empty()) return;
-      if (size_ > large) return s3_object(store_.client_, store_.whole(key_), size_).read(offset, out);
-      const bytes all = store_.all_of(key_, size_);
-      std::copy_n(all->begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+      while (!out.empty()) {
+        const std::uint64_t begin = offset % block;
+        std::size_t size = std::min<std::size_t>(out.size(), block - begin);
+        if (begin == 0 && out.size() > block) {  // whole blocks that nobody else will ask for
+          size = out.size() - out.size() % block;
+          s3_object(store_.client_, store_.whole(key_), size_).read(offset, out.first(size));
+        } else {
+          const bytes there = store_.block_of(key_, offset - begin, size_);
+          std::copy_n(there->begin() + static_cast<std::ptrdiff_t>(begin), size, out.begin());
+        }
+        offset += size;
+        out = out.subspan(size);
+      }
     }
 
    private:
@@ -148,22 +157,24 @@ class s3_snapshot final : public store_reader {
     return prefix.empty() ? key : prefix + "/" + key;
   }
 
-  bytes all_of(const std::string& key, std::uint64_t size) const {
+  // The block that begins at `offset`.
+  bytes block_of(const std::string& key, std::uint64_t offset, std::uint64_t size) const {
     const std::lock_guard held(turn_);
     if (const auto found = kept_.find(key); found != kept_.end()) return found->second;
-    const auto same = [&](const auto& r) { return r.first == key; };
+    const std::pair place(key, offset);
+    const auto same = [&](const auto& r) { return r.first == place; };
     if (const auto found = std::find_if(recent_.begin(), recent_.end(), same); found != recent_.end()) {
       recent_.splice(recent_.begin(), recent_, found);
       return found->second;
     }
-    auto read = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(size));
-    s3_object(client_, whole(key), size).read(0, *read);
+    auto read = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(std::min(size - offset, block)));
+    s3_object(client_, whole(key), size).read(offset, *read);
     if (size <= small && kept_bytes_ < room) {
       kept_bytes_ += size + key.size();
       return kept_.emplace(key, std::move(read)).first->second;
     }
-    recent_bytes_ += size;
-    recent_.emplace_front(key, std::move(read));
+    recent_bytes_ += read->size();
+    recent_.emplace_front(place, std::move(read));
     while (recent_bytes_ > room && recent_.size() > 1) {
       recent_bytes_ -= recent_.back().second->size();
       recent_.pop_back();
@@ -175,7 +186,7 @@ class s3_snapshot final : public store_reader {
   std::map<std::string, listed> objects_;
   mutable std::mutex turn_;
   mutable std::map<std::string, bytes> kept_;
-  mutable std::list<std::pair<std::string, bytes>> recent_;  // the last one used first
+  mutable std::list<std::pair<std::pair<std::string, std::uint64_t>, bytes>> recent_;  // by key and offset; the last used first
   mutable std::uint64_t kept_bytes_ = 0, recent_bytes_ = 0;
 };
 
@@ -183,7 +194,7 @@ class s3_snapshot final : public store_reader {
 
 std::shared_ptr<const store_reader> open_s3(const std::string& name, const remote_access& remote, use_of_store use) {
   return asked([&]() -> std::shared_ptr<const store_reader> {
-    if (use == use_of_store::all_of_it) return std::make_shared<s3_snapshot>(name, remote);
+    if (use != use_of_store::a_little) return std::make_shared<s3_snapshot>(name, remote);
     return std::make_shared<s3_reader>(name, remote);
   });
 }
