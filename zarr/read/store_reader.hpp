@@ -121,9 +121,10 @@ class store_folder {
 // remote; `names` says which URLs are local files. `memory` is for references. Throws store_error.
 // `use` decides how an S3 server is asked, and whether references are checked.
 enum class use_of_store {
-  a_little,     // each object when it is needed
-  parts_of_it,  // one listing for all names and sizes; what is read is kept, so that each object is asked for once. store_error
-                // if references have metadata of Zarr v2 that do not say what those of v3 say
+  a_little,  // each object when it is needed
+  // One listing for all names and sizes; what is read is kept, so that each object is asked for once. store_error if references
+  // have metadata of Zarr v2 that do not say what those of v3 say.
+  parts_of_it,
   all_of_it,  // the same, and files on servers that references lead to are read as a whole
 };
 // whether symbolic links in a directory are followed, or refused
