@@ -33,11 +33,16 @@ foreach(part ${zarrbits_parts})
     continue()
   endif()
   install(TARGETS zarrbits_${part} EXPORT zarrbits_targets
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT devel
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT devel
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT devel
     RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT devel)
 endforeach()
 if(TARGET zarrbits_command)
+  # the shared core, from an installed tree that can be moved; distributions set CMAKE_SKIP_INSTALL_RPATH, or their own CMAKE_INSTALL_RPATH
+  if(ZARRBITS_SHARED AND NOT DEFINED CMAKE_INSTALL_RPATH)
+    file(RELATIVE_PATH up /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
+    set_target_properties(zarrbits_command PROPERTIES INSTALL_RPATH $<IF:$<PLATFORM_ID:Darwin>,@loader_path,$ORIGIN>/${up})
+  endif()
   install(TARGETS zarrbits_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
   install(FILES docs/man/zarrbits.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
   install(FILES command/completion/zarrbits.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME zarrbits COMPONENT command)
@@ -77,6 +82,11 @@ configure_package_config_file(cmake/zarrbitsConfig.cmake.in ${PROJECT_BINARY_DIR
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/zarrbitsConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/zarrbitsConfig.cmake ${PROJECT_BINARY_DIR}/zarrbitsConfigVersion.cmake
   DESTINATION ${zarrbits_cmake_dir} COMPONENT devel)
+
+set(zarrbits_pc_shared "")
+if(ZARRBITS_SHARED)
+  set(zarrbits_pc_shared " -DZARRBITS_SHARED")
+endif()
 
 # pkg-config: paths are relative to the .pc file, so that the installed tree can be moved.
 if(IS_ABSOLUTE ${zarrbits_pkgconfig_dir})

@@ -29,7 +29,7 @@ codec make_codec(std::string name, const data_type& type, std::string json, std:
                  padding count_byte = padding::none, bool strict_padding = false);
 
 // The same codec with another table of kernels (for tests; `zarrbits verify` decodes with the portable ones).
-codec with_kernels(const codec& c, const kernel_table& k);
+ZARRBITS_API codec with_kernels(const codec& c, const kernel_table& k);
 
 }  // namespace zarrbits::detail
 

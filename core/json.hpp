@@ -23,7 +23,7 @@ nlohmann::ordered_json parse_json(std::string_view text, errc code, const std::s
 
 // The same of a zarr.json that others wrote: also takes the bare words NaN, Infinity and -Infinity, which Python writes for such
 // numbers.
-nlohmann::ordered_json parse_python_json(std::string_view text, errc code, const std::string& what);
+ZARRBITS_API nlohmann::ordered_json parse_python_json(std::string_view text, errc code, const std::string& what);
 
 // The input, shortened for a sentence.
 std::string in_quotes(std::string_view text);

@@ -42,7 +42,7 @@ struct packing {
 };
 
 // A component in memory as a number: reads p.size bytes.
-std::uint64_t load_component(const packing& p, const std::byte* in) noexcept;
+ZARRBITS_API std::uint64_t load_component(const packing& p, const std::byte* in) noexcept;
 void store_component(const packing& p, std::uint64_t value, std::byte* out) noexcept;
 
 // One component: the encoded bits of `value` (lowest first), and the reverse. encode_value() returns false if checked encoding
@@ -60,7 +60,7 @@ std::size_t decode_components(const kernel_table& k, const packing& p, const std
                               std::size_t n) noexcept;
 
 // Index of the first component that encode would refuse, or n. Writes nothing.
-std::size_t first_refused(const kernel_table& k, const packing& p, const std::byte* in, std::size_t n) noexcept;
+ZARRBITS_API std::size_t first_refused(const kernel_table& k, const packing& p, const std::byte* in, std::size_t n) noexcept;
 
 // A number of components with the same packing.
 struct run {

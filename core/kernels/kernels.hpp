@@ -45,7 +45,7 @@ struct kernel_table {
 };
 
 // The portable table: 64-bit words, any CPU, any byte order.
-extern const kernel_table portable_kernels;
+extern ZARRBITS_API const kernel_table portable_kernels;
 
 // Its functions, for tables that replace only some of them. T is the unsigned integer of a component's size.
 namespace portable {
@@ -73,7 +73,7 @@ extern const kernel_table neon_kernels;
 
 // The table for this machine, chosen at the first call: the best one, or the one that the environment variable ZARRBITS_KERNELS
 // names. Never fails: an unavailable name is ignored.
-const kernel_table& kernels() noexcept;
+ZARRBITS_API const kernel_table& kernels() noexcept;
 
 // The value of ZARRBITS_KERNELS at the first call of kernels() if it is not available here, or null. A caller that can report it
 // should.

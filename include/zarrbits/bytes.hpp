@@ -28,7 +28,7 @@ struct bytes_parameters {
 // The codec `bytes` for a data type. The bytes of each component are reversed, not those of the element: complex128 is two 8-byte
 // numbers. r<N> has no byte order; structs go field by field. Sub-byte types take a whole byte: encode accepts both forms of a
 // negative number (upper bits all set, or zero), decode ignores the upper bits, both write the extended form. Throws `error`.
-[[nodiscard]] codec bytes(const data_type& type, const bytes_parameters& parameters = {});
+[[nodiscard]] ZARRBITS_API codec bytes(const data_type& type, const bytes_parameters& parameters = {});
 
 }  // namespace zarrbits
 

@@ -59,36 +59,36 @@ struct [[nodiscard]] chunk_result {
 // Encodes all elements of `decoded`, whose size must be a multiple of the element size. `encoded` must have room for
 // encoded_size() bytes, and may be larger. Input and output may be the same memory (both begin at the same byte) if the encoded
 // element is as large as the decoded one. This is so for `bytes`: the byte order is then reversed in place.
-chunk_result encode_chunk(const codec& c, std::span<const std::byte> decoded, std::span<std::byte> encoded) noexcept;
+ZARRBITS_API chunk_result encode_chunk(const codec& c, std::span<const std::byte> decoded, std::span<std::byte> encoded) noexcept;
 
 // Decodes a chunk into `decoded`, whose size gives the number of elements (partial_element if it is not a multiple of the element
 // size). `encoded` must have exactly encoded_size() bytes: "too short" and "too long" are errors, and so is a count byte that
 // disagrees. Works in place as encode_chunk() does.
-chunk_result decode_chunk(const codec& c, std::span<const std::byte> encoded, std::span<std::byte> decoded) noexcept;
+ZARRBITS_API chunk_result decode_chunk(const codec& c, std::span<const std::byte> encoded, std::span<std::byte> decoded) noexcept;
 
 // Decodes the elements of `range` from a chunk of `elements` elements. Reads only the bytes of c.encoded_range(elements, range).
 // `encoded` is the whole chunk (the bytes outside the range need not be readable). `decoded` must hold range.count elements.
-chunk_result decode_range(const codec& c, std::uint64_t elements, std::span<const std::byte> encoded, element_range range,
-                          std::span<std::byte> decoded) noexcept;
+ZARRBITS_API chunk_result decode_range(const codec& c, std::uint64_t elements, std::span<const std::byte> encoded,
+                                       element_range range, std::span<std::byte> decoded) noexcept;
 
 // The same if the caller has only the bytes of c.encoded_range(elements, range).
-chunk_result decode_range_bytes(const codec& c, std::uint64_t elements, std::span<const std::byte> encoded, element_range range,
-                                std::span<std::byte> decoded) noexcept;
+ZARRBITS_API chunk_result decode_range_bytes(const codec& c, std::uint64_t elements, std::span<const std::byte> encoded,
+                                             element_range range, std::span<std::byte> decoded) noexcept;
 
 namespace detail {
 
 // element_size_mismatch unless elements of the codec's data type have `size` bytes.
-failure wrong_size(const codec& c, std::size_t size) noexcept;
+ZARRBITS_API failure wrong_size(const codec& c, std::size_t size) noexcept;
 
 // Derives the number of elements of an encoded chunk of `size` bytes from its count byte `count` (any value if it has none).
 // Without a count byte, every whole element counts. element_count_required if elements take no bits.
-failure derive_elements(const codec& c, std::uint64_t size, unsigned count, std::uint64_t& elements) noexcept;
+ZARRBITS_API failure derive_elements(const codec& c, std::uint64_t size, unsigned count, std::uint64_t& elements) noexcept;
 
 // The number of objects of `size` bytes that decode() makes: elements, or the bytes of all elements if `size` is 0. Throws
 // data_error if `encoded` is not a chunk of that many elements.
-std::size_t count_to_decode(const codec& c, std::span<const std::byte> encoded, const std::optional<std::uint64_t>& elements,
-                            std::size_t size);
-void decode_or_throw(const codec& c, std::span<const std::byte> encoded, std::span<std::byte> decoded);
+ZARRBITS_API std::size_t count_to_decode(const codec& c, std::span<const std::byte> encoded,
+                                         const std::optional<std::uint64_t>& elements, std::size_t size);
+ZARRBITS_API void decode_or_throw(const codec& c, std::span<const std::byte> encoded, std::span<std::byte> decoded);
 
 template <class R>
 inline constexpr std::size_t size_in = sizeof(std::ranges::range_value_t<R>);
@@ -124,7 +124,7 @@ chunk_result decode_range_bytes(const codec& c, std::uint64_t elements, std::spa
 
 // Encodes these elements as a chunk. Throws data_error if an element is refused, `error` (size_overflow) if the result is too
 // large.
-[[nodiscard]] std::vector<std::byte> encode(const codec& c, std::span<const std::byte> decoded);
+[[nodiscard]] ZARRBITS_API std::vector<std::byte> encode(const codec& c, std::span<const std::byte> decoded);
 
 // The same for typed elements.
 template <elements_in_memory R>

@@ -50,7 +50,7 @@ struct element_range {
 // A codec of Zarr, made for a data type: knows the sizes of chunks, and is what the functions on chunks, the transforms and the
 // filters take. Copies are cheap, share their state, and may be used by many threads at once. A move is a copy: the codec that
 // was moved from stays as it was, so no codec is ever empty.
-class codec {
+class ZARRBITS_API codec {
  public:
   // Shares what the other holds.
   codec(const codec&) noexcept = default;
@@ -103,7 +103,8 @@ struct codec_policy {
 // Makes a codec from its JSON (an object with or without "configuration", or a string) or from its bare name. The names are
 // "bytes" (also "endian", its old name), "packbits" and "numcodecs.packbits". Throws `error` with a sentence that names the key,
 // the value, the data type and what would be right.
-[[nodiscard]] codec parse_codec(std::string_view name_or_json, const data_type& type, const codec_policy& policy = {});
+[[nodiscard]] ZARRBITS_API codec parse_codec(std::string_view name_or_json, const data_type& type,
+                                             const codec_policy& policy = {});
 
 }  // namespace zarrbits
 

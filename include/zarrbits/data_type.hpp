@@ -13,6 +13,7 @@
 #ifndef ZARRBITS_DATA_TYPE_HPP
 #define ZARRBITS_DATA_TYPE_HPP
 
+#include <zarrbits/detail/api.hpp>
 #include <zarrbits/detail/requirements.hpp>
 
 #include <cstddef>
@@ -28,7 +29,7 @@ struct data_type_info;
 }  // namespace detail
 
 // A Zarr data type: its name, its sizes, and the structure of its elements.
-class data_type {
+class ZARRBITS_API data_type {
  public:
   // A Zarr name ("uint16", "complex_bfloat16", "r24") or the JSON of a data type, as a string or an object. Throws `error`
   // (invalid_data_type) with a sentence that says what is wrong.
@@ -65,7 +66,7 @@ class data_type {
   // True for the same data type in any spelling: a name, a string or an object, with or without an empty configuration, keys in
   // any order. Aliases are equal too: complex_float32 and complex64, complex_float64 and complex128, the units "us" and
   // "\u03bcs". Two structs are equal if their fields have the same names and data types in the same order.
-  friend bool operator==(const data_type& a, const data_type& b) noexcept;
+  friend ZARRBITS_API bool operator==(const data_type& a, const data_type& b) noexcept;
 
  private:
   friend struct detail::access;

@@ -19,6 +19,7 @@
 #ifndef ZARRBITS_ERROR_HPP
 #define ZARRBITS_ERROR_HPP
 
+#include <zarrbits/detail/api.hpp>
 #include <zarrbits/detail/requirements.hpp>
 
 #include <cstdint>
@@ -72,10 +73,10 @@ enum class errc {
 };
 
 // The category of `errc`; its name is "zarrbits", its messages are short sentences without the details of `failure`.
-const std::error_category& error_category() noexcept;
+ZARRBITS_API const std::error_category& error_category() noexcept;
 
 // Its name, as in the command's log: "not_found".
-const char* to_string(errc e) noexcept;
+ZARRBITS_API const char* to_string(errc e) noexcept;
 
 // Converts an errc to a std::error_code implicitly.
 inline std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), error_category()}; }
@@ -94,7 +95,7 @@ struct error_place {
 };
 
 // An error with its sentence: what() says what is wrong, where, and what to do. It names members of options in backquotes.
-class error : public std::runtime_error {
+class ZARRBITS_API error : public std::runtime_error {
  public:
   // With its own sentence.
   error(errc code, const std::string& what, error_place place = {})
@@ -130,7 +131,7 @@ struct failure {
 
 // Wrong data. Thrown by functions that return their result: encode() and decode() of <zarrbits/chunk.hpp>. what() is the sentence
 // of codec::explain().
-class data_error : public error {
+class ZARRBITS_API data_error : public error {
  public:
   // With the sentence of codec::explain().
   data_error(const zarrbits::failure& f, const std::string& what) : error(f.code, what), failure_(f) {}

@@ -32,7 +32,7 @@ struct packbits_parameters {
 // The codec `packbits` for a data type. Encode is checked: it fails on an element whose dropped bits decode would not restore,
 // and names its index and value. Decode puts the kept bits back at first_bit, with zeros below, and the sign (signed types) or
 // zeros above. Throws `error`.
-[[nodiscard]] codec packbits(const data_type& type, const packbits_parameters& parameters = {});
+[[nodiscard]] ZARRBITS_API codec packbits(const data_type& type, const packbits_parameters& parameters = {});
 
 // Settings that numcodecs' configuration does not have. Every default is the safe choice.
 struct numcodecs_packbits_parameters {
@@ -42,7 +42,8 @@ struct numcodecs_packbits_parameters {
 
 // numcodecs' PackBits (Zarr v2 "packbits", v3 "numcodecs.packbits"): only bool, most significant bit first, count byte in front.
 // It differs from packbits with first_byte only in the order of the bits in each byte.
-[[nodiscard]] codec numcodecs_packbits(const data_type& type = "bool", const numcodecs_packbits_parameters& parameters = {});
+[[nodiscard]] ZARRBITS_API codec numcodecs_packbits(const data_type& type = "bool",
+                                                    const numcodecs_packbits_parameters& parameters = {});
 
 }  // namespace zarrbits
 

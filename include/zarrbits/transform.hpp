@@ -74,7 +74,7 @@ static_assert(sizeof(carry) <= 64, "transforms promise to carry at most 64 bytes
 }  // namespace detail
 
 // A transform that encodes: takes elements in C order and native byte order, gives encoded bytes.
-class encoder {
+class ZARRBITS_API encoder {
  public:
   // `elements`: the number of elements that will come; any other number is then an error (element_count_mismatch). Required if
   // codec.needs_element_count(): throws `error` (element_count_required) without it.
@@ -97,7 +97,7 @@ class encoder {
 };
 
 // A transform that decodes: takes encoded bytes, gives elements in C order and native byte order.
-class decoder {
+class ZARRBITS_API decoder {
  public:
   // `elements`: the number of elements of the chunk; a length or count byte that says otherwise is then an error. Without it, the
   // count byte decides. If there is none (padding_encoding none), every whole element comes out, and up to 7 of them may be

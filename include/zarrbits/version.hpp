@@ -17,10 +17,12 @@
 // All three, as text.
 #define ZARRBITS_VERSION_STRING "0.1.0"
 
+#include <zarrbits/detail/api.hpp>
+
 namespace zarrbits {
 
 // The version of the compiled library, "major.minor.patch".
-const char* version() noexcept;
+ZARRBITS_API const char* version() noexcept;
 
 }  // namespace zarrbits
 

@@ -34,6 +34,8 @@ check() {  # check NAME EXPECTED_PARTS OPTIONS...
 check without-hdf5 "core;streams;hdf5" -DCMAKE_DISABLE_FIND_PACKAGE_HDF5=ON
 check without-boost "core;hdf5" -DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON
 check streams-alone "core;streams" -DZARRBITS_BUILD_CONVERT=OFF -DZARRBITS_BUILD_FILTER=OFF
+check shared "core;streams" -DZARRBITS_BUILD_CONVERT=OFF -DZARRBITS_BUILD_FILTER=OFF -DZARRBITS_SHARED=ON
+grep -q "libzarrbits_core\.so" "$work/shared.log" || { cat "$work/shared.log"; echo "FAILED: ZARRBITS_SHARED makes no shared core"; exit 1; }
 if [[ $all == *convert* && $all == *hdf5* ]]; then
   check everything "$all"
 fi

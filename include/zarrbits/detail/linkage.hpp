@@ -5,6 +5,7 @@
 #ifndef ZARRBITS_DETAIL_LINKAGE_HPP
 #define ZARRBITS_DETAIL_LINKAGE_HPP
 
+#include <zarrbits/detail/api.hpp>
 #include <zarrbits/detail/requirements.hpp>
 
 #if !defined(__cpp_exceptions)
@@ -19,10 +20,10 @@ namespace zarrbits::detail {
 // Under _GLIBCXX_DEBUG, a std::vector has another layout. A program that is compiled with it, and a library that is not, would
 // read garbage, so they do not link: the library has one of these names.
 #ifdef _GLIBCXX_DEBUG
-extern const char library_was_built_with_GLIBCXX_DEBUG;
+extern ZARRBITS_API const char library_was_built_with_GLIBCXX_DEBUG;
 [[gnu::used]] inline const char* const same_containers = &library_was_built_with_GLIBCXX_DEBUG;
 #else
-extern const char library_was_built_without_GLIBCXX_DEBUG;
+extern ZARRBITS_API const char library_was_built_without_GLIBCXX_DEBUG;
 [[gnu::used]] inline const char* const same_containers = &library_was_built_without_GLIBCXX_DEBUG;
 #endif
 
