@@ -66,6 +66,7 @@ done = [plain_c(line) if c else cpp(line) for line in lines]
 if c:  # the first comment is that of the file
     first = done.index("/**")
     done[first] = "/** \\file"
+if sys.argv[1].endswith("/hdf5.h"):
     opening, closing = done.index("#define ZARRBITS_HDF5_H") + 1, lines.index("#endif /* ZARRBITS_HDF5_CONSTANTS_ONLY */") - 1
     assert done[opening] == done[closing] == ""
     done[opening], done[closing] = "/** \\addtogroup hdf5 */ /** @{ */", "/** @} */"

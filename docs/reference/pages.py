@@ -42,5 +42,6 @@ for line in file.read_text(encoding="utf-8").split("\n")[:-1]:
             words = heading[2].replace("`", "") if heading[1] == "#" else heading[2]  # titles stand in lists, too
             line = f"{heading[1]} {words} {{#{name(file.name, slug(heading[2]) if len(heading[1]) > 1 else '')}}}"
         else:
+            line = line.replace("@", "\\@")  # Doxygen's commands, in tables even within code
             line = re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", link, line)
     print(line)

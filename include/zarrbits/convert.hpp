@@ -49,11 +49,13 @@ struct planned_dataset {
   std::vector<unit> units;  // the units that processes divide among themselves
   // A joined array, where the grid makes a difference: its chunks on either one, and how many are copied as the files have them.
   struct grid_choice {
+    // What a grid means for the array.
     struct count {
       std::uint64_t chunks = 0;  // chunks that the array gets
       std::uint64_t copied = 0;  // of these, chunks of the files
     };
-    count regular, rectilinear;                // the two grids
+    count regular;                             // on the regular grid
+    count rectilinear;                         // on the rectilinear one
     grid_type used = grid_type::regular;       // as convert_options::grid, or the store, says
     grid_type suggested = grid_type::regular;  // the other one, if it more than halves what is encoded again
   };

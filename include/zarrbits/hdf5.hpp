@@ -27,6 +27,7 @@
 
 namespace zarrbits::hdf5 {
 
+// How write_chunks() and read_chunks() work.
 struct chunk_options {
   unsigned threads = 0;  // that work, with the calling one; 0: one for each processor
 };

@@ -15,6 +15,7 @@
 
 namespace zarrbits {
 
+// How a file or store on a server is reached.
 struct remote_access {
   std::string endpoint = {};     // URL of an S3 server; "": the environment decides (AWS_ENDPOINT_URL), else Amazon's
   bool no_sign_request = false;  // requests to S3 are anonymous, as public buckets allow; else AWS_NO_SIGN_REQUEST decides

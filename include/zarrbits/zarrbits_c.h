@@ -22,6 +22,7 @@
 extern "C" {
 #endif
 
+/* A codec for a data type. */
 typedef struct zarrbits_codec zarrbits_codec;
 
 /* Results of encode and decode other than the index of an element. */
@@ -34,6 +35,7 @@ const char* zarrbits_version(void);
 
 /* Makes a codec from its JSON and a data type's name or JSON. NULL on error; `why` is then a sentence, cut at `size` bytes. */
 zarrbits_codec* zarrbits_make_codec(const char* codec_json, const char* data_type, char* why, size_t size);
+/* Frees it; NULL is allowed. */
 void zarrbits_free_codec(zarrbits_codec* codec);
 
 /* Bytes of a chunk of this many elements; -1 if they do not fit in 63 bits. */
@@ -45,6 +47,7 @@ int zarrbits_encoded_range(const zarrbits_codec* codec, uint64_t elements, uint6
 /* Encodes elements in this machine's byte order as a chunk, and decodes it. Both return ZARRBITS_DONE; the index of the element
  * that is refused; ZARRBITS_WRONG_SIZE if the sizes do not match; ZARRBITS_WRONG_CHUNK if the count byte disagrees. */
 int64_t zarrbits_encode(const zarrbits_codec* codec, const void* elements, size_t elements_size, void* chunk, size_t chunk_size);
+/* The reverse, with the same results. */
 int64_t zarrbits_decode(const zarrbits_codec* codec, const void* chunk, size_t chunk_size, void* elements, size_t elements_size);
 /* Decodes elements from `first` on of a chunk of `all` elements, from only the bytes of zarrbits_encoded_range(). */
 int64_t zarrbits_decode_range(const zarrbits_codec* codec, uint64_t all, uint64_t first, const void* bytes, size_t bytes_size,
