@@ -4,7 +4,11 @@
 #include "compression/pieces.hpp"
 
 extern "C" {
+#if __has_include(<liblzf/lzf.h>)
 #include <liblzf/lzf.h>
+#else
+#include <lzf.h>
+#endif
 }
 
 namespace zarrbits::conversion {
