@@ -126,8 +126,10 @@ def test_chunks_that_do_not_exist_are_not_made(source, tmp_path):
     convert(source[1], tmp_path / "b.zarr", "-q", "--chunk", "7x13")
     names = [n for n in files(tmp_path / "b.zarr") if n.startswith("sparse/c/")]
     rows, columns = {n.split("/")[2] for n in names}, {n.split("/")[3] for n in names}
-    assert rows == {"0", "1"} | {str(i) for i in range(500 // 7, 519 // 7 + 1)} and len(names) == 2 * 1 + len(rows - {"0", "1"}) * 3
-    assert columns == {"76"} | {str(i) for i in range(500 // 13, 529 // 13 + 1)} | {"38", "39", "40"}
+    assert (
+        rows == {"0", "1"} | {str(i) for i in range(500 // 7, 519 // 7 + 1)} and len(names) == 2 * 1 + len(rows - {"0", "1"}) * 3
+    )
+    assert columns == {"76"} | {str(i) for i in range(500 // 13, 529 // 13 + 1)}
 
 
 def test_two_passes_decode_each_chunk_once(tmp_path):

@@ -72,7 +72,9 @@ def day(name, first):
         f["t"] = np.arange(first, first + 8)
         f["t"].make_scale("t")
         values = np.random.default_rng(first).random((8, 64, 1024))
-        rows = f.create_dataset("rows", data=values, chunks=(8, 16, 256), maxshape=(None, 64, 1024), compression="gzip", shuffle=True)
+        rows = f.create_dataset(
+            "rows", data=values, chunks=(8, 16, 256), maxshape=(None, 64, 1024), compression="gzip", shuffle=True
+        )
         rows.dims[0].attach_scale(f["t"])
     return name
 

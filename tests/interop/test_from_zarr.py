@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Stores that zarr-python and xarray wrote, of Zarr v2 and v3, with other chunks, shards and codecs: their writers find the same in
-what `zarrbits convert` makes of them."""
+"""Stores that zarr-python and xarray wrote, of Zarr v2 and v3, with other chunks, shards and codecs: their writers find the
+same in what `zarrbits convert` makes of them."""
 
 import os
 import subprocess
@@ -140,7 +140,11 @@ def test_xarray_finds_them_identical(tmp_path, zarr_format):
     }
     dataset().to_zarr(tmp_path / "old", zarr_format=zarr_format, encoding=encoding)
     before = xr.open_zarr(tmp_path / "old").load()
-    for name, options in {"same": [], "columns": ["--chunk", "20x1x1"], "shards": ["--shard", "1M", "--checksum", "crc32c"]}.items():
+    for name, options in {
+        "same": [],
+        "columns": ["--chunk", "20x1x1"],
+        "shards": ["--shard", "1M", "--checksum", "crc32c"],
+    }.items():
         convert(tmp_path / "old", tmp_path / name, *options)
         after = xr.open_zarr(tmp_path / name, zarr_format=3).load()
         xr.testing.assert_identical(before, after)
