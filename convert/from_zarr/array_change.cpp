@@ -11,7 +11,6 @@
 #include <zarrbits/packbits.hpp>
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 namespace zarrbits::conversion {
@@ -167,6 +166,21 @@ extents chunks_in_shard(const zarr_array& array, const extents& chunk, const con
   return n;
 }
 
+// Lengths that no arithmetic here can make overflow, and shards whose index can be held. Anybody may have written the store.
+void require_sane(const array_change& change) {
+  constexpr std::uint64_t longest = std::uint64_t{1} << 62, most_in_shard = std::uint64_t{1} << 26;
+  std::uint64_t in_shard = 1;
+  for (std::size_t d = 0; d < change.chunk.size(); ++d) {
+    in_shard = times(in_shard, change.per_shard[d]);
+    if (times(change.chunk[d], change.per_shard[d]) > longest)
+      throw verification::not_supported("chunks or shards of more than 2^62 elements along a dimension");
+    if (change.way == array_change::way_type::rechunk && change.shape[d] > longest)
+      throw verification::not_supported("other chunks of an array of more than 2^62 elements along a dimension");
+  }
+  if (in_shard > most_in_shard && change.way != array_change::way_type::copy)
+    throw verification::not_supported("shards of more than 2^26 chunks");
+}
+
 json shape_json(const extents& shape) {
   json list = json::array();
   for (const std::uint64_t n : shape) list.push_back(n);
@@ -193,6 +207,7 @@ std::string array_change::how() const {
     case way_type::recode: return "chunks are decoded and encoded again";
     case way_type::rechunk: break;
   }
+  if (chunk_by_chunk) return "decoded for each chunk of shards that do not fit in the memory";
   if (!plan.two_passes())
     return counted(plan.reads, "chunk") + " decoded for regions of " + joined_text(plan.region) + ", in one pass";
   return counted(plan.reads, "chunk") + " decoded once, " + joined_text(plan.gathered) +
@@ -220,8 +235,11 @@ array_change plan_change(const zarr_array& array, const json& document, const st
   change.per_shard = !change.regular && same_grid ? extents(change.shape.size(), 1) : chunks_in_shard(array, change.chunk, options);
   change.shards = count_in(change.per_shard) > 1;
 
+  using way = array_change::way_type;
   const bool same_codecs = change.codecs == before;
   const bool same_objects = change.per_shard == array.chunks_per_shard();
+  change.way = !same_grid ? way::rechunk : !same_codecs ? way::recode : !same_objects ? way::regroup : way::copy;
+  require_sane(change);
   if (!(same_grid && same_codecs && same_objects)) {
     json& codecs = change.document["codecs"];
     codecs = change.shards ? sharding_codecs(shape_json(change.chunk), change.codecs) : change.codecs;
@@ -230,8 +248,6 @@ array_change plan_change(const zarr_array& array, const json& document, const st
   }
   change.document["chunk_key_encoding"] = {{"name", "default"}, {"configuration", {{"separator", "/"}}}};
 
-  using way = array_change::way_type;
-  change.way = !same_grid ? way::rechunk : !same_codecs ? way::recode : !same_objects ? way::regroup : way::copy;
   if (change.way == way::recode || change.way == way::rechunk)
     change.encoder.emplace(change.codecs, data_type_of(document));
   if (change.way != way::rechunk) return change;
@@ -245,9 +261,13 @@ array_change plan_change(const zarr_array& array, const json& document, const st
     request.to.push_back(object[d]);
   }
   request.element = element_bytes(array.type());
-  request.may_use_scratch = !array.type().variable();
-  const unsigned threads = options.threads ? options.threads : std::max(1U, std::thread::hardware_concurrency());
-  change.plan = plan_rechunk(request, options.memory / 2 / std::max(2U, threads));
+  std::uint64_t object_bytes = request.element;
+  for (std::size_t d = 0; d < object.size(); ++d) object_bytes = times(object_bytes, std::min(object[d], change.shape[d]));
+  // units are regions: all processes choose the same ones, whatever their processors
+  constexpr unsigned at_once = 2;
+  change.chunk_by_chunk = change.shards && object_bytes > options.memory / 2;
+  request.may_use_scratch = !array.type().variable() && !change.chunk_by_chunk;
+  change.plan = plan_rechunk(request, options.memory / 2 / at_once);
   return change;
 }
 

@@ -34,6 +34,7 @@ struct array_change {
   bool packs_if_it_fits = false;         // values that do not fit make the array one of bytes
   std::optional<chunk_encoder> encoder;  // recode, rechunk
   rechunk_plan plan;                     // rechunk
+  bool chunk_by_chunk = false;           // rechunk: a shard is larger than the memory
 
   extents object_shape() const;
   // In words; without "copied".

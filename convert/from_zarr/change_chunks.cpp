@@ -123,7 +123,7 @@ std::uint64_t change_chunks::memory() const {
     case way::recode: return times(from, 4);
     case way::rechunk: break;
   }
-  const std::uint64_t region = within(change_.plan.region);
+  const std::uint64_t region = change_.chunk_by_chunk ? to : within(change_.plan.region);
   const std::uint64_t gathered = change_.plan.two_passes() ? times(within(change_.plan.gathered), 2) : 0;
   const std::uint64_t decoded = times(from, 2), encoded = times(to, 3);
   return std::max(region, gathered) + std::min(decoded, UINT64_MAX / 4) + std::min(encoded, UINT64_MAX / 4);
@@ -323,6 +323,7 @@ void change_chunks::make_object(const zarr_array& array, const extents& object, 
 
 void change_chunks::make_region(const zarr_array& array, const extents& index, array_result& done) const {
   const box region = in_grid(index, change_.plan.region, change_.shape);
+  if (change_.chunk_by_chunk) return make_chunk_by_chunk(array, region, done);
   values v = filled(region);
   numbers found;
   if (scratch_) read_tiles(region, v);
@@ -353,6 +354,32 @@ void change_chunks::make_region(const zarr_array& array, const extents& index, a
       }
       copy_elements(v.data, region, one.data, all, inside, static_cast<std::size_t>(element_));
       return change_.encoder->encode(one.data, all.shape);
+        },
+        done);
+  });
+}
+
+// The same if the memory does not hold the region.
+void change_chunks::make_chunk_by_chunk(const zarr_array& array, const box& region, array_result& done) const {
+  const index_range objects = touched(region, change_.object_shape());
+  each_index(objects.first, objects.last, [&](const extents& object) {
+    write_object(
+        object,
+        [&](const extents& chunk, shard_writer*, std::size_t) -> std::optional<buffer> {
+      const box all = {in_grid(chunk, change_.chunk, change_.shape).first, change_.chunk}, inside = both(all, whole_);
+      if (inside.empty()) return {};
+      values part = filled(inside);
+      numbers found;
+      read_chunks(array, inside, part, found, done);
+      if (found.empty()) return {};
+      ++done.counts.recoded;
+      values one = same(all, inside) ? std::move(part) : filled(all);
+      if (!same(all, inside)) {
+        if (array.type().variable()) copy_elements(part.strings, inside, one.strings, all, inside);
+        else copy_elements(part.data, inside, one.data, all, inside, static_cast<std::size_t>(element_));
+      }
+      return array.type().variable() ? change_.encoder->encode(one.strings, all.shape)
+                                     : change_.encoder->encode(one.data, all.shape);
         },
         done);
   });

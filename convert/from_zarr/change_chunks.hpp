@@ -64,6 +64,7 @@ class change_chunks {
   void copy_object(const verification::zarr_array& array, const extents& object, array_result& done) const;
   void make_object(const verification::zarr_array& array, const extents& object, array_result& done) const;
   void make_region(const verification::zarr_array& array, const extents& region, array_result& done) const;
+  void make_chunk_by_chunk(const verification::zarr_array& array, const box& region, array_result& done) const;
   template <class Make>
   void write_object(const extents& object, const Make& make, array_result& done) const;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/from_zarr/store_source.hpp"
 
+#include "text/reserved_names.hpp"
 #include "text/selection.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
@@ -46,6 +47,8 @@ source_nodes read_nodes(const convert_options& options, const std::function<void
     std::sort(children.begin(), children.end(), [](const store_folder& a, const store_folder& b) { return a.path() < b.path(); });
     for (const store_folder& child : children) {
       bool ignored = false;
+      if (child.last().starts_with(own_prefix))
+        throw store_error("the node \"" + child.path() + "\" has a name that zarrbits keeps for itself");
       source_node node = read_one(child, (path == "/" ? path : path + "/") + child.last(), ignored);
       if (node.path.size() > longest_path)
         throw store_error("the path \"" + node.path.substr(0, 100) + "...\" is too long: does a link lead to a folder above it?");
