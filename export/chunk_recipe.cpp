@@ -78,7 +78,7 @@ chunk_recipe::chunk_recipe(const zarr_array& array, const store_node& node, cons
   for (const hsize_t extent : form.chunk) values_ *= static_cast<std::size_t>(extent);
   in_file_ = H5Tget_size(form.type().file);
   plain_ = values_ * in_file_;
-  plan_copy(array, node, options.standard_filters);
+  if (array.is_regular()) plan_copy(array, node, options.standard_filters);
   if (!copies_) choose_filters(codecs_of_chunks(node), options);
 }
 
@@ -237,13 +237,16 @@ std::optional<made_chunk> chunk_recipe::copied(const zarr_array& array, std::vec
 made_chunk chunk_recipe::recoded(const zarr_array& array, std::vector<std::byte> stored) const {
   verification::zarr_values values;
   array.decode(std::move(stored), values);
-  stored = {};
+  return encode(std::move(values.data));
+}
+
+made_chunk chunk_recipe::encode(std::vector<std::byte> values) const {
   const std::size_t elements = values_ * form_.inner;
   made_chunk made;
   made.is_encoded = true;
   buffer& out = made.encoded;
-  out.assign(values.data.begin(), values.data.end());
-  values.data = {};
+  out.assign(values.begin(), values.end());
+  values = {};
   set_order(form_.element, out.data(), elements);
   const type_form& type = form_.type();
   if (type.has_converted_parts()) {

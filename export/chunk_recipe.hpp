@@ -42,6 +42,8 @@ class chunk_recipe {
 
   // Callable from several threads, each with an array of its own. Throws store_error, not_supported and damaged_chunk.
   made_chunk make(const verification::zarr_array& array, std::vector<std::byte> stored) const;
+  // The same of elements, as zarr_values has them.
+  made_chunk encode(std::vector<std::byte> elements) const;
 
  private:
   // How the length of a copied chunk is checked: HDF5 before 2.2 gives readers what lies in memory after a short one.

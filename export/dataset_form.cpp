@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -99,6 +100,17 @@ void find_type(dataset_form& f, const zarr_array& array, const store_node& node,
     throw not_expressible("the notes of the array give it a type that its data type, " + type.name + ", does not fit");
 }
 
+// Of chunks of different lengths the one that has the most elements: HDF5 has chunks of one length.
+hsize_t usual_length(const verification::chunk_edges& edges) {
+  std::map<std::uint64_t, std::uint64_t> elements;  // of each length
+  std::uint64_t usual = edges.longest();
+  for (const auto& run : edges.runs()) elements[run.length] += run.length * run.count;
+  for (const auto& [length, all] : elements) {
+    if (all >= elements[usual]) usual = length;
+  }
+  return usual;
+}
+
 }  // namespace
 
 const json& codecs_of_chunks(const store_node& node) {
@@ -133,8 +145,10 @@ std::vector<hsize_t> limits_of(const store_node& node, const std::vector<hsize_t
 dataset_form form_of(const zarr_array& array, const store_node& node, const form_rules& rules) {
   dataset_form f;
   f.dims.assign(array.shape().begin(), array.shape().end());
-  if (!array.is_regular()) throw not_expressible("an array with chunks of different lengths (a rectilinear grid)");
   std::vector<hsize_t> chunk(array.chunk_shape().begin(), array.chunk_shape().end());
+  for (std::size_t i = 0; i < chunk.size(); ++i) {
+    if (!array.edges(i).is_regular()) chunk[i] = usual_length(array.edges(i));
+  }
   f.null = node.note("null_dataspace") == true;
   if (f.null) {
     f.element = element_form(array.type(), node, rules);

@@ -57,7 +57,7 @@ verification::zarr_values all_elements(const zarr_array& array, std::uint64_t me
   for (const zarr_array::chunk_index& at : *chunks) {
     verification::zarr_values values;
     if (!array.read_chunk(at, values)) continue;
-    const std::vector<std::uint64_t>& chunk = array.chunk_shape();
+    const std::vector<std::uint64_t> chunk = array.shape_of(at);
     const std::size_t count =
         array.type().variable() ? values.strings.size() : values.data.size() / std::max<std::size_t>(size, 1);
     std::vector<std::uint64_t> in(shape.size(), 0);
@@ -65,7 +65,7 @@ verification::zarr_values all_elements(const zarr_array& array, std::uint64_t me
       std::uint64_t to = 0;
       bool within = true;
       for (std::size_t d = 0; d < shape.size(); ++d) {
-        const std::uint64_t place = at[d] * chunk[d] + in[d];
+        const std::uint64_t place = array.edges(d).start(at[d]) + in[d];
         within = within && place < shape[d];
         to = to * shape[d] + place;
       }

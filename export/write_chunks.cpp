@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "export/write_chunks.hpp"
 
+#include "export/cut_chunks.hpp"
 #include "text/words.hpp"
 
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -32,19 +35,35 @@ std::vector<chunk_index> existing_chunks(const zarr_array& array, std::uint64_t 
   return std::move(*chunks);
 }
 
-// Where a chunk begins in the dataset.
-std::vector<hsize_t> offset_of(const chunk_index& chunk, const std::vector<std::uint64_t>& shape, std::size_t rank) {
+// Of the chunks of an array whose values have a fixed length.
+std::uint64_t bytes_of_longest(const zarr_array& array) {
+  std::uint64_t bytes = array.type().size;
+  for (const std::uint64_t extent : array.chunk_shape()) {
+    if (__builtin_mul_overflow(bytes, extent, &bytes)) return UINT64_MAX / 4;
+  }
+  return std::min(bytes, UINT64_MAX / 4);
+}
+
+// Where a chunk of the store begins in the dataset.
+std::vector<hsize_t> offset_of(const zarr_array& array, const chunk_index& chunk, std::size_t rank) {
   std::vector<hsize_t> at(rank);
-  for (std::size_t i = 0; i < rank; ++i) at[i] = chunk[i] * shape[i];
+  for (std::size_t i = 0; i < rank; ++i) at[i] = array.edges(i).start(chunk[i]);
   return at;
 }
 
 // The chunks of a dataset, which threads take in order, and write in the same order.
 class ordered_chunks {
  public:
+  // `cut`: null if the chunks are those of the store.
   ordered_chunks(hid_t dataset, const dataset_form& form, const chunk_recipe& recipe, std::vector<chunk_index> chunks,
-                 bool keep_going, const chunk_progress& at)
-      : dataset_(dataset), form_(form), recipe_(recipe), chunks_(std::move(chunks)), keep_going_(keep_going), at_(at) {}
+                 const cut_chunks* cut, bool keep_going, const chunk_progress& at)
+      : dataset_(dataset),
+        form_(form),
+        recipe_(recipe),
+        chunks_(std::move(chunks)),
+        cut_(cut),
+        keep_going_(keep_going),
+        at_(at) {}
 
   // `main`: the thread that may call `at`.
   void work(const verification::store_folder& folder, bool main) {
@@ -75,7 +94,12 @@ class ordered_chunks {
     std::uint64_t stored_size = 0;
     bool exists = false;
     try {
-      if (auto stored = array.read_stored(chunks_[i])) {
+      if (cut_) {
+        if (auto elements = cut_->elements(array, i, stored_size)) {
+          exists = true;
+          made = recipe_.encode(std::move(*elements));
+        }
+      } else if (auto stored = array.read_stored(chunks_[i])) {
         exists = true;
         stored_size = stored->size();
         made = recipe_.make(array, std::move(*stored));
@@ -93,7 +117,8 @@ class ordered_chunks {
     if (!lost.empty()) {
       written_.lost.emplace_back(chunks_[i], lost);
     } else if (exists) {
-      const std::vector<hsize_t> at = offset_of(chunks_[i], array.chunk_shape(), form_.dims.size());
+      std::vector<hsize_t> at(form_.dims.size());
+      for (std::size_t d = 0; d < at.size(); ++d) at[d] = chunks_[i][d] * form_.chunk[d];
       const auto bytes = made.bytes();
       {
         const h5::lock libhdf5;
@@ -114,6 +139,7 @@ class ordered_chunks {
   const dataset_form& form_;
   const chunk_recipe& recipe_;
   const std::vector<chunk_index> chunks_;
+  const cut_chunks* cut_;
   const bool keep_going_;
   const chunk_progress& at_;
   std::mutex mutex_;
@@ -125,14 +151,14 @@ class ordered_chunks {
 
 // Brings the elements of a chunk into the form that libhdf5 takes. Elements beyond the edge of the array stay zeros.
 void put_chunk(const dataset_form& form, const zarr_array& array, const verification::zarr_values& values,
-               const std::vector<hsize_t>& count, std::vector<std::byte>& out, reference_maker& references, value_arena& arena) {
+               const std::vector<std::uint64_t>& shape, const std::vector<hsize_t>& count, std::vector<std::byte>& out,
+               reference_maker& references, value_arena& arena) {
   const std::size_t size = form.element.size;
   if (form.same_layout) {
     std::memcpy(out.data(), values.data.data(), std::min(out.size(), values.data.size()));
     set_order(form.element, out.data(), out.size() / size);
     return;
   }
-  const std::vector<std::uint64_t>& shape = array.chunk_shape();
   const verification::zarr_type& type = array.type();
   std::vector<hsize_t> inside(shape.begin(), shape.end());  // extents of what is in the array
   std::copy(count.begin(), count.end(), inside.begin());
@@ -159,13 +185,20 @@ written_chunks write_chunks(hid_t dataset, const verification::store_folder& fol
                             const chunk_recipe& recipe, const export_options& options, const chunk_progress& at) {
   const zarr_array array(folder);
   std::vector<chunk_index> chunks = existing_chunks(array, options.memory / 4);
+  std::optional<cut_chunks> cut;
+  if (!array.is_regular()) {
+    cut.emplace(array, form, std::move(chunks), options.memory / 4);
+    chunks = cut->chunks();
+  }
   std::uint64_t bytes = H5Tget_size(form.type().file);
   for (const hsize_t extent : form.chunk) bytes *= extent;
+  if (cut) bytes = std::max(bytes, bytes_of_longest(array));
+  if (cut && bytes > options.memory / 3) throw not_expressible("a chunk that takes more than a third of `memory`; give more");
   // a chunk is at most three times in memory: stored, decoded, encoded
   const std::uint64_t room = std::max<std::uint64_t>(1, options.memory / 2 / std::max<std::uint64_t>(3 * bytes, 1));
   const std::uint64_t wanted = options.threads ? options.threads : std::max(1U, std::thread::hardware_concurrency());
   const std::uint64_t threads = std::max<std::uint64_t>(1, std::min({wanted, room, std::uint64_t{256}, (chunks.size() + 3) / 4}));
-  ordered_chunks work(dataset, form, recipe, std::move(chunks), options.keep_going, at);
+  ordered_chunks work(dataset, form, recipe, std::move(chunks), cut ? &*cut : nullptr, options.keep_going, at);
   std::vector<std::thread> others;
   try {
     for (std::uint64_t i = 1; i < threads; ++i) others.emplace_back([&] { work.work(folder, false); });
@@ -180,18 +213,14 @@ written_chunks write_values(hid_t dataset, const zarr_array& array, const datase
                             reference_maker& references, const chunk_progress& at) {
   if (form.type().must_be_written_alone()) throw not_expressible("arrays of compounds with strings in them");
   const std::vector<chunk_index> chunks = existing_chunks(array, options.memory / 4);
-  const std::vector<std::uint64_t>& shape = array.chunk_shape();
   const std::size_t rank = form.dims.size();
-  std::vector<hsize_t> room(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(rank));
   std::uint64_t elements = 1;
-  for (const std::uint64_t extent : shape) {
+  for (const std::uint64_t extent : array.chunk_shape()) {
     if (__builtin_mul_overflow(elements, extent, &elements)) elements = UINT64_MAX;
   }
   if (elements > options.memory / 2 / std::max<std::size_t>(form.element.size, 1))
     throw not_expressible("a chunk that takes more than half of `memory`; give more");
   const h5::handle in_file(H5Dget_space(dataset), "get a dataspace");
-  const h5::handle in_memory(rank ? H5Screate_simple(static_cast<int>(rank), room.data(), nullptr) : H5Screate(H5S_SCALAR),
-                             "create a dataspace");
   value_arena arena(options.memory / 4);
   written_chunks written;
   verification::zarr_values values;
@@ -201,18 +230,23 @@ written_chunks write_values(hid_t dataset, const zarr_array& array, const datase
     try {
       if (!(stored = array.read_stored(chunks[i]))) continue;
       stored_size = stored->size();
-      array.decode(std::move(*stored), values);
+      array.decode(chunks[i], std::move(*stored), values);
     } catch (const verification::store_error& e) {
       if (!options.keep_going) throw;
       written.lost.emplace_back(chunks[i], e.what());
       continue;
     }
-    const std::vector<hsize_t> first = offset_of(chunks[i], shape, rank);
+    const std::vector<std::uint64_t> shape = array.shape_of(chunks[i]);
+    const std::vector<hsize_t> room(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(rank));
+    const h5::handle in_memory(rank ? H5Screate_simple(static_cast<int>(rank), room.data(), nullptr) : H5Screate(H5S_SCALAR),
+                               "create a dataspace");
+    const std::vector<hsize_t> first = offset_of(array, chunks[i], rank);
     std::vector<hsize_t> count(rank);
     for (std::size_t d = 0; d < rank; ++d) count[d] = std::min(room[d], form.dims[d] - first[d]);
     arena.clear();
+    elements = std::accumulate(shape.begin(), shape.end(), std::uint64_t{1}, std::multiplies<>());
     std::vector<std::byte> out(static_cast<std::size_t>(elements) * form.element.size);
-    put_chunk(form, array, values, count, out, references, arena);
+    put_chunk(form, array, values, shape, count, out, references, arena);
     if (rank > 0) {
       const std::vector<hsize_t> zero(rank, 0);
       h5::check(H5Sselect_hyperslab(in_file, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr), "select values");

@@ -155,9 +155,13 @@ std::shared_ptr<const zarr_shard> zarr_array::open_shard(const chunk_index& shar
 bool zarr_array::read_chunk(const chunk_index& chunk, zarr_values& out) const {
   auto stored = read_stored(chunk);
   if (!stored) return false;
-  if (is_regular()) decode(std::move(*stored), out);
-  else codecs_->for_shape(shape_of(chunk)).decode(std::move(*stored), out);
+  decode(chunk, std::move(*stored), out);
   return true;
+}
+
+void zarr_array::decode(const chunk_index& chunk, std::vector<std::byte> stored, zarr_values& out) const {
+  if (is_regular()) decode(std::move(stored), out);
+  else codecs_->for_shape(shape_of(chunk)).decode(std::move(stored), out);
 }
 
 std::optional<std::vector<std::byte>> zarr_array::read_stored(const chunk_index& chunk) const {

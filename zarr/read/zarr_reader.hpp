@@ -148,7 +148,8 @@ class zarr_array {
   bool read_chunk(const chunk_index& chunk, zarr_values& out) const;
   // The same in two steps: the bytes as they are stored, empty if the chunk does not exist, and their elements.
   std::optional<std::vector<std::byte>> read_stored(const chunk_index& chunk) const;
-  void decode(std::vector<std::byte> stored, zarr_values& out) const;
+  void decode(std::vector<std::byte> stored, zarr_values& out) const;  // of the shape chunk_shape()
+  void decode(const chunk_index& chunk, std::vector<std::byte> stored, zarr_values& out) const;
   // Where the bytes are that read_stored() reads; empty if the chunk does not exist.
   struct stored_range {
     std::shared_ptr<const stored_object> object;
