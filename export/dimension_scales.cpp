@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "export/dimension_scales.hpp"
 
+#include "export/new_object.hpp"
 #include "export/path_references.hpp"
 #include "text/shown.hpp"
 
@@ -170,7 +171,7 @@ void dimension_scales::create(hid_t file) const {
     const hsize_t length = s.length, most = s.unlimited ? H5S_UNLIMITED : std::max<hsize_t>(s.length, 1), chunk = 1024;
     const bool chunked = s.unlimited;
     const h5::handle space(H5Screate_simple(1, &length, chunked ? &most : nullptr), "create a dataspace");
-    const h5::handle properties(H5Pcreate(H5P_DATASET_CREATE), "create properties");
+    const h5::handle properties = new_object(H5P_DATASET_CREATE);
     if (chunked) h5::check(H5Pset_chunk(properties, 1, &chunk), "set the chunks of a dimension");
     h5::check(H5Pset_attr_creation_order(properties, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED),
               "track the order of attributes");

@@ -6,6 +6,7 @@
 
 #include "compression/chunk_bytes.hpp"
 #include "export/file_writer.hpp"
+#include "export/new_object.hpp"
 #include "io/remote_name.hpp"
 #include "io/s3_access.hpp"
 #include "text/base64.hpp"
@@ -47,7 +48,7 @@ std::vector<std::byte> user_block_of(const store_node& root) {
 bool is_block_size(std::size_t size) { return size >= 512 && std::has_single_bit(size); }
 
 h5::handle create_file(const std::string& name, const export_options& options, bool netcdf, std::size_t user_block) {
-  const h5::handle creation(H5Pcreate(H5P_FILE_CREATE), "create properties");
+  const h5::handle creation = new_object(H5P_FILE_CREATE);
   const h5::handle access(H5Pcreate(H5P_FILE_ACCESS), "create properties");
   if (netcdf) {
     constexpr unsigned in_order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;

@@ -3,6 +3,7 @@
 
 #include "export/attribute_values.hpp"
 #include "export/chunk_recipe.hpp"
+#include "export/new_object.hpp"
 #include "export/write_chunks.hpp"
 #include "text/shown.hpp"
 #include "text/words.hpp"
@@ -118,7 +119,7 @@ void file_writer::remove(tree_node& n) {
 }
 
 h5::handle file_writer::group_properties() const {
-  h5::handle properties(H5Pcreate(H5P_GROUP_CREATE), "create properties");
+  h5::handle properties = new_object(H5P_GROUP_CREATE);
   if (rules_.netcdf) {  // libnetcdf has variables in the order in which they were made
     h5::check(H5Pset_link_creation_order(properties, in_order), "track the order of links");
     h5::check(H5Pset_attr_creation_order(properties, in_order), "track the order of attributes");
@@ -179,7 +180,8 @@ void file_writer::commit_type(hid_t group, const std::string& name, const json& 
   const std::string why = reason_to_skip(options_.keep_going, path, [&] {
     if (!is_link_name(name)) throw not_expressible("HDF5 cannot have this name");
     const type_form t = form_of_note(note, rules_);
-    created([&] { h5::check(H5Tcommit2(group, name.c_str(), t.file, links_, H5P_DEFAULT, H5P_DEFAULT), "create a named type"); });
+    const h5::handle properties = new_object(H5P_DATATYPE_CREATE);
+    created([&] { h5::check(H5Tcommit2(group, name.c_str(), t.file, links_, properties, H5P_DEFAULT), "create a named type"); });
   });
   if (!why.empty()) skip(e, why);
   report_.objects.push_back(std::move(e));
@@ -232,7 +234,7 @@ void file_writer::set_fill(hid_t properties, const zarr_array& array, const data
 void file_writer::create_dataset(std::size_t index) {
   const tree_node& n = tree_.nodes[index];
   const store_node node = read_store_node(n.folder);
-  const h5::handle properties(H5Pcreate(H5P_DATASET_CREATE), "create properties");
+  const h5::handle properties = new_object(H5P_DATASET_CREATE);
   if (!node.is_array) {
     const grouped_form f = form_of_group(n.folder, node, rules_);
     (void)dataset(n.path, f.type, f.dims, f.most, f.chunk, false, properties);

@@ -280,6 +280,20 @@ def test_a_run_that_is_cut_off_leaves_no_file(folder, signal_number):
         assert f["a"].shape == (2000, 500)
 
 
+@pytest.mark.parametrize("name, options", [("b.h5", []), ("b.nc", []), ("b.h5", ["--libver", "latest"])])
+def test_the_time_changes_no_byte(folder, name, options):
+    source, store, back = (os.path.join(folder, n) for n in ("in.h5", "s.zarr", name))
+    example(source)
+    convert("-q", source, store, status=(0, 3))
+    made = []
+    for threads in 1, 3:
+        run("export", store, back, "-q", "--overwrite", "--threads", threads, *options, status=(0, 3))
+        with open(back, "rb") as f:
+            made.append(f.read())
+        time.sleep(1.1)  # HDF5 has seconds
+    assert made[0] == made[1]
+
+
 def test_pages_and_the_latest_format(folder):
     store, back = os.path.join(folder, "s.zarr"), os.path.join(folder, "b.h5")
     group(store)

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Properties of what is created in a file.
+//
+#ifndef ZARRBITS_EXPORT_NEW_OBJECT_HPP
+#define ZARRBITS_EXPORT_NEW_OBJECT_HPP
+
+#include "hdf5/h5.hpp"
+
+namespace zarrbits::exporting {
+
+// Without the time: one store becomes one file, whenever it is made.
+inline h5::handle new_object(hid_t kind) {
+  h5::handle properties(H5Pcreate(kind), "create properties");
+  h5::check(H5Pset_obj_track_times(properties, false), "leave out times");
+  return properties;
+}
+
+}  // namespace zarrbits::exporting
+
+#endif
