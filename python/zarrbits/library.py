@@ -41,10 +41,25 @@ def _load() -> ctypes.CDLL | None:
 
 
 LIBRARY: Any = _load()
+_BYTE = ctypes.c_char
+
+
+def _address(array: Any) -> Any:
+    """Where a contiguous array begins, as an argument of a call. numpy's own `array.ctypes` takes as long as a small call."""
+    if array.flags.writeable:
+        try:
+            return ctypes.byref(_BYTE.from_buffer(array))
+        except ValueError:  # times, which are not buffers, and arrays of no elements
+            pass
+    elif type(array.base) is bytes and len(array.base) == array.nbytes:  # all of what was read from a store
+        return array.base
+    return array.ctypes.data
 
 
 class _Codec:
     """A codec of the core for a numpy type in this machine's byte order; arrays that it gets are contiguous."""
+
+    _codec: Any = None
 
     def __init__(self, dtype: Any, padding_encoding: str, first_bit: int, bits: int) -> None:
         dtype = np.dtype(dtype)
@@ -52,32 +67,34 @@ class _Codec:
         name = "bool" if dtype.kind == "b" else f"int{8 * dtype.itemsize}" if dtype.kind in "mM" else dtype.name
         configuration = {"padding_encoding": padding_encoding, "first_bit": first_bit, "last_bit": first_bit + bits - 1}
         why = ctypes.create_string_buffer(500)
-        self._as_parameter_ = LIBRARY.zarrbits_make_codec(
+        self._codec = LIBRARY.zarrbits_make_codec(
             json.dumps({"name": "packbits", "configuration": configuration}).encode(), name.encode(), why, len(why)
         )
-        if not self._as_parameter_:
+        if not self._codec:
             raise ValueError("packbits: " + why.value.decode(errors="replace"))
 
     def __del__(self) -> None:
-        if self._as_parameter_ and LIBRARY:  # at the end of the process, modules may be gone
-            LIBRARY.zarrbits_free_codec(self)
+        if self._codec and LIBRARY:  # at the end of the process, modules may be gone
+            LIBRARY.zarrbits_free_codec(self._codec)
 
     def encode(self, values: Any, payload: Any) -> int:
-        return int(LIBRARY.zarrbits_encode(self, values.ctypes.data, values.nbytes, payload.ctypes.data, payload.nbytes))
+        return int(LIBRARY.zarrbits_encode(self._codec, _address(values), values.nbytes, _address(payload), payload.nbytes))
 
     def decode(self, payload: Any, values: Any) -> int:
-        return int(LIBRARY.zarrbits_decode(self, payload.ctypes.data, payload.nbytes, values.ctypes.data, values.nbytes))
+        return int(LIBRARY.zarrbits_decode(self._codec, _address(payload), payload.nbytes, _address(values), values.nbytes))
 
     def byte_range(self, elements: int, first: int, count: int) -> tuple[int, int]:
         """(offset, size) of the bytes that hold these elements."""
         offset, size = ctypes.c_uint64(), ctypes.c_uint64()
-        if not LIBRARY.zarrbits_encoded_range(self, elements, first, count, ctypes.byref(offset), ctypes.byref(size)):
+        if not LIBRARY.zarrbits_encoded_range(self._codec, elements, first, count, ctypes.byref(offset), ctypes.byref(size)):
             raise ValueError(f"packbits: elements {first} to {first + count - 1} are not in a chunk of {elements}")
         return offset.value, size.value
 
     def decode_range(self, elements: int, first: int, part: Any, values: Any) -> int:
         return int(
-            LIBRARY.zarrbits_decode_range(self, elements, first, part.ctypes.data, part.nbytes, values.ctypes.data, values.nbytes)
+            LIBRARY.zarrbits_decode_range(
+                self._codec, elements, first, _address(part), part.nbytes, _address(values), values.nbytes
+            )
         )
 
 

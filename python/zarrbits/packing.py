@@ -12,6 +12,7 @@ so that the work is done on the columns of two tables, one with 8 elements and o
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Iterator
@@ -95,6 +96,11 @@ def _component(dtype: Any) -> tuple[Any, int, int, bool]:
 
 def kept_bits(dtype: Any, first_bit: int | None = None, last_bit: int | None = None) -> tuple[int, int]:
     """(first_bit, number of kept bits) of a component; ValueError where the type has no such bits."""
+    return _kept_bits(np.dtype(dtype), first_bit, last_bit)
+
+
+@functools.lru_cache(maxsize=256, typed=True)  # for each slice of a chunk
+def _kept_bits(dtype: Any, first_bit: int | None, last_bit: int | None) -> tuple[int, int]:
     bits = _component(dtype)[1]
     first = 0 if first_bit is None else operator.index(first_bit)
     last = bits - 1 if last_bit is None else operator.index(last_bit)
@@ -257,14 +263,14 @@ def unpack_range(
 ) -> Array:
     """`count` elements from `first_element` on of a payload of `elements`, from the bytes of byte_range() alone."""
     dtype = np.dtype(dtype)
-    first, bits = kept_bits(dtype, first_bit, last_bit)
-    part = (
-        np.frombuffer(part, np.uint8)
-        if not isinstance(part, np.ndarray)
-        else np.ascontiguousarray(part.reshape(-1).view(np.uint8))
-    )
-    core = library.codec(dtype.newbyteorder("="), padding_encoding, first, bits)
-    values = np.empty(count, dtype.newbyteorder("="))
+    native = dtype if dtype.isnative else dtype.newbyteorder("=")
+    first, bits = _kept_bits(dtype, first_bit, last_bit)
+    if not isinstance(part, np.ndarray):
+        part = np.frombuffer(part, np.uint8)
+    elif part.ndim != 1 or part.dtype != np.uint8 or not part.flags.c_contiguous:
+        part = np.ascontiguousarray(part.reshape(-1).view(np.uint8))
+    core = library.codec(native, padding_encoding, first, bits)
+    values = np.empty(count, native)
     if core is None:
         raise RuntimeError("packbits: without the compiled core only whole chunks can be decoded")
     if core.decode_range(elements, first_element, part, values) != library.DONE:
@@ -273,7 +279,7 @@ def unpack_range(
             f"of a chunk of {elements} of "
             f"{dtype}; it is damaged, or not what the metadata says"
         )
-    return values.astype(dtype, copy=False)
+    return values if native is dtype else values.astype(dtype)
 
 
 def _put_back(kept: Array, unsigned: Any, first: int, bits: int, signed: bool) -> Array:

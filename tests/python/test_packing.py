@@ -151,6 +151,23 @@ def test_parts_of_a_chunk_from_their_bytes():
             refusal(packing.byte_range, dtype, 1000, 990, 11, padding, first, last)
 
 
+def test_bytes_may_be_of_any_kind():
+    """What can be written and what cannot, bytes and parts of them, numbers and times, nothing at all: an address each."""
+    for dtype in ("u2", ">u2", "i4", "?", "f4", "c8", "M8[s]"):
+        values = (np.arange(100) % (2 if dtype == "?" else 100)).astype(dtype)
+        payload = packing.pack(values)
+        plain = payload.tobytes()
+        values.flags.writeable = False
+        assert packing.pack(values).tobytes() == plain, dtype
+        assert packing.pack(values[:0]).size == 0 and packing.unpack(b"", values.dtype, 0).size == 0
+        for form in (payload, plain, bytearray(plain), np.frombuffer(plain, "u1"), np.frombuffer(b"xyz" + plain, "u1")[3:]):
+            whole = packing.unpack(form, values.dtype, 100)
+            assert whole.dtype == values.dtype and (whole == values).all(), (dtype, type(form))
+            if at := packing.byte_range(values.dtype, 100, 13, 40):
+                part = packing.unpack_range(form[at[0] : sum(at)], values.dtype, 100, 13, 40)
+                assert part.dtype == values.dtype and (part == values[13:53]).all(), (dtype, type(form))
+
+
 def test_bits_and_shapes():
     values = np.arange(24, dtype="u2").reshape(2, 3, 4)
     payload = packing.pack(values, bits=12)
