@@ -112,16 +112,26 @@ int main(int argc, char** argv) {
     std::mt19937 random(1);
     for (auto& v : values) v = static_cast<std::uint16_t>(random() & 0xfff);
     const auto packed = [](hid_t p) { return H5Pset_zarrbits_packbits(p, 12, 0, 0); };
+    const auto deflated = [&](hid_t p) { return packed(p) < 0 ? -1 : H5Pset_deflate(p, 1); };
+    const auto checked = [&](hid_t p) { return packed(p) < 0 ? -1 : H5Pset_fletcher32(p); };
     std::vector<way> ways = {{"packbits, the plugin", 0, packed},
                              {"packbits, rows in 1 thread", 1, packed},
                              {"packbits, rows in 2 threads", 2, packed},
                              {"no filter", 0, nullptr},
-                             {"no filter, rows in 1 thread", 1, nullptr}};
+                             {"no filter, rows in 1 thread", 1, nullptr},
+                             {"packbits and fletcher32, the plugin", 0, checked},
+                             {"packbits and fletcher32, rows in 1 thread", 1, checked},
+                             {"packbits and fletcher32, rows in 2 threads", 2, checked},
+                             {"packbits and deflate 1, the plugin", 0, deflated},
+                             {"packbits and deflate 1, rows in 1 thread", 1, deflated},
+                             {"packbits and deflate 1, rows in 2 threads", 2, deflated}};
     for (const auto& [name, id, cd] :
          {std::tuple<const char*, H5Z_filter_t, std::vector<unsigned>>{"bitshuffle with LZ4", 32008, {0, 2}},
-          {"blosc, LZ4 with bitshuffle", 32001, {0, 0, 0, 0, 1, 2, 1}}}) {
+          {"blosc, LZ4 with bitshuffle", 32001, {0, 0, 0, 0, 1, 2, 1}},
+          {"blosc2, LZ4 with bitshuffle", 32026, {0, 0, 0, 0, 1, 2, 1}}}) {
       if (H5Zfilter_avail(id) > 0)
-        ways.push_back({name, 0, [id, cd](hid_t p) { return H5Pset_filter(p, id, H5Z_FLAG_MANDATORY, cd.size(), cd.data()); }});
+        ways.push_back(
+            {name, 0, [id = id, cd = cd](hid_t p) { return H5Pset_filter(p, id, H5Z_FLAG_MANDATORY, cd.size(), cd.data()); }});
       else std::fprintf(stderr, "SKIPPED: %s: HDF5 does not find its plugin\n", name);
     }
     std::vector<std::vector<sample>> first(ways.size()), again(ways.size()), read(ways.size());

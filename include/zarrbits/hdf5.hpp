@@ -6,10 +6,14 @@
 //   zarrbits::hdf5::read_chunks(camera, 100, some);    // as many as `some` holds, from frame 100 on
 //
 // Both do what H5Dwrite() and H5Dread() do, in any dataset, with any libhdf5 since 1.10.5: the file is the same, byte for byte,
-// and so are the values. What they do faster are whole chunks with zarrbits' packbits or bytes as their only filter, and chunks
+// and so are the values. What they do faster are whole chunks with zarrbits' packbits or bytes as their first filter, and chunks
 // in the other byte order: the calling thread hands stored chunks to libhdf5 (H5Dwrite_chunk) and takes them from it
-// (H5Dread_chunk), and all threads encode and decode. Everything else goes through H5Dwrite() and H5Dread(): other filters, types
-// that HDF5 has to convert, chunks that begin before the first row or end after the last one, and files of parallel HDF5.
+// (H5Dread_chunk), and all threads encode and decode. So they do fletcher32 after these filters and, if ZARRBITS_HDF5_ZLIB is
+// defined and zlib is linked, deflate. Everything else goes through H5Dwrite() and H5Dread(): other filters, types that HDF5 has
+// to convert, chunks that begin before the first row or end after the last one, and files of parallel HDF5.
+//
+// Define ZARRBITS_HDF5_ZLIB in all of a program or in none of it. Deflate makes the same bytes as libhdf5 does if both have the
+// same zlib.
 //
 // Link zarrbits::core and zarrbits::hdf5, your libhdf5, and threads. Only the calling thread calls HDF5, so that a libhdf5 that
 // is not thread-safe will do; no other thread may use it in the meantime, and none may use the rows.

@@ -209,6 +209,81 @@ BOOST_AUTO_TEST_CASE(other_filters_and_none) {
     for (const auto& [shape, chunk] : shapes) compare<std::uint16_t>(how, shape, chunk, 12, true);
 }
 
+// fletcher32 and deflate after ours are done here, too; zlib is libhdf5's own.
+BOOST_AUTO_TEST_CASE(filters_after_ours) {
+  const auto with = [](const set_up& first, const std::vector<set_up>& after) -> set_up {
+    return [=](hid_t p) {
+      first(p);
+      for (const set_up& f : after) f(p);
+    };
+  };
+  const set_up deflate = [](hid_t p) { H5Pset_deflate(p, 4); }, checksum = [](hid_t p) { H5Pset_fletcher32(p); },
+               shuffle = [](hid_t p) { H5Pset_shuffle(p); };
+  const set_up reversed = [](hid_t p) { BOOST_TEST_REQUIRE(H5Pset_zarrbits_bytes(p, 1) >= 0); },
+               as_it_is = [](hid_t p) { BOOST_TEST_REQUIRE(H5Pset_zarrbits_bytes(p, 0) >= 0); };
+  const set_up filled = [](hid_t p) {
+    const std::uint16_t value = 77;
+    H5Pset_fill_value(p, H5T_NATIVE_UINT16, &value);
+    packed(11, ZARRBITS_HDF5_PADDING_LAST_BYTE)(p);
+  };
+  const hid_t le = H5T_STD_U16LE, be = H5T_STD_U16BE, native = H5T_NATIVE_UINT16;
+  const form forms[] = {{"fletcher32", le, native, with(packed(12), {checksum})},
+                        {"deflate, fletcher32", be, native, with(packed(12), {deflate, checksum})},
+                        {"fletcher32, deflate", le, native, with(packed(12), {checksum, deflate})},
+                        {"deflate twice", le, native, with(filled, {deflate, deflate})},
+                        {"shuffle, deflate", le, native, with(packed(12), {shuffle, deflate})},
+                        {"bytes, deflate", le, native, with(as_it_is, {deflate})},
+                        {"bytes reversed, fletcher32", le, native, with(reversed, {checksum})}};
+  for (const form& how : forms)
+    for (const auto& [shape, chunk] : shapes)
+      for (const bool misfits : {false, true}) compare<std::uint16_t>(how, shape, chunk, 11, misfits);
+  compare<std::uint8_t>({"odd bytes", H5T_STD_U8LE, H5T_NATIVE_UINT8, with(packed(5), {checksum})}, {20, 7}, {3, 7}, 5, true);
+}
+
+BOOST_AUTO_TEST_CASE(damage_and_masks_of_filters_after_ours) {
+  const file f;
+  const auto both = [](hid_t p) {
+    packed(12)(p);
+    H5Pset_deflate(p, 4);
+    H5Pset_fletcher32(p);
+  };
+  const hid_t d = make(f, "x", H5T_STD_U16LE, {8, 64}, {2, 64}, both);
+  const std::vector<std::uint16_t> values = some_values<std::uint16_t>(512, 12, false);
+  std::vector<std::uint16_t> all(512);
+  const hsize_t at[] = {4, 0};
+  const auto stored = [&] {
+    rows::write_chunks(d, 0, values);
+    return chunks_of(d, {8, 64}, {2, 64}).at(2).second;
+  };
+  const auto is_damaged = [&](const std::vector<unsigned char>& bytes, const std::string& words) {
+    BOOST_TEST(H5Dwrite_chunk(d, H5P_DEFAULT, 0, at, bytes.size(), bytes.data()) >= 0);
+    for (const unsigned threads : {1u, 3u}) {
+      try {
+        rows::read_chunks(d, 0, all, {.threads = threads});
+        BOOST_ERROR("nothing was thrown: " + words);
+      } catch (const zarrbits::error& e) {
+        BOOST_TEST((e.kind() == zarrbits::errc::damaged_source), e.what());
+        BOOST_TEST(std::string(e.what()).find(words) != std::string::npos, e.what());
+      }
+    }
+  };
+  auto bytes = stored();
+  bytes[20] ^= 1;
+  is_damaged(bytes, "fletcher32");
+  is_damaged({1, 2, 3}, "shorter than its checksum");
+  is_damaged({0, 0, 0, 0}, "zlib");
+  // written again as HDF5 allows it: a filter left out, and bytes that no chunk has
+  bytes = stored();
+  bytes.resize(bytes.size() - 4);
+  BOOST_TEST(H5Dwrite_chunk(d, H5P_DEFAULT, 4, at, bytes.size(), bytes.data()) >= 0);
+  rows::read_chunks(d, 0, all);
+  BOOST_TEST((all == values));
+  const std::vector<char> far_too_long(100000);
+  BOOST_TEST(H5Dwrite_chunk(d, H5P_DEFAULT, 0, at, far_too_long.size(), far_too_long.data()) >= 0);
+  BOOST_CHECK_THROW(rows::read_chunks(d, 0, all), zarrbits::error);
+  H5Dclose(d);
+}
+
 BOOST_AUTO_TEST_CASE(other_types) {
   const hid_t boolean = H5Tenum_create(H5T_STD_I8LE);
   for (const auto& [name, value] : {std::pair<const char*, signed char>{"FALSE", 0}, {"TRUE", 1}})

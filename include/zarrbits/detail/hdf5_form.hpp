@@ -5,6 +5,7 @@
 #ifndef ZARRBITS_DETAIL_HDF5_FORM_HPP
 #define ZARRBITS_DETAIL_HDF5_FORM_HPP
 
+#include <zarrbits/detail/hdf5_after.hpp>
 #include <zarrbits/error.hpp>
 #include <zarrbits/hdf5.h>
 #include <zarrbits/packbits.hpp>
@@ -141,6 +142,7 @@ class dataset_form {
   std::size_t row_bytes_ = 0, chunk_bytes_ = 0, packed_bytes_ = 0, unit_ = 1;
   std::vector<std::byte> fill_;  // one value in memory
   std::optional<codec> packed_;
+  std::vector<after_filter> after_;           // the filters after packbits or bytes
   bool leaves_absent_ = false;                // a chunk that was never written has no values at all
   bool is_reversed_ = false;                  // the datatype's byte order is not this machine's
   std::optional<bool> filtered_is_reversed_;  // the same of what the filter bytes makes
@@ -188,17 +190,19 @@ class dataset_form {
     for (const hsize_t n : chunk) elements *= static_cast<std::size_t>(n);
     if (!choose_order(type, size)) return;
     const int filters = H5Pget_nfilters(properties);
-    if (filters == 1) {
+    if (filters >= 1) {
       unsigned flags = 0, cd[16] = {};
       std::size_t n = 16;
       const H5Z_filter_t id = H5Pget_filter2(properties, 0, &flags, &n, cd, 0, nullptr, nullptr);
       if (!(id == ZARRBITS_HDF5_PACKBITS_ID && choose_packbits(n, cd, elements)) &&
           !(id == ZARRBITS_HDF5_BYTES_ID && choose_bytes(n, cd)))
         return;
+      if (!choose_after(properties, filters)) return;
     } else if (filters != 0) {
       return;
     }
-    if (!packed_ && !filtered_is_reversed_.value_or(is_reversed_)) return;  // nothing but copies, which HDF5 does as well
+    if (!packed_ && after_.empty() && !filtered_is_reversed_.value_or(is_reversed_))
+      return;  // nothing but copies, which HDF5 does as well
     fill_.resize(size);
     H5D_fill_value_t fill = H5D_FILL_VALUE_UNDEFINED;
     H5D_fill_time_t when = H5D_FILL_TIME_IFSET;
@@ -259,6 +263,18 @@ class dataset_form {
                                          .last_bit = cd[2] + cd[0] - 1,
                                          .truncate = (cd[1] & policy) == ZARRBITS_HDF5_RANGE_TRUNCATE});
     packed_bytes_ = static_cast<std::size_t>(packed_->encoded_size(std::uint64_t{elements} * cd[6]));
+    return true;
+  }
+
+  bool choose_after(hid_t properties, int filters) {
+    for (int i = 1; i < filters; ++i) {
+      unsigned flags = 0, cd[16] = {};
+      std::size_t n = 16;
+      const H5Z_filter_t id = H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &n, cd, 0, nullptr, nullptr);
+      const auto known = after_filter::from(id, flags, n, cd);
+      if (!known) return false;
+      after_.push_back(*known);
+    }
     return true;
   }
 

@@ -156,7 +156,7 @@ class dataset_rows : private dataset_form {
   }
 
   struct place {
-    std::vector<std::byte> values, stored;
+    std::vector<std::byte> values, stored, other;
     std::span<const std::byte> ready;  // what is to be written
     std::uint32_t mask = 0;
     bool via_libhdf5 = false;
@@ -182,24 +182,38 @@ class dataset_rows : private dataset_form {
         values = here.values;
       }
       here.ready = values;
-      if (packed_) {
-        here.stored.resize(packed_bytes_);
-        if (encode_chunk(*packed_, values, here.stored)) {
-          here.ready = here.stored;
-          return;
-        }
-      }
-      if (packed_ ? is_reversed_ : filtered_is_reversed_.value_or(is_reversed_)) {
-        here.stored.resize(chunk_bytes_);
-        reverse(values, here.stored);
-        here.ready = here.stored;
-      }
+      encode(here, values);
+      apply_after(here);
         },
         [&](std::size_t i, std::size_t p) {
       const place& here = places[p];
-      check(H5Dwrite_chunk(dataset_, H5P_DEFAULT, 0, start_of(list, i).data(), here.ready.size(), here.ready.data()), dataset_,
-            "write a chunk");
+      check(H5Dwrite_chunk(dataset_, H5P_DEFAULT, here.mask, start_of(list, i).data(), here.ready.size(), here.ready.data()),
+            dataset_, "write a chunk");
     });
+  }
+
+  void encode(place& here, std::span<const std::byte> values) const {
+    if (packed_) {
+      here.stored.resize(packed_bytes_);
+      if (encode_chunk(*packed_, values, here.stored)) {
+        here.ready = here.stored;
+        return;
+      }
+    }
+    if (packed_ ? is_reversed_ : filtered_is_reversed_.value_or(is_reversed_)) {
+      here.stored.resize(chunk_bytes_);
+      reverse(values, here.stored);
+      here.ready = here.stored;
+    }
+  }
+
+  void apply_after(place& here) const {
+    here.mask = 0;
+    for (std::size_t i = 0; i < after_.size(); ++i) {
+      if (after_[i].apply(here.ready, here.stored, here.other)) continue;
+      if (!after_[i].is_optional) throw error(errc::io_failed, "a filter of HDF5 fails: zlib cannot compress a chunk");
+      here.mask |= 2U << i;
+    }
   }
 
   void read_chunks(hsize_t begin, hsize_t end, std::span<std::byte> rows, std::size_t threads) const {
@@ -233,7 +247,8 @@ class dataset_rows : private dataset_form {
       here.stored.clear();
       return;
     }
-    if (size == chunk_bytes_ || (packed_ && size == packed_bytes_)) {
+    if (after_.empty() ? size == chunk_bytes_ || (packed_ && size == packed_bytes_)
+                       : here.mask == 0 && size > 0 && size <= largest_stored()) {
       here.stored.resize(static_cast<std::size_t>(size));
 #if H5_VERSION_GE(2, 0, 0)
       std::size_t room = here.stored.size();
@@ -241,7 +256,7 @@ class dataset_rows : private dataset_form {
 #else
       check(H5Dread_chunk(dataset_, H5P_DEFAULT, at.data(), &here.mask, here.stored.data()), dataset_, "read a chunk");
 #endif
-      if (here.mask == 0 || size == chunk_bytes_) return;
+      if (here.mask == 0 || (after_.empty() && size == chunk_bytes_)) return;
     }
     here.via_libhdf5 = true;
     here.stored.resize(chunk_bytes_);
@@ -256,8 +271,24 @@ class dataset_rows : private dataset_form {
     check(H5Dread(dataset_, memory_, memory, file, H5P_DEFAULT, here.stored.data()), dataset_, "read a chunk");
   }
 
-  void decode(const place& here, std::span<std::byte> values) const {
+  // The most bytes that a chunk has after any of its filters.
+  std::size_t largest_stored() const {
+    std::size_t size = (std::max)(chunk_bytes_, packed_bytes_);
+    for (std::size_t i = 0; i < after_.size(); ++i) size = after_filter::most(size);
+    return size;
+  }
+
+  void undo_after(place& here) const {
+    for (std::size_t i = after_.size(); i-- > 0;) {
+      if (const char* wrong = after_[i].undo(here.stored, largest_stored(), here.other)) fail_in_thread(wrong);
+    }
+    if (here.stored.size() != chunk_bytes_ && !(packed_ && here.stored.size() == packed_bytes_))
+      fail_in_thread("its filters make " + std::to_string(here.stored.size()) + " bytes of it");
+  }
+
+  void decode(place& here, std::span<std::byte> values) const {
     if (here.stored.empty()) return fill(values);
+    if (!here.via_libhdf5) undo_after(here);
     if (here.via_libhdf5) {
       std::memcpy(values.data(), here.stored.data(), values.size());
     } else if (packed_ && here.mask == 0 && here.stored.size() == packed_bytes_) {
