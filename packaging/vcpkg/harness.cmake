@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSL-1.0
+# Runs the portfile where vcpkg cannot be had: what it calls of vcpkg does here what vcpkg's manual says, for one release build with this system's libraries.
+#
+#   cmake -DPACKAGES=FOLDER -DBUILD=FOLDER -DLINKAGE=dynamic|static "-DFEATURES=filter;streams" -P packaging/vcpkg/harness.cmake
+cmake_minimum_required(VERSION 3.22)
+set(PORT zarrbits)
+set(CURRENT_PORT_DIR ${CMAKE_CURRENT_LIST_DIR}/zarrbits)
+set(CURRENT_PACKAGES_DIR ${PACKAGES})
+set(VCPKG_LIBRARY_LINKAGE ${LINKAGE})
+
+# The features of vcpkg.json are those that the portfile knows.
+file(READ ${CURRENT_PORT_DIR}/vcpkg.json json)
+string(JSON count LENGTH ${json} features)
+math(EXPR last "${count} - 1")
+foreach(i RANGE ${last})
+  string(JSON name MEMBER ${json} features ${i})
+  list(APPEND declared ${name})
+endforeach()
+
+function(run)
+  execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+function(vcpkg_check_features)
+  cmake_parse_arguments(arg "" "OUT_FEATURE_OPTIONS" "FEATURES" ${ARGN})
+  set(options)
+  set(names)
+  while(arg_FEATURES)
+    list(POP_FRONT arg_FEATURES name variable)
+    list(APPEND names ${name})
+    if(name IN_LIST FEATURES)
+      list(APPEND options -D${variable}=ON)
+    else()
+      list(APPEND options -D${variable}=OFF)
+    endif()
+  endwhile()
+  list(REMOVE_DUPLICATES names)
+  list(SORT names)
+  list(SORT declared)
+  if(NOT names STREQUAL declared)
+    message(FATAL_ERROR "the portfile has the features ${names}, and vcpkg.json has ${declared}")
+  endif()
+  set(${arg_OUT_FEATURE_OPTIONS} ${options} PARENT_SCOPE)
+endfunction()
+
+function(vcpkg_cmake_configure)
+  cmake_parse_arguments(arg "" "SOURCE_PATH" "OPTIONS;MAYBE_UNUSED_VARIABLES" ${ARGN})
+  run(${CMAKE_COMMAND} -G Ninja -S ${arg_SOURCE_PATH} -B ${BUILD} -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=${PACKAGES} -DCMAKE_INSTALL_LIBDIR=lib ${arg_OPTIONS})
+endfunction()
+
+function(vcpkg_cmake_install)
+  run(${CMAKE_COMMAND} --build ${BUILD} --target install)
+endfunction()
+
+# moves the CMake package to share/PORT, where the prefix is one folder nearer
+function(vcpkg_cmake_config_fixup)
+  cmake_parse_arguments(arg "" "CONFIG_PATH" "" ${ARGN})
+  file(MAKE_DIRECTORY ${PACKAGES}/share)
+  file(RENAME ${PACKAGES}/${arg_CONFIG_PATH} ${PACKAGES}/share/${PORT})
+  file(GLOB files ${PACKAGES}/share/${PORT}/*.cmake)
+  foreach(file ${files})
+    file(READ ${file} text)
+    string(REPLACE "\${CMAKE_CURRENT_LIST_DIR}/../../../" "\${CMAKE_CURRENT_LIST_DIR}/../../" text "${text}")
+    string(REPLACE "get_filename_component(_IMPORT_PREFIX \"\${_IMPORT_PREFIX}\" PATH)\nget_filename_component(_IMPORT_PREFIX \"\${_IMPORT_PREFIX}\" PATH)\nget_filename_component(_IMPORT_PREFIX \"\${_IMPORT_PREFIX}\" PATH)\n"
+      "get_filename_component(_IMPORT_PREFIX \"\${_IMPORT_PREFIX}\" PATH)\nget_filename_component(_IMPORT_PREFIX \"\${_IMPORT_PREFIX}\" PATH)\n" text "${text}")
+    file(WRITE ${file} "${text}")
+  endforeach()
+endfunction()
+
+function(vcpkg_fixup_pkgconfig)
+  file(GLOB files ${PACKAGES}/lib/pkgconfig/*.pc)
+  if(NOT files)
+    message(FATAL_ERROR "no files for pkg-config were installed")
+  endif()
+endfunction()
+
+function(vcpkg_copy_tools)
+  cmake_parse_arguments(arg "AUTO_CLEAN" "" "TOOL_NAMES" ${ARGN})
+  foreach(name ${arg_TOOL_NAMES})
+    file(COPY ${PACKAGES}/bin/${name} DESTINATION ${PACKAGES}/tools/${PORT})
+  endforeach()
+  file(REMOVE_RECURSE ${PACKAGES}/bin)
+endfunction()
+
+function(vcpkg_install_copyright)
+  cmake_parse_arguments(arg "" "" "FILE_LIST" ${ARGN})
+  file(READ ${arg_FILE_LIST} text)
+  file(WRITE ${PACKAGES}/share/${PORT}/copyright "${text}")
+endfunction()
+
+include(${CURRENT_PORT_DIR}/portfile.cmake)
