@@ -16,7 +16,7 @@ PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "zarrbits.1")
 
 HEAD = r"""
 .\" SPDX-License-Identifier: BSL-1.0
-.TH ZARRBITS 1 "" "zarrbits 0.1.0" "User Commands"
+.TH ZARRBITS 1 "" "zarrbits @VERSION@" "User Commands"
 .SH NAME
 zarrbits \- Zarr's bytes and packbits codecs for streams, HDF5 files and Zarr v3 stores
 .SH SYNOPSIS
@@ -107,7 +107,8 @@ def section(name):
 
 def main():
     commands = re.findall(r"^  ([a-z]+)  ", help_of().partition("Commands:")[2].partition("Options:")[0], re.M)
-    page = HEAD.lstrip("\n") + "".join(map(section, commands)) + TAIL.lstrip("\n")
+    version = subprocess.run([COMMAND, "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    page = HEAD.lstrip("\n").replace("@VERSION@", version) + "".join(map(section, commands)) + TAIL.lstrip("\n")
     if sys.argv[1:] == ["--check"]:
         with open(PAGE, encoding="utf-8") as f:
             if f.read() != page:
