@@ -11,7 +11,11 @@
 #include <span>
 #include <string_view>
 
+#ifdef _WIN32
+#define ZARRBITS_EXPORTED __declspec(dllexport)
+#else
 #define ZARRBITS_EXPORTED __attribute__((visibility("default")))
+#endif
 
 struct zarrbits_codec {
   zarrbits::codec codec;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The compiled core, libzarrbits.so beside this file (library/zarrbits_c.h), through ctypes, which releases the GIL.
+"""The compiled core, libzarrbits.so (zarrbits/zarrbits_c.h) of this package or of zarrbits-plugins, through ctypes, which
+releases the GIL.
 Where there is none, or ZARRBITS_LIBRARY is "none", packing.py does the same in numpy; ZARRBITS_LIBRARY may name another one."""
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from .plugins import LIBRARY_PATH
+
 DONE, WRONG_SIZE, WRONG_CHUNK = -1, -2, -3
 _INTERFACE = 1
 
 
 def _load() -> ctypes.CDLL | None:
-    path = os.environ.get("ZARRBITS_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "libzarrbits.so")
+    path = os.environ.get("ZARRBITS_LIBRARY") or LIBRARY_PATH
     if path == "none":
         return None
     try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """The HDF5 plugins, in every libhdf5 that is or gets loaded in the process, and for its children.
-`import zarrbits` calls register().
+`import zarrbits` calls register(), as does `import zarrbits_plugins`, whose wheel has a copy of this file.
 
 HDF5 loads a plugin when a dataset is created or read, never when one that exists is written:
 it stores the chunks without an optional filter then, in silence. So finding the plugins is not enough;
@@ -18,7 +18,22 @@ import types
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-PLUGIN_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "plugins")
+
+def compiled(name: str) -> str:
+    """The path of a compiled file or folder: beside this file, if the package was built from source, or in zarrbits-plugins."""
+    places = [os.path.dirname(os.path.abspath(__file__))]
+    try:
+        other = importlib.util.find_spec("zarrbits_plugins")  # looks, and imports nothing
+    except ValueError:
+        other = None
+    if other and other.submodule_search_locations:
+        places += other.submodule_search_locations
+    paths = [os.path.join(place, name) for place in places]
+    return next((path for path in paths if os.path.exists(path)), paths[0])
+
+
+PLUGIN_PATH = compiled("plugins")
+LIBRARY_PATH = compiled("libzarrbits.dll" if sys.platform == "win32" else "libzarrbits.so")  # zarrbits/zarrbits_c.h
 PACKBITS, BYTES = 45429, 45438
 _VARIABLE = "HDF5_PLUGIN_PATH"
 _BRING_HDF5 = ("h5py", "netCDF4", "tables")  # each with a libhdf5 of its own
@@ -28,11 +43,14 @@ _before: list[str | None] | None = None  # what the variable was, in a list of o
 
 def _default_folders() -> list[str]:
     """Where libhdf5 and netCDF4 look when the variable is not set: it replaces these."""
-    folders = [
-        "/usr/local/hdf5/lib/plugin",
-        f"/usr/lib/{os.uname().machine}-linux-gnu/hdf5/plugins",
-        f"/usr/lib/{os.uname().machine}-linux-gnu/hdf5/serial/plugins",
-    ]
+    if sys.platform == "win32":
+        folders = [os.path.join(os.environ.get("ALLUSERSPROFILE", ""), "hdf5", "lib", "plugin")]
+    else:
+        folders = [
+            "/usr/local/hdf5/lib/plugin",
+            f"/usr/lib/{os.uname().machine}-linux-gnu/hdf5/plugins",
+            f"/usr/lib/{os.uname().machine}-linux-gnu/hdf5/serial/plugins",
+        ]
     try:
         netcdf = importlib.util.find_spec("netCDF4")  # looks, and imports nothing
     except ValueError:
@@ -42,18 +60,41 @@ def _default_folders() -> list[str]:
     return [f for f in folders if os.path.isdir(f)]
 
 
-def _loaded_libraries() -> Iterator[tuple[str, Any]]:
-    """Each libhdf5 that is in this process: h5py, netCDF4 and PyTables may have one each."""
+def _loaded_files() -> set[str]:
+    """The paths of what is mapped into this process, shared libraries among it."""
+    if sys.platform == "win32":
+        kernel, modules = ctypes.WinDLL("kernel32"), (ctypes.c_void_p * 4096)()
+        kernel.GetCurrentProcess.restype = ctypes.c_void_p
+        kernel.K32EnumProcessModules.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_void_p]
+        kernel.GetModuleFileNameW.argtypes = [ctypes.c_void_p, ctypes.c_wchar_p, ctypes.c_ulong]
+        size, path = ctypes.c_ulong(), ctypes.create_unicode_buffer(32768)
+        if not kernel.K32EnumProcessModules(kernel.GetCurrentProcess(), modules, ctypes.sizeof(modules), ctypes.byref(size)):
+            return set()
+        count = min(size.value, ctypes.sizeof(modules)) // ctypes.sizeof(ctypes.c_void_p)
+        return {path.value for module in modules[:count] if kernel.GetModuleFileNameW(module, path, len(path))}
+    if sys.platform == "darwin":
+        loader = ctypes.CDLL(None)
+        loader._dyld_get_image_name.restype = ctypes.c_char_p
+        names = [loader._dyld_get_image_name(ctypes.c_uint32(i)) for i in range(loader._dyld_image_count())]
+        return {os.fsdecode(name) for name in names if name}
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
-            paths = {line.split(None, 5)[5].strip() for line in maps if line.count("/")}
+            return {line.split(None, 5)[5].strip() for line in maps if line.count("/")}
     except OSError:
-        return
-    for path in sorted(paths):
+        return set()
+
+
+def _loaded_libraries() -> Iterator[tuple[str, Any]]:
+    """Each libhdf5 that is in this process: h5py, netCDF4 and PyTables may have one each."""
+    for path in sorted(_loaded_files()):
         name = os.path.basename(path)
-        if name.startswith("libhdf5") and ".so" in name and "_hl" not in name and "_cpp" not in name:
+        is_library = name.startswith(("libhdf5", "hdf5")) and any(end in name for end in (".so", ".dylib", ".dll"))
+        if is_library and "_hl" not in name and "_cpp" not in name:
             try:
-                library = ctypes.CDLL(path, os.RTLD_LAZY | os.RTLD_NOLOAD)
+                if sys.platform == "win32":
+                    library = ctypes.CDLL(path)  # what is loaded is not loaded twice
+                else:
+                    library = ctypes.CDLL(path, os.RTLD_LAZY | os.RTLD_NOLOAD)
                 library.H5PLget.restype = ctypes.c_ssize_t
                 library.H5PLget.argtypes = [ctypes.c_uint, ctypes.c_char_p, ctypes.c_size_t]
                 yield path, library
