@@ -183,9 +183,10 @@ class stores_comparison {
     const auto other = differing_consolidated(store.folder);
     if (!older.empty() || !other.empty()) {
       f.outcome = verdict::unchecked;
-      f.reason = !older.empty() ? "has metadata of Zarr v2 beside the zarr.json in the store (" + older + "), which were not compared"
-                                : "has consolidated metadata in the store that disagree with the zarr.json of \"" + other.front() +
-                                      "\", which was compared";
+      f.reason = !older.empty()
+                     ? "has metadata of Zarr v2 beside the zarr.json in the store (" + older + "), which were not compared"
+                     : "has consolidated metadata in the store that disagree with the zarr.json of \"" + other.front() +
+                           "\", which was compared";
     }
     if (is_array) compare_arrays(source, store, f);
     add_finding(result_, std::move(f));
@@ -258,8 +259,8 @@ class stores_comparison {
     return true;
   }
 
-  // Parts as long as the longer chunk in each dimension, so that few chunks are decoded twice; shorter ones if those take too much
-  // memory.
+  // Parts as long as the longer chunk in each dimension, so that few chunks are decoded twice; shorter ones if those take too
+  // much memory.
   numbers shape_of_parts(const zarr_array& a, const zarr_array& b) const {
     const std::uint64_t room = options_.memory / 8 / std::max<std::uint64_t>(a.type().variable() ? 64 : a.type().size, 1);
     numbers shape;

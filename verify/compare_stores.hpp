@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Compares a store with the Zarr store that it was made from: every node, attribute, name of a dimension and value. How chunks are
-// stored may differ.
+// Compares a store with the Zarr store that it was made from: every node, attribute, name of a dimension and value. How chunks
+// are stored may differ.
 //
 #ifndef ZARRBITS_VERIFY_COMPARE_STORES_HPP
 #define ZARRBITS_VERIFY_COMPARE_STORES_HPP

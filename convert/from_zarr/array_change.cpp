@@ -210,8 +210,8 @@ std::string array_change::how() const {
   if (chunk_by_chunk) return "decoded for each chunk of shards that do not fit in the memory";
   if (!plan.two_passes())
     return counted(plan.reads, "chunk") + " decoded for regions of " + joined_text(plan.region) + ", in one pass";
-  return counted(plan.reads, "chunk") + " decoded once, " + joined_text(plan.gathered) +
-         " at a time, into a scratch file of " + counted(plan.tiles, "piece") + "; then regions of " + joined_text(plan.region);
+  return counted(plan.reads, "chunk") + " decoded once, " + joined_text(plan.gathered) + " at a time, into a scratch file of " +
+         counted(plan.tiles, "piece") + "; then regions of " + joined_text(plan.region);
 }
 
 array_change plan_change(const zarr_array& array, const json& document, const std::string& path, const convert_options& options,
@@ -232,7 +232,8 @@ array_change plan_change(const zarr_array& array, const json& document, const st
     throw error(errc::unsupported, "the chunks of \"" + path +
                                        "\" differ in length (a rectilinear grid), and all chunks of a shard have one shape; "
                                        "give `chunk`, or leave out `shard`");
-  change.per_shard = !change.regular && same_grid ? extents(change.shape.size(), 1) : chunks_in_shard(array, change.chunk, options);
+  change.per_shard =
+      !change.regular && same_grid ? extents(change.shape.size(), 1) : chunks_in_shard(array, change.chunk, options);
   change.shards = count_in(change.per_shard) > 1;
 
   using way = array_change::way_type;
@@ -244,12 +245,12 @@ array_change plan_change(const zarr_array& array, const json& document, const st
     json& codecs = change.document["codecs"];
     codecs = change.shards ? sharding_codecs(shape_json(change.chunk), change.codecs) : change.codecs;
     if (change.regular || !same_grid)
-      change.document["chunk_grid"] = {{"name", "regular"}, {"configuration", {{"chunk_shape", shape_json(change.object_shape())}}}};
+      change.document["chunk_grid"] = {{"name", "regular"},
+                                       {"configuration", {{"chunk_shape", shape_json(change.object_shape())}}}};
   }
   change.document["chunk_key_encoding"] = {{"name", "default"}, {"configuration", {{"separator", "/"}}}};
 
-  if (change.way == way::recode || change.way == way::rechunk)
-    change.encoder.emplace(change.codecs, data_type_of(document));
+  if (change.way == way::recode || change.way == way::rechunk) change.encoder.emplace(change.codecs, data_type_of(document));
   if (change.way != way::rechunk) return change;
 
   rechunk_request request;

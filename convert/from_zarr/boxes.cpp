@@ -30,9 +30,7 @@ std::uint64_t box::elements() const {
   return n;
 }
 
-bool box::empty() const {
-  return std::find(shape.begin(), shape.end(), 0U) != shape.end();
-}
+bool box::empty() const { return std::find(shape.begin(), shape.end(), 0U) != shape.end(); }
 
 box both(const box& a, const box& b) {
   box shared;

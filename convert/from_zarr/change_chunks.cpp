@@ -57,9 +57,9 @@ void change_chunks::list() {
   for (const extents* grid : {&source_chunks_, &target_grid_, &items_grid_}) product_of(*grid);  // throws
   const std::uint64_t most = options_.memory / 8 / sizeof(std::uint64_t);
   const auto too_many = [&] {
-    return error(errc::unsupported,
-                 "array \"" + path_ + "\" of \"" + options_.source + "\" has or gets more than " + counted(most, "chunk") +
-                     ", more than the memory can list; give more `memory`, or larger chunks");
+    return error(errc::unsupported, "array \"" + path_ + "\" of \"" + options_.source + "\" has or gets more than " +
+                                        counted(most, "chunk") +
+                                        ", more than the memory can list; give more `memory`, or larger chunks");
   };
   array_.each_object([&](const zarr_array::chunk_index& index, std::uint64_t size) {
     if (existing_.size() >= most) throw too_many();
@@ -174,8 +174,8 @@ bool change_chunks::object_exists(const extents& chunk) const {
 void change_chunks::lose(array_result& done, const extents& chunk, const std::string& why) const {
   if (!options_.keep_going)
     throw error(errc::damaged_source,
-                "chunk " + (chunk.empty() ? "0" : joined_text(chunk, '/')) + " of \"" + path_ + "\" in \"" + options_.source + "\" is damaged: " + why +
-                    "; leave such chunks out with `keep_going`",
+                "chunk " + (chunk.empty() ? "0" : joined_text(chunk, '/')) + " of \"" + path_ + "\" in \"" + options_.source +
+                    "\" is damaged: " + why + "; leave such chunks out with `keep_going`",
                 {options_.source, path_});
   done.lost.emplace(chunk, why);
 }
@@ -289,34 +289,34 @@ void change_chunks::make_object(const zarr_array& array, const extents& object, 
   write_object(
       object,
       [&](const extents& chunk, shard_writer* shard, std::size_t number) -> std::optional<buffer> {
-    try {
-      if (!object_exists(chunk)) return {};
-      const auto stored = array.find_stored(chunk);
-      if (!stored) return {};
-      if (change_.way == way::regroup) {
-        ++done.counts.raw;
-        const int file = stored->object->descriptor();
-        const std::uint64_t sizes[] = {stored->size};
-        if (file >= 0 && shard) {
-          shard->add_range(number, file, stored->offset, sizes);
+        try {
+          if (!object_exists(chunk)) return {};
+          const auto stored = array.find_stored(chunk);
+          if (!stored) return {};
+          if (change_.way == way::regroup) {
+            ++done.counts.raw;
+            const int file = stored->object->descriptor();
+            const std::uint64_t sizes[] = {stored->size};
+            if (file >= 0 && shard) {
+              shard->add_range(number, file, stored->offset, sizes);
+              return {};
+            }
+            if (file >= 0) {
+              out_->put_range(chunk_key(path_ == "/" ? "" : path_, object), file, stored->offset, stored->size);
+              done.store_bytes += stored->size;
+              return {};
+            }
+            const auto bytes = array.read_stored(chunk);
+            return buffer(bytes->begin(), bytes->end());
+          }
+          if (!array.read_chunk(chunk, read)) return {};
+        } catch (const verification::store_error& e) {
+          lose(done, chunk, e.what());
           return {};
         }
-        if (file >= 0) {
-          out_->put_range(chunk_key(path_ == "/" ? "" : path_, object), file, stored->offset, stored->size);
-          done.store_bytes += stored->size;
-          return {};
-        }
-        const auto bytes = array.read_stored(chunk);
-        return buffer(bytes->begin(), bytes->end());
-      }
-      if (!array.read_chunk(chunk, read)) return {};
-    } catch (const verification::store_error& e) {
-      lose(done, chunk, e.what());
-      return {};
-    }
-    ++done.counts.recoded;
-    const extents shape = array.shape_of(chunk);
-    return array.type().variable() ? change_.encoder->encode(read.strings, shape) : change_.encoder->encode(read.data, shape);
+        ++done.counts.recoded;
+        const extents shape = array.shape_of(chunk);
+        return array.type().variable() ? change_.encoder->encode(read.strings, shape) : change_.encoder->encode(read.data, shape);
       },
       done);
 }
@@ -335,25 +335,26 @@ void change_chunks::make_region(const zarr_array& array, const extents& index, a
     write_object(
         object,
         [&](const extents& chunk, shard_writer*, std::size_t) -> std::optional<buffer> {
-      const box all = {in_grid(chunk, change_.chunk, change_.shape).first, change_.chunk}, inside = both(all, whole_);
-      if (inside.empty() || !is_present(inside, present)) return {};
-      ++done.counts.recoded;
-      if (same(all, region))
-        return array.type().variable() ? change_.encoder->encode(v.strings, all.shape) : change_.encoder->encode(v.data, all.shape);
-      values one;
-      if (!same(all, inside)) {
-        one = filled(all);
-      } else if (array.type().variable()) {
-        one.strings.resize(static_cast<std::size_t>(all.elements()));
-      } else {
-        one.data.resize(static_cast<std::size_t>(all.elements() * element_));
-      }
-      if (array.type().variable()) {
-        copy_elements(v.strings, region, one.strings, all, inside);
-        return change_.encoder->encode(one.strings, all.shape);
-      }
-      copy_elements(v.data, region, one.data, all, inside, static_cast<std::size_t>(element_));
-      return change_.encoder->encode(one.data, all.shape);
+          const box all = {in_grid(chunk, change_.chunk, change_.shape).first, change_.chunk}, inside = both(all, whole_);
+          if (inside.empty() || !is_present(inside, present)) return {};
+          ++done.counts.recoded;
+          if (same(all, region))
+            return array.type().variable() ? change_.encoder->encode(v.strings, all.shape)
+                                           : change_.encoder->encode(v.data, all.shape);
+          values one;
+          if (!same(all, inside)) {
+            one = filled(all);
+          } else if (array.type().variable()) {
+            one.strings.resize(static_cast<std::size_t>(all.elements()));
+          } else {
+            one.data.resize(static_cast<std::size_t>(all.elements() * element_));
+          }
+          if (array.type().variable()) {
+            copy_elements(v.strings, region, one.strings, all, inside);
+            return change_.encoder->encode(one.strings, all.shape);
+          }
+          copy_elements(v.data, region, one.data, all, inside, static_cast<std::size_t>(element_));
+          return change_.encoder->encode(one.data, all.shape);
         },
         done);
   });
@@ -366,20 +367,20 @@ void change_chunks::make_chunk_by_chunk(const zarr_array& array, const box& regi
     write_object(
         object,
         [&](const extents& chunk, shard_writer*, std::size_t) -> std::optional<buffer> {
-      const box all = {in_grid(chunk, change_.chunk, change_.shape).first, change_.chunk}, inside = both(all, whole_);
-      if (inside.empty()) return {};
-      values part = filled(inside);
-      numbers found;
-      read_chunks(array, inside, part, found, done);
-      if (found.empty()) return {};
-      ++done.counts.recoded;
-      values one = same(all, inside) ? std::move(part) : filled(all);
-      if (!same(all, inside)) {
-        if (array.type().variable()) copy_elements(part.strings, inside, one.strings, all, inside);
-        else copy_elements(part.data, inside, one.data, all, inside, static_cast<std::size_t>(element_));
-      }
-      return array.type().variable() ? change_.encoder->encode(one.strings, all.shape)
-                                     : change_.encoder->encode(one.data, all.shape);
+          const box all = {in_grid(chunk, change_.chunk, change_.shape).first, change_.chunk}, inside = both(all, whole_);
+          if (inside.empty()) return {};
+          values part = filled(inside);
+          numbers found;
+          read_chunks(array, inside, part, found, done);
+          if (found.empty()) return {};
+          ++done.counts.recoded;
+          values one = same(all, inside) ? std::move(part) : filled(all);
+          if (!same(all, inside)) {
+            if (array.type().variable()) copy_elements(part.strings, inside, one.strings, all, inside);
+            else copy_elements(part.data, inside, one.data, all, inside, static_cast<std::size_t>(element_));
+          }
+          return array.type().variable() ? change_.encoder->encode(one.strings, all.shape)
+                                         : change_.encoder->encode(one.data, all.shape);
         },
         done);
   });
@@ -427,8 +428,8 @@ std::uint64_t change_chunks::plan_gathering(const std::vector<bool>& needed, con
   sort_unique(gathered_);
   if (needed_.size() < items_.size()) {
     std::erase_if(gathered_, [&](std::uint64_t number) {
-      const index_range regions = touched(in_grid(index_of(number, gathered_grid_), change_.plan.gathered, change_.shape),
-                                          change_.plan.region);
+      const index_range regions =
+          touched(in_grid(index_of(number, gathered_grid_), change_.plan.gathered, change_.shape), change_.plan.region);
       bool any = false;
       each_index(regions.first, regions.last, [&](const extents& at) { any = any || has(needed_, number_of(at, items_grid_)); });
       return !any;
@@ -439,8 +440,8 @@ std::uint64_t change_chunks::plan_gathering(const std::vector<bool>& needed, con
 
 void change_chunks::gather(std::uint64_t number, array_result& done) {
   const zarr_array array = array_;
-  const box b = in_grid(index_of(gathered_.at(static_cast<std::size_t>(number)), gathered_grid_), change_.plan.gathered,
-                        change_.shape);
+  const box b =
+      in_grid(index_of(gathered_.at(static_cast<std::size_t>(number)), gathered_grid_), change_.plan.gathered, change_.shape);
   values v = filled(b);
   numbers found;
   read_chunks(array, b, v, found, done);

@@ -6,7 +6,8 @@
 //   work.list();                                    // what exists in the source, and what is to be made of it
 //   array_result r = work.make(0, work.items());    // or parts of it, in any thread
 //
-// If change.plan has two passes, plan_gathering() comes first, then gather() for each number in any thread, and finish_gathering().
+// If change.plan has two passes, plan_gathering() comes first, then gather() for each number in any thread, and
+// finish_gathering().
 //
 #ifndef ZARRBITS_CONVERT_FROM_ZARR_CHANGE_CHUNKS_HPP
 #define ZARRBITS_CONVERT_FROM_ZARR_CHANGE_CHUNKS_HPP
@@ -43,7 +44,8 @@ class change_chunks {
   std::uint64_t plain_bytes() const;
 
   bool has_two_passes() const noexcept { return change_.plan.two_passes(); }
-  // The first of two passes, for the items that are needed: opens the scratch file, and returns how many boxes are to be gathered.
+  // The first of two passes, for the items that are needed: opens the scratch file, and returns how many boxes are to be
+  // gathered.
   std::uint64_t plan_gathering(const std::vector<bool>& needed, const std::string& scratch_folder);
   void gather(std::uint64_t box_number, array_result& done);
   void finish_gathering();
@@ -87,11 +89,11 @@ class change_chunks {
   const convert_options& options_;
   sink* const out_;
   const box whole_;
-  const std::uint64_t element_;           // bytes
-  extents source_grid_, source_chunks_;   // of the source's objects, of its chunks
-  extents target_grid_;                   // of the target's objects
+  const std::uint64_t element_;          // bytes
+  extents source_grid_, source_chunks_;  // of the source's objects, of its chunks
+  extents target_grid_;                  // of the target's objects
   extents items_grid_;
-  numbers existing_;                      // objects of the source
+  numbers existing_;  // objects of the source
   numbers items_;
   std::uint64_t source_bytes_ = 0;
   std::unique_ptr<scratch_file> scratch_;

@@ -51,8 +51,10 @@ struct array_work {
   chunk_range unit(std::uint64_t number) const {
     const std::uint64_t items = chunks->items(), each = change->packs_if_it_fits ? items : per_unit(), first = number * each;
     const std::uint64_t count = std::min(each, items - first);
-    return {first, count, items == 0 ? 0 : static_cast<std::uint64_t>(static_cast<double>(chunks->source_bytes()) *
-                                                                      static_cast<double>(count) / static_cast<double>(items))};
+    return {first, count,
+            items == 0 ? 0
+                       : static_cast<std::uint64_t>(static_cast<double>(chunks->source_bytes()) * static_cast<double>(count) /
+                                                    static_cast<double>(items))};
   }
 };
 
@@ -81,9 +83,7 @@ class store_job {
   unit_result make(std::size_t node, const chunk_range& range);
   void unit_done(const unit_id& id, unit_result&& result, std::uint64_t bytes);
   void tell();
-  std::string scratch_folder() const {
-    return options_.scratch.empty() ? scratch_folder_for(options_.store) : options_.scratch;
-  }
+  std::string scratch_folder() const { return options_.scratch.empty() ? scratch_folder_for(options_.store) : options_.scratch; }
   unit_result take(std::size_t node);
   converted_object write_node(std::size_t node);
   convert_result result_for(const std::string& started) const;
@@ -119,8 +119,8 @@ void refuse_target_within(const convert_options& options) {
   };
   const std::string from = place(split_source(options.source).file), to = place(options.store);
   if (to == from || to.starts_with(from + "/"))
-    throw error(errc::invalid_option,
-                "\"" + options.store + "\" is the source, or in it; choose another place for the new store", {options.store});
+    throw error(errc::invalid_option, "\"" + options.store + "\" is the source, or in it; choose another place for the new store",
+                {options.store});
 }
 
 store_job::store_job(const convert_options& given, mode how) : options_(given) {
@@ -150,14 +150,13 @@ void store_job::require_uses() const {
     if (shape.empty() || ranks.empty() || ranks.contains(shape.size())) return;
     std::string there;
     for (const std::size_t n : ranks) there += (there.empty() ? "" : n == *ranks.rbegin() ? " and " : ", ") + std::to_string(n);
-    throw error(errc::no_match, std::string(option) + " has " + counted(shape.size(), "dimension") +
-                                    ", but the arrays have " + there + "; \"zarrbits inspect\" lists their shapes");
+    throw error(errc::no_match, std::string(option) + " has " + counted(shape.size(), "dimension") + ", but the arrays have " +
+                                    there + "; \"zarrbits inspect\" lists their shapes");
   };
   require_rank("`chunk`", options_.chunk);
   require_rank("`shard`", options_.shard.shape);
   for (const auto& [pattern, matched] : patterns) {
-    if (!matched)
-      throw error(errc::no_match, "`bits` \"" + pattern + "\" matches no array; \"zarrbits inspect\" lists them");
+    if (!matched) throw error(errc::no_match, "`bits` \"" + pattern + "\" matches no array; \"zarrbits inspect\" lists them");
   }
 }
 
@@ -279,8 +278,7 @@ std::vector<planned_unit> store_job::units() {
   for (std::size_t i = 0; i < source_.nodes.size(); ++i) {
     if (!source_.nodes[i].is_array || !source_.nodes[i].selected) continue;
     const array_work& work = work_of(i);
-    for (std::uint64_t k = 0; k < work.units(); ++k)
-      all.push_back({{i, k}, work.skipped.empty() ? work.unit(k) : chunk_range()});
+    for (std::uint64_t k = 0; k < work.units(); ++k) all.push_back({{i, k}, work.skipped.empty() ? work.unit(k) : chunk_range()});
   }
   return all;
 }
@@ -564,7 +562,8 @@ void check_store_options(const convert_options& options) {
     if (given) throw error(errc::invalid_option, std::string(why) + "; leave out `" + option + "`");
   };
   refuse(options.concat.has_value(), "concat", "only HDF5 files are joined, and the source is a Zarr store");
-  refuse(options.references.has_value(), "references", "only chunks of HDF5 files are referred to, and the source is a Zarr store");
+  refuse(options.references.has_value(), "references",
+         "only chunks of HDF5 files are referred to, and the source is a Zarr store");
   refuse(options.convention.has_value(), "convention", "the source is a Zarr store, whose names and attributes stay as they are");
   refuse(options.links.has_value(), "links", "the source is a Zarr store, which has no links");
 }

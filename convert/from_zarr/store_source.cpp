@@ -36,9 +36,8 @@ source_node read_one(const store_folder& folder, std::string path, bool& consoli
 
 source_nodes read_nodes(const convert_options& options, const std::function<void(const std::string& path)>& at) {
   source_nodes all;
-  all.nodes.push_back(
-      read_one(verification::open_source_store(options.source, options.remote, options.external, options.memory), "/",
-               all.consolidated));
+  all.nodes.push_back(read_one(verification::open_source_store(options.source, options.remote, options.external, options.memory),
+                               "/", all.consolidated));
   for (std::size_t i = 0; i < all.nodes.size(); ++i) {
     if (all.nodes[i].is_array) continue;
     const std::string path = all.nodes[i].path;

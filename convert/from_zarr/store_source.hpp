@@ -20,7 +20,7 @@ namespace zarrbits::conversion {
 
 struct source_node {
   verification::store_folder folder;
-  std::string path;      // "/a/b"; "/" is the root
+  std::string path;  // "/a/b"; "/" is the root
   bool is_array = false;
   json document;         // its zarr.json, without consolidated metadata
   bool selected = true;  // false: it was not selected, and nothing below it

@@ -160,7 +160,8 @@ BOOST_AUTO_TEST_CASE(plans_count_right_and_stay_within_the_memory) {
 }
 
 BOOST_AUTO_TEST_CASE(all_of_an_array_that_fits_is_read_once) {
-  const rechunk_plan p = plan_rechunk({.array = {365, 180, 360}, .from = {1, 180, 360}, .to = {365, 10, 10}, .element = 4}, 1 << 30);
+  const rechunk_plan p =
+      plan_rechunk({.array = {365, 180, 360}, .from = {1, 180, 360}, .to = {365, 10, 10}, .element = 4}, 1 << 30);
   BOOST_TEST(!p.two_passes());
   BOOST_TEST(p.reads == 365U);
 }

@@ -6,9 +6,9 @@
  *   plugin_host LIBHDF5 PLUGINS LIBZARRBITS VECTORS FILE.h5
  *
  * tests/package/plugin_wheels.py writes VECTORS, a line each, words separated by tabs, bytes in hexadecimal or "-":
- *   codec JSON TYPE ELEMENTS DECODED ENCODED STAGE WRONG   STAGE: both, encode, decode or configure: what is tried; WRONG: 1 if it
- *                                                          has to be refused
- *   filter ID VALUES TYPE SIZE ELEMENTS DECODED ENCODED    VALUES: cd_values with commas; TYPE: a variable of libhdf5, or bool
+ *   codec JSON TYPE ELEMENTS DECODED ENCODED STAGE WRONG   STAGE: both, encode, decode or configure: what is tried; WRONG: 1 if
+ * it has to be refused filter ID VALUES TYPE SIZE ELEMENTS DECODED ENCODED    VALUES: cd_values with commas; TYPE: a variable of
+ * libhdf5, or bool
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -40,8 +40,8 @@ static void* need(void* library, const char* name) {
 }
 
 /* a function of the library, as a variable of its own name; looked for once, because that takes time in an emulator */
-#define FUNCTION(library, result, name, parameters)   \
-  static result(*name) parameters = NULL;             \
+#define FUNCTION(library, result, name, parameters) \
+  static result(*name) parameters = NULL;           \
   if (!name) name = (result(*) parameters)(uintptr_t)need(library, #name)
 
 static size_t bytes_of(const char* text, unsigned char** out) {
@@ -79,7 +79,8 @@ static void check_codec(char** word, const char* line) {
     unsigned char* made = malloc((size_t)size + 1);
     const int64_t status = zarrbits_encode(codec, decoded, decoded_size, made, (size_t)size);
     if ((status == -1) == wrong) stop(wrong ? "this was encoded" : "this was not encoded", line);
-    if (!wrong && ((size_t)size != encoded_size || memcmp(made, encoded, encoded_size) != 0)) stop("the chunk is another one", line);
+    if (!wrong && ((size_t)size != encoded_size || memcmp(made, encoded, encoded_size) != 0))
+      stop("the chunk is another one", line);
     free(made);
   }
   if (strcmp(stage, "encode") != 0) {

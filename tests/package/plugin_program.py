@@ -45,7 +45,9 @@ if importlib.util.find_spec("h5py"):
 
     camera = np.random.default_rng(1).integers(0, 4096, (4, 20, 300)).astype("u2")
     with h5py.File("in.h5", "w") as f:
-        f.create_dataset("camera", data=camera, chunks=(1, 20, 300), compression=zarrbits_plugins.PACKBITS, compression_opts=(12,))
+        f.create_dataset(
+            "camera", data=camera, chunks=(1, 20, 300), compression=zarrbits_plugins.PACKBITS, compression_opts=(12,)
+        )
         f.create_dataset("big", data=camera, chunks=(1, 20, 300), compression=zarrbits_plugins.BYTES, compression_opts=(1,))
     with h5py.File("in.h5", "a") as f:
         f["camera"][2] = camera[3]  # it stays packed

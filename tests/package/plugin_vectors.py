@@ -22,7 +22,10 @@ def filter_line(vector):
     if vector["codec"] == "bytes":
         number, values = 45438, [int(c["endian"] == "big")] if "endian" in c else []
     elif vector["codec"] == "packbits":
-        first, last = (next((c[k] for k in keys if c.get(k) is not None), None) for keys in (("first_bit", "start_bit"), ("last_bit", "end_bit")))
+        first, last = (
+            next((c[k] for k in keys if c.get(k) is not None), None)
+            for keys in (("first_bit", "start_bit"), ("last_bit", "end_bit"))
+        )
         bits = (last if last is not None else 0 if name == "bool" else 8 * size - 1) + 1 - (first or 0)
         options = PADDING[c.get("padding_encoding") or "none"]
         if len(vector["encoded"]) == 2 * size * vector["elements"]:

