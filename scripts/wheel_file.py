@@ -3,8 +3,8 @@
 """Writes the wheel zarrbits-plugins: scripts/wheel-plugins calls this, once for each platform.
 
 scripts/wheel_file.py COMPILED PLATFORM FOLDER: what is in COMPILED, the Python package and the licences, as
-FOLDER/zarrbits_plugins-VERSION-py3-none-PLATFORM.whl. The same content makes the same bytes: names are sorted, modes are fixed, and
-the time is SOURCE_DATE_EPOCH.
+FOLDER/zarrbits_plugins-VERSION-py3-none-PLATFORM.whl. The same content makes the same bytes: names are sorted, modes are fixed,
+and the time is SOURCE_DATE_EPOCH.
 """
 
 import base64
