@@ -181,7 +181,7 @@ class reference_reader final : public store_reader {
   }
 
   static constexpr std::size_t most_open = 64;
-  static constexpr std::size_t most_remote = 4;
+  static constexpr std::size_t most_remote = 2;      // neighbours, where a chunk has values of both
   static constexpr std::uint64_t cache = 64U << 20;  // bytes of a remote file
   conversion::reference_table table_;
   std::string path_;
