@@ -4,6 +4,7 @@
 #include "compression/pieces.hpp"
 
 #include <algorithm>
+#include <array>
 #include <blosc.h>
 #include <climits>
 #include <stdexcept>
@@ -72,24 +73,43 @@ bool fits_one_block(std::size_t size, std::size_t typesize) {
   return typesize >= 2 && typesize <= BLOSC_MAX_TYPESIZE && size >= typesize && size <= most;
 }
 
-buffer blosc_of_shuffled_zlib(std::span<const std::byte> zlib, std::size_t size, std::size_t typesize) {
+namespace {
+
+// What is in front of the only block: the header, where the block begins, and its length.
+using head_of_block = std::array<std::byte, BLOSC_MIN_HEADER_LENGTH + 4 + 4>;
+
+head_of_block head_of_shuffled_zlib(std::size_t zlib, std::size_t size, std::size_t typesize) {
   constexpr std::byte not_split{0x10};
-  constexpr std::size_t before = BLOSC_MIN_HEADER_LENGTH + 4 + 4;  // with where the block begins, and its length
-  buffer out(before + zlib.size());
+  head_of_block head{};
   const auto put = [&](std::size_t at, std::size_t number) {
-    for (std::size_t i = 0; i < 4; ++i) out[at + i] = static_cast<std::byte>(number >> (8 * i));
+    for (std::size_t i = 0; i < 4; ++i) head[at + i] = static_cast<std::byte>(number >> (8 * i));
   };
-  out[0] = std::byte{BLOSC_VERSION_FORMAT};
-  out[1] = std::byte{BLOSC_ZLIB_VERSION_FORMAT};
-  out[2] = std::byte{BLOSC_DOSHUFFLE} | not_split | std::byte{BLOSC_ZLIB_FORMAT << 5};
-  out[3] = static_cast<std::byte>(typesize);
+  head[0] = std::byte{BLOSC_VERSION_FORMAT};
+  head[1] = std::byte{BLOSC_ZLIB_VERSION_FORMAT};
+  head[2] = std::byte{BLOSC_DOSHUFFLE} | not_split | std::byte{BLOSC_ZLIB_FORMAT << 5};
+  head[3] = static_cast<std::byte>(typesize);
   put(4, size);
   put(8, size);  // of a block
-  put(12, out.size());
+  put(12, head.size() + zlib);
   put(16, BLOSC_MIN_HEADER_LENGTH + 4);
-  put(20, zlib.size());
-  std::copy(zlib.begin(), zlib.end(), out.begin() + before);
+  put(20, zlib);
+  return head;
+}
+
+}  // namespace
+
+buffer blosc_of_shuffled_zlib(std::span<const std::byte> zlib, std::size_t size, std::size_t typesize) {
+  const head_of_block head = head_of_shuffled_zlib(zlib.size(), size, typesize);
+  buffer out(head.size() + zlib.size());
+  std::copy(zlib.begin(), zlib.end(), std::copy(head.begin(), head.end(), out.begin()));
   return out;
+}
+
+std::span<const std::byte> shuffled_zlib_in_blosc(std::span<const std::byte> in, std::size_t size, std::size_t typesize) {
+  if (in.size() <= std::tuple_size_v<head_of_block> || !fits_one_block(size, typesize)) return {};
+  const auto zlib = in.subspan(std::tuple_size_v<head_of_block>);
+  const head_of_block head = head_of_shuffled_zlib(zlib.size(), size, typesize);
+  return std::equal(head.begin(), head.end(), in.begin()) ? zlib : std::span<const std::byte>();
 }
 
 buffer blosc_stored(std::span<const std::byte> bytes, std::size_t typesize) {

@@ -28,6 +28,8 @@ buffer blosc_buffer(std::span<const std::byte> bytes, std::size_t typesize, int 
 // A buffer around a zlib stream, as HDF5's shuffle and deflate make it: that of Blosc with zlib, and one block. `size`: of the
 // values; `typesize`: that of the shuffle. Nothing is decoded.
 buffer blosc_of_shuffled_zlib(std::span<const std::byte> zlib, std::size_t size, std::size_t typesize);
+// The reverse: the stream in such a buffer; empty if it has another form.
+std::span<const std::byte> shuffled_zlib_in_blosc(std::span<const std::byte> in, std::size_t size, std::size_t typesize);
 // If there is a buffer for them: Blosc limits the sizes of types and blocks.
 bool fits_one_block(std::size_t size, std::size_t typesize);
 // A buffer that stores the bytes uncompressed.

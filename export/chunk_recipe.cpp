@@ -68,6 +68,12 @@ std::vector<unsigned> blosc_values(const named_codec& c, std::size_t bytes) {
           code};
 }
 
+// Whether HDF5's shuffle and deflate have what is in the buffers: of those that `convert` makes, and other ones of one block.
+bool is_shuffled_zlib(const named_codec& c, std::size_t bytes_of_value) {
+  return text_in(c, "cname") == "zlib" && text_in(c, "shuffle") == "shuffle" &&
+         number_in(c, "typesize", 255, 0) == bytes_of_value;
+}
+
 constexpr unsigned own_magic = 0x5A504201, version_of_zarrbits = 0;
 
 }  // namespace
@@ -124,7 +130,8 @@ void chunk_recipe::plan_copy(const zarr_array& array, const store_node& node, bo
       if (c.name != "bytes" || !has_order(form_.element, is_big_endian(codecs))) return;
       continue;
     }
-    if (check_ == check::gzip || check_ == check::lz4) return;  // a frame that changes is the last one
+    const bool reframed = check_ == check::gzip || check_ == check::lz4 || check_ == check::zlib_in_blosc;
+    if (reframed && c.name != "crc32c") return;  // a frame that changes is the last one
     const bool packed = !filters_.empty() && filters_[0].id == conversion::packbits_filter;
     const auto compresses = [&](check how) {
       check_ = ++compressors > 1 ? check::decode : how;
@@ -146,6 +153,11 @@ void chunk_recipe::plan_copy(const zarr_array& array, const store_node& node, bo
       // libhdf5 itself gives the filter the size of a value
       if (packed || compressors > 0 || number_in(c, "elementsize", 0x7FFFFFFF, 0) != in_file_ || plain_ % in_file_ != 0) return;
       add(H5Z_FILTER_SHUFFLE, "shuffle", {});
+    } else if (standard && c.name == "blosc" && filters_.empty() && is_shuffled_zlib(c, in_file_)) {
+      compresses(check::zlib_in_blosc);
+      frames_ = true;
+      add(H5Z_FILTER_SHUFFLE, "shuffle", {});
+      add(H5Z_FILTER_DEFLATE, "deflate", {number_in(c, "clevel", 9, 5)});
     } else if (standard) {
       return;
     } else if (c.name == "zstd") {
@@ -190,7 +202,8 @@ made_chunk chunk_recipe::make(const zarr_array& array, std::vector<std::byte> st
   return recoded(array, std::move(stored));
 }
 
-// Empty if this chunk cannot be copied, unlike others: with two gzip members, or an LZ4 block as long as its content.
+// Empty if this chunk cannot be copied, unlike others: with two gzip members, an LZ4 block as long as its content, or several
+// blocks of Blosc.
 std::optional<made_chunk> chunk_recipe::copied(const zarr_array& array, std::vector<std::byte>& stored) const {
   std::vector<std::byte> whole;
   if (ends_with_crc32c_) {
@@ -221,6 +234,14 @@ std::optional<made_chunk> chunk_recipe::copied(const zarr_array& array, std::vec
       return made;
     }
     case check::blosc: conversion::check_blosc(stored, plain_); break;
+    case check::zlib_in_blosc: {
+      const auto zlib = conversion::shuffled_zlib_in_blosc(stored, plain_, in_file_);
+      if (zlib.empty()) return refused();
+      verification::zarr_values ignored;
+      array.decode(ends_with_crc32c_ ? whole : stored, ignored);  // the stream does not say its length
+      made.stored.assign(zlib.begin(), zlib.end());
+      return made;
+    }
     case check::zstd:
       if (conversion::check_zstd(stored, plain_)) break;
       [[fallthrough]];
@@ -243,7 +264,7 @@ made_chunk chunk_recipe::recoded(const zarr_array& array, std::vector<std::byte>
 made_chunk chunk_recipe::encode(std::vector<std::byte> values) const {
   const std::size_t elements = values_ * form_.inner;
   made_chunk made;
-  made.is_encoded = true;
+  made.is_encoded = made.is_recoded = true;
   buffer& out = made.encoded;
   out.assign(values.begin(), values.end());
   values = {};

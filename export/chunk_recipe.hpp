@@ -26,6 +26,7 @@ struct made_chunk {
   std::vector<std::byte> stored;
   conversion::buffer encoded;
   bool is_encoded = false;
+  bool is_recoded = false;  // and not copied
 
   std::span<const std::byte> bytes() const { return is_encoded ? std::span<const std::byte>(encoded) : stored; }
 };
@@ -47,7 +48,7 @@ class chunk_recipe {
 
  private:
   // How the length of a copied chunk is checked: HDF5 before 2.2 gives readers what lies in memory after a short one.
-  enum class check { size, gzip, zstd, blosc, lz4, decode };
+  enum class check { size, gzip, zstd, blosc, lz4, zlib_in_blosc, decode };
 
   void plan_copy(const verification::zarr_array& array, const store_node& node, bool standard);
   void add(H5Z_filter_t id, const char* name, std::vector<unsigned> values);

@@ -290,7 +290,7 @@ void file_writer::write_array(tree_node& n, const store_node& node, exported_obj
   if (!f.chunk.empty() && f.same_layout) {
     const chunk_recipe recipe(array, node, f, options_);
     written = write_chunks(dataset, n.folder, f, recipe, options_, at);
-    entry.outcome = recipe.how();
+    entry.outcome = written.any_recoded ? outcome::recoded : recipe.how();
   } else {
     written = write_values(dataset, array, f, options_, references_, at);
     entry.outcome = f.same_layout ? outcome::recoded : outcome::mapped;

@@ -125,6 +125,7 @@ class ordered_chunks {
         h5::check(H5Dwrite_chunk(dataset_, H5P_DEFAULT, 0, at.data(), bytes.size(), bytes.data()), "write a chunk");
       }
       ++written_.count;
+      written_.any_recoded = written_.any_recoded || made.is_recoded;
       written_.store_bytes += stored_size;
       written_.file_bytes += bytes.size();
     }

@@ -21,6 +21,7 @@ namespace zarrbits::exporting {
 
 struct written_chunks {
   std::uint64_t count = 0, store_bytes = 0, file_bytes = 0;
+  bool any_recoded = false;
   // With `keep_going`: chunks that cannot be read, and why.
   std::vector<std::pair<std::vector<std::uint64_t>, std::string>> lost;
 };
