@@ -462,3 +462,22 @@ def test_shares_of_a_file_that_changed(server, days):
         f.attrs["more"] = 1
     upload(server, days[1])
     assert "begun from different files" in join(*remote, options=[*NATIVE, "--partition", "1/2"], status=1).stderr
+
+
+@pytest.mark.parametrize("form", ["refs.json", "refs.parquet"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_references_in_partitions(server, kind, form):
+    """As one process makes them, whose downloads run ahead of its work."""
+    url = server.put("in.h5", make("in.h5", kind))
+    options = ["--virtual", "--inline", "50", url, form]
+    status = z("convert", "-q", *options, status=(0, 3)).returncode
+    pathlib.Path("one").mkdir()
+    for path in pathlib.Path().glob("refs.*"):
+        path.rename(pathlib.Path("one") / path.name)
+    for index in 1, 0, 2:
+        z("convert", "-q", *options, "--partition", f"{index}/3")
+    z("finalize", "-q", url, form, status=status)
+    pathlib.Path("all").mkdir()
+    for path in pathlib.Path().glob("refs.*"):
+        path.rename(pathlib.Path("all") / path.name)
+    same("one", "all")
