@@ -280,6 +280,19 @@ void write_attribute(hid_t object, const std::string& name, const attribute_form
   }
 }
 
+// The noted shape of an attribute without values, if it has none.
+void take_shape(const json& note, attribute_form& f) {
+  constexpr std::size_t most_dimensions = 32;  // of HDF5
+  if (f.null || f.scalar || !note.is_array() || note.size() > most_dimensions) return;
+  std::vector<hsize_t> dims;
+  for (const json& n : note) {
+    if (!n.is_number_unsigned()) return;
+    dims.push_back(n.get<hsize_t>());
+  }
+  const auto is_empty = [](const std::vector<hsize_t>& d) { return std::find(d.begin(), d.end(), hsize_t{0}) != d.end(); };
+  if (is_empty(f.dims) && is_empty(dims)) f.dims = std::move(dims);
+}
+
 void write_attributes(hid_t object, const json& attributes, const json& notes, const attribute_rules& rules,
                       reference_maker& references, std::uint64_t memory,
                       const std::function<void(const std::string& name, bool skipped, const std::string& reason)>& tell) {
@@ -291,13 +304,14 @@ void write_attributes(hid_t object, const json& attributes, const json& notes, c
     for (const auto& item : found->items()) members.emplace(item.key(), &item.value());
     return members;
   };
-  const auto types = of("attribute_types"), plain = of("attribute_values");
+  const auto types = of("attribute_types"), shapes = of("attribute_shapes"), plain = of("attribute_values");
   std::set<std::string> written;
   const auto write = [&](const std::string& key, const json& value, bool noted) {
     const std::string name = conversion::unshown(key);
     try {
       const auto note = types.find(key);
-      const attribute_form f = form_of_attribute(name, value, note == types.end() ? json(nullptr) : *note->second, noted, rules);
+      attribute_form f = form_of_attribute(name, value, note == types.end() ? json(nullptr) : *note->second, noted, rules);
+      if (const auto shape = shapes.find(key); shape != shapes.end()) take_shape(*shape->second, f);
       write_attribute(object, name, f, references, memory);
       tell(name, false, f.remark);
     } catch (const not_expressible& e) {

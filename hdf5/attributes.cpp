@@ -286,7 +286,7 @@ json convert_attributes(hid_t object, reference_reader& references, const type_t
     static_cast<json::object_t::Container&>(result.get_ref<json::object_t&>()).emplace_back(key, std::move(value));
   };
   attribute_room room{memory, memory};
-  object_builder types, hidden_values;
+  object_builder types, shapes, hidden_values;
   std::vector<std::string> names;
   hsize_t position = 0;
   if (H5Aiterate2(object, order_of(object), H5_ITER_INC, &position, collect_name, &names) < 0) {
@@ -333,6 +333,13 @@ json convert_attributes(hid_t object, reference_reader& references, const type_t
         room.take(json_memory(description));
         types.add(original, std::move(description));
       }
+      // lists of no values say how many they are, but not what would be in them
+      const std::vector<hsize_t>& dims = values.dims();
+      const auto zero = std::find(dims.begin(), dims.end(), hsize_t{0});
+      if (zero != dims.end() && zero + 1 != dims.end()) {
+        room.take(json_of_a_number * dims.size());
+        shapes.add(original, json(dims));
+      }
       if (a.hidden) taken.insert(key);
       else add(key, std::move(a.shown));
       if (noted) room.take(json_memory(a.plain));
@@ -357,6 +364,7 @@ json convert_attributes(hid_t object, reference_reader& references, const type_t
     report.push_back(std::move(e));
   }
   if (!types.empty()) result[own_key]["attribute_types"] = types.take();
+  if (!shapes.empty()) result[own_key]["attribute_shapes"] = shapes.take();
   if (!hidden_values.empty()) result[own_key]["attribute_values"] = hidden_values.take();
   return result;
 }

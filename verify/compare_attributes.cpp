@@ -217,6 +217,9 @@ void metadata_comparison::attribute(hid_t object, const node_pair& n, const std:
 
 std::string metadata_comparison::type_fault(const attribute_values& a, const node_pair& n, const std::string& key,
                                             const json* noted) const {
+  const json shapes = n.notes().value("attribute_shapes", json::object());
+  if (shapes.is_object() && shapes.contains(key) && shapes[key] != json(a.dims))
+    return "source shape " + json_text(json(a.dims)) + ", store shape " + json_text(shapes[key]);
   const json types = n.notes().value("attribute_types", json::object());
   const json source = type_note(a.file_type.get());
   if (types.is_object() && types.contains(key)) return type_difference(source, types[key]);

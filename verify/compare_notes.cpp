@@ -202,7 +202,7 @@ void metadata_comparison::part(hid_t type, const node_pair& n, const store_folde
   const handle leaf = leaf_of(type, dims);
   const H5T_class_t kind = H5Tget_class(leaf.get());
   const bool array = n.node.value("node_type", json()) == "array";
-  std::set<std::string> known = {"attribute_types", "attribute_values"};
+  std::set<std::string> known = {"attribute_types", "attribute_shapes", "attribute_values"};
   if (n.store_path == "/") known.merge(std::set<std::string>{"selection", "convention"});
   // that of booleans is reported if any is neither 0 nor 1
   if (kind == H5T_ENUM && !(array && n.node.value("data_type", json()) == "bool")) expected["enum"] = enum_note(leaf.get());

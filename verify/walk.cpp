@@ -118,7 +118,7 @@ void walk::compare_named_type(const place& p) {
     const nlohmann::json node = read_node(p.folder);
     const node_pair n{p.path, f.store_path, node};
     metadata_->attributes(type.get(), n, false);
-    metadata_->notes(n, {{"datatype", type_note(type.get())}}, {"attribute_types", "attribute_values"});
+    metadata_->notes(n, {{"datatype", type_note(type.get())}}, {"attribute_types", "attribute_shapes", "attribute_values"});
     return;  // the type itself counts if its group has it
   } catch (const source_error& e) {
     f.outcome = verdict::unreadable;
@@ -200,8 +200,8 @@ void walk::pair_group(const place& p, const source_object& group) {
   }
   if (node.is_object()) {
     if (const handle id = tree_->open(address); id) metadata_->attributes(id.get(), n, false);
-    std::set<std::string> known = {"attribute_types", "attribute_values", "links", "named_types", "skipped",
-                                   "names",           "dimensions"};
+    std::set<std::string> known = {"attribute_types", "attribute_shapes", "attribute_values", "links",
+                                   "named_types",     "skipped",          "names",            "dimensions"};
     if (folder.path().empty()) {
       known.merge(std::set<std::string>{"selection", "convention"});
       if (joined_) known.insert("sources");

@@ -60,7 +60,7 @@ void remove_attribute(json& attributes, const std::string& name) {
   attributes.erase(name + "_source");
   const auto notes = attributes.find(own_key);
   if (notes == attributes.end()) return;
-  for (const char* kind : {"attribute_types", "attribute_values"}) {
+  for (const char* kind : {"attribute_types", "attribute_shapes", "attribute_values"}) {
     if (const auto of = notes->find(kind); of != notes->end()) of->erase(name);
   }
 }

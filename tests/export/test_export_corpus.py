@@ -31,8 +31,6 @@ EXPLAINED = {
     "ref_tst_h_compounds.h5": "gaps in compounds of named types",
     "ref_hdf5_compat3.nc": "gaps in compounds of named types",
     "isssue-523.hdf5": "the byte order of an enumeration in a named type",
-    "t_space_zero.h5": "an attribute of 0 x 0",
-    "zerodim.h5": "an attribute of 0 x 0",
     "t_unsupported.h5": "padding bytes of long double",
     "float.h5": "padding bytes of long double",
     "tldouble.h5": "padding bytes of long double",
