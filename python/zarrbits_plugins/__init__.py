@@ -4,7 +4,8 @@
     import h5py, zarrbits_plugins
     with h5py.File("camera.h5", "w") as f:
         f.create_dataset("mask", data=mask, chunks=(256, 256), compression=zarrbits_plugins.PACKBITS)
-        f.create_dataset("frames", data=frames, chunks=(1, 64, 64), compression=zarrbits_plugins.PACKBITS, compression_opts=(12,))
+        options = {"compression": zarrbits_plugins.PACKBITS, "compression_opts": (12,)}
+        f.create_dataset("frames", data=frames, chunks=(1, 1024, 1024), **options)
 
 The import has every libhdf5 in the process load the filters, also one that h5py, netCDF4 or PyTables bring later.
 PLUGIN_PATH is the folder of the plugins, for HDF5_PLUGIN_PATH of other programs; LIBRARY_PATH is libzarrbits, the codecs behind
