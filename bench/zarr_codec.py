@@ -3,7 +3,7 @@
 """Reading and writing through zarr-python from memory, by codec: packbits (compiled, and in numpy), bytes, and numcodecs' blosc.
 Prints a table.
 
-    pip install build/wheel/dist/zarrbits-*.whl zarr && bench/zarr_codec.py [MIB]
+    pip install build/wheel/dist/*.whl zarr && bench/zarr_codec.py [MIB]
 
 Each figure is the best of several runs; GB are those of the array, which is uint16 with 12 bits used, in chunks of 1 MiB.
 """

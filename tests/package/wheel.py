@@ -4,6 +4,7 @@
 
 tests/package/wheel.py zarrbits-*.whl [PYTHON [h5py==3.12 zarr==3.1 ...] [-- PYTHON ...]]
 
+The wheel zarrbits-plugins, which it needs, lies beside it; plugin_wheels.py has that one's own tests.
 Without a Python, as for the wheel of another machine, only what is in it is looked at.
 """
 
@@ -56,7 +57,8 @@ def environment(folder, python, wheel, packages):
             flush=True,
         )
         return None
-    subprocess.run([f"{folder}/bin/pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", wheel], check=True)
+    places = ["--no-index", "--find-links", os.path.dirname(wheel)]
+    subprocess.run([f"{folder}/bin/pip", "install", "--quiet", "--disable-pip-version-check", *places, wheel], check=True)
     return f"{folder}/bin/python"
 
 
@@ -66,8 +68,8 @@ def check_libraries(wheel):
     with tempfile.TemporaryDirectory(prefix="zarrbits-wheel-") as folder:
         with zipfile.ZipFile(wheel) as z:
             z.extractall(folder)
-        binaries = [f"{folder}/zarrbits/bin/zarrbits", *glob.glob(f"{folder}/zarrbits/**/*.so", recursive=True)]
-        assert len(binaries) == 4, binaries
+        binaries = [f"{folder}/zarrbits/bin/zarrbits", *glob.glob(f"{folder}/**/*.so", recursive=True)]
+        assert len(binaries) == 1, binaries
         for binary in binaries:
             said = subprocess.run(["readelf", "-dVW", "--dyn-syms", binary], capture_output=True, text=True, check=True).stdout
             needed = re.findall(r"\(NEEDED\).*\[(.*)\]", said)
@@ -77,6 +79,11 @@ def check_libraries(wheel):
             exported = re.findall(r" (?:GLOBAL|WEAK) +DEFAULT +\d+ (\S+)", said)
             foreign = [n for n in exported if not n.startswith(("H5", "NCZ_get_codec_info", "zarrbits_"))]
             assert not foreign, (binary, foreign)
+        (metadata,) = glob.glob(f"{folder}/zarrbits-*.dist-info/METADATA")
+        with open(metadata, encoding="utf-8") as f:
+            said = f.read()
+        version = re.search(r"^Version: (.*)$", said, re.M)[1]
+        assert f"\nRequires-Dist: zarrbits-plugins=={version}\n" in said, said[:2000]
         licences = os.listdir(f"{folder}/zarrbits/licences")
         assert {"curl", "hdf5", "nghttp2", "openssl", "pugixml"} <= set(licences), licences
 
