@@ -200,8 +200,8 @@ void walk::pair_group(const place& p, const source_object& group) {
   }
   if (node.is_object()) {
     if (const handle id = tree_->open(address); id) metadata_->attributes(id.get(), n, false);
-    std::set<std::string> known = {"attribute_types", "attribute_shapes", "attribute_values", "links",
-                                   "named_types",     "skipped",          "names",            "dimensions"};
+    std::set<std::string> known = {"attribute_types", "attribute_shapes", "attribute_values", "links", "named_types", "skipped",
+                                   "names",           "dimensions"};
     if (folder.path().empty()) {
       known.merge(std::set<std::string>{"selection", "convention"});
       if (joined_) known.insert("sources");
