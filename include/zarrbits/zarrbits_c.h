@@ -30,7 +30,7 @@ enum { ZARRBITS_DONE = -1, ZARRBITS_WRONG_SIZE = -2, ZARRBITS_WRONG_CHUNK = -3 }
 
 /* Version of this interface; it grows when the meaning of anything in it changes. */
 int zarrbits_interface(void);
-/* Version of zarrbits, as "0.1.0". */
+/* Version of zarrbits, as "0.2.0". */
 const char* zarrbits_version(void);
 
 /* Makes a codec from its JSON and a data type's name or JSON. NULL on error; `why` is then a sentence, cut at `size` bytes. */

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from .report import Diagnosis, Export, Inspection, Outcome, Plan, Report, Suggestions, Verification
     from .zarr_codec import PackbitsCodec
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 _LATER = {
     "PackbitsCodec": "zarr_codec",
     "NumcodecsPackbits": "numcodecs_codec",

@@ -10,8 +10,8 @@ class Zarrbits(CMakePackage):
 
     license("BSL-1.0")
 
-    # `spack develop --path CHECKOUT zarrbits@0.1.0`; the archive of a release needs an url and its sha256 here
-    version("0.1.0")
+    # `spack develop --path CHECKOUT zarrbits@0.2.0`; the archive of a release needs an url and its sha256 here
+    version("0.2.0")
 
     variant("shared", default=True, description="The core as a shared library")
     variant("streams", default=True, description="Boost.Iostreams filters")
