@@ -125,11 +125,11 @@ void refuse_target_within(const convert_options& options) {
 
 store_job::store_job(const convert_options& given, mode how) : options_(given) {
   prepare_s3({options_.source}, how == mode::look ? "" : options_.store, options_.remote, options_.warning);
-  refuse_target_within(options_);
   source_ = read_nodes(options_, [&](const std::string& path) {
     at_hand_ = path;
     tell();
   });
+  refuse_target_within(options_);
   require_uses();
   if (how == mode::look) return;
   open_target(how);
