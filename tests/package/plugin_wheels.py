@@ -350,11 +350,11 @@ def pythons(target):
 
 
 def check_python(target, wheel, version, start, variables):
-    """pip installs the wheel, and h5py where it has one, and the program runs."""
+    """pip installs the wheel and h5py, and the program runs. False if h5py cannot be had."""
     packages = fetched(target, version, "h5py", "numpy")
     pip = fetched(target, version, "pip==25.3")
     if not packages or not pip:
-        return
+        return False
     with tempfile.TemporaryDirectory(prefix="zarrbits-plugins-") as folder:
         os.makedirs(f"{folder}/only")
         shutil.copy(wheel, f"{folder}/only")
@@ -381,6 +381,7 @@ def check_python(target, wheel, version, start, variables):
         said = run([*start, f"{HERE}/plugin_program.py"], env={**environment, "PYTHONPATH": f"{folder}/site"}, cwd=folder)
         assert said.startswith("right:") and "h5py with libhdf5" in said, said
         say(f"{target}: {said.strip()}")
+    return True
 
 
 def check_choice(target, wheel):
@@ -479,8 +480,7 @@ def check_all(targets):
         if target.startswith("windows"):
             check_windows(wheels[target])
         for _, version, start, variables in pythons(target):
-            check_python(target, wheels[target], version, start, variables)
-            ran += 1
+            ran += check_python(target, wheels[target], version, start, variables)
     print(f"{len(targets or wheels)} wheels passed, 0 failed, {len(skipped)} skipped; {ran} Pythons")
 
 
