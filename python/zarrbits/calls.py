@@ -78,6 +78,7 @@ def convert(
     partition: str | None = None,
     threads: int | None = None,
     memory: int | str | None = None,
+    scratch: Path | None = None,
     fsync: bool = False,
     consolidate: bool = False,
     no_consolidate: bool = False,
@@ -226,6 +227,7 @@ def plan(
     inline: int | str | None = None,
     zarr_format: Literal[2, 3, "both"] | None = None,
     base: str | None = None,
+    memory: int | str | None = None,
 ) -> Plan:
     """What convert() would do, from metadata alone."""
     document, status = run("plan", _paths(source, store), _options(locals(), "source", "store"), (0, 3))
