@@ -22,7 +22,8 @@ from zarr.codecs import BloscCodec
 root = zarr.create_group("rows.zarr")
 rng = np.random.default_rng(1)
 blosc = BloscCodec(cname="zstd", clevel=1)
-a = root.create_array("t2", shape=(256, 512, 512), chunks=(1, 512, 512), dtype="f4", compressors=blosc)
+a = root.create_array(
+    "t2", shape=(256, 512, 512), chunks=(1, 512, 512), dtype="f4", compressors=blosc, dimension_names=("time", "y", "x"))
 field = np.add.outer(np.sin(np.arange(512) / 40), np.cos(np.arange(512) / 60)).astype("f4")
 for i in range(256):
     a[i] = np.round(280 + 10 * field + i / 50 + rng.normal(0, 0.05, field.shape), 2)

@@ -2,6 +2,7 @@
 #include "text/v2_metadata.hpp"
 
 #include "text/base64.hpp"
+#include "text/extension.hpp"
 #include "text/reserved_names.hpp"
 
 #include <array>
@@ -14,16 +15,6 @@
 namespace zarrbits::conversion {
 
 namespace {
-
-std::string name_in(const json& extension) {
-  if (extension.is_string()) return extension.get<std::string>();
-  return extension.is_object() ? extension.value("name", "") : "";
-}
-
-json configuration_in(const json& extension) {
-  const auto found = extension.is_object() ? extension.find("configuration") : extension.end();
-  return found != extension.end() && found->is_object() ? *found : json::object();
-}
 
 std::uint64_t length_in(const json& type) {
   const json with = configuration_in(type);

@@ -3,6 +3,7 @@
 
 #include "convert/plan/compression.hpp"
 #include "convert/plan/grid_request.hpp"
+#include "text/extension.hpp"
 #include "text/selection.hpp"
 #include "text/words.hpp"
 #include "zarr/write/node.hpp"
@@ -21,11 +22,6 @@ using verification::zarr_array;
 using verification::zarr_kind;
 using verification::zarr_type;
 
-std::string name_of(const json& codec) {
-  if (codec.is_string()) return codec.get<std::string>();
-  return codec.is_object() && codec.contains("name") && codec["name"].is_string() ? codec["name"].get<std::string>() : "";
-}
-
 bool is_bytes_to_bytes(const std::string& name) {
   static const char* const known[] = {"gzip", "zstd", "blosc", "crc32c"};
   return std::find(std::begin(known), std::end(known), name) != std::end(known) ||
@@ -36,7 +32,7 @@ bool is_bytes_to_bytes(const std::string& name) {
 json inner_codecs(const json& document) {
   const json& codecs = document.at("codecs");
   for (const json& codec : codecs) {
-    if (name_of(codec) == "sharding_indexed") return codec.at("configuration").at("codecs");
+    if (name_in(codec) == "sharding_indexed") return codec.at("configuration").at("codecs");
   }
   return codecs;
 }
@@ -84,7 +80,7 @@ json front_codecs(const json& codecs, const zarr_array& array, const json& docum
                   const convert_options& options, bool bits_suffice, bool& packs_if_it_fits) {
   json front = json::array();
   for (const json& codec : codecs) {
-    const std::string name = name_of(codec);
+    const std::string name = name_in(codec);
     if (is_bytes_to_bytes(name)) break;
     const bool packed = name == "packbits" || name == "numcodecs.packbits", plain = name == "bytes" || name == "endian";
     if (packed && options.codec == array_codec::bytes) {
@@ -114,7 +110,7 @@ json last_codecs(const json& codecs, const zarr_array& array, const convert_opti
   json last = json::array();
   bool of_numcodecs = false, checksum = false, compresses = false;
   for (const json& codec : codecs) {
-    const std::string name = name_of(codec);
+    const std::string name = name_in(codec);
     if (!is_bytes_to_bytes(name)) continue;
     of_numcodecs = of_numcodecs || name.starts_with("numcodecs.");
     checksum = name == "crc32c";

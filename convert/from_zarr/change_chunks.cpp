@@ -321,6 +321,39 @@ void change_chunks::make_object(const zarr_array& array, const extents& object, 
       done);
 }
 
+// Encodes a chunk whose elements in the array are in `from`.
+buffer change_chunks::encoded(const values& from, const box& of_from, const box& chunk, const box& inside) const {
+  const bool strings = array_.type().variable();
+  const auto encode = [&](const values& v) {
+    return strings ? change_.encoder->encode(v.strings, chunk.shape) : change_.encoder->encode(v.data, chunk.shape);
+  };
+  if (same(chunk, of_from)) return encode(from);
+  values one;
+  if (!same(chunk, inside)) one = filled(chunk);
+  else if (strings) one.strings.resize(static_cast<std::size_t>(chunk.elements()));
+  else one.data.resize(static_cast<std::size_t>(chunk.elements() * element_));
+  if (strings) copy_elements(from.strings, of_from, one.strings, chunk, inside);
+  else copy_elements(from.data, of_from, one.data, chunk, inside, static_cast<std::size_t>(element_));
+  return encode(one);
+}
+
+// Calls `each` with the chunks of a region, with and without what is beyond the edge of the array, and writes what it returns.
+template <class Each>
+void change_chunks::write_region(const box& region, const Each& each, array_result& done) const {
+  const index_range objects = touched(region, change_.object_shape());
+  each_index(objects.first, objects.last, [&](const extents& object) {
+    write_object(
+        object,
+        [&](const extents& chunk, shard_writer*, std::size_t) -> std::optional<buffer> {
+          const box all = {in_grid(chunk, change_.chunk, change_.shape).first, change_.chunk}, inside = both(all, whole_);
+          auto bytes = inside.empty() ? std::nullopt : each(all, inside);
+          if (bytes) ++done.counts.recoded;
+          return bytes;
+        },
+        done);
+  });
+}
+
 void change_chunks::make_region(const zarr_array& array, const extents& index, array_result& done) const {
   const box region = in_grid(index, change_.plan.region, change_.shape);
   if (change_.chunk_by_chunk) return make_chunk_by_chunk(array, region, done);
@@ -330,60 +363,27 @@ void change_chunks::make_region(const zarr_array& array, const extents& index, a
   else read_chunks(array, region, v, found, done);
   std::sort(found.begin(), found.end());
   const numbers& present = scratch_ ? present_ : found;
-  const index_range objects = touched(region, change_.object_shape());
-  each_index(objects.first, objects.last, [&](const extents& object) {
-    write_object(
-        object,
-        [&](const extents& chunk, shard_writer*, std::size_t) -> std::optional<buffer> {
-          const box all = {in_grid(chunk, change_.chunk, change_.shape).first, change_.chunk}, inside = both(all, whole_);
-          if (inside.empty() || !is_present(inside, present)) return {};
-          ++done.counts.recoded;
-          if (same(all, region))
-            return array.type().variable() ? change_.encoder->encode(v.strings, all.shape)
-                                           : change_.encoder->encode(v.data, all.shape);
-          values one;
-          if (!same(all, inside)) {
-            one = filled(all);
-          } else if (array.type().variable()) {
-            one.strings.resize(static_cast<std::size_t>(all.elements()));
-          } else {
-            one.data.resize(static_cast<std::size_t>(all.elements() * element_));
-          }
-          if (array.type().variable()) {
-            copy_elements(v.strings, region, one.strings, all, inside);
-            return change_.encoder->encode(one.strings, all.shape);
-          }
-          copy_elements(v.data, region, one.data, all, inside, static_cast<std::size_t>(element_));
-          return change_.encoder->encode(one.data, all.shape);
-        },
-        done);
-  });
+  write_region(
+      region,
+      [&](const box& chunk, const box& inside) -> std::optional<buffer> {
+        if (!is_present(inside, present)) return {};
+        return encoded(v, region, chunk, inside);
+      },
+      done);
 }
 
 // The same if the memory does not hold the region.
 void change_chunks::make_chunk_by_chunk(const zarr_array& array, const box& region, array_result& done) const {
-  const index_range objects = touched(region, change_.object_shape());
-  each_index(objects.first, objects.last, [&](const extents& object) {
-    write_object(
-        object,
-        [&](const extents& chunk, shard_writer*, std::size_t) -> std::optional<buffer> {
-          const box all = {in_grid(chunk, change_.chunk, change_.shape).first, change_.chunk}, inside = both(all, whole_);
-          if (inside.empty()) return {};
-          values part = filled(inside);
-          numbers found;
-          read_chunks(array, inside, part, found, done);
-          if (found.empty()) return {};
-          ++done.counts.recoded;
-          values one = same(all, inside) ? std::move(part) : filled(all);
-          if (!same(all, inside)) {
-            if (array.type().variable()) copy_elements(part.strings, inside, one.strings, all, inside);
-            else copy_elements(part.data, inside, one.data, all, inside, static_cast<std::size_t>(element_));
-          }
-          return array.type().variable() ? change_.encoder->encode(one.strings, all.shape)
-                                         : change_.encoder->encode(one.data, all.shape);
-        },
-        done);
-  });
+  write_region(
+      region,
+      [&](const box& chunk, const box& inside) -> std::optional<buffer> {
+        values v = filled(inside);
+        numbers found;
+        read_chunks(array, inside, v, found, done);
+        if (found.empty()) return {};
+        return encoded(v, inside, chunk, inside);
+      },
+      done);
 }
 
 array_result change_chunks::make(std::uint64_t first, std::uint64_t count) const {

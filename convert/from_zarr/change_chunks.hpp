@@ -67,6 +67,9 @@ class change_chunks {
   void make_object(const verification::zarr_array& array, const extents& object, array_result& done) const;
   void make_region(const verification::zarr_array& array, const extents& region, array_result& done) const;
   void make_chunk_by_chunk(const verification::zarr_array& array, const box& region, array_result& done) const;
+  buffer encoded(const values& from, const box& of_from, const box& chunk, const box& inside) const;
+  template <class Each>
+  void write_region(const box& region, const Each& each, array_result& done) const;
   template <class Make>
   void write_object(const extents& object, const Make& make, array_result& done) const;
 

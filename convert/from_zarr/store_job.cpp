@@ -84,7 +84,6 @@ class store_job {
   void unit_done(const unit_id& id, unit_result&& result, std::uint64_t bytes);
   void tell();
   std::string scratch_folder() const { return options_.scratch.empty() ? scratch_folder_for(options_.store) : options_.scratch; }
-  unit_result take(std::size_t node);
   converted_object write_node(std::size_t node);
   convert_result result_for(const std::string& started) const;
   std::string worded(const std::string& reason) const {
@@ -407,14 +406,6 @@ std::string store_job::keep() {
   return what_is_kept(options_, *journal_);
 }
 
-unit_result store_job::take(std::size_t node) {
-  unit_result all;
-  const auto first = results_.lower_bound({node, 0}), last = results_.lower_bound({node + 1, 0});
-  for (auto at = first; at != last; ++at) all.add(std::move(at->second));
-  results_.erase(first, last);
-  return all;
-}
-
 // The entry of an array or a group in the report; writes its metadata.
 converted_object store_job::write_node(std::size_t node) {
   const source_node& n = source_.nodes[node];
@@ -431,7 +422,7 @@ converted_object store_job::write_node(std::size_t node) {
   std::optional<array_change> plain;
   if (n.is_array) {
     const array_work& work = work_of(node);
-    unit_result all = take(node);
+    unit_result all = take_units(results_, node);
     if (!all.skipped.empty() || !work.skipped.empty()) {
       entry.outcome = outcome::skipped;
       entry.reason = worded(work.skipped.empty() ? all.skipped : work.skipped);

@@ -387,13 +387,7 @@ std::string job::keep() {
   return what_is_kept(options_, *journal_);
 }
 
-unit_result job::take(std::size_t dataset) {
-  unit_result all;
-  const auto first = results_.lower_bound({dataset, 0}), last = results_.lower_bound({dataset + 1, 0});
-  for (auto at = first; at != last; ++at) all.add(std::move(at->second));
-  results_.erase(first, last);
-  return all;
-}
+unit_result job::take(std::size_t dataset) { return take_units(results_, dataset); }
 
 convert_plan job::plan() {
   convert_plan all;

@@ -112,6 +112,14 @@ void unit_result::add(unit_result&& o) {
   if (skipped.empty()) skipped = std::move(o.skipped);
 }
 
+unit_result take_units(std::map<unit_id, unit_result>& results, std::size_t dataset) {
+  unit_result all;
+  const auto first = results.lower_bound({dataset, 0}), last = results.lower_bound({dataset + 1, 0});
+  for (auto at = first; at != last; ++at) all.add(std::move(at->second));
+  results.erase(first, last);
+  return all;
+}
+
 std::string journal_line(const unit_id& id, const unit_result& result) {
   json j = {{"dataset", id.dataset}, {"unit", id.number}};
   if (!result.skipped.empty()) {

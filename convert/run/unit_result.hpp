@@ -51,6 +51,9 @@ struct unit_result {
   void add(unit_result&& other);
 };
 
+// Merges all units of a dataset, and removes them.
+unit_result take_units(std::map<unit_id, unit_result>& results, std::size_t dataset);
+
 // One line of the journal.
 std::string journal_line(const unit_id& id, const unit_result& result);
 // Empty if the line is invalid, for example truncated.

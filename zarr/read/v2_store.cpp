@@ -2,6 +2,7 @@
 #include "zarr/read/v2_store.hpp"
 
 #include "text/base64.hpp"
+#include "text/extension.hpp"
 #include "text/reserved_names.hpp"
 #include "text/v2_metadata.hpp"
 
@@ -191,14 +192,9 @@ ordered codecs_of(const ordered& zarray, translated_type& type, std::size_t rank
   return codecs;
 }
 
-std::string name_in(const ordered& type) {
-  if (type.is_string()) return type.get<std::string>();
-  return type.value("name", "");
-}
-
 // What chunks that do not exist read as, if Zarr v2 does not say it.
 ordered usual_fill(const ordered& type, std::uint64_t size) {
-  const std::string name = name_in(type);
+  const std::string name = conversion::name_in(type);
   if (name == "bool") return false;
   if (name.starts_with("numpy.")) return "NaT";
   if (name.starts_with("complex")) return ordered::array({0.0, 0.0});
@@ -211,7 +207,7 @@ ordered usual_fill(const ordered& type, std::uint64_t size) {
 }
 
 ordered fill_of(const ordered& fill, const translated_type& type) {
-  const std::string name = name_in(type.type);
+  const std::string name = conversion::name_in(type.type);
   if (fill.is_null()) return usual_fill(type.type, type.size);
   if (name == "string" && fill == 0) return "";  // as zarr-python writes it for objects
   if (name == "variable_length_bytes" && (fill == 0 || fill == "")) return "";
@@ -240,7 +236,7 @@ double number_of(const ordered& fill) {
 // xarray takes the fill value of Zarr v2 for the missing value of CF. In Zarr v3 an attribute says it, with floats in base64.
 void add_missing_value(const ordered& fill, const translated_type& type, ordered& attributes) {
   if (fill.is_null() || attributes.contains("_FillValue")) return;
-  const std::string name = name_in(type.type);
+  const std::string name = conversion::name_in(type.type);
   if (name.starts_with("float")) attributes["_FillValue"] = as_base64(number_of(fill));
   else if (name.starts_with("complex") && fill.is_array() && fill.size() == 2)
     attributes["_FillValue"] = ordered::array({as_base64(number_of(fill[0])), as_base64(number_of(fill[1]))});

@@ -9,6 +9,7 @@
 #include "compression/lz4.hpp"
 #include "compression/shuffle.hpp"
 #include "compression/zstd.hpp"
+#include "text/extension.hpp"
 #include "zarr/write/node.hpp"
 
 #include <zarrbits/chunk.hpp>
@@ -20,18 +21,6 @@
 namespace zarrbits::conversion {
 
 namespace {
-
-std::string name_in(const json& extension) {
-  if (extension.is_string()) return extension.get<std::string>();
-  return extension.is_object() && extension.contains("name") && extension["name"].is_string()
-             ? extension["name"].get<std::string>()
-             : "";
-}
-
-json configuration_in(const json& extension) {
-  const auto found = extension.is_object() ? extension.find("configuration") : extension.end();
-  return found != extension.end() && found->is_object() ? *found : json::object();
-}
 
 int number_in(const json& configuration, const char* key, int otherwise, int least, int most) {
   const auto found = configuration.find(key);

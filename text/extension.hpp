@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Extensions in a zarr.json (codecs, data types, grids): a name alone, or an object with "name" and "configuration".
+//
+//   name_in(parse_json(R"("bytes")"));                  // "bytes"
+//
+#ifndef ZARRBITS_TEXT_EXTENSION_HPP
+#define ZARRBITS_TEXT_EXTENSION_HPP
+
+#include "text/json_text.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace zarrbits::conversion {
+
+// "" if there is none.
+std::string name_in(const json& extension);
+// An empty object if there is none.
+json configuration_in(const json& extension);
+
+}  // namespace zarrbits::conversion
+
+#endif
