@@ -103,7 +103,7 @@ class store_walk {
   store_walk(const verification::store_folder& store, const inspect_options& options)
       : root_(store), at_(options.progress), attributes_(options.attributes) {
     tree_.name = store.name();
-    tree_.format = "Zarr v3";
+    tree_.format = store.is_v2() ? "Zarr v2" : "Zarr v3";
   }
 
   inspected_tree run() {

@@ -51,7 +51,7 @@ struct inspected_node {
 // A file, a store, or a part of one.
 struct inspected_tree {
   std::string name;                   // as given
-  std::string format;                 // "HDF5", "Zarr v3"
+  std::string format;                 // "HDF5", "Zarr v2", "Zarr v3"
   std::string top = "/";              // path of the first node in the file
   std::vector<inspected_node> nodes;  // parents first, in order of their names
   std::uint64_t bytes = 0;            // size of the file, or of all files of the store

@@ -71,6 +71,7 @@ def test_types_of_zarr_v2(tmp_path, order):
         for key, array in old.arrays():
             same(new[key], array)
         run("verify", tmp_path / "v2", tmp_path / name)
+    assert "Zarr v2" in subprocess.run([COMMAND, "inspect", tmp_path / "v2"], capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -83,6 +83,8 @@ class store_reader {
   virtual std::unique_ptr<stored_object> open(const std::string& key) const = 0;
   // Lists a folder's direct content ("" is the root), in any order, until `each` returns false.
   virtual void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const = 0;
+  // True if the store is of Zarr v2, and its metadata are translated.
+  virtual bool is_v2() const noexcept { return false; }
 };
 
 // A folder of a store: a node's, or the root.
@@ -102,6 +104,7 @@ class store_folder {
 
   std::unique_ptr<stored_object> open(const std::string& child) const { return store_->open(key(child)); }
   void list(const std::function<bool(const store_entry&)>& each) const { store_->list(path_, each); }
+  bool is_v2() const noexcept { return store_->is_v2(); }
   // The folders in it that are nodes.
   std::vector<store_folder> nodes() const;
 

@@ -311,6 +311,8 @@ class v2_reader final : public store_reader {
     store_->list(folder, [&](const store_entry& e) { return conversion::is_v2_metadata_key(e.name) || each(e); });
   }
 
+  bool is_v2() const noexcept override { return true; }
+
  private:
   std::shared_ptr<const store_reader> store_;
 };
