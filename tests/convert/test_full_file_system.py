@@ -85,6 +85,32 @@ def appends(files, disk):
     return failed
 
 
+def stores(store, disk):
+    """A Zarr store as the source: of another one, whose scratch file is on the disk, too, and of a file."""
+    failed = 0
+    for target, *command in (
+        ["out.zarr", "convert"],
+        ["out.zip", "convert"],
+        ["out.zarr", "convert", "--shard", "64K"],
+        ["out.zarr", "convert", "--chunk", "700", "--compress", "none"],
+        ["out.h5", "export"],
+        ["out.h5", "export", "--filters", "standard"],
+    ):
+        for size in SIZES:
+            mount(disk, size)
+            done = run(*command, "-q", store, f"{disk}/{target}", status=None)
+            if done.returncode != 0:
+                failed += 1
+                assert done.returncode == 1 and "No space left" in done.stderr, (target, size, done.stderr)
+                kept = "run the same command again to continue" in done.stderr
+                assert bool(os.listdir(disk)) == kept and not os.path.exists(f"{disk}/{target}/zarr.json"), os.listdir(disk)
+                mount(disk, SIZES[-1], "remount")
+                run(*command, "-q", store, f"{disk}/{target}")
+            run("verify", *([f"{disk}/{target}", store] if command[0] == "export" else [store, f"{disk}/{target}"]))
+            subprocess.run(["umount", disk], check=True)
+    return failed
+
+
 def test_what_does_not_fit(folder):
     if subprocess.run([*WITHIN, "mount", "-t", "tmpfs", "none", folder], capture_output=True).returncode != 0:
         pytest.skip("no file system can be mounted here")
@@ -106,6 +132,11 @@ def test_what_does_not_fit(folder):
 
 
 if __name__ == "__main__":
-    what = f"{conversions(sys.argv[2:], sys.argv[1])} conversions, {appends(sys.argv[2:], sys.argv[1])} appends that did not fit"
+    on_disk, *of_files = sys.argv[1:]
+    run("convert", "-q", of_files[0], f"{of_files[0]}.zarr")
+    what = (
+        f"{conversions(of_files, on_disk)} conversions, {appends(of_files, on_disk)} appends, "
+        f"{stores(f'{of_files[0]}.zarr', on_disk)} of stores that did not fit"
+    )
     print(what)
     assert not what.startswith("0 ") and ", 0 " not in what, what
