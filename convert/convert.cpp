@@ -26,7 +26,6 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -279,17 +278,8 @@ convert_result finalize(const convert_options& given) {
   if (verification::is_store_name(options.source)) return finalize_store(options, started.text());
   const h5::silence quiet;
   job all(options, job::mode::finish);
-  const auto units = all.units();
-  const unsigned shares = std::max(1U, all.shares());
-  const std::vector<unsigned> share_of_unit = shares_of(units, shares);
-  std::uint64_t missing = 0;
-  std::set<unsigned> whose;
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    if (all.done(units[i].id)) continue;
-    ++missing;
-    whose.insert(share_of_unit[i]);
-  }
-  if (missing > 0) throw missing_units(missing, units.size(), whose, all.shares(), options.store);
+  require_all_done(
+      all.units(), [&](const unit_id& id) { return all.done(id); }, all.shares(), options.store);
   return finished(all, started);
 }
 

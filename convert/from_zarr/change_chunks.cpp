@@ -4,7 +4,6 @@
 #include "io/files.hpp"
 #include "text/words.hpp"
 #include "zarr/write/node.hpp"
-#include "zarr/write/shard.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -171,6 +170,8 @@ bool change_chunks::object_exists(const extents& chunk) const {
   return has(existing_, number_of(object, source_grid_));
 }
 
+std::string change_chunks::key_of(const extents& object) const { return chunk_key(path_ == "/" ? "" : path_, object); }
+
 void change_chunks::lose(array_result& done, const extents& chunk, const std::string& why) const {
   if (!options_.keep_going)
     throw error(errc::damaged_source,
@@ -236,7 +237,7 @@ bool change_chunks::is_present(const box& b, const numbers& present) const {
 // Writes an object of chunks, of which make() gives one, or none.
 template <class Make>
 void change_chunks::write_object(const extents& object, const Make& make, array_result& done) const {
-  const std::string key = chunk_key(path_ == "/" ? "" : path_, object);
+  const std::string key = key_of(object);
   if (!change_.shards) {
     if (auto bytes = make(object, nullptr, 0)) {
       out_->put(key, *bytes);
@@ -263,7 +264,7 @@ void change_chunks::write_object(const extents& object, const Make& make, array_
 void change_chunks::copy_object(const zarr_array& array, const extents& object, array_result& done) const {
   const auto from = array.open_object(object);
   if (!from) return;  // it was there when the store was listed
-  const std::string key = chunk_key(path_ == "/" ? "" : path_, object);
+  const std::string key = key_of(object);
   const std::uint64_t size = from->size();
   if (from->descriptor() >= 0) {
     out_->put_range(key, from->descriptor(), 0, size);
@@ -283,6 +284,27 @@ void change_chunks::copy_object(const zarr_array& array, const extents& object, 
   ++done.counts.raw;
 }
 
+// The bytes of a chunk that stays as it is, or none if it does not exist or the kernel has copied it.
+std::optional<buffer> change_chunks::regrouped(const zarr_array& array, const extents& object, const extents& chunk,
+                                               shard_writer* shard, std::size_t number, array_result& done) const {
+  const auto stored = array.find_stored(chunk);
+  if (!stored) return {};
+  ++done.counts.raw;
+  const int file = stored->object->descriptor();
+  if (file < 0) {
+    const std::vector<std::byte> bytes = zarr_array::read(*stored);
+    return buffer(bytes.begin(), bytes.end());
+  }
+  const std::uint64_t sizes[] = {stored->size};
+  if (shard) {
+    shard->add_range(number, file, stored->offset, sizes);
+  } else {
+    out_->put_range(key_of(object), file, stored->offset, stored->size);
+    done.store_bytes += stored->size;
+  }
+  return {};
+}
+
 // Chunks of the same shape, in other objects or with other codecs.
 void change_chunks::make_object(const zarr_array& array, const extents& object, array_result& done) const {
   zarr_values read;
@@ -291,24 +313,7 @@ void change_chunks::make_object(const zarr_array& array, const extents& object, 
       [&](const extents& chunk, shard_writer* shard, std::size_t number) -> std::optional<buffer> {
         try {
           if (!object_exists(chunk)) return {};
-          const auto stored = array.find_stored(chunk);
-          if (!stored) return {};
-          if (change_.way == way::regroup) {
-            ++done.counts.raw;
-            const int file = stored->object->descriptor();
-            const std::uint64_t sizes[] = {stored->size};
-            if (file >= 0 && shard) {
-              shard->add_range(number, file, stored->offset, sizes);
-              return {};
-            }
-            if (file >= 0) {
-              out_->put_range(chunk_key(path_ == "/" ? "" : path_, object), file, stored->offset, stored->size);
-              done.store_bytes += stored->size;
-              return {};
-            }
-            const auto bytes = array.read_stored(chunk);
-            return buffer(bytes->begin(), bytes->end());
-          }
+          if (change_.way == way::regroup) return regrouped(array, object, chunk, shard, number, done);
           if (!array.read_chunk(chunk, read)) return {};
         } catch (const verification::store_error& e) {
           lose(done, chunk, e.what());

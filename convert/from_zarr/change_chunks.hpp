@@ -15,10 +15,12 @@
 #include "convert/from_zarr/array_change.hpp"
 #include "convert/from_zarr/scratch_file.hpp"
 #include "convert/run/unit_result.hpp"
+#include "zarr/write/shard.hpp"
 #include "zarr/write/sink.hpp"
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +67,8 @@ class change_chunks {
 
   void copy_object(const verification::zarr_array& array, const extents& object, array_result& done) const;
   void make_object(const verification::zarr_array& array, const extents& object, array_result& done) const;
+  std::optional<buffer> regrouped(const verification::zarr_array& array, const extents& object, const extents& chunk,
+                                  shard_writer* shard, std::size_t number, array_result& done) const;
   void make_region(const verification::zarr_array& array, const extents& region, array_result& done) const;
   void make_chunk_by_chunk(const verification::zarr_array& array, const box& region, array_result& done) const;
   buffer encoded(const values& from, const box& of_from, const box& chunk, const box& inside) const;
@@ -84,6 +88,7 @@ class change_chunks {
   box source_box(const extents& chunk) const;
   bool object_exists(const extents& chunk) const;
   box object_box(const extents& source_object) const;
+  std::string key_of(const extents& object) const;
   void lose(array_result& done, const extents& chunk, const std::string& why) const;
 
   const verification::zarr_array& array_;

@@ -38,23 +38,18 @@ struct array_work {
   std::shared_ptr<change_chunks> chunks;
   std::string skipped;  // why it is not converted
 
+  // An array whose values may not fit in the bits is one unit, since one chunk decides about all.
   std::uint64_t per_unit() const {
+    if (change->packs_if_it_fits) return std::max<std::uint64_t>(1, chunks->items());
     const std::uint64_t units = change->way == way::rechunk ? 4096 : 1024;
     return std::max<std::uint64_t>(1, (chunks->items() + units - 1) / units);
   }
-  // An array whose values may not fit in the bits is one unit, since one chunk decides about all.
-  std::uint64_t units() const {
-    if (!skipped.empty()) return 1;
-    const std::uint64_t each = change->packs_if_it_fits ? chunks->items() : per_unit(), items = chunks->items();
-    return items == 0 ? 0 : (items + each - 1) / each;
-  }
+  std::uint64_t units() const { return skipped.empty() ? (chunks->items() + per_unit() - 1) / per_unit() : 1; }
   chunk_range unit(std::uint64_t number) const {
-    const std::uint64_t items = chunks->items(), each = change->packs_if_it_fits ? items : per_unit(), first = number * each;
-    const std::uint64_t count = std::min(each, items - first);
-    return {first, count,
-            items == 0 ? 0
-                       : static_cast<std::uint64_t>(static_cast<double>(chunks->source_bytes()) * static_cast<double>(count) /
-                                                    static_cast<double>(items))};
+    const std::uint64_t items = chunks->items(), first = number * per_unit();
+    const std::uint64_t count = std::min(per_unit(), items - first);
+    const double share = static_cast<double>(count) / static_cast<double>(items);  // a unit has an item
+    return {first, count, static_cast<std::uint64_t>(static_cast<double>(chunks->source_bytes()) * share)};
   }
 };
 
@@ -66,7 +61,8 @@ class store_job {
   void run(bool only_share);
   convert_plan plan();
   convert_result finished(const std::string& started);
-  convert_result of_share(const std::string& started);
+  // What this process has done: of a share, all of it.
+  convert_result result_for(const std::string& started) const;
   void require_all_done();
   std::string keep();
 
@@ -83,9 +79,9 @@ class store_job {
   unit_result make(std::size_t node, const chunk_range& range);
   void unit_done(const unit_id& id, unit_result&& result, std::uint64_t bytes);
   void tell();
+  void at_hand(const std::string& path);
   std::string scratch_folder() const { return options_.scratch.empty() ? scratch_folder_for(options_.store) : options_.scratch; }
   converted_object write_node(std::size_t node);
-  convert_result result_for(const std::string& started) const;
   std::string worded(const std::string& reason) const {
     const auto& wording = front_end_of(options_).wording;
     return wording ? wording(reason) : reason;
@@ -124,10 +120,7 @@ void refuse_target_within(const convert_options& options) {
 
 store_job::store_job(const convert_options& given, mode how) : options_(given) {
   prepare_s3({options_.source}, how == mode::look ? "" : options_.store, options_.remote, options_.warning);
-  source_ = read_nodes(options_, [&](const std::string& path) {
-    at_hand_ = path;
-    tell();
-  });
+  source_ = read_nodes(options_, [&](const std::string& path) { at_hand(path); });
   refuse_target_within(options_);
   require_uses();
   if (how == mode::look) return;
@@ -253,8 +246,7 @@ array_work& store_job::work_of(std::size_t node) {
   array_work& work = found->second;
   if (!is_new) return work;
   const source_node& n = source_.nodes[node];
-  at_hand_ = n.path;
-  tell();
+  at_hand(n.path);
   try {
     work.array = std::make_unique<zarr_array>(n.folder);
     work.change = std::make_shared<const array_change>(plan_change(*work.array, n.document, n.path, options_, true));
@@ -284,6 +276,13 @@ std::vector<planned_unit> store_job::units() {
 
 void store_job::tell() {
   if (options_.progress) options_.progress({at_hand_, objects_done_, source_.nodes.size(), bytes_done_, bytes_});
+}
+
+// Other threads may report units at the same time.
+void store_job::at_hand(const std::string& path) {
+  const std::lock_guard held(mutex_);
+  at_hand_ = path;
+  tell();
 }
 
 void store_job::unit_done(const unit_id& id, unit_result&& result, std::uint64_t bytes) {
@@ -387,7 +386,7 @@ void store_job::run(bool only_share) {
         const std::lock_guard held(mutex_);
         if (!results_.contains(own[i].id)) numbers.push_back(own[i].id.number);
       }
-      at_hand_ = source_.nodes[node].path;
+      at_hand(source_.nodes[node].path);
       run_array(node, numbers, queue);
       const std::lock_guard held(mutex_);
       ++objects_done_;
@@ -463,8 +462,6 @@ convert_result store_job::result_for(const std::string& started) const {
   return result;
 }
 
-convert_result store_job::of_share(const std::string& started) { return result_for(started); }
-
 convert_result store_job::finished(const std::string& started) {
   std::vector<converted_object> objects(source_.nodes.size());
   for (std::size_t i = source_.nodes.size(); i-- > 0;) objects[i] = write_node(i);  // the root last
@@ -484,17 +481,8 @@ convert_result store_job::finished(const std::string& started) {
 }
 
 void store_job::require_all_done() {
-  const auto all = units();
-  const unsigned shares = std::max(1U, journal_ ? journal_->shares() : 0);
-  const std::vector<unsigned> whose = shares_of(all, shares);
-  std::uint64_t missing = 0;
-  std::set<unsigned> of;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (results_.contains(all[i].id)) continue;
-    ++missing;
-    of.insert(whose[i]);
-  }
-  if (missing > 0) throw missing_units(missing, all.size(), of, journal_ ? journal_->shares() : 0, options_.store);
+  conversion::require_all_done(
+      units(), [&](const unit_id& id) { return results_.contains(id); }, journal_ ? journal_->shares() : 0, options_.store);
 }
 
 convert_plan store_job::plan() {
@@ -565,7 +553,7 @@ convert_result convert_store(const convert_options& options, const std::string& 
     store_job all(options, options.share ? mode::join : options.resume ? mode::resume : mode::all);
     if (options.share) {
       all.run(true);
-      return all.of_share(started);
+      return all.result_for(started);
     }
     try {
       all.run(false);

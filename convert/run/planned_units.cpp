@@ -3,7 +3,11 @@
 
 #include "text/words.hpp"
 
+#include <zarrbits/error.hpp>
+
 #include <algorithm>
+#include <cstdint>
+#include <set>
 
 namespace zarrbits::conversion {
 
@@ -30,15 +34,24 @@ std::vector<planned_unit> share_of(const std::vector<planned_unit>& units, unsig
   return mine;
 }
 
-zarrbits::error missing_units(std::uint64_t missing, std::uint64_t all, const std::set<unsigned>& of, unsigned shares,
-                              const std::string& store) {
+void require_all_done(const std::vector<planned_unit>& units, const std::function<bool(const unit_id&)>& done, unsigned shares,
+                      const std::string& store) {
+  const std::vector<unsigned> share_of_unit = shares_of(units, std::max(1U, shares));
+  std::uint64_t missing = 0;
+  std::set<unsigned> of;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (done(units[i].id)) continue;
+    ++missing;
+    of.insert(share_of_unit[i]);
+  }
+  if (missing == 0) return;
   std::string whose;
   for (const unsigned share : of) whose += (whose.empty() ? "" : ", ") + std::to_string(share);
   whose = shares > 0 ? ", of partition " + whose + " of " + std::to_string(shares) : "";
-  return {errc::incomplete,
-          std::to_string(missing) + " of " + counted(all, "unit") + " are missing in \"" + store + "\"" + whose +
-              "; run these partitions again, or convert all that is missing with `resume`",
-          {store}};
+  throw zarrbits::error(errc::incomplete,
+                        std::to_string(missing) + " of " + counted(units.size(), "unit") + " are missing in \"" + store + "\"" +
+                            whose + "; run these partitions again, or convert all that is missing with `resume`",
+                        {store});
 }
 
 }  // namespace zarrbits::conversion

@@ -8,10 +8,7 @@
 #include "convert/plan/dataset_plan.hpp"
 #include "convert/run/unit_result.hpp"
 
-#include <zarrbits/error.hpp>
-
-#include <cstdint>
-#include <set>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,9 +22,9 @@ struct planned_unit {
 // The share of each unit: contiguous ranges of about equal work.
 std::vector<unsigned> shares_of(const std::vector<planned_unit>& units, unsigned count);
 
-// Why a store cannot be finished. `of`: the shares that are to make what is missing; `shares`: 0 if there are none.
-zarrbits::error missing_units(std::uint64_t missing, std::uint64_t all, const std::set<unsigned>& of, unsigned shares,
-                              const std::string& store);
+// Throws zarrbits::error that says which shares are to make what is missing. `shares`: 0 if there are none.
+void require_all_done(const std::vector<planned_unit>& units, const std::function<bool(const unit_id&)>& done, unsigned shares,
+                      const std::string& store);
 
 // The units of one share.
 std::vector<planned_unit> share_of(const std::vector<planned_unit>& units, unsigned index, unsigned count);

@@ -167,10 +167,14 @@ void zarr_array::decode(const chunk_index& chunk, std::vector<std::byte> stored,
 std::optional<std::vector<std::byte>> zarr_array::read_stored(const chunk_index& chunk) const {
   const auto range = find_stored(chunk);
   if (!range) return {};
-  if (range->size > most_object)
-    throw not_supported("an object of " + std::to_string(range->size) + " bytes, which is too large to read at once");
-  std::vector<std::byte> bytes(static_cast<std::size_t>(range->size));
-  range->object->read(range->offset, bytes);
+  return read(*range);
+}
+
+std::vector<std::byte> zarr_array::read(const stored_range& range) {
+  if (range.size > most_object)
+    throw not_supported("an object of " + std::to_string(range.size) + " bytes, which is too large to read at once");
+  std::vector<std::byte> bytes(static_cast<std::size_t>(range.size));
+  range.object->read(range.offset, bytes);
   return bytes;
 }
 

@@ -156,6 +156,7 @@ class zarr_array {
     std::uint64_t offset = 0, size = 0;
   };
   std::optional<stored_range> find_stored(const chunk_index& chunk) const;
+  static std::vector<std::byte> read(const stored_range& range);
   // Keeps the chunks of a shard together.
   bool in_storage_order(const chunk_index& a, const chunk_index& b) const;
 
