@@ -21,7 +21,7 @@ function(zarrbits_label name)
 endfunction()
 
 # Call it first in each folder with tests: it does its work at the end of that folder, and adds the labels that need no word.
-# A test that ends with 77 is skipped, and not passed.
+# A test that ends with 77 is skipped, and not passed. The limit of time is a guard against hangs, and never a measure.
 macro(zarrbits_label_tests)
   cmake_language(DEFER CALL zarrbits_label_tests_of_this_folder)
 endmacro()
@@ -38,6 +38,6 @@ function(zarrbits_label_tests_of_this_folder)
     if(TARGET test_${test} OR test MATCHES "^fuzz_")
       set_property(TEST ${test} APPEND PROPERTY LABELS memory)
     endif()
-    set_tests_properties(${test} PROPERTIES SKIP_RETURN_CODE 77)
+    set_tests_properties(${test} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800)
   endforeach()
 endfunction()

@@ -65,7 +65,9 @@ def memory_folder(tmp_path):
 
 
 def pytest_sessionfinish(session, exitstatus):
-    """A file whose tests were all skipped is skipped for ctest, too, and not passed."""
+    """A file whose tests were all skipped is skipped for ctest, too, and not passed.
+    So is one that was skipped as it was read (importorskip): pytest then found no tests."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if exitstatus == 0 and reporter and reporter.stats.get("skipped") and not reporter.stats.get("passed"):
+    ended_well = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    if ended_well and reporter and reporter.stats.get("skipped") and not reporter.stats.get("passed"):
         session.exitstatus = ALL_SKIPPED
