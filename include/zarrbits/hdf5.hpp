@@ -45,7 +45,7 @@ struct chunk_options {
 template <elements_in_memory R>
 void write_chunks(hid_t dataset, hsize_t first, const R& rows, const chunk_options& options = {}) {
   using T = std::ranges::range_value_t<R>;
-  detail::dataset_rows(dataset, detail::memory_of<T>())
+  detail::dataset_rows(dataset, detail::memory_of<T>(), true)
       .write(first, std::as_bytes(std::span(rows)), detail::threads_or_all(options.threads));
 }
 
@@ -54,7 +54,7 @@ void write_chunks(hid_t dataset, hsize_t first, const R& rows, const chunk_optio
 template <writable_elements R>
 void read_chunks(hid_t dataset, hsize_t first, R&& rows, const chunk_options& options = {}) {
   using T = std::ranges::range_value_t<R>;
-  detail::dataset_rows(dataset, detail::memory_of<T>())
+  detail::dataset_rows(dataset, detail::memory_of<T>(), false)
       .read(first, std::as_writable_bytes(std::span(rows)), detail::threads_or_all(options.threads));
 }
 
