@@ -45,6 +45,7 @@ class dataset_rows : private dataset_form {
       if (chunks) read_chunks(begin, end, part, threads);
       else transfer(begin, end, [&](hid_t m, hid_t f) { return H5Dread(dataset_, memory_, m, f, H5P_DEFAULT, part.data()); });
     });
+    const silence no_messages;
     if (other_sign_ >= 0 && has_top_bit(rows))  // HDF5 converts such values: to 0, or to the largest one
       transfer(first, first + rows.size() / row_bytes_,
                [&](hid_t m, hid_t f) { return H5Dread(dataset_, other_sign_, m, f, H5P_DEFAULT, rows.data()); });
