@@ -49,7 +49,10 @@ void for_each_at_once(const std::vector<T>& all, unsigned threads, const Use& us
   };
   {
     std::vector<std::jthread> others;
-    for (std::size_t i = 1; i < std::min<std::size_t>(threads, all.size()); ++i) others.emplace_back(work);
+    try {
+      for (std::size_t i = 1; i < std::min<std::size_t>(threads, all.size()); ++i) others.emplace_back(work);
+    } catch (...) {  // the system has no more threads, or no memory for one; fewer do it, too
+    }
     work();
   }
   if (failed) std::rethrow_exception(failed);

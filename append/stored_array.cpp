@@ -331,8 +331,10 @@ std::string difference_from(const verification::zarr_array& array, const chunk_s
   const bool text = t.kind == zarr_kind::text && data.type.kind == type_class::text;
   const bool truth = t.kind == zarr_kind::boolean && data.type.kind == type_class::boolean;
   const hid_t native = native_number(t);
-  const h5::handle own(H5Tget_native_type(data.stored_type, H5T_DIR_DEFAULT));
-  const bool numbers = native >= 0 && own && (H5Tequal(own, native) > 0 || data.type.kind == type_class::enumeration);
+  // of an enumeration, the integers under it
+  const h5::handle under(data.type.kind == type_class::enumeration ? H5Tget_super(data.stored_type) : H5Tcopy(data.stored_type));
+  const h5::handle own(under ? H5Tget_native_type(under, H5T_DIR_DEFAULT) : H5I_INVALID_HID);
+  const bool numbers = native >= 0 && own && H5Tequal(own, native) > 0;
   if (!text && !truth && !numbers) return "their datatypes differ, or cannot be compared with what is in the store";
   const std::size_t size = text ? data.type.size : t.size;
   const hid_t memory = text || truth ? data.type.memory.get() : own.get();

@@ -310,8 +310,8 @@ bool is_same_layout(const type_form& t, const zarr_type& type) {
     case zarr_kind::boolean: return t.kind == form_kind::boolean || is_one_byte_integer(t);
     case zarr_kind::signed_integer:
     case zarr_kind::unsigned_integer:
-      return t.kind == form_kind::integer || (t.kind == form_kind::boolean && t.size == 1) ||
-             (t.kind == form_kind::bytes && type.name.starts_with("numpy."));
+      return (t.kind == form_kind::integer && t.is_signed == (type.kind == zarr_kind::signed_integer)) ||
+             (t.kind == form_kind::boolean && t.size == 1) || (t.kind == form_kind::bytes && type.name.starts_with("numpy."));
     case zarr_kind::floating: return t.kind == form_kind::floating;
     case zarr_kind::complex: return t.kind == form_kind::complex;
     case zarr_kind::terminated: return t.kind == form_kind::text || t.kind == form_kind::bytes;

@@ -26,9 +26,9 @@ bool is_number(const type_tree& t) {
 }
 
 // The number type of this stored type in our packbits filter: components, with HDF5's zeros in the pad bits.
-data_type packed_type(const type_tree& number) {
+data_type packed_type(const type_tree& number, const packbits_layout& layout) {
   const std::size_t size = component_size(number);
-  const bool extend = number.kind == type_class::integer && number.is_signed && number.as_stored;
+  const bool extend = layout.is_signed && number.as_stored;
   return (number.kind == type_class::boolean ? std::string("bool") : (extend ? "int" : "uint") + std::to_string(8 * size));
 }
 
@@ -53,7 +53,11 @@ std::optional<packbits_layout> packbits_of(const filter& f, const type_tree& num
   if (bits == 0 || bits > width || first > width - bits || (options & 3) == 3 || f.values[3] != 0 || (options & ~0x1FU))
     return {};
   if (!number.as_stored && (number.kind != type_class::integer || number.stored_size != number.size)) return {};
-  return packbits_layout{first, bits, options & 3, (options & 16) != 0};
+  // The filter decides, not the type: an enumeration is signed if one of its members is negative, whatever its integers are.
+  const bool is_resolved = f.values.size() > 7;
+  if (is_resolved && (f.values[7] & 0xFF) != component_size(number)) return {};
+  const bool is_signed = is_resolved ? (f.values[7] >> 17 & 1) != 0 : number.kind == type_class::integer && number.is_signed;
+  return packbits_layout{first, bits, options & 3, (options & 16) != 0, is_signed};
 }
 
 bool was_resolved(const filter& f) { return f.values.size() > (f.id == packbits_filter ? 4U : 1U); }
@@ -134,7 +138,7 @@ buffer undo_packbits(const filter& f, buffer in, values_size size, const type_tr
       in[i] = static_cast<std::byte>(b);
     }
   }
-  const data_type type = packed_type(number);
+  const data_type type = packed_type(number, *layout);
   const codec c = packbits(type, {.padding_encoding = static_cast<padding>(layout->padding),
                                   .first_bit = layout->first_bit,
                                   .last_bit = layout->first_bit + layout->bits - 1});

@@ -18,6 +18,7 @@ bool was_resolved(const filter& f);
 struct packbits_layout {
   unsigned first_bit = 0, bits = 0, padding = 0;
   bool msb_first = false;
+  bool is_signed = false;  // decoding extends the sign of the kept bits
 };
 std::optional<packbits_layout> packbits_of(const filter& f, const type_tree& number);
 // Size of a packed chunk of `size` bytes of values. Throws damaged_chunk.

@@ -108,8 +108,10 @@ void describe_float(type_tree& t, hid_t type) {
     if (order == H5T_ORDER_BE) t.stored += ", big endian";
     return describe_bytes(t, type);
   }
+  // the largest exponent, and the smallest number above zero, which has the exponent 1 and the last bit of the mantissa
   const auto holds = [&](std::size_t esize, std::size_t msize, std::size_t ebias) {
-    return l.esize <= esize && l.msize <= msize && (l.esize < esize || l.ebias == ebias);
+    return l.esize <= esize && l.msize <= msize && (std::size_t{1} << l.esize) + ebias <= (std::size_t{1} << esize) + l.ebias &&
+           l.ebias + l.msize <= ebias + msize;
   };
   const bool in_single = holds(8, 23, 127);
   t.maybe_lossy = !in_single && !holds(11, 52, 1023);

@@ -48,8 +48,15 @@ class downloads {
     most_ = most;
     waiting_.push_back(std::move(task));
     if (waiting_.size() > idle_ && threads_ < most) {
-      ++threads_;
-      std::thread([this] { work(); }).detach();
+      try {
+        std::thread([this] { work(); }).detach();
+        ++threads_;
+      } catch (...) {  // the system has no more threads, or no memory for one; fewer do it, too
+        if (threads_ == 0) {
+          waiting_.pop_back();
+          throw;
+        }
+      }
     }
     more_.notify_one();
   }

@@ -17,7 +17,11 @@ unsigned usable_processors() noexcept {
 
 work_queue::work_queue(unsigned threads, std::uint64_t memory, std::size_t ahead)
     : memory_(memory), most_waiting_(threads > 1 ? std::max<std::size_t>(ahead, 4 * threads) : ahead) {
-  for (unsigned i = 1; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  try {
+    threads_.reserve(threads);
+    for (unsigned i = 1; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  } catch (...) {  // the system has no more threads, or no memory for one; fewer do it, too
+  }
 }
 
 work_queue::~work_queue() {

@@ -12,9 +12,11 @@ const char* codec_error::what() const noexcept { return sentence_->c_str(); }
 namespace detail {
 
 void no_room_for_more(const zarrbits::codec& c) {
-  throw codec_error(
-      {.code = errc::buffer_too_small},
-      c.name() + ": the memory that is written to is full, and more bytes follow; give the size of the whole result");
+  throw codec_error({.code = errc::buffer_too_small},
+                    c.name() +
+                        ": a read of 0 bytes, but more follow: the memory that is written to is full, or restrict() ends within "
+                        "the chunk; give "
+                        "room for the whole result, and restrict() the device below the filter instead of the filter");
 }
 
 }  // namespace detail

@@ -3,8 +3,8 @@
 #include <zarrbits/iostreams/codec_error.hpp>
 #include <zarrbits/iostreams/detail/device_guard.hpp>
 
-#include <boost/core/typeinfo.hpp>
-#include <boost/iostreams/chain.hpp>
+#include "streams/chain_link.hpp"
+
 #include <boost/iostreams/device/array.hpp>
 #include <boost/iostreams/device/mapped_file.hpp>
 
@@ -29,22 +29,20 @@ namespace {
 struct buffered : std::streambuf {
   static bool any(const std::streambuf& b) { return (b.*&buffered::pptr)() != (b.*&buffered::pbase)(); }
 };
-struct linked : boost::iostreams::detail::linked_streambuf<char> {
-  static bool sync(linked_streambuf<char>& b) { return (b.*&linked::strict_sync)(); }
-  // Boost's devices that are memory: a stream buffer on them has no other buffer, so what it took is where it belongs.
-  static bool in_memory(const linked_streambuf<char>& b) {
-    namespace io = boost::iostreams;
-    const boost::core::typeinfo& device = (b.*&linked::component_type)();
-    return device == BOOST_CORE_TYPEID(io::array_sink) || device == BOOST_CORE_TYPEID(io::array) ||
-           device == BOOST_CORE_TYPEID(io::mapped_file_sink) || device == BOOST_CORE_TYPEID(io::mapped_file);
-  }
-};
+
+// Boost's devices that are memory: a stream buffer on them has no other buffer, so what it took is where it belongs.
+bool is_in_memory(const boost::iostreams::detail::linked_streambuf<char>& b) {
+  namespace io = boost::iostreams;
+  const boost::core::typeinfo& device = detail::chain_link::type(b);
+  return device == BOOST_CORE_TYPEID(io::array_sink) || device == BOOST_CORE_TYPEID(io::array) ||
+         device == BOOST_CORE_TYPEID(io::mapped_file_sink) || device == BOOST_CORE_TYPEID(io::mapped_file);
+}
 
 bool loses_bytes(std::streambuf& below) {
   auto* chain = dynamic_cast<boost::iostreams::detail::linked_streambuf<char>*>(&below);
   if (!chain) return below.pubsync() == -1;
-  const bool flushed = linked::sync(*chain);
-  if (linked::in_memory(*chain)) return false;
+  const bool flushed = detail::chain_link::sync(*chain);
+  if (is_in_memory(*chain)) return false;
   if (buffered::any(below)) return true;
   if (flushed) return false;
   // It is false as well for a filter that has no flush(). That cannot move, and throws; a file that lost bytes returns -1. It is

@@ -27,6 +27,7 @@ class range_reader {
   // Throws the error of the last read or seek, unless a later one succeeded: the caller then knows about it.
   void close();
 
+  const zarrbits::codec& codec() const noexcept { return codec_; }
   std::streamsize buffer_size() const noexcept { return buffer_size_; }
   std::uint64_t total_in() const noexcept { return total_in_; }
   std::uint64_t total_out() const noexcept { return total_out_; }

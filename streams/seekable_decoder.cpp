@@ -8,6 +8,7 @@ seekable_decoder::seekable_decoder(const zarrbits::codec& c, const std::optional
     : reader_(std::make_shared<detail::range_reader>(c, elements, buffer_size)) {}
 
 std::streamsize seekable_decoder::optimal_buffer_size() const { return reader_->buffer_size(); }
+const zarrbits::codec& seekable_decoder::codec() const { return reader_->codec(); }
 std::uint64_t seekable_decoder::total_in() const { return reader_->total_in(); }
 std::uint64_t seekable_decoder::total_out() const { return reader_->total_out(); }
 std::optional<std::uint64_t> seekable_decoder::elements() const { return reader_->elements(); }

@@ -80,7 +80,7 @@ json float_note(hid_t type) {
                        std::to_string(mantissa) + " mantissa)" + in_bytes(size) + (order == H5T_ORDER_VAX ? ", VAX order" : "");
   if (size > largest_number) return unsupported_note();
   if (bits > 8 * size) return bytes_note(type, stored + (order == H5T_ORDER_BE ? ", big endian" : ""));
-  const bool single = (exponent < 8 || (exponent == 8 && bias == 127)) && mantissa <= 23;
+  const bool single = exponent <= 8 && mantissa <= 23 && bias + mantissa <= 127 + 23 && (1U << exponent) - 1 <= 128 + bias;
   return number_note(single ? "float32" : "float64", false, stored);
 }
 

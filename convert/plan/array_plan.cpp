@@ -266,6 +266,12 @@ struct wanted_bits {
   bool by_name = false;
 };
 
+// Chunks that the filter packed are chunks of the codec for `type` if both make the same of the bits above the kept ones.
+bool is_codec_of(const packbits_layout& layout, const data_type& type) {
+  return !layout.msb_first &&
+         (layout.is_signed == type.name().starts_with("int") || layout.first_bit + layout.bits == type.component_bits());
+}
+
 std::optional<wanted_bits> bits_for(const std::string& path, const convert_options& options) {
   for (std::size_t i = options.bits_of.size(); i-- > 0;) {
     const auto& of = options.bits_of[i];
@@ -286,7 +292,7 @@ void array_plan::choose_packbits(const convert_options& options) {
     const auto layout = only(data.filters, packbits_filter) && view.whole && data.keeps_chunks() && in_store->codecs.size() == 1
                             ? packbits_of(data.filters.filters[0], leaf)
                             : std::nullopt;
-    if (!layout || layout->msb_first) return;
+    if (!layout || !is_codec_of(*layout, type)) return;
     const codec own = packbits(type, {.padding_encoding = static_cast<padding>(layout->padding),
                                       .first_bit = layout->first_bit,
                                       .last_bit = layout->first_bit + layout->bits - 1});
@@ -302,7 +308,7 @@ void array_plan::choose_packbits(const convert_options& options) {
     const auto layout = packbits_of(p.filters[0], leaf);
     const bool asked_otherwise = wanted && leaf.kind != type_class::boolean && layout &&
                                  (wanted->first != layout->first_bit || wanted->last + 1 != layout->first_bit + layout->bits);
-    if (layout && !layout->msb_first && !asked_otherwise) {
+    if (layout && is_codec_of(*layout, type) && !asked_otherwise) {
       packed = packbits(type, {.padding_encoding = static_cast<padding>(layout->padding),
                                .first_bit = layout->first_bit,
                                .last_bit = layout->first_bit + layout->bits - 1});

@@ -16,7 +16,8 @@
 // same zlib.
 //
 // Link zarrbits::core and zarrbits::hdf5, your libhdf5, and threads. Only the calling thread calls HDF5, so that a libhdf5 that
-// is not thread-safe will do; no other thread may use it in the meantime, and none may use the rows.
+// is not thread-safe will do. They ask HDF5 for the plugins of the dataset; whole chunks need none. No other thread may use it in
+// the meantime, and none may use the rows.
 //
 #ifndef ZARRBITS_HDF5_HPP
 #define ZARRBITS_HDF5_HPP
@@ -37,24 +38,26 @@ struct chunk_options {
 };
 
 // Writes rows along the first dimension, beginning with row `first`: `rows` holds all values of each of them, in C order and in
-// this machine's byte order. The dataset must be as long already (H5Dset_extent). Values have the type of the dataset, or one
-// that HDF5 converts to it: numbers of any size, bool for an enumeration of 0 and 1. Throws `error`: element_count_mismatch if
-// the values are not a number of whole rows, invalid_range if the dataset is shorter, unsupported_data_type, and io_failed with
-// HDF5's reason; rows may be written in part then. Faster with whole chunks of rows, that is if `first` and the number of rows
-// are multiples of the chunk's length.
+// this machine's byte order. The dataset must be as long already (H5Dset_extent), and its file open for writing. Values have the
+// type of the dataset, or one that HDF5 converts to it: numbers of any type, integers as large as an enumeration or a bitfield,
+// bool for an enumeration of 0 and 1, std::complex, std::array for an array type, structs for compounds and opaque bytes of their
+// size. Throws `error`: element_count_mismatch if the values are not a number of whole rows, invalid_range if the dataset is
+// shorter, unsupported_data_type, value_does_not_fit for an integer that the one under an enumeration cannot be, and io_failed
+// with HDF5's reason; rows may be written in part then. Faster with whole chunks of rows, that is if `first` and the number of
+// rows are multiples of the chunk's length.
 template <elements_in_memory R>
 void write_chunks(hid_t dataset, hsize_t first, const R& rows, const chunk_options& options = {}) {
   using T = std::ranges::range_value_t<R>;
-  detail::dataset_rows(dataset, detail::memory_of<T>())
+  detail::dataset_rows(dataset, detail::memory_of<T>(), true)
       .write(first, std::as_bytes(std::span(rows)), detail::threads_or_all(options.threads));
 }
 
 // Reads rows along the first dimension into `rows`, as many as it holds, beginning with row `first`. Values that were never
-// written are the fill value. Throws as write_chunks() does.
+// written are the fill value. Throws as write_chunks() does, and damaged_source for a chunk that cannot be decoded.
 template <writable_elements R>
 void read_chunks(hid_t dataset, hsize_t first, R&& rows, const chunk_options& options = {}) {
   using T = std::ranges::range_value_t<R>;
-  detail::dataset_rows(dataset, detail::memory_of<T>())
+  detail::dataset_rows(dataset, detail::memory_of<T>(), false)
       .read(first, std::as_writable_bytes(std::span(rows)), detail::threads_or_all(options.threads));
 }
 

@@ -45,7 +45,9 @@ int zarrbits_encoded_range(const zarrbits_codec* codec, uint64_t elements, uint6
                            uint64_t* size);
 
 /* Encodes elements in this machine's byte order as a chunk, and decodes it. Both return ZARRBITS_DONE; the index of the element
- * that is refused; ZARRBITS_WRONG_SIZE if the sizes do not match; ZARRBITS_WRONG_CHUNK if the count byte disagrees. */
+ * that is refused; ZARRBITS_WRONG_SIZE if the sizes do not match; ZARRBITS_WRONG_CHUNK if the count byte disagrees. To encode,
+ * `chunk` may have more room than zarrbits_encoded_size() says: what follows the chunk stays as it is. To decode, `chunk_size` is
+ * the size of the chunk, and no other. */
 int64_t zarrbits_encode(const zarrbits_codec* codec, const void* elements, size_t elements_size, void* chunk, size_t chunk_size);
 /* The reverse, with the same results. */
 int64_t zarrbits_decode(const zarrbits_codec* codec, const void* chunk, size_t chunk_size, void* elements, size_t elements_size);

@@ -63,6 +63,22 @@ def test_enumerations_go_on(way, named):
     assert "data type" in text, text
 
 
+def test_an_enumeration_is_compared_as_the_integers_under_it():
+    """What is equal in all files: the store's numbers and the file's are of one type, or they are different."""
+    like = [1, 2, 40]
+    for i, (base, values) in enumerate((("i2", like), ("i2", like), ("u2", like), ("i4", like), ("i2", [1, 2, 2]))):
+        with h5py.File(f"e{i}.h5", "w") as f:
+            f.create_dataset("t", data=[float(i)], chunks=(1,), maxshape=(None,))
+            f["fixed"] = np.array(values, h5py.enum_dtype(COLOURS, base))
+    convert("--concat", "/t:0", "e0.h5", "out.zarr", "--quiet")
+    convert("--append", "/t:0", "e1.h5", "out.zarr", "--quiet")
+    run("verify", "--concat", "/t:0", "e0.h5", "e1.h5", "out.zarr")
+    for name in ("e2.h5", "e3.h5", "e4.h5"):
+        said = convert("--append", "/t:0", name, "out.zarr", "--quiet", status=1).stderr
+        assert "/fixed" in said and "differ" in said, said
+    run("verify", "--concat", "/t:0", "e0.h5", "e1.h5", "out.zarr")
+
+
 @pytest.mark.parametrize("how", [[*GZIP], [*GZIP, "--shard", "16,6,10"], ["--profile", "native"]], ids=" ".join)
 @pytest.mark.parametrize("link", ["chunk", "folder", "metadata", "group"])
 def test_no_link_in_the_store_is_followed(how, link):

@@ -10,6 +10,7 @@ import subprocess
 
 import h5py
 import numpy as np
+import pytest
 
 from harness import COMMAND, convert, run
 from store import Store
@@ -335,6 +336,26 @@ def test_odd_floats_are_exact_or_said_to_be_rounded(folder):
     assert store.meta("bfloat16")["data_type"] == "float32" and store.read("bfloat16").tolist() == values.tolist()
     assert store.read("long").tolist() == [1.5] and "lossy" not in report["/long", None]
     assert report["/rounded", None]["lossy"] is True and report["/rounded", None]["reason"]
+
+
+@pytest.mark.parametrize(
+    "bias, data_type", [(16, "float32"), (0, "float32"), (140, "float32"), (141, "float64"), (200, "float64")]
+)
+def test_a_float_becomes_one_that_has_its_exponents(folder, bias, data_type):
+    """Fewer bits of exponent do not mean smaller exponents: their bias counts, too. float32 ends with 2 ** -149."""
+    values = np.ldexp([1, -1.5, 0, 1 + 2**-10, 1], [1 - bias, 15 - bias, 0, 30 - bias, -9 - bias])  # the last one is the smallest
+
+    def fill(f):
+        t = h5py.h5t.IEEE_F32LE.copy()
+        t.set_fields(15, 10, 5, 0, 10)
+        t.set_size(2)
+        t.set_ebias(bias)
+        d = h5py.h5d.create(f.id, b"x", t, h5py.h5s.create_simple((5,)))
+        d.write(h5py.h5s.ALL, h5py.h5s.ALL, values)
+
+    store, report = made(folder, fill)
+    assert store.meta("x")["data_type"] == data_type
+    assert store.read("x").tolist() == values.tolist() and "lossy" not in report["/x", None]
 
 
 def test_sequences_become_values_and_offsets(folder):

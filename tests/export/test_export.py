@@ -237,6 +237,20 @@ def test_a_huge_array_without_chunks_takes_nothing(folder):
     assert "4 GiB, which HDF5 cannot have" in run("export", store, back, "-q", "--overwrite", status=3).stderr
 
 
+@pytest.mark.parametrize(
+    "data_type, note", [("int16", "uint16"), ("uint16", "int16"), ("int32", "float32"), ("float32", "uint32")]
+)
+def test_a_note_of_another_sign_or_class_is_not_believed(folder, data_type, note):
+    """The bits of -5 are those of 65531."""
+    store, back = os.path.join(folder, "s.zarr"), os.path.join(folder, "b.h5")
+    group(store)
+    array(store + "/a", np.array([-5, 7]).astype(data_type), (2,), attributes={"_nc_zarrbits": {"hdf5_type": note}})
+    said = run("export", store, back, "-q", status=3).stderr
+    assert "/a" in said and "does not fit" in said, said
+    with h5py.File(back) as f:
+        assert "a" not in f
+
+
 def test_a_target_is_replaced_only_if_it_is_hdf5(folder):
     store, back = os.path.join(folder, "s.zarr"), os.path.join(folder, "b.h5")
     group(store, {"a": 1})

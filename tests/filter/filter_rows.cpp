@@ -8,9 +8,13 @@
 #define BOOST_TEST_MODULE filter_rows
 #include <boost/test/unit_test.hpp>
 
+#include "tests/filter/rows_support.hpp"
+
+#include <algorithm>
+#include <chrono>
 #include <complex>
 #include <cstdint>
-#include <functional>
+#include <cstdio>
 #include <random>
 #include <string>
 #include <vector>
@@ -19,22 +23,6 @@ namespace rows = zarrbits::hdf5;
 
 namespace {
 
-struct file {
-  hid_t id;
-  file() {
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-    const hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
-    H5Pset_fapl_core(fapl, 1 << 20, 0);
-    id = H5Fcreate("filter_rows.h5", H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
-    H5Pclose(fapl);
-    BOOST_TEST_REQUIRE(id >= 0);
-    BOOST_TEST_REQUIRE(zarrbits_hdf5_load() >= 0);
-  }
-  ~file() { H5Fclose(id); }
-};
-
-using set_up = std::function<void(hid_t dcpl)>;
-
 struct form {
   std::string name;
   hid_t type;    // in the file
@@ -42,42 +30,6 @@ struct form {
   set_up filters;
   bool with_chunks = true;
 };
-
-hid_t make(const file& f, const std::string& name, hid_t type, const std::vector<hsize_t>& shape,
-           const std::vector<hsize_t>& chunk, const set_up& filters) {
-  const hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE);
-  std::vector<hsize_t> most = shape;  // a chunk may only be larger than a dataset that can grow
-  for (std::size_t d = 0; d < chunk.size(); ++d)
-    if (chunk[d] > shape[d]) most[d] = H5S_UNLIMITED;
-  const hid_t space = H5Screate_simple(static_cast<int>(shape.size()), shape.data(), most.data());
-  if (!chunk.empty()) H5Pset_chunk(dcpl, static_cast<int>(chunk.size()), chunk.data());
-  filters(dcpl);
-  const hid_t d = H5Dcreate2(f.id, name.c_str(), type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
-  H5Sclose(space);
-  H5Pclose(dcpl);
-  BOOST_TEST_REQUIRE(d >= 0, name);
-  return d;
-}
-
-// Every chunk as it is stored, with its filter mask.
-std::vector<std::pair<std::uint32_t, std::vector<unsigned char>>> chunks_of(hid_t d, const std::vector<hsize_t>& shape,
-                                                                            const std::vector<hsize_t>& chunk) {
-  BOOST_TEST(H5Dflush(d) >= 0);
-  std::vector<std::pair<std::uint32_t, std::vector<unsigned char>>> all;
-  std::vector<hsize_t> at(shape.size(), 0);
-  for (;;) {
-    hsize_t size = 0;
-    std::uint32_t mask = 0;
-    haddr_t address = HADDR_UNDEF;
-    BOOST_TEST_REQUIRE(H5Dget_chunk_info_by_coord(d, at.data(), &mask, &address, &size) >= 0);
-    std::vector<unsigned char> bytes(address == HADDR_UNDEF ? 0 : size);
-    if (!bytes.empty()) BOOST_TEST_REQUIRE(H5Dread_chunk(d, H5P_DEFAULT, at.data(), &mask, bytes.data()) >= 0);
-    all.emplace_back(mask, bytes);
-    std::size_t i = at.size();
-    while (i > 0 && (at[i - 1] += chunk[i - 1]) >= shape[i - 1]) at[--i] = 0;
-    if (i == 0) return all;
-  }
-}
 
 template <class T>
 std::vector<T> some_values(std::size_t n, unsigned bits, bool with_misfits) {
@@ -138,12 +90,6 @@ void compare(const form& how, const std::vector<hsize_t>& shape, const std::vect
       }
     }
   }
-}
-
-const set_up none = [](hid_t) {};
-
-set_up packed(unsigned bits, unsigned options = 0, unsigned first = 0) {
-  return [=](hid_t p) { BOOST_TEST_REQUIRE(H5Pset_zarrbits_packbits(p, bits, options, first) >= 0); };
 }
 
 const std::vector<std::pair<std::vector<hsize_t>, std::vector<hsize_t>>> shapes = {
@@ -264,6 +210,9 @@ BOOST_AUTO_TEST_CASE(damage_and_masks_of_filters_after_ours) {
       } catch (const zarrbits::error& e) {
         BOOST_TEST((e.kind() == zarrbits::errc::damaged_source), e.what());
         BOOST_TEST(std::string(e.what()).find(words) != std::string::npos, e.what());
+        BOOST_TEST(std::string(e.what()).find("dataset \"/x\" of \"filter_rows.h5\": the chunk at (4, 0) is") == 0, e.what());
+        BOOST_TEST(e.place().file == "filter_rows.h5");
+        BOOST_TEST(e.place().object == "/x");
       }
     }
   };
@@ -383,13 +332,147 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_a_sentence) {
   BOOST_TEST(H5Dwrite_chunk(counted, H5P_DEFAULT, 0, second, chunk.size(), chunk.data()) >= 0);
   all.resize(8 * 63);
   for (const unsigned threads : {1u, 3u})
-    says(errc::damaged_source, "damaged", [&] { rows::read_chunks(counted, 0, all, {.threads = threads}); });
+    says(errc::damaged_source, "dataset \"/counted\" of \"filter_rows.h5\": the chunk at (1, 0) is damaged: packbits",
+         [&] { rows::read_chunks(counted, 0, all, {.threads = threads}); });
   H5Dclose(counted);
   H5Dclose(d);
-  // read-only: the write fails, in whichever thread it was made
   const hid_t scalar_space = H5Screate(H5S_SCALAR);
   const hid_t scalar = H5Dcreate2(f.id, "scalar", H5T_STD_U16LE, scalar_space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
   says(errc::invalid_range, "no dimension", [&] { rows::write_chunks(scalar, 0, v); });
   H5Dclose(scalar);
   H5Sclose(scalar_space);
+}
+
+// HDF5 would keep such chunks in memory, and give them to whoever reads.
+BOOST_AUTO_TEST_CASE(a_file_open_for_reading_only_is_not_written) {
+  const std::string name = "filter_rows_read_only.h5";
+  const std::vector<hsize_t> shape = {8, 64}, chunk = {2, 64};
+  const std::vector<std::uint16_t> ones(512, 1), twos(512, 2);
+  {
+    const hid_t id = H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    for (const auto& [dataset, filters] : {std::pair<const char*, set_up>{"packed", packed(12)}, {"plain", none}}) {
+      const hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(2, shape.data(), nullptr);
+      H5Pset_chunk(dcpl, 2, chunk.data());
+      filters(dcpl);
+      const hid_t d = H5Dcreate2(id, dataset, H5T_STD_U16BE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
+      BOOST_TEST_REQUIRE(d >= 0);
+      rows::write_chunks(d, 0, std::span(ones).first(256));
+      H5Dclose(d);
+      H5Sclose(space);
+      H5Pclose(dcpl);
+    }
+    H5Fclose(id);
+  }
+  const hid_t id = H5Fopen(name.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  for (const char* dataset : {"packed", "plain"}) {
+    const hid_t d = H5Dopen2(id, dataset, H5P_DEFAULT);
+    for (const hsize_t first : {hsize_t{0}, hsize_t{4}, hsize_t{1}}) {
+      try {
+        rows::write_chunks(d, first, std::span(twos).first(128));
+        BOOST_ERROR("it was written");
+      } catch (const zarrbits::error& e) {
+        BOOST_TEST((e.kind() == zarrbits::errc::io_failed));
+        BOOST_TEST(std::string(e.what()) ==
+                   "dataset \"/" + std::string(dataset) + "\" of \"" + name +
+                       "\": its file is open for reading only; open it with H5F_ACC_RDWR to write to it");
+      }
+    }
+    std::vector<std::uint16_t> back(512, 7), wanted = ones;
+    std::fill(wanted.begin() + 256, wanted.end(), std::uint16_t{0});
+    BOOST_TEST(H5Dread(d, H5T_NATIVE_UINT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, back.data()) >= 0);
+    BOOST_TEST((back == wanted));
+    rows::read_chunks(d, 0, back);
+    BOOST_TEST((back == wanted));
+    H5Dclose(d);
+  }
+  H5Fclose(id);
+  std::remove(name.c_str());
+}
+
+// A program that only opens a dataset has no plugin until something asks HDF5 for it.
+BOOST_AUTO_TEST_CASE(the_plugin_is_asked_for) {
+  const file f;
+  const std::vector<hsize_t> shape = {10, 64}, chunk = {3, 64};
+  const std::vector<std::uint16_t> values = some_values<std::uint16_t>(640, 12, false);
+  const set_up mandatory = [](hid_t p) {
+    const unsigned bits = 12;
+    H5Pset_filter(p, ZARRBITS_HDF5_PACKBITS_ID, H5Z_FLAG_MANDATORY, 1, &bits);
+  };
+  const set_up bytes = [](hid_t p) { H5Pset_zarrbits_bytes(p, 1); };
+  const auto forget = [] {  // which fails for a filter that is not there
+    const bool packbits = H5Zunregister(ZARRBITS_HDF5_PACKBITS_ID) >= 0, bytes_too = H5Zunregister(ZARRBITS_HDF5_BYTES_ID) >= 0;
+    BOOST_TEST_REQUIRE((packbits || bytes_too));
+  };
+  for (const auto& [name, filters] :
+       {std::pair<std::string, set_up>{"optional", packed(12)}, {"mandatory", mandatory}, {"bytes", bytes}}) {
+    BOOST_TEST_CONTEXT(name) {
+      BOOST_TEST_REQUIRE(zarrbits_hdf5_load() >= 0);
+      for (const std::string& which : {"theirs " + name, "ours " + name})
+        H5Dclose(make(f, which, H5T_STD_U16LE, shape, chunk, filters));
+      const hid_t theirs = H5Dopen2(f.id, ("theirs " + name).c_str(), H5P_DEFAULT);
+      BOOST_TEST(H5Dwrite(theirs, H5T_NATIVE_UINT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) >= 0);
+      const auto wanted = chunks_of(theirs, shape, chunk);
+      H5Dclose(theirs);
+      forget();
+      hid_t ours = H5Dopen2(f.id, ("ours " + name).c_str(), H5P_DEFAULT);
+      for (const hsize_t first : {hsize_t{0}, hsize_t{4}, hsize_t{8}})
+        rows::write_chunks(ours, first, std::span(values).subspan(first * 64, first == 8 ? 128 : 256));
+      BOOST_TEST((chunks_of(ours, shape, chunk) == wanted));
+      H5Dclose(ours);
+      forget();
+      ours = H5Dopen2(f.id, ("ours " + name).c_str(), H5P_DEFAULT);
+      std::vector<std::uint16_t> back(256);
+      rows::read_chunks(ours, 1, back);
+      BOOST_TEST((std::equal(back.begin(), back.end(), values.begin() + 64)));
+      H5Dclose(ours);
+      forget();
+      // whole chunks need no plugin; HDF5 would store others unpacked
+      H5PLset_loading_state(0);
+      ours = H5Dopen2(f.id, ("ours " + name).c_str(), H5P_DEFAULT);
+      rows::write_chunks(ours, 3, std::span(values).subspan(192, 384));
+      std::vector<std::uint16_t> whole(384);
+      rows::read_chunks(ours, 3, whole);
+      BOOST_TEST((std::equal(whole.begin(), whole.end(), values.begin() + 192)));
+      try {
+        rows::write_chunks(ours, 1, std::span(values).first(64));
+        BOOST_ERROR("it was written without the plugin");
+      } catch (const zarrbits::error& e) {
+        BOOST_TEST(
+            std::string(e.what()).find("cannot be written: zarrbits: HDF5 does not find libzarrbits_") != std::string::npos,
+            e.what());
+      }
+      BOOST_TEST((chunks_of(ours, shape, chunk) == wanted));
+      H5Dclose(ours);
+      H5PLset_loading_state(H5PL_ALL_PLUGIN);
+    }
+  }
+}
+
+// Finding a chunk costs the same, however many there are.
+BOOST_AUTO_TEST_CASE(many_small_chunks_are_read_in_linear_time) {
+  const file f;
+  const hsize_t length = 20000;
+  const hid_t d = make(f, "x", H5T_STD_U16LE, {length, 16}, {1, 16}, packed(12));
+  const std::vector<std::uint16_t> values = some_values<std::uint16_t>(16 * length, 12, false);
+  rows::write_chunks(d, 0, values);
+  std::vector<std::uint16_t> back(values.size());
+  const auto seconds = [&](const auto& work) {
+    const auto before = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
+  };
+  const double theirs =
+      seconds([&] { BOOST_TEST(H5Dread(d, H5T_NATIVE_UINT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, back.data()) >= 0); });
+  back.assign(values.size(), 0);
+  const double ours = seconds([&] { rows::read_chunks(d, 0, back); });
+  BOOST_TEST((back == values));
+  BOOST_TEST_MESSAGE(length << " chunks: H5Dread " << theirs << " s, read_chunks " << ours << " s");
+  BOOST_TEST(ours < 10 * theirs + 2);
+  std::vector<std::uint16_t> frame(16);
+  const double one = seconds([&] {
+    for (hsize_t i = 0; i < 200; ++i) rows::read_chunks(d, length - 1 - i, frame);
+  });
+  BOOST_TEST_MESSAGE("200 frames of them, one by one: " << one << " s");
+  BOOST_TEST(one < 2);
+  H5Dclose(d);
 }

@@ -79,6 +79,14 @@ done
 [ "$(pkg-config --modversion zarrbits)" = "$(sed -n 's/.*ZARRBITS_VERSION_STRING "\(.*\)".*/\1/p' "$prefix/include/zarrbits/version.hpp")" ] ||
   fail "pkg-config and version.hpp give different versions"
 
+# README's line for its program that uses HDF5
+if [ -n "${plugins:-}" ] && pkg-config --exists hdf5; then
+  awk '/^### HDF5, from C\+\+/ { section = 1 } section && /^```cpp/ { code = 1; next } code && /^```/ { exit } code' "$documents/README.md" > "$work/recorder.cpp"
+  line=$(grep "^c++ .*recorder\.cpp" "$documents/README.md") || fail "README.md does not say how its recorder is built"
+  (cd "$work" && bash -ec "$line" && ./recorder) || fail "README.md: $line"
+  echo "README.md's recorder: built, ran"
+fi
+
 # the contract program writes the bytes of 0xABC, 0xABC packed from the least significant end
 if [ -e "$work/streams/frame.bits" ]; then
   [ "$(stat -c %s "$work/streams/frame.bits")" = $(((1 << 20) * 12 / 8)) ] || fail "frame.bits has another size than 12 bits for each pixel"

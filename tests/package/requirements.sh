@@ -26,6 +26,7 @@ refused() {  # refused SENTENCE LINES COMMAND...: at most that many lines
   failed=$((failed + 1))
 }
 
+casting='/(iostreams|checked|encoder|seekable_decoder)\.hpp$'
 throwing='/(zarrbits|chunk|source_name|convert|verify|inspect|iostreams|checked|codec_error|elements|encoder|seekable_decoder)\.hpp$'
 count=0
 while IFS= read -r header; do
@@ -37,6 +38,9 @@ while IFS= read -r header; do
   done
   if [[ $header =~ $throwing ]]; then
     refused "compile without -fno-exceptions" 12 "$cxx" -std=c++20 -fno-exceptions -I "$include" -fsyntax-only "$work/one.cpp"
+  fi
+  if [[ $header =~ $casting ]]; then
+    refused "compile without -fno-rtti" 12 "$cxx" -std=c++20 -fno-rtti -I "$include" -fsyntax-only "$work/one.cpp"
   fi
 done < <(find "$include/zarrbits" -name '*.hpp' -not -path '*/detail/*' | sort)
 [ "$count" -ge 15 ] || { echo "only $count headers were found"; failed=1; }

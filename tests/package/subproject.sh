@@ -36,6 +36,11 @@ check without-boost "core;hdf5" -DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON
 check streams-alone "core;streams" -DZARRBITS_BUILD_CONVERT=OFF -DZARRBITS_BUILD_FILTER=OFF
 check shared "core;streams" -DZARRBITS_BUILD_CONVERT=OFF -DZARRBITS_BUILD_FILTER=OFF -DZARRBITS_SHARED=ON
 grep -q "libzarrbits_core\.so" "$work/shared.log" || { cat "$work/shared.log"; echo "FAILED: ZARRBITS_SHARED makes no shared core"; exit 1; }
+# by itself, without the streams: then there is no converter, and who asks for it is told so
+"$cmake" -G Ninja -S "$source" -B "$work/alone" -DCMAKE_CXX_COMPILER="$cxx" -DZARRBITS_BUILD_STREAMS=OFF -DZARRBITS_BUILD_TESTS=OFF > "$work/alone.log" 2>&1 ||
+  { cat "$work/alone.log"; echo "FAILED: ZARRBITS_BUILD_STREAMS=OFF"; exit 1; }
+"$cmake" "$work/alone" -DZARRBITS_BUILD_CONVERT=ON > "$work/alone.log" 2>&1 && { echo "FAILED: a converter without the streams"; exit 1; }
+grep -q "the converter needs the streams" "$work/alone.log" || { cat "$work/alone.log"; echo "FAILED: no sentence about the streams"; exit 1; }
 if [[ $all == *convert* && $all == *hdf5* ]]; then
   check everything "$all"
 fi

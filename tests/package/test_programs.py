@@ -64,6 +64,17 @@ def test_a_program_compiles_and_runs(name, block, tmp_path):
     subprocess.run([compiled(block, tmp_path)], cwd=tmp_path, env=os.environ | plugins, check=True)
 
 
+def test_a_recorder_without_the_plugin_says_why(tmp_path):
+    [block] = [block for name, block in PROGRAMS if name.startswith("README") and "hdf5.hpp" in block]
+    if not os.environ["ZARRBITS_HDF5_FLAGS"]:
+        pytest.skip("this build has no HDF5 plugins")
+    without = os.environ | {"HDF5_PLUGIN_PATH": str(tmp_path)}
+    done = subprocess.run([compiled(block, tmp_path)], cwd=tmp_path, env=without, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done
+    assert "zarrbits: HDF5 does not find libzarrbits_packbits.so (filter" in done.stderr, done
+    assert "set HDF5_PLUGIN_PATH to its folder before the program starts" in done.stderr, done
+
+
 def check_recorder_was_told(done):
     """It has no handler: an exception that nobody catches ends it, and the sentence is on standard error."""
     assert done.returncode == -signal.SIGABRT and "what():" in done.stderr and "written" in done.stderr, done

@@ -4,6 +4,7 @@
 //
 #include "tests/streams/support.hpp"
 
+#include <boost/iostreams/restrict.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <array>
@@ -91,4 +92,81 @@ BOOST_AUTO_TEST_CASE(an_element_that_does_not_fit_is_an_error_of_reset_with_its_
     BOOST_TEST((e.code() == errc::value_does_not_fit));
     BOOST_TEST(e.failure().element == 2u);
   }
+}
+
+// encode() and decode() refuse them; here the memory of twice as many elements would pass.
+BOOST_AUTO_TEST_CASE(elements_of_another_size_than_those_of_the_codec_are_refused) {
+  const std::vector<std::uint32_t> wide = {0xABC, 0x123, 0xFFF};
+  const std::vector<std::uint8_t> narrow = {1, 2, 3};
+  const auto is_refused = [](const auto& what) {
+    try {
+      what();
+      BOOST_ERROR("was not refused");
+    } catch (const zi::codec_error& e) {
+      BOOST_TEST((e.code() == errc::element_size_mismatch));
+      BOOST_TEST(std::string(e.what()).find("packbits: ") == 0, e.what());
+    }
+  };
+  std::string out;
+  io::filtering_ostream stream;
+  stream.push(zi::encoder(twelve_bits()));
+  stream.push(string_sink(out));
+  is_refused([&] { zi::write_elements(stream, wide); });
+  is_refused([&] { zi::write_elements(stream, narrow); });
+  BOOST_TEST(stream.good());
+  zi::write_elements(stream, pixels);  // nothing was written before
+  stream.reset();
+  BOOST_TEST((out == packed_pixels));
+
+  std::vector<std::uint32_t> two(2);
+  std::vector<std::uint16_t> three(3);
+  io::filtering_istream in;
+  in.push(zi::decoder(twelve_bits(), 3));
+  in.push(io::array_source(packed_pixels.data(), packed_pixels.size()));
+  is_refused([&] { zi::read_elements(in, two); });
+  zi::read_elements(in, three);
+  BOOST_TEST((three == pixels));
+  io::filtering_stream<io::input_seekable> slice;
+  slice.push(zi::seekable_decoder(twelve_bits(), 3));
+  slice.push(io::array_source(packed_pixels.data(), packed_pixels.size()));
+  is_refused([&] { zi::read_elements(slice, two); });
+  slice.seekg(2);
+  zi::read_elements(slice, std::span(three).first(2));
+  BOOST_TEST((three == std::vector<std::uint16_t>{0x123, 0xFFF, 0xFFF}));
+
+  // encoded bytes are not elements
+  out.clear();
+  stream.push(zi::decoder(twelve_bits(), 3));
+  stream.push(string_sink(out));
+  zi::write_elements(stream, packed_pixels);
+  stream.reset();
+  BOOST_TEST(out.size() == 6u);
+}
+
+BOOST_AUTO_TEST_CASE(a_read_of_no_bytes_says_what_may_be_wrong) {
+  const auto says = [](const auto& what) {
+    try {
+      what();
+      BOOST_ERROR("was not refused");
+    } catch (const zi::codec_error& e) {
+      BOOST_TEST((e.code() == errc::buffer_too_small));
+      BOOST_TEST(
+          std::string(e.what()).find("packbits: a read of 0 bytes, but more follow: the memory that is written to is full, "
+                                     "or restrict() ends within the chunk; ") == 0,
+          e.what());
+    }
+  };
+  char none = 0;
+  says([&] {
+    auto composed = io::compose(zi::decoder(twelve_bits(), 3), io::array_source(packed_pixels.data(), packed_pixels.size()));
+    io::read(composed, &none, 0);
+  });
+  says([&] {
+    io::filtering_istream in;
+    in.push(io::restrict(zi::decoder(twelve_bits(), 3), 0, 4));
+    in.push(io::array_source(packed_pixels.data(), packed_pixels.size()));
+    in.exceptions(std::ios::badbit);
+    std::string all(100, ' ');
+    in.read(all.data(), 100);
+  });
 }

@@ -25,13 +25,17 @@ namespace zarrbits::hdf5::detail {
 // The values of one dataset, by rows of its first dimension.
 class dataset_rows : private dataset_form {
  public:
-  dataset_rows(hid_t dataset, const memory_type& memory) : dataset_form(dataset, memory) {}
+  dataset_rows(hid_t dataset, const memory_type& memory, bool to_write) : dataset_form(dataset, memory, to_write) {}
 
   void write(hsize_t first, std::span<const std::byte> rows, std::size_t threads) const {
+    if (other_sign_ >= 0 && has_top_bit(rows))
+      fail(errc::value_does_not_fit, dataset_,
+           "a value is not one of the enumeration, whose integers have the other sign; give values of its own type");
     in_parts(first, rows.size(), [&](hsize_t begin, hsize_t end, bool chunks) {
       const std::span<const std::byte> part = rows.subspan((begin - first) * row_bytes_, (end - begin) * row_bytes_);
-      if (chunks) write_chunks(begin, end, part, threads);
-      else transfer(begin, end, [&](hid_t m, hid_t f) { return H5Dwrite(dataset_, memory_, m, f, H5P_DEFAULT, part.data()); });
+      if (chunks) return write_chunks(begin, end, part, threads);
+      if (!missing_.empty()) fail(errc::io_failed, dataset_, "rows that are not whole chunks cannot be written: " + missing_);
+      transfer(begin, end, [&](hid_t m, hid_t f) { return H5Dwrite(dataset_, memory_, m, f, H5P_DEFAULT, part.data()); });
     });
   }
 
@@ -41,9 +45,21 @@ class dataset_rows : private dataset_form {
       if (chunks) read_chunks(begin, end, part, threads);
       else transfer(begin, end, [&](hid_t m, hid_t f) { return H5Dread(dataset_, memory_, m, f, H5P_DEFAULT, part.data()); });
     });
+    const silence no_messages;
+    if (other_sign_ >= 0 && has_top_bit(rows))  // HDF5 converts such values: to 0, or to the largest one
+      transfer(first, first + rows.size() / row_bytes_,
+               [&](hid_t m, hid_t f) { return H5Dread(dataset_, other_sign_, m, f, H5P_DEFAULT, rows.data()); });
   }
 
  private:
+  // Whether an integer is negative, or would be if it were signed.
+  bool has_top_bit(std::span<const std::byte> values) const {
+    const std::size_t size = H5Tget_size(memory_), top = std::endian::native == std::endian::big ? 0 : size - 1;
+    std::byte any{};
+    for (std::size_t i = top; i < values.size(); i += size) any |= values[i];
+    return (any & std::byte{0x80}) != std::byte{};
+  }
+
   // Rows before the first whole chunk, those of whole chunks, and those after the last one.
   template <class Part>
   void in_parts(hsize_t first, std::size_t bytes, const Part& part) const {
@@ -146,6 +162,29 @@ class dataset_rows : private dataset_form {
     }
   }
 
+  // The chunk that begins at an element, in a sentence.
+  static std::string chunk_at(const std::vector<hsize_t>& at) {
+    std::string text = "the chunk at (";
+    for (std::size_t d = 0; d < at.size(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(at[d]);
+    return text + ")";
+  }
+  void check_chunk(herr_t status, const std::vector<hsize_t>& at, const char* doing) const {
+    if (status < 0) fail(errc::io_failed, dataset_, "HDF5 cannot " + std::string(doing) + " " + chunk_at(at) + ": " + reason());
+  }
+  // What is wrong with a chunk, from a thread that may not call HDF5: the calling one asks it for names.
+  struct chunk_failure {
+    errc code;
+    std::string what;
+  };
+  template <class Work>
+  void with_names(const Work& work) const {
+    try {
+      work();
+    } catch (const chunk_failure& f) {
+      fail(f.code, dataset_, f.what);
+    }
+  }
+
   void fill(std::span<std::byte> chunk) const {
     for (std::size_t i = 0; i < chunk.size(); i += fill_.size()) std::memcpy(chunk.data() + i, fill_.data(), fill_.size());
   }
@@ -166,29 +205,32 @@ class dataset_rows : private dataset_form {
     const chunk_list list = chunks_of(begin, end);
     ordered_work work(list.size, threads);
     std::vector<place> places(work.places());
-    work.make_then_use(
-        [&](std::size_t i, std::size_t p) {
-      place& here = places[p];
-      const std::vector<hsize_t> at = start_of(list, i);
-      std::span<const std::byte> values;
-      if (const auto piece = one_piece(list, at)) {
-        values = rows.subspan(*piece, chunk_bytes_);
-      } else {
-        here.values.resize(chunk_bytes_);
-        fill(here.values);
-        each_line(list, at, [&](std::size_t from, std::size_t to, std::size_t n) {
-          std::memcpy(here.values.data() + to, rows.data() + from, n);
-        });
-        values = here.values;
-      }
-      here.ready = values;
-      encode(here, values);
-      apply_after(here);
-        },
-        [&](std::size_t i, std::size_t p) {
-      const place& here = places[p];
-      check(H5Dwrite_chunk(dataset_, H5P_DEFAULT, here.mask, start_of(list, i).data(), here.ready.size(), here.ready.data()),
-            dataset_, "write a chunk");
+    with_names([&] {
+      work.make_then_use(
+          [&](std::size_t i, std::size_t p) {
+        place& here = places[p];
+        const std::vector<hsize_t> at = start_of(list, i);
+        std::span<const std::byte> values;
+        if (const auto piece = one_piece(list, at)) {
+          values = rows.subspan(*piece, chunk_bytes_);
+        } else {
+          here.values.resize(chunk_bytes_);
+          fill(here.values);
+          each_line(list, at, [&](std::size_t from, std::size_t to, std::size_t n) {
+            std::memcpy(here.values.data() + to, rows.data() + from, n);
+          });
+          values = here.values;
+        }
+        here.ready = values;
+        encode(here, values);
+        apply_after(here, at);
+          },
+          [&](std::size_t i, std::size_t p) {
+        const place& here = places[p];
+        const std::vector<hsize_t> at = start_of(list, i);
+        check_chunk(H5Dwrite_chunk(dataset_, H5P_DEFAULT, here.mask, at.data(), here.ready.size(), here.ready.data()), at,
+                    "write");
+      });
     });
   }
 
@@ -207,11 +249,11 @@ class dataset_rows : private dataset_form {
     }
   }
 
-  void apply_after(place& here) const {
+  void apply_after(place& here, const std::vector<hsize_t>& at) const {
     here.mask = 0;
     for (std::size_t i = 0; i < after_.size(); ++i) {
       if (after_[i].apply(here.ready, here.stored, here.other)) continue;
-      if (!after_[i].is_optional) throw error(errc::io_failed, "a filter of HDF5 fails: zlib cannot compress a chunk");
+      if (!after_[i].is_optional) throw chunk_failure{errc::io_failed, "zlib cannot compress " + chunk_at(at)};
       here.mask |= 2U << i;
     }
   }
@@ -220,20 +262,29 @@ class dataset_rows : private dataset_form {
     const chunk_list list = chunks_of(begin, end);
     ordered_work work(list.size, threads);
     std::vector<place> places(work.places());
-    work.use_then_make([&](std::size_t i, std::size_t p) { read_stored(start_of(list, i), places[p]); },
-                       [&](std::size_t i, std::size_t p) {
-      place& here = places[p];
-      if (here.stored.empty() && leaves_absent_) return;
-      const std::vector<hsize_t> at = start_of(list, i);
-      const auto piece = one_piece(list, at);
-      if (!piece) here.values.resize(chunk_bytes_);
-      const std::span<std::byte> values = piece ? rows.subspan(*piece, chunk_bytes_) : std::span(here.values);
-      decode(here, values);
-      if (piece) return;
-      each_line(list, at, [&](std::size_t to, std::size_t from, std::size_t n) {
-        std::memcpy(rows.data() + to, here.values.data() + from, n);
+    with_names([&] {
+      work.use_then_make([&](std::size_t i, std::size_t p) { read_stored(start_of(list, i), places[p]); },
+                         [&](std::size_t i, std::size_t p) {
+        place& here = places[p];
+        if (here.stored.empty() && leaves_absent_) return;
+        const std::vector<hsize_t> at = start_of(list, i);
+        const auto piece = one_piece(list, at);
+        if (!piece) here.values.resize(chunk_bytes_);
+        const std::span<std::byte> values = piece ? rows.subspan(*piece, chunk_bytes_) : std::span(here.values);
+        decode(here, values, at);
+        if (piece) return;
+        each_line(list, at, [&](std::size_t to, std::size_t from, std::size_t n) {
+          std::memcpy(rows.data() + to, here.values.data() + from, n);
+        });
       });
     });
+  }
+
+  // Whether HDF5's last error is that a chunk was never written. Only its words tell.
+  static bool is_absent() {
+    const std::string why = reason();
+    return why.find("chunk storage is not allocated") != std::string::npos ||
+           why.find("chunk address isn't defined") != std::string::npos;
   }
 
   // The chunk as it is in the file; or its values in memory, where only libhdf5 can decode it, or says what is wrong.
@@ -241,21 +292,19 @@ class dataset_rows : private dataset_form {
     hsize_t size = 0;
     here.mask = 0;
     here.via_libhdf5 = false;
-    haddr_t address = HADDR_UNDEF;
-    check(H5Dget_chunk_info_by_coord(dataset_, at.data(), &here.mask, &address, &size), dataset_, "find a chunk");
-    if (address == HADDR_UNDEF) {
-      here.stored.clear();
-      return;
-    }
-    if (after_.empty() ? size == chunk_bytes_ || (packed_ && size == packed_bytes_)
-                       : here.mask == 0 && size > 0 && size <= largest_stored()) {
+    // looks one chunk up in the index; H5Dget_chunk_info_by_coord() goes through all of them
+    const bool is_found = H5Dget_chunk_storage_size(dataset_, at.data(), &size) >= 0;
+    if (is_found ? size == 0 : is_absent()) return here.stored.clear();
+    if (is_found && (after_.empty() ? size == chunk_bytes_ || (packed_ && size == packed_bytes_) : size <= largest_stored())) {
       here.stored.resize(static_cast<std::size_t>(size));
 #if H5_VERSION_GE(2, 0, 0)
       std::size_t room = here.stored.size();
-      check(H5Dread_chunk2(dataset_, H5P_DEFAULT, at.data(), &here.mask, here.stored.data(), &room), dataset_, "read a chunk");
+      const herr_t status = H5Dread_chunk2(dataset_, H5P_DEFAULT, at.data(), &here.mask, here.stored.data(), &room);
 #else
-      check(H5Dread_chunk(dataset_, H5P_DEFAULT, at.data(), &here.mask, here.stored.data()), dataset_, "read a chunk");
+      const herr_t status = H5Dread_chunk(dataset_, H5P_DEFAULT, at.data(), &here.mask, here.stored.data());
 #endif
+      if (status < 0 && is_absent()) return here.stored.clear();  // HDF5 has it in its cache, as nothing but fill values
+      check_chunk(status, at, "read");
       if (here.mask == 0 || (after_.empty() && size == chunk_bytes_)) return;
     }
     here.via_libhdf5 = true;
@@ -268,7 +317,7 @@ class dataset_rows : private dataset_form {
     const std::vector<hsize_t> zero(at.size(), 0);
     check(H5Sselect_hyperslab(file, H5S_SELECT_SET, at.data(), nullptr, inside.data(), nullptr), dataset_, "select a chunk");
     check(H5Sselect_hyperslab(memory, H5S_SELECT_SET, zero.data(), nullptr, inside.data(), nullptr), dataset_, "select a chunk");
-    check(H5Dread(dataset_, memory_, memory, file, H5P_DEFAULT, here.stored.data()), dataset_, "read a chunk");
+    check_chunk(H5Dread(dataset_, memory_, memory, file, H5P_DEFAULT, here.stored.data()), at, "read");
   }
 
   // The most bytes that a chunk has after any of its filters.
@@ -278,29 +327,29 @@ class dataset_rows : private dataset_form {
     return size;
   }
 
-  void undo_after(place& here) const {
+  void undo_after(place& here, const std::vector<hsize_t>& at) const {
     for (std::size_t i = after_.size(); i-- > 0;) {
-      if (const char* wrong = after_[i].undo(here.stored, largest_stored(), here.other)) fail_in_thread(wrong);
+      if (const char* wrong = after_[i].undo(here.stored, largest_stored(), here.other)) damaged(at, wrong);
     }
     if (here.stored.size() != chunk_bytes_ && !(packed_ && here.stored.size() == packed_bytes_))
-      fail_in_thread("its filters make " + std::to_string(here.stored.size()) + " bytes of it");
+      damaged(at, "its filters make " + std::to_string(here.stored.size()) + " bytes of it");
   }
 
-  void decode(place& here, std::span<std::byte> values) const {
+  void decode(place& here, std::span<std::byte> values, const std::vector<hsize_t>& at) const {
     if (here.stored.empty()) return fill(values);
-    if (!here.via_libhdf5) undo_after(here);
+    if (!here.via_libhdf5) undo_after(here, at);
     if (here.via_libhdf5) {
       std::memcpy(values.data(), here.stored.data(), values.size());
     } else if (packed_ && here.mask == 0 && here.stored.size() == packed_bytes_) {
-      if (const auto r = decode_chunk(*packed_, here.stored, values); !r) fail_in_thread(packed_->explain(r.failure));
+      if (const auto r = decode_chunk(*packed_, here.stored, values); !r) damaged(at, packed_->explain(r.failure));
     } else if (here.mask == 0 && !packed_ ? filtered_is_reversed_.value_or(is_reversed_) : is_reversed_) {
       reverse(here.stored, values);
     } else {
       std::memcpy(values.data(), here.stored.data(), values.size());
     }
   }
-  [[noreturn]] static void fail_in_thread(const std::string& what) {  // without a call of HDF5
-    throw error(errc::damaged_source, "a chunk is damaged: " + what);
+  [[noreturn]] static void damaged(const std::vector<hsize_t>& at, const std::string& what) {
+    throw chunk_failure{errc::damaged_source, chunk_at(at) + " is damaged: " + what};
   }
 };
 

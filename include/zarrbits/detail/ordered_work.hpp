@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -110,7 +109,7 @@ class ordered_work {
             if (!make_one(lock, make)) changed_.wait(lock);
         });
       }
-    } catch (const std::system_error&) {  // the system has no more threads; fewer do it, too
+    } catch (...) {  // the system has no more threads, or no memory for one; fewer do it, too
     }
     std::unique_lock lock(mutex_);
     try {

@@ -78,6 +78,8 @@ class seekable_decoder {
   }
   std::streamsize optimal_buffer_size() const;  // size in bytes of the stream buffer in front of the filter
 
+  const zarrbits::codec& codec() const;  // the one that it was made with
+
   std::uint64_t total_in() const;                 // bytes read from the device since the filter was made
   std::uint64_t total_out() const;                // bytes delivered, since the filter was made
   std::optional<std::uint64_t> elements() const;  // number of elements of the chunk; empty while it is unknown

@@ -5,6 +5,11 @@
 #ifndef ZARRBITS_IOSTREAMS_DETAIL_DEVICE_GUARD_HPP
 #define ZARRBITS_IOSTREAMS_DETAIL_DEVICE_GUARD_HPP
 
+#if !defined(__cpp_rtti) && !defined(_CPPRTTI)
+#error "zarrbits asks Boost's stream buffers what they are: compile without -fno-rtti what includes its stream filters"
+#include <zarrbits/the_error_above>  // ends the compilation here
+#endif
+
 #include <boost/iostreams/categories.hpp>
 #include <boost/iostreams/close.hpp>
 #include <boost/iostreams/flush.hpp>

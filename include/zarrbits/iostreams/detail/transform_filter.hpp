@@ -65,6 +65,8 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
     if (error) std::rethrow_exception(error);
   }
 
+  const zarrbits::codec& codec() const { return adapter().codec(); }  // the one that it was made with
+
   // Bytes in, bytes out and whole elements of the current chunk; after close() or reset() those of the last chunk, until the next
   // one begins. Copies of a filter share their state, so a copy outside of the stream can be asked.
   std::uint64_t total_in() const { return adapter().total_in(); }
