@@ -7,7 +7,8 @@
     some = zarrbits.read(f["camera"], np.s_[100:200, :, 3])
 
 Whole chunks with zarrbits' packbits as their only filter are encoded and decoded here; the calling thread hands them to h5py. All
-else goes through h5py itself, with the same result, and so do chunks so small that handing them over takes longer than packing them.
+else goes through h5py itself, with the same result, and so do chunks that are so small that handing them over takes longer than
+packing them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """The HDF5 plugins, for the libhdf5 of h5py, netCDF4 and PyTables, and for child processes.
-`import zarrbits` calls prepare(), as does `import zarrbits_plugins`, whose wheel has a copy of this file; importing this file does nothing.
+`import zarrbits` calls prepare(), as does `import zarrbits_plugins`, whose wheel has a copy of this file; this file alone does
+nothing.
 
 HDF5 loads a plugin when a dataset is created or read, never when one that exists is written:
 it stores the chunks without an optional filter then, in silence. So finding the plugins is not enough;
@@ -25,8 +26,8 @@ from typing import Any
 
 
 def compiled(name: str) -> str:
-    """The path of a compiled file or folder: beside this file (zarrbits-plugins), in zarrbits, if that was built from source, or in
-    zarrbits-plugins."""
+    """The path of a compiled file or folder: beside this file (zarrbits-plugins), in zarrbits, if that was built from source, or
+    in zarrbits-plugins."""
     places = [os.path.dirname(os.path.abspath(__file__))]
     for package in ("zarrbits", "zarrbits_plugins"):
         try:
@@ -75,8 +76,8 @@ def _complete_variable() -> None:
 
 
 def _before_netcdf4(module: types.ModuleType) -> None:
-    """netCDF4 has plugins of its own, and names them in the variable where it is not set. Where we have set it, they are added for it,
-    and not before it is imported: h5py's HDF5 cannot use them, and hdf5plugin leaves out those that h5py finds."""
+    """netCDF4 has plugins of its own, and names them in the variable where it is not set. Where we have set it, they are added
+    for it, and not before it is imported: h5py's HDF5 cannot use them, and hdf5plugin leaves out those that h5py finds."""
     global _added
     own = [os.path.join(place, "plugins") for place in module.__path__]
     if _added is not None and _folders() == [PLUGIN_PATH, *_added] and os.path.isdir(own[0]):
@@ -236,7 +237,7 @@ _later = _Later()
 
 
 def prepare() -> None:
-    """What an import may do. HDF5_PLUGIN_PATH is completed, for each libhdf5 that comes later, and for child processes; h5py's libhdf5
+    """What an import may do. HDF5_PLUGIN_PATH is completed, for each libhdf5 that comes later, and for child processes; h5py's
     loads the filters, now or when h5py is imported, and those of netCDF4 and PyTables when they are imported."""
     _complete_variable()
     if _later not in sys.meta_path:
@@ -257,8 +258,8 @@ def register() -> bool:
 
 
 def unregister() -> None:
-    """Undoes `import zarrbits` and register(), in every libhdf5, as register() does. A filter that one has loaded already stays in
-    it."""
+    """Undoes `import zarrbits` and register(), in every libhdf5, as register() does. A filter that one has loaded already stays
+    in it."""
     global _added
     if _later in sys.meta_path:
         sys.meta_path.remove(_later)

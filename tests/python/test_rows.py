@@ -282,7 +282,7 @@ def test_a_fill_value_that_is_undefined(tmp_path, rows):
         space = h5py.h5s.create_simple((8, 64))
         d = h5py.Dataset(h5py.h5d.create(f.id, b"x", h5py.h5t.STD_U16LE, space, properties))
         with pytest.raises(RuntimeError):
-            d.fillvalue
+            assert d.fillvalue
         zarrbits.write(d, np.full((rows, 64), 3, "u2"))
         np.testing.assert_array_equal(zarrbits.read(d)[:rows], np.full((rows, 64), 3, "u2"))
         np.testing.assert_array_equal(zarrbits.read(d, slice(0, 5)), d[:5])
