@@ -34,7 +34,7 @@ _MAGIC = 0x5A504201
 _CHECKSUM_OR_FILLED = 1 << 19 | 1 << 20
 _PADDING = ("none", "first_byte", "last_byte")
 _TRY = 64  # chunks that chunk_iter() visits in less time than it takes to find out that one is not there
-_WORTH = 1 << 18  # bytes of a chunk, unpacked: handing a smaller one to a thread and to h5py takes longer than packing it
+_WORTH = 1 << 20  # bytes of a chunk, unpacked: handing a smaller one to a thread and to h5py takes longer than packing it
 
 
 class _Chunks:
@@ -210,9 +210,11 @@ def read(dataset: Any, selection: Any = ..., *, threads: int | None = None) -> A
     if math.prod(map(len, wanted)) == 1:  # nothing to share
         return dataset[selection]
     stored_at = _stored(dataset, wanted)
-    # h5py gives zeros where there is no fill value
-    fill = dataset.fillvalue if dataset.id.get_create_plist().fill_value_defined() != h5py.h5d.FILL_VALUE_UNDEFINED else 0
-    out = np.full([len(t) for t in taken], fill, made.dtype)
+    out = np.empty([len(t) for t in taken], made.dtype)
+    if stored_at is not None and len(stored_at) < math.prod(map(len, wanted)):
+        # h5py gives zeros where there is no fill value
+        defined = dataset.id.get_create_plist().fill_value_defined() != h5py.h5d.FILL_VALUE_UNDEFINED
+        out[...] = dataset.fillvalue if defined else 0
 
     def place(at: tuple[int, ...], stored: bytes | None, mask: int) -> Any:
         inside = [range(max(t.start, a), min(t.stop, a + c)) for t, a, c in zip(taken, at, made.chunk)]

@@ -323,6 +323,6 @@ def test_small_chunks_are_left_to_h5py(tmp_path, monkeypatch):
     monkeypatch.undo()
     with h5py.File(tmp_path / "x.h5", "w") as f:
         small, large = (
-            f.create_dataset(str(n), (8, n, n), "<u2", chunks=(1, n, n), **zarrbits.packbits(bits=12)) for n in (256, 512)
+            f.create_dataset(str(n), (8, n, n), "<u2", chunks=(1, n, n), **zarrbits.packbits(bits=12)) for n in (512, 1024)
         )
         assert hdf5_rows._chunks(small) is None and hdf5_rows._chunks(large) is not None
