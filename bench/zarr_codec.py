@@ -15,7 +15,7 @@ import numpy as np
 import zarr
 
 import zarrbits
-from zarrbits import library, packing
+from zarrbits_codecs import library, packing
 
 MIB = int(sys.argv[1]) if len(sys.argv) > 1 else 128
 ROWS, COLUMNS = 512, 1024  # of a chunk: 1 MiB

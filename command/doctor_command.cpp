@@ -81,6 +81,10 @@ void print_plugins(const plugins::scan& s) {
     say(line);
   }
   const std::string line = s.export_line();
+  if (s.finds_both() && !s.from_environment)
+    std::cout << "\nAn HDF5 in which another folder is built in, such as that of h5py's wheel, does not search there. For it:\n  "
+                 "export HDF5_PLUGIN_PATH="
+              << shell_quoted(s.own_folder) << '\n';
   if (!line.empty()) {
     std::cout << "\nTo let HDF5 find them, before the program starts:\n  " << line << '\n';
   } else if (s.own_folder.empty()) {
@@ -104,6 +108,7 @@ ordered_json plugins_json(const plugins::scan& s) {
                      {"class_version", p.class_version},
                      {"filter_name", p.filter_name},
                      {"netcdf_codec", p.serves_netcdf},
+                     {"zarrbits", p.version},
                      {"signed", p.is_signed}});
       files.push_back(std::move(file));
     }
@@ -121,13 +126,14 @@ ordered_json plugins_json(const plugins::scan& s) {
   return j;
 }
 
-void print_dataset(const filtered_dataset& d) {
+void print_dataset(const filtered_dataset& d, const std::string& file) {
   say("  " + printable(d.path));
   std::string line = "    " + d.filter + ": " + d.parameters + "; " + (d.mandatory ? "mandatory" : "optional");
   for (const std::string& name : d.before) line += ", after " + printable(name);
   for (const std::string& name : d.after) line += ", then " + printable(name);
   say(line);
   if (!d.problem.empty()) say("    FAULT: " + d.problem);
+  if (!d.h5repack.empty()) std::cout << "      h5repack " << shell_line(d.h5repack) << ' ' << shell_file(file) << " packed.h5\n";
   if (d.chunk.empty()) return;
   line = "    " + text::counted(d.chunks, "chunk") + " of " + product_of(d.chunk) + ", " + std::to_string(d.raw) + " unpacked; " +
          grouped(d.decoded) + " bytes take " + grouped(d.stored);
@@ -139,15 +145,18 @@ void print_dataset(const filtered_dataset& d) {
     for (const auto n : c.origin) at += (at.empty() ? "" : ", ") + std::to_string(n);
     say("    unpacked: chunk at (" + at + "): " + printable(c.why));
   }
-  if (d.raw > d.shown.size()) say("    unpacked: and " + std::to_string(d.raw - d.shown.size()) + " more");
+  if (!d.shown.empty() && d.raw > d.shown.size()) say("    unpacked: and " + std::to_string(d.raw - d.shown.size()) + " more");
   if (!d.would_hold_all.empty()) say("    " + d.would_hold_all + " would hold every value");
 }
 
-void print_file(const filter_report& r, const std::string& path) {
+void print_file(const filter_report& r, const std::string& path, const plugins::scan& s) {
   say(quote(path) + ": " + text::counted(r.filtered.size(), "dataset") + " of " + std::to_string(r.datasets) +
       " with filters of zarrbits");
-  for (const filtered_dataset& d : r.filtered) print_dataset(d);
+  for (const filtered_dataset& d : r.filtered) print_dataset(d, path);
   for (const std::string& u : r.unreadable) say("  UNREADABLE: " + printable(u));
+  if (!r.filtered.empty() && !s.finds_both())
+    say("  WARNING: as long as HDF5 does not find the plugins, h5repack, also with -f NONE, leaves out these datasets, and exits "
+        "with 0");
 }
 
 ordered_json file_json(const filter_report& r, const std::string& path) {
@@ -168,7 +177,8 @@ ordered_json file_json(const filter_report& r, const std::string& path) {
                              {"would_hold_all", d.would_hold_all},
                              {"decoded_bytes", d.decoded},
                              {"stored_bytes", d.stored},
-                             {"problem", d.problem}});
+                             {"problem", d.problem},
+                             {"h5repack", shell_line(d.h5repack)}});
   }
   return j;
 }
@@ -207,7 +217,7 @@ int doctor_main(int argc, char** argv) {
       print_plugins(s);
       if (report) {
         std::cout << '\n';
-        print_file(*report, path);
+        print_file(*report, path, s);
       }
     }
     std::cout.flush();

@@ -4,6 +4,8 @@
 #include "command/doctor_probe.hpp"
 #include "command/printable.hpp"
 
+#include <zarrbits/version.hpp>
+
 #include <hdf5.h>
 
 #include <algorithm>
@@ -25,6 +27,32 @@ bool hdf5_opens(const std::string& name) {
 }
 
 std::string join(const std::string& folder, const std::string& name) { return folder + "/" + name; }
+
+std::string absolute(const std::string& path) {
+  char resolved[PATH_MAX];
+  return ::realpath(path.c_str(), resolved) ? resolved : path;
+}
+
+bool is_ours(const plugin_file& f) {
+  return f.is_filter && (f.id == packbits_id || f.id == bytes_id) && f.filter_name.find("zarrbits") != std::string::npos;
+}
+
+// Why HDF5, which takes each folder as it is written, does not do what was meant; "" if it does.
+std::string misspelling(const std::string& path, bool exists) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
+  const auto quote = [](char c) { return c == '"' || c == '\''; };
+  if (!exists) {
+    if (path[0] == '~') return "HDF5 does not expand ~, and a shell does not expand it in quotes; write the whole path";
+    if (path.find('$') != std::string::npos) return "HDF5 does not replace variables; write the whole path";
+    if (path.find(';') != std::string::npos) return "HDF5 separates folders by a colon here, and not by a semicolon";
+    if (quote(path.front()) || quote(path.back())) return "the quotes are part of the name; remove them";
+    if (blank(path.front()) || blank(path.back())) return "the blanks at its ends are part of the name; remove them";
+  }
+  if (path[0] != '/')
+    return "a relative folder, which each program searches for where it was started; write the whole path" +
+           (exists ? ", " + absolute(path) : std::string());
+  return {};
+}
 
 plugin_file examine(const std::string& folder, const std::string& name, bool signatures_wanted) {
   plugin_file f;
@@ -57,6 +85,11 @@ plugin_file examine(const std::string& folder, const std::string& name, bool sig
       f.serves_netcdf = r.netcdf_codec;
       f.is_signed = is_signed(path);
       f.says = "filter " + std::to_string(r.id) + (r.name.empty() ? "" : " \"" + r.name + "\"");
+      if (is_ours(f)) {
+        f.version = r.version;
+        f.says += f.version.empty() ? " of an older zarrbits, which does not say its version" : " of zarrbits " + f.version;
+        if (f.version != ZARRBITS_VERSION_STRING) f.says += " (this command is " ZARRBITS_VERSION_STRING ")";
+      }
       if (r.class_version != 1) {
         f.fault = true;
         f.says += ", class version " + std::to_string(r.class_version) +
@@ -93,7 +126,7 @@ plugin_file examine(const std::string& folder, const std::string& name, bool sig
   return f;
 }
 
-folder list(const std::string& path, bool last, bool signatures_wanted) {
+folder list(const std::string& path, bool from_environment, bool last, bool signatures_wanted) {
   folder f;
   f.path = path;
   DIR* d = ::opendir(path.c_str());
@@ -101,22 +134,25 @@ folder list(const std::string& path, bool last, bool signatures_wanted) {
     f.ends_search = true;
     f.fault = !last;
     f.says = errno == ENOENT ? "does not exist" : std::strerror(errno);
-    f.says += last ? "; no folder comes after it, so that no harm is done"
-                   : ": HDF5 up to 1.14 ends its search here and does not see the folders after it; create it, or remove it from "
-                     "HDF5_PLUGIN_PATH";
+    if (const std::string why = from_environment ? misspelling(path, false) : ""; !why.empty()) {
+      f.fault = f.misspelt = true;
+      f.says += ": " + why;
+    } else {
+      f.says +=
+          last ? "; no folder comes after it, so that no harm is done"
+               : ": HDF5 up to 1.14 ends its search here and does not see the folders after it; create it, or remove it from "
+                 "HDF5_PLUGIN_PATH";
+    }
     return f;
   }
+  f.says = from_environment ? misspelling(path, true) : "";
+  f.fault = f.misspelt = !f.says.empty();
   while (const dirent* e = ::readdir(d)) {
     const std::string name = e->d_name;
     if (hdf5_opens(name) || name.find(".so") != std::string::npos) f.files.push_back(examine(path, name, signatures_wanted));
   }
   ::closedir(d);
   return f;
-}
-
-std::string absolute(const std::string& path) {
-  char resolved[PATH_MAX];
-  return ::realpath(path.c_str(), resolved) ? resolved : path;
 }
 
 bool has_ours(const std::string& path) {
@@ -132,10 +168,6 @@ std::string beside_us() {
   for (const std::string& candidate : {installed.rfind('/', 0) == 0 ? installed : prefix + "/" + installed, prefix + "/plugins"})
     if (has_ours(candidate)) return absolute(candidate);
   return {};
-}
-
-bool is_ours(const plugin_file& f) {
-  return f.is_filter && (f.id == packbits_id || f.id == bytes_id) && f.filter_name.find("zarrbits") != std::string::npos;
 }
 
 }  // namespace
@@ -163,16 +195,27 @@ unsigned scan::faults() const {
   return n;
 }
 
-std::string scan::export_line() const {
-  bool complete = true;
+bool scan::finds_both() const {
+  bool both = true;
   for (const int id : {packbits_id, bytes_id})
-    complete = complete && !found(id, search::up_to_1_14).empty() && !found(id, search::from_2_0).empty();
-  if (complete || own_folder.empty()) return {};
+    both = both && !found(id, search::up_to_1_14).empty() && !found(id, search::from_2_0).empty();
+  return both;
+}
+
+std::string scan::export_line() const {
+  if (disabled) {
+    scan enabled = *this;
+    enabled.disabled = false;
+    const std::string rest = enabled.export_line();
+    return "unset HDF5_PLUGIN_PRELOAD" + (rest.empty() ? "" : "; " + rest);
+  }
+  const bool misspelt = std::any_of(folders.begin(), folders.end(), [](const folder& f) { return f.misspelt; });
+  if ((finds_both() && !misspelt) || own_folder.empty()) return {};
   std::string list = absolute(own_folder), last;
   for (const folder& f : folders) {
     const bool useful =
         from_environment || std::any_of(f.files.begin(), f.files.end(), [](const plugin_file& p) { return p.is_filter; });
-    if (!f.says.empty() || !useful || absolute(f.path) == absolute(own_folder)) continue;
+    if (f.ends_search || !useful || absolute(f.path) == absolute(own_folder)) continue;
     const bool stops = std::any_of(f.files.begin(), f.files.end(), [](const plugin_file& p) { return p.ends_search; });
     (stops ? last : list) += ":" + absolute(f.path);
   }
@@ -199,7 +242,8 @@ scan look() {
     path.resize(static_cast<std::size_t>(n));
     paths.push_back(path);
   }
-  for (std::size_t i = 0; i < paths.size(); ++i) s.folders.push_back(list(paths[i], i + 1 == paths.size(), s.keys.given));
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    s.folders.push_back(list(paths[i], s.from_environment, i + 1 == paths.size(), s.keys.given));
   for (const folder& f : s.folders) {
     const auto has = [&f](int id) {
       return std::any_of(f.files.begin(), f.files.end(), [id](const plugin_file& p) { return is_ours(p) && p.id == id; });

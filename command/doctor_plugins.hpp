@@ -29,6 +29,7 @@ struct plugin_file {
   int class_version = 0;  // is_filter
   int id = -1;
   std::string filter_name;
+  std::string version;         // of zarrbits; "" if it is not ours, or too old to say it
   bool serves_netcdf = false;  // it has a codec for netCDF's Zarr files
   bool is_signed = false;      // by h5sign
   bool fault = false;
@@ -39,6 +40,7 @@ struct folder {
   std::string path;
   bool fault = false;
   bool ends_search = false;        // up to 1.14
+  bool misspelt = false;           // it is not what the user meant, or not everywhere
   std::string says;                // "" where all is well
   std::vector<plugin_file> files;  // in the order in which HDF5 meets them
 };
@@ -53,6 +55,7 @@ struct scan {
 
   // The path of the file that serves this filter, or "".
   std::string found(int id, search version) const;
+  bool finds_both() const;  // every HDF5 finds both of our filters
   unsigned faults() const;
   // The line to type so that HDF5 finds our plugins before anything that stops the search, and still finds what it found before;
   // "" if nothing needs to be done.

@@ -63,6 +63,7 @@ struct answer {
   char state = 'x';  // l: cannot be loaded, n: no plugin, o: other plugin, f: filter
   int type = 0, version = 0, id = -1;
   char netcdf = 0;
+  char zarrbits[20] = "";  // its version
 };
 
 void send(int pipe, const answer& a, const char* text) {
@@ -100,6 +101,11 @@ void send(int pipe, const answer& a, const char* text) {
     a.state = 'o';
     a.type = get_type();
     a.netcdf = ::dlsym(library, "NCZ_get_codec_info") || ::dlsym(library, "NCZ_codec_info_defaults");
+    if (void* version = ::dlsym(library, "zarrbits_hdf5_version")) {
+      const char* (*get_version)() = nullptr;
+      std::memcpy(&get_version, &version, sizeof version);
+      if (const char* v = get_version()) std::memcpy(a.zarrbits, v, strnlen(v, sizeof a.zarrbits - 1));
+    }
     const auto* c = a.type == 0 ? static_cast<const filter_class*>(get_info()) : nullptr;
     if (c) {
       a.state = 'f';
@@ -159,6 +165,7 @@ probe_result probe(const std::string& path) {
   r.class_version = a.version;
   r.id = a.id;
   r.netcdf_codec = a.netcdf != 0;
+  r.version.assign(a.zarrbits, strnlen(a.zarrbits, sizeof a.zarrbits));
   switch (a.state) {
     case 'l':
       r.kind = probe_result::kind_of::cannot_load;

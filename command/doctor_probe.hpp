@@ -24,6 +24,7 @@ struct probe_result {
   int class_version = 0, id = -1;
   std::string name;
   bool netcdf_codec = false;
+  std::string version;  // that it says with zarrbits_hdf5_version()
 };
 
 // Loads the file in a child process.

@@ -99,6 +99,14 @@ std::string shell_quoted(std::string_view text) {
   return q + "'";
 }
 
+std::string shell_line(const std::vector<std::string>& arguments) {
+  std::string line;
+  for (const std::string& a : arguments) line += (line.empty() ? "" : " ") + shell_quoted(a);
+  return line;
+}
+
+std::string shell_file(const std::string& path) { return shell_quoted(path[0] == '-' ? "./" + path : path); }
+
 std::string quote(std::string_view name) {
   if (name.find_first_of("\"\\$`!") != std::string_view::npos || printable(name) != name) return ansi_quoted(name);
   return '"' + std::string(name) + '"';

@@ -10,6 +10,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace zarrbits::cli {
 
@@ -23,6 +24,10 @@ std::string printable_json(std::string_view json);
 
 // One argument for a shell, printable: name, 'a name', or $'a\x1bname' (bash, zsh).
 std::string shell_quoted(std::string_view text);
+std::string shell_line(const std::vector<std::string>& arguments);
+
+// The name of a file, which no program takes for an option.
+std::string shell_file(const std::string& path);
 
 // A name in a sentence: "name"; where that would not be one argument for a shell, $'a\x1bname'.
 std::string quote(std::string_view name);

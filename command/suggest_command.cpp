@@ -50,12 +50,6 @@ std::string bits_in_words(const suggestion& s) {
          (s.first_bit == s.last_bit ? "" : " to " + std::to_string(s.last_bit)) + ")";
 }
 
-std::string shell_line(const std::vector<std::string>& arguments) {
-  std::string line;
-  for (const std::string& a : arguments) line += (line.empty() ? "" : " ") + shell_quoted(a);
-  return line;
-}
-
 std::string gain(std::uint64_t before, std::uint64_t after) {
   return text::human_bytes(before) + " -> " + text::human_bytes(after) + ", " + percent(before, after) + " saved";
 }
@@ -71,8 +65,7 @@ std::string bits_option(const suggestion& s) {
 void print_text(const suggested_bits& r, const std::string& path, bool all) {
   std::uint64_t useful = 0, before = 0, after = 0;
   std::string options;
-  const std::string file = shell_quoted(path[0] == '-' ? "./" + path : path), files = file + " packed.h5\n",
-                    stores = file + " packed.zarr";
+  const std::string file = shell_file(path), files = file + " packed.h5\n", stores = file + " packed.zarr";
   std::string bits;
   bool convertible = false;
   const auto worthwhile = [](const suggestion& s) { return s.obstacle.empty(); };

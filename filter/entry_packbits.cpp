@@ -6,9 +6,12 @@
 #include "filter/netcdf_codec.hpp"
 #include "filter/plugins.hpp"
 
+#include <zarrbits/version.hpp>
+
 extern "C" {
 ZARRBITS_FILTER_EXPORT int H5PLget_plugin_type() { return zarrbits::filter::plugin_type_filter; }
 ZARRBITS_FILTER_EXPORT const void* H5PLget_plugin_info() { return &zarrbits::filter::packbits_class; }
+ZARRBITS_FILTER_EXPORT const char* zarrbits_hdf5_version() { return ZARRBITS_VERSION_STRING; }
 ZARRBITS_FILTER_EXPORT const char* zarrbits_hdf5_last_error() { return zarrbits::filter::last_error(); }
 // netCDF looks for this one
 ZARRBITS_FILTER_EXPORT const void* NCZ_get_codec_info() { return &zarrbits::filter::packbits_codec; }

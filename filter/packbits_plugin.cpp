@@ -44,6 +44,13 @@ struct packbits_codec_of_hdf5 {
            "fail when the chunk leaves HDF5's cache; HDF5 may then crash the process, and in a collective write the "
            "other ranks wait forever");
     }
+    if (out.format.truncate && out.format.bits < out.format.type_bits && !out.format.zero_above) {
+      static const char once = 0;
+      hint(&once,
+           "zarrbits: packbits: with option 4, what does not fit in the kept bits is dropped without a word, and data is lost; "
+           "if 4 "
+           "was to be the first bit to keep, it is the third value: bits, 0, first bit");
+    }
     if (raw && out.encoded_size == out.decoded_size)
       return why.set(
           minor::bad_value,

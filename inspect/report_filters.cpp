@@ -9,6 +9,7 @@
 #include "hdf5/type_tree.hpp"
 #include "hdf5/variable_memory.hpp"
 #include "inspect/file_reports.hpp"
+#include "inspect/repack.hpp"
 #include "inspect/used_bits.hpp"
 
 #include <zarrbits/source_name.hpp>
@@ -252,7 +253,7 @@ void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>&
 }
 
 // Parameters as a user gives them: what the filter makes of them when a dataset is created is missing.
-void examine_unresolved(const open_dataset& d, filtered_dataset& out) {
+void examine_unresolved(const open_dataset& d, const std::string& name, filtered_dataset& out) {
   out.parameters = "as they were given, not resolved";
   const bool refers = H5Tdetect_class(d.type, H5T_REFERENCE) > 0 && H5Tequal(d.type, H5T_STD_REF_OBJ) == 0;
   if (conversion::holds_variable(d.tree) || refers) {
@@ -260,18 +261,19 @@ void examine_unresolved(const open_dataset& d, filtered_dataset& out) {
         ": its values lie elsewhere in the file (variable length, references), and the filter leaves their chunks as they are";
     return;
   }
-  std::string repack = "-f NAME:UD=" + std::to_string(d.filters.filters[d.place].id) + ",1";
   const std::vector<unsigned>& given = d.filters.filters[d.place].values;
-  repack += "," + std::to_string(std::max<std::size_t>(given.size(), 1));
-  for (const unsigned v : given) repack += "," + std::to_string(v);
-  if (given.empty()) repack += ",0";
+  std::string values = std::to_string(std::max<std::size_t>(given.size(), 1));
+  for (const unsigned v : given) values += "," + std::to_string(v);
+  if (given.empty()) values += ",0";
+  out.h5repack = repack_filter(name, d.filters.filters[d.place].id, values);
   out.problem =
       "HDF5 did not find the plugin when the dataset was created, and created it anyway: its chunks are stored as they "
-      "are, also those written later; store it again where the plugin is found (h5repack " +
-      repack + " old.h5 new.h5)";
+      "are, also those written later; store it again where the plugin is found";
+  if (out.h5repack.empty())
+    out.problem += ", which h5repack cannot do: its name has a colon, a comma or more than 250 bytes; rename it";
 }
 
-void examine_dataset(const conversion::source_file& file, const source_object& o, filter_report& report) {
+void examine_dataset(const conversion::source_file& file, const source_object& o, repack_names& names, filter_report& report) {
   open_dataset d;
   d.id = file.open(o);
   file.require_values(d.id);
@@ -304,7 +306,7 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
   std::optional<stored_packbits> p;
   const conversion::filter& ours = filters[d.place];
   if (!conversion::was_resolved(ours)) {
-    examine_unresolved(d, entry);
+    examine_unresolved(d, names.of(o, d.id), entry);
   } else if (entry.filter == "packbits") {
     p = read_packbits(ours.values);
     entry.parameters = p ? in_words(*p) : "parameters that this version does not know";
@@ -322,7 +324,9 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
   }
   entry.chunk.assign(d.grid.chunk.begin(), d.grid.chunk.end());
   if (strange) p.reset();
+  const bool never_packed = !entry.problem.empty() && !conversion::was_resolved(ours);
   look_at_chunks(d, p, entry);
+  if (never_packed) entry.raw = entry.chunks;
 }
 
 }  // namespace
@@ -332,13 +336,14 @@ filter_report read_filters(const file_options& options, const std::function<void
                                {.remote = options.remote, .external = options.external, .lock = options.lock});
   file.walk(true);
   filter_report report;
+  repack_names names(file);
   for (const source_object& o : file.objects()) {
     if (progress) progress(o.path, file.objects().size());
     if (!o.listing_error.empty()) report.unreadable.push_back(o.path + ": " + o.listing_error);
     if (o.kind != source_object::kind_type::dataset) continue;
     ++report.datasets;
     try {
-      examine_dataset(file, o, report);
+      examine_dataset(file, o, names, report);
     } catch (const h5::failure& e) {
       report.unreadable.push_back(o.path + ": " + e.what());
     }

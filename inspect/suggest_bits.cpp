@@ -4,6 +4,7 @@
 #include "hdf5/filters.hpp"
 #include "hdf5/source_file.hpp"
 #include "inspect/file_reports.hpp"
+#include "inspect/repack.hpp"
 #include "inspect/used_bits.hpp"
 #include "text/shown.hpp"
 
@@ -117,15 +118,6 @@ std::vector<hsize_t> chunk_for(const std::vector<hsize_t>& shape, unsigned size)
   return chunk;
 }
 
-// h5repack identifies a dataset only by the first of its names, in this order, and ignores options for another name.
-void find_first_names(hid_t file, std::map<haddr_t, std::string>& names) {
-  const auto add = [](hid_t, const char* name, const H5O_info_t* info, void* data) -> herr_t {
-    static_cast<std::map<haddr_t, std::string>*>(data)->emplace(info->addr, std::string("/") + name);
-    return 0;
-  };
-  H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_INC, add, &names, H5O_INFO_BASIC);
-}
-
 std::string filters_of(hid_t dcpl, bool& ours, std::string* unfound = nullptr) {
   std::string names;
   ours = false;
@@ -143,33 +135,24 @@ std::string filters_of(hid_t dcpl, bool& ours, std::string* unfound = nullptr) {
   return names;
 }
 
-// The name as in the file; the path is the shown form.
-std::string name_in_file(const conversion::source_file& file, const source_object& o) {
-  std::string name;
-  for (const source_object* at = &o; at->parent != conversion::no_object; at = &file.objects()[at->parent])
-    name = "/" + at->link_name + name;
-  return name;
-}
-
-// h5repack splits its argument at the first colon, and names at commas; there is no escape.
 std::vector<std::string> repack_arguments(const suggestion& s, const std::string& name) {
-  if (name.find_first_of(",:") != std::string::npos || name.size() > 250) return {};
-  std::vector<std::string> arguments;
+  if (!repack_takes(name)) return {};
+  std::vector<std::string> arguments = repack_filter(name, conversion::packbits_filter, s.parameters);
   if (s.chunk_is_new) {
     std::string chunk;
     for (const auto n : s.chunk) chunk += (chunk.empty() ? "" : "x") + std::to_string(n);
-    arguments = {"-l", name + ":CHUNK=" + chunk};
+    arguments.insert(arguments.begin(), {"-l", name + ":CHUNK=" + chunk});
   }
-  arguments.insert(arguments.end(), {"-f", name + ":UD=" + std::to_string(conversion::packbits_filter) + ",1," + s.parameters});
   return arguments;
 }
 
-suggestion examine_dataset(const conversion::source_file& file, const source_object& o, const std::string& name,
+suggestion examine_dataset(const conversion::source_file& file, const source_object& o, repack_names& names,
                            const std::function<void(std::uint64_t)>& advance) {
   suggestion s;
   s.path = o.path;
   h5::handle dataset = file.open(o);
   file.require_values(dataset);
+  const std::string name = names.of(o, dataset);
   const h5::handle type(H5Dget_type(dataset), "get the datatype"),
       dcpl(H5Dget_create_plist(dataset), "get the dataset's properties");
   const number t = describe(type);
@@ -273,7 +256,7 @@ suggested_bits read_bits(const file_options& options, const std::function<void(c
   file.walk(true);
   suggested_bits r;
   suggest_progress p;
-  std::map<haddr_t, std::string> first_names;
+  repack_names names(file);
   for (const source_object& o : file.objects()) {
     if (o.kind != source_object::kind_type::dataset) continue;
     try {
@@ -281,9 +264,6 @@ suggested_bits read_bits(const file_options& options, const std::function<void(c
       file.require_values(dataset);
       const h5::handle type(H5Dget_type(dataset), "get the datatype"), space(H5Dget_space(dataset), "get the dataspace");
       const std::uint64_t elements = conversion::product(h5::extent(space)), size = H5Tget_size(type);
-      H5O_info_t info;
-      if (first_names.empty() && H5Oget_info2(dataset, &info, H5O_INFO_BASIC) >= 0 && info.rc > 1)
-        find_first_names(file.file(), first_names);
       bool ours = false;
       std::string unfound;
       filters_of(h5::handle(H5Dget_create_plist(dataset), "get the dataset's properties"), ours, &unfound);
@@ -299,9 +279,7 @@ suggested_bits read_bits(const file_options& options, const std::function<void(c
     p.bytes = 0;
     if (at) at(p);
     try {
-      const auto first = first_names.find(o.place.address);
-      r.datasets.push_back(examine_dataset(file, o, first == first_names.end() ? name_in_file(file, o) : first->second,
-                                           [&](std::uint64_t bytes) {
+      r.datasets.push_back(examine_dataset(file, o, names, [&](std::uint64_t bytes) {
         p.bytes = bytes;
         if (at) at(p);
       }));

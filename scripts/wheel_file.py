@@ -26,7 +26,7 @@ def files_of(compiled, platform):
     init = (ROOT / "python/zarrbits_plugins/__init__.py").read_text()
     files = {
         "zarrbits_plugins/__init__.py": init.encode(),
-        "zarrbits_plugins/plugins.py": (ROOT / "python/zarrbits/plugins.py").read_bytes(),
+        "zarrbits_plugins/plugins.py": (ROOT / "python/zarrbits_codecs/plugins.py").read_bytes(),
     }
     for path in sorted(p for p in compiled.rglob("*") if p.is_file()):
         files[f"zarrbits_plugins/{path.relative_to(compiled).as_posix()}"] = path.read_bytes()

@@ -123,12 +123,13 @@ struct filtered_dataset {
   bool mandatory = false;            // HDF5 does not write where it does not find the plugin; otherwise it stores chunks unpacked
   std::vector<std::uint64_t> chunk;  // shape of a chunk
   std::uint64_t chunks = 0;          // number of stored chunks
-  std::uint64_t raw = 0;             // number of them that packbits left unpacked
+  std::uint64_t raw = 0;             // number of them that the filter left unpacked
   std::vector<raw_chunk> shown;      // the first of these
   std::string would_hold_all;        // if values do not fit, the bits that would hold all: "13 bits (0 to 12)"
   std::uint64_t decoded = 0;         // bytes of the stored chunks without filters
   std::uint64_t stored = 0;          // bytes of the stored chunks
   std::string problem;               // what is wrong with it, or ""
+  std::vector<std::string> h5repack;  // arguments that store it again, if it was created where the plugin was not found
 };
 
 // What our filters did in a file.

@@ -19,10 +19,10 @@
     payload = zarrbits.pack(frames, bits=12)                # bytes of a chunk
     zarrbits.unpack(payload, "uint16", frames.shape, bits=12)
 
-`import zarrbits` has every libhdf5 in the process load the filters, also one that h5py, netCDF4 or PyTables bring later:
-what is appended to packed datasets is packed as well. From a wheel, which has the plugins, HDF5 finds them;
-elsewhere set HDF5_PLUGIN_PATH.
-zarr-python finds the codec by itself. Each half needs its own library alone.
+`import zarrbits` has h5py's HDF5 load the filters, and those of netCDF4 and PyTables if these are imported later:
+what is appended to packed datasets is packed as well. If they were imported before, call zarrbits.register() while no other
+thread uses them. From a wheel, which has the plugins, HDF5 finds them; elsewhere set HDF5_PLUGIN_PATH.
+zarr-python finds the codec by itself, and does nothing else. Each half needs its own library alone.
 """
 
 from __future__ import annotations
@@ -32,51 +32,53 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .plugins import BYTES, PACKBITS, PLUGIN_PATH, register, unregister
-from .whole import is_whole
+from zarrbits_codecs import plugins
+from zarrbits_codecs.plugins import BYTES, PACKBITS, PLUGIN_PATH, register, unregister
+from zarrbits_codecs.whole import is_whole
 
 if TYPE_CHECKING:
+    from zarrbits_codecs.numcodecs_codec import NumcodecsPackbits
+    from zarrbits_codecs.packing import pack, unpack
+    from zarrbits_codecs.zarr_codec import PackbitsCodec
+
     from .calls import convert, doctor, export_store, finalize, inspect, plan, suggest, verify
     from .command import Error
     from .hdf5_rows import read, write
     from .icechunk_store import to_icechunk
-    from .numcodecs_codec import NumcodecsPackbits
-    from .packing import pack, unpack
     from .progress import Progress
     from .references import open_references
     from .rename import rename_references
     from .report import Diagnosis, Export, Inspection, Outcome, Plan, Report, Suggestions, Verification
-    from .zarr_codec import PackbitsCodec
 
 __version__ = "0.2.0"
 _LATER = {
-    "PackbitsCodec": "zarr_codec",
-    "NumcodecsPackbits": "numcodecs_codec",
-    "write": "hdf5_rows",
-    "read": "hdf5_rows",
-    "pack": "packing",
-    "unpack": "packing",
-    "convert": "calls",
-    "finalize": "calls",
-    "export_store": "calls",
-    "plan": "calls",
-    "verify": "calls",
-    "inspect": "calls",
-    "suggest": "calls",
-    "doctor": "calls",
-    "Error": "command",
-    "Progress": "progress",
-    "Report": "report",
-    "Export": "report",
-    "Outcome": "report",
-    "Plan": "report",
-    "Verification": "report",
-    "Inspection": "report",
-    "Suggestions": "report",
-    "Diagnosis": "report",
-    "open_references": "references",
-    "to_icechunk": "icechunk_store",
-    "rename_references": "rename",
+    "PackbitsCodec": "zarrbits_codecs.zarr_codec",
+    "NumcodecsPackbits": "zarrbits_codecs.numcodecs_codec",
+    "write": "zarrbits.hdf5_rows",
+    "read": "zarrbits.hdf5_rows",
+    "pack": "zarrbits_codecs.packing",
+    "unpack": "zarrbits_codecs.packing",
+    "convert": "zarrbits.calls",
+    "finalize": "zarrbits.calls",
+    "export_store": "zarrbits.calls",
+    "plan": "zarrbits.calls",
+    "verify": "zarrbits.calls",
+    "inspect": "zarrbits.calls",
+    "suggest": "zarrbits.calls",
+    "doctor": "zarrbits.calls",
+    "Error": "zarrbits.command",
+    "Progress": "zarrbits.progress",
+    "Report": "zarrbits.report",
+    "Export": "zarrbits.report",
+    "Outcome": "zarrbits.report",
+    "Plan": "zarrbits.report",
+    "Verification": "zarrbits.report",
+    "Inspection": "zarrbits.report",
+    "Suggestions": "zarrbits.report",
+    "Diagnosis": "zarrbits.report",
+    "open_references": "zarrbits.references",
+    "to_icechunk": "zarrbits.icechunk_store",
+    "rename_references": "zarrbits.rename",
 }
 __all__ = [
     "PACKBITS",
@@ -124,7 +126,7 @@ if not TYPE_CHECKING:  # it would make every name one of the package
     def __getattr__(name):
         # not before it is asked for: the filters are for people without zarr-python, and without numpy, too
         if name in _LATER:
-            return getattr(importlib.import_module("." + _LATER[name], __name__), name)
+            return getattr(importlib.import_module(_LATER[name]), name)
         raise AttributeError(f"module 'zarrbits' has no attribute '{name}'")
 
 
@@ -166,4 +168,4 @@ def byte_order(order: str) -> dict[str, Any]:
     return _filter(BYTES, "libzarrbits_bytes.so", (int(order == "big"),))
 
 
-register()
+plugins.prepare()

@@ -7,29 +7,34 @@
     some = zarrbits.read(f["camera"], np.s_[100:200, :, 3])
 
 Whole chunks with zarrbits' packbits as their only filter are encoded and decoded here; the calling thread hands them to h5py. All
-else goes through h5py itself, with the same result.
+else goes through h5py itself, with the same result, and so do chunks that are so small that handing them over takes longer than
+packing them.
 """
 
 from __future__ import annotations
 
 import collections
 import itertools
+import math
 import operator
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+import h5py
 import numpy as np
 
-from . import library
-from .plugins import PACKBITS
+from zarrbits_codecs import library
+from zarrbits_codecs.plugins import PACKBITS
 
 Array = Any
 _STORED = 12  # the parameters of a dataset's filter: docs/hdf5.md
 _MAGIC = 0x5A504201
 _CHECKSUM_OR_FILLED = 1 << 19 | 1 << 20
 _PADDING = ("none", "first_byte", "last_byte")
+_TRY = 64  # chunks that chunk_iter() visits in less time than it takes to find out that one is not there
+_WORTH = 1 << 20  # bytes of a chunk, unpacked: handing a smaller one to a thread and to h5py takes longer than packing it
 
 
 class _Chunks:
@@ -40,6 +45,8 @@ class _Chunks:
         self.shape, self.chunk = dataset.shape, dataset.chunks
         self.dtype = dataset.dtype
         self.native = dataset.dtype.newbyteorder("=")
+        # a chunk over the edge may have no filter (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS), which its length alone tells
+        self.unclear = size == self.native.itemsize * int(np.prod(dataset.chunks)) and dataset.dtype != self.native
 
     def encoded(self, values: Array) -> Array:
         """As the filter stores it: unpacked where a value does not fit."""
@@ -59,9 +66,12 @@ class _Chunks:
 
 def _chunks(dataset: Any) -> _Chunks | None:
     """None where h5py has to do it."""
-    import h5py
-
     if not dataset.chunks or not library.LIBRARY or dataset.file.driver == "mpio" or dataset.dtype.kind not in "biuf":
+        return None
+    if int(np.prod(dataset.chunks)) * dataset.dtype.itemsize < _WORTH:
+        return None
+    # the whole type: numpy has none for other floats of the same size, enumerations, or bits that are not used
+    if not dataset.id.get_type().equal(h5py.h5t.py_create(np.dtype(dataset.dtype.str), logical=True)):
         return None
     properties = dataset.id.get_create_plist()
     if properties.get_nfilters() != 1 or properties.get_fill_time() == h5py.h5d.FILL_TIME_NEVER:
@@ -117,7 +127,8 @@ def write(dataset: Any, array: Any, *, first: int = 0, threads: int | None = Non
     if first < 0 or end > dataset.shape[0]:
         raise ValueError(f"zarrbits: rows {first} to {end} of {dataset.shape[0]}; resize the dataset first")
     made = _chunks(dataset)
-    if made is None or values.dtype.newbyteorder("=") != made.native or values.size == 0:
+    # a file that is only read is h5py's to refuse: libhdf5 takes whole chunks for it, and loses them
+    if made is None or values.dtype.newbyteorder("=") != made.native or values.size == 0 or dataset.file.mode == "r":
         dataset[first:end] = values
         return
     begin = min(end, -(-first // made.chunk[0]) * made.chunk[0])
@@ -168,6 +179,22 @@ def _box(selection: Any, shape: tuple[int, ...]) -> tuple[list[range], list[int]
     return taken, dropped
 
 
+def _stored(dataset: Any, wanted: list[range]) -> list[tuple[int, ...]] | None:
+    """Where the chunks are that are in the file, of those that are wanted. None where it takes longer to find out than to try:
+    libhdf5 goes through all chunks of the dataset for this, and for each call of get_chunk_info_by_coord()."""
+    all_of_them = math.prod(-(-n // c) for n, c in zip(dataset.shape, dataset.chunks))
+    if not hasattr(dataset.id, "chunk_iter") or _TRY * math.prod(map(len, wanted)) < all_of_them:
+        return None
+    found = []
+
+    def visit(chunk: Any) -> None:
+        if all(at in of for at, of in zip(chunk.chunk_offset, wanted)):
+            found.append(chunk.chunk_offset)
+
+    dataset.id.chunk_iter(visit)
+    return sorted(found)
+
+
 def read(dataset: Any, selection: Any = ..., *, threads: int | None = None) -> Array:
     """dataset[selection] of an h5py dataset: the same array. Numbers and slices without a step are read by several threads.
 
@@ -179,26 +206,34 @@ def read(dataset: Any, selection: Any = ..., *, threads: int | None = None) -> A
     if made is None or box is None or any(len(t) == 0 for t in box[0]):
         return dataset[selection]
     taken, dropped = box
+    wanted = [range(t.start // c * c, t.stop, c) for t, c in zip(taken, made.chunk)]
+    if math.prod(map(len, wanted)) == 1:  # nothing to share
+        return dataset[selection]
+    stored_at = _stored(dataset, wanted)
     out = np.empty([len(t) for t in taken], made.dtype)
+    if stored_at is not None and len(stored_at) < math.prod(map(len, wanted)):
+        # h5py gives zeros where there is no fill value
+        defined = dataset.id.get_create_plist().fill_value_defined() != h5py.h5d.FILL_VALUE_UNDEFINED
+        out[...] = dataset.fillvalue if defined else 0
 
     def place(at: tuple[int, ...], stored: bytes | None, mask: int) -> Any:
         inside = [range(max(t.start, a), min(t.stop, a + c)) for t, a, c in zip(taken, at, made.chunk)]
         target = tuple(slice(i.start - t.start, i.stop - t.start) for i, t in zip(inside, taken))
-        values = np.asarray(dataset_fill) if stored is None else made.decoded(stored, mask)
+        partial = any(a + c > n for a, c, n in zip(at, made.chunk, made.shape))
+        values = None if stored is None or (partial and made.unclear) else made.decoded(stored, mask)
         if values is None:
             return target, tuple(slice(i.start, i.stop) for i in inside)
-        out[target] = values if stored is None else values[tuple(slice(i.start - a, i.stop - a) for i, a in zip(inside, at))]
+        out[target] = values[tuple(slice(i.start - a, i.stop - a) for i, a in zip(inside, at))]
         return None
 
     def calls() -> Iterator[tuple[Any, Callable[[], Any]]]:
-        for at in itertools.product(*(range(t.start // c * c, t.stop, c) for t, c in zip(taken, made.chunk))):
-            if dataset.id.get_chunk_info_by_coord(at).byte_offset is None:
-                yield at, lambda at=at: place(at, None, 0)  # type: ignore[misc]
-            else:
+        for at in itertools.product(*wanted) if stored_at is None else stored_at:
+            try:
                 mask, stored = dataset.id.read_direct_chunk(at)
-                yield at, lambda at=at, stored=stored, mask=mask: place(at, stored, mask)  # type: ignore[misc]
+            except (OSError, RuntimeError, ValueError):  # it is not in the file, or damaged
+                mask, stored = 0, None
+            yield at, lambda at=at, stored=stored, mask=mask: place(at, stored, mask)  # type: ignore[misc]
 
-    dataset_fill = dataset.fillvalue
     with ThreadPoolExecutor(count) as pool:
         for _, left in _in_order(pool, calls(), 2 * count):
             if left is not None:  # only libhdf5 can read it, or say what is wrong

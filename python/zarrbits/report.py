@@ -271,7 +271,7 @@ class Diagnosis(_Shown):
                             _size(d["decoded_bytes"]),
                             _size(d["stored_bytes"]),
                             _ratio(d["decoded_bytes"], d["stored_bytes"]),
-                            d["problem"],
+                            d["problem"] + (f": h5repack {d['h5repack']}" if d["h5repack"] else ""),
                         )
                         for d in self.document["file"]["filtered"]
                     ],

@@ -7,13 +7,15 @@
         options = {"compression": zarrbits_plugins.PACKBITS, "compression_opts": (12,)}
         f.create_dataset("frames", data=frames, chunks=(1, 1024, 1024), **options)
 
-The import has every libhdf5 in the process load the filters, also one that h5py, netCDF4 or PyTables bring later.
+The import has h5py's HDF5 load the filters, and those of netCDF4 and PyTables if these are imported later; register() also has
+those that were there before.
 PLUGIN_PATH is the folder of the plugins, for HDF5_PLUGIN_PATH of other programs; LIBRARY_PATH is libzarrbits, the codecs behind
 a C ABI, for ctypes. `zarrbits` has words for the filters' options, and the codecs for zarr-python and numcodecs.
 """
 
+from . import plugins
 from .plugins import BYTES, LIBRARY_PATH, PACKBITS, PLUGIN_PATH, register, unregister
 
 __all__ = ["BYTES", "LIBRARY_PATH", "PACKBITS", "PLUGIN_PATH", "register", "unregister"]
 
-register()
+plugins.prepare()

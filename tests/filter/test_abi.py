@@ -28,7 +28,7 @@ def test_what_a_plugin_needs_and_shows(name):
     dynamic = run("readelf", "-d", path)
     assert "TEXTREL" not in dynamic and "RPATH" not in dynamic and "RUNPATH" not in dynamic, dynamic
     defined = {line.split()[-1].split("@")[0] for line in run("nm", "-D", "--defined-only", path).splitlines()}
-    entries = {"H5PLget_plugin_type", "H5PLget_plugin_info", "zarrbits_hdf5_last_error"} | (
+    entries = {"H5PLget_plugin_type", "H5PLget_plugin_info", "zarrbits_hdf5_last_error", "zarrbits_hdf5_version"} | (
         {"NCZ_get_codec_info"} if "packbits" in name else set()
     )
     assert defined == entries, f"{name} exports {defined}"

@@ -3,6 +3,7 @@
 
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -391,24 +392,138 @@ with h5py.File({str(path)!r}, "r+") as f:
     )
     found = filtered(path, 1)
     for name, line in (
-        ("/numbers", f"-f NAME:UD={PACKBITS},1,1,12"),
-        ("/order", f"-f NAME:UD={BYTES},1,1,1"),
-        ("/order0", f"-f NAME:UD={BYTES},1,1,0"),
+        ("/numbers", f"-f /numbers:UD={PACKBITS},1,1,12"),
+        ("/order", f"-f /order:UD={BYTES},1,1,1"),
+        ("/order0", f"-f /order0:UD={BYTES},1,1,0"),
     ):
-        problem = found[name]["problem"]
-        assert (
-            "did not find the plugin when the dataset was created" in problem and f"(h5repack {line} old.h5 new.h5)" in problem
-        ), found[name]
+        d = found[name]
+        assert "did not find the plugin when the dataset was created" in d["problem"] and d["h5repack"] == line, d
+        assert d["raw_chunks"] == d["chunks"] == 1, d
     for name in ("/words", "/regions"):
         assert found[name]["problem"] == "" and "variable length" in found[name]["parameters"], found[name]
-    repack = [
-        part
-        for name in ("numbers", "order", "order0")
-        for part in found["/" + name]["problem"].split("(h5repack ")[1].split(" old.h5")[0].replace("NAME", name).split()
-    ]
+    # the lines are for a shell, as they are
+    text = run("doctor", path, status=1)
+    assert "1 chunk of 64, 1 unpacked" in text, text
+    lines = [line.strip() for line in text.splitlines() if line.strip().startswith("h5repack ")]
+    assert len(lines) == 3
+    subprocess.run(["bash", "-c", lines[0]], check=True, timeout=120, cwd=here)
+    assert filtered(here / "packed.h5")["/numbers"]["stored_bytes"] == 96
+    repack = [part for name in ("numbers", "order", "order0") for part in found["/" + name]["h5repack"].split()]
     subprocess.run(["h5repack", *repack, path, here / "new.h5"], check=True, timeout=120)
     found = filtered(here / "new.h5")
     assert found["/numbers"]["parameters"].startswith("bits 0 to 11") and found["/numbers"]["stored_bytes"] == 96
+
+
+def test_names_that_h5repack_needs_quoted_or_does_not_take(here):
+    path = here / "-x y.h5"
+    make(
+        path,
+        f"""
+with h5py.File({str(path)!r}, "w") as f:
+    create(f, "it's", 64)[:] = values(64)
+    create(f, "a:b", 64)[:] = values(64)
+""",
+        here,
+    )
+    found = filtered(path, 1)
+    assert found["/a:b"]["h5repack"] == "" and "h5repack cannot do" in found["/a:b"]["problem"]
+    (line,) = [line for line in run("doctor", path, status=1).splitlines() if line.strip().startswith("h5repack ")]
+    subprocess.run(["bash", "-c", line], check=True, timeout=120, cwd=here)
+    assert filtered(here / "packed.h5")["/it's"]["stored_bytes"] == 96
+
+
+def test_h5repack_leaves_datasets_out_without_the_plugins(here, packed):
+    """What doctor warns of."""
+    warning = "leaves out these datasets, and exits with 0"
+    assert warning in run("doctor", packed, path=here, status=1) and warning not in run("doctor", packed)
+    done = subprocess.run(
+        ["h5repack", "-f", "NONE", packed, here / "plain.h5"],
+        env={**os.environ, "HDF5_PLUGIN_PATH": str(here)},
+        capture_output=True,
+        timeout=120,
+    )
+    with h5py.File(here / "plain.h5") as f:
+        assert done.returncode == 0 and set(f) == {"plain"}
+
+
+@pytest.mark.parametrize(
+    "spelling, says",
+    [
+        ("~/plugins", "does not expand ~"),
+        ("$HOME/plugins", "does not replace variables"),
+        ("${HOME}/plugins", "does not replace variables"),
+        ("{0};{1}", "separates folders by a colon"),
+        ("{0} ", "blanks at its ends"),
+        (" {0}", "blanks at its ends"),
+        ("{0}\t", "blanks at its ends"),
+        ("'{0}'", "quotes are part of the name"),
+        ('"{0}"', "quotes are part of the name"),
+        ("plugins", "a relative folder"),
+        ("./plugins", "a relative folder"),
+        ("plugin", "a relative folder"),  # that is not there
+    ],
+)
+@pytest.mark.parametrize("also", ["", ":{0}", "{0}:"])
+def test_a_folder_that_is_not_what_was_meant_is_a_fault(here, monkeypatch, spelling, says, also):
+    """Wherever it is in the list, and although the plugins may be found here."""
+    folder, home = ours(here, "plugins"), here / "home"
+    shutil.copytree(folder, home / "plugins")
+    monkeypatch.chdir(here)
+    path = (also + spelling if also.endswith(":") else spelling + also).replace("{0}", str(folder)).replace("{1}", str(PLUGINS))
+    report = doctor(path, HOME=str(home))
+    (wrong,) = [f for f in report["folders"] if says in f["says"]]
+    assert wrong["fault"] and "FAULT" in run("doctor", path=path, status=1, HOME=str(home))
+    monkeypatch.chdir("/")
+    follows(report["export"])
+    assert not any(
+        "plugins" in f["path"] and not f["path"].startswith("/")
+        for f in doctor(report["export"].split("=", 1)[1], status=0)["folders"]
+    )
+
+
+def test_plugins_that_are_switched_off_are_switched_on_by_the_line(here):
+    for path, status in ((str(PLUGINS), 0), (str(here), 0)):
+        report = doctor(path, HDF5_PLUGIN_PRELOAD="::")
+        line = report["export"] + '; test -z "${HDF5_PLUGIN_PRELOAD+set}" && exec "$0" doctor'
+        done = subprocess.run(
+            ["bash", "-c", line, COMMAND],
+            env={**os.environ, "HDF5_PLUGIN_PRELOAD": "::", "HDF5_PLUGIN_PATH": path},
+            capture_output=True,
+        )
+        assert done.returncode == status, (line, done.stdout)
+
+
+def test_an_older_plugin_that_comes_first_is_named(here):
+    """It says its version, or is too old for that."""
+    version = subprocess.run([COMMAND, "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    report = doctor(PLUGINS, status=0)
+    assert what(report, "libzarrbits_bytes.so")["zarrbits"] == version
+    assert f"of zarrbits {version}" in what(report, "libzarrbits_packbits.so")["says"]
+    older = here / "older"
+    older.mkdir()
+    silent = PLUGIN % (1, PACKBITS, "zarrbits-packbits", 0)
+    compile_plugin(older, "libsilent.so", silent)
+    compile_plugin(older, "libold.so", silent + 'const char* zarrbits_hdf5_version(void) { return "0.0.1"; }')
+    report = json.loads(run("doctor", "--json", path=f"{older}:{PLUGINS}"))["plugins"]
+    assert f"of zarrbits 0.0.1 (this command is {version})" in what(report, "libold.so")["says"]
+    assert "an older zarrbits, which does not say its version" in what(report, "libsilent.so")["says"]
+    assert report["filters"]["packbits"]["found_up_to_1_14"].startswith(str(older))
+
+
+def test_a_folder_that_is_built_in_is_not_every_hdf5s(here):
+    """As a package of a distribution installs the plugins, in a file system of its own."""
+    built_in = pathlib.Path(json.loads(run("doctor", "--json", path=None, status=1))["plugins"]["folders"][0]["path"])
+    there = next(folder for folder in built_in.parents if folder.exists())
+    script = 'mount -t tmpfs none "$1" && mkdir -p "$2" && cp "$3"/* "$2" && unset HDF5_PLUGIN_PATH && exec "$0" doctor'
+    done = subprocess.run(
+        ["unshare", "--mount", "--map-root-user", "bash", "-c", script, COMMAND, there, built_in, PLUGINS],
+        capture_output=True,
+        text=True,
+    )
+    if "HDF5 searches" not in done.stdout:
+        pytest.skip(f"no file system of its own: {done.stderr}")
+    assert done.returncode == 0 and f"found, {built_in}" in done.stdout, done.stdout
+    assert "h5py's wheel, does not search there" in done.stdout and f"export HDF5_PLUGIN_PATH={built_in}" in done.stdout
 
 
 def test_old_files_whose_masks_say_that_chunks_are_unpacked(here):

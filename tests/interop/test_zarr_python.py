@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""zarr-python with the codec of python/zarrbits, which it finds by itself: nothing here registers it.
+"""zarr-python with the codec of python/zarrbits_codecs, which it finds by itself: nothing here registers it.
 scripts/ci/interop runs this under two zarr-pythons."""
 
 import asyncio

@@ -52,7 +52,7 @@ PLATFORMS = {
     "windows-x86_64": ["win_amd64"],
 }
 VERSIONS = ("3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
-ENTRIES = {"H5PLget_plugin_type", "H5PLget_plugin_info", "zarrbits_hdf5_last_error"}
+ENTRIES = {"H5PLget_plugin_type", "H5PLget_plugin_info", "zarrbits_hdf5_last_error", "zarrbits_hdf5_version"}
 skipped = []
 started = time.monotonic()
 

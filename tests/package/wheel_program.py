@@ -31,7 +31,7 @@ assert (
 )
 assert (
     zarrbits.pack(mask).tobytes() == np.packbits(mask, bitorder="little").tobytes()
-    and importlib.import_module("zarrbits.library").LIBRARY
+    and importlib.import_module("zarrbits_codecs.library").LIBRARY
 )
 # the fast kernels are in it, whichever compiler made it: a name that this processor lacks is an error
 if "avx2" in (open("/proc/cpuinfo").read() if os.path.exists("/proc/cpuinfo") else ""):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""python/zarrbits/packing.py with Debian's numpy, on the golden vectors and on what they do not have:
+"""python/zarrbits_codecs/packing.py with Debian's numpy, on the golden vectors and on what they do not have:
 large arrays, byte orders, shapes."""
 
 import os
@@ -7,7 +7,7 @@ import os
 import numpy as np
 
 from golden_vectors import packbits_vectors
-from zarrbits import library, packing
+from zarrbits_codecs import library, packing
 
 VECTORS = packbits_vectors(os.environ["ZARRBITS_GOLDEN"])
 
