@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/compare_stores.hpp"
 
+#include "text/reserved_names.hpp"
 #include "text/selection.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/value_text.hpp"
+#include "zarr/read/missing_value.hpp"
 #include "zarr/read/zarr_json.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
@@ -193,15 +195,24 @@ class stores_comparison {
     compare_attributes(path, source.document, store.document);
   }
 
+  // A value that xarray does not take, which is in the notes instead.
+  static bool is_noted(const json& attributes, const std::string& name, const json& value) {
+    const json noted = attributes.value(json::json_pointer("/zarrbits/attribute_values"), json());
+    return noted.is_object() && noted.contains(name) && json_text(noted[name]) == json_text(value);
+  }
+
   void compare_attributes(const std::string& path, const json& source, const json& store) {
     const json a = source.value("attributes", json::object()), b = store.value("attributes", json::object());
     for (const auto& [name, value] : a.items()) {
       finding f = about(path, "attribute");
       f.attribute = name;
-      if (!b.contains(name)) {
+      if (!b.contains(name) && name == "_FillValue" && is_noted(b, name, value)) {
+        f.outcome = verdict::equal;
+      } else if (!b.contains(name)) {
         f.outcome = verdict::missing;
         f.reason = "is not in the store";
-      } else if (json_text(b[name]) != json_text(value)) {  // as text, since NaN is not equal to itself
+      } else if (json_text(b[name]) != json_text(value) &&  // as text, since NaN is not equal to itself
+                 !(name == "_FillValue" && b[name] == json(missing_value_of(source.value("data_type", json()), value)))) {
         f.outcome = verdict::differs;
         f.reason = "has another value";
         f.source_value = json_text(value).substr(0, 200);
@@ -210,7 +221,7 @@ class stores_comparison {
       add_finding(result_, std::move(f));
     }
     for (const auto& [name, value] : b.items()) {
-      if (!a.contains(name)) result_.extras.push_back({path, "attribute", shown_name(name)});
+      if (!a.contains(name) && name != conversion::own_key) result_.extras.push_back({path, "attribute", shown_name(name)});
     }
   }
 
