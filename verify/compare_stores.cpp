@@ -115,6 +115,7 @@ class part_values {
 struct node {
   store_folder folder;
   json document;
+  std::string unreadable = {};  // why there is no document
 };
 
 using nodes_by_path = std::map<std::string, node>;
@@ -129,7 +130,18 @@ nodes_by_path nodes_of(const store_folder& root, const std::function<void(const 
     todo.pop_back();
     if (at) at(path);
     if (path.size() > longest_path) throw not_supported("a path of more than 4000 bytes");
-    json document = read_node(folder);
+    json document;
+    try {
+      document = read_node(folder);
+    } catch (const store_error& e) {
+      if (path == "/" || e.code != errc::damaged_store) throw;
+      all.emplace(path, node{folder, json::object(), e.what()});
+      continue;
+    } catch (const not_supported& e) {
+      if (path == "/") throw;
+      all.emplace(path, node{folder, json::object(), e.what()});
+      continue;
+    }
     if (document.value("node_type", json()) == "group") {
       for (const store_folder& child : folder.nodes()) todo.emplace_back((path == "/" ? path : path + "/") + child.last(), child);
     }
@@ -169,6 +181,11 @@ class stores_comparison {
     const bool is_array = source.document.value("node_type", json()) == "array";
     finding f = about(path, is_array ? "dataset" : "group");
     const auto found = store_.find(path);
+    if (!source.unreadable.empty()) {
+      f.outcome = verdict::unreadable;
+      f.reason = source.unreadable;
+      return add_finding(result_, std::move(f));
+    }
     if (found == store_.end()) {
       f.store_path.clear();
       f.outcome = verdict::missing;
@@ -176,6 +193,11 @@ class stores_comparison {
       return add_finding(result_, std::move(f));
     }
     const node& store = found->second;
+    if (!store.unreadable.empty()) {
+      f.outcome = verdict::differs;
+      f.reason = "cannot be read in the store: " + store.unreadable;
+      return add_finding(result_, std::move(f));
+    }
     if (store.document.value("node_type", json()) != source.document.value("node_type", json())) {
       f.outcome = verdict::differs;
       f.reason = is_array ? "is a group in the store" : "is an array in the store";

@@ -171,9 +171,13 @@ json writable_codecs(const json& codecs, const zarr_array& array, const json& da
   return made;
 }
 
-// Filters that only numcodecs has in Zarr v2, and zarr-python not in v3.
+// Filters that numcodecs has in Zarr v2, and zarr-python not in v3: there, values stay as long when they are quantized.
 bool is_only_in_v2(const json& codecs) {
-  return std::any_of(codecs.begin(), codecs.end(), [](const json& c) { return name_in(c) == "numcodecs.categorize"; });
+  return std::any_of(codecs.begin(), codecs.end(), [](const json& c) {
+    const json with = configuration_in(c);
+    return name_in(c) == "numcodecs.categorize" ||
+           (name_in(c) == "numcodecs.quantize" && with.value("astype", json()) != with.value("dtype", json()));
+  });
 }
 
 extents requested_chunk(const zarr_array& array, const convert_options& options) {

@@ -178,12 +178,13 @@ def test_shuffle_goes_where_chunks_have_a_part_of_an_element(tmp_path):
     assert [c["name"] for c in node(tmp_path / "b.zarr", "a")["codecs"]] == ["packbits"]
     convert(tmp_path / "in", tmp_path / "c.zarr", "-q", "--chunk", 2)
     assert [c["name"] for c in node(tmp_path / "c.zarr", "a")["codecs"]] == ["bytes", "numcodecs.shuffle"]
+    for store in "bc":
+        assert verify(tmp_path / "in", tmp_path / f"{store}.zarr")["exit_status"] == 0
     array(tmp_path / "in/b", np.arange(6, dtype="<i2"), 6, codecs=[LITTLE, SHUFFLE], chunks=False)
     write(tmp_path / "in/b/c/0", shuffled(np.arange(6, dtype="<i2").tobytes(), 4))
     convert(tmp_path / "in", tmp_path / "d.zarr", "-q", "--chunk", 3)
     assert [c["name"] for c in node(tmp_path / "d.zarr", "b")["codecs"]] == ["bytes"]
-    for store in "bcd":
-        assert verify(tmp_path / "in", tmp_path / f"{store}.zarr")["exit_status"] == 0 or store != "d"
+    assert verify(tmp_path / "in", tmp_path / "d.zarr")["exit_status"] == 0
 
 
 def fletcher32(data):
@@ -219,7 +220,7 @@ def test_numbers_that_fit_nowhere_stay_as_they_are(tmp_path):
         assert str(json.loads(text)) == str(json.loads(made)["attributes"])
     broken = (tmp_path / "out.zarr/zarr.json").read_text().replace(large, large[:-1] + "1")
     (tmp_path / "out.zarr/zarr.json").write_text(broken)
-    assert verify(tmp_path / "in", tmp_path / "out.zarr")["exit_status"] == 1
+    assert verify(tmp_path / "in", tmp_path / "out.zarr", status=1)["attributes"]["differs"] > 0
     run("export", tmp_path / "in", tmp_path / "out.h5", "-q")
     with h5py.File(tmp_path / "out.h5") as f:
         assert f.attrs["n"] == large and f.attrs["x"] == "1e400"
@@ -277,14 +278,14 @@ def test_arrays_below_folders_without_metadata(tmp_path, version):
         v2_array(store / "top", FOUR)
     write(store / "notes/deep/text.txt", "not Zarr")
     assert "/foo/bar/baz" in run("plan", store, "--chunk", 3).stdout
-    assert "foo/bar/baz" in run("inspect", store).stdout.replace("  ", "") or "baz" in run("inspect", store).stdout
+    assert "/foo/bar/baz" in [n["path"] for n in json.loads(run("inspect", "--json", store).stdout)["trees"][0]["nodes"]]
     convert(store, tmp_path / "out.zarr", "-q")
     assert node(tmp_path / "out.zarr", "foo/bar/baz")["shape"] == [4]
     assert node(tmp_path / "out.zarr", "foo/bar")["node_type"] == "group" and not (tmp_path / "out.zarr/notes").exists()
     report = verify(store, tmp_path / "out.zarr")
-    assert report["exit_status"] == 0 and "baz" in json.dumps(run("verify", store, tmp_path / "out.zarr", "-v").stdout) or True
+    assert report["exit_status"] == 0 and report["datasets"]["equal"] == 2
     os.remove(tmp_path / "out.zarr/foo/bar/baz/zarr.json")
-    assert verify(store, tmp_path / "out.zarr")["exit_status"] == 1
+    assert verify(store, tmp_path / "out.zarr", status=(1, 3))["datasets"]["missing"] == 1
     run("export", store, tmp_path / "out.h5", "-q")
     with h5py.File(tmp_path / "out.h5") as f:
         np.testing.assert_array_equal(f["foo/bar/baz"][...], FOUR)
@@ -321,14 +322,14 @@ def test_an_array_that_cannot_be_read_is_left_out_and_named(tmp_path, what):
         BROKEN_V2[what](store)
     assert objects(store, tmp_path / "a.zarr", status=3)["/bad"]["outcome"] == "skipped"
     assert node(tmp_path / "a.zarr", "good")["shape"] == [4] and not (tmp_path / "a.zarr/bad").exists()
-    assert "/bad" in run("plan", store).stdout
+    assert "/bad" in run("plan", store, status=3).stdout
     assert "bad" in run("inspect", store, status=(0, 3)).stdout
     assert "/bad" in run("export", store, tmp_path / "a.h5", status=3).stderr
     with h5py.File(tmp_path / "a.h5") as f:
         assert list(f) == ["good"]
     convert(store, tmp_path / "b.zarr", "-q", "--exclude", "/bad")
     assert verify(store, tmp_path / "b.zarr", "--exclude", "/bad")["exit_status"] == 0
-    assert verify(store, tmp_path / "b.zarr")["exit_status"] != 0
+    verify(store, tmp_path / "b.zarr", status=(1, 3))
 
 
 def test_messages_name_the_place_and_the_reason(tmp_path):
@@ -438,7 +439,7 @@ def v2_references(folder):
 def test_references_with_metadata_of_zarr_v2(tmp_path, form):
     references = v2_references(tmp_path)
     url = "{{u}}/data.bin" if form == "templates" else f"{tmp_path}/data.bin"
-    references |= {"a/0": [url, 2, 16], "b/0": [url.replace("data", "whole")]}
+    references |= {"a/0": [url, 2, 16], "b/0": [url.replace("/data.bin", "/whole.bin")]}
     if form == "texts":
         references = {k: json.dumps(v) if k.split("/")[-1].startswith(".z") else v for k, v in references.items()}
     document = references if form == "version 0" else {"version": 1, "refs": references}
@@ -476,7 +477,7 @@ def test_chunks_with_only_the_fill_value_are_left_out(tmp_path, kind):
     zeros = np.zeros(20, "<f8")
     zeros[3] = -0.0
     array(tmp_path / "in/z", zeros, 20, fill=0.0)
-    shard = ["--shard", "10"] if kind == "shards" else []
+    shard = ["--shard", "80"] if kind == "shards" else []
     convert(tmp_path / "in", tmp_path / "out.zarr", "-q", "--chunk", 5, *shard)
     names = [n for n in files(tmp_path / "out.zarr") if "/c/" in n]
     assert names == (["a/c/4", "z/c/0"] if shard else ["a/c/8", "z/c/0"])

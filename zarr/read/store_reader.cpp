@@ -143,12 +143,27 @@ std::unique_ptr<stored_object> store_folder::open(const std::string& child) cons
   return std::make_unique<text_object>(R"({"zarr_format": 3, "node_type": "group", "attributes": {}})");
 }
 
+namespace {
+
+// Also if they cannot be read: whoever reads them says why.
+bool has_metadata(const store_folder& folder) {
+  try {
+    return folder.open(metadata_name) != nullptr;
+  } catch (const store_error& e) {
+    if (e.code != errc::damaged_store) throw;
+  } catch (const not_supported&) {
+  }
+  return true;
+}
+
+}  // namespace
+
 bool store_folder::holds_nodes() const {
   bool found = false;
   list([&](const store_entry& e) {
     if (!e.is_folder || e.is_link || e.name.starts_with(conversion::own_prefix)) return true;
     const store_folder child = *this / e.name;
-    found = child.open(metadata_name) != nullptr || child.holds_nodes();
+    found = has_metadata(child) || child.holds_nodes();
     return !found;
   });
   return found;
@@ -157,7 +172,7 @@ bool store_folder::holds_nodes() const {
 std::optional<store_folder> store_folder::node(const store_entry& child) const {
   if (!child.is_folder) return {};
   store_folder folder = *this / child.name;
-  if (folder.open(metadata_name)) return folder;
+  if (has_metadata(folder)) return folder;
   // links may lead above themselves
   if (child.is_link || child.name.starts_with(conversion::own_prefix) || !folder.holds_nodes()) return {};
   folder.is_bare_ = true;
@@ -260,7 +275,12 @@ store_folder node_at(const store_folder& root, const std::string& path) {
     store_entry child;
     child.name = part;
     child.is_folder = true;
-    const auto found = folder.node(child);
+    std::optional<store_folder> found;
+    try {
+      found = folder.node(child);
+    } catch (const store_error& e) {  // there is no such folder
+      if (e.code != errc::damaged_store) throw;
+    }
     if (!found)
       throw store_error("\"" + root.name() + "\" has no \"" + path + "\"; \"zarrbits inspect\" lists what it has",
                         errc::not_found);

@@ -283,7 +283,8 @@ void take_types_of_netcdf(ordered& attributes) {
   for (const char* note : {"_NCZARR_ATTR", "_nczarr_attr", "_nczarr_attrs"}) {
     const auto found = attributes.find(note);
     if (found == attributes.end() || !found->is_object()) continue;
-    for (const auto& [name, type] : found->value("types", ordered::object()).items()) {
+    const ordered types = found->value("types", ordered::object());  // items() refers to it
+    for (const auto& [name, type] : types.items()) {
       if (const auto value = attributes.find(name); value != attributes.end() && is_float_type(type))
         *value = number_of_word(*value);
     }

@@ -122,7 +122,8 @@ void codec_chain::read_bytes_codec(bytes_codec::kind_type kind, const json& conf
 }
 
 void codec_chain::read_shards(const json& configuration, const json& data_type) {
-  if (!order_.empty() || !filters_.empty()) throw not_supported("a transpose or another codec of whole shards");
+  if (!order_.empty()) throw not_supported("a transpose of whole shards");
+  if (!filters_.empty()) throw not_supported("filters of whole shards");
   sharding s;
   s.chunk_shape = extents(required(configuration, "chunk_shape"), "chunk_shape");
   if (s.chunk_shape.size() != chunk_shape_.size())
