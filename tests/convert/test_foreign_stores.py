@@ -152,7 +152,10 @@ def test_a_folder_of_chunks_that_is_there_and_cannot_be_read(tmp_path):
     group(tmp_path / "in")
     array(tmp_path / "in/a", FOUR, 2)
     meta = node(tmp_path / "in/a")
-    write(tmp_path / "in/a/zarr.json", {**meta, "shape": [4, 1], "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2, 1]}}})
+    write(
+        tmp_path / "in/a/zarr.json",
+        {**meta, "shape": [4, 1], "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2, 1]}}},
+    )
     os.remove(tmp_path / "in/a/c/0"), os.remove(tmp_path / "in/a/c/1")
     os.symlink("nowhere", tmp_path / "in/a/c/1")
     assert "c/1" in refused("convert", tmp_path / "in", tmp_path / "out.zarr", "-q")
@@ -242,7 +245,11 @@ def test_a_large_integer_is_a_float(tmp_path):
 
 def test_attributes_that_only_python_reads(tmp_path):
     group(tmp_path / "in")
-    array(tmp_path / "in/a", FOUR, attributes=r'{"twice": 1, "half": "\ud800!", "whole": "\ud83d\ude00", "in": {"\udc00": 1}, "twice": 2}')
+    array(
+        tmp_path / "in/a",
+        FOUR,
+        attributes=r'{"twice": 1, "half": "\ud800!", "whole": "\ud83d\ude00", "in": {"\udc00": 1}, "twice": 2}',
+    )
     found = objects(tmp_path / "in", tmp_path / "out.zarr", status=3)
     assert found["/a"]["outcome"] == "raw" and found["/a@twice"]["outcome"] == "mapped"
     assert found["/a@half"]["outcome"] == found["/a@in"]["outcome"] == "skipped"
@@ -395,7 +402,9 @@ def test_two_fill_values_are_said(tmp_path):
     write(tmp_path / "in/.zgroup", {"zarr_format": 2})
     dimensions = {"_ARRAY_DIMENSIONS": ["x"]}
     v2_array(tmp_path / "in/a", FOUR, fill_value=0, attributes={**dimensions, "_FillValue": -9})
-    v2_array(tmp_path / "in/b", np.zeros(2, "<f4"), fill_value=1e20, attributes={**dimensions, "_FillValue": 1.0000000200408773e20})
+    v2_array(
+        tmp_path / "in/b", np.zeros(2, "<f4"), fill_value=1e20, attributes={**dimensions, "_FillValue": 1.0000000200408773e20}
+    )
     found = objects(tmp_path / "in", tmp_path / "out.zarr")
     assert "-9" in found["/a@_FillValue"]["reason"] and "/b@_FillValue" not in found
     assert node(tmp_path / "out.zarr", "a")["attributes"] == {"_FillValue": -9}
@@ -458,7 +467,9 @@ def test_references_with_metadata_of_zarr_v2(tmp_path, form):
 
 def test_references_that_are_refused(tmp_path):
     references = v2_references(tmp_path)
-    write(tmp_path / "r.json", {"version": 1, "refs": references, "gen": [{"key": "a/{{i}}", "url": "x", "dimensions": {"i": [0]}}]})
+    write(
+        tmp_path / "r.json", {"version": 1, "refs": references, "gen": [{"key": "a/{{i}}", "url": "x", "dimensions": {"i": [0]}}]}
+    )
     assert '"gen"' in refused("convert", tmp_path / "r.json", tmp_path / "out.zarr")
     references["a/0"] = ["{{f(c=1)}}", 0, 4]
     write(tmp_path / "r.json", {"version": 1, "templates": {"f": "{{c}}"}, "refs": references})

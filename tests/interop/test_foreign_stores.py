@@ -131,7 +131,16 @@ def test_shuffled_arrays_that_are_packed_or_rechunked(tmp_path):
             np.testing.assert_array_equal(zarr.open_group(tmp_path / "out", mode="r")[name][...], np.arange(16))
 
 
-@pytest.mark.parametrize("codecs", [["shuffle", "shuffle"], ["blosc", "fletcher32"], ["fletcher32", "blosc"], ["shuffle", "zlib", "fletcher32"], ["zstd", "fletcher32"]])
+@pytest.mark.parametrize(
+    "codecs",
+    [
+        ["shuffle", "shuffle"],
+        ["blosc", "fletcher32"],
+        ["fletcher32", "blosc"],
+        ["shuffle", "zlib", "fletcher32"],
+        ["zstd", "fletcher32"],
+    ],
+)
 def test_export_of_orders_of_codecs(tmp_path, codecs):
     """Written by zarr-python, read by h5py; what is not HDF5's own order is encoded again."""
     make = {
