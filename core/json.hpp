@@ -34,7 +34,7 @@ struct attribute_remark {
   std::string reason;  // why, as the end of a sentence
 };
 
-// The metadata of a node: the same, but what Python reads in attributes is no error there. Of a key that is given twice the last
+// The metadata of a node: the same, but an attribute that Python reads is not an error. Of a key that is given twice the last
 // value is kept; an attribute with half of a surrogate pair, which is not a character, is left out. `remarks` says so. If
 // `attributes_alone`, the text has nothing else, as .zattrs.
 ZARRBITS_API nlohmann::ordered_json parse_node_json(std::string_view text, bool attributes_alone, errc code,

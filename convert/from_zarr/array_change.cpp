@@ -132,7 +132,7 @@ json last_codecs(const json& codecs, const zarr_array& array, const convert_opti
   return last;
 }
 
-// The codecs of chunks that are encoded anew. Filters of numcodecs from array to array are not written: without them the values
+// The codecs of chunks that are encoded again. Filters of numcodecs from array to array are not written: without them the values
 // are the same ones. numcodecs' shuffle takes whole elements only, so it goes where chunks may have a part of one.
 json writable_codecs(const json& codecs, const zarr_array& array, const json& data_type, const extents* chunk) {
   json made = json::array();

@@ -101,7 +101,8 @@ def test_filters_of_zarr_v2(tmp_path, name, order):
     if values.dtype.kind not in "M":
         run("export", tmp_path / "in", tmp_path / "out.h5", "-q")
         got = debian_python(
-            "import h5py, sys; v = h5py.File(sys.argv[1])['a']; print((v.asstr()[...] if v.dtype.kind in 'OS' else v[...]).tolist())",
+            "import h5py, sys; v = h5py.File(sys.argv[1])['a']; "
+            "print((v.asstr()[...] if v.dtype.kind in 'OS' else v[...]).tolist())",
             tmp_path / "out.h5",
         )
         assert got.strip() == str(expected.tolist())
