@@ -194,6 +194,9 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
                    "recode")
         ->type_name("SHAPE")
         ->group(group);
+    app.add_flag("--write-empty-chunks", options.write_empty_chunks,
+                 "With --chunk: write chunks that hold only the fill value, too. Without it they are left out, as readers expect")
+        ->group(group);
     app.add_option("--shard", t.shard,
                    "Put many chunks into one file or object (a shard): a size before compression, such as 64M, or a shape, such "
                    "as 1000x2000, for datasets of its rank. none: chunks of a Zarr store leave their shards")

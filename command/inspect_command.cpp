@@ -10,6 +10,7 @@
 #include "command/remote_options.hpp"
 #include "command/terminal.hpp"
 #include "command/unfinished_text.hpp"
+#include "text/json_text.hpp"
 #include "text/words.hpp"
 
 #include <zarrbits/inspect.hpp>
@@ -130,7 +131,7 @@ void print_attributes(const tree& t, const terminal& screen) {
   for (const node& n : t.nodes) {
     if (n.attribute_values.empty()) continue;
     std::cout << '\n' << coloured(screen, colour::bold, printable(n.path)) << '\n';
-    const json values = json::parse(n.attribute_values);
+    const json values = conversion::parse_foreign_json(n.attribute_values);
     for (const auto& [name, value] : values.items()) say("  " + name + ": " + text::json_text(value));
   }
 }
@@ -222,7 +223,7 @@ json to_json(const tree& t) {
     if (!n.dimension_names.empty()) j["dimension_names"] = n.dimension_names;
     if (!n.fill_value.empty()) j["fill_value"] = json::parse(n.fill_value);
     if (n.attributes) j["attributes"] = n.attributes;
-    if (!n.attribute_values.empty()) j["attribute_values"] = json::parse(n.attribute_values);
+    if (!n.attribute_values.empty()) j["attribute_values"] = conversion::parse_foreign_json(n.attribute_values);
     if (!n.note.empty()) j[n.kind == "link" ? "target" : "reason"] = n.note;
     if (!n.details.empty()) j.update(json::parse(n.details));
     nodes.push_back(std::move(j));

@@ -52,6 +52,7 @@ std::string with_flags(std::string_view sentence) {
       {"`resume`", "--resume"},
       {"`shard`", "--shard"},
       {"`share`", "--partition"},
+      {"`write_empty_chunks`", "--write-empty-chunks"},
   };
   std::string text;
   while (!sentence.empty()) {

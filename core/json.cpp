@@ -3,7 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <charconv>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -15,41 +18,67 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
+// What the text has that the JSON library does not take. A number or a string keeps its place in the text.
+struct peculiarities {
+  std::vector<std::string> large;       // numbers beyond float64, in their order
+  std::vector<std::size_t> surrogates;  // which strings, counted from 0 with keys, have half of a surrogate pair
+};
+
+// Stand for Python's words, and for the numbers in peculiarities::large. Nobody writes such numbers, which are zero.
+constexpr std::string_view number_for_nan = "0.00e-7770", number_for_infinity = "0.00e-7771", exponent_of_large = "e-7772";
+
+constexpr std::size_t most_remarks = 1000;
+
 // Builds the value. The JSON library's own builder searches all members of an object for each new one, and accepts repeated keys.
 class builder final : public nlohmann::json_sax<json> {
  public:
+  // `found`: null for JSON in the strict sense. `remarks`: null if repeated keys are wrong.
+  builder(const peculiarities* found, std::vector<attribute_remark>* remarks, bool attributes_alone)
+      : found_(found), remarks_(remarks), above_attributes_(attributes_alone ? 1 : 2) {}
+
   bool null() override { return add(nullptr); }
   bool boolean(bool b) override { return add(b); }
   bool number_integer(json::number_integer_t n) override { return add(n); }
   bool number_unsigned(json::number_unsigned_t n) override { return add(n); }
   bool number_float(json::number_float_t n, const json::string_t& text) override {
-    if (words_are_numbers) {
-      if (text == number_for_nan) n = std::numeric_limits<double>::quiet_NaN();
-      else if (text.ends_with(number_for_infinity)) n = (text[0] == '-' ? -1 : 1) * std::numeric_limits<double>::infinity();
-    }
-    return add(n);
+    if (!found_) return add(n);
+    if (text == number_for_nan) return add(std::numeric_limits<double>::quiet_NaN());
+    if (text.ends_with(number_for_infinity)) return add((text[0] == '-' ? -1 : 1) * std::numeric_limits<double>::infinity());
+    if (text.ends_with(exponent_of_large) && large_ < found_->large.size()) return add(as_text(found_->large[large_++]));
+    return add(text.find_first_of(".eE") == text.npos ? as_text(text) : json(n));
   }
-  bool string(json::string_t& s) override { return add(std::move(s)); }
+  bool string(json::string_t& s) override {
+    const bool complete = is_whole();
+    if (!complete && !in_attributes()) return is_wrong("a text has half of a surrogate pair, which is not a character");
+    if (!complete && !leave_out(attribute_)) return false;
+    return add(std::move(s));
+  }
   bool binary(json::binary_t&) override { return false; }  // cannot occur in text
   bool start_object(std::size_t) override { return down(json::object()); }
   bool start_array(std::size_t) override { return down(json::array()); }
   bool end_object() override { return up(); }
   bool end_array() override { return up(); }
   bool key(json::string_t& name) override {
-    if (open_.back().keys.insert(name).second) {
-      key_ = std::move(name);
-      return true;
+    const bool complete = is_whole();
+    if (open_.size() == 1) {
+      in_copies_ = above_attributes_ == 2 && name == "consolidated_metadata";
+      in_attributes_ = above_attributes_ == 1 || in_copies_ || name == "attributes";
     }
-    wrong = "the key " + in_quotes(name) + " is given twice; give it once";
-    return false;
+    const bool lenient = in_attributes();
+    if (!complete && !lenient) return is_wrong("a key has half of a surrogate pair, which is not a character");
+    if (open_.size() == above_attributes_) attribute_ = name;
+    if (!complete && !leave_out(attribute_)) return false;
+    if (!open_.back().keys.insert(name).second) {
+      if (!lenient) return is_wrong("the key " + in_quotes(name) + " is given twice; give it once");
+      if (!remark({attribute_, false, "the key " + in_quotes(name) + " is given twice; its last value is kept"})) return false;
+      open_.back().value->erase(name);
+    }
+    key_ = std::move(name);
+    return true;
   }
   bool parse_error(std::size_t, const std::string&, const json::exception&) override { return false; }
 
-  // Stand for Python's words. Nobody writes such numbers, which are zero.
-  static constexpr std::string_view number_for_nan = "0.00e-7770", number_for_infinity = "0.00e-7771";
-
   json whole;
-  bool words_are_numbers = false;
   std::string wrong;  // what is wrong; "": not JSON
 
  private:
@@ -58,6 +87,27 @@ class builder final : public nlohmann::json_sax<json> {
     json* value;
     std::unordered_set<std::string> keys = {};
   };
+
+  static json as_text(const std::string& number) { return json::binary({number.begin(), number.end()}); }
+
+  bool is_wrong(std::string why) {
+    wrong = std::move(why);
+    return false;
+  }
+  // Whether the string at hand has all that the text says.
+  bool is_whole() {
+    const std::size_t number = strings_++;
+    return !found_ || !std::binary_search(found_->surrogates.begin(), found_->surrogates.end(), number);
+  }
+  bool in_attributes() const { return remarks_ && in_attributes_ && open_.size() >= above_attributes_; }
+  bool remark(attribute_remark what) {
+    if (++made_ > most_remarks) return is_wrong("more than " + std::to_string(most_remarks) + " repeated keys");
+    if (!in_copies_) remarks_->push_back(std::move(what));
+    return true;
+  }
+  bool leave_out(const std::string& attribute) {
+    return remark({attribute, true, "it has half of a surrogate pair, which is not a character"});
+  }
 
   json* put(json value) {
     if (open_.empty()) {
@@ -78,10 +128,7 @@ class builder final : public nlohmann::json_sax<json> {
     return true;
   }
   bool down(json value) {
-    if (open_.size() == deepest_json) {
-      wrong = "more than " + std::to_string(deepest_json) + " nested lists and objects";
-      return false;
-    }
+    if (open_.size() == deepest_json) return is_wrong("more than " + std::to_string(deepest_json) + " nested lists and objects");
     open_.push_back({put(std::move(value))});
     return true;
   }
@@ -90,36 +137,130 @@ class builder final : public nlohmann::json_sax<json> {
     return true;
   }
 
+  const peculiarities* found_;
+  std::vector<attribute_remark>* remarks_;
+  const std::size_t above_attributes_;  // objects that are open where the names of attributes are
   std::vector<level> open_;
-  std::string key_;
+  std::string key_, attribute_;
+  bool in_attributes_ = false, in_copies_ = false;
+  std::size_t strings_ = 0, large_ = 0, made_ = 0;
 };
 
-// The words NaN and Infinity outside of strings as numbers: the JSON library has no such words.
-std::string without_words(std::string_view text) {
+// The number at the front, as far as its characters go.
+std::string_view number_at(std::string_view text) {
+  return text.substr(0, std::min(text.find_first_not_of("0123456789+-.eE"), text.size()));
+}
+
+// Beyond the largest float64; one that is too small is 0.
+bool is_beyond_float64(std::string_view number) {
+  double value = 0;
+  const auto [end, failed] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (failed != std::errc::result_out_of_range || end != number.data() + number.size()) return false;
+  const std::size_t first = number.find_first_of("123456789"), point = std::min(number.find_first_of(".eE"), number.size()),
+                    e = number.find_first_of("eE");
+  long exponent = 0;
+  if (e != number.npos) {
+    const std::string_view digits = number.substr(e + (number[e + 1] == '+' ? 2 : 1));
+    const auto [stop, too_long] = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
+    if (too_long != std::errc()) return digits[0] != '-';
+  }
+  return static_cast<long>(point) - static_cast<long>(first) + exponent > 0;
+}
+
+// Four hexadecimal digits of an escape \uXXXX at the front; -1: there is none.
+int code_of_escape(std::string_view text) {
+  unsigned code = 0;
+  if (text.size() < 6 || text[0] != '\\' || text[1] != 'u') return -1;
+  const auto [end, failed] = std::from_chars(text.data() + 2, text.data() + 6, code, 16);
+  return failed == std::errc() && end == text.data() + 6 ? static_cast<int>(code) : -1;
+}
+
+// What the JSON library takes in place of what it does not take.
+std::string without_peculiarities(std::string_view text, peculiarities& found) {
   std::string out;
   bool quoted = false;
   char before = ' ';
+  std::size_t strings = 0;
+  const auto half = [&] {
+    if (found.surrogates.empty() || found.surrogates.back() != strings) found.surrogates.push_back(strings);
+  };
   for (std::size_t i = 0; i < text.size();) {
-    const char c = text[i];
-    if (quoted && c == '\\' && i + 1 < text.size()) out += text[i++];
-    else if (c == '"') quoted = !quoted;
-    const bool begins = !quoted && std::string_view(" \t\r\n[,:").find(before) != std::string_view::npos;
-    std::string_view word, number;
-    if (begins && text.substr(i).starts_with("NaN")) word = "NaN", number = builder::number_for_nan;
-    if ((begins || before == '-') && !quoted && text.substr(i).starts_with("Infinity"))
-      word = "Infinity", number = builder::number_for_infinity;
-    if (word.empty()) out += before = text[i++];
-    else out += number, i += word.size(), before = '0';
+    const std::string_view rest = text.substr(i);
+    if (quoted) {
+      const int code = code_of_escape(rest);
+      const bool high = code >= 0xD800 && code < 0xDC00, low = code >= 0xDC00 && code < 0xE000;
+      const int next = high ? code_of_escape(rest.substr(6)) : -1;
+      std::size_t n = rest[0] == '\\' ? 2 : 1;
+      if (high && next >= 0xDC00 && next < 0xE000) n = 12;
+      if (low || (high && n != 12)) {
+        half();
+        out += "\\uFFFD";
+        i += 6;
+        continue;
+      }
+      if (rest[0] == '"') quoted = false, before = '"', ++strings;
+      out += rest.substr(0, n);
+      i += std::min(n, rest.size());
+      continue;
+    }
+    const bool begins = std::string_view(" \t\r\n[,:").find(before) != std::string_view::npos;
+    if (begins && rest.starts_with("NaN")) {
+      out += number_for_nan;
+      i += 3;
+      before = '0';
+    } else if ((begins || before == '-') && rest.starts_with("Infinity")) {
+      out += number_for_infinity;
+      i += 8;
+      before = '0';
+    } else if (const std::string_view number = begins ? number_at(rest) : ""; number.size() > 1 && is_beyond_float64(number)) {
+      found.large.emplace_back(number);
+      out += number.substr(0, number.find_first_of("eE"));
+      out += exponent_of_large;
+      i += number.size();
+      before = '0';
+    } else {
+      quoted = rest[0] == '"';
+      out += before = rest[0];
+      ++i;
+    }
   }
   return out;
 }
 
-nlohmann::ordered_json build(std::string_view text, errc code, const std::string& what, bool words_are_numbers) {
-  builder b;
-  b.words_are_numbers = words_are_numbers;
-  if (!json::sax_parse(text, &b))
-    throw error(code, what + (b.wrong.empty() ? " is not valid JSON: " + in_quotes(text) : ": " + b.wrong));
-  return std::move(b.whole);
+struct how_to_read {
+  bool as_python = false;
+  std::vector<attribute_remark>* remarks = nullptr;
+  bool attributes_alone = false;
+};
+
+// Takes the attributes out that remarks are about.
+void leave_out(json& whole, const how_to_read& how) {
+  if (!how.remarks || !whole.is_object()) return;
+  json* const attributes = how.attributes_alone ? &whole : whole.contains("attributes") ? &whole["attributes"] : nullptr;
+  if (!attributes || !attributes->is_object()) return;
+  for (const attribute_remark& r : *how.remarks) {
+    if (r.left_out) attributes->erase(r.attribute);
+  }
+}
+
+nlohmann::ordered_json build(std::string_view text, errc code, const std::string& what, const how_to_read& how) {
+  const auto parsed = [&](std::string_view from, const peculiarities* found, std::string& wrong) -> std::optional<json> {
+    if (how.remarks) how.remarks->clear();
+    builder b(found, how.remarks, how.attributes_alone);
+    if (json::sax_parse(from, &b)) return std::move(b.whole);
+    wrong = std::move(b.wrong);
+    return {};
+  };
+  std::string wrong;
+  peculiarities found;
+  auto whole = parsed(text, how.as_python ? &found : nullptr, wrong);
+  if (!whole && wrong.empty() && how.as_python) {
+    const std::string plain = without_peculiarities(text, found);
+    whole = parsed(plain, &found, wrong);
+  }
+  if (!whole) throw error(code, what + (wrong.empty() ? " is not valid JSON: " + in_quotes(text) : ": " + wrong));
+  leave_out(*whole, how);
+  return std::move(*whole);
 }
 
 }  // namespace
@@ -129,12 +270,15 @@ std::string in_quotes(std::string_view text) {
   return '"' + std::string(text.substr(0, most)) + (text.size() > most ? "...\"" : "\"");
 }
 
-json parse_json(std::string_view text, errc code, const std::string& what) { return build(text, code, what, false); }
+json parse_json(std::string_view text, errc code, const std::string& what) { return build(text, code, what, {}); }
 
 json parse_python_json(std::string_view text, errc code, const std::string& what) {
-  if (text.find("NaN") == std::string_view::npos && text.find("Infinity") == std::string_view::npos)
-    return parse_json(text, code, what);
-  return build(without_words(text), code, what, true);
+  return build(text, code, what, {.as_python = true});
+}
+
+json parse_node_json(std::string_view text, bool attributes_alone, errc code, const std::string& what,
+                     std::vector<attribute_remark>& remarks) {
+  return build(text, code, what, {.as_python = true, .remarks = &remarks, .attributes_alone = attributes_alone});
 }
 
 }  // namespace zarrbits::detail

@@ -11,6 +11,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace zarrbits::detail {
 
@@ -22,8 +23,22 @@ inline constexpr std::size_t deepest_json = 128;
 nlohmann::ordered_json parse_json(std::string_view text, errc code, const std::string& what);
 
 // The same of a zarr.json that others wrote: also takes the bare words NaN, Infinity and -Infinity, which Python writes for such
-// numbers.
+// numbers, and numbers that neither 64-bit integers nor float64 hold. These are binary values, with the bytes of their text:
+// JSON has none, so that nothing takes them for anything else.
 ZARRBITS_API nlohmann::ordered_json parse_python_json(std::string_view text, errc code, const std::string& what);
+
+// Of an attribute that is not what the text says.
+struct attribute_remark {
+  std::string attribute;
+  bool left_out = false;
+  std::string reason;  // why, as the end of a sentence
+};
+
+// The metadata of a node: the same, but an attribute that Python reads is not an error. Of a key that is given twice the last
+// value is kept; an attribute with half of a surrogate pair, which is not a character, is left out. `remarks` says so. If
+// `attributes_alone`, the text has nothing else, as .zattrs.
+ZARRBITS_API nlohmann::ordered_json parse_node_json(std::string_view text, bool attributes_alone, errc code,
+                                                    const std::string& what, std::vector<attribute_remark>& remarks);
 
 // The input, shortened for a sentence.
 std::string in_quotes(std::string_view text);

@@ -72,9 +72,19 @@ std::size_t text_length(const json& v) {
 
 bool has_nul(const json& v) { return v.is_string() && v.get_ref<const std::string&>().find('\0') != std::string::npos; }
 
+// A number that float64 holds, if it is an integer.
+bool is_exact(const json& v) {
+  constexpr std::uint64_t all = std::uint64_t{1} << 53;
+  if (!v.is_number_integer()) return true;
+  const bool negative = !v.is_number_unsigned() && v.get<std::int64_t>() < 0;
+  std::uint64_t n = negative ? 0 - static_cast<std::uint64_t>(v.get<std::int64_t>()) : v.get<std::uint64_t>();
+  return n <= all || n % (std::uint64_t{1} << (std::bit_width(n) - 53)) == 0;
+}
+
 // What the leaves of a value are.
 struct leaves {
   bool integers = true, unsigned_only = false, numbers = true, texts = true, booleans = true, any = false, nul = false;
+  bool exact = true;  // float64 holds the numbers
   std::size_t longest = 0;
 };
 leaves look_at(const json& value, std::size_t levels) {
@@ -84,6 +94,7 @@ leaves look_at(const json& value, std::size_t levels) {
     found.booleans = found.booleans && v.is_boolean();
     found.integers = found.integers && v.is_number_integer();
     found.numbers = found.numbers && v.is_number();
+    found.exact = found.exact && is_exact(v);
     if (v.is_number_unsigned() && v.get<std::uint64_t>() > INT64_MAX) found.unsigned_only = true;
     const bool text = v.is_string() || is_base64(v);
     found.texts = found.texts && text;
@@ -140,6 +151,7 @@ attribute_form inferred(json value, const attribute_rules& rules, bool noted) {
     if (!fits) return as_text(value);
     f.type = !found.any ? float_form(8, false) : integer_form(8, !found.unsigned_only, false);
   } else if (found.numbers) {
+    if (!found.exact) return as_text(value);
     f.type = float_form(8, false);
   } else if (found.texts) {
     if (rules.forms.netcdf && f.scalar) return netcdf_text(std::move(value), found.longest);

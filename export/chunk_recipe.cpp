@@ -148,10 +148,13 @@ void chunk_recipe::plan_copy(const zarr_array& array, const store_node& node, bo
       add(H5Z_FILTER_DEFLATE, "deflate", {number_in(c, "level", 9, 6)});
     } else if (c.name == "numcodecs.fletcher32") {
       if (compressors == 0) plain_ += 4;
+      else check_ = check::decode;  // the checksum is not a part of what the compressor made
       add(H5Z_FILTER_FLETCHER32, "fletcher32", {});
     } else if (c.name == "numcodecs.shuffle") {
       // libhdf5 itself gives the filter the size of a value
-      if (packed || compressors > 0 || number_in(c, "elementsize", 0x7FFFFFFF, 0) != in_file_ || plain_ % in_file_ != 0) return;
+      const bool again = std::any_of(filters_.begin(), filters_.end(), [](const auto& f) { return f.id == H5Z_FILTER_SHUFFLE; });
+      if (again || packed || compressors > 0 || number_in(c, "elementsize", 0x7FFFFFFF, 0) != in_file_ || plain_ % in_file_ != 0)
+        return;
       add(H5Z_FILTER_SHUFFLE, "shuffle", {});
     } else if (standard && c.name == "blosc" && filters_.empty() && is_shuffled_zlib(c, in_file_)) {
       compresses(check::zlib_in_blosc);

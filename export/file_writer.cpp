@@ -148,7 +148,7 @@ void file_writer::create_all() {
       later.push_back(i);
       continue;
     }
-    const std::string why = reason_to_skip(options_.keep_going, n.path, [&] {
+    const std::string why = reason_to_skip(true, n.path, [&] {  // by its metadata alone
       created([&] {
         if (n.kind == kind_type::group) create_group(n);
         else if (n.kind != kind_type::named_type) create_dataset(i);
@@ -159,7 +159,7 @@ void file_writer::create_all() {
     if (n.kind == kind_type::group && n.made) create_named_types(i, read_store_node(n.folder));
   }
   for (const std::size_t i : later) {
-    const std::string why = reason_to_skip(options_.keep_going, tree_.nodes[i].path, [&] {
+    const std::string why = reason_to_skip(true, tree_.nodes[i].path, [&] {
       created([&] { create_dataset(i); });
       tree_.nodes[i].made = true;
     });
@@ -386,6 +386,14 @@ void file_writer::attributes_of(std::size_t index) {
   }
   store_node node = read_store_node(n.folder);
   if (index == 0 && tree_.nodes.size() > 1 && (node.is_array || tree_.nodes[1].folder.path() == n.folder.path())) return;
+  for (const conversion::attribute_remark& r : node.remarks) {
+    exported_object& e = report_.objects.emplace_back();
+    e.path = shown(n.path);
+    e.kind = object_kind::attribute;
+    e.attribute = shown(r.attribute);
+    e.reason = r.reason;
+    if (r.left_out) skip(e, r.reason);
+  }
   if (!node.is_array) return put_attributes(n.path, node.attributes, node.notes, nullptr, false);
   const zarr_array array(n.folder);
   if (array.type().kind == verification::zarr_kind::boolean && rules_.netcdf && !node.attributes.contains("dtype") &&

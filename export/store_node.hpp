@@ -19,18 +19,17 @@ using conversion::json;
 
 struct store_node {
   bool is_array = false;
-  json document;    // without attributes
-  json attributes;  // an object, without the notes
-  json notes;       // what `convert` noted under "zarrbits"; an object
+  json document;                        // without attributes
+  json attributes;                      // an object, without the notes
+  std::vector<std::string> dimensions;  // the names of an array's; "" where it has none. Empty if it names none
+  json notes;                           // what `convert` noted under "zarrbits"; an object
+  std::vector<conversion::attribute_remark> remarks;
 
   const json& note(const char* key) const;  // null if there is none
 };
 
 // Throws verification::store_error.
 store_node read_store_node(const verification::store_folder& folder);
-
-// The names of an array's dimensions; "" where it has none. Empty if it names none.
-std::vector<std::string> dimension_names(const store_node& array);
 
 }  // namespace zarrbits::exporting
 

@@ -19,13 +19,26 @@ constexpr std::size_t deepest_group = 1000;  // groups; libhdf5 recurses when it
 
 void describe_array(tree_node& n, const store_node& node) {
   n.kind = tree_node::kind_type::array;
-  n.dimensions = dimension_names(node);
+  n.dimensions = node.dimensions;
   const auto shape = node.document.find("shape");
   if (shape == node.document.end() || !shape->is_array()) return;
   for (const json& e : *shape) n.shape.push_back(e.is_number_unsigned() ? e.get<std::uint64_t>() : 0);
 }
 
 std::size_t depth_of(const std::string& path) { return static_cast<std::size_t>(std::count(path.begin(), path.end(), '/')); }
+
+// Why a node cannot be read, which leaves the others as they are; "": it can be.
+std::string reason_not_to_read(const store_folder& folder) {
+  try {
+    (void)read_store_node(folder);
+    return "";
+  } catch (const verification::store_error& e) {
+    if (e.code != errc::damaged_store) throw;
+    return std::string("its metadata cannot be used: ") + e.what();
+  } catch (const verification::not_supported& e) {
+    return e.what();
+  }
+}
 
 }  // namespace
 
@@ -76,6 +89,11 @@ store_tree read_tree(const store_folder& root, const std::function<void(const st
       if (links.is_object() && links.contains(conversion::shown(name))) continue;
       if (!is_link_name(name)) {
         tree.unnamed.push_back({path_below(path, conversion::shown(name)), "HDF5 cannot have this name"});
+        continue;
+      }
+      const std::string why = reason_not_to_read(child);
+      if (!why.empty()) {
+        tree.unnamed.push_back({path_below(path, conversion::shown(name)), why});
         continue;
       }
       const store_node node = read_store_node(child);

@@ -37,15 +37,15 @@ inspected_tree read(const inspect_options& options) {
     return inspection::read_hdf5(parts.file, parts.object, options);
   if (conversion::is_s3(name))
     return inspection::read_zarr(
-        verification::open_store(name, options.remote, {}, options.memory, verification::use_of_store::parts_of_it), options);
+        verification::open_store(parts.file, options.remote, {}, options.memory, verification::use_of_store::parts_of_it),
+        parts.object, options);
   std::error_code e;
   const fs::file_status s = fs::status(parts.file, e);
   if (!fs::exists(s))
     throw zarrbits::error(errc::not_found, "cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"),
                           {name});
-  const bool one_file = parts.object.empty() && (conversion::is_zip_file(parts.file) || parts.file.ends_with(".json"));
-  if (fs::is_directory(s) || one_file)
-    return inspection::read_zarr(verification::open_store(name, {}, {}, options.memory), options);
+  if (fs::is_directory(s) || conversion::is_zip_file(parts.file) || parts.file.ends_with(".json"))
+    return inspection::read_zarr(verification::open_store(parts.file, {}, {}, options.memory), parts.object, options);
   return inspection::read_hdf5(parts.file, parts.object, options);
 }
 

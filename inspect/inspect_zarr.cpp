@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <optional>
 
 namespace zarrbits::inspection {
 
@@ -106,8 +107,10 @@ class store_walk {
     tree_.format = store.is_v2() ? "Zarr v2" : "Zarr v3";
   }
 
-  inspected_tree run() {
-    visit(root_, "/", 0);
+  inspected_tree run(const std::string& object) {
+    const verification::store_folder top = verification::node_at(root_, object);
+    tree_.top = top.path().empty() ? "/" : conversion::join_path("/", conversion::shown(top.path()));
+    visit(top, tree_.top, 0);
     return std::move(tree_);
   }
 
@@ -162,10 +165,7 @@ class store_walk {
       json details = {{"data_type", j["data_type"]}, {"codecs", j["codecs"]}};
       n.rectilinear = rectilinear;
       if (rectilinear) details["chunk_grid"] = j["chunk_grid"];
-      if (j.contains("dimension_names") && j["dimension_names"].is_array()) {
-        for (const json& name : j["dimension_names"])
-          n.dimension_names.push_back(name.is_string() ? name.get<std::string>() : "");
-      }
+      n.dimension_names = verification::dimension_names_in(j);
       if (j.contains("fill_value")) n.fill_value = conversion::json_text(j["fill_value"]);
       n.details = conversion::json_text(details);
     } catch (const std::exception& e) {
@@ -182,7 +182,10 @@ class store_walk {
         if (!e.is_folder) {
           count(e, n, e.name != "zarr.json" && n.kind == "array");
         } else if (!e.is_link) {
-          if ((folder / e.name).open("zarr.json")) below.push_back(folder / e.name);
+          std::optional<verification::store_folder> child;
+          if (n.kind != "array") child = folder.node(e);
+          else if ((folder / e.name).open("zarr.json")) child = folder / e.name;
+          if (child) below.push_back(std::move(*child));
           else if (depth < deepest) scan_chunks(folder / e.name, n, depth);
         }
         return true;
@@ -205,7 +208,7 @@ class store_walk {
   }
 
   void count(const verification::store_entry& object, node& n, bool chunk) {
-    if (object.is_link) return;
+    if (object.is_link || !object.is_readable) return;
     ++tree_.files;
     tree_.bytes += object.size;
     if (!chunk) return;
@@ -221,8 +224,8 @@ class store_walk {
 
 }  // namespace
 
-inspected_tree read_zarr(const verification::store_folder& store, const inspect_options& options) {
-  return store_walk(store, options).run();
+inspected_tree read_zarr(const verification::store_folder& store, const std::string& object, const inspect_options& options) {
+  return store_walk(store, options).run(object);
 }
 
 }  // namespace zarrbits::inspection

@@ -79,6 +79,10 @@ std::optional<std::vector<std::uint64_t>> chunks_along(const json& array) {
 bool chunk_arrays::add(const std::string& array, const json& node) {
   auto n = chunks_along(node);
   if (!n) return false;
+  if (const auto keys = node.find("chunk_key_encoding");
+      keys != node.end() && keys->is_object() && keys->value("name", json()) == "v2" &&
+      keys->value(json::json_pointer("/configuration/separator"), json()) == "/")
+    with_slashes_.insert(array);
   arrays_.insert_or_assign(array, std::move(*n));
   return true;
 }
@@ -106,19 +110,22 @@ std::string chunk_arrays::dotted(const std::string& key) const {
 }
 
 std::string chunk_arrays::slashed(const std::string& key) const {
-  const std::size_t slash = key.rfind('/');
-  const std::string array = slash == key.npos ? "" : key.substr(0, slash);
-  if (!last_ || last_->first != array) {
-    const auto found = arrays_.find(array);
-    if (found == arrays_.end()) return key;
-    last_ = &*found;
+  for (std::size_t slash = key.rfind('/');; slash = slash == 0 ? key.npos : key.rfind('/', slash - 1)) {
+    const std::string array = slash == key.npos ? "" : key.substr(0, slash);
+    if (!last_ || last_->first != array) {
+      const auto found = arrays_.find(array);
+      if (found == arrays_.end() && slash != key.npos) continue;
+      if (found == arrays_.end()) return key;
+      last_ = &*found;
+    }
+    const std::size_t begin = slash == key.npos ? 0 : slash + 1;
+    const char separator = with_slashes_.contains(array) ? '/' : '.';
+    std::string numbers = separator + key.substr(begin);
+    if (last_->second.empty()) return numbers.substr(1) == "0" ? key.substr(0, begin) + "c" : key;
+    if (!are_numbers(numbers, separator, last_->second.size())) return key;
+    std::replace(numbers.begin(), numbers.end(), '.', '/');
+    return key.substr(0, begin) + "c" + numbers;
   }
-  const std::size_t begin = slash == key.npos ? 0 : slash + 1;
-  std::string numbers = "." + key.substr(begin);
-  if (last_->second.empty()) return numbers == ".0" ? key.substr(0, begin) + "c" : key;
-  if (!are_numbers(numbers, '.', last_->second.size())) return key;
-  std::replace(numbers.begin(), numbers.end(), '.', '/');
-  return key.substr(0, begin) + "c" + numbers;
 }
 
 }  // namespace zarrbits::conversion

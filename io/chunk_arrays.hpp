@@ -6,7 +6,7 @@
 //   arrays.add("a", node);           // from its zarr.json
 //   arrays.of("a/c/0/1")->first;     // "a"; the key is the chunk's in Zarr v3, "c/0/1" below the array
 //   arrays.dotted("a/c/0/1");        // "a/0.1", the key in Zarr v2
-//   arrays.slashed("a/0.1");         // and back
+//   arrays.slashed("a/0.1");         // and back; "a/0/1", if that is the form of the array's keys in Zarr v2
 //
 #ifndef ZARRBITS_IO_CHUNK_ARRAYS_HPP
 #define ZARRBITS_IO_CHUNK_ARRAYS_HPP
@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +46,7 @@ class chunk_arrays {
 
  private:
   std::map<std::string, counts> arrays_;
+  std::set<std::string> with_slashes_;   // those whose keys of Zarr v2 have slashes
   mutable const entry* last_ = nullptr;  // most keys are of the same array as the one before
 };
 

@@ -63,14 +63,36 @@ class table_builder {
     check(key, 0);
     table_.keys.insert_or_assign(std::move(key), reference{file(url), offset, size});
   }
+  void add_file(std::string key, const std::string& url) {
+    check(key, 0);
+    table_.keys.insert_or_assign(std::move(key), reference{.file = file(url), .whole = true});
+  }
   void add_content(std::string key, std::string_view content) {
     check(key, content.size());
     const std::uint64_t size = content.size();
-    table_.keys.insert_or_assign(std::move(key), reference{{}, 0, size, std::string(content)});
+    table_.keys.insert_or_assign(std::move(key), reference{{}, 0, size, false, std::string(content)});
   }
   // The nodes are not among the references themselves.
   void set_no_v3() { table_.formats.v3 = false; }
-  reference_table take() { return std::move(table_); }
+  // Names of files may begin with the name of a template: "{{u}}/a.nc".
+  void add_template(const std::string& name, const std::string& text) {
+    count(name.size() + text.size() + 64);
+    templates_.insert_or_assign("{{" + name + "}}", text);
+  }
+  reference_table take() {
+    for (referred_file& f : table_.files) {
+      for (const auto& [name, text] : templates_) {
+        for (std::size_t at = 0; (at = f.url.find(name, at)) != std::string::npos; at += text.size()) {
+          count(text.size());
+          f.url.replace(at, name.size(), text);
+        }
+      }
+      if (!templates_.empty() && f.url.find("{{") != std::string::npos)
+        throw reference_error("the name of a file, \"" + shown(f.url) +
+                              "\", has a template that is an expression; make the references without templates");
+    }
+    return std::move(table_);
+  }
 
  private:
   void check(const std::string& key, std::size_t content) {
@@ -80,6 +102,7 @@ class table_builder {
 
   reference_table table_;
   std::map<std::string, std::size_t> known_;
+  std::map<std::string, std::string> templates_;
   std::uint64_t memory_ = 0, used_ = 0;
 };
 

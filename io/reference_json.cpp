@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// References in kerchunk's JSON format, version 1.
+// References in kerchunk's JSON format, versions 0 and 1.
 //
 #include "io/reference_builder.hpp"
 #include "text/base64.hpp"
@@ -29,44 +29,105 @@ std::string from_base64(std::string_view text) {
   return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
 }
 
+// The text of a value, made of its parts as they are read.
+class text_of_value {
+ public:
+  void begin(char bracket) {
+    separate();
+    text_ += bracket;
+    is_first_ = true;
+  }
+  void end(char bracket) {
+    text_ += bracket;
+    is_first_ = false;
+  }
+  void key(const std::string& name) {
+    separate();
+    text_ += json_text(name) + ":";
+    is_first_ = true;
+  }
+  void value(const json& one) {
+    separate();
+    text_ += json_text(one);
+  }
+  std::uint64_t size() const { return text_.size(); }
+  std::string take() { return std::exchange(text_, {}); }
+
+ private:
+  void separate() {
+    if (!is_first_ && !text_.empty()) text_ += ',';
+    is_first_ = false;
+  }
+
+  std::string text_;
+  bool is_first_ = false;
+};
+
 // 10^6 references as a tree of JSON would take a gigabyte.
 class json_reader final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit json_reader(table_builder& out) : out_(out) {}
 
   bool start_object(std::size_t) override {
+    if (inside_ > 0 || (is_reference() && arrays_ == 0)) {
+      ++inside_;
+      return within([&] { made_.begin('{'); });
+    }
     path_.emplace_back();
     return path_.size() <= 8;
   }
   bool end_object() override {
+    if (inside_ > 0) {
+      made_.end('}');
+      leave();
+      return true;
+    }
     if (path_.size() == 3 && in("zarrbits", "sources"))
       out_.add_source(url_, size_, std::exchange(time_, {}), std::exchange(etag_, {}));
     path_.pop_back();
     return true;
   }
   bool key(std::string& name) override {
+    if (inside_ > 0) return within([&] { made_.key(name); });
     path_.back() = name;
+    if (path_.size() == 1 && (name == "version" || name == "refs")) has_version_ = true;
     return true;
   }
   bool start_array(std::size_t) override {
+    if (inside_ > 0) {
+      ++inside_;
+      return within([&] { made_.begin('['); });
+    }
     ++arrays_;
     list_ = {};
+    if (path_.size() == 1 && path_[0] == "gen") in_gen_ = true;
     return arrays_ <= 8;
   }
   bool end_array() override {
+    if (inside_ > 0) {
+      made_.end(']');
+      leave();
+      return true;
+    }
     --arrays_;
+    if (path_.size() == 1 && path_[0] == "gen") in_gen_ = false;
     if (!is_reference()) return true;
-    if (list_.numbers != 2 || list_.texts != 1) return false;
-    out_.add_range(path_.back(), list_.place, list_.offset, list_.size);
+    if (list_.texts != 1 || (list_.numbers != 2 && list_.numbers != 0)) return false;
+    if (list_.numbers == 0) out_.add_file(path_.back(), list_.place);
+    else out_.add_range(path_.back(), list_.place, list_.offset, list_.size);
     return true;
   }
   bool string(std::string& value) override {
+    if (inside_ > 0) return within([&] { made_.value(value); });
+    if (in_gen_) refuse_gen();
     if (is_reference() && arrays_ == 1) {
       ++list_.texts;
       list_.place = value;
     } else if (is_reference()) {
       const bool encoded = value.starts_with("base64:");
       out_.add_content(path_.back(), encoded ? from_base64(std::string_view(value).substr(7)) : value);
+    } else if (path_.size() == 2 && path_[0] == "templates" && arrays_ == 0) {
+      out_.add_template(path_.back(), value);
     } else if (path_.size() == 2 && path_[0] == own_nodes && arrays_ == 0) {
       out_.set_no_v3();
       out_.add_content(path_.back(), value);
@@ -78,18 +139,21 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool number_unsigned(std::uint64_t value) override {
+    if (inside_ > 0) return within([&] { made_.value(value); });
+    if (in_gen_) refuse_gen();
     if (is_reference()) (++list_.numbers == 1 ? list_.offset : list_.size) = value;
     else if (in("zarrbits", "sources") && path_.back() == "size") size_ = value;
     else if (in("zarrbits", "sources") && path_.back() == "modified") time_ = static_cast<std::int64_t>(value);
     return true;
   }
   bool number_integer(std::int64_t value) override {
+    if (inside_ > 0) return within([&] { made_.value(value); });
     if (in("zarrbits", "sources") && path_.back() == "modified") time_ = value;
     return !is_reference();
   }
-  bool number_float(double, const std::string&) override { return !is_reference(); }
-  bool null() override { return !is_reference(); }
-  bool boolean(bool) override { return !is_reference(); }
+  bool number_float(double value, const std::string&) override { return other(value); }
+  bool null() override { return other(nullptr); }
+  bool boolean(bool value) override { return other(value); }
   bool binary(nlohmann::json::binary_t&) override { return false; }
   bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
 
@@ -99,12 +163,38 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
     std::uint64_t offset = 0, size = 0;
     std::string place = {};
   };
-  bool is_reference() const { return path_.size() == 2 && path_[0] == "refs"; }
+  // Of a reference itself. In version 0, they are all that there is.
+  bool is_reference() const {
+    if (path_.size() == 2) return path_[0] == "refs";
+    return path_.size() == 1 && !has_version_ && path_[0] != own_nodes && path_[0] != "zarrbits" && path_[0] != "templates" &&
+           path_[0] != "gen";
+  }
   bool in(const char* a, const char* b) const { return path_.size() == 3 && path_[0] == a && path_[1] == b; }
+  bool other(const json& value) {
+    if (inside_ > 0) return within([&] { made_.value(value); });
+    return !is_reference();
+  }
+  [[noreturn]] static void refuse_gen() {
+    throw reference_error("references that are to be generated (\"gen\") are not read; make them without");
+  }
+
+  // Metadata that are JSON themselves, and not a text of it.
+  bool within(const auto& write) {
+    constexpr int deepest = 128;
+    constexpr std::uint64_t most = 64U << 20;
+    write();
+    return inside_ <= deepest && made_.size() <= most;
+  }
+  void leave() {
+    if (--inside_ == 0) out_.add_content(path_.back(), made_.take());
+  }
 
   table_builder& out_;
   std::vector<std::string> path_;
   unsigned arrays_ = 0;
+  int inside_ = 0;  // lists and objects of metadata that are open
+  bool has_version_ = false, in_gen_ = false;
+  text_of_value made_;
   list list_;
   std::string url_;
   std::optional<std::string> etag_;

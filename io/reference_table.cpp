@@ -55,10 +55,14 @@ class parquet_folder {
       read_sources(*own);
       read_part_list(*own);
     }
+    bool only_v2 = find(document, "zarrbits") == nullptr;  // made by others
+    for (const auto& item : metadata->items()) only_v2 = only_v2 && !is_node_key(item.key());
     for (const auto& [key, value] : metadata->items()) {
       if (is_node_key(key)) read_node(key, value);
-      else if (is_v2_metadata_key(key) && value.is_object() && !is_grid_alone(value))
+      else if (is_v2_metadata_key(key) && value.is_object() && !is_grid_alone(value)) {
         builder_.add_content(key, python_json_text(value));
+        if (only_v2 && key.ends_with("/.zarray")) read_v2_array(key.substr(0, key.rfind('/')), value);
+      }
     }
     const json* const own = find(document, "zarrbits");
     if (const json* const nodes = own ? find(*own, "nodes") : nullptr; nodes && nodes->is_object()) {
@@ -151,6 +155,16 @@ class parquet_folder {
     builder_.add_content(key, python_json_text(node, 2) + "\n");
   }
 
+  void read_v2_array(const std::string& array, const json& zarray) {
+    const json* const separator = find(zarray, "dimension_separator");
+    const auto counts = chunks_along({{"shape", zarray.value("shape", json())},
+                                      {"chunk_grid", {{"configuration", {{"chunk_shape", zarray.value("chunks", json())}}}}}});
+    if (!counts) damaged();
+    v2_separator_ = separator && *separator == "/" ? '/' : '.';
+    read_parts(array, *counts);
+    v2_separator_.reset();
+  }
+
   void read_parts(const std::string& array, const std::vector<std::uint64_t>& counts) {
     const fs::path folder = fs::path(array).lexically_normal();
     if (array.empty() || folder.is_absolute() || folder.native() != array || *folder.begin() == "..")
@@ -232,12 +246,16 @@ class parquet_folder {
     if (index > 0) return {};
     std::string key = array + "/c";
     for (const std::uint64_t n : at) key += "/" + std::to_string(n);
-    return key;
+    if (!v2_separator_) return key;
+    key = array + "/";
+    for (std::size_t d = 0; d < at.size(); ++d) key += (d > 0 ? std::string(1, *v2_separator_) : "") + std::to_string(at[d]);
+    return at.empty() ? key + "0" : key;
   }
 
   const std::string& path_;
   const file_descriptor folder_;
   std::uint64_t record_size_ = 1;
+  std::optional<char> v2_separator_;  // of the keys of an array of Zarr v2
   bool lists_parts_ = false;
   std::map<std::string, std::map<std::uint64_t, std::uint64_t>> parts_;  // those that were not read yet
   table_builder builder_;
@@ -308,7 +326,15 @@ void take_v3(reference_table& table, bool is_folder) {
     }
     ++at;
   }
-  if (table.keys.empty() && !documents.empty()) return;
+  const bool has_v3 = std::any_of(table.keys.begin(), table.keys.end(), [](const auto& one) { return is_node_key(one.first); });
+  if (!has_v3 && !documents.empty()) {  // made by others: a store of Zarr v2
+    table.formats = {.v2 = true, .v3 = false};
+    for (auto& [key, text] : documents) {
+      const std::uint64_t size = text.size();
+      table.keys[key] = {{}, 0, size, false, std::move(text)};
+    }
+    return;
+  }
   if (!is_folder && dotted.size() > 0) {
     std::map<std::string, reference> all;
     while (!table.keys.empty()) {

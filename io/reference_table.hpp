@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// References in kerchunk's format, as they are stored: a JSON file (version 1), or a folder of Parquet files. A key is an object
-// itself, or a range of a file.
+// References in kerchunk's format, as they are stored: a JSON file (version 0 or 1), or a folder of Parquet files. A key is an
+// object itself, a file, or a range of one. Their metadata are of Zarr v3 or v2.
 //
 //   const reference_table table = read_references("refs.json");
-//   const reference& chunk = table.keys.at("a/c/0/0");
+//   const reference& chunk = table.keys.at("a/c/0/0");   // "a/0.0" in Zarr v2
 //
 #ifndef ZARRBITS_IO_REFERENCE_TABLE_HPP
 #define ZARRBITS_IO_REFERENCE_TABLE_HPP
@@ -31,6 +31,7 @@ struct reference_error : std::runtime_error {
 struct reference {
   std::optional<std::size_t> file = {};  // the index in reference_table::files; not set: `content` is the object
   std::uint64_t offset = 0, size = 0;    // bytes; `size` is that of `content`, too
+  bool whole = false;                    // all of the file, whose size is not known
   std::string content = {};
 };
 

@@ -66,9 +66,11 @@ std::optional<zip_archive::place> zip_archive::find(const std::string& key) cons
   const auto found = members_.find(key);
   if (found == members_.end()) return {};
   const member& m = found->second;
+  if (m.encrypted)
+    throw zip_not_supported("the member " + key + " of " + path_ + ", which is encrypted; make the .zip file without a password");
   if (!m.plain)
     throw zip_not_supported("the member " + key + " of " + path_ +
-                            ", which is compressed or encrypted; Zarr's .zip stores hold their objects uncompressed (zip -0)");
+                            ", which is compressed; Zarr's .zip stores hold their objects uncompressed (zip -0)");
   const std::vector<std::byte> header = bytes(m.header, header_size);
   fields f(header.data());
   if (f.u32() != header_mark) broken("has no member " + key + " where its central directory says");
@@ -171,7 +173,8 @@ std::size_t zip_archive::read_entry(const std::vector<std::byte>& list, std::siz
   room(whole);
   const std::string name(reinterpret_cast<const char*>(list.data()) + at + entry_size, static_cast<std::size_t>(name_size));
   read_zip64({list.data() + at + entry_size + name_size, static_cast<std::size_t>(extra_size)}, name, m, stored);
-  m.plain = method == 0 && (flags & 1) == 0;
+  m.encrypted = (flags & 1) != 0;
+  m.plain = method == 0 && !m.encrypted;
   if (m.plain && stored != m.size) broken("has two sizes for its member " + name);
   if (m.header > list_ || list_ - m.header < header_size) broken("has its member " + name + " outside the file");
   // for a repeated name, the last one is the newest. Folders may have entries of their own; no key has an empty part.

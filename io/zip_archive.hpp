@@ -40,6 +40,7 @@ class zip_archive {
     std::uint64_t size = 0;
     std::uint32_t crc = 0;
     bool plain = true;  // neither compressed nor encrypted
+    bool encrypted = false;
   };
   // The position of a member's bytes.
   struct place {

@@ -22,6 +22,11 @@ json parse_foreign_json(std::string_view text) {
   }
 }
 
+json parse_foreign_node(std::string_view text, const std::string& what, std::vector<attribute_remark>& remarks,
+                        bool attributes_alone) {
+  return detail::parse_node_json(text, attributes_alone, errc::damaged_store, what, remarks);
+}
+
 struct object_builder::content {
   std::unordered_set<std::string> keys;
   json object = json::object();
@@ -49,38 +54,26 @@ std::string strict_json_text(const json& j, int indent) { return j.dump(indent);
 
 namespace {
 
-bool is_word(const json& j) { return j.is_number_float() && !std::isfinite(j.get<double>()); }
-
-bool has_words(const json& j) { return is_word(j) || (j.is_structured() && std::any_of(j.begin(), j.end(), has_words)); }
-
-// Puts texts for numbers that are not finite: a mark, and their word.
-void mark_words(json& j, const std::string& mark) {
-  if (j.is_structured()) {
-    for (json& each : j) mark_words(each, mark);
-  } else if (is_word(j)) {
-    const double v = j.get<double>();
-    j = mark + (std::isnan(v) ? "NaN" : v < 0 ? "-Infinity" : "Infinity") + mark;
-  }
+// Python's word for a number that is not finite; "" for all others.
+std::string python_word(const json& j) {
+  if (!j.is_number_float() || std::isfinite(j.get<double>())) return {};
+  const double v = j.get<double>();
+  return std::isnan(v) ? "NaN" : v < 0 ? "-Infinity" : "Infinity";
 }
 
 }  // namespace
 
 json without_numbers_of_python(json j) {
-  mark_words(j, "");
+  if (j.is_structured()) {
+    for (json& each : j) each = without_numbers_of_python(std::move(each));
+  } else if (const std::string word = python_word(j); !word.empty()) {
+    j = word;
+  }
   return j;
 }
 
 std::string python_json_text(const json& j, int indent) {
-  if (!has_words(j)) return strict_json_text(j, indent);
-  std::string mark = "<word>";  // one that the text does not have
-  for (const std::string plain = strict_json_text(j); plain.find(mark) != std::string::npos;) mark += '>';
-  json marked = j;
-  mark_words(marked, mark);
-  std::string text = strict_json_text(marked, indent);
-  for (const std::string& quoted : {"\"" + mark, mark + "\""}) {
-    for (std::size_t at = 0; (at = text.find(quoted, at)) != std::string::npos;) text.erase(at, quoted.size());
-  }
-  return text;
+  return text::json_text_with_words(j, python_word, [&](const json& all) { return strict_json_text(all, indent); });
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #ifndef ZARRBITS_TEXT_JSON_TEXT_HPP
 #define ZARRBITS_TEXT_JSON_TEXT_HPP
 
+#include "core/json.hpp"
 #include "text/words.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace zarrbits::conversion {
 
@@ -23,8 +25,14 @@ json parse_json(std::string_view text, bool may_be_anything = false);
 
 // For a store or a journal, which may come from anyone. The result is_discarded() if it is not JSON, nests deeper than 128
 // levels (later code recurses), or repeats a key. Time stays linear for any number of members. Accepts the words NaN, Infinity
-// and -Infinity as numbers: zarr-python writes them.
+// and -Infinity as numbers: zarr-python writes them. Numbers that fit in no type are binary values (core/json.hpp).
 json parse_foreign_json(std::string_view text);
+
+// The metadata of a node of a store, or its attributes alone, as core/json.hpp has them. Throws zarrbits::error, which begins
+// with `what`.
+using detail::attribute_remark;
+json parse_foreign_node(std::string_view text, const std::string& what, std::vector<attribute_remark>& remarks,
+                        bool attributes_alone = false);
 
 // True if the text is a node of Zarr v3, or the plan of an unfinished store of ours: --overwrite may remove these.
 bool is_zarr_node(std::string_view text);
@@ -56,7 +64,8 @@ std::string strict_json_text(const json& j, int indent = -1);
 // Texts "NaN", "Infinity" and "-Infinity", as Zarr spells fill values, in place of such numbers.
 json without_numbers_of_python(json j);
 
-// As strict_json_text(), for a node that others wrote: numbers that are not finite stay the words that parse_foreign_json() read.
+// As strict_json_text(), for a node that others wrote: numbers that are not finite, or fit in no type, stay the words that were
+// read.
 std::string python_json_text(const json& j, int indent = -1);
 
 }  // namespace zarrbits::conversion

@@ -13,6 +13,8 @@ namespace zarrbits::conversion {
 constexpr const char* own_key = "zarrbits";
 // The same among attributes that xarray and netCDF-C hide: they hide names with this prefix.
 constexpr const char* hidden_own_key = "_nc_zarrbits";
+// In metadata that are translated from Zarr v2, and in no store: what became of attributes.
+constexpr const char* remarks_key = "zarrbits.remarks";
 // A name in a store with this prefix belongs to the converter.
 constexpr std::string_view own_prefix = ".zarrbits-";
 // A folder in the root of an unfinished store, with the conversion's own files (plan and journal). While it has it, a store has

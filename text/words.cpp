@@ -84,8 +84,53 @@ std::string human_bytes(std::uint64_t bytes) {
   return text;
 }
 
-std::string json_text(const nlohmann::ordered_json& j, int indent) {
-  return j.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+namespace {
+
+using json = nlohmann::ordered_json;
+using function = std::function<std::string(const json&)>;
+
+// A number in core/json.hpp that only its text has, or what `word_of` says.
+std::string bare_word(const json& j, const function& word_of) {
+  if (!j.is_binary()) return word_of(j);
+  const auto& bytes = j.get_binary();
+  return {bytes.begin(), bytes.end()};
+}
+
+bool has_words(const json& j, const function& word_of) {
+  if (!j.is_structured()) return !bare_word(j, word_of).empty();
+  return std::any_of(j.begin(), j.end(), [&](const json& each) { return has_words(each, word_of); });
+}
+
+// Puts texts for them: a mark, and their word.
+void mark_words(json& j, const std::string& mark, const function& word_of) {
+  if (j.is_structured()) {
+    for (json& each : j) mark_words(each, mark, word_of);
+  } else if (const std::string word = bare_word(j, word_of); !word.empty()) {
+    j = mark + word + mark;
+  }
+}
+
+}  // namespace
+
+std::string json_text_with_words(const json& j, const function& word_of, const function& text_of) {
+  if (!has_words(j, word_of)) return text_of(j);
+  json marked = j;
+  mark_words(marked, "", word_of);
+  std::string mark = "<word>";  // one that the text does not have
+  for (const std::string plain = text_of(marked); plain.find(mark) != std::string::npos;) mark += '>';
+  marked = j;
+  mark_words(marked, mark, word_of);
+  std::string text = text_of(marked);
+  for (const std::string& quoted : {"\"" + mark, mark + "\""}) {
+    for (std::size_t at = 0; (at = text.find(quoted, at)) != std::string::npos;) text.erase(at, quoted.size());
+  }
+  return text;
+}
+
+std::string json_text(const json& j, int indent) {
+  return json_text_with_words(
+      j, [](const json&) { return std::string(); },
+      [&](const json& all) { return all.dump(indent, ' ', false, json::error_handler_t::replace); });
 }
 
 }  // namespace zarrbits::text

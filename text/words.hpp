@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,12 @@ std::string human_bytes(std::uint64_t bytes);
 
 // Without an indent, on one line. Names in a file may be any bytes, and JSON is UTF-8: other bytes become U+FFFD.
 std::string json_text(const nlohmann::ordered_json& j, int indent = -1);
+
+// JSON in which some values are to be bare words, which JSON has no values for: `word_of` returns the word of such a value, or
+// "". Numbers that core/json.hpp has as their text are such values, too. `text_of` makes the text of all others.
+std::string json_text_with_words(const nlohmann::ordered_json& j,
+                                 const std::function<std::string(const nlohmann::ordered_json&)>& word_of,
+                                 const std::function<std::string(const nlohmann::ordered_json&)>& text_of);
 
 }  // namespace zarrbits::text
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/compare_stores.hpp"
 
+#include "text/reserved_names.hpp"
 #include "text/selection.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/value_text.hpp"
+#include "zarr/read/missing_value.hpp"
 #include "zarr/read/zarr_json.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
@@ -113,6 +115,7 @@ class part_values {
 struct node {
   store_folder folder;
   json document;
+  std::string unreadable = {};  // why there is no document
 };
 
 using nodes_by_path = std::map<std::string, node>;
@@ -127,7 +130,18 @@ nodes_by_path nodes_of(const store_folder& root, const std::function<void(const 
     todo.pop_back();
     if (at) at(path);
     if (path.size() > longest_path) throw not_supported("a path of more than 4000 bytes");
-    json document = read_node(folder);
+    json document;
+    try {
+      document = read_node(folder);
+    } catch (const store_error& e) {
+      if (path == "/" || e.code != errc::damaged_store) throw;
+      all.emplace(path, node{folder, json::object(), e.what()});
+      continue;
+    } catch (const not_supported& e) {
+      if (path == "/") throw;
+      all.emplace(path, node{folder, json::object(), e.what()});
+      continue;
+    }
     if (document.value("node_type", json()) == "group") {
       for (const store_folder& child : folder.nodes()) todo.emplace_back((path == "/" ? path : path + "/") + child.last(), child);
     }
@@ -167,6 +181,11 @@ class stores_comparison {
     const bool is_array = source.document.value("node_type", json()) == "array";
     finding f = about(path, is_array ? "dataset" : "group");
     const auto found = store_.find(path);
+    if (!source.unreadable.empty()) {
+      f.outcome = verdict::unreadable;
+      f.reason = source.unreadable;
+      return add_finding(result_, std::move(f));
+    }
     if (found == store_.end()) {
       f.store_path.clear();
       f.outcome = verdict::missing;
@@ -174,6 +193,11 @@ class stores_comparison {
       return add_finding(result_, std::move(f));
     }
     const node& store = found->second;
+    if (!store.unreadable.empty()) {
+      f.outcome = verdict::differs;
+      f.reason = "cannot be read in the store: " + store.unreadable;
+      return add_finding(result_, std::move(f));
+    }
     if (store.document.value("node_type", json()) != source.document.value("node_type", json())) {
       f.outcome = verdict::differs;
       f.reason = is_array ? "is a group in the store" : "is an array in the store";
@@ -193,15 +217,24 @@ class stores_comparison {
     compare_attributes(path, source.document, store.document);
   }
 
+  // A value that xarray does not take, which is in the notes instead.
+  static bool is_noted(const json& attributes, const std::string& name, const json& value) {
+    const json noted = attributes.value(json::json_pointer("/zarrbits/attribute_values"), json());
+    return noted.is_object() && noted.contains(name) && json_text(noted[name]) == json_text(value);
+  }
+
   void compare_attributes(const std::string& path, const json& source, const json& store) {
     const json a = source.value("attributes", json::object()), b = store.value("attributes", json::object());
     for (const auto& [name, value] : a.items()) {
       finding f = about(path, "attribute");
       f.attribute = name;
-      if (!b.contains(name)) {
+      if (!b.contains(name) && name == "_FillValue" && is_noted(b, name, value)) {
+        f.outcome = verdict::equal;
+      } else if (!b.contains(name)) {
         f.outcome = verdict::missing;
         f.reason = "is not in the store";
-      } else if (json_text(b[name]) != json_text(value)) {  // as text, since NaN is not equal to itself
+      } else if (json_text(b[name]) != json_text(value) &&  // as text, since NaN is not equal to itself
+                 !(name == "_FillValue" && b[name] == json(missing_value_of(source.value("data_type", json()), value)))) {
         f.outcome = verdict::differs;
         f.reason = "has another value";
         f.source_value = json_text(value).substr(0, 200);
@@ -210,7 +243,7 @@ class stores_comparison {
       add_finding(result_, std::move(f));
     }
     for (const auto& [name, value] : b.items()) {
-      if (!a.contains(name)) result_.extras.push_back({path, "attribute", shown_name(name)});
+      if (!a.contains(name) && name != conversion::own_key) result_.extras.push_back({path, "attribute", shown_name(name)});
     }
   }
 

@@ -6,9 +6,11 @@
 #include "text/extension.hpp"
 #include "text/selection.hpp"
 #include "text/words.hpp"
+#include "zarr/read/array_filters.hpp"
 #include "zarr/write/node.hpp"
 #include "zarr/write/shard.hpp"
 
+#include <zarrbits/codec.hpp>
 #include <zarrbits/packbits.hpp>
 
 #include <algorithm>
@@ -25,7 +27,7 @@ using verification::zarr_type;
 bool is_bytes_to_bytes(const std::string& name) {
   static const char* const known[] = {"gzip", "zstd", "blosc", "crc32c"};
   return std::find(std::begin(known), std::end(known), name) != std::end(known) ||
-         (name.starts_with("numcodecs.") && name != "numcodecs.packbits");
+         (name.starts_with("numcodecs.") && name != "numcodecs.packbits" && !verification::is_array_filter(name));
 }
 
 // The codecs of chunks, without shards around them.
@@ -128,6 +130,54 @@ json last_codecs(const json& codecs, const zarr_array& array, const convert_opti
   }
   if (options.checksum == checksum::crc32c && !checksum) append_crc32c_codec(last);
   return last;
+}
+
+// The codecs of chunks that are encoded again. Filters of numcodecs from array to array are not written: without them the values
+// are the same ones. numcodecs' shuffle takes whole elements only, so it goes where chunks may have a part of one.
+json writable_codecs(const json& codecs, const zarr_array& array, const json& data_type, const extents* chunk) {
+  json made = json::array();
+  const zarr_type& type = array.type();
+  std::optional<std::uint64_t> size;  // of what the next codec gets, or a divisor of it if chunks differ
+  bool filtered = false;
+  for (json codec : codecs) {
+    const std::string name = name_in(codec);
+    if (verification::is_array_filter(name)) {
+      filtered = true;
+      continue;
+    }
+    if (name == "numcodecs.shuffle") {
+      const json element = configuration_in(codec).value("elementsize", json(4));
+      if (!size || !element.is_number_unsigned() || element == 0 || *size % element.get<std::uint64_t>() != 0) continue;
+    } else if (name == "bytes" || name == "endian") {
+      if (filtered) codec = type.variable() ? json{{"name", "vlen-utf8"}} : bytes_codec(type);
+      if (!type.variable()) size = type.size;
+      for (std::size_t d = 0; size && chunk && d < chunk->size(); ++d) size = times(*size, (*chunk)[d]);
+    } else if (name == "packbits" || name == "numcodecs.packbits") {
+      std::uint64_t elements = 1;
+      for (std::size_t d = 0; chunk && d < chunk->size(); ++d) elements = times(elements, (*chunk)[d]);
+      if (chunk)
+        size = parse_codec(json_text(codec),
+                           zarrbits::data_type(data_type.is_string() ? data_type.get<std::string>() : json_text(data_type)))
+                   .encoded_size(elements);
+    } else if (name == "numcodecs.fletcher32" || name == "crc32c" || name == "numcodecs.crc32c") {
+      if (name == "numcodecs.crc32c") codec = {{"name", "crc32c"}};
+      if (size && chunk) *size += 4;
+      else size.reset();
+    } else if (name != "transpose") {
+      size.reset();
+    }
+    made.push_back(std::move(codec));
+  }
+  return made;
+}
+
+// Filters that numcodecs has in Zarr v2, and zarr-python not in v3: there, values stay as long when they are quantized.
+bool is_only_in_v2(const json& codecs) {
+  return std::any_of(codecs.begin(), codecs.end(), [](const json& c) {
+    const json with = configuration_in(c);
+    return name_in(c) == "numcodecs.categorize" ||
+           (name_in(c) == "numcodecs.quantize" && with.value("astype", json()) != with.value("dtype", json()));
+  });
 }
 
 extents requested_chunk(const zarr_array& array, const convert_options& options) {
@@ -233,6 +283,9 @@ array_change plan_change(const zarr_array& array, const json& document, const st
   change.shards = count_in(change.per_shard) > 1;
 
   using way = array_change::way_type;
+  if (!same_grid || change.codecs != before || is_only_in_v2(before))
+    change.codecs =
+        writable_codecs(change.codecs, array, data_type_of(document), change.regular || !same_grid ? &change.chunk : nullptr);
   const bool same_codecs = change.codecs == before;
   const bool same_objects = change.per_shard == array.chunks_per_shard();
   change.way = !same_grid ? way::rechunk : !same_codecs ? way::recode : !same_objects ? way::regroup : way::copy;

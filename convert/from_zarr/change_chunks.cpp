@@ -6,6 +6,7 @@
 #include "zarr/write/node.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace zarrbits::conversion {
@@ -326,10 +327,22 @@ void change_chunks::make_object(const zarr_array& array, const extents& object, 
       done);
 }
 
-// Encodes a chunk whose elements in the array are in `from`.
-buffer change_chunks::encoded(const values& from, const box& of_from, const box& chunk, const box& inside) const {
+// Bit by bit: -0.0 is not 0.0, and a NaN may hold more than another one.
+bool change_chunks::is_fill(const values& v) const {
+  const verification::zarr_values& fill = array_.fill();
+  if (array_.type().variable())
+    return std::all_of(v.strings.begin(), v.strings.end(), [&](const std::string& s) { return s == fill.strings[0]; });
+  // each element is as the one before it
+  const auto size = static_cast<std::size_t>(element_);
+  return v.data.empty() || (std::memcmp(v.data.data(), fill.data.data(), size) == 0 &&
+                            std::memcmp(v.data.data(), v.data.data() + size, v.data.size() - size) == 0);
+}
+
+// Encodes a chunk whose elements in the array are in `from`; none if it has only the fill value.
+std::optional<buffer> change_chunks::encoded(const values& from, const box& of_from, const box& chunk, const box& inside) const {
   const bool strings = array_.type().variable();
-  const auto encode = [&](const values& v) {
+  const auto encode = [&](const values& v) -> std::optional<buffer> {
+    if (!options_.write_empty_chunks && is_fill(v)) return {};
     return strings ? change_.encoder->encode(v.strings, chunk.shape) : change_.encoder->encode(v.data, chunk.shape);
   };
   if (same(chunk, of_from)) return encode(from);
@@ -397,7 +410,11 @@ array_result change_chunks::make(std::uint64_t first, std::uint64_t count) const
   for (std::uint64_t i = first; i < first + count; ++i) {
     const extents index = index_of(items_.at(static_cast<std::size_t>(i)), items_grid_);
     switch (change_.way) {
-      case way::copy: copy_object(array, index, done); break;
+      case way::copy: try { copy_object(array, index, done);
+        } catch (const verification::store_error& e) {
+          lose(done, index, e.what());
+        }
+        break;
       case way::regroup:
       case way::recode: make_object(array, index, done); break;
       case way::rechunk: make_region(array, index, done); break;

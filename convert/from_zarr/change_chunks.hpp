@@ -71,7 +71,8 @@ class change_chunks {
                                   shard_writer* shard, std::size_t number, array_result& done) const;
   void make_region(const verification::zarr_array& array, const extents& region, array_result& done) const;
   void make_chunk_by_chunk(const verification::zarr_array& array, const box& region, array_result& done) const;
-  buffer encoded(const values& from, const box& of_from, const box& chunk, const box& inside) const;
+  bool is_fill(const values& v) const;
+  std::optional<buffer> encoded(const values& from, const box& of_from, const box& chunk, const box& inside) const;
   template <class Each>
   void write_region(const box& region, const Each& each, array_result& done) const;
   template <class Make>

@@ -10,6 +10,7 @@
 #include "io/work_queue.hpp"
 #include "text/selection.hpp"
 #include "text/sha256.hpp"
+#include "text/shown.hpp"
 #include "text/words.hpp"
 #include "zarr/write/consolidate.hpp"
 #include "zarr/write/node.hpp"
@@ -73,6 +74,7 @@ class store_job {
   source_identity identity();
   void require_uses() const;
   array_work& work_of(std::size_t node);
+  void list_chunks(array_work& work, const std::string& path);
   std::vector<planned_unit> units();
   void run_array(std::size_t node, const std::vector<std::uint64_t>& numbers, work_queue& queue);
   void gather(array_work& work, const std::vector<std::uint64_t>& numbers, work_queue& queue, unit_result& lost);
@@ -240,6 +242,23 @@ void store_job::check_journal(bool make_again) {
   }
 }
 
+void store_job::list_chunks(array_work& work, const std::string& path) {
+  try {
+    work.chunks->list();
+    bytes_ += work.chunks->source_bytes();
+  } catch (const verification::not_supported& e) {
+    work.skipped = std::string("this reader does not support ") + e.what();
+  } catch (const error& e) {
+    if (e.kind() != errc::unsupported) throw;
+    work.skipped = e.what();
+  } catch (const verification::store_error& e) {
+    const std::string why = "the chunks of \"" + path + "\" in \"" + options_.source + "\" cannot be listed: " + e.what();
+    if (!options_.keep_going)
+      throw error(errc::damaged_source, why + "; leave such arrays out with `keep_going`", {options_.source, path});
+    work.skipped = why;
+  }
+}
+
 // Reads which chunks there are, once.
 array_work& store_job::work_of(std::size_t node) {
   const auto [found, is_new] = works_.try_emplace(node);
@@ -251,8 +270,6 @@ array_work& store_job::work_of(std::size_t node) {
     work.array = std::make_unique<zarr_array>(n.folder);
     work.change = std::make_shared<const array_change>(plan_change(*work.array, n.document, n.path, options_, true));
     work.chunks = std::make_shared<change_chunks>(*work.array, *work.change, n.path, options_, out_.get());
-    work.chunks->list();
-    bytes_ += work.chunks->source_bytes();
   } catch (const verification::not_supported& e) {
     work.skipped = std::string("this reader does not support ") + e.what();
   } catch (const error& e) {
@@ -260,7 +277,10 @@ array_work& store_job::work_of(std::size_t node) {
     work.skipped = e.what();
   } catch (const verification::store_error& e) {
     work.skipped = std::string("its metadata cannot be used: ") + e.what();
+  } catch (const json::exception& e) {
+    work.skipped = std::string("its metadata cannot be used: ") + e.what();
   }
+  if (work.skipped.empty()) list_chunks(work, n.path);
   return work;
 }
 
@@ -417,6 +437,12 @@ converted_object store_job::write_node(std::size_t node) {
     entry.reason = "it was not selected";
     return entry;
   }
+  if (!n.unreadable.empty()) {
+    entry.kind = object_kind::dataset;
+    entry.outcome = outcome::skipped;
+    entry.reason = worded(n.unreadable);
+    return entry;
+  }
   const json* document = &n.document;
   std::optional<array_change> plain;
   if (n.is_array) {
@@ -466,6 +492,17 @@ convert_result store_job::finished(const std::string& started) {
   std::vector<converted_object> objects(source_.nodes.size());
   for (std::size_t i = source_.nodes.size(); i-- > 0;) objects[i] = write_node(i);  // the root last
   convert_result result = result_for(started);
+  for (std::size_t i = 0; i < source_.nodes.size(); ++i) {
+    if (objects[i].outcome == outcome::skipped) continue;
+    for (const attribute_remark& r : source_.nodes[i].remarks) {
+      converted_object& entry = objects.emplace_back();
+      entry.path = source_.nodes[i].path;
+      entry.kind = object_kind::attribute;
+      entry.attribute = shown(r.attribute);
+      entry.outcome = r.left_out ? outcome::skipped : outcome::mapped;
+      entry.reason = r.reason;
+    }
+  }
   result.objects = std::move(objects);
   if (!is_s3(options_.store) || out_->found_unfinished()) {  // also what other processes and earlier runs wrote
     result.store_objects = result.store_bytes = 0;
@@ -490,13 +527,19 @@ convert_plan store_job::plan() {
   for (std::size_t i = 0; i < source_.nodes.size(); ++i) {
     const source_node& n = source_.nodes[i];
     if (!n.selected) continue;
+    planned_dataset p;
+    p.path = n.path;
+    if (!n.unreadable.empty()) {
+      p.outcome = outcome::skipped;
+      p.how = worded(n.unreadable);
+      all.datasets.push_back(std::move(p));
+      continue;
+    }
     if (!n.is_array) {
       ++all.groups;
       continue;
     }
     const array_work& work = work_of(i);
-    planned_dataset p;
-    p.path = n.path;
     if (!work.skipped.empty()) {
       p.outcome = outcome::skipped;
       p.how = worded(work.skipped);

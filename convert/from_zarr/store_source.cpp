@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/from_zarr/store_source.hpp"
 
+#include "io/reference_table.hpp"
 #include "text/reserved_names.hpp"
 #include "text/selection.hpp"
 #include "zarr/read/zarr_reader.hpp"
@@ -18,13 +19,9 @@ using verification::store_folder;
 constexpr std::size_t longest_path = 4000;  // a link that leads above itself would never end
 
 source_node read_one(const store_folder& folder, std::string path, bool& consolidated) {
-  const verification::node_kind kind = verification::kind_of(folder);  // checks it
-  const auto object = kind == verification::node_kind::none ? nullptr : folder.open("zarr.json");
-  if (!object) throw store_error("there is no \"" + (folder / "zarr.json").name() + "\"");
-  const std::vector<std::byte> text = verification::read_object(*object, 64U << 20);
-  source_node node{folder, std::move(path), kind == verification::node_kind::array, {}};
-  node.document = parse_foreign_json({reinterpret_cast<const char*>(text.data()), text.size()});
-  if (!node.document.is_object()) throw store_error("\"" + (folder / "zarr.json").name() + "\" is not a valid JSON object");
+  verification::stored_node stored = verification::read_stored_node(folder);
+  source_node node{folder, std::move(path), stored.kind == verification::node_kind::array, std::move(stored.document),
+                   std::move(stored.remarks)};
   if (const auto all = node.document.find("consolidated_metadata"); all != node.document.end()) {
     consolidated = consolidated || all->is_object();
     node.document.erase(all);
@@ -32,14 +29,29 @@ source_node read_one(const store_folder& folder, std::string path, bool& consoli
   return node;
 }
 
+// One node that cannot be read leaves the others as they are.
+source_node read_or_skip(const store_folder& folder, const std::string& path, bool& consolidated) {
+  source_node skipped{folder, path};
+  try {
+    return read_one(folder, path, consolidated);
+  } catch (const store_error& e) {
+    if (e.code != errc::damaged_store) throw;
+    skipped.unreadable = std::string("its metadata cannot be used: ") + e.what();
+  } catch (const verification::not_supported& e) {
+    skipped.unreadable = std::string("this reader does not support ") + e.what();
+  }
+  return skipped;
+}
+
 }  // namespace
 
 source_nodes read_nodes(const convert_options& options, const std::function<void(const std::string& path)>& at) {
   source_nodes all;
-  all.nodes.push_back(read_one(verification::open_source_store(options.source, options.remote, options.external, options.memory),
-                               "/", all.consolidated));
+  all.nodes.push_back(
+      read_one(verification::open_source_store(options.source, options.remote, may_be_read({}, options.external), options.memory),
+               "/", all.consolidated));
   for (std::size_t i = 0; i < all.nodes.size(); ++i) {
-    if (all.nodes[i].is_array) continue;
+    if (all.nodes[i].is_array || !all.nodes[i].unreadable.empty()) continue;
     const std::string path = all.nodes[i].path;
     at(path);
     std::vector<store_folder> children = all.nodes[i].folder.nodes();
@@ -48,7 +60,7 @@ source_nodes read_nodes(const convert_options& options, const std::function<void
       bool ignored = false;
       if (child.last().starts_with(own_prefix))
         throw store_error("the node \"" + child.path() + "\" has a name that zarrbits keeps for itself");
-      source_node node = read_one(child, (path == "/" ? path : path + "/") + child.last(), ignored);
+      source_node node = read_or_skip(child, (path == "/" ? path : path + "/") + child.last(), ignored);
       if (node.path.size() > longest_path)
         throw store_error("the path \"" + node.path.substr(0, 100) + "...\" is too long: does a link lead to a folder above it?");
       node.parent = i;

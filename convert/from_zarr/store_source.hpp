@@ -22,8 +22,10 @@ struct source_node {
   verification::store_folder folder;
   std::string path;  // "/a/b"; "/" is the root
   bool is_array = false;
-  json document;         // its zarr.json, without consolidated metadata
-  bool selected = true;  // false: it was not selected, and nothing below it
+  json document = {};  // its zarr.json, without consolidated metadata
+  std::vector<attribute_remark> remarks = {};
+  std::string unreadable = {};  // why it is not converted, and nothing below it
+  bool selected = true;         // false: it was not selected, and nothing below it
   std::size_t parent = 0;
 };
 

@@ -73,6 +73,7 @@ array_plan::array_plan(const chunk_source& d, const value_view& v, const convert
          leaf.kind == type_class::region_reference;
   flat = leaf.kind == type_class::compound && !data.object.arranged.text_lengths.empty();
   big_endian = stored_big_endian(leaf) && !flat;
+  keeps_empty = options.write_empty_chunks;
   choose_shape();
   if (is_int8_boolean(leaf)) choose_boolean(options);
   choose_fill();

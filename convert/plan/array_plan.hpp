@@ -83,6 +83,7 @@ struct array_plan {
   json time;                // the data type of numpy's times, which HDF5 stores as opaque bytes; else null
   bool flat = false;        // a compound whose strings have one length per field: flat_struct.hpp
   bool big_endian = false;
+  bool keeps_empty = false;  // convert_options::write_empty_chunks
   bool materialize = false;  // Zarr has no such fill value: chunks that were never written are written
   compression after;         // compression of chunks that are encoded again
   // If a chunk gets larger by it than it is in the source: the source's own deflate stream is kept, in a buffer of blosc, or if

@@ -93,7 +93,7 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
         const std::uint64_t cost = read ? maker.memory_from_read() : maker.memory_from_stored(size);
         if (read) {
           chunk.form = chunk_input::form_type::via_libhdf5;
-          chunk.drop_if_fill = of_several && !plan.materialize && !data.overlaps_stored_part(at);
+          chunk.drop_if_fill = of_several && !plan.materialize && !plan.keeps_empty && !data.overlaps_stored_part(at);
         } else if (size > largest_stored) {
           chunk.form = chunk_input::form_type::via_libhdf5;
           chunk.why = "a stored size of " + human_bytes(size);
@@ -176,8 +176,8 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
     } else {
       chunk.form = chunk_input::form_type::via_libhdf5;
       // chunks never written look the same here as chunks of fill values
-      chunk.drop_if_fill =
-          (data.layout == H5D_VIRTUAL || data.layout == H5D_CHUNKED) && !plan.materialize && !data.overlaps_stored_part(at);
+      chunk.drop_if_fill = (data.layout == H5D_VIRTUAL || data.layout == H5D_CHUNKED) && !plan.materialize && !plan.keeps_empty &&
+                           !data.overlaps_stored_part(at);
     }
     next.add(std::move(chunk), memory);
     if (next.is_full()) submit_(next);

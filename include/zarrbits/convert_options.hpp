@@ -155,6 +155,7 @@ struct convert_options {
   std::optional<zarrbits::profile> profile = {};  // not set: see effective_profile()
   std::optional<compression> compress = {};       // with recode; not set: as portable does for compressed sources
   std::vector<std::uint64_t> chunk = {};  // with recode: another chunk shape, for datasets of this rank; clipped to the extents
+  bool write_empty_chunks = false;        // with `chunk`: also chunks that hold only the fill value, which readers take for them
   grid_type grid = grid_type::regular;    // of arrays that `concat` joins
   shard_size shard = {};                  // many chunks in one object, by Zarr's codec sharding_indexed
   zarrbits::checksum checksum = zarrbits::checksum::none;  // of every array

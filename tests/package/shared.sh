@@ -37,7 +37,7 @@ nm -DC --defined-only --with-symbol-versions "$library" | sed -n 's/^[0-9a-f]* [
 if grep -vE '^((typeinfo|typeinfo name|vtable) for )?zarrbits::' "$work/exported"; then
   fail "these are exported"
 fi
-private='^zarrbits::detail::(first_refused|kernels|load_component|parse_python_json|portable_kernels|with_kernels)\b'
+private='^zarrbits::detail::(first_refused|kernels|load_component|parse_node_json|parse_python_json|portable_kernels|with_kernels)\b'
 public=$(grep -vE "$private" "$work/exported")
 grep -qF 'zarrbits::encode_chunk(' <<< "$public" || fail "encode_chunk is not exported"
 if grep -vF "@@ZARRBITS_$soversion" <<< "$public"; then

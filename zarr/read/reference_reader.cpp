@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <map>
@@ -27,18 +26,6 @@ namespace zarrbits::verification {
 namespace {
 
 namespace fs = std::filesystem;
-
-class bytes_object final : public stored_object {
- public:
-  explicit bytes_object(std::string content) : content_(std::move(content)) {}
-  std::uint64_t size() const override { return content_.size(); }
-  void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    if (!out.empty()) std::memcpy(out.data(), content_.data() + offset, out.size());
-  }
-
- private:
-  std::string content_;
-};
 
 class range_object final : public stored_object {
  public:
@@ -112,8 +99,11 @@ class reference_reader final : public store_reader {
     if (found == table_.keys.end()) return nullptr;
     const conversion::reference& r = found->second;
     if (r.file && conversion::is_remote(table_.files[*r.file].url)) return on_server(*r.file, r);
-    if (r.file) return std::make_unique<range_object>(opened(*r.file, r), r);
-    return std::make_unique<bytes_object>(r.content);
+    if (r.file) {
+      const auto file = opened(*r.file, r);
+      return std::make_unique<range_object>(file, r.whole ? conversion::reference{.size = file->state().size} : r);
+    }
+    return std::make_unique<text_object>(r.content);
   }
 
   void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
@@ -142,6 +132,7 @@ class reference_reader final : public store_reader {
       throw store_error(e.what(), e.kind());
     }
     const std::uint64_t size = known->state().size;
+    if (r.whole) return std::make_unique<range_object>(known, conversion::reference{.size = size});
     if (r.offset > size || r.size > size - r.offset)
       throw store_error("a reference points beyond the end of \"" + file.url + "\"");
     return std::make_unique<range_object>(known, r);

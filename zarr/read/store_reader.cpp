@@ -5,12 +5,14 @@
 #include "io/reference_table.hpp"
 #include "io/remote_name.hpp"
 #include "io/zip_archive.hpp"
+#include "text/reserved_names.hpp"
 #include "zarr/read/v2_store.hpp"
 
 #include <zarrbits/source_name.hpp>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
@@ -19,6 +21,8 @@
 namespace zarrbits::verification {
 
 namespace fs = std::filesystem;
+
+constexpr const char* metadata_name = "zarr.json";
 
 namespace {
 
@@ -37,6 +41,17 @@ class regular_file {
   std::uint64_t size_ = 0;
 };
 
+// A link that leads nowhere, as git-annex has them for files that are elsewhere, is not an object that was never written.
+void require_no_broken_link(const fs::path& root, fs::path path) {
+  std::error_code e;
+  for (; path.native().size() > root.native().size(); path = path.parent_path()) {
+    const fs::file_status here = fs::symlink_status(path, e);
+    if (here.type() == fs::file_type::symlink && !fs::exists(path, e))
+      throw store_error(path.string() + " is a link to a file that is not there; get that file");
+    if (fs::exists(here)) return;
+  }
+}
+
 std::unique_ptr<regular_file> regular_file::open(const fs::path& root, const std::string& key, symbolic_links links) {
   auto file = std::make_unique<regular_file>();
   const std::string path = file->path_ = (root / key).string();
@@ -45,7 +60,10 @@ std::unique_ptr<regular_file> regular_file::open(const fs::path& root, const std
                   : conversion::file_descriptor(
                         ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a FIFO in a store must not block
   if (!file->fd_) {
-    if (errno == ENOENT || errno == ENOTDIR) return nullptr;
+    if (errno == ENOENT || errno == ENOTDIR) {
+      require_no_broken_link(root, path);
+      return nullptr;
+    }
     if (errno == ELOOP && links == symbolic_links::refuse)
       throw store_error(path +
                         " is a symbolic link, or is reached through one, and links are not followed; put the file itself there");
@@ -93,8 +111,8 @@ class directory_reader final : public store_reader {
       e.name = i->path().filename().string();
       e.is_link = i->is_symlink(ignored);
       e.is_folder = i->is_directory(ignored);
-      if (!e.is_folder && !i->is_regular_file(ignored)) continue;
-      if (!e.is_folder) e.size = i->file_size(ignored);
+      e.is_readable = e.is_folder || i->is_regular_file(ignored);
+      if (!e.is_folder && e.is_readable) e.size = i->file_size(ignored);
       if (!each(e)) return;
     }
     if (error) throw store_error((root_ / folder).string() + " cannot be listed: " + error.message());
@@ -107,6 +125,10 @@ class directory_reader final : public store_reader {
 
 }  // namespace
 
+void text_object::read(std::uint64_t offset, std::span<std::byte> out) const {
+  if (!out.empty()) std::memcpy(out.data(), text_.data() + offset, out.size());
+}
+
 std::vector<std::byte> read_object(const stored_object& object, std::uint64_t most) {
   if (object.size() > most)
     throw not_supported("an object of " + std::to_string(object.size()) + " bytes, which is too large to read at once");
@@ -115,10 +137,52 @@ std::vector<std::byte> read_object(const stored_object& object, std::uint64_t mo
   return bytes;
 }
 
+std::unique_ptr<stored_object> store_folder::open(const std::string& child) const {
+  auto object = store_->open(key(child));
+  if (object || !is_bare_ || child != metadata_name) return object;
+  return std::make_unique<text_object>(R"({"zarr_format": 3, "node_type": "group", "attributes": {}})");
+}
+
+namespace {
+
+// Also if they cannot be read: whoever reads them says why.
+bool has_metadata(const store_folder& folder) {
+  try {
+    return folder.open(metadata_name) != nullptr;
+  } catch (const store_error& e) {
+    if (e.code != errc::damaged_store) throw;
+  } catch (const not_supported&) {
+  }
+  return true;
+}
+
+}  // namespace
+
+bool store_folder::holds_nodes() const {
+  bool found = false;
+  list([&](const store_entry& e) {
+    if (!e.is_folder || e.is_link || e.name.starts_with(conversion::own_prefix)) return true;
+    const store_folder child = *this / e.name;
+    found = has_metadata(child) || child.holds_nodes();
+    return !found;
+  });
+  return found;
+}
+
+std::optional<store_folder> store_folder::node(const store_entry& child) const {
+  if (!child.is_folder) return {};
+  store_folder folder = *this / child.name;
+  if (has_metadata(folder)) return folder;
+  // links may lead above themselves
+  if (child.is_link || child.name.starts_with(conversion::own_prefix) || !folder.holds_nodes()) return {};
+  folder.is_bare_ = true;
+  return folder;
+}
+
 std::vector<store_folder> store_folder::nodes() const {
   std::vector<store_folder> out;
   list([&](const store_entry& e) {
-    if (e.is_folder && (*this / e.name).open("zarr.json")) out.push_back(*this / e.name);
+    if (auto found = node(e)) out.push_back(std::move(*found));
     return true;
   });
   return out;
@@ -172,7 +236,7 @@ store_folder open_store(const std::string& name, const remote_access& remote, co
                         std::uint64_t memory, use_of_store use, symbolic_links links, const conversion::told_names* names) {
   try {
     auto reader = open_reader(name, remote, sources, memory, use, links, names);
-    if (is_v2_store(*reader)) reader = as_v3(std::move(reader));
+    if (is_v2_store(*reader)) reader = as_v3(std::move(reader), name);
     store_folder root(std::move(reader), name);
     if (!root.open("zarr.json")) throw store_error("\"" + name + "\" is not a Zarr v3 store: it has no zarr.json");
     return root;
@@ -195,14 +259,32 @@ bool is_store_name(const std::string& source) {
 store_folder open_source_store(const std::string& source, const remote_access& remote, const std::vector<std::string>& sources,
                                std::uint64_t memory) {
   const source_name name = split_source(source);
-  store_folder folder = open_store(name.file, remote, sources, memory / 4, use_of_store::all_of_it);
-  folder.most_text = memory / 4;
-  for (std::size_t begin = 0; begin < name.object.size();) {
-    const std::size_t end = std::min(name.object.find('/', begin), name.object.size());
-    const std::string part = name.object.substr(begin, end - begin);
-    if (part == "." || part == "..") throw store_error("\"" + name.object + "\" is not a path of a node");
-    if (!part.empty()) folder = folder / part;
+  store_folder root = open_store(name.file, remote, sources, memory / 4, use_of_store::all_of_it);
+  root.most_text = memory / 4;
+  return node_at(root, name.object);
+}
+
+store_folder node_at(const store_folder& root, const std::string& path) {
+  store_folder folder = root;
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    const std::string part = path.substr(begin, end - begin);
+    if (part == "." || part == "..") throw store_error("\"" + path + "\" is not a path of a node");
     begin = end + 1;
+    if (part.empty()) continue;
+    store_entry child;
+    child.name = part;
+    child.is_folder = true;
+    std::optional<store_folder> found;
+    try {
+      found = folder.node(child);
+    } catch (const store_error& e) {  // there is no such folder
+      if (e.code != errc::damaged_store) throw;
+    }
+    if (!found)
+      throw store_error("\"" + root.name() + "\" has no \"" + path + "\"; \"zarrbits inspect\" lists what it has",
+                        errc::not_found);
+    folder = *found;
   }
   return folder;
 }

@@ -66,14 +66,26 @@ class stored_object {
   virtual int descriptor() const noexcept { return -1; }
 };
 
+// One that this reader has made.
+class text_object final : public stored_object {
+ public:
+  explicit text_object(std::string text) : text_(std::move(text)) {}
+  std::uint64_t size() const override { return text_.size(); }
+  void read(std::uint64_t offset, std::span<std::byte> out) const override;
+
+ private:
+  std::string text_;
+};
+
 // All of its bytes. not_supported if they are more than `most`.
 std::vector<std::byte> read_object(const stored_object& object, std::uint64_t most);
 
 struct store_entry {
   std::string name;
   bool is_folder = false;
-  bool is_link = false;    // a symbolic link
-  std::uint64_t size = 0;  // of an object
+  bool is_link = false;     // a symbolic link
+  bool is_readable = true;  // false: neither a file nor a folder, but a link that leads nowhere, a FIFO, ...
+  std::uint64_t size = 0;   // of an object
 };
 
 class store_reader {
@@ -102,21 +114,26 @@ class store_folder {
   std::string name() const { return path_.empty() ? name_ : name_ + "/" + path_; }  // for sentences
   std::string last() const { return path_.substr(path_.rfind('/') + 1); }
 
-  std::unique_ptr<stored_object> open(const std::string& child) const { return store_->open(key(child)); }
+  std::unique_ptr<stored_object> open(const std::string& child) const;
   void list(const std::function<bool(const store_entry&)>& each) const { store_->list(path_, each); }
   bool is_v2() const noexcept { return store_->is_v2(); }
-  // The folders in it that are nodes.
+  // The folders in a group that are nodes. One without metadata is a group, too, if there are nodes in it, at any depth: some
+  // programs write arrays without the groups around them, and all find these by their paths.
   std::vector<store_folder> nodes() const;
+  // A child of a group, if it is one of them.
+  std::optional<store_folder> node(const store_entry& child) const;
 
   // Limit for a decoded chunk of strings in it: unlike one of numbers, it may become any size.
   std::uint64_t most_text = std::uint64_t{1} << 30;
 
  private:
   std::string key(const std::string& child) const { return path_.empty() ? child : path_ + "/" + child; }
+  bool holds_nodes() const;
 
   std::shared_ptr<const store_reader> store_;
   std::string name_;  // as the user wrote it
   std::string path_;
+  bool is_bare_ = false;  // a group without metadata
 };
 
 // A directory, a .zip file, references (a .json file or a folder of Parquet files) or "s3://bucket/prefix", with a zarr.json.
@@ -141,6 +158,8 @@ bool is_store_name(const std::string& source);
 // Opens such a source.
 store_folder open_source_store(const std::string& source, const remote_access& remote, const std::vector<std::string>& sources,
                                std::uint64_t memory);
+// The group or array at this path: "/a/b", or "" for the root. Throws store_error.
+store_folder node_at(const store_folder& root, const std::string& path);
 // The same of a directory or "s3://bucket/prefix" without a zarr.json: a store that is not complete.
 store_folder open_folder(const std::string& name, const remote_access& remote = {});
 

@@ -5,15 +5,15 @@
 #include "text/extension.hpp"
 #include "text/reserved_names.hpp"
 #include "text/v2_metadata.hpp"
+#include "zarr/read/array_filters.hpp"
+#include "zarr/read/missing_value.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -23,6 +23,8 @@ namespace zarrbits::verification {
 using ordered = conversion::json;  // its members stay in their order
 
 namespace {
+
+using remark_list = std::vector<conversion::attribute_remark>;
 
 constexpr std::uint64_t most_v2_metadata = 64U << 20;
 constexpr unsigned deepest_struct = 32;
@@ -129,7 +131,7 @@ ordered bytes_codec_of(const ordered& codec, std::uint64_t typesize) {
     return {{"name", id}, {"configuration", std::move(with)}};
   }
   if (id == "crc32c") {
-    if (with.value("location", ordered("start")) == "end") return {{"name", "crc32c"}};
+    if (with.value("location", ordered("end")) == "end") return {{"name", "crc32c"}};
     return {{"name", "numcodecs.crc32c"}, {"configuration", std::move(with)}};  // at the beginning of chunks
   }
   if (id == "blosc") {
@@ -149,7 +151,9 @@ ordered bytes_codec_of(const ordered& codec, std::uint64_t typesize) {
 std::optional<ordered> array_codec_of(const ordered& filter, translated_type& type) {
   const std::string id = filter.value("id", "");
   if (id == "vlen-utf8" || id == "vlen-bytes") {
-    if (type.size != 0) throw store_error("the filter " + id + " is for objects, which the array does not have");
+    const bool is_text = id == "vlen-utf8" && conversion::name_in(type.type) == "fixed_length_utf32";  // of zarr-python 3.0
+    if (type.size != 0 && !is_text) throw store_error("the filter " + id + " is for objects, which the array does not have");
+    if (is_text) type = {"string", "", 0};
     if (id == "vlen-bytes") type.type = "variable_length_bytes";
     return ordered{{"name", id}};
   }
@@ -181,14 +185,24 @@ ordered codecs_of(const ordered& zarray, translated_type& type, std::size_t rank
     for (std::size_t d = rank; d-- > 0;) order.push_back(d);
     codecs.push_back({{"name", "transpose"}, {"configuration", {{"order", std::move(order)}}}});
   }
-  const auto first = filters.empty() ? std::nullopt : array_codec_of(filters.front(), type);
-  if (!first && type.size == 0) type.type = "|O";  // objects in a form of Python
+  std::size_t i = 0;
+  translated_type encoded = type;  // after the filters that make other values of values
+  for (std::string name; i < filters.size() && is_array_filter(name = "numcodecs." + filters[i]["id"].get<std::string>()); ++i) {
+    const bool casts = name == "numcodecs.astype";
+    const ordered to = filters[i].value(casts ? "encode_dtype" : "astype", filters[i].value("dtype", ordered()));
+    if (name != "numcodecs.bitround")
+      encoded = type_or_name(name == "numcodecs.categorize" && to.is_null() ? ordered("|u1") : to);
+    codecs.push_back({{"name", name}, {"configuration", configuration_of(filters[i])}});
+  }
+  const auto first = i < filters.size() ? array_codec_of(filters[i], i > 0 ? encoded : type) : std::nullopt;
+  if (i == 0) encoded = type;
+  if (!first && encoded.size == 0) type.type = encoded.type = "|O";  // objects in a form of Python
   if (first) codecs.push_back(*first);
-  else if (type.order.empty()) codecs.push_back({{"name", "bytes"}});
-  else codecs.push_back({{"name", "bytes"}, {"configuration", {{"endian", type.order}}}});
-  const bool complex = type.type.is_string() && type.type.get_ref<const std::string&>().starts_with("complex");
-  for (std::size_t i = first ? 1 : 0; i < filters.size(); ++i)
-    codecs.push_back(bytes_codec_of(filters[i], first ? 1 : complex ? type.size / 2 : type.size));
+  else if (encoded.order.empty()) codecs.push_back({{"name", "bytes"}});
+  else codecs.push_back({{"name", "bytes"}, {"configuration", {{"endian", encoded.order}}}});
+  const bool complex = encoded.type.is_string() && encoded.type.get_ref<const std::string&>().starts_with("complex");
+  for (i += first ? 1U : 0U; i < filters.size(); ++i)
+    codecs.push_back(bytes_codec_of(filters[i], first ? 1 : complex ? encoded.size / 2 : encoded.size));
   return codecs;
 }
 
@@ -206,10 +220,41 @@ ordered usual_fill(const ordered& type, std::uint64_t size) {
   return 0;
 }
 
-ordered fill_of(const ordered& fill, const translated_type& type) {
+// Bytes of a number in an element of a type with one byte order; 1: nothing to turn around.
+std::size_t number_size(const std::string& name, std::uint64_t size) {
+  if (name.starts_with("complex")) return static_cast<std::size_t>(size / 2);
+  if (name == "fixed_length_utf32") return 4;
+  const bool bytes = name == "bool" || name == "null_terminated_bytes" || name == "raw_bytes";
+  return bytes ? 1 : static_cast<std::size_t>(size);
+}
+
+// Reverses the numbers of a big-endian element, field by field. `type`: as type_of() made it of `dtype`.
+void turn_around(const ordered& dtype, std::vector<std::byte>& bytes, std::size_t& at) {
+  if (dtype.is_array()) {
+    for (const ordered& f : dtype) turn_around(f[1], bytes, at);
+    return;
+  }
+  const translated_type type = type_of(dtype);
+  const std::size_t number = type.order == "big" ? number_size(conversion::name_in(type.type), type.size) : 1;
+  for (std::size_t end = at + static_cast<std::size_t>(type.size); at < end; at += number)
+    std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(at), bytes.begin() + static_cast<std::ptrdiff_t>(at + number));
+}
+
+// A struct's fill value is its bytes in base64: in the order of `dtype` in Zarr v2, and in little-endian order in Zarr v3.
+ordered struct_fill(const ordered& fill, const translated_type& type, const ordered& dtype) {
+  auto bytes = fill.is_string() ? conversion::decode_base64(fill.get<std::string>()) : std::nullopt;
+  if (!bytes || bytes->size() != type.size || type.order != "big") return fill;
+  std::size_t at = 0;
+  turn_around(dtype, *bytes, at);
+  return conversion::base64(std::span<const std::byte>(*bytes));
+}
+
+ordered fill_of(const ordered& fill, const translated_type& type, const ordered& dtype) {
   const std::string name = conversion::name_in(type.type);
   if (fill.is_null()) return usual_fill(type.type, type.size);
-  if (name == "string" && fill == 0) return "";  // as zarr-python writes it for objects
+  if (name == "struct") return fill == 0 ? usual_fill(type.type, type.size) : struct_fill(fill, type, dtype);
+  const bool text = name == "string" || name == "fixed_length_utf32" || name == "null_terminated_bytes" || name == "raw_bytes";
+  if (text && fill == 0) return usual_fill(type.type, type.size);  // zarr-python writes 0 for objects, and for zeros
   if (name == "variable_length_bytes" && (fill == 0 || fill == "")) return "";
   const bool integer = name.starts_with("int") || name.starts_with("uint") || name.starts_with("numpy.");
   if (integer && fill.is_number_float()) {
@@ -220,67 +265,93 @@ ordered fill_of(const ordered& fill, const translated_type& type) {
   return fill;
 }
 
-std::string as_base64(double value) {
-  const auto bits = std::bit_cast<std::uint64_t>(value);
-  std::string bytes;
-  for (unsigned i = 0; i < 8; ++i) bytes += static_cast<char>(bits >> (8 * i) & 0xFF);
-  return conversion::base64(bytes);
+bool is_float_type(const ordered& dtype) { return dtype.is_string() && dtype.get<std::string>().find('f') != std::string::npos; }
+
+ordered number_of_word(const ordered& value) {
+  if (value.is_array()) {
+    ordered all = ordered::array();
+    for (const ordered& each : value) all.push_back(number_of_word(each));
+    return all;
+  }
+  if (value == "NaN") return NAN;
+  if (value == "Infinity") return HUGE_VAL;
+  return value == "-Infinity" ? ordered(-HUGE_VAL) : value;
 }
 
-double number_of(const ordered& fill) {
-  if (fill.is_number()) return fill.get<double>();
-  if (fill == "Infinity") return HUGE_VAL;
-  return fill == "-Infinity" ? -HUGE_VAL : NAN;
+// netCDF-C writes numbers that JSON does not have as texts, and notes the types of attributes.
+void take_types_of_netcdf(ordered& attributes) {
+  for (const char* note : {"_NCZARR_ATTR", "_nczarr_attr", "_nczarr_attrs"}) {
+    const auto found = attributes.find(note);
+    if (found == attributes.end() || !found->is_object()) continue;
+    const ordered types = found->value("types", ordered::object());  // items() refers to it
+    for (const auto& [name, type] : types.items()) {
+      if (const auto value = attributes.find(name); value != attributes.end() && is_float_type(type))
+        *value = number_of_word(*value);
+    }
+  }
 }
 
-// xarray takes the fill value of Zarr v2 for the missing value of CF. In Zarr v3 an attribute says it, with floats in base64.
-void add_missing_value(const ordered& fill, const translated_type& type, ordered& attributes) {
-  if (fill.is_null() || attributes.contains("_FillValue")) return;
-  const std::string name = conversion::name_in(type.type);
-  if (name.starts_with("float")) attributes["_FillValue"] = as_base64(number_of(fill));
-  else if (name.starts_with("complex") && fill.is_array() && fill.size() == 2)
-    attributes["_FillValue"] = ordered::array({as_base64(number_of(fill[0])), as_base64(number_of(fill[1]))});
-  else if (name == "bool" || name.starts_with("int") || name.starts_with("uint")) attributes["_FillValue"] = fill_of(fill, type);
-  else if (name == "string" && fill.is_string()) attributes["_FillValue"] = fill;
+// Whether two fill values are the same one of the type: a float is written in the fewest digits that its type needs.
+bool is_same_fill(const ordered& type, const ordered& a, const ordered& b) {
+  const ordered x = missing_value_of(type, a), y = missing_value_of(type, b);
+  if (x == y || type != "float32" || !a.is_number() || !b.is_number()) return x == y;
+  return static_cast<float>(a.get<double>()) == static_cast<float>(b.get<double>());
 }
 
-ordered object_of(const stored_object& object, const std::string& key) {
+// xarray takes the fill value of Zarr v2 for the missing value of CF. In Zarr v3 an attribute says it.
+void add_missing_value(const ordered& fill, const ordered& type, ordered& attributes, remark_list& remarks) {
+  if (fill.is_null()) return;
+  const auto found = attributes.find("_FillValue");
+  if (found == attributes.end()) {
+    if (ordered missing = missing_value_of(type, fill); !missing.is_null()) attributes["_FillValue"] = std::move(missing);
+  } else if (!is_same_fill(type, fill, *found)) {
+    remarks.push_back({"_FillValue", false,
+                       "it stays " + conversion::json_text(*found) +
+                           ", which xarray takes for missing values in Zarr v3; in Zarr " + "v2 it takes the fill value " +
+                           conversion::json_text(fill) + ", which chunks that were never written still have"});
+  }
+}
+
+// `key`: for sentences.
+ordered object_of(const stored_object& object, const std::string& key, remark_list& remarks) {
   const std::vector<std::byte> bytes = read_object(object, most_v2_metadata);
-  ordered parsed = conversion::parse_foreign_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  if (!parsed.is_object()) throw store_error("\"" + key + "\" is not a valid JSON object");
+  ordered parsed;
+  try {
+    parsed = conversion::parse_foreign_node({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "\"" + key + "\"",
+                                            remarks, key.ends_with(".zattrs"));
+  } catch (const zarrbits::error& e) {
+    throw store_error(e.what());
+  }
+  if (!parsed.is_object()) throw store_error("\"" + key + "\" is not a JSON object");
   return parsed;
 }
 
 // Of .zmetadata, which has the objects with metadata by their keys.
 ordered consolidated_of(const ordered& zmetadata) {
   ordered nodes = ordered::object();
+  remark_list ignored;
   const ordered all = zmetadata.value("metadata", ordered::object());
   for (const auto& [key, value] : all.items()) {
     const std::size_t slash = key.rfind('/');
     if (slash == key.npos) continue;  // the root
     const std::string node = key.substr(0, slash), name = key.substr(slash + 1);
     const ordered zattrs = all.value(node + "/.zattrs", ordered());
-    if (name == ".zarray") nodes[node] = v3_array_of(value, zattrs);
+    if (name == ".zarray") nodes[node] = v3_array_of(value, zattrs, ignored);
     else if (name == ".zgroup") nodes[node] = v3_group_of(zattrs);
   }
   return {{"kind", "inline"}, {"must_understand", false}, {"metadata", std::move(nodes)}};
 }
 
-class text_object final : public stored_object {
- public:
-  explicit text_object(std::string text) : text_(std::move(text)) {}
-  std::uint64_t size() const override { return text_.size(); }
-  void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    std::memcpy(out.data(), text_.data() + offset, out.size());
-  }
-
- private:
-  std::string text_;
-};
+// As zarr_node.cpp takes them out again. Readers of Zarr v3 may ignore it.
+ordered remarks_json(const remark_list& remarks) {
+  ordered list = ordered::array();
+  for (const auto& r : remarks) list.push_back({r.attribute, r.left_out, r.reason});
+  return {{"must_understand", false}, {"list", std::move(list)}};
+}
 
 class v2_reader final : public store_reader {
  public:
-  explicit v2_reader(std::shared_ptr<const store_reader> store) : store_(std::move(store)) {}
+  v2_reader(std::shared_ptr<const store_reader> store, std::string name) : store_(std::move(store)), name_(std::move(name)) {}
 
   std::unique_ptr<stored_object> open(const std::string& key) const override {
     constexpr std::string_view metadata = "zarr.json";
@@ -294,16 +365,19 @@ class v2_reader final : public store_reader {
     const auto group = array ? nullptr : store_->open(node + ".zgroup");
     if (!array && !group) return nullptr;
     const auto attributes = store_->open(node + ".zattrs");
-    const ordered zattrs = attributes ? object_of(*attributes, node + ".zattrs") : ordered();
+    remark_list remarks, ignored;
+    const std::string at = name_ + "/" + node;
+    const ordered zattrs = attributes ? object_of(*attributes, at + ".zattrs", remarks) : ordered();
     try {
-      ordered made = array ? v3_array_of(object_of(*array, node + ".zarray"), zattrs) : v3_group_of(zattrs);
+      ordered made = array ? v3_array_of(object_of(*array, at + ".zarray", ignored), zattrs, remarks) : v3_group_of(zattrs);
       if (group && node.empty()) {
         if (const auto all = store_->open(".zmetadata"))
-          made["consolidated_metadata"] = consolidated_of(object_of(*all, ".zmetadata"));
+          made["consolidated_metadata"] = consolidated_of(object_of(*all, at + ".zmetadata", ignored));
       }
+      if (!remarks.empty()) made[conversion::remarks_key] = remarks_json(remarks);
       return std::make_unique<text_object>(conversion::python_json_text(made));
     } catch (const ordered::exception& e) {
-      throw store_error("the metadata of Zarr v2 at \"" + node + "\" are invalid: " + e.what());
+      throw store_error("the metadata of Zarr v2 at \"" + at + "\" are invalid: " + e.what());
     }
   }
 
@@ -315,15 +389,18 @@ class v2_reader final : public store_reader {
 
  private:
   std::shared_ptr<const store_reader> store_;
+  std::string name_;  // for sentences
 };
 
 }  // namespace
 
 ordered v3_group_of(const ordered& zattrs) {
-  return {{"zarr_format", 3}, {"node_type", "group"}, {"attributes", zattrs.is_object() ? zattrs : ordered::object()}};
+  ordered attributes = zattrs.is_object() ? zattrs : ordered::object();
+  take_types_of_netcdf(attributes);
+  return {{"zarr_format", 3}, {"node_type", "group"}, {"attributes", std::move(attributes)}};
 }
 
-ordered v3_array_of(const ordered& zarray, const ordered& zattrs) {
+ordered v3_array_of(const ordered& zarray, const ordered& zattrs, remark_list& remarks) {
   if (zarray.value("zarr_format", ordered()) != 2) throw store_error("a .zarray does not say that it is of Zarr v2");
   const ordered shape = zarray.value("shape", ordered()), chunks = zarray.value("chunks", ordered());
   if (!shape.is_array() || !chunks.is_array() || shape.size() != chunks.size())
@@ -331,6 +408,7 @@ ordered v3_array_of(const ordered& zarray, const ordered& zattrs) {
   translated_type type = type_or_name(zarray.value("dtype", ordered()));
   ordered codecs = codecs_of(zarray, type, shape.size());
   ordered attributes = zattrs.is_object() ? zattrs : ordered::object();
+  take_types_of_netcdf(attributes);
   const ordered fill = zarray.value("fill_value", ordered());
   const ordered separator = zarray.value("dimension_separator", ordered("."));
   ordered made = {{"zarr_format", 3},
@@ -339,7 +417,7 @@ ordered v3_array_of(const ordered& zarray, const ordered& zattrs) {
                   {"data_type", type.type},
                   {"chunk_grid", {{"name", "regular"}, {"configuration", {{"chunk_shape", chunks}}}}},
                   {"chunk_key_encoding", {{"name", "v2"}, {"configuration", {{"separator", separator}}}}},
-                  {"fill_value", fill_of(fill, type)},
+                  {"fill_value", fill_of(fill, type, zarray.value("dtype", ordered()))},
                   {"codecs", std::move(codecs)}};
   const auto names = attributes.find("_ARRAY_DIMENSIONS");
   const bool named = names != attributes.end() && names->is_array() && names->size() == shape.size() &&
@@ -347,7 +425,7 @@ ordered v3_array_of(const ordered& zarray, const ordered& zattrs) {
   if (named) {
     made["dimension_names"] = *names;
     attributes.erase(names);
-    add_missing_value(fill, type, attributes);
+    add_missing_value(fill, type.type, attributes, remarks);
   }
   made["attributes"] = std::move(attributes);
   return made;
@@ -358,8 +436,8 @@ bool is_v2_store(const store_reader& store) {
   return store.open(".zgroup") || store.open(".zarray");
 }
 
-std::shared_ptr<const store_reader> as_v3(std::shared_ptr<const store_reader> store) {
-  return std::make_shared<v2_reader>(std::move(store));
+std::shared_ptr<const store_reader> as_v3(std::shared_ptr<const store_reader> store, const std::string& name) {
+  return std::make_shared<v2_reader>(std::move(store), name);
 }
 
 }  // namespace zarrbits::verification

@@ -39,14 +39,20 @@ codec_chain::codec_chain(const json& list, const json& data_type, const zarr_typ
                                                                          {"numcodecs.bz2", bytes_codec::bz2},
                                                                          {"numcodecs.lz4", bytes_codec::lz4},
                                                                          {"numcodecs.shuffle", bytes_codec::shuffle},
-                                                                         {"numcodecs.fletcher32", bytes_codec::fletcher32}};
+                                                                         {"numcodecs.fletcher32", bytes_codec::fletcher32},
+                                                                         {"numcodecs.crc32c", bytes_codec::crc32c_of_numcodecs}};
   bool in_bytes = false;
   for (const json& entry : list) {
     json configuration;
     const std::string name = named(entry, configuration);
     if (name == "transpose") {
-      if (in_bytes || !order_.empty()) throw not_supported("a second transpose, or one of bytes");
+      if (in_bytes || !order_.empty() || !filters_.empty())
+        throw not_supported("a second transpose, or one of bytes or encoded values");
       read_order(configuration);
+    } else if (is_array_filter(name)) {
+      if (in_bytes || filters_.size() >= most_codecs) throw not_supported("the codec " + name + " after one from array to bytes");
+      if (type_.variable() && !filters_.empty()) throw not_supported("a codec before " + name);
+      filters_.emplace_back(name, configuration, filters_.empty() ? type_ : parse_type(filters_.back().stored().name()));
     } else if (const auto found =
                    std::find_if(std::begin(known), std::end(known), [&](const auto& k) { return name == k.first; });
                found != std::end(known)) {
@@ -58,14 +64,15 @@ codec_chain::codec_chain(const json& list, const json& data_type, const zarr_typ
       in_bytes = true;
     } else if (name == "vlen-utf8" || name == "vlen-bytes") {
       if (in_bytes) throw store_error("there are two array to bytes codecs");
-      if (!type_.variable()) throw store_error("the codec " + name + " does not take " + type_.name);
+      if (!type_.variable() || !filters_.empty()) throw store_error("the codec " + name + " does not take " + type_.name);
       in_bytes = true;
     } else if (name == "bytes" || name == "endian" || name == "packbits" || name == "numcodecs.packbits") {
       if (in_bytes) throw store_error("there are two array to bytes codecs");
-      if (type_.variable()) throw store_error("the codec " + name + " does not take " + type_.name);
+      if (type_.variable() && filters_.empty()) throw store_error("the codec " + name + " does not take " + type_.name);
       try {
+        const json type_here = filters_.empty() ? data_type : json(filters_.back().stored().name());
         const zarrbits::codec c = parse_codec(
-            json_text(entry), zarrbits::data_type(data_type.is_string() ? data_type.get<std::string>() : json_text(data_type)));
+            json_text(entry), zarrbits::data_type(type_here.is_string() ? type_here.get<std::string>() : json_text(type_here)));
         codec_ = detail::with_kernels(c, detail::portable_kernels);
       } catch (const zarrbits::error& e) {
         throw store_error(e.what());
@@ -102,17 +109,21 @@ void codec_chain::read_order(const json& configuration) {
 void codec_chain::read_bytes_codec(bytes_codec::kind_type kind, const json& configuration) {
   if (after_.size() >= most_codecs) throw not_supported("more than " + std::to_string(most_codecs) + " codecs");
   std::size_t element = 1;
+  const json location = configuration.value("location", json());
+  if (kind == bytes_codec::crc32c_of_numcodecs && !location.is_null() && location != "start" && location != "end")
+    throw store_error("the location of numcodecs.crc32c is neither start nor end");
   if (kind == bytes_codec::shuffle) {
     const json size = configuration.value("elementsize", json());
     if (!size.is_number_unsigned() || size.get<std::uint64_t>() == 0)
       throw store_error("the elementsize of numcodecs.shuffle is not a size");
     element = size.get<std::size_t>();
   }
-  after_.push_back({kind, element});
+  after_.push_back({kind, element, location != "start"});
 }
 
 void codec_chain::read_shards(const json& configuration, const json& data_type) {
   if (!order_.empty()) throw not_supported("a transpose of whole shards");
+  if (!filters_.empty()) throw not_supported("filters of whole shards");
   sharding s;
   s.chunk_shape = extents(required(configuration, "chunk_shape"), "chunk_shape");
   if (s.chunk_shape.size() != chunk_shape_.size())
@@ -157,7 +168,9 @@ std::optional<std::uint64_t> codec_chain::encoded_size() const {
     return {};
   std::uint64_t size = codec_->encoded_size(elements());
   for (const bytes_codec& c : after_) {
-    if (c.kind != bytes_codec::crc32c && c.kind != bytes_codec::fletcher32 && c.kind != bytes_codec::shuffle) return {};
+    if (c.kind != bytes_codec::crc32c && c.kind != bytes_codec::crc32c_of_numcodecs && c.kind != bytes_codec::fletcher32 &&
+        c.kind != bytes_codec::shuffle)
+      return {};
     if (c.kind != bytes_codec::shuffle) size += 4;
   }
   return size;
@@ -184,6 +197,9 @@ std::vector<std::byte> codec_chain::undo(std::vector<std::byte> bytes, std::uint
       case bytes_codec::lz4: bytes = unlz4(bytes, most); continue;
       case bytes_codec::shuffle: bytes = unshuffle(bytes, after_[i].element); continue;
       case bytes_codec::fletcher32: drop_fletcher32(bytes); continue;
+      case bytes_codec::crc32c_of_numcodecs:
+        if (!after_[i].at_end && bytes.size() >= 4) std::rotate(bytes.begin(), bytes.begin() + 4, bytes.end());
+        [[fallthrough]];
       case bytes_codec::crc32c: drop_crc32c(bytes); continue;
     }
   }
@@ -211,6 +227,7 @@ void codec_chain::decode(std::vector<std::byte> bytes, zarr_values& out) const {
     out.data.resize(static_cast<std::size_t>(codec_->decoded_size(elements())));
     const chunk_result r = decode_chunk(*codec_, bytes, out.data);
     if (!r) throw store_error(codec_->explain(r.failure));
+    for (std::size_t i = filters_.size(); i-- > 0;) filters_[i].decode(out, most_text_);
   } else {
     decode_strings(bytes, out);
   }

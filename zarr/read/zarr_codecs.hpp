@@ -5,6 +5,7 @@
 #ifndef ZARRBITS_ZARR_READ_ZARR_CODECS_HPP
 #define ZARRBITS_ZARR_READ_ZARR_CODECS_HPP
 
+#include "zarr/read/array_filters.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <zarrbits/codec.hpp>
@@ -47,8 +48,9 @@ class codec_chain {
 
  private:
   struct bytes_codec {
-    enum kind_type { gzip, zstd, blosc, zlib, bz2, lz4, shuffle, fletcher32, crc32c } kind;
+    enum kind_type { gzip, zstd, blosc, zlib, bz2, lz4, shuffle, fletcher32, crc32c, crc32c_of_numcodecs } kind;
     std::size_t element = 1;  // shuffle
+    bool at_end = true;       // crc32c_of_numcodecs
   };
 
   void read_order(const nlohmann::json& configuration);
@@ -63,6 +65,7 @@ class codec_chain {
   std::vector<std::uint64_t> chunk_shape_;
   std::uint64_t most_text_;
   std::vector<std::size_t> order_;        // of a transpose codec; empty: none
+  std::vector<array_filter> filters_;     // after it, in the order of encoding
   std::optional<zarrbits::codec> codec_;  // array to bytes; none: vlen-utf8, vlen-bytes and shards
   std::optional<sharding> shards_;
   std::vector<bytes_codec> after_;  // bytes to bytes, in the order of encoding

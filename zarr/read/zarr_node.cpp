@@ -2,13 +2,15 @@
 //
 // Nodes of a store, and the outermost level of their zarr.json.
 //
-#include "core/json.hpp"
 #include "text/base64.hpp"
+#include "text/json_text.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
+#include "zarr/read/missing_value.hpp"
 #include "zarr/read/zarr_json.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
@@ -36,27 +38,59 @@ void gather_notes(json& node) {
   }
 }
 
-json read_metadata(const store_folder& folder, bool& exists) {
+// What v2_store.cpp says of attributes.
+void take_remarks(conversion::json& node, std::vector<conversion::attribute_remark>& remarks) {
+  const auto found = node.find(conversion::remarks_key);
+  if (found == node.end()) return;
+  for (const conversion::json& r : found->value("list", conversion::json::array())) {
+    if (r.is_array() && r.size() == 3 && r[0].is_string() && r[1].is_boolean() && r[2].is_string())
+      remarks.push_back({r[0].get<std::string>(), r[1].get<bool>(), r[2].get<std::string>()});
+  }
+  node.erase(found);
+}
+
+// Null if there is no metadata.
+conversion::json read_metadata(const store_folder& folder, std::vector<conversion::attribute_remark>& remarks) {
   const auto object = folder.open("zarr.json");
-  exists = object != nullptr;
-  if (!exists) return {};
+  if (!object) return nullptr;
   const std::vector<std::byte> text = read_object(*object, most_metadata);
-  json j;
+  conversion::json j;
   try {
-    // without deep nesting, because later code recurses; without repeated keys, because readers may take the first or the last
-    j = detail::parse_python_json({reinterpret_cast<const char*>(text.data()), text.size()}, errc::invalid_configuration,
-                                  (folder / "zarr.json").name());
+    j = conversion::parse_foreign_node({reinterpret_cast<const char*>(text.data()), text.size()}, (folder / "zarr.json").name(),
+                                       remarks);
   } catch (const zarrbits::error& e) {
     throw store_error(e.what());
   }
   if (!j.is_object()) throw store_error((folder / "zarr.json").name() + " is not a JSON object");
-  gather_notes(j);
+  take_remarks(j, remarks);
   return j;
 }
 
+json read_metadata(const store_folder& folder, bool& exists) {
+  std::vector<conversion::attribute_remark> ignored;
+  json j = read_metadata(folder, ignored);
+  exists = !j.is_null();
+  if (exists) gather_notes(j);
+  return j;
+}
+
+template <class Json>
+node_kind kind_in(const Json& document) {
+  if (document.value("zarr_format", Json()) != 3) throw store_error("\"zarr_format\" is not 3");
+  const json type = document.value("node_type", Json());
+  if (type == "group") return node_kind::group;
+  if (type == "array") return node_kind::array;
+  throw store_error("\"node_type\" is " + json_text(type) + ", neither group nor array");
+}
+
+bool has_binary(const json& j) { return j.is_binary() || (j.is_structured() && std::any_of(j.begin(), j.end(), has_binary)); }
+
 }  // namespace
 
-std::string json_text(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string json_text(const json& j) {
+  if (has_binary(j)) return text::json_text(j);
+  return j.dump(-1, ' ', false, json::error_handler_t::replace);
+}
 
 std::vector<std::uint64_t> extents(const json& list, const char* what) {
   if (!list.is_array()) throw store_error(std::string("\"") + what + "\" is not a list");
@@ -92,12 +126,32 @@ json read_node(const store_folder& folder) {
 node_kind kind_of(const store_folder& folder) {
   bool exists = false;
   const json j = read_metadata(folder, exists);
-  if (!exists) return node_kind::none;
-  if (j.value("zarr_format", json()) != 3) throw store_error("\"zarr_format\" is not 3");
-  const json type = j.value("node_type", json());
-  if (type == "group") return node_kind::group;
-  if (type == "array") return node_kind::array;
-  throw store_error("\"node_type\" is " + json_text(type) + ", neither group nor array");
+  return exists ? kind_in(j) : node_kind::none;
+}
+
+std::vector<std::string> dimension_names_in(const conversion::json& array) {
+  const auto shape = array.find("shape");
+  const auto names_in = [&](const char* key, const conversion::json& from) {
+    std::vector<std::string> names;
+    const auto found = from.is_object() ? from.find(key) : from.end();
+    if (shape == array.end() || found == from.end() || !found->is_array() || found->size() != shape->size()) return names;
+    for (const conversion::json& name : *found) names.push_back(name.is_string() ? name.get<std::string>() : "");
+    if (std::all_of(names.begin(), names.end(), [](const std::string& name) { return name.empty(); })) names.clear();
+    return names;
+  };
+  std::vector<std::string> names = names_in("dimension_names", array);
+  if (const auto attributes = array.find("attributes"); names.empty() && attributes != array.end())
+    names = names_in("_ARRAY_DIMENSIONS", *attributes);
+  return names;
+}
+
+stored_node read_stored_node(const store_folder& folder) {
+  stored_node node;
+  node.document = read_metadata(folder, node.remarks);
+  if (node.document.is_null()) throw store_error("there is no \"" + (folder / "zarr.json").name() + "\"");
+  node.kind = kind_in(node.document);
+  if (node.kind == node_kind::array) put_missing_value(node.document, node.remarks);
+  return node;
 }
 
 store_selection selection_of(const store_folder& store) {
@@ -227,7 +281,7 @@ std::vector<std::string> differing_consolidated(const store_folder& group) {
     for (const store_folder& child : folder.nodes()) {
       const std::string path = prefix + child.last();
       if (!listed.count(path)) out.push_back(path);
-      todo.emplace_back(child, path + "/");
+      else if (all["metadata"][path].value("node_type", json()) == "group") todo.emplace_back(child, path + "/");
     }
   }
   return out;

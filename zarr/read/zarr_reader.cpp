@@ -228,6 +228,14 @@ bool zarr_array::list_shard(const chunk_index& shard, std::size_t most, std::vec
   return true;
 }
 
+// Whether keys of chunks can begin with this one, as a folder.
+bool zarr_array::may_hold_objects(std::string key) const {
+  for (std::size_t i = 0; separator_ == '/' && i < shape_.size(); ++i) {
+    if (index_of(key += "/0")) return true;
+  }
+  return false;
+}
+
 void zarr_array::each_object(const std::function<bool(const chunk_index&, std::uint64_t)>& each) const {
   bool more = true;
   // keys have at most one part for each dimension, and "c"
@@ -238,6 +246,9 @@ void zarr_array::each_object(const std::function<bool(const chunk_index&, std::u
         if (depth <= shape_.size()) visit(folder / e.name, prefix + e.name + "/", depth + 1);
       } else if (const auto index = index_of(prefix + e.name); index && holds_shard(*index)) {
         more = each(*index, e.size);
+      } else if (!e.is_readable && may_hold_objects(prefix + e.name)) {
+        throw store_error((folder / e.name).name() + " is neither a folder nor a link to one that is there, so that its chunks " +
+                          "cannot be read; get the folder");
       }
       return more;
     });

@@ -11,10 +11,11 @@
 #ifndef ZARRBITS_ZARR_READ_ZARR_READER_HPP
 #define ZARRBITS_ZARR_READ_ZARR_READER_HPP
 
+#include "text/json_text.hpp"
 #include "zarr/read/chunk_edges.hpp"
 #include "zarr/read/store_reader.hpp"
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -76,6 +77,18 @@ enum class node_kind { none, group, array };
 // The kind that the zarr.json in `folder` declares; none if there is no zarr.json. Throws store_error if it declares nothing
 // valid.
 node_kind kind_of(const store_folder& folder);
+
+// A node's zarr.json with its members in their order, and what is not in it as it is in the store. Throws store_error.
+struct stored_node {
+  node_kind kind = node_kind::none;
+  conversion::json document;
+  std::vector<conversion::attribute_remark> remarks;
+};
+stored_node read_stored_node(const store_folder& folder);
+
+// The names of the dimensions of an array, by its zarr.json: "" where one has none, and empty if none has. Some writers have them
+// in the attribute that xarray has in Zarr v2.
+std::vector<std::string> dimension_names_in(const conversion::json& array);
 
 // A zarr.json with any content. Throws store_error if it is missing, no JSON object, or absurdly nested.
 nlohmann::json read_node(const store_folder& folder);
@@ -176,6 +189,7 @@ class zarr_array {
 
   std::string key_of(const chunk_index& index) const;
   std::optional<chunk_index> index_of(const std::string& key) const;
+  bool may_hold_objects(std::string key) const;
   chunk_place place_of(const chunk_index& chunk) const;
   std::shared_ptr<const zarr_shard> open_shard(const chunk_index& shard) const;
   bool holds_shard(const chunk_index& shard) const;

@@ -81,6 +81,10 @@ void reference_sink::take_what_is_there() {
     if (table.relative && !names_.any()) names_ = told_names(source_base{{}, "."}, {}, path_);
     for (referred_file& f : files_) f.url = names_.local(f.url);
     for (auto& [key, r] : table.keys) {
+      if (r.whole)
+        throw reference_error("\"" + path_ +
+                              "\" refers to whole files, and zarrbits appends to references that say their sizes; " +
+                              "make them again with `concat`");
       if (r.file) all_.add(key, {*r.file, r.offset, r.size});
       else add_text(key, std::move(r.content));
     }

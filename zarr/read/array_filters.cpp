@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "zarr/read/array_filters.hpp"
+
+#include "text/words.hpp"
+#include "zarr/read/zarr_json.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+namespace zarrbits::verification {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::string_view prefix = "numcodecs.";
+
+struct named_kind {
+  char letter;
+  std::string_view name;
+};
+constexpr std::array<named_kind, 3> kinds = {{{'i', "int"}, {'u', "uint"}, {'f', "float"}}};
+
+// Calls `call` with a value of the number's type.
+template <class Call>
+void with_type(const numpy_number& n, const Call& call) {
+  const bool is_float = n.kind == 'f', is_signed = n.kind == 'i';
+  switch (n.size) {
+    case 1: return is_signed ? call(std::int8_t()) : call(std::uint8_t());
+    case 2: return is_signed ? call(std::int16_t()) : call(std::uint16_t());
+    case 4: return is_float ? call(float()) : is_signed ? call(std::int32_t()) : call(std::uint32_t());
+    default: return is_float ? call(double()) : is_signed ? call(std::int64_t()) : call(std::uint64_t());
+  }
+}
+
+// As C converts, but without an undefined case: what no integer holds becomes the smallest one, as processors have it.
+template <class To, class From>
+To converted(From value, bool to_bool) {
+  if (to_bool) return static_cast<To>(value != From(0) ? 1 : 0);
+  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    const auto v = static_cast<double>(value);
+    if (v >= -0x1p63 && v < 0x1p63) return static_cast<To>(static_cast<std::int64_t>(v));
+    if (v >= 0x1p63 && v < 0x1p64) return static_cast<To>(static_cast<std::uint64_t>(v));
+    return static_cast<To>(INT64_MIN);
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+// Each value of one type becomes one of another, in order.
+template <class Each>
+std::vector<std::byte> mapped(const std::vector<std::byte>& in, const numpy_number& from, const numpy_number& to,
+                              const Each& each) {
+  const std::size_t n = in.size() / from.size;
+  std::vector<std::byte> out(n * to.size);
+  with_type(from, [&](auto source) {
+    with_type(to, [&](auto target) {
+      auto state = target;
+      for (std::size_t i = 0; i < n; ++i) {
+        std::memcpy(&source, in.data() + i * sizeof source, sizeof source);
+        target = each(source, state);
+        std::memcpy(out.data() + i * sizeof target, &target, sizeof target);
+      }
+    });
+  });
+  return out;
+}
+
+double real_in(const json& configuration, const char* key) {
+  const json value = configuration.value(key, json());
+  if (!value.is_number()) throw store_error("\"" + std::string(key) + "\" of numcodecs.fixedscaleoffset is not a number");
+  return value.get<double>();
+}
+
+}  // namespace
+
+bool is_array_filter(std::string_view name) {
+  for (const char* known : {"delta", "fixedscaleoffset", "quantize", "astype", "bitround", "categorize"}) {
+    if (name.starts_with(prefix) && name.substr(prefix.size()) == known) return true;
+  }
+  return false;
+}
+
+std::string numpy_number::name() const {
+  if (kind == 'b') return "bool";
+  std::string all;
+  for (const auto& [letter, word] : kinds) all += letter == kind ? word : "";
+  return all + std::to_string(8 * size);
+}
+
+std::optional<numpy_number> numpy_number_of(const std::string& dtype) {
+  const std::string text =
+      !dtype.empty() && std::string_view("<>|=").find(dtype[0]) != std::string_view::npos ? dtype.substr(1) : dtype;
+  if (text == "b1" || text == "bool") return numpy_number{'b', 1};
+  for (const std::size_t size : {1U, 2U, 4U, 8U}) {
+    for (const auto& [letter, word] : kinds) {
+      if (letter == 'f' && size < 4) continue;
+      if (text == letter + std::to_string(size) || text == std::string(word) + std::to_string(8 * size))
+        return numpy_number{letter, size};
+    }
+  }
+  return {};
+}
+
+array_filter::array_filter(const std::string& name, const json& configuration, const zarr_type& array) : array_(array) {
+  const auto number = [&](const char* key, std::optional<numpy_number> otherwise) {
+    const json value = configuration.value(key, json());
+    if (value.is_null() && otherwise) return *otherwise;
+    const auto known = value.is_string() ? numpy_number_of(value.get<std::string>()) : std::nullopt;
+    if (!known) throw not_supported("the codec " + name + " with the " + key + " " + json_text(value));
+    return *known;
+  };
+  if (name == "numcodecs.categorize") {
+    kind_ = categories;
+    from_ = number("astype", numpy_number{'u', 1});
+    const json labels = configuration.value("labels", json());
+    if (!labels.is_array()) throw store_error("the \"labels\" of numcodecs.categorize are not a list");
+    labels_.emplace();
+    for (const json& label : labels) {
+      if (!label.is_string()) throw store_error("a label of numcodecs.categorize is not a text");
+      labels_->push_back(label.get<std::string>());
+    }
+    if (array.kind != zarr_kind::text && array.kind != zarr_kind::text32)
+      throw store_error("the codec numcodecs.categorize does not take " + array.name);
+    return;
+  }
+  const auto own = numpy_number_of(array.name);
+  if (name == "numcodecs.bitround") {
+    from_ = to_ = own ? *own : numpy_number{'u', array.size};
+    if (from_.size != 1 && from_.size != 2 && from_.size != 4 && from_.size != 8)
+      throw not_supported("the codec " + name + " of " + array.name);
+    return;
+  }
+  const bool casts = name == "numcodecs.astype";
+  to_ = number(casts ? "decode_dtype" : "dtype", own);
+  from_ = number(casts ? "encode_dtype" : "astype", casts ? std::nullopt : std::optional(to_));
+  if (to_.size != array.size)
+    throw store_error("the codec " + name + " makes " + to_.name() + ", but the array is " + array.name);
+  kind_ = name == "numcodecs.delta" ? delta : name == "numcodecs.fixedscaleoffset" ? scaled : cast;
+  if (kind_ != scaled) return;
+  scale_ = real_in(configuration, "scale");
+  offset_ = real_in(configuration, "offset");
+}
+
+void array_filter::decode(zarr_values& values, std::uint64_t most) const {
+  const bool to_bool = to_.kind == 'b';
+  switch (kind_) {
+    case none: return;
+    case categories: return decode_texts(values, most);
+    case cast:
+      values.data = mapped(values.data, from_, to_,
+                           [&](auto v, auto& state) { return converted<std::remove_reference_t<decltype(state)>>(v, to_bool); });
+      return;
+    case delta:  // sums in the type of the array, as numpy's cumsum() with that output
+      values.data = mapped(values.data, from_, to_, [&](auto v, auto& sum) {
+        using to = std::remove_reference_t<decltype(sum)>;
+        if constexpr (std::is_integral_v<to>) {
+          using bits = std::make_unsigned_t<to>;
+          sum = static_cast<to>(static_cast<bits>(static_cast<bits>(sum) + static_cast<bits>(converted<to>(v, to_bool))));
+        } else {
+          sum += static_cast<to>(v);
+        }
+        return sum;
+      });
+      return;
+    case scaled:  // float32 stays float32 in numpy; integers become float64
+      values.data = mapped(values.data, from_, to_, [&](auto v, auto& state) {
+        using to = std::remove_reference_t<decltype(state)>;
+        if constexpr (std::is_same_v<decltype(v), float>) {
+          const float one = v / static_cast<float>(scale_);
+          return converted<to>(one + static_cast<float>(offset_), to_bool);
+        } else {
+          const double one = static_cast<double>(v) / scale_;
+          return converted<to>(one + offset_, to_bool);
+        }
+      });
+      return;
+  }
+}
+
+void array_filter::decode_texts(zarr_values& values, std::uint64_t most) const {
+  const std::vector<std::byte> numbers = mapped(values.data, from_, {'u', 8}, [](auto v, auto& state) {
+    return converted<std::remove_reference_t<decltype(state)>>(v, false);
+  });
+  const std::size_t n = numbers.size() / 8;
+  if (n > most / sizeof(std::string)) throw not_supported("a chunk of more texts than the memory holds");
+  values.data.clear();
+  std::vector<std::vector<std::byte>> fixed;
+  for (const std::string& label : *labels_) {
+    if (array_.kind != zarr_kind::text32) break;
+    fixed.push_back(parse_fill(array_, json(label)).data);
+  }
+  if (array_.kind == zarr_kind::text32) values.data.resize(n * array_.size);
+  else values.strings.resize(n);
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    std::uint64_t label = 0;
+    std::memcpy(&label, numbers.data() + 8 * i, 8);
+    if (label == 0 || label > labels_->size()) continue;  // numcodecs has "" for them
+    const auto at = static_cast<std::size_t>(label - 1);
+    if (array_.kind == zarr_kind::text32) {
+      std::memcpy(values.data.data() + i * array_.size, fixed[at].data(), array_.size);
+      continue;
+    }
+    values.strings[i] = (*labels_)[at];
+    bytes += values.strings[i].size();
+    if (bytes > most) throw not_supported("a chunk of longer texts than the memory holds");
+  }
+}
+
+}  // namespace zarrbits::verification

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The filters of numcodecs that make other values of the values of a chunk, before they become bytes: Zarr v2 has them as
+// "filters", and zarr-python in Zarr v3 as codecs from array to array. They are read, and not written.
+//
+//   if (is_array_filter("numcodecs.delta")) {
+//     const array_filter filter("numcodecs.delta", {{"dtype", "<i4"}, {"astype", "<i2"}});
+//     filter.stored();                        // "int16": what the next codec has
+//     filter.decode(std::move(values));       // int32, in this machine's byte order
+//   }
+//
+#ifndef ZARRBITS_ZARR_READ_ARRAY_FILTERS_HPP
+#define ZARRBITS_ZARR_READ_ARRAY_FILTERS_HPP
+
+#include "zarr/read/zarr_reader.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zarrbits::verification {
+
+// Of a codec of Zarr v3: "numcodecs.delta".
+bool is_array_filter(std::string_view name);
+
+// A data type of numpy: one number.
+struct numpy_number {
+  char kind = 'u';  // as in "<i4": b, i, u, f
+  std::size_t size = 1;
+
+  std::string name() const;  // "int32"
+};
+// "<i4", "i4", "int32". Empty if it is not a number that these filters take.
+std::optional<numpy_number> numpy_number_of(const std::string& dtype);
+
+class array_filter {
+ public:
+  // `array`: of the values that are encoded. Throws store_error and not_supported.
+  array_filter(const std::string& name, const nlohmann::json& configuration, const zarr_type& array);
+
+  // Of the encoded values.
+  const numpy_number& stored() const noexcept { return from_; }
+  // Puts decoded values for encoded ones. `most`: bytes of texts.
+  void decode(zarr_values& values, std::uint64_t most) const;
+
+ private:
+  enum kind_type { delta, scaled, cast, none, categories };
+
+  void decode_texts(zarr_values& values, std::uint64_t most) const;
+
+  kind_type kind_ = none;
+  zarr_type array_;
+  numpy_number from_, to_;
+  double scale_ = 1, offset_ = 0;
+  std::optional<std::vector<std::string>> labels_;
+};
+
+}  // namespace zarrbits::verification
+
+#endif
