@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <sys/stat.h>
 #include <utility>
 #include <vector>
 
@@ -28,10 +29,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+conversion::file_state state_of_content(const std::string& content) {
+  return {.regular = true, .size = content.size(), .etag = content};
+}
+
+// Of a range in a file: it differs if the file does.
+conversion::file_state state_of_range(conversion::file_state file, const conversion::reference& r) {
+  return {true, r.size, file.seconds, file.nanoseconds,
+          file.etag + "@" + std::to_string(r.offset) + "/" + std::to_string(file.size)};
+}
+
 class bytes_object final : public stored_object {
  public:
   explicit bytes_object(std::string content) : content_(std::move(content)) {}
   std::uint64_t size() const override { return content_.size(); }
+  conversion::file_state state() const override { return state_of_content(content_); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     if (!out.empty()) std::memcpy(out.data(), content_.data() + offset, out.size());
   }
@@ -42,9 +54,12 @@ class bytes_object final : public stored_object {
 
 class range_object final : public stored_object {
  public:
-  range_object(std::shared_ptr<const conversion::byte_source> file, const conversion::reference& r)
-      : file_(std::move(file)), r_(r) {}
+  // `known`: the state of a file on a server, which is asked for no other; null for a local file.
+  range_object(std::shared_ptr<const conversion::byte_source> file, const conversion::reference& r,
+               const conversion::file_state* known)
+      : file_(std::move(file)), r_(r), known_(known) {}
   std::uint64_t size() const override { return r_.size; }
+  conversion::file_state state() const override { return state_of_range(known_ ? *known_ : file_->state(), r_); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     try {
       file_->read(r_.offset + offset, out);
@@ -60,6 +75,7 @@ class range_object final : public stored_object {
  private:
   std::shared_ptr<const conversion::byte_source> file_;
   conversion::reference r_;
+  const conversion::file_state* known_;
 };
 
 // True for a remote source, and for what is in its folder or below.
@@ -112,15 +128,39 @@ class reference_reader final : public store_reader {
     if (found == table_.keys.end()) return nullptr;
     const conversion::reference& r = found->second;
     if (r.file && conversion::is_remote(table_.files[*r.file].url)) return on_server(*r.file, r);
-    if (r.file) return std::make_unique<range_object>(opened(*r.file, r), r);
+    if (r.file) return std::make_unique<range_object>(opened(*r.file, r), r, nullptr);
     return std::make_unique<bytes_object>(r.content);
   }
 
   void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
-    list_sorted(table_.keys, folder, each);
+    list_sorted(
+        table_.keys, folder, [this](const conversion::reference& r) { return state_listed(r); }, each);
   }
 
  private:
+  // What the references say of a file on a server; nothing if they do not.
+  const conversion::file_state& state_on_server(std::size_t number) const {
+    static const conversion::file_state unknown;
+    const auto& said = table_.files[number].state;
+    return said ? *said : unknown;
+  }
+
+  // Without opening anything.
+  conversion::file_state state_listed(const conversion::reference& r) const {
+    if (!r.file) return state_of_content(r.content);
+    const std::string& url = table_.files[*r.file].url;
+    if (conversion::is_remote(url)) return state_of_range(state_on_server(*r.file), r);
+    const std::lock_guard held(turn_);
+    const auto [known, is_new] = listed_.try_emplace(*r.file);
+    struct stat info = {};
+    if (is_new && ::stat(path_in(url).c_str(), &info) == 0) known->second = conversion::state_in(info);
+    return state_of_range(known->second, r);
+  }
+
+  static std::string path_in(const std::string& url) {
+    return url.starts_with(conversion::file_url) ? url.substr(conversion::file_url.size()) : url;
+  }
+
   // Only of a source, or beside one: the keys may allow reading more on a server than that.
   std::unique_ptr<stored_object> on_server(std::size_t number, const conversion::reference& r) const {
     const conversion::referred_file& file = table_.files[number];
@@ -144,7 +184,7 @@ class reference_reader final : public store_reader {
     const std::uint64_t size = known->state().size;
     if (r.offset > size || r.size > size - r.offset)
       throw store_error("a reference points beyond the end of \"" + file.url + "\"");
-    return std::make_unique<range_object>(known, r);
+    return std::make_unique<range_object>(known, r, &state_on_server(number));
   }
 
   // A file that may be read for this store: of the source's folder or below, or the one beside it. References may name any file.
@@ -152,7 +192,7 @@ class reference_reader final : public store_reader {
     const std::lock_guard held(turn_);
     auto& known = open_[number];
     const conversion::referred_file& file = table_.files[number];
-    const std::string name = file.url.starts_with(conversion::file_url) ? file.url.substr(conversion::file_url.size()) : file.url;
+    const std::string name = path_in(file.url);
     if (!known) {
       std::error_code e;
       const std::string real = fs::canonical(name, e).string();
@@ -160,7 +200,7 @@ class reference_reader final : public store_reader {
       const auto below = [&](const std::string& folder) { return folder == "/" || real.starts_with(folder + "/"); };
       if (!conversion::is_data_beside(path_, real) && std::none_of(folders_.begin(), folders_.end(), below))
         throw store_error("the references point to \"" + name +
-                          "\", which is not in the folder of a source; name it with `external`");
+                          "\", which is not in the folder of a source; name it with `external`, or for an export with `source`");
       if (open_.size() > most_open) {
         open_.clear();
         open_[number] = {};
@@ -191,6 +231,7 @@ class reference_reader final : public store_reader {
   mutable std::map<std::size_t, std::shared_ptr<const conversion::remote_file>> remote_;
   mutable std::mutex turn_;
   mutable std::map<std::size_t, std::shared_ptr<const conversion::byte_source>> open_;
+  mutable std::map<std::size_t, conversion::file_state> listed_;  // of local files
 };
 
 }  // namespace
