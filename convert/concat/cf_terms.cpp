@@ -253,7 +253,7 @@ agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>
     if (moved == 0 && in_another_epoch(t, first)) moved = i;
     if (is_never_whole(t, first)) {
       if (grows)
-        refuse("its times, in \"" + t.units + "\", are no whole numbers of \"" + first.units +
+        refuse("its times, in \"" + t.units + "\", are not whole numbers of \"" + first.units +
                "\", which is what the store has; make the store again from all files with `concat`");
       if (fractional == 0) fractional = i;
     }
