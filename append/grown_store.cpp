@@ -124,7 +124,12 @@ json grown_store::notes(const std::string& path) const {
 }
 
 bool grown_store::has_notes() const {
-  return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& each) { return !notes(each.first).empty(); });
+  return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& each) {
+    json own = notes(each.first);
+    // the list of appended files is all that an append leaves in a store of another program
+    if (each.first == "/" && each.second["attributes"].contains(hidden_own_key)) own.erase("sources");
+    return !own.empty();
+  });
 }
 
 void grown_store::set_note(json& n, const std::string& key, json value) const {

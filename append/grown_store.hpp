@@ -56,7 +56,8 @@ class grown_store {
   const json* node(const std::string& path) const;
   // The notes of zarrbits at a node; an empty object if there are none.
   json notes(const std::string& path) const;
-  // True if any node has some: zarrbits made the store. Of a plain file without a convention, the root may have none.
+  // True if any node has some, other than of an append: zarrbits made the store. Of a plain file without a convention, the root
+  // may have none.
   bool has_notes() const;
   // Adds a note at the place where this store has such notes.
   void set_note(json& node, const std::string& key, json value) const;

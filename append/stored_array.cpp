@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 namespace zarrbits::conversion {
@@ -323,6 +324,41 @@ void stored_array::drop_chunks_to_make(stored_shard& found, const std::vector<hs
   }
 }
 
+namespace {
+
+// Whether the bytes of a value in memory are those of the array's, in this machine's byte order.
+bool has_layout(const verification::zarr_type& t, hid_t type) {
+  if (H5Tget_size(type) != t.size) return false;
+  const H5T_class_t kind = H5Tget_class(type);
+  if (t.kind == zarr_kind::terminated) return kind == H5T_STRING && H5Tis_variable_str(type) == 0;
+  if (t.kind == zarr_kind::boolean) return kind == H5T_ENUM;
+  if (t.kind != zarr_kind::record) {
+    const hid_t native = native_number(t);
+    // of an enumeration, the integers under it
+    const h5::handle number(kind == H5T_ENUM ? H5Tget_super(type) : H5Tcopy(type));
+    return native >= 0 && number && H5Tequal(number, native) > 0;
+  }
+  if (kind != H5T_COMPOUND || H5Tget_nmembers(type) != static_cast<int>(t.fields.size())) return false;
+  for (unsigned i = 0; i < t.fields.size(); ++i) {
+    const verification::zarr_field& field = t.fields[i];
+    const std::unique_ptr<char, herr_t (*)(void*)> name(H5Tget_member_name(type, i), H5free_memory);
+    const h5::handle member(H5Tget_member_type(type, i));
+    if (!name || !member || field.name != name.get() || H5Tget_member_offset(type, i) != field.offset ||
+        !has_layout(field.type, member))
+      return false;
+  }
+  return true;
+}
+
+// The type in memory whose bytes are those of the array's elements; none if there is no such type.
+h5::handle same_in_memory(const verification::zarr_type& t, hid_t stored) {
+  h5::handle own(H5Tget_native_type(stored, H5T_DIR_DEFAULT));
+  if (own && H5Tget_class(own) == H5T_COMPOUND && H5Tpack(own) < 0) return {};
+  return own && has_layout(t, own) ? std::move(own) : h5::handle();
+}
+
+}  // namespace
+
 std::string difference_from(const verification::zarr_array& array, const chunk_source& data) {
   const std::vector<std::uint64_t> dims(data.dims.begin(), data.dims.end());
   if (data.null || dims != array.shape()) return "their extents differ";
@@ -330,12 +366,8 @@ std::string difference_from(const verification::zarr_array& array, const chunk_s
   const verification::zarr_type& t = array.type();
   const bool text = t.kind == zarr_kind::text && data.type.kind == type_class::text;
   const bool truth = t.kind == zarr_kind::boolean && data.type.kind == type_class::boolean;
-  const hid_t native = native_number(t);
-  // of an enumeration, the integers under it
-  const h5::handle under(data.type.kind == type_class::enumeration ? H5Tget_super(data.stored_type) : H5Tcopy(data.stored_type));
-  const h5::handle own(under ? H5Tget_native_type(under, H5T_DIR_DEFAULT) : H5I_INVALID_HID);
-  const bool numbers = native >= 0 && own && H5Tequal(own, native) > 0;
-  if (!text && !truth && !numbers) return "their datatypes differ, or cannot be compared with what is in the store";
+  const h5::handle own = text || truth ? h5::handle() : same_in_memory(t, data.stored_type);
+  if (!text && !truth && !own) return "their datatypes differ, or cannot be compared with what is in the store";
   const std::size_t size = text ? data.type.size : t.size;
   const hid_t memory = text || truth ? data.type.memory.get() : own.get();
   const chunk_grid blocks{data.dims, chunk_shape_for(data.dims, std::max<std::size_t>(1, size), 4U << 20)};

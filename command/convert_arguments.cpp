@@ -67,7 +67,9 @@ const char* about(convert_kind kind) {
              "Where chunks are encoded again, the bytes in the store are an upper bound: nothing is compressed to count them.";
     case convert_kind::finalize:
       return "Write the metadata of a store whose chunks were made by convert --partition, when all shares are done.\n"
-             "The plan that the shares left in the store says what is converted, and how.";
+             "The plan that the shares left in the store says what is converted, and how. Options of the shares may be given "
+             "again,\n"
+             "and are then compared with it.";
     case convert_kind::convert:
     case convert_kind::ranks: break;
   }
@@ -103,55 +105,51 @@ void add_work_options(CLI::App& app, convert_arguments& arguments, texts& t, con
                      "assigns. Without it: the whole store, even under a launcher")
           ->type_name("slurm|mpi|I/N")
           ->group(group);
+  }
+  if (!planning)
     app.add_option("--threads", t.threads,
                    "Threads that make chunks, and processes that read the metadata of many files (default: the processors that "
                    "the process may use)")
         ->type_name("N")
         ->group(group);
-  }
-  if (!finalizing)
-    app.add_option(
-           "--memory", t.memory,
-           "Limit the memory of the process, such as 512M (the default), at least 16M; a chunk that needs more is processed "
-           "alone, after a warning")
-        ->type_name("BYTES")
-        ->group(group);
-  if (kind == convert_kind::convert)
+  app.add_option(
+         "--memory", t.memory,
+         "Limit the memory of the process, such as 512M (the default), at least 16M; a chunk that needs more is processed "
+         "alone, after a warning")
+      ->type_name("BYTES")
+      ->group(group);
+  if (kind == convert_kind::convert || finalizing)
     app.add_option("--scratch", options.scratch,
                    "The folder for a temporary file, which a Zarr store may need to get other chunks (default: that of OUT.zarr)")
         ->type_name("FOLDER")
         ->group(group);
   if (!planning)
     app.add_flag("--fsync", options.sync, "Flush everything to the disk (fsync) before it counts as done")->group(group);
-  if (!finalizing) {
-    app.add_flag("--keep-going", options.keep_going, "Leave out chunks that cannot be read, and report them, instead of stopping")
-        ->group(group);
-    app.add_flag("--allow-expansion", options.allow_expansion,
-                 "Allow chunks to decode to more than 1,000 times their size, beyond --memory")
-        ->group(group);
-  }
+  app.add_flag("--keep-going", options.keep_going, "Leave out chunks that cannot be read, and report them, instead of stopping")
+      ->group(group);
+  app.add_flag("--allow-expansion", options.allow_expansion,
+               "Allow chunks to decode to more than 1,000 times their size, beyond --memory")
+      ->group(group);
   add_remote_options(app, options.remote, "Servers");
 }
 
-void add_choice_options(CLI::App& app, convert_arguments& arguments, texts& t, convert_kind kind) {
+void add_choice_options(CLI::App& app, convert_arguments& arguments, texts& t) {
   const char* const group = "What is converted";
   convert_options& options = arguments.options;
-  if (kind != convert_kind::finalize) {
-    app.add_option("--include", options.include,
-                   "Convert only what this path pattern matches, with the groups above and everything below; can be repeated")
-        ->type_name("PATTERN")
-        ->allow_extra_args(false)
-        ->group(group);
-    app.add_option("--exclude", options.exclude, "Leave out what this pattern matches, and everything below it; can be repeated")
-        ->type_name("PATTERN")
-        ->allow_extra_args(false)
-        ->group(group);
-    app.add_option("--links", t.links,
-                   "Soft links, links into other files and further hard links: copy (their targets), keep (as notes) or "
-                   "refuse. Default: copy links into other files, and links that the convention's readers follow")
-        ->type_name("keep|copy|refuse")
-        ->group(group);
-  }
+  app.add_option("--include", options.include,
+                 "Convert only what this path pattern matches, with the groups above and everything below; can be repeated")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false)
+      ->group(group);
+  app.add_option("--exclude", options.exclude, "Leave out what this pattern matches, and everything below it; can be repeated")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false)
+      ->group(group);
+  app.add_option("--links", t.links,
+                 "Soft links, links into other files and further hard links: copy (their targets), keep (as notes) or "
+                 "refuse. Default: copy links into other files, and links that the convention's readers follow")
+      ->type_name("keep|copy|refuse")
+      ->group(group);
   add_external_option(app, options.external, group);
   add_no_lock_option(app, options.lock, group);
 }
@@ -159,59 +157,55 @@ void add_choice_options(CLI::App& app, convert_arguments& arguments, texts& t, c
 void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, convert_kind kind) {
   const char* const group = "Format of the store";
   convert_options& options = arguments.options;
-  if (kind != convert_kind::finalize) {
-    app.add_option("--codec", t.codec,
-                   "bytes, or packbits for bool and integers (zarr-python reads it with the zarrbits package). Default: bytes, "
-                   "but chunks "
-                   "that the packbits filter made are copied as packbits")
-        ->type_name("bytes|packbits")
-        ->group(group);
-    app.add_option("--bits", t.bits,
-                   "With packbits. N: pack the integers of every dataset whose values all fit in N bits, others stay bytes. "
-                   "PATTERN=N or PATTERN=FIRST-LAST: the bits of the datasets that the pattern matches (the last match counts), "
-                   "where a value that does not fit is an error. auto: the bits that suggest finds. Can be repeated")
-        ->type_name("[PATTERN=]N|auto")
-        ->allow_extra_args(false)
-        ->group(group);
-    app.add_option("--convention", t.convention,
-                   "What the store's readers expect: none, netcdf, anndata, nwb, nexus, matlab or pytables. Default: recognised "
-                   "from the file")
-        ->type_name("NAME")
-        ->group(group);
-    app.add_option(
-           "--profile", t.profile,
-           "portable (codecs that all readers have; the default), native (stored chunks copied as numcodecs.* codecs), or "
-           "recode")
-        ->type_name("NAME")
-        ->group(group);
-    app.add_option(
-           "--compress", t.compress,
-           "Encode everything again: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode")
-        ->type_name("HOW")
-        ->group(group);
-    app.add_option("--chunk", t.chunk,
-                   "Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile "
-                   "recode")
-        ->type_name("SHAPE")
-        ->group(group);
-    app.add_flag("--write-empty-chunks", options.write_empty_chunks,
-                 "With --chunk: write chunks that hold only the fill value, too. Without it they are left out, as readers expect")
-        ->group(group);
-    app.add_option("--shard", t.shard,
-                   "Put many chunks into one file or object (a shard): a size before compression, such as 64M, or a shape, such "
-                   "as 1000x2000, for datasets of its rank. none: chunks of a Zarr store leave their shards")
-        ->type_name("BYTES|SHAPE|none")
-        ->group(group);
-    app.add_option("--grid", t.grid,
-                   "With --concat or --append: regular (chunks of one shape; the default), or rectilinear, where it copies more: "
-                   "chunks end where those of the files do. zarr-python 3.2, zarrs, Icechunk 2 and newer read it")
-        ->type_name("regular|rectilinear")
-        ->group(group);
-    app.add_option("--checksum", t.checksum,
-                   "Add the codec crc32c as the last one: each chunk ends with its checksum. All readers except GDAL check it")
-        ->type_name("crc32c")
-        ->group(group);
-  }
+  app.add_option("--codec", t.codec,
+                 "bytes, or packbits for bool and integers (zarr-python reads it with the zarrbits package). Default: bytes, "
+                 "but chunks "
+                 "that the packbits filter made are copied as packbits")
+      ->type_name("bytes|packbits")
+      ->group(group);
+  app.add_option("--bits", t.bits,
+                 "With packbits. N: pack the integers of every dataset whose values all fit in N bits, others stay bytes. "
+                 "PATTERN=N or PATTERN=FIRST-LAST: the bits of the datasets that the pattern matches (the last match counts), "
+                 "where a value that does not fit is an error. auto: the bits that suggest finds. Can be repeated")
+      ->type_name("[PATTERN=]N|auto")
+      ->allow_extra_args(false)
+      ->group(group);
+  app.add_option("--convention", t.convention,
+                 "What the store's readers expect: none, netcdf, anndata, nwb, nexus, matlab or pytables. Default: recognised "
+                 "from the file")
+      ->type_name("NAME")
+      ->group(group);
+  app.add_option("--profile", t.profile,
+                 "portable (codecs that all readers have; the default), native (stored chunks copied as numcodecs.* codecs), or "
+                 "recode")
+      ->type_name("NAME")
+      ->group(group);
+  app.add_option("--compress", t.compress,
+                 "Encode everything again: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode")
+      ->type_name("HOW")
+      ->group(group);
+  app.add_option("--chunk", t.chunk,
+                 "Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile "
+                 "recode")
+      ->type_name("SHAPE")
+      ->group(group);
+  app.add_flag("--write-empty-chunks", options.write_empty_chunks,
+               "With --chunk: write chunks that hold only the fill value, too. Without it they are left out, as readers expect")
+      ->group(group);
+  app.add_option("--shard", t.shard,
+                 "Put many chunks into one file or object (a shard): a size before compression, such as 64M, or a shape, such "
+                 "as 1000x2000, for datasets of its rank. none: chunks of a Zarr store leave their shards")
+      ->type_name("BYTES|SHAPE|none")
+      ->group(group);
+  app.add_option("--grid", t.grid,
+                 "With --concat or --append: regular (chunks of one shape; the default), or rectilinear, where it copies more: "
+                 "chunks end where those of the files do. zarr-python 3.2, zarrs, Icechunk 2 and newer read it")
+      ->type_name("regular|rectilinear")
+      ->group(group);
+  app.add_option("--checksum", t.checksum,
+                 "Add the codec crc32c as the last one: each chunk ends with its checksum. All readers except GDAL check it")
+      ->type_name("crc32c")
+      ->group(group);
   if (kind != convert_kind::plan) {
     app.add_flag_callback(
            "--consolidate", [&options] { options.consolidate = true; },
@@ -222,7 +216,7 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
            "--no-consolidate", [&options] { options.consolidate = false; }, "Do not consolidate metadata")
         ->group(group);
   }
-  if (kind == convert_kind::convert || kind == convert_kind::plan) {
+  if (kind != convert_kind::ranks) {
     app.add_flag("--virtual", t.references,
                  "Write references in kerchunk's format, to a file OUT.json or a folder OUT.parquet: chunks stay in the source")
         ->group(group);
@@ -332,14 +326,14 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
       ->type_name("OUT.zarr");
   concat_arguments joined;
   add_concat_options(app, joined, kind == convert_kind::convert || planning);
-  add_choice_options(app, arguments, t, kind);
+  add_choice_options(app, arguments, t);
   add_form_options(app, arguments, t, kind);
   add_work_options(app, arguments, t, kind);
   add_output_options(app, arguments, t, kind);
   app.footer(std::string(planning     ? examples_of_plan
                          : finalizing ? examples_of_finalize
                                       : examples_of_convert) +
-             (finalizing ? "" : about_patterns) + about_status);
+             about_patterns + about_status);
   if (const auto status = parse_arguments(app, argc, argv)) return *status;
   set_log_format(t.log_format);
   check_remote_options(options.remote);

@@ -140,6 +140,8 @@ int run(mpi_worker& own, int rank, int size) {
     send("!it could not begin", 0, tag_request);
     wait_for(0, tag_answer);
   }
+  own.leave();
+  MPI_Barrier(MPI_COMM_WORLD);  // whoever writes the metadata is alone with the store
   if (rank == 0) {
     if (whole) {
       status = own.finish();

@@ -24,7 +24,7 @@ namespace zarrbits::cli {
 namespace {
 
 // Lines between the two: "start RANK SIZE", answered by "status N" or by "unit DATASET NUMBER PATH"... and "ready"; "unit ..." by
-// "made" or "failed WHY"; "finish" by "status N".
+// "made" or "failed WHY"; "leave" by "left"; "finish" by "status N".
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text + "\n";
@@ -131,6 +131,11 @@ std::optional<std::string> mpi_worker::answer(std::chrono::milliseconds time) {
 
 std::string mpi_worker::wait() { return *answer(std::chrono::milliseconds(-1)); }
 
+void mpi_worker::leave() {
+  say("leave\n");
+  line(-1);  // or it is gone
+}
+
 int mpi_worker::finish() {
   say("finish\n");
   const auto l = line(-1);
@@ -182,13 +187,17 @@ void mpi_worker::serve(int argc, char** argv) {
   for (;;) {
     const std::string l = next();
     if (l == "finish") {
-      work.reset();
       status(run_guarded(
           [](int, char**) -> int {
             arguments.options.share.reset();
             return tell_result(arguments, finalize(arguments.options));
           },
           0, nullptr));
+    }
+    if (l == "leave") {
+      work.reset();
+      say("left\n");
+      continue;
     }
     const convert_worker::unit u = parse_unit(l);
     std::string answer = "made\n";

@@ -33,6 +33,8 @@ class mpi_worker {
   std::optional<std::string> answer(std::chrono::milliseconds time);
   std::string wait();
 
+  // Closes the store, which another rank may then finish; or this one.
+  void leave();
   // Writes the metadata, the report and the table. The exit status.
   int finish();
 

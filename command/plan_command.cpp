@@ -14,10 +14,9 @@
 
 #include <algorithm>
 #include <iostream>
-#include <map>
+#include <limits>
 #include <string>
 #include <unistd.h>
-#include <utility>
 #include <vector>
 
 namespace zarrbits::cli {
@@ -25,22 +24,6 @@ namespace zarrbits::cli {
 namespace {
 
 using text::human_bytes;
-
-// A note that several files share is printed once.
-void print_notes(const std::vector<joined_source>& sources) {
-  std::map<std::string, std::size_t> files;
-  for (const joined_source& s : sources) {
-    for (const std::string& note : s.notes) ++files[note];
-  }
-  for (const joined_source& s : sources) {
-    for (const std::string& note : s.notes) {
-      const std::size_t n = std::exchange(files[note], 0);
-      if (n == 0) continue;
-      std::cout << quote(s.file) << (n > 1 ? " and " + text::counted(n - 1, "file") + " more" : std::string()) << ": "
-                << printable(with_flags(note)) << '\n';
-    }
-  }
-}
 
 // Where the other grid would copy more, or this one does.
 void print_grids(const std::vector<planned_dataset>& datasets) {
@@ -102,7 +85,10 @@ void print(const convert_plan& p) {
   print_grids(p.datasets);
   print_compression(p.datasets);
   if (p.convention != convention::none) std::cout << "convention " << to_string(p.convention) << '\n';
-  print_notes(p.sources);
+  for (const joined_source& s : p.sources) {
+    if (s.left_out) std::cout << "left out " << quote(s.file) << ": " << printable(with_flags(s.notes.front())) << '\n';
+  }
+  std::cout << notes_text(p.sources, true, std::numeric_limits<std::size_t>::max());
   std::cout << links_line(p.links);
   for (const std::string& file : p.other_files) std::cout << "reads also " << quote(file) << '\n';
   for (const auto& refused : p.refused_files) std::cout << "not read: " << printable(refused.reason) << '\n';
@@ -123,7 +109,8 @@ int plan_main(int argc, char** argv) {
     else print(p);
     std::cout.flush();
     const bool all = std::none_of(p.datasets.begin(), p.datasets.end(),
-                                  [](const planned_dataset& d) { return d.outcome == outcome::skipped; });
+                                  [](const planned_dataset& d) { return d.outcome == outcome::skipped; }) &&
+                     std::none_of(p.sources.begin(), p.sources.end(), [](const joined_source& s) { return s.left_out; });
     return static_cast<int>((all && p.refused_files.empty()) || arguments.allow_lossy ? exit_success : exit_loss);
   });
 }

@@ -9,8 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
+#include <map>
 #include <string>
 #include <unistd.h>
+#include <vector>
 
 namespace zarrbits::cli {
 
@@ -22,6 +24,8 @@ using text::human_bytes;
 std::string name_of(const converted_object& o) {
   return std::string(to_string(o.kind)) + " " + quote(o.path) + (o.attribute.empty() ? "" : " attribute " + quote(o.attribute));
 }
+
+constexpr std::size_t most_notes = 20;  // in a summary
 
 std::string ratio_text(std::uint64_t store, std::uint64_t source) {
   if (source == 0) return {};
@@ -41,6 +45,39 @@ std::string links_line(const link_counts& links) {
   add(links.kept, " kept as notes");
   add(links.lost, " whose targets cannot be copied");
   return line.empty() ? "" : line + '\n';
+}
+
+std::string notes_text(const std::vector<joined_source>& sources, bool with_minor, std::size_t most) {
+  std::string text;
+  std::size_t lines = 0, more = 0;
+  for (const bool minor : {false, true}) {
+    if (minor && !with_minor) break;
+    struct shared_note {
+      std::string file, note;
+      std::size_t files = 0;
+    };
+    std::vector<shared_note> notes;
+    std::map<std::string, std::size_t> known;
+    for (const joined_source& s : sources) {
+      if (s.left_out) continue;
+      const std::size_t major = s.notes.size() - s.minor_notes;
+      for (std::size_t i = minor ? major : 0; i < (minor ? s.notes.size() : major); ++i) {
+        const auto [at, is_new] = known.emplace(s.notes[i], notes.size());
+        if (is_new) notes.push_back({s.file, s.notes[i]});
+        ++notes[at->second].files;
+      }
+    }
+    for (const shared_note& n : notes) {
+      if (++lines > most) {
+        ++more;
+        continue;
+      }
+      text += quote(n.file) + (n.files > 1 ? " and " + counted(n.files - 1, "file") + " more" : std::string()) + ": " +
+              printable(with_flags(n.note)) + '\n';
+    }
+  }
+  if (more > 0) text += "and " + counted(more, "note") + " more\n";
+  return text;
 }
 
 void print_losses(const convert_result& r) {
@@ -88,7 +125,7 @@ void print_summary(const convert_result& r) {
   if (unselected.objects > 0) table.add({"not selected", std::to_string(unselected.objects)}, colour::dim);
   std::uint64_t notes = 0, fresh = 0;
   for (const joined_source& s : r.sources) {
-    notes += s.notes.size();
+    notes += s.left_out ? 0 : s.notes.size();
     fresh += s.bytes > 0;
   }
   if (!r.sources.empty() && fresh == 0 && r.store_objects == 0) {
@@ -117,7 +154,8 @@ void print_summary(const convert_result& r) {
   if (r.seconds > 0) last += ", " + human_bytes(static_cast<std::uint64_t>(static_cast<double>(all.source) / r.seconds)) + "/s";
   if (!r.sources.empty()) {
     last = counted(r.sources.size(), "file") + (fresh < r.sources.size() ? ", " + std::to_string(fresh) + " of them new," : "") +
-           " joined" + (notes > 0 ? ", with " + counted(notes, "note") + " on them: see --report or --json" : "") + "\n" + last;
+           " joined" + (notes > 0 ? ", with " + counted(notes, "note") + " on them: see --report or --json" : "") + "\n" +
+           notes_text(r.sources, false, most_notes) + last;
   }
   if (r.convention != convention::none)
     last = std::string("convention ") + to_string(r.convention) + ", as the file says; --convention none has it as HDF5 does\n" +

@@ -7,7 +7,9 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 namespace zarrbits::cli {
 
@@ -18,6 +20,10 @@ void print_summary(const convert_result& r);
 
 // "links: 3 copied, 1 kept as a note" and the end of the line; "" if there are none.
 std::string links_line(const link_counts& links);
+
+// The notes on files that are joined, a line each: one that several files have is told once. First those on values, types and
+// sizes; of the others (joined_source::minor_notes) all, or none. `most`: lines.
+std::string notes_text(const std::vector<joined_source>& sources, bool with_minor, std::size_t most);
 
 }  // namespace zarrbits::cli
 

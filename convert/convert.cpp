@@ -12,6 +12,7 @@
 #include "convert/plan/plan_report.hpp"
 #include "convert/run/append_files.hpp"
 #include "convert/run/job.hpp"
+#include "convert/run/journal.hpp"
 #include "convert/run/link_policy.hpp"
 #include "convert/run/metadata.hpp"
 #include "convert/run/planned_units.hpp"
@@ -245,10 +246,8 @@ convert_result convert(const convert_options& given) {
     try {
       all.run();
       return finished(all, started);
-    } catch (const wrong_options&) {  // the same command fails again
-      throw;
     } catch (const error& e) {
-      const std::string kept = all.keep();
+      const std::string kept = fails_again(e) ? "" : all.keep();
       if (kept.empty()) throw;
       throw error(e.kind(), std::string(e.what()) + ". " + kept, e.place());
     } catch (...) {

@@ -132,6 +132,7 @@ export_report export_store(const export_options& given) {
     verification::store_folder root = verification::open_store(options.store, options.remote, options.sources, options.memory,
                                                                verification::use_of_store::a_little);
     root.most_text = options.memory / 4;
+    const std::uint64_t before = verification::number_for(root);
     conversion::sink_options how;
     how.target = options.overwrite ? conversion::sink_options::existing::replace : conversion::sink_options::existing::refuse;
     how.sync = options.sync;
@@ -154,6 +155,11 @@ export_report export_store(const export_options& given) {
     }
     std::error_code ignored;
     report.file_bytes = std::filesystem::file_size(target.temporary(), ignored);
+    if (verification::number_for(root) != before)
+      throw error(
+          errc::changed,
+          "the store \"" + options.store + "\" was changed while it was exported; export it when no other process writes to it",
+          {options.store});
     target.finish();
   });
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();

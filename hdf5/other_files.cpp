@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <system_error>
 #include <tuple>
+#include <unistd.h>
 
 namespace zarrbits::conversion {
 
@@ -269,6 +270,7 @@ class looker {
     for (const std::string& folder : gate_.folders_of(name_of_file(dataset))) {
       names.insert(name.starts_with('/') ? name : below_folder(with_origin(prefix, folder), name));
     }
+    bool opens = false;
     for (const std::string& full : names) {
       const auto answer = gate_.ask(full);
       if (answer == file_gate::answer::refused) {
@@ -279,9 +281,11 @@ class looker {
       }
       if (answer == file_gate::answer::missing) continue;
       gate_.note_read();
+      opens = opens || ::access(full.c_str(), R_OK) == 0;
       struct stat info {};
       if (::stat(full.c_str(), &info) == 0) out_.raw_bytes += static_cast<std::uint64_t>(info.st_size);
     }
+    if (!opens && depth == 0) out_.missing_raw = name;
   }
 
   bool look_at_source(hid_t dataset, const numbered_name& file, const numbered_name& name, unsigned depth) {

@@ -85,6 +85,7 @@ struct beside {
   std::string obstacle;                    // why no value can be read; else empty
   bool endless = false;                    // not even the extent is known: a virtual dataset of itself
   std::uint64_t raw_bytes = 0;             // bytes in external files
+  std::string missing_raw = {};            // an external file of its own that cannot be opened; "": all can
   // The first chunked source of a virtual dataset; null if there is none.
   struct chunked_source {
     std::vector<hsize_t> chunk;

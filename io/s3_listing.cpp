@@ -75,7 +75,9 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
     for (const xml_element& found : answer.xml.elements) {
       const bool object = found.name == "Contents";
       if (!object && found.name != "CommonPrefixes") continue;
-      s3_entry e{found.text_of(object ? "Key" : "Prefix"), object ? size_of(found) : 0, found.text_of("LastModified")};
+      s3_entry e{found.text_of(object ? "Key" : "Prefix"), object ? size_of(found) : 0, found.text_of("LastModified"),
+                 found.text_of("ETag")};
+      std::erase(e.etag, '"');
       if (encoded) e.key = percent_decoded(e.key);
       if (first_key.empty()) first_key = e.key;
       if (!e.key.starts_with(start)) continue;
@@ -106,7 +108,7 @@ std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, 
   std::vector<s3_entry> entries;
   std::size_t held = 0;
   for_each_object(client, start, folders, most, [&](s3_entry&& e) {
-    held += sizeof(s3_entry) + e.key.size() + e.modified.size();
+    held += sizeof(s3_entry) + e.key.size() + e.modified.size() + e.etag.size();
     if (held > most_held) {
       throw zarrbits::error(
           errc::refused,

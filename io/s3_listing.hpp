@@ -18,6 +18,7 @@ struct s3_entry {
   std::string key;  // whole key, with the prefix
   std::uint64_t size = 0;
   std::string modified;  // "2026-01-31T12:34:56.000Z", by the server's clock
+  std::string etag;      // without quotes; "" if the server does not list it
 };
 
 constexpr std::size_t all_of_them = ~std::size_t{0};

@@ -24,6 +24,10 @@ constexpr const char* unfinished_folder = ".zarrbits-unfinished";
 constexpr const char* append_folder = ".zarrbits-append";
 // A file in the folder of an unfinished store: a process that writes has locked it.
 constexpr const char* lock_name = "lock";
+// Another one: what the store is begun with. It is removed first when the store is complete.
+constexpr const char* plan_name = "plan";
+// Another one, while an old store is removed: the remaining objects do not belong to the new store.
+constexpr const char* removing = "removing";
 
 }  // namespace zarrbits::conversion
 

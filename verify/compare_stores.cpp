@@ -344,7 +344,7 @@ class stores_comparison {
       if (__builtin_mul_overflow(all, n, &all)) throw not_supported("arrays of more than 2^64 chunks");
     }
     const std::size_t most = static_cast<std::size_t>(options_.memory / 64);
-    array.each_object([&](const numbers& object, std::uint64_t) {
+    array.each_object([&](const numbers& object, const store_entry&) {
       numbers first, last;
       for (std::size_t d = 0; d < object.size(); ++d) {
         const std::uint64_t each = array.chunks_per_shard()[d], next = (object[d] + 1) * each;

@@ -126,10 +126,10 @@ bool is_whole_store(const verify_options& options) {
     store.list([&](const store_entry& e) {
       if (!e.name.starts_with(conversion::own_prefix)) return true;
       begun = !e.is_folder || e.is_link;
-      // a conversion that was killed as it ended may have left its lock, and nothing else
+      // a conversion that was killed as it ended may have left what it removes after its plan
       if (!begun) {
         (store / e.name).list([&](const store_entry& inner) {
-          begun = inner.name != conversion::lock_name;
+          begun = inner.name == conversion::plan_name || inner.name == conversion::removing;
           return !begun;
         });
       }

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace zarrbits::conversion {
@@ -70,6 +71,13 @@ bool same_packing(const cf_terms& a, const cf_terms& b) {
 bool in_another_epoch(const cf_terms& a, const cf_terms& b) {
   const auto here = parse_epoch(a.units, a.calendar), there = parse_epoch(b.units, b.calendar);
   return here && there && (here->unit != there->unit || here->start != there->start);
+}
+
+// True if no integer of `from` is a time that integers of `to` can tell: one file a time step, each with an epoch of its own.
+bool is_never_whole(const cf_terms& from, const cf_terms& to) {
+  if (!from.kind.integer || !to.kind.integer) return false;
+  const auto here = parse_epoch(from.units, from.calendar), there = parse_epoch(to.units, to.calendar);
+  return here && there && (here->start - there->start) % std::gcd(here->unit, there->unit) != 0;
 }
 
 // Converts values, as integers or as floats.
@@ -214,7 +222,7 @@ agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>
   const cf_terms& first = all.front();
   agreement way{first, false, grows, ""};
   bool unpack = false;
-  std::size_t moved = 0;  // the first file of another epoch
+  std::size_t moved = 0, fractional = 0;  // the first file of another epoch, and of one that needs fractions of the units
   for (std::size_t i = 1; i < all.size(); ++i) {
     const cf_terms& t = all[i];
     const auto refuse = [&](const std::string& what) {
@@ -243,6 +251,12 @@ agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>
       if (t.scale || t.offset || first.scale || first.offset) refuse("they are packed times of different epochs");
     }
     if (moved == 0 && in_another_epoch(t, first)) moved = i;
+    if (is_never_whole(t, first)) {
+      if (grows)
+        refuse("its times, in \"" + t.units + "\", are not whole numbers of \"" + first.units +
+               "\", which is what the store has; make the store again from all files with `concat`");
+      if (fractional == 0) fractional = i;
+    }
     if (t.reinterpreted || first.reinterpreted) refuse("they differ in their packing, and have the attribute \"_Unsigned\"");
     const bool differs = !same_packing(t, first) || t.fill != first.fill || t.missing != first.missing || t.kind != first.kind;
     if (!differs) continue;
@@ -260,6 +274,11 @@ agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>
     const number_kind common = common_kind(way.terms.kind, t.kind);
     if (common.size == 0 && !unpack) refuse("no type can hold the values of both");
     if (common.size != 0) way.terms.kind = common;
+  }
+  if (!unpack && fractional > 0) {
+    way.terms.kind = {false, true, 8};
+    way.why = "its times have an epoch in \"" + who[fractional] + "\" that is not a whole number of units from the first file's";
+    return way;
   }
   if (!unpack) {
     if (way.terms.kind != first.kind) way.why = "its type differs between the files";

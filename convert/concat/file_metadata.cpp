@@ -86,7 +86,7 @@ found_part part_from(const json& from) {
 std::string to_bytes(const file_metadata& file) {
   json state, remarks = json::array(), parts = json::array();
   if (const auto& s = file.state) state = json::array({s->regular, s->size, s->seconds, s->nanoseconds, s->etag});
-  for (const remark& r : file.remarks) remarks.push_back(json::array({r.text, r.object, r.leave_out}));
+  for (const remark& r : file.remarks) remarks.push_back(json::array({r.text, r.object, r.leave_out, r.minor}));
   for (const found_part& p : file.parts) parts.push_back(of(p));
   std::string bytes;
   json::to_cbor(
@@ -101,7 +101,7 @@ file_metadata from_bytes(std::string_view bytes) {
   if (const json& s = all.at(0); !s.is_null()) file.state = file_state{s.at(0), s.at(1), s.at(2), s.at(3), s.at(4)};
   if (!all.at(1).is_null()) file.why = all.at(1).get<std::string>();
   file.stops = all.at(2);
-  for (const json& r : all.at(3)) file.remarks.push_back({r.at(0), r.at(1), r.at(2)});
+  for (const json& r : all.at(3)) file.remarks.push_back({r.at(0), r.at(1), r.at(2), r.at(3)});
   for (const json& p : all.at(4)) file.parts.push_back(part_from(p));
   return file;
 }

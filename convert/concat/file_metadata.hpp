@@ -31,8 +31,9 @@ struct found_part {
 
 struct remark {
   std::string text;
-  std::string object;      // path in the store of the object that it is about; empty: of one that is joined, or of none
-  bool leave_out = false;  // the object is left out of the store
+  std::string object = {};  // path in the store of the object that it is about; empty: of one that is joined, or of none
+  bool leave_out = false;   // the object is left out of the store
+  bool minor = false;       // it is not about values, types or sizes
 };
 
 struct file_metadata {

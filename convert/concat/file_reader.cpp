@@ -111,12 +111,23 @@ void file_reader::read_file(std::size_t k, file_metadata& found) {
   else if (k > 0) compare_rest(k, file, there, found);
 }
 
+// Of integers: what a reader sees who is not told that it means a missing value.
+std::string file_reader::fill_of(const source_object& model) const {
+  if (all_.store) return "";
+  std::int64_t value = 0;
+  const source_dataset data(first_, model);
+  if (H5Tget_class(data.stored_type) != H5T_INTEGER || H5Aexists(data.dataset, "_FillValue") > 0 ||
+      H5Pget_fill_value(data.dcpl, H5T_NATIVE_INT64, &value) < 0)
+    return "";
+  return ", " + std::to_string(value) + ", which nothing marks as missing (it has no \"_FillValue\")";
+}
+
 void file_reader::add_part(std::size_t k, std::size_t variable, source_file& file, const objects& there, file_metadata& found) {
   const auto& v = all_.variables[variable];
   const source_object& model = first_.objects()[v.object];
   const auto at = there.find(model.store_path);
   if (at == there.end() || at->second->kind != kind_type::dataset) {
-    found.remarks.push_back({"it has no \"" + model.path + "\": its part reads as the fill value", "", false});
+    found.remarks.push_back({"it has no \"" + model.path + "\": its part reads as the fill value" + fill_of(model)});
     return;
   }
   const source_object& o = *at->second;
@@ -181,7 +192,7 @@ void file_reader::compare_attributes(const source_object& model, source_file& fi
   }
   if (names.empty()) return;
   found.remarks.push_back({"its attributes " + names + " of \"" + model.path + "\" differ from the first file's, which are kept",
-                           joined ? "" : model.store_path, false});
+                           joined ? "" : model.store_path, false, true});
 }
 
 // What is not joined is the same in all files.
@@ -226,7 +237,7 @@ void file_reader::compare_rest(std::size_t k, source_file& file, const objects& 
               "\", the first; put a file first that has everything, leave it out with `exclude`, or give `different`",
           {all_.names[k], o->path});
     }
-    found.remarks.push_back({"\"" + o->path + "\" is not in the first file, and is left out", "", false});
+    found.remarks.push_back({"\"" + o->path + "\" is not in the first file, and is left out"});
   }
 }
 
@@ -241,7 +252,7 @@ void file_reader::compare_with_store(std::size_t k, source_file& file, file_meta
                            all_.store->name() + "\" " + what + "; leave it out with `exclude`, or give `different`",
                        {all_.names[k], o.path});
     }
-    found.remarks.push_back({"\"" + o.path + "\": compared with the store, " + what + "; the store's is kept", "", false});
+    found.remarks.push_back({"\"" + o.path + "\": compared with the store, " + what + "; the store's is kept"});
   }
 }
 

@@ -46,6 +46,7 @@ class file_reader {
   using objects = std::unordered_map<std::string, const source_object*>;  // by path in the store
 
   void read_file(std::size_t k, file_metadata& found);
+  std::string fill_of(const source_object& model) const;
   void add_part(std::size_t k, std::size_t variable, source_file& file, const objects& there, file_metadata& found);
   void compare_rest(std::size_t k, source_file& file, const objects& there, file_metadata& found);
   void compare_with_store(std::size_t k, source_file& file, file_metadata& found);

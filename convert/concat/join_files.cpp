@@ -181,7 +181,7 @@ class joiner {
     std::vector<std::string> left_out;
     for (remark& r : found.remarks) {
       if (left_out_.contains(r.object)) continue;
-      note.notes.push_back(std::move(r.text));
+      add_note(note, std::move(r.text), r.minor);
       if (r.leave_out) left_out.push_back(std::move(r.object));
     }
     left_out_.insert(left_out.begin(), left_out.end());

@@ -28,6 +28,12 @@ bool both_are_text(const variant& a, const variant& b) {
 
 }  // namespace
 
+void add_note(joined_source& source, std::string text, bool minor) {
+  const std::size_t before = minor ? 0 : source.minor_notes;
+  source.notes.insert(source.notes.end() - static_cast<std::ptrdiff_t>(before), std::move(text));
+  if (minor) ++source.minor_notes;
+}
+
 variant form_of(const opened_dataset& data, hid_t lender) {
   variant form{terms_of(data.dataset, lender),
                h5::handle(H5Tcopy(data.stored_type), "copy a type"),
@@ -114,12 +120,12 @@ void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<co
     made->list.push_back({p.file, p.address, p.first, p.count, alike, own_length, changes[p.variant], {}});
     if (alike) made->list.back().chunks = std::move(p.chunks);
     if (changes[p.variant] && (before || (p.variant > 0 && !way.unpacked)))
-      sources[p.file].notes.push_back("\"" + o.path + "\": its values are converted to the encoding of the " +
-                                      (before ? "store" : "first file"));
+      add_note(sources[p.file],
+               "\"" + o.path + "\": its values are converted to the encoding of the " + (before ? "store" : "first file"));
     if (other_type && !before) {
-      sources[p.file].notes.push_back("\"" + o.path + "\": stored " + (way.unpacked ? "unpacked, as " : "as ") +
-                                      (way.terms.kind.integer ? "integers" : "floats") + " of " +
-                                      std::to_string(8 * way.terms.kind.size) + " bits, for " + way.why);
+      add_note(sources[p.file], "\"" + o.path + "\": stored " + (way.unpacked ? "unpacked, as " : "as ") +
+                                    (way.terms.kind.integer ? "integers" : "floats") + " of " +
+                                    std::to_string(8 * way.terms.kind.size) + " bits, for " + way.why);
     }
   }
   if (!added.empty() && !o.arranged.shape.empty()) o.arranged.shape.insert(o.arranged.shape.begin(), made->length);

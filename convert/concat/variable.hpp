@@ -24,6 +24,9 @@ struct unjoinable : error {
   explicit unjoinable(const std::string& what, error_place place = {}) : error(errc::not_joinable, what, std::move(place)) {}
 };
 
+// Notes that are not about values, types or sizes come last.
+void add_note(joined_source& source, std::string text, bool minor = false);
+
 // One of the forms in which the files store a variable.
 struct variant {
   cf_terms terms;

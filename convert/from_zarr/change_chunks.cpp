@@ -61,13 +61,19 @@ void change_chunks::list() {
                                         counted(most, "chunk") +
                                         ", more than the memory can list; give more `memory`, or larger chunks");
   };
-  array_.each_object([&](const zarr_array::chunk_index& index, std::uint64_t size) {
-    if (existing_.size() >= most) throw too_many();
-    existing_.push_back(number_of(index, source_grid_));
-    source_bytes_ += size;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
+  array_.each_object([&](const zarr_array::chunk_index& index, const verification::store_entry& object) {
+    if (found.size() >= most) throw too_many();
+    found.emplace_back(number_of(index, source_grid_), verification::number_for(object.state));
+    source_bytes_ += object.size;
     return true;
   });
-  sort_unique(existing_);
+  std::sort(found.begin(), found.end());
+  for (const auto& [number, state] : found) {
+    if (!existing_.empty() && existing_.back() == number) continue;  // "0" and "00"
+    existing_.push_back(number);
+    states_.push_back(state);
+  }
   if (change_.way == way::copy) {
     items_ = existing_;
     return;
@@ -95,6 +101,13 @@ void change_chunks::list() {
     each_index(range.first, range.last, [&](const extents& at) { items_.push_back(number_of(at, items_grid_)); });
   }
   sort_unique(items_);
+}
+
+void change_chunks::add_identity(sha256& sum) const {
+  sum.add_number(existing_.size());
+  for (const numbers* all : {&existing_, &states_}) {
+    for (const std::uint64_t each : *all) sum.add_number(each);
+  }
 }
 
 std::uint64_t change_chunks::objects() const {
@@ -165,10 +178,44 @@ box change_chunks::source_box(const extents& chunk) const {
   return b;
 }
 
-bool change_chunks::object_exists(const extents& chunk) const {
+extents change_chunks::object_of(const extents& chunk) const {
   extents object;
   for (std::size_t d = 0; d < chunk.size(); ++d) object.push_back(chunk[d] / array_.chunks_per_shard()[d]);
-  return has(existing_, number_of(object, source_grid_));
+  return object;
+}
+
+bool change_chunks::object_exists(const extents& chunk) const {
+  return has(existing_, number_of(object_of(chunk), source_grid_));
+}
+
+error change_chunks::has_changed() const {
+  return error(errc::changed,
+               "array \"" + path_ + "\" of the source \"" + options_.source +
+                   "\" was changed while it was converted; convert it when no other process writes to it",
+               {options_.source, path_});
+}
+
+void change_chunks::require_listed(const verification::stored_object* object, const extents& index) const {
+  const auto at = std::lower_bound(existing_.begin(), existing_.end(), number_of(index, source_grid_));
+  if (object && verification::number_for(object->state()) == states_[static_cast<std::size_t>(at - existing_.begin())]) return;
+  throw has_changed();
+}
+
+// Where an existing object has the chunk; a shard may be without it.
+std::optional<zarr_array::stored_range> change_chunks::found(const zarr_array& array, const extents& chunk) const {
+  auto stored = array.find_stored(chunk);
+  if (stored) require_listed(stored->object.get(), object_of(chunk));
+  else require_listed(array.open_object(object_of(chunk)).get(), object_of(chunk));
+  return stored;
+}
+
+bool change_chunks::read(const zarr_array& array, const extents& chunk, zarr_values& to) const {
+  const auto stored = found(array, chunk);
+  if (!stored) return false;
+  std::vector<std::byte> bytes = zarr_array::read(*stored);
+  require_listed(stored->object.get(), object_of(chunk));  // it may have been written in place meanwhile
+  array.decode(chunk, std::move(bytes), to);
+  return true;
 }
 
 std::string change_chunks::key_of(const extents& object) const { return chunk_key(path_ == "/" ? "" : path_, object); }
@@ -201,17 +248,18 @@ void change_chunks::read_chunks(const zarr_array& array, const box& b, values& t
     if (object_exists(at)) chunks.push_back(at);
   });
   std::sort(chunks.begin(), chunks.end(), [&](const extents& x, const extents& y) { return array.in_storage_order(x, y); });
-  zarr_values read;
+  zarr_values one;
   for (const extents& at : chunks) {
     try {
-      if (!array.read_chunk(at, read)) continue;
+      if (!read(array, at, one)) continue;
     } catch (const verification::store_error& e) {
+      if (e.code == errc::changed) throw has_changed();
       lose(done, at, e.what());
       continue;
     }
     const box from = source_box(at), shared = both(from, b);
-    if (array.type().variable()) copy_elements(read.strings, from, to.strings, b, shared);
-    else copy_elements(read.data, from, to.data, b, shared, static_cast<std::size_t>(element_));
+    if (array.type().variable()) copy_elements(one.strings, from, to.strings, b, shared);
+    else copy_elements(one.data, from, to.data, b, shared, static_cast<std::size_t>(element_));
     present.push_back(number_of(at, source_chunks_));
   }
 }
@@ -264,7 +312,7 @@ void change_chunks::write_object(const extents& object, const Make& make, array_
 
 void change_chunks::copy_object(const zarr_array& array, const extents& object, array_result& done) const {
   const auto from = array.open_object(object);
-  if (!from) return;  // it was there when the store was listed
+  require_listed(from.get(), object);
   const std::string key = key_of(object);
   const std::uint64_t size = from->size();
   if (from->descriptor() >= 0) {
@@ -281,6 +329,7 @@ void change_chunks::copy_object(const zarr_array& array, const extents& object, 
     }
     to->commit();
   }
+  require_listed(from.get(), object);  // it may have been written in place meanwhile
   done.store_bytes += size;
   ++done.counts.raw;
 }
@@ -288,7 +337,7 @@ void change_chunks::copy_object(const zarr_array& array, const extents& object, 
 // The bytes of a chunk that stays as it is, or none if it does not exist or the kernel has copied it.
 std::optional<buffer> change_chunks::regrouped(const zarr_array& array, const extents& object, const extents& chunk,
                                                shard_writer* shard, std::size_t number, array_result& done) const {
-  const auto stored = array.find_stored(chunk);
+  const auto stored = found(array, chunk);
   if (!stored) return {};
   ++done.counts.raw;
   const int file = stored->object->descriptor();
@@ -303,26 +352,28 @@ std::optional<buffer> change_chunks::regrouped(const zarr_array& array, const ex
     out_->put_range(key_of(object), file, stored->offset, stored->size);
     done.store_bytes += stored->size;
   }
+  require_listed(stored->object.get(), object_of(chunk));  // it may have been written in place meanwhile
   return {};
 }
 
 // Chunks of the same shape, in other objects or with other codecs.
 void change_chunks::make_object(const zarr_array& array, const extents& object, array_result& done) const {
-  zarr_values read;
+  zarr_values one;
   write_object(
       object,
       [&](const extents& chunk, shard_writer* shard, std::size_t number) -> std::optional<buffer> {
         try {
           if (!object_exists(chunk)) return {};
           if (change_.way == way::regroup) return regrouped(array, object, chunk, shard, number, done);
-          if (!array.read_chunk(chunk, read)) return {};
+          if (!read(array, chunk, one)) return {};
         } catch (const verification::store_error& e) {
+          if (e.code == errc::changed) throw has_changed();
           lose(done, chunk, e.what());
           return {};
         }
         ++done.counts.recoded;
         const extents shape = array.shape_of(chunk);
-        return array.type().variable() ? change_.encoder->encode(read.strings, shape) : change_.encoder->encode(read.data, shape);
+        return array.type().variable() ? change_.encoder->encode(one.strings, shape) : change_.encoder->encode(one.data, shape);
       },
       done);
 }
@@ -412,6 +463,7 @@ array_result change_chunks::make(std::uint64_t first, std::uint64_t count) const
     switch (change_.way) {
       case way::copy: try { copy_object(array, index, done);
         } catch (const verification::store_error& e) {
+          if (e.code == errc::changed) throw has_changed();
           lose(done, index, e.what());
         }
         break;

@@ -15,6 +15,7 @@
 #include "convert/from_zarr/array_change.hpp"
 #include "convert/from_zarr/scratch_file.hpp"
 #include "convert/run/unit_result.hpp"
+#include "text/sha256.hpp"
 #include "zarr/write/shard.hpp"
 #include "zarr/write/sink.hpp"
 
@@ -35,7 +36,8 @@ class change_chunks {
   // Throws store_error, not_supported, and zarrbits::error if the memory cannot hold the list.
   void list();
   std::uint64_t source_bytes() const noexcept { return source_bytes_; }
-  std::uint64_t source_objects() const noexcept { return existing_.size(); }
+  // Adds which objects of the source list() found, and their states.
+  void add_identity(sha256& sum) const;
   // What is made one by one: objects of the target, or regions of them.
   std::uint64_t items() const noexcept { return items_.size(); }
   // Objects of the target, at most.
@@ -65,6 +67,12 @@ class change_chunks {
   };
   using numbers = std::vector<std::uint64_t>;  // sorted
 
+  error has_changed() const;
+  // Throws that for an object that was changed or removed since list().
+  void require_listed(const verification::stored_object* object, const extents& index) const;
+  std::optional<verification::zarr_array::stored_range> found(const verification::zarr_array& array, const extents& chunk) const;
+  bool read(const verification::zarr_array& array, const extents& chunk, verification::zarr_values& to) const;
+
   void copy_object(const verification::zarr_array& array, const extents& object, array_result& done) const;
   void make_object(const verification::zarr_array& array, const extents& object, array_result& done) const;
   std::optional<buffer> regrouped(const verification::zarr_array& array, const extents& object, const extents& chunk,
@@ -87,6 +95,7 @@ class change_chunks {
 
   index_range source_chunks(const box& b) const;
   box source_box(const extents& chunk) const;
+  extents object_of(const extents& chunk) const;
   bool object_exists(const extents& chunk) const;
   box object_box(const extents& source_object) const;
   std::string key_of(const extents& object) const;
@@ -103,6 +112,7 @@ class change_chunks {
   extents target_grid_;                  // of the target's objects
   extents items_grid_;
   numbers existing_;  // objects of the source
+  numbers states_;    // theirs, when they were listed
   numbers items_;
   std::uint64_t source_bytes_ = 0;
   std::unique_ptr<scratch_file> scratch_;

@@ -163,7 +163,7 @@ void store_job::open_target(mode how) {
                                               : options_.overwrite ? existing::replace
                                               : one_file           ? existing::refuse
                                                                    : existing::go_on,
-                                    .shared = how == mode::join || how == mode::finish,
+                                    .shared = how == mode::join,
                                     .run = front_end_of(options_).run,
                                     .source = split_source(options_.source).file,
                                     .sync = options_.sync,
@@ -174,14 +174,14 @@ void store_job::open_target(mode how) {
                                     .remote = options_.remote});
   const bool begun = how == mode::all && out_->found_unfinished(), goes_on = begun || joins || how == mode::finish;
   if (goes_on) {
-    take_plan(*out_, options_, begun);
+    if (take_plan(*out_, options_, begun)) select_nodes(source_, options_);
     options_.memory = region_memory_of(*out_, options_.memory);
   }
   if (options_.consolidate.value_or(source_.consolidated)) out_ = consolidating(std::move(out_));
   if (out_->keeps_unfinished()) open_journal(how, goes_on);
 }
 
-// Of a store it is not known when it changed: the metadata of all nodes, and which objects there are.
+// The metadata of all nodes, and the states of all objects of the arrays.
 source_identity store_job::identity() {
   source_identity id;
   sha256 sum;
@@ -192,8 +192,7 @@ source_identity store_job::identity() {
     if (!n.is_array || !n.selected) continue;
     const array_work& work = work_of(i);
     if (!work.skipped.empty()) continue;
-    sum.add_number(work.chunks->source_objects());
-    sum.add_number(work.chunks->source_bytes());
+    work.chunks->add_identity(sum);
     id.size += work.chunks->source_bytes();
   }
   id.checksum = sum.hex();
@@ -202,9 +201,12 @@ source_identity store_job::identity() {
 }
 
 void store_job::open_journal(mode how, bool goes_on) {
-  journal_ = std::make_unique<journal>(*out_, options_, identity(), goes_on);
+  journal_ = std::make_unique<journal>(*out_, options_, identity(),
+                                       how == mode::finish ? journal::start::finish
+                                       : goes_on           ? journal::start::join
+                                                           : journal::start::begin);
   if (!goes_on) return;
-  results_ = journal_->read();
+  results_ = journal_->read(how != mode::finish);
   if (!options_.share) check_journal(how != mode::finish);
   if (options_.note && out_->found_unfinished() && !options_.share && how != mode::finish)
     options_.note("continuing the unfinished store \"" + options_.store + "\": " + counted(results_.size(), "unit") + " " +
@@ -434,7 +436,7 @@ converted_object store_job::write_node(std::size_t node) {
   entry.selected = n.selected;
   if (!n.selected) {
     entry.outcome = outcome::skipped;
-    entry.reason = "it was not selected";
+    entry.reason = "not selected";
     return entry;
   }
   if (!n.unreadable.empty()) {
@@ -602,7 +604,7 @@ convert_result convert_store(const convert_options& options, const std::string& 
       all.run(false);
       return all.finished(started);
     } catch (const error& e) {
-      const std::string kept = e.kind() == errc::no_match ? "" : all.keep();
+      const std::string kept = fails_again(e) ? "" : all.keep();
       if (kept.empty()) throw;
       throw error(e.kind(), std::string(e.what()) + ". " + kept, e.place());
     } catch (...) {

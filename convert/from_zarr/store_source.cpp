@@ -67,15 +67,18 @@ source_nodes read_nodes(const convert_options& options, const std::function<void
       all.nodes.push_back(std::move(node));
     }
   }
+  select_nodes(all, options);
+  return all;
+}
+
+void select_nodes(source_nodes& all, const convert_options& options) {
   selection wanted(options.include, options.exclude);
-  if (wanted.everything()) return all;
   for (source_node& node : all.nodes) node.selected = wanted.wants(node.path);
   wanted.require_all_matched();
   all.nodes.front().selected = true;
   for (std::size_t i = all.nodes.size(); i-- > 1;) {
     if (all.nodes[i].selected) all.nodes[all.nodes[i].parent].selected = true;
   }
-  return all;
 }
 
 }  // namespace zarrbits::conversion

@@ -4,6 +4,7 @@
 #include "append/grown_store.hpp"
 #include "append/waiting_append.hpp"
 #include "convert/concat/file_order.hpp"
+#include "convert/concat/variable.hpp"
 #include "convert/plan/plan_report.hpp"
 #include "convert/run/grown_metadata.hpp"
 #include "convert/run/job.hpp"
@@ -105,7 +106,7 @@ new_files choose(const convert_options& given) {
       known.file = name;
       known.first = s->first;
       known.count = s->count;
-      known.notes = {"it is already in the store"};
+      add_note(known, "it is already in the store", true);
       all.known.push_back(std::move(known));
     } else {
       fresh.push_back(name);

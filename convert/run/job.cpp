@@ -13,6 +13,7 @@
 #include "io/remote_name.hpp"
 #include "io/s3_access.hpp"
 #include "text/selection.hpp"
+#include "text/shown.hpp"
 #include "text/words.hpp"
 #include "zarr/write/consolidate.hpp"
 #include "zarr/write/reference_writer.hpp"
@@ -130,7 +131,7 @@ void job::open_store(mode how) {
                    : options_.overwrite                                                    ? existing::replace
                    : is_one_file(options_.store) || is_begun_in_partitions(options_.store) ? existing::refuse
                                                                                            : existing::go_on;
-  options.shared = how == mode::join || how == mode::finish;
+  options.shared = how == mode::join;
   out_ = make_sink(options_.store, options);
 }
 
@@ -154,9 +155,12 @@ void job::units_done() {
 
 // Begins the journal or, if the run goes on with a store, takes over what is in it.
 void job::open_journal(mode how, bool goes_on) {
-  journal_ = std::make_unique<journal>(*out_, options_, identity_of(*source_, joined_.checksum), goes_on);
+  journal_ = std::make_unique<journal>(*out_, options_, identity_of(*source_, joined_.checksum),
+                                       how == mode::finish ? journal::start::finish
+                                       : goes_on           ? journal::start::join
+                                                           : journal::start::begin);
   if (!goes_on) return;
-  results_ = journal_->read();
+  results_ = journal_->read(how != mode::finish);
   // a share leaves this to the process that writes the metadata: each share would check all the work of the others
   if (!options_.share) check_journal(how == mode::resume || how == mode::all ? on_mismatch::make_again : on_mismatch::refuse);
   if (options_.note && out_->found_unfinished() && !options_.share && how != mode::finish)
@@ -406,6 +410,8 @@ convert_plan job::plan() {
       if (const std::string reason = unsupported_reason(dataset.data.type); !reason.empty())
         throw skip_dataset("its datatype is not supported: " + reason);
       dataset.prepare();
+      if (!dataset.data.beside->missing_raw.empty() && product(dataset.data.dims) > 0)
+        throw skip_dataset("its external file \"" + shown(dataset.data.beside->missing_raw) + "\" cannot be opened");
       const std::string missing = dataset.data.layout == H5D_CHUNKED ? dataset.data.filters.missing(dataset.data.type) : "";
       if (!missing.empty()) throw skip_dataset("it needs HDF5 filter " + missing + ", which is not installed");
       describe(p, dataset, options_);

@@ -136,9 +136,8 @@ bool take_plan(sink& out, convert_options& options, bool same) {
   if (!plan.contains("source") || plan["source"] != parse_json(json_text(name_of_source(options))))
     differs(options, plan, "was begun from a different source");
   // a file in the store must not decide which files may be read
-  const bool external = plan.contains("external") && plan["external"] == true;
-  if (external != !options.external.empty())
-    differs(options, plan, external ? "was begun with `external`, which must be given again" : "was begun without `external`");
+  if (plan.contains("external") && plan["external"] == true && options.external.empty())
+    differs(options, plan, "was begun with `external`, which must be given again");
   if (!options.consolidate && plan.contains("consolidate") && plan["consolidate"].is_boolean())
     options.consolidate = plan["consolidate"].get<bool>();
   try {
@@ -168,14 +167,14 @@ std::uint64_t region_memory_of(sink& out, std::uint64_t otherwise) {
   return found != plan.end() && found->is_number_unsigned() ? std::max(found->get<std::uint64_t>(), least_memory) : otherwise;
 }
 
-journal::journal(sink& out, const convert_options& options, const source_identity& source, bool join)
+journal::journal(sink& out, const convert_options& options, const source_identity& source, start how)
     : out_(out), key_(key_of("journal")) {
   if (options.share) key_ += "-" + std::to_string(options.share->index) + "-of-" + std::to_string(options.share->count);
   const json plan = plan_of(options, source);
   const std::string text = json_text(plan, 1) + "\n";
-  if (out.put_new(key_of("plan"), std::as_bytes(std::span(text.data(), text.size())))) return;
+  if (how != start::finish && out.put_new(key_of("plan"), std::as_bytes(std::span(text.data(), text.size())))) return;
   const auto there = out.get(key_of("plan"));
-  if (!join || !there)
+  if (how == start::begin || !there)
     throw zarrbits::error(errc::busy,
                           "another conversion is writing to \"" + options.store + "\"; wait for it or choose another name",
                           {options.store});
@@ -190,6 +189,7 @@ journal::journal(sink& out, const convert_options& options, const source_identit
   if (!same("size") || !same("modified") || !same("etag")) useless(options, "was begun before its source changed");
   if (!same_options(other["options"], ours["options"]) || !same("zarrbits"))
     differs(options, other, "was just begun with different options");
+  if (!same("checksum") && source.region_memory > 0) useless(options, "was begun before its source changed");
   if (!same("checksum")) differs(options, other, "was begun from a different source of the same name, size and time");
 }
 
@@ -197,11 +197,11 @@ journal::~journal() { kept(); }
 
 namespace {
 
-bool is_made(const std::pair<const unit_id, unit_result>& unit) { return unit.second.skipped.empty(); }
+bool is_made(const unit_result& result) { return result.skipped.empty(); }
 
 }  // namespace
 
-std::map<unit_id, unit_result> journal::read() {
+std::map<unit_id, unit_result> journal::read(bool only_made) {
   std::map<unit_id, unit_result> done;
   for (const std::string& name : out_.list(unfinished_folder)) {
     const std::string leaf = name.substr(name.rfind('/') + 1);
@@ -214,10 +214,14 @@ std::map<unit_id, unit_result> journal::read() {
     for (std::string_view text = as_text(*bytes); !text.empty();) {
       const std::string_view line = text.substr(0, text.find('\n'));
       text.remove_prefix(std::min(text.size(), line.size() + 1));
-      if (auto unit = line.empty() ? std::nullopt : parse_journal_line(line)) done.insert(std::move(*unit));
+      auto unit = line.empty() ? std::nullopt : parse_journal_line(line);
+      if (!unit || (only_made && !is_made(unit->second))) continue;
+      const auto [known, is_new] = done.try_emplace(unit->first);
+      if (is_new || !is_made(known->second)) known->second = std::move(unit->second);
     }
   }
-  kept_ = static_cast<std::uint64_t>(std::count_if(done.begin(), done.end(), is_made));
+  kept_ =
+      static_cast<std::uint64_t>(std::count_if(done.begin(), done.end(), [](const auto& unit) { return is_made(unit.second); }));
   return done;
 }
 
@@ -262,6 +266,10 @@ std::uint64_t journal::kept() noexcept {
   } catch (...) {  // these units are made again
   }
   return kept_;
+}
+
+bool fails_again(const error& e) noexcept {
+  return e.kind() == errc::no_match || e.kind() == errc::not_joinable || e.kind() == errc::changed;
 }
 
 std::string what_is_kept(const convert_options& options, journal& done) {

@@ -38,15 +38,22 @@ std::uint64_t region_memory_of(sink& out, std::uint64_t otherwise);
 
 class journal {
  public:
-  // Writes the plan, or, with `join`, compares it with the existing one. Throws zarrbits::error if they differ.
-  journal(sink& out, const convert_options& options, const source_identity& source, bool join);
+  // What to do about the plan.
+  enum class start {
+    begin,   // write it
+    join,    // write it, or compare it with the existing one
+    finish,  // compare it with the existing one
+  };
+  // Throws zarrbits::error if the plans differ.
+  journal(sink& out, const convert_options& options, const source_identity& source, start how);
   // Writes the rest, if possible.
   ~journal();
   journal(const journal&) = delete;
   journal& operator=(const journal&) = delete;
 
-  // The work of earlier runs and other shares. A truncated line is ignored.
-  std::map<unit_id, unit_result> read();
+  // The work of earlier runs and other shares. A truncated line is ignored. `only_made`: without what was skipped, which another
+  // option, or a file that is there now, may change.
+  std::map<unit_id, unit_result> read(bool only_made);
   // Number of shares that have begun to write; 0 if none has.
   unsigned shares() const { return shares_; }
 
@@ -70,6 +77,9 @@ class journal {
   unsigned shares_ = 0;
   std::chrono::steady_clock::time_point flushed_ = std::chrono::steady_clock::now();
 };
+
+// Whether the same command meets this error again: nothing is worth keeping.
+bool fails_again(const error& e) noexcept;
 
 // The sentence on what a run leaves that has failed.
 std::string what_is_kept(const convert_options& options, journal& done);

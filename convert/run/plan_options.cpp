@@ -128,9 +128,9 @@ struct option {
 // clang-format off
 const option known_options[] = {
     {"profile",
-     [](options_in o) { return o.profile || o.effective_profile() != profile::portable; },
-     [](options_in o) { return json(as_number(o.effective_profile())); },
-     [](const json& j, options_out o) { take_enum(j, profile::recode, o.profile.emplace()); }},
+     [](options_in o) { return o.profile.has_value(); },
+     [](options_in o) { return value_of(o.profile); },
+     [](const json& j, options_out o) { take(j, profile::recode, o.profile); }},
     {"compress",
      [](options_in o) { return o.compress.has_value(); },
      [](options_in o) { return value_of(o.compress); },

@@ -84,7 +84,7 @@ struct convert_plan {
 [[nodiscard]] convert_plan plan(const convert_options& options);
 
 // One of several processes that make the chunks of a store together. The units may be handed out in any order. When all are made,
-// finalize() writes the metadata.
+// and no worker is left, finalize() writes the metadata.
 //
 //   begin_store(options);                     // once, before the others join
 //   convert_worker worker(options);           // in each process
@@ -117,7 +117,7 @@ class convert_worker {
 void begin_store(const convert_options& options);
 
 // Writes the metadata of a store whose chunks were made in shares. Throws error if chunks are missing, and says which
-// shares.
+// shares; and errc::busy while a process, this one too, makes a share of it or finalizes it.
 [[nodiscard]] convert_result finalize(const convert_options& options);
 
 }  // namespace zarrbits

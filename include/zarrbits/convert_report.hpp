@@ -104,6 +104,7 @@ struct joined_source {
   std::uint64_t count = 0;         // its length along the dimension
   bool left_out = false;           // it cannot be read; only with convert_options::keep_going
   std::vector<std::string> notes;  // sentences: how this file differs from the joined store
+  std::size_t minor_notes = 0;     // how many of them, the last ones, are not about values, types or sizes
 };
 
 // The result of a conversion.

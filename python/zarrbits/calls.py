@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Literal, TypeVar, Union
 
@@ -142,7 +143,11 @@ def _report(source: Paths, store: Path, document: dict[str, Any], seconds: float
     if not document:  # a share, or a store that has all of it already
         return Report(str(_paths(source)[0]), str(store), {}, [], seconds, {})
     objects = _outcomes(document, lambda o: bool(o.get("lossy", False)))
-    return Report(document["source"], document["store"], document["summary"], objects, seconds, document)
+    report = Report(document["source"], document["store"], document["summary"], objects, seconds, document)
+    for file in report.lost:
+        if file.kind == "file":  # all that it has is missing
+            warnings.warn(f'zarrbits: "{file.path}" is left out: {file.reason}', stacklevel=3)
+    return report
 
 
 def _outcomes(document: dict[str, Any], is_lossy: Callable[[dict[str, Any]], bool]) -> list[Outcome]:
@@ -166,9 +171,15 @@ def finalize(
     source: Paths,
     store: Path,
     *,
+    concat: str | None = None,
+    concat_new: str | None = None,
+    order: Literal["given", "name", "value"] | None = None,
+    different: Literal["refuse", "first", "skip"] | None = None,
+    allow_overlap: bool = False,
     report: Path | None = None,
     fsync: bool = False,
     consolidate: bool = False,
+    no_consolidate: bool = False,
     endpoint: str | None = None,
     no_sign_request: bool = False,
     aws_profile: str | None = None,
@@ -180,9 +191,32 @@ def finalize(
     external: Many = None,
     no_lock: bool = False,
     allow_lossy: bool = False,
+    threads: int | None = None,
+    memory: int | str | None = None,
+    scratch: Path | None = None,
+    include: Many = None,
+    exclude: Many = None,
+    keep_going: bool = False,
+    allow_expansion: bool = False,
+    codec: Literal["bytes", "packbits"] | None = None,
+    convention: Literal["none", "netcdf", "anndata", "nwb", "nexus", "matlab", "pytables"] | None = None,
+    links: Literal["keep", "copy", "refuse"] | None = None,
+    profile: Literal["portable", "native", "recode"] | None = None,
+    compress: str | None = None,
+    chunk: Shape = None,
+    shard: Shape = None,
+    grid: Literal["regular", "rectilinear"] | None = None,
+    checksum: Literal["crc32c"] | None = None,
+    bits: Bits = None,
+    virtual: bool = False,
+    inline: int | str | None = None,
+    zarr_format: Literal[2, 3, "both"] | None = None,
+    base: str | None = None,
 ) -> Report:
     """Completes a store of which convert(partition=...) made all shares: writes its metadata.
-    The report is that of the whole store."""
+    The report is that of the whole store.
+
+    The store's plan has the options of the shares. Those that are given again are compared with it."""
     began = time.monotonic()
     document, _ = run("finalize", _paths(source, store), dict(_options(locals(), "source", "store", "began"), quiet=True), (0, 3))
     return _report(source, store, document, time.monotonic() - began)

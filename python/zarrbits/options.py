@@ -130,17 +130,71 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'first file (first), or leave them out (skip)'),
         'allow_overlap': ('',
             "With --concat: values of the dimension's variable may occur twice, or change direction"),
+        'include': ('PATTERN',
+            'Convert only what this path pattern matches, with the groups above and everything below; can be repeated'),
+        'exclude': ('PATTERN',
+            'Leave out what this pattern matches, and everything below it; can be repeated'),
+        'links': ('keep|copy|refuse',
+            'Soft links, links into other files and further hard links: copy (their targets), keep (as notes) or refuse. Default: '
+            "copy links into other files, and links that the convention's readers follow"),
         'external': ('DIR|all',
             'Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, with '
             "all, anywhere. Default: only in the source's own folder and below. Can be repeated"),
         'no_lock': ('',
             'Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written'),
+        'codec': ('bytes|packbits',
+            'bytes, or packbits for bool and integers (zarr-python reads it with the zarrbits package). Default: bytes, but chunks '
+            'that the packbits filter made are copied as packbits'),
+        'bits': ('[PATTERN=]N|auto',
+            'With packbits. N: pack the integers of every dataset whose values all fit in N bits, others stay bytes. PATTERN=N or '
+            'PATTERN=FIRST-LAST: the bits of the datasets that the pattern matches (the last match counts), where a value that does '
+            'not fit is an error. auto: the bits that suggest finds. Can be repeated'),
+        'convention': ('NAME',
+            "What the store's readers expect: none, netcdf, anndata, nwb, nexus, matlab or pytables. Default: recognised from the "
+            'file'),
+        'profile': ('NAME',
+            'portable (codecs that all readers have; the default), native (stored chunks copied as numcodecs.* codecs), or recode'),
+        'compress': ('HOW',
+            'Encode everything again: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode'),
+        'chunk': ('SHAPE',
+            'Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile recode'),
+        'shard': ('BYTES|SHAPE|none',
+            'Put many chunks into one file or object (a shard): a size before compression, such as 64M, or a shape, such as '
+            '1000x2000, for datasets of its rank. none: chunks of a Zarr store leave their shards'),
+        'grid': ('regular|rectilinear',
+            'With --concat or --append: regular (chunks of one shape; the default), or rectilinear, where it copies more: chunks end '
+            'where those of the files do. zarr-python 3.2, zarrs, Icechunk 2 and newer read it'),
+        'checksum': ('crc32c',
+            'Add the codec crc32c as the last one: each chunk ends with its checksum. All readers except GDAL check it'),
         'consolidate': ('',
             "Also put the metadata of all nodes into the root group's zarr.json; the default of the conventions netcdf and anndata"),
         'no_consolidate': ('',
             'Do not consolidate metadata'),
+        'virtual': ('',
+            "Write references in kerchunk's format, to a file OUT.json or a folder OUT.parquet: chunks stay in the source"),
+        'zarr_format': ('2|3|both',
+            'With --virtual: whose metadata the references have. 2: that of Zarr v2, without arrays that only Zarr v3 can have; 3: '
+            'that of Zarr v3; both, the default'),
+        'base': ('[FOLDER=]URL',
+            'With --virtual: what the references call local files, for readers who find them elsewhere. https://host/path or '
+            's3://bucket/path in place of FOLDER, by default that of the first source; ".": paths from the folder of the references'),
+        'inline': ('BYTES',
+            'With --virtual: objects of at most this size that are not chunks of the source are stored in the references, up to a '
+            'quarter of --memory in all (default: 1024)'),
+        'threads': ('N',
+            'Threads that make chunks, and processes that read the metadata of many files (default: the processors that the process '
+            'may use)'),
+        'memory': ('BYTES',
+            'Limit the memory of the process, such as 512M (the default), at least 16M; a chunk that needs more is processed alone, '
+            'after a warning'),
+        'scratch': ('FOLDER',
+            'The folder for a temporary file, which a Zarr store may need to get other chunks (default: that of OUT.zarr)'),
         'fsync': ('',
             'Flush everything to the disk (fsync) before it counts as done'),
+        'keep_going': ('',
+            'Leave out chunks that cannot be read, and report them, instead of stopping'),
+        'allow_expansion': ('',
+            'Allow chunks to decode to more than 1,000 times their size, beyond --memory'),
         'endpoint': ('URL',
             "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)"),
         'no_sign_request': ('',

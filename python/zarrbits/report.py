@@ -57,8 +57,14 @@ class Report(_Shown):
 
     @property
     def lost(self) -> list[Outcome]:
-        """What is not in the store, or cannot be rebuilt from it; not what include and exclude left out."""
-        return [o for o in self.objects if o.lossy or (o.outcome == "skipped" and o.reason != "not selected")]
+        """What is not in the store, or cannot be rebuilt from it; not what include and exclude left out.
+        The files that `keep_going` left out come first, of kind "file"."""
+        files = [
+            Outcome(s["file"], "file", "skipped", reason=s["notes"][0] if s["notes"] else None)
+            for s in self.document.get("sources", [])
+            if s.get("left_out")
+        ]
+        return files + [o for o in self.objects if o.lossy or (o.outcome == "skipped" and o.reason != "not selected")]
 
     def _tables(self) -> list[Table]:
         datasets = [o for o in self.objects if o.kind == "dataset" and o.source_bytes is not None and o.store_bytes is not None]

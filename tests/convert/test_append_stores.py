@@ -371,3 +371,48 @@ def test_resume_does_not_wait_for_a_run_that_goes_on():
     assert "another conversion" in text and time.monotonic() - begin < 4, text
     os.kill(child, 18)
     assert first.wait() == 0
+
+
+RECORD = np.dtype([("a", "<i4"), ("b", "<f8"), ("c", "S3")], align=True)
+
+
+def constants(name, first, **other):
+    """What files of a series have beside their values: the grid mapping of CF, characters, a record."""
+    values = {
+        "crs": np.array(b"x", "S1"),
+        "letters": np.array([b"a", b"", b"c", b"d"], "S1"),
+        "words": np.array([b"abc", b"de"], "S5"),
+        "record": np.array((1, 2.5, b"abc"), RECORD),
+        "records": np.array([(1, 2.5, b"a"), (3, -1, b"b")], RECORD),
+        "wide": np.array([1, -2], ">i8"),
+        **other,
+    }
+    with h5py.File(name, "w") as f:
+        f.create_dataset("t", data=np.arange(first, first + 3.0), chunks=(3,), maxshape=(None,))
+        for path, value in values.items():
+            f[path] = value
+        f["crs"].attrs["grid_mapping_name"] = "latitude_longitude"
+    return name
+
+
+@pytest.mark.parametrize("way", ["out.zarr", "out.json"])
+def test_constants_of_all_types_are_compared(way):
+    files = [constants(f"c{i}.h5", 3 * i) for i in range(3)]
+    convert("--concat", "/t:0", files[0], way, "--quiet", *(["--virtual"] if way.endswith("json") else []))
+    for file in files[1:]:
+        convert("--append", "/t:0", file, way, "--quiet")
+    run("verify", "--concat", "/t:0", *files, way)
+    for path, value in {
+        "crs": np.array(b"y", "S1"),
+        "letters": np.array([b"a", b"b", b"c", b"d"], "S1"),
+        "words": np.array([b"abc", b"df"], "S5"),
+        "record": np.array((1, 2.5, b"abd"), RECORD),
+        "records": np.array([(1, 2.5, b"a"), (3, -2, b"b")], RECORD),
+        "wide": np.array([1, -3], ">i8"),
+    }.items():
+        said = convert("--append", "/t:0", constants("o.h5", 9, **{path: value}), way, status=1).stderr
+        assert f'"/{path}"' in said and "their values differ" in said, said
+    # of another layout
+    other = np.dtype([("a", "<i4"), ("x", "<f8"), ("c", "S3")])
+    said = convert("--append", "/t:0", constants("o.h5", 9, record=np.array((1, 2.5, b"abc"), other)), way, status=1).stderr
+    assert "their datatypes differ" in said, said

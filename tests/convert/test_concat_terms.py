@@ -129,6 +129,30 @@ def test_floating_times_keep_their_instants(units, later):
     assert opened("out.zarr").read("t").dtype == "f4"
 
 
+@pytest.mark.parametrize("way", ["out.zarr", "out.json"])
+def test_whole_times_of_epochs_of_their_own(way):
+    """One time step a file, as xarray writes it: an integer 0 since its own time. Whole numbers of the first file's units cannot
+    tell the others."""
+    names = [write(f"t{h}.h5", [0], units=f"days since 2000-01-01 {h:02}:00:00", dtype="i8") for h in (0, 6, 12, 18, 24 - 1)]
+    plan = json.loads(run("plan", "--concat", "t", *names, "--json").stdout)
+    report = joined(names) if way == "out.zarr" else None
+    if way == "out.zarr":
+        assert opened(way).read("t").dtype == "f8" and opened(way).read("t").tolist() == [0, 0.25, 0.5, 0.75, 23 / 24]
+    else:
+        convert("--virtual", "--concat", "t", *names, way)
+    for sources in (plan["sources"], report["sources"] if report else plan["sources"]):
+        assert any("floats of 64 bits" in note and "epoch" in note for note in sources[1]["notes"]), sources
+    assert verify(*names, way)["elements"]["unchecked"] == 0
+    # whole days stay integers
+    names = [write(f"d{d}.h5", [0], units=f"days since 2000-01-{d:02}", dtype="i8") for d in (1, 2, 5)]
+    joined(names)
+    assert opened("out.zarr").read("t").dtype == "i8" and opened("out.zarr").read("t").tolist() == [0, 1, 4]
+    # the type of a store's array is what it is
+    part = write("p.h5", [0], units="days since 2000-01-06 06:00:00", dtype="i8")
+    for verb in ("plan", "convert"):
+        assert "make the store again from all files" in run(verb, "--append", "t", part, "out.zarr", status=1).stderr
+
+
 def test_rounded_times_are_found():
     names = [
         write("a.h5", np.arange(6) / 144, units="days since 1990-01-01"),

@@ -207,7 +207,10 @@ def test_a_run_that_is_killed_as_it_ends(folder):
         fcntl.flock(held, fcntl.LOCK_EX)
         run("convert", source, target, "--resume", status=0)
         assert os.path.exists(os.path.join(mark, "lock"))
-    for name in "journal-1", "plan":
-        write(os.path.join(mark, name), "{}")
-        assert "not an unfinished store" in refused("convert", source, target, "--resume")
-        os.remove(os.path.join(mark, name))
+    write(os.path.join(mark, "plan"), "{}")
+    assert "not an unfinished store" in refused("convert", source, target, "--resume")
+    os.remove(os.path.join(mark, "plan"))
+    write(os.path.join(mark, "journal-0-of-2"), "{}")  # the plan is removed first
+    assert "nothing is left to do" in run("convert", source, target, "--resume", status=0).stderr
+    assert not os.path.exists(mark)
+    same(copy, target)

@@ -135,6 +135,34 @@ def test_stores_of_xarray(how, tmp_path):
     assert state(store) == before
 
 
+def test_stores_of_xarray_whose_dimensions_have_no_coordinates(tmp_path):
+    """netCDF has a dimension scale for them, and xarray's store has nothing."""
+    days = []
+    for i in range(4):
+        days.append(
+            xr.Dataset(
+                {
+                    "v": (("time", "y", "x"), np.full((2, 3, 4), i, "f4")),
+                    "crs": ((), np.array(b"", "S1"), {"grid_mapping_name": "latitude_longitude"}),
+                },
+                {"time": ("time", [2 * i, 2 * i + 1], {"units": "days since 2000-01-01"})},
+            )
+        )
+        days[i].to_netcdf(tmp_path / f"{i}.nc", unlimited_dims=["time"])
+    store = tmp_path / "out.zarr"
+    xr.open_dataset(tmp_path / "0.nc").drop_vars("crs").drop_encoding().to_zarr(
+        store,
+        zarr_format=3,
+        consolidated=False,
+        encoding={"time": {"units": "days since 2000-01-01", "dtype": "i8"}},
+    )
+    for i in range(1, 4):
+        append(tmp_path / f"{i}.nc", store, more=["--exclude", "crs"])
+    want = xr.concat([xr.open_dataset(tmp_path / f"{i}.nc").drop_vars("crs") for i in range(4)], "time")
+    np.testing.assert_array_equal(opened(store).v, want.v)
+    np.testing.assert_array_equal(opened(store).time, want.time)
+
+
 def test_refused(tmp_path):
     """Whatever is wrong, the store stays as it is."""
     paths = files(tmp_path, [24, 20, 7])

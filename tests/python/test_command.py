@@ -205,7 +205,7 @@ def test_no_option_of_the_command_is_forgotten(folder):
     """Flags of --help on one side, parameters on the other."""
     # help and json are not options here; progress replaces quiet, and a share of a store is for one process of several
     without = {"help", "json", "quiet", "log_format"}
-    for name in ("convert", "plan", "export_store", "verify", "inspect", "suggest", "doctor"):
+    for name in ("convert", "finalize", "plan", "export_store", "verify", "inspect", "suggest", "doctor"):
         verb = name.removesuffix("_store")
         said = subprocess.run([os.environ["ZARRBITS_COMMAND"], verb, "--help"], capture_output=True, text=True, check=True).stdout
         flags = {f.replace("-", "_") for f in re.findall(r"^  (?:-\w,)?--([\w-]+)", said, re.M)} - without
@@ -221,7 +221,7 @@ def test_docstrings_say_what_help_says():
     subprocess.run([sys.executable, root / "docs/man/docstrings.py", "--check"], check=True)
     said = zarrbits.convert.__doc__
     assert "    overwrite: Replace an existing Zarr store" in said and "`virtual=True`" in said and "--" not in said
-    for name in ("convert", "plan", "export_store", "verify", "inspect", "suggest", "doctor"):
+    for name in ("convert", "finalize", "plan", "export_store", "verify", "inspect", "suggest", "doctor"):
         call = getattr(zarrbits, name)
         for option in (p.name for p in signature(call).parameters.values() if p.kind == p.KEYWORD_ONLY and p.name != "progress"):
             assert f"    {option}: " in call.__doc__, (name, option)
@@ -373,6 +373,52 @@ def test_many_files(folder):
     assert zarrbits.verify(paths, store, concat="x:0").equal and not zarrbits.verify(paths[:2], store, concat="x:0").equal
     zarrbits.convert([paths[2]], store, append="x:0")
     assert zarrbits.verify(paths, store, concat="x:0").equal
+
+
+def days(folder, count):
+    """Files of a day each, of which the second is damaged."""
+    paths = [os.path.join(folder, f"{i}.h5") for i in range(count)]
+    for i, path in enumerate(paths):
+        with h5py.File(path, "w") as f:
+            f.create_dataset("x", data=np.arange(4) + 4 * i, chunks=(2,), maxshape=(None,))
+    with open(paths[1], "r+b") as f:
+        f.truncate(100)
+    return paths
+
+
+def test_files_that_are_left_out_are_lost(folder):
+    paths, store = days(folder, 3), os.path.join(folder, "all.zarr")
+    plan = zarrbits.plan(paths, concat="x:0", keep_going=True)
+    assert not plan.complete and "INCOMPLETE" in str(plan)
+    said = subprocess.run(
+        [os.environ["ZARRBITS_COMMAND"], "plan", "--concat", "x:0", "--keep-going", *paths, store], capture_output=True, text=True
+    )
+    assert said.returncode == 3 and f'left out "{paths[1]}"' in said.stdout, said
+    with pytest.warns(UserWarning, match="is left out"):
+        report = zarrbits.convert(paths, store, concat="x:0", keep_going=True)
+    assert [(o.path, o.kind, o.outcome) for o in report.lost] == [(paths[1], "file", "skipped")] and report.lost[0].reason
+    assert paths[1] in str(report)
+    grown = os.path.join(folder, "grown.zarr")
+    zarrbits.convert(paths[:1], grown, concat="x:0")
+    with pytest.warns(UserWarning, match="is left out"):
+        report = zarrbits.convert([paths[2], paths[1]], grown, append="x:0", keep_going=True)
+    assert [o.path for o in report.lost] == [paths[1]]
+
+
+def test_shares_of_many_files_are_completed(folder):
+    paths, store = days(folder, 4), os.path.join(folder, "all.zarr")
+    del paths[1]
+    for share in range(2):
+        zarrbits.convert(paths, store, concat="x:0", partition=f"{share}/2", compress="zstd:3")
+    assert "different options" in str(refused(zarrbits.finalize, paths, store, concat="x:0", compress="zstd:4"))
+    report = zarrbits.finalize(paths, store, concat="x:0", order="given", compress="zstd:3", no_consolidate=True)
+    assert not report.lost and zarrbits.verify(paths, store, concat="x:0").equal
+
+
+def test_what_include_leaves_out_of_a_store_is_not_lost(folder):
+    zarrbits.convert(made(folder), os.path.join(folder, "a.zarr"))
+    report = zarrbits.convert(os.path.join(folder, "a.zarr"), os.path.join(folder, "b.zarr"), include="camera")
+    assert not report.lost and report.document["exit_status"] == 0
 
 
 def test_warnings_are_pythons(folder):

@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <sys/stat.h>
 #include <utility>
 #include <vector>
 
@@ -27,11 +28,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Of a range in a file: it differs if the file does.
+conversion::file_state state_of_range(conversion::file_state file, const conversion::reference& r) {
+  return {true, r.size, file.seconds, file.nanoseconds,
+          file.etag + "@" + std::to_string(r.offset) + "/" + std::to_string(file.size)};
+}
+
 class range_object final : public stored_object {
  public:
-  range_object(std::shared_ptr<const conversion::byte_source> file, const conversion::reference& r)
-      : file_(std::move(file)), r_(r) {}
+  // `known`: the state of a file on a server, which is asked for no other; null for a local file.
+  range_object(std::shared_ptr<const conversion::byte_source> file, const conversion::reference& r,
+               const conversion::file_state* known)
+      : file_(std::move(file)), r_(r), known_(known) {}
   std::uint64_t size() const override { return r_.size; }
+  conversion::file_state state() const override { return state_of_range(known_ ? *known_ : file_->state(), r_); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     try {
       file_->read(r_.offset + offset, out);
@@ -47,6 +57,7 @@ class range_object final : public stored_object {
  private:
   std::shared_ptr<const conversion::byte_source> file_;
   conversion::reference r_;
+  const conversion::file_state* known_;
 };
 
 // True for a remote source, and for what is in its folder or below.
@@ -101,16 +112,40 @@ class reference_reader final : public store_reader {
     if (r.file && conversion::is_remote(table_.files[*r.file].url)) return on_server(*r.file, r);
     if (r.file) {
       const auto file = opened(*r.file, r);
-      return std::make_unique<range_object>(file, r.whole ? conversion::reference{.size = file->state().size} : r);
+      return std::make_unique<range_object>(file, r.whole ? conversion::reference{.size = file->state().size} : r, nullptr);
     }
     return std::make_unique<text_object>(r.content);
   }
 
   void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
-    list_sorted(table_.keys, folder, each);
+    list_sorted(
+        table_.keys, folder, [this](const conversion::reference& r) { return state_listed(r); }, each);
   }
 
  private:
+  // What the references say of a file on a server; nothing if they do not.
+  const conversion::file_state& state_on_server(std::size_t number) const {
+    static const conversion::file_state unknown;
+    const auto& said = table_.files[number].state;
+    return said ? *said : unknown;
+  }
+
+  // Without opening anything.
+  conversion::file_state state_listed(const conversion::reference& r) const {
+    if (!r.file) return text_object(r.content).state();
+    const std::string& url = table_.files[*r.file].url;
+    if (conversion::is_remote(url)) return state_of_range(state_on_server(*r.file), r);
+    const std::lock_guard held(turn_);
+    const auto [known, is_new] = listed_.try_emplace(*r.file);
+    struct stat info = {};
+    if (is_new && ::stat(path_in(url).c_str(), &info) == 0) known->second = conversion::state_in(info);
+    return state_of_range(known->second, r);
+  }
+
+  static std::string path_in(const std::string& url) {
+    return url.starts_with(conversion::file_url) ? url.substr(conversion::file_url.size()) : url;
+  }
+
   // Only of a source, or beside one: the keys may allow reading more on a server than that.
   std::unique_ptr<stored_object> on_server(std::size_t number, const conversion::reference& r) const {
     const conversion::referred_file& file = table_.files[number];
@@ -132,10 +167,10 @@ class reference_reader final : public store_reader {
       throw store_error(e.what(), e.kind());
     }
     const std::uint64_t size = known->state().size;
-    if (r.whole) return std::make_unique<range_object>(known, conversion::reference{.size = size});
+    if (r.whole) return std::make_unique<range_object>(known, conversion::reference{.size = size}, &state_on_server(number));
     if (r.offset > size || r.size > size - r.offset)
       throw store_error("a reference points beyond the end of \"" + file.url + "\"");
-    return std::make_unique<range_object>(known, r);
+    return std::make_unique<range_object>(known, r, &state_on_server(number));
   }
 
   // A file that may be read for this store: of the source's folder or below, or the one beside it. References may name any file.
@@ -143,7 +178,7 @@ class reference_reader final : public store_reader {
     const std::lock_guard held(turn_);
     auto& known = open_[number];
     const conversion::referred_file& file = table_.files[number];
-    const std::string name = file.url.starts_with(conversion::file_url) ? file.url.substr(conversion::file_url.size()) : file.url;
+    const std::string name = path_in(file.url);
     if (!known) {
       std::error_code e;
       const std::string real = fs::canonical(name, e).string();
@@ -151,7 +186,7 @@ class reference_reader final : public store_reader {
       const auto below = [&](const std::string& folder) { return folder == "/" || real.starts_with(folder + "/"); };
       if (!conversion::is_data_beside(path_, real) && std::none_of(folders_.begin(), folders_.end(), below))
         throw store_error("the references point to \"" + name +
-                          "\", which is not in the folder of a source; name it with `external`");
+                          "\", which is not in the folder of a source; name it with `external`, or for an export with `source`");
       if (open_.size() > most_open) {
         open_.clear();
         open_[number] = {};
@@ -182,6 +217,7 @@ class reference_reader final : public store_reader {
   mutable std::map<std::size_t, std::shared_ptr<const conversion::remote_file>> remote_;
   mutable std::mutex turn_;
   mutable std::map<std::size_t, std::shared_ptr<const conversion::byte_source>> open_;
+  mutable std::map<std::size_t, conversion::file_state> listed_;  // of local files
 };
 
 }  // namespace

@@ -26,12 +26,17 @@ auto asked(F&& f) {
   }
 }
 
+conversion::file_state state_in_s3(std::uint64_t size, const std::string& etag) {
+  return {.regular = true, .size = size, .etag = etag};
+}
+
 class s3_object final : public stored_object {
  public:
   // `etag`: only this state of it is read; "": any.
   s3_object(conversion::s3_client& client, std::string key, std::uint64_t size, std::string etag = "")
       : client_(client), key_(std::move(key)), size_(size), etag_(std::move(etag)) {}
   std::uint64_t size() const override { return size_; }
+  conversion::file_state state() const override { return state_in_s3(size_, etag_); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     while (!out.empty()) {
       const auto piece = out.first(std::min(out.size(), most_at_once));
@@ -41,6 +46,8 @@ class s3_object final : public stored_object {
         if (!etag_.empty()) r.only_if["if-match"] = "\"" + etag_ + "\"";
         return client_.send(r);
       });
+      if (!etag_.empty() && (answer.status == 404 || answer.status == 412))
+        throw store_error("\"" + key_ + "\" was changed while the store was read", errc::changed);
       const bool from_the_beginning = answer.status != 206;
       if (answer.received != piece.size() || (from_the_beginning && offset != 0)) {
         throw store_error("the S3 server does not return all of \"" + key_ +
@@ -80,6 +87,7 @@ class s3_reader final : public store_reader {
         e.is_folder = e.name.back() == '/';
         if (e.is_folder) e.name.pop_back();
         e.size = found.size;
+        if (!e.is_folder) e.state = state_in_s3(found.size, found.etag);
         return each(e);
       });
     });
@@ -103,7 +111,7 @@ class s3_snapshot final : public store_reader {
     const std::string start = prefix.empty() ? "" : prefix + "/";
     asked([&] {
       conversion::for_each_object(client_, start, false, conversion::all_of_them, [&](conversion::s3_entry&& e) {
-        if (e.key.size() > start.size()) objects_.emplace(e.key.substr(start.size()), listed{e.size});
+        if (e.key.size() > start.size()) objects_.emplace(e.key.substr(start.size()), listed{e.size, std::move(e.etag)});
         return true;
       });
     });
@@ -112,33 +120,36 @@ class s3_snapshot final : public store_reader {
   std::unique_ptr<stored_object> open(const std::string& key) const override {
     const auto found = objects_.find(key);
     if (found == objects_.end()) return nullptr;
-    return std::make_unique<object>(*this, key, found->second.size);
+    return std::make_unique<object>(*this, key, found->second);
   }
 
   void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
-    list_sorted(objects_, folder, each);
+    list_sorted(
+        objects_, folder, [](const listed& l) { return state_in_s3(l.size, l.etag); }, each);
   }
 
  private:
   struct listed {
     std::uint64_t size = 0;
+    std::string etag;
   };
   using bytes = std::shared_ptr<const std::vector<std::byte>>;
   static constexpr std::uint64_t small = 64U << 10, block = 16U << 20, room = 64U << 20;
 
   class object final : public stored_object {
    public:
-    object(const s3_snapshot& store, std::string key, std::uint64_t size) : store_(store), key_(std::move(key)), size_(size) {}
-    std::uint64_t size() const override { return size_; }
+    object(const s3_snapshot& store, std::string key, const listed& found) : store_(store), key_(std::move(key)), found_(found) {}
+    std::uint64_t size() const override { return found_.size; }
+    conversion::file_state state() const override { return state_in_s3(found_.size, found_.etag); }
     void read(std::uint64_t offset, std::span<std::byte> out) const override {
       while (!out.empty()) {
         const std::uint64_t begin = offset % block;
         std::size_t size = std::min<std::size_t>(out.size(), block - begin);
         if (begin == 0 && out.size() > block) {  // whole blocks that nobody else will ask for
           size = out.size() - out.size() % block;
-          s3_object(store_.client_, store_.whole(key_), size_).read(offset, out.first(size));
+          s3_object(store_.client_, store_.whole(key_), found_.size, found_.etag).read(offset, out.first(size));
         } else {
-          const bytes there = store_.block_of(key_, offset - begin, size_);
+          const bytes there = store_.block_of(key_, offset - begin, found_);
           std::copy_n(there->begin() + static_cast<std::ptrdiff_t>(begin), size, out.begin());
         }
         offset += size;
@@ -149,7 +160,7 @@ class s3_snapshot final : public store_reader {
    private:
     const s3_snapshot& store_;
     std::string key_;
-    std::uint64_t size_;
+    listed found_;
   };
 
   std::string whole(const std::string& key) const {
@@ -158,7 +169,8 @@ class s3_snapshot final : public store_reader {
   }
 
   // The block that begins at `offset`.
-  bytes block_of(const std::string& key, std::uint64_t offset, std::uint64_t size) const {
+  bytes block_of(const std::string& key, std::uint64_t offset, const listed& of) const {
+    const std::uint64_t size = of.size;
     const std::lock_guard held(turn_);
     if (const auto found = kept_.find(key); found != kept_.end()) return found->second;
     const std::pair place(key, offset);
@@ -168,7 +180,7 @@ class s3_snapshot final : public store_reader {
       return found->second;
     }
     auto read = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(std::min(size - offset, block)));
-    s3_object(client_, whole(key), size).read(offset, *read);
+    s3_object(client_, whole(key), size, of.etag).read(offset, *read);
     if (size <= small && kept_bytes_ < room) {
       kept_bytes_ += size + key.size();
       return kept_.emplace(key, std::move(read)).first->second;

@@ -13,16 +13,20 @@
 
 namespace zarrbits::verification {
 
-// The same as store_reader::list(); the map's values have a `size`.
-template <class Map>
-void list_sorted(const Map& keys, const std::string& folder, const std::function<bool(const store_entry&)>& each) {
+// The same as store_reader::list(); the map's values have a `size`. `state_of`: store_entry::state of a value.
+template <class Map, class State>
+void list_sorted(const Map& keys, const std::string& folder, const State& state_of,
+                 const std::function<bool(const store_entry&)>& each) {
   const std::string prefix = folder.empty() ? "" : folder + "/";
   for (auto i = keys.lower_bound(prefix); i != keys.end() && i->first.starts_with(prefix);) {
     const std::size_t slash = i->first.find('/', prefix.size());
     store_entry e;
     e.name = i->first.substr(prefix.size(), slash - prefix.size());
     e.is_folder = slash != std::string::npos;
-    if (!e.is_folder) e.size = i->second.size;
+    if (!e.is_folder) {
+      e.size = i->second.size;
+      e.state = state_of(i->second);
+    }
     if (!each(e)) return;
     // skip the folder and its content: '0' follows '/'
     i = e.is_folder ? keys.lower_bound(prefix + e.name + '0') : std::next(i);

@@ -32,6 +32,7 @@ class regular_file {
   // Null if there is no such file; store_error if it is not a regular file.
   static std::unique_ptr<regular_file> open(const fs::path& root, const std::string& key, symbolic_links links);
   std::uint64_t size() const noexcept { return size_; }
+  conversion::file_state state() const noexcept { return conversion::state_of(fd_.get()); }
   void read(std::uint64_t offset, std::span<std::byte> out) const;
   int descriptor() const noexcept { return fd_.get(); }
 
@@ -87,6 +88,7 @@ class file_object final : public stored_object {
  public:
   explicit file_object(std::unique_ptr<regular_file> file) : file_(std::move(file)) {}
   std::uint64_t size() const override { return file_->size(); }
+  conversion::file_state state() const override { return file_->state(); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override { file_->read(offset, out); }
   int descriptor() const noexcept override { return file_->descriptor(); }
 
@@ -111,8 +113,14 @@ class directory_reader final : public store_reader {
       e.name = i->path().filename().string();
       e.is_link = i->is_symlink(ignored);
       e.is_folder = i->is_directory(ignored);
-      e.is_readable = e.is_folder || i->is_regular_file(ignored);
-      if (!e.is_folder && e.is_readable) e.size = i->file_size(ignored);
+      if (!e.is_folder) {
+        struct stat s = {};
+        e.is_readable = ::stat(i->path().c_str(), &s) == 0 && S_ISREG(s.st_mode);
+        if (e.is_readable) {
+          e.state = conversion::state_in(s);
+          e.size = e.state.size;
+        }
+      }
       if (!each(e)) return;
     }
     if (error) throw store_error((root_ / folder).string() + " cannot be listed: " + error.message());
@@ -177,6 +185,53 @@ std::optional<store_folder> store_folder::node(const store_entry& child) const {
   if (child.is_link || child.name.starts_with(conversion::own_prefix) || !folder.holds_nodes()) return {};
   folder.is_bare_ = true;
   return folder;
+}
+
+namespace {
+
+// Bytes and numbers as one number.
+class mixer {
+ public:
+  void add(std::uint64_t more) noexcept {
+    n_ = (n_ ^ more) * 0x100000001B3;
+    n_ ^= n_ >> 29;
+  }
+  void add(const std::string& text) noexcept {
+    add(std::uint64_t{text.size()});
+    for (const char c : text) add(std::uint64_t{static_cast<unsigned char>(c)});
+  }
+  std::uint64_t number() const noexcept { return n_; }
+
+ private:
+  std::uint64_t n_ = 0xCBF29CE484222325;
+};
+
+}  // namespace
+
+std::uint64_t number_for(const conversion::file_state& state) noexcept {
+  mixer all;
+  all.add(state.size);
+  all.add(static_cast<std::uint64_t>(state.seconds));
+  all.add(static_cast<std::uint64_t>(state.nanoseconds));
+  all.add(state.etag);
+  return all.number();
+}
+
+std::uint64_t number_for(const store_folder& all) {
+  std::uint64_t sum = 0;  // of objects in any order
+  all.list([&](const store_entry& e) {
+    if (e.name.starts_with(conversion::own_prefix)) return true;  // an append that is not complete
+    if (e.is_folder) {
+      if (!e.is_link) sum += number_for(all / e.name);  // a link may lead to a folder above it
+      return true;
+    }
+    mixer one;
+    one.add((all / e.name).path());
+    one.add(number_for(e.state));
+    sum += one.number();
+    return true;
+  });
+  return sum;
 }
 
 std::vector<store_folder> store_folder::nodes() const {

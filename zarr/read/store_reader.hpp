@@ -60,6 +60,8 @@ class stored_object {
  public:
   virtual ~stored_object() = default;
   virtual std::uint64_t size() const = 0;
+  // As store_entry::state, of what is read here.
+  virtual conversion::file_state state() const { return {}; }
   // Bytes from `offset` on, which must be within size().
   virtual void read(std::uint64_t offset, std::span<std::byte> out) const = 0;
   // Of a local file, for copies in the kernel; negative if there is none.
@@ -71,6 +73,7 @@ class text_object final : public stored_object {
  public:
   explicit text_object(std::string text) : text_(std::move(text)) {}
   std::uint64_t size() const override { return text_.size(); }
+  conversion::file_state state() const override { return {.regular = true, .size = text_.size(), .etag = text_}; }
   void read(std::uint64_t offset, std::span<std::byte> out) const override;
 
  private:
@@ -86,7 +89,13 @@ struct store_entry {
   bool is_link = false;     // a symbolic link
   bool is_readable = true;  // false: neither a file nor a folder, but a link that leads nowhere, a FIFO, ...
   std::uint64_t size = 0;   // of an object
+  // Of an object: another one once it was changed, as far as the store tells (by time, ETag or checksum). It equals the state()
+  // of the opened object.
+  conversion::file_state state = {};
 };
+
+// The same for equal states, on every machine; for others another one, in all likelihood.
+std::uint64_t number_for(const conversion::file_state& state) noexcept;
 
 class store_reader {
  public:
@@ -135,6 +144,9 @@ class store_folder {
   std::string path_;
   bool is_bare_ = false;  // a group without metadata
 };
+
+// Another number once an object in the folder or below was changed, as far as store_entry::state tells.
+std::uint64_t number_for(const store_folder& all);
 
 // A directory, a .zip file, references (a .json file or a folder of Parquet files) or "s3://bucket/prefix", with a zarr.json.
 // References may lead to files in `sources` that are folders, in the folders of those that are files, and to those that are

@@ -236,7 +236,7 @@ bool zarr_array::may_hold_objects(std::string key) const {
   return false;
 }
 
-void zarr_array::each_object(const std::function<bool(const chunk_index&, std::uint64_t)>& each) const {
+void zarr_array::each_object(const std::function<bool(const chunk_index&, const store_entry&)>& each) const {
   bool more = true;
   // keys have at most one part for each dimension, and "c"
   const std::function<void(const store_folder&, const std::string&, std::size_t)> visit =
@@ -245,7 +245,7 @@ void zarr_array::each_object(const std::function<bool(const chunk_index&, std::u
       if (e.is_folder) {
         if (depth <= shape_.size()) visit(folder / e.name, prefix + e.name + "/", depth + 1);
       } else if (const auto index = index_of(prefix + e.name); index && holds_shard(*index)) {
-        more = each(*index, e.size);
+        more = each(*index, e);
       } else if (!e.is_readable && may_hold_objects(prefix + e.name)) {
         throw store_error((folder / e.name).name() + " is neither a folder nor a link to one that is there, so that its chunks " +
                           "cannot be read; get the folder");
@@ -259,7 +259,7 @@ void zarr_array::each_object(const std::function<bool(const chunk_index&, std::u
 std::optional<std::vector<zarr_array::chunk_index>> zarr_array::list_chunks(std::size_t most) const {
   std::vector<chunk_index> out;
   bool all = true;
-  each_object([&](const chunk_index& index, std::uint64_t) {
+  each_object([&](const chunk_index& index, const store_entry&) {
     if (codecs_->shards()) all = list_shard(index, most, out);
     else if (out.size() >= most) all = false;
     else out.push_back(index);

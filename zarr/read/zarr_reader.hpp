@@ -175,9 +175,9 @@ class zarr_array {
 
   // The existing chunks, up to `most` of them; empty if there are more.
   std::optional<std::vector<chunk_index>> list_chunks(std::size_t most) const;
-  // The existing objects: shards or, if there are none, chunks. Calls `each` with the index in their grid, and the size, until it
-  // returns false.
-  void each_object(const std::function<bool(const chunk_index& index, std::uint64_t size)>& each) const;
+  // The existing objects: shards or, if there are none, chunks. Calls `each` with the index in their grid, and what the listing
+  // says, until it returns false.
+  void each_object(const std::function<bool(const chunk_index& index, const store_entry& object)>& each) const;
   // Null if there is none.
   std::unique_ptr<stored_object> open_object(const chunk_index& index) const;
 

@@ -2,10 +2,13 @@
 //
 // A store in one .zip file.
 //
+#include "io/files.hpp"
 #include "io/zip_archive.hpp"
 #include "zarr/read/sorted_keys.hpp"
 #include "zarr/read/store_reader.hpp"
 
+#include <cstdint>
+#include <string>
 #include <utility>
 
 namespace zarrbits::verification {
@@ -26,10 +29,16 @@ auto told_of_store(F&& f) {
   }
 }
 
+// The checksum tells members apart whose archive was made again.
+conversion::file_state state_of_member(std::uint64_t size, std::uint32_t crc) {
+  return {.regular = true, .size = size, .etag = std::to_string(crc)};
+}
+
 class zip_object final : public stored_object {
  public:
   zip_object(const zip_archive& archive, zip_archive::place place) : archive_(archive), place_(std::move(place)) {}
   std::uint64_t size() const override { return place_.size; }
+  conversion::file_state state() const override { return state_of_member(place_.size, place_.crc); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     told_of_store([&] { archive_.read(place_, offset, out); });
   }
@@ -50,7 +59,8 @@ class zip_reader final : public store_reader {
   }
 
   void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
-    list_sorted(archive_.members(), folder, each);
+    list_sorted(
+        archive_.members(), folder, [](const zip_archive::member& m) { return state_of_member(m.size, m.crc); }, each);
   }
 
  private:

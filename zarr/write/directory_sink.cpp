@@ -338,8 +338,9 @@ void directory_sink::finish() {
   } catch (const fs::filesystem_error& e) {
     fail_file("cannot finish the store", root_, e.code().value(), "convert again");
   }
-  target_.finish();
+  target_.declare_whole();
   finished_ = true;
+  target_.finish();
   if (!sync_) return;
   try {
     sync_path(root_);

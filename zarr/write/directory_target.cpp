@@ -25,8 +25,6 @@ using existing = sink_options::existing;
 
 namespace {
 
-constexpr const char* plan_name = "plan";
-
 std::string text_of_file(int folder, const char* name) {
   try {
     const auto bytes = read_regular_file(folder, name, name);
@@ -97,7 +95,11 @@ directory_target::directory_target(const std::string& path) : path_(path) {}
 directory_target::directory_target(const std::string& path, const sink_options& options) : path_(path) {
   const bool shared = joins(options.target) && options.shared;
   const auto busy = [&] {
-    return zarrbits::error(errc::busy, "another conversion is writing to \"" + path_ + "\"; wait for it or choose another name",
+    return zarrbits::error(errc::busy,
+                           options.target == existing::finish
+                               ? "another process is at work on \"" + path_ +
+                                     "\": a share that is not done yet, or another finalize; wait until it ends"
+                               : "another conversion is writing to \"" + path_ + "\"; wait for it or choose another name",
                            {path_});
   };
   for (int tries = 0;; ++tries) {  // another process may remove at any time what this one has just seen
@@ -132,7 +134,8 @@ directory_target::directory_target(const std::string& path, const sink_options& 
   try {
     const bool replaced = look(options, true);
     if (!shared) {
-      const std::string run = found_unfinished_ && options.target == existing::go_on ? "" : options.run;  // not this run's alone
+      const bool alone = !joins(options.target) && !(found_unfinished_ && options.target == existing::go_on);
+      const std::string run = alone ? options.run : "";  // what others made is not for this run to remove
       const int error =
           ::ftruncate(lock_.get(), 0) != 0 ? errno : write_all(lock_.get(), std::as_bytes(std::span(run.data(), run.size())));
       if (error) fail_file("cannot write to the store", path_, error);
@@ -234,9 +237,9 @@ void directory_target::replace(const sink_options& options) {
   }
 }
 
-// Removes the plan late: a run that is killed before that can be resumed, and after it a complete store has only a lock left.
-// Removes the lock before the folder: a process that waits for it then checks the content again. Another process may create its
-// own lock in the folder before that is removed; then the folder is that process's, which may already be replacing the store.
+// Removes the plan late: what a killed run leaves can be resumed. Removes the lock before the folder: a process that waits for it
+// then checks the content again. Another process may create its own lock in the folder before that is removed; then the folder is
+// that process's, which may already be replacing the store.
 void directory_target::remove_mark() {
   const fs::path mark = fs::path(path_) / unfinished_folder;
   empty_mark(mark, plan_name);
@@ -258,6 +261,11 @@ void directory_target::discard() noexcept {
     if (created_root_) ::rmdir(path_.c_str());
   } catch (...) {  // the mark still says that the store is unfinished
   }
+}
+
+void directory_target::declare_whole() {
+  if (::unlinkat(mark_.get(), plan_name, 0) != 0 && errno != ENOENT)
+    fail_file("cannot finish the store", path_, errno, "convert again");
 }
 
 void directory_target::finish() {
@@ -298,12 +306,12 @@ void directory_target::tidy_whole(const std::string& path) noexcept {
   try {
     directory_target t(path);
     t.root_ = file_descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    const auto only_lock = [&] {
+    const auto is_whole = [&] {
       const content there(t);
-      return there.mark && there.more && !there.more_in_mark;
+      return there.mark && there.more && !there.plan && !there.half_removed && is_node(t.root());
     };
-    if (!t.root_ || !only_lock() || !t.open_mark()) return;
-    if (take_lock(t.lock_.get(), t.mark_.get(), lock_name, false) == lock_state::taken && only_lock()) t.remove_mark();
+    if (!t.root_ || !is_whole() || !t.open_mark()) return;
+    if (take_lock(t.lock_.get(), t.mark_.get(), lock_name, false) == lock_state::taken && is_whole()) t.remove_mark();
   } catch (...) {  // it does no harm
   }
 }

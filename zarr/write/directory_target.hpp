@@ -32,12 +32,15 @@ class directory_target {
 
   // Removes everything after a failure, the metadata first. What cannot be removed stays, marked as unfinished.
   void discard() noexcept;
-  // Removes the marks of an unfinished store: the store is complete. Throws zarrbits::error.
+  // The store is complete, whatever happens from here on: removes the plan, without which a store with metadata is none that is
+  // unfinished. Throws zarrbits::error.
+  void declare_whole();
+  // Removes the marks of an unfinished store that is complete. Throws zarrbits::error.
   void finish();
 
   // Removes what a killed run left (options.run, or any run). True if there was something, and no other process writes to it.
   static bool remove_unfinished(const std::string& path, const sink_options& options);
-  // Removes the mark of a complete store if only its lock is left, and no process holds that.
+  // Removes the mark of a complete store, whose writer was killed as it ended, if no process holds its lock.
   static void tidy_whole(const std::string& path) noexcept;
 
  private:

@@ -233,12 +233,14 @@ void s3_sink::finish() {
                             {target_});
     }
   }
+  // from here on the store is complete, whatever happens
+  remove_object(whole(in_unfinished(plan_name)));
+  finished_ = true;
   const std::string begun = whole(in_unfinished(s3_begun));
   for (const s3_entry& e : list_objects(client_, whole(in_unfinished("")), false, all_of_them)) {
     if (e.key != begun) remove_object(e.key);
   }
   remove_object(begun);
-  finished_ = true;
 }
 
 // What an append has made stays for the next one, which need not wait for it.

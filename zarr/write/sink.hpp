@@ -34,10 +34,8 @@ namespace zarrbits::conversion {
 
 // True of the keys below unfinished_folder, where the conversion has its own files.
 inline bool in_unfinished_folder(std::string_view key) { return key.starts_with(unfinished_folder); }
-// A file in that folder while an old store is removed: the remaining objects do not belong to the new store.
-constexpr const char* removing = "removing";
-// Another file there is lock_name: of a single writing process, or the lock of several that share a plan. It holds the
-// sink_options::run of a process that writes alone.
+// There, lock_name is the lock of a single writing process, or of several that share a plan. It holds the sink_options::run of a
+// process that writes alone.
 
 // Throws zarrbits::error if this is not like "a/b/c": parts that are empty, ".", "..", or too long for a file system, and NUL.
 // Anybody may have written a store or its journal. Every sink calls this where a key becomes a place, so no other code needs to
@@ -146,7 +144,7 @@ struct sink_options {
     finish,   // as join, but there must be an unfinished store
     grow,     // references only: add to those that are there
   } target = existing::refuse;
-  bool shared = false;      // with join and finish: other processes write to it too; otherwise no other may
+  bool shared = false;      // with join: other processes write to it too; otherwise no other may
   std::string run = {};     // identifies this run's work for remove_unfinished(); kept in the store until it is complete
   std::string source = {};  // the input file: a store that contains it is never removed
   bool sync = false;        // flush everything to disk before it counts as written
@@ -182,7 +180,7 @@ std::pair<std::uint64_t, std::uint64_t> count_reference_files(const std::string&
 // was something.
 bool remove_unfinished(const std::string& target, const sink_options& options) noexcept;
 
-// Removes the mark of a complete store if only a lock is left of it, and no process holds that. Only in a folder.
+// Removes the mark of a complete store, whose writer was killed as it ended, if no process is at work. Only in a folder.
 void tidy_whole(const std::string& target) noexcept;
 
 }  // namespace zarrbits::conversion

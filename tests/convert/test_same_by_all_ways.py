@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Every option makes the same store in one process, in shares that `finalize` completes, and in a run that is resumed: what the
+later commands are not told is in the plan. From a file, and from a store with numcodecs' codecs."""
+
+import pathlib
+import runpy
+
+import h5py
+import numpy as np
+import pytest
+
+from harness import convert, run, same, verify
+
+OPTIONS = runpy.run_path(str(pathlib.Path(__file__).resolve().parents[2] / "python/zarrbits/options.py"))["OPTIONS"]["convert"]
+
+EITHER = {
+    "nothing": [],
+    "profile portable": ["--profile", "portable"],
+    "profile native": ["--profile", "native"],
+    "profile recode": ["--profile", "recode"],
+    "compress": ["--compress", "zstd:3"],
+    "compress none": ["--compress", "none"],
+    "chunk": ["--chunk", "5x11"],
+    "shard": ["--shard", "20x60"],
+    "shard of bytes": ["--shard", "8k"],
+    "checksum": ["--checksum", "crc32c"],
+    "codec bytes": ["--codec", "bytes"],
+    "codec packbits": ["--codec", "packbits"],
+    "bits": ["--codec", "packbits", "--bits", "12"],
+    "bits of one": ["--codec", "packbits", "--bits", "camera=12"],
+    "include": ["--include", "camera"],
+    "exclude": ["--exclude", "camera"],
+    "consolidate": ["--consolidate"],
+    "no_consolidate": ["--no-consolidate"],
+    "memory": ["--memory", "16M"],
+    "keep_going": ["--keep-going"],
+    "allow_expansion": ["--allow-expansion"],
+    "shards of packed and checked chunks": ["--shard", "20x60", "--codec", "packbits", "--checksum", "crc32c"],
+    "other chunks, portable codecs": ["--chunk", "5x11", "--compress", "gzip:1", "--shard", "20x60"],
+}
+OF_A_STORE = {"shard none": ["--shard", "none"]}
+OF_A_FILE = {
+    "bits auto": ["--codec", "packbits", "--bits", "auto"],
+    "convention": ["--convention", "none"], "links": ["--links", "copy"]}
+# what no later command can make otherwise: where it works and how fast, what it says, and what has tests of its own for shares
+ELSEWHERE = {
+    *("concat", "concat_new", "append", "order", "different", "allow_overlap", "grid", "virtual", "inline", "zarr_format", "base"),
+    *("overwrite", "resume", "partition", "threads", "scratch", "fsync", "external", "no_lock"),
+    *("report", "json", "allow_lossy", "quiet", "log_format"),
+    *("endpoint", "no_sign_request", "aws_profile", "header", "ca_file", "follow_private", "connections"),
+}
+
+
+def make(path):
+    random = np.random.default_rng(1)
+    with h5py.File(path, "w") as f:
+        f.create_dataset("big", data=random.integers(0, 30000, (60, 70), "i4"), chunks=(10, 20), compression="gzip", shuffle=True)
+        f.create_dataset("camera", data=random.integers(0, 4096, (33, 40), "u2"), chunks=(10, 16), shuffle=True)
+        f.create_dataset("mask", data=random.integers(0, 2, (50, 30), bool), chunks=(9, 9), fletcher32=True)
+        f.create_dataset("wave", data=np.linspace(0, 1, 500), chunks=(50,), compression="gzip")
+        f["one"] = 3.5
+        f["again"] = h5py.SoftLink("/wave")
+        f["wave"].attrs["units"] = "m"
+
+
+@pytest.fixture(name="source", scope="module", params=["file", "store"])
+def source_of(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    make(folder / "in.h5")
+    if request.param == "file":
+        return request.param, folder / "in.h5"
+    convert(folder / "in.h5", folder / "in.zarr", "-q", "--profile", "native", "--consolidate")
+    assert b"numcodecs.shuffle" in (folder / "in.zarr/camera/zarr.json").read_bytes()
+    return request.param, folder / "in.zarr"
+
+
+def cases(kind):
+    return {**EITHER, **(OF_A_FILE if kind == "file" else OF_A_STORE)}
+
+
+def test_every_option_has_a_case():
+    words = {word for way in (EITHER, OF_A_STORE, OF_A_FILE) for options in way.values() for word in options}
+    tried = {word[2:].replace("-", "_") for word in words if word.startswith("--")}
+    assert set(OPTIONS) <= tried | ELSEWHERE, set(OPTIONS) - tried - ELSEWHERE
+
+
+@pytest.mark.parametrize("way", [*EITHER, *OF_A_STORE, *OF_A_FILE])
+def test_shares_and_resumed_runs_make_what_one_process_makes(source, tmp_path, way):
+    kind, path = source
+    if way not in cases(kind):
+        pytest.skip("only for the other kind of source")
+    options = cases(kind)[way]
+    convert(path, tmp_path / "one.zarr", "-q", *options)
+    if kind == "file" and "include" not in way and "exclude" not in way:
+        verify(path, tmp_path / "one.zarr", status=(0, 3))
+    for share in range(2):
+        convert(path, tmp_path / "shares.zarr", "-q", "--partition", f"{share}/2", *options)
+    run("finalize", path, tmp_path / "shares.zarr", "-q")
+    same(tmp_path / "one.zarr", tmp_path / "shares.zarr")
+    for name, again in (("plain", []), ("told", options)):
+        convert(path, tmp_path / f"{name}.zarr", "-q", "--partition", "0/2", *options)
+        convert(path, tmp_path / f"{name}.zarr", "-q", "--resume", *again)
+        same(tmp_path / "one.zarr", tmp_path / f"{name}.zarr")
