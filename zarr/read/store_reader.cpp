@@ -192,19 +192,23 @@ bool is_store_name(const std::string& source) {
   return (last.ends_with(".zip") || last.ends_with(".json")) && fs::is_regular_file(name, e);
 }
 
+store_folder node_of(store_folder folder, const std::string& object) {
+  for (std::size_t begin = 0; begin < object.size();) {
+    const std::size_t end = std::min(object.find('/', begin), object.size());
+    const std::string part = object.substr(begin, end - begin);
+    if (part == "." || part == "..") throw store_error("\"" + object + "\" is not a path of a node");
+    if (!part.empty()) folder = folder / part;
+    begin = end + 1;
+  }
+  return folder;
+}
+
 store_folder open_source_store(const std::string& source, const remote_access& remote, const std::vector<std::string>& sources,
                                std::uint64_t memory) {
   const source_name name = split_source(source);
   store_folder folder = open_store(name.file, remote, sources, memory / 4, use_of_store::all_of_it);
   folder.most_text = memory / 4;
-  for (std::size_t begin = 0; begin < name.object.size();) {
-    const std::size_t end = std::min(name.object.find('/', begin), name.object.size());
-    const std::string part = name.object.substr(begin, end - begin);
-    if (part == "." || part == "..") throw store_error("\"" + name.object + "\" is not a path of a node");
-    if (!part.empty()) folder = folder / part;
-    begin = end + 1;
-  }
-  return folder;
+  return node_of(std::move(folder), name.object);
 }
 
 }  // namespace zarrbits::verification

@@ -138,6 +138,8 @@ store_folder open_store(const std::string& name, const remote_access& remote, co
 // True if a source is a Zarr store, by its name and what the file system says: a directory (HDF5 files are none), "x.zip",
 // references "x.json", "s3://bucket/x.zarr" or "s3://bucket/prefix/". Its name may end with ":/a/b", a node.
 bool is_store_name(const std::string& source);
+// The node "/a/b" of a store. Throws store_error.
+store_folder node_of(store_folder store, const std::string& object);
 // Opens such a source.
 store_folder open_source_store(const std::string& source, const remote_access& remote, const std::vector<std::string>& sources,
                                std::uint64_t memory);
