@@ -126,7 +126,7 @@ def main():
             "cp -r": ["cp", "-r", "rows.zarr", "T.zarr"],
         },
         "export, shuffle and deflate 4": {
-            "zarrbits": [ours, "export", "-q", "--filters", "standard", "rows.zarr", "T.h5"],
+            "zarrbits": [ours, "export", "-q", "rows.zarr", "T.h5"],
             "zarr-python, h5py": loop(EXPORT_LOOP, "T.h5"),
             "xarray, netcdf4": loop(XARRAY, "T.h5", "netcdf4"),
             "xarray, h5netcdf": loop(XARRAY, "T.h5", "h5netcdf"),

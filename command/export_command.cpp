@@ -30,13 +30,15 @@ namespace zarrbits::cli {
 namespace {
 
 const char export_footer[] =
-    "Chunks that one of HDF5's filters has in the same form are copied: bytes, packbits, gzip, zstd, blosc, numcodecs.zlib,\n"
-    "numcodecs.bz2, numcodecs.lz4, numcodecs.shuffle, numcodecs.fletcher32; those in shards, too. Others are encoded again.\n"
-    "What convert noted in the store becomes what it was: types, links, references, limits. A target OUT.nc, and the store of a\n"
-    "netCDF file, gets netCDF's dimensions.\n\n"
+    "Chunks that a filter of every HDF5 has in the same form are copied: bytes, gzip, blosc of shuffle and deflate,\n"
+    "numcodecs.zlib, numcodecs.shuffle, numcodecs.fletcher32; with --filters any also packbits, zstd, blosc, numcodecs.bz2,\n"
+    "numcodecs.lz4; those in shards, too. Others are encoded again. What convert noted in the store becomes what it was: types,\n"
+    "links, references, limits. A target OUT.nc has netCDF's dimensions, and only what netCDF can hold; the store of a netCDF\n"
+    "file gets its dimensions in OUT.h5, too.\n\n"
     "Examples:\n"
     "  zarrbits export in.zarr out.h5\n"
-    "  zarrbits export --filters standard in.zarr out.nc && ncdump -h out.nc\n"
+    "  zarrbits export in.zarr out.nc && ncdump -h out.nc\n"
+    "  zarrbits export --include /run1 in.zarr run1.h5\n"
     "  zarrbits export in.zarr out.h5 && zarrbits verify out.h5 in.zarr\n\n"
     "Exit status: 0 everything is in the file, 1 failure, 2 wrong usage, 3 something is not in the file (the report says what).";
 
@@ -63,18 +65,26 @@ void parse_filter(const std::string& text, export_options& options) {
 
 void add_export_options(CLI::App& app, export_arguments& a) {
   export_options& o = a.options;
-  app.add_option("STORE", o.store, "The Zarr v3 store: a directory, a file IN.zip, references, or s3://BUCKET/PREFIX")
+  app.add_option("STORE", o.store,
+                 "The Zarr store: a directory, a file IN.zip, references, or s3://BUCKET/PREFIX; IN.zarr:/a/b is a node of it")
       ->required()
       ->type_name("in.zarr");
   app.add_option("FILE", o.target, "The file to write; OUT.nc gets netCDF's dimensions")->required()->type_name("out.h5|out.nc");
   app.add_flag("--overwrite", o.overwrite, "Replace FILE if it is an HDF5 file");
+  app.add_option("--include", o.include,
+                 "Export only what this path pattern matches, with the groups above and everything below; can be repeated")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
+  app.add_option("--exclude", o.exclude, "Leave out what this pattern matches, and everything below it; can be repeated")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
   app.add_option("--filter", a.filter,
                  "Compress chunks that cannot be copied: none, deflate:LEVEL or zstd:LEVEL, after a shuffle (default: deflate:4)")
       ->type_name("NAME[:LEVEL]");
   app.add_option(
          "--filters", a.filters,
-         "Only filters that every HDF5 has (standard): deflate, shuffle, fletcher32; or any (the default), whose readers may "
-         "need plugins")
+         "Copy chunks only into filters that every HDF5 has (standard, the default): deflate, shuffle, fletcher32; or into any, "
+         "whose readers may need plugins")
       ->type_name("standard|any");
   app.add_flag("--netcdf", a.netcdf, "Dimensions as netCDF has them (default: if FILE is OUT.nc, or the store says so)");
   app.add_flag("--no-netcdf", a.no_netcdf, "Names of dimensions as HDF5's labels alone");
@@ -104,7 +114,9 @@ void read_arguments(export_arguments& a) {
   if (!a.filter.empty()) parse_filter(a.filter, o);
   if (!a.filters.empty() && a.filters != "standard" && a.filters != "any")
     throw usage_error("--filters is standard or any, not " + quote(a.filters));
-  o.standard_filters = a.filters == "standard";
+  if (a.filters == "standard" && o.filter == export_filter::zstd)
+    throw usage_error("not every HDF5 has the filter of --filter zstd; leave out --filters standard");
+  o.standard_filters = a.filters != "any";
   if (!a.format.empty() && a.format != "compatible" && a.format != "latest")
     throw usage_error("--libver is compatible or latest, not " + quote(a.format));
   if (a.format == "latest") o.format = file_format::latest;
@@ -172,7 +184,7 @@ void print_table(const export_report& r) {
 }  // namespace
 
 int export_main(int argc, char** argv) {
-  CLI::App app("Writes what a Zarr v3 store has into an HDF5 or netCDF-4 file.", "zarrbits export");
+  CLI::App app("Writes what a Zarr store has into an HDF5 or netCDF-4 file.", "zarrbits export");
   app.footer(export_footer);
   export_arguments a;
   add_export_options(app, a);

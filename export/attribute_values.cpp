@@ -8,10 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 namespace zarrbits::exporting {
@@ -118,7 +120,7 @@ attribute_form as_text(const json& value) {
 // netCDF-C has texts as strings of fixed length, and numbers as lists.
 attribute_form netcdf_text(json value, std::size_t length) {
   attribute_form f;
-  f.type = text_form(std::max<std::size_t>(length, 1), false, {true});
+  f.type = text_form(std::max<std::size_t>(length, 1), false, {!has_nul(value)});
   const bool ascii =
       value.is_string() && std::all_of(value.get_ref<const std::string&>().begin(), value.get_ref<const std::string&>().end(),
                                        [](char c) { return static_cast<unsigned char>(c) < 0x80; });
@@ -205,12 +207,46 @@ bool take_fill(json& value, attribute_form& f, const attribute_rules& rules) {
   }
   if (array.kind == zarr_kind::boolean && rules.forms.netcdf) f.type = integer_form(1, true, false);
   else f.type = form_of_array(array, rules.big_endian, nullptr, rules.forms);
+  if (rules.forms.netcdf_types) f.type = netcdf_form(std::move(f.type));
   if (rules.forms.netcdf) {
     f.scalar = false;
     f.dims = {1};
     value = json::array({std::move(value)});
   }
   return true;
+}
+
+// Those that, by netCDF's and CF's conventions, have the type of the values in the file.
+bool has_type_of_variable(const std::string& attribute) {
+  static constexpr std::array<std::string_view, 6> names = {"flag_values", "flag_masks", "valid_range",
+                                                            "valid_min",   "valid_max",  "missing_value"};
+  return std::find(names.begin(), names.end(), attribute) != names.end();
+}
+
+bool fits(const json& v, const type_form& t) {
+  if (t.kind == form_kind::floating) {
+    if (!v.is_number()) return false;
+    const double number = v.get<double>();
+    return t.size == 8 || static_cast<double>(static_cast<float>(number)) == number;
+  }
+  if (!v.is_number_integer()) return false;
+  const unsigned bits = static_cast<unsigned>(8 * t.size) - (t.is_signed ? 1 : 0);
+  if (v.is_number_unsigned()) return bits >= 64 || v.get<std::uint64_t>() >> bits == 0;
+  return t.is_signed && v.get<std::int64_t>() >> bits == -1;
+}
+
+// JSON does not say the type of numbers. If all of them fit, they get that of the array.
+void take_type_of_variable(attribute_form& f, const attribute_rules& rules) {
+  const zarr_kind kind = rules.array->kind;
+  const bool number = kind == zarr_kind::floating || kind == zarr_kind::signed_integer || kind == zarr_kind::unsigned_integer;
+  if (!number || f.null || rules.array->name.starts_with("numpy.")) return;
+  if (f.type.kind != form_kind::integer && f.type.kind != form_kind::floating) return;
+  type_form t = form_of_array(*rules.array, rules.big_endian, nullptr, rules.forms);
+  if (rules.forms.netcdf_types) t = netcdf_form(std::move(t));
+  if (t.kind == form_kind::floating && t.size == 2) t = float_form(4, false);
+  bool all = true;
+  each_leaf(f.value, f.dims.size(), [&](const json& v) { all = all && fits(v, t); });
+  if (all) f.type = std::move(t);
 }
 
 void count_lists(const attribute_form& f, const json& value, std::size_t level) {
@@ -237,8 +273,16 @@ attribute_form form_of_attribute(const std::string& name, json value, const json
     f.value = std::move(value);
     return f;
   }
-  if (note.is_null()) return inferred(std::move(value), rules, noted);
+  if (note.is_null()) {
+    f = inferred(std::move(value), rules, noted);
+    if (rules.array && rules.forms.netcdf && !noted && has_type_of_variable(name)) take_type_of_variable(f, rules);
+    return f;
+  }
   f.type = form_of_note(note, rules.forms);
+  if (rules.forms.netcdf_types) {
+    f.type = netcdf_form(std::move(f.type));
+    if (f.type.kind == form_kind::array) throw not_expressible("an array type, which attributes of netCDF do not have");
+  }
   if (value.is_null()) {
     f.null = f.type.kind != form_kind::object_reference && f.type.kind != form_kind::region_reference;
     f.value = std::move(value);
@@ -258,7 +302,7 @@ attribute_form form_of_attribute(const std::string& name, json value, const json
   return f;
 }
 
-void write_attribute(hid_t object, const std::string& name, const attribute_form& f, reference_maker& references,
+void write_attribute(hid_t object, const std::string& name, const attribute_form& f, hid_t in_file, reference_maker& references,
                      std::uint64_t memory) {
   if (name.empty() || name.find('\0') != std::string::npos) throw not_expressible("a name that HDF5 cannot have");
   const h5::handle space(f.null     ? H5Screate(H5S_NULL)
@@ -283,7 +327,7 @@ void write_attribute(hid_t object, const std::string& name, const attribute_form
   const h5::handle encoding(H5Pcreate(H5P_ATTRIBUTE_CREATE), "create properties");
   const bool ascii = std::all_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
   if (!ascii) h5::check(H5Pset_char_encoding(encoding, H5T_CSET_UTF8), "set the encoding of a name");
-  const h5::handle attribute(H5Acreate2(object, name.c_str(), f.type.file, space, encoding, H5P_DEFAULT), "create the attribute");
+  const h5::handle attribute(H5Acreate2(object, name.c_str(), in_file, space, encoding, H5P_DEFAULT), "create the attribute");
   if (values.empty()) return;
   if (H5Awrite(attribute, f.type.memory, values.data()) < 0) {
     const std::string why = h5::last_error();
@@ -305,6 +349,21 @@ void take_shape(const json& note, attribute_form& f) {
   if (is_empty(f.dims) && is_empty(dims)) f.dims = std::move(dims);
 }
 
+// Of what netCDF writes about dimensions, nothing is copied from a source: the file may have others.
+bool is_made_elsewhere(const std::string& name, const json& value, bool noted, const attribute_rules& rules) {
+  if (!noted) return false;
+  if (name == "_Netcdf4Dimid" || name == "_Netcdf4Coordinates") return true;
+  if (name != "NAME" || !rules.forms.netcdf) return false;
+  return !rules.is_scale || (value.is_string() && value.get_ref<const std::string&>().starts_with("This is a netCDF dimension"));
+}
+
+// A user's attribute whose name netCDF needs, or does not show.
+bool is_reserved(const std::string& name, bool noted, const attribute_rules& rules) {
+  if (!rules.forms.netcdf || !is_netcdf_bookkeeping(name)) return false;
+  if (rules.forms.netcdf_types) return !(noted && (name == "_NCProperties" || name == "_nc3_strict" || name == "NAME"));
+  return !noted && (rules.is_scale || name == "DIMENSION_LIST" || name == "REFERENCE_LIST" || name.starts_with("_Netcdf4"));
+}
+
 void write_attributes(hid_t object, const json& attributes, const json& notes, const attribute_rules& rules,
                       reference_maker& references, std::uint64_t memory,
                       const std::function<void(const std::string& name, bool skipped, const std::string& reason)>& tell) {
@@ -320,11 +379,16 @@ void write_attributes(hid_t object, const json& attributes, const json& notes, c
   std::set<std::string> written;
   const auto write = [&](const std::string& key, const json& value, bool noted) {
     const std::string name = conversion::unshown(key);
+    if (is_made_elsewhere(name, value, noted, rules)) return;
     try {
+      const std::string fault = rules.forms.netcdf_types ? fault_of_netcdf_name(name) : "";
+      if (!fault.empty()) throw not_expressible(fault);
+      if (is_reserved(name, noted, rules)) throw not_expressible("netCDF keeps this name for itself");
       const auto note = types.find(key);
       attribute_form f = form_of_attribute(name, value, note == types.end() ? json(nullptr) : *note->second, noted, rules);
       if (const auto shape = shapes.find(key); shape != shapes.end()) take_shape(*shape->second, f);
-      write_attribute(object, name, f, references, memory);
+      const hid_t in_file = rules.types ? rules.types->commit(f.type, name) : f.type.file.get();
+      write_attribute(object, name, f, in_file, references, memory);
       tell(name, false, f.remark);
     } catch (const not_expressible& e) {
       tell(name, true, e.what());

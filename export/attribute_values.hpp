@@ -5,6 +5,7 @@
 #ifndef ZARRBITS_EXPORT_ATTRIBUTE_VALUES_HPP
 #define ZARRBITS_EXPORT_ATTRIBUTE_VALUES_HPP
 
+#include "export/netcdf_types.hpp"
 #include "export/put_value.hpp"
 #include "export/store_node.hpp"
 #include "export/type_form.hpp"
@@ -31,14 +32,16 @@ struct attribute_rules {
   bool nwb = false;                                // hdmf-zarr's own attributes stand for links and references
   const verification::zarr_type* array = nullptr;  // of the attributes of an array: "_FillValue" has its type
   bool big_endian = false;                         // and its byte order
+  bool is_scale = false;                           // of a dimension of netCDF, which has attributes that are made elsewhere
+  committed_types* types = nullptr;                // of a file that netCDF has to read
 };
 
 // `note`: its type in the notes, or null. Throws not_expressible.
 attribute_form form_of_attribute(const std::string& name, json value, const json& note, bool noted, const attribute_rules& rules);
 
-// Creates the attribute. Throws not_expressible and h5::failure.
-void write_attribute(hid_t object, const std::string& name, const attribute_form& form, reference_maker& references,
-                     std::uint64_t memory);
+// Creates the attribute, of the type `in_file`. Throws not_expressible and h5::failure.
+void write_attribute(hid_t object, const std::string& name, const attribute_form& form, hid_t in_file,
+                     reference_maker& references, std::uint64_t memory);
 
 // All attributes of a node. `tell` gets the name of each, and why it is left out, or what it became; "" if all is as in the
 // store.

@@ -84,7 +84,8 @@ chunk_recipe::chunk_recipe(const zarr_array& array, const store_node& node, cons
   for (const hsize_t extent : form.chunk) values_ *= static_cast<std::size_t>(extent);
   in_file_ = H5Tget_size(form.type().file);
   plain_ = values_ * in_file_;
-  if (array.is_regular()) plan_copy(array, node, options.standard_filters);
+  // the fill value is encoded here
+  if (array.is_regular() && !must_write_fill(array, form)) plan_copy(array, node, options.standard_filters);
   if (!copies_) choose_filters(codecs_of_chunks(node), options);
 }
 

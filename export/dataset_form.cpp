@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "export/dataset_form.hpp"
 
+#include "export/netcdf_types.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -61,17 +63,21 @@ type_form element_form(const verification::zarr_type& type, const store_node& no
   if (note.is_null()) {
     // xarray's booleans in netCDF
     if (type.kind == zarr_kind::boolean && (says_int8_boolean(node) || rules.netcdf)) return integer_form(1, true, false);
-    return form_of_array(type, is_big_endian(codecs_of_chunks(node)), node.note("enum"), rules);
+    type_form t = form_of_array(type, is_big_endian(codecs_of_chunks(node)), node.note("enum"), rules);
+    return rules.netcdf_types ? netcdf_form(std::move(t)) : std::move(t);
   }
   type_form t = form_of_note(note, rules);
   if (type.kind == zarr_kind::complex) take_for_complex(t);
   if (type.name.starts_with("numpy.") && t.kind == form_kind::bytes) t.is_ordered = true;  // the tag says "<"
-  return t;
+  if (!rules.netcdf_types) return t;
+  const bool fixed = t.kind == form_kind::text && !t.variable;
+  return fixed && type.kind != zarr_kind::terminated ? variable_text_form() : netcdf_form(std::move(t));
 }
 
-// The extents of array types, whose dimensions are the last ones of the array.
-std::vector<hsize_t> array_types(const store_node& node) {
+// The extents of array types, whose dimensions are the last ones of the array; for netCDF, they stay there.
+std::vector<hsize_t> array_types(const store_node& node, const form_rules& rules) {
   std::vector<hsize_t> extents;
+  if (rules.netcdf_types) return extents;
   const json& note = node.note("array_type");
   for (const json& e : note.is_array() ? note : no_codecs) {
     if (!e.is_number_unsigned() || e == 0U) throw not_expressible("a note on its array type that is not a list of extents");
@@ -89,7 +95,7 @@ void find_type(dataset_form& f, const zarr_array& array, const store_node& node,
     f.whole = std::move(f.element);
     f.element = integer_form(1, false, false);
   }
-  if (std::vector<hsize_t> extents = array_types(node); !extents.empty()) {
+  if (std::vector<hsize_t> extents = array_types(node, rules); !extents.empty()) {
     take_inner(f, extents, chunk);
     f.whole = array_form(f.whole ? std::move(*f.whole) : element_form(type, node, rules), std::move(extents));
   }
@@ -98,6 +104,12 @@ void find_type(dataset_form& f, const zarr_array& array, const store_node& node,
       type.variable() || type.kind == zarr_kind::text32 || type.kind == zarr_kind::terminated || type.kind == zarr_kind::record;
   if (!f.same_layout && !text_like)
     throw not_expressible("the notes of the array give it a type that its data type, " + type.name + ", does not fit");
+  if (rules.netcdf_types && f.same_layout && f.element.kind == form_kind::text && f.element.size > 1) {
+    f.characters = f.element.size;
+    f.element = text_form(1, false, rules);
+    f.dims.push_back(f.characters);
+    chunk.push_back(f.characters);
+  }
 }
 
 // Of chunks of different lengths the one that has the most elements: HDF5 has chunks of one length.
@@ -130,6 +142,24 @@ bool is_big_endian(const json& codecs) {
   });
 }
 
+bool must_write_fill(const zarr_array& array, const dataset_form& form) {
+  if (form.null || form.type().holds_references()) return false;
+  const verification::zarr_values& fill = array.fill();
+  if (array.type().variable()) return !fill.strings[0].empty();
+  const std::vector<std::byte>& bytes = fill.data;
+  if (form.characters > 0) return std::any_of(bytes.begin(), bytes.end(), [&](std::byte b) { return b != bytes[0]; });
+  return form.type().has_variable_parts() &&
+         std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b != std::byte{0}; });
+}
+
+std::size_t characters_of(const store_node& node, const form_rules& rules) {
+  if (!rules.netcdf_types || !node.is_array || !node.document.contains("data_type")) return 0;
+  const verification::zarr_type type = verification::parse_type(node.document["data_type"]);
+  if (type.kind != zarr_kind::terminated || type.size < 2) return 0;
+  const type_form t = element_form(type, node, rules);
+  return t.kind == form_kind::text && !t.variable ? type.size : 0;
+}
+
 std::vector<hsize_t> limits_of(const store_node& node, const std::vector<hsize_t>& dims) {
   std::vector<hsize_t> most = dims;
   const json& note = node.note("maxshape");
@@ -152,7 +182,7 @@ dataset_form form_of(const zarr_array& array, const store_node& node, const form
   f.null = node.note("null_dataspace") == true;
   if (f.null) {
     f.element = element_form(array.type(), node, rules);
-    if (std::vector<hsize_t> extents = array_types(node); !extents.empty())
+    if (std::vector<hsize_t> extents = array_types(node, rules); !extents.empty())
       f.whole = array_form(element_form(array.type(), node, rules), std::move(extents));
     return f;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "export/dimension_scales.hpp"
 
+#include "export/dataset_form.hpp"
+#include "export/netcdf_types.hpp"
 #include "export/new_object.hpp"
 #include "export/path_references.hpp"
 #include "text/shown.hpp"
@@ -9,6 +11,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <iterator>
 #include <set>
@@ -41,6 +44,16 @@ struct user_of_scale {
   std::int32_t dimension;
 };
 
+bool is_unnamed(const std::string& dimension) { return dimension.empty() || is_phony(dimension); }
+
+// That netCDF gave a dimension.
+std::optional<std::int64_t> noted_id(const json& notes) {
+  const json values = notes.is_object() ? notes.value("attribute_values", json()) : json();
+  json id = values.is_object() ? values.value("_Netcdf4Dimid", json()) : json();
+  if (id.is_array() && id.size() == 1) id = json(id[0]);
+  return id.is_number_integer() ? std::optional(id.get<std::int64_t>()) : std::nullopt;
+}
+
 void write_users(hid_t object, const std::vector<user_of_scale>& users) {
   const auto make = [](std::size_t size, std::size_t at, hid_t number) {
     h5::handle t(H5Tcreate(H5T_COMPOUND, size), "create a compound type");
@@ -58,75 +71,140 @@ void write_users(hid_t object, const std::vector<user_of_scale>& users) {
 
 }  // namespace
 
-dimension_scales::dimension_scales(store_tree& tree) : tree_(tree) {
-  const auto define = [&](scale s) {
-    by_name_[{s.group, s.name}] = scales_.size();
-    scales_.push_back(std::move(s));
-    return scales_.size() - 1;
-  };
+dimension_scales::dimension_scales(store_tree& tree, const form_rules& rules) : tree_(tree), rules_(rules) {
   for (std::size_t g = 0; g < tree.nodes.size(); ++g) {
-    if (tree.nodes[g].kind != tree_node::kind_type::group) continue;
-    const store_node group = read_store_node(tree.nodes[g].folder);
-    if (group.is_array) continue;  // a store that is one array
-    const json& noted = group.note("dimensions");
-    if (!noted.is_object()) continue;
-    for (const auto& item : noted.items()) {
-      const json& note = item.value();
-      if (!note.is_object() || !note.value("length", json()).is_number_unsigned() || is_phony(item.key())) continue;
-      scale s;
-      s.name = conversion::unshown(item.key());
-      s.length = note["length"].get<std::uint64_t>();
-      s.group = g;
-      if (note.contains("attributes") && note["attributes"].is_object()) {
-        s.attributes = note["attributes"];
-        if (const auto own = s.attributes.find("zarrbits"); own != s.attributes.end()) {
-          s.notes = *own;
-          s.attributes.erase(own);
-        }
-      }
-      if (is_link_name(s.name)) define(std::move(s));
-    }
-  }
-  std::multimap<std::string, std::size_t> coordinates;
-  for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
-    const tree_node& n = tree.nodes[i];
-    if (!n.dimensions.empty() && n.dimensions[0] == last_of(n.path)) coordinates.emplace(n.dimensions[0], i);
+    if (tree.nodes[g].kind == tree_node::kind_type::group) define_noted(g);
   }
   for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
     const tree_node& n = tree.nodes[i];
-    if (n.kind != tree_node::kind_type::array || n.dimensions.empty()) continue;
-    const store_node node = read_store_node(n.folder);
-    if (node.note("null_dataspace") == true) continue;
-    auto& of = of_node_[i];
-    const json& limits = node.note("maxshape");
-    for (std::size_t d = 0; d < n.dimensions.size(); ++d) {
-      of.emplace_back();
-      const std::string& name = n.dimensions[d];
-      if (!is_link_name(name) || is_phony(name)) continue;
-      const auto define_in = [&](std::size_t group) {
-        scale s;
-        s.name = name;
-        s.length = n.shape[d];
-        s.group = group;
-        return define(std::move(s));
-      };
-      auto found = visible(n.parent, name, n.shape[d]);
-      // HDF-EOS has scales of other lengths, and in groups beside that of the array
-      if (!found && tree.convention == "netcdf") found = visible(n.parent, name, {});
-      if (!found && tree.convention == "netcdf") {
-        const auto [first, last] = coordinates.equal_range(name);
-        if (first != last && std::next(first) == last && tree.nodes[first->second].shape[0] == n.shape[d]) {
-          const std::size_t group = tree.nodes[first->second].parent;
-          const auto known = by_name_.find({group, name});
-          found = known != by_name_.end() ? known->second : define_in(group);
-        }
-      }
-      if (!found && !by_name_.contains({n.parent, name})) found = define_in(n.parent);
-      of.back() = found;
-      if (found && limits.is_array() && d < limits.size() && limits[d].is_null()) scales_[*found].unlimited = true;
-    }
+    if (!n.dimensions.empty() && n.dimensions[0] == last_of(n.path)) coordinates_.emplace(n.dimensions[0], i);
+  }
+  for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
+    if (tree.nodes[i].kind == tree_node::kind_type::array) find_dimensions(i);
   }
   name_variables();
+}
+
+std::size_t dimension_scales::define(scale s) {
+  by_name_[{s.group, s.name}] = scales_.size();
+  scales_.push_back(std::move(s));
+  return scales_.size() - 1;
+}
+
+void dimension_scales::define_noted(std::size_t g) {
+  const store_node group = read_store_node(tree_.nodes[g].folder);
+  if (group.is_array) return;  // a store that is one array
+  const json& noted = group.note("dimensions");
+  if (!noted.is_object()) return;
+  for (const auto& item : noted.items()) {
+    const json& note = item.value();
+    if (!note.is_object() || !note.value("length", json()).is_number_unsigned() || is_phony(item.key())) continue;
+    scale s;
+    s.name = conversion::unshown(item.key());
+    s.length = note["length"].get<std::uint64_t>();
+    s.group = g;
+    if (note.contains("attributes") && note["attributes"].is_object()) {
+      s.attributes = note["attributes"];
+      if (const auto own = s.attributes.find("zarrbits"); own != s.attributes.end()) {
+        s.notes = *own;
+        s.attributes.erase(own);
+      }
+    }
+    s.id = noted_id(s.notes);
+    if (is_link_name(s.name)) define(std::move(s));
+  }
+}
+
+// Gives the dimensions names that netCDF can have: its programs do not open files in which an array has only some.
+void dimension_scales::name_all(std::size_t i, const store_node& node) {
+  tree_node& n = tree_.nodes[i];
+  if (!n.shape.empty() && std::all_of(n.dimensions.begin(), n.dimensions.end(), is_unnamed)) return;  // they have no names at all
+  if (const std::size_t characters = characters_of(node, rules_); characters > 0 && n.dimensions.size() == n.shape.size()) {
+    n.dimensions.push_back("string" + std::to_string(characters));
+    n.shape.push_back(characters);
+  }
+  for (std::size_t d = 0; d < n.dimensions.size(); ++d) {
+    std::string& name = n.dimensions[d];
+    const std::string why = is_unnamed(name) ? "" : is_link_name(name) ? fault_of_netcdf_name(name) : "such a name";
+    if (!is_unnamed(name) && why.empty()) continue;
+    const std::string made = last_of(n.path) + "_dim_" + std::to_string(d);
+    if (!why.empty())
+      renamed_.push_back({n.path, "netCDF cannot have " + why + "; \"" + conversion::shown(name) + "\" is \"" +
+                                      conversion::shown(made) + "\" in the file"});
+    name = made;
+  }
+}
+
+void dimension_scales::find_dimensions(std::size_t i) {
+  const store_node node = read_store_node(tree_.nodes[i].folder);
+  if (node.note("null_dataspace") == true) return;
+  if (rules_.netcdf_types) name_all(i, node);
+  const tree_node& n = tree_.nodes[i];
+  if (n.dimensions.empty()) return;
+  const json& values = node.note("attribute_values");
+  const json numbers = values.is_object() ? values.value("_Netcdf4Coordinates", json()) : json();
+  if (!numbers.is_null()) with_all_ids_.insert(i);
+  const std::optional<std::int64_t> id = noted_id(node.notes);
+  if (id) with_first_id_.insert(i);
+  auto& of = of_node_[i];
+  const json& limits = node.note("maxshape");
+  for (std::size_t d = 0; d < n.dimensions.size(); ++d) {
+    of.emplace_back();
+    const std::string& name = n.dimensions[d];
+    if (!is_link_name(name) || is_phony(name)) continue;
+    of.back() = find(n, d, id || !numbers.is_null());
+    if (!of.back()) continue;
+    scale& s = scales_[*of.back()];
+    if (limits.is_array() && d < limits.size() && limits[d].is_null()) s.unlimited = true;
+    if (d == 0 && id) s.id = id;
+    else if (numbers.is_array() && d < numbers.size() && numbers[d].is_number_integer()) s.id = numbers[d].get<std::int64_t>();
+  }
+}
+
+std::optional<std::size_t> dimension_scales::find(const tree_node& n, std::size_t d, bool noted_by_netcdf) {
+  const std::string& name = n.dimensions[d];
+  const std::uint64_t length = n.shape[d];
+  const auto define_in = [&](std::size_t group, const std::string& as) {
+    scale s;
+    s.name = as;
+    s.length = length;
+    s.group = group;
+    return define(std::move(s));
+  };
+  auto found = visible(n.parent, name, length);
+  if (!found && tree_.convention == "netcdf") {
+    found = visible(n.parent, name, {});
+    // in a file of netCDF's own, all arrays have the length of a dimension: the note is of another time, or of more files
+    const bool is_stale = found && noted_by_netcdf && scales_[*found].id && !scales_[*found].is_used;
+    if (is_stale) scales_[*found].length = length;
+    else if (rules_.netcdf_types) found.reset();
+    // otherwise HDF-EOS has scales of other lengths, and in groups beside that of the array
+  }
+  if (!found && tree_.convention == "netcdf") {
+    const auto [first, last] = coordinates_.equal_range(name);
+    if (first != last && std::next(first) == last && tree_.nodes[first->second].shape[0] == length) {
+      const std::size_t group = tree_.nodes[first->second].parent;
+      const auto known = by_name_.find({group, name});
+      if (known == by_name_.end()) found = define_in(group, name);
+      else if (!rules_.netcdf_types || scales_[known->second].length == length) found = known->second;
+    }
+  }
+  const auto [first, last] = coordinates_.equal_range(name);
+  const bool has_other_values = rules_.netcdf_types && std::any_of(first, last, [&](const auto& c) {
+                                  const tree_node& values = tree_.nodes[c.second];
+                                  return values.parent == n.parent && values.shape[0] != length;
+                                });
+  if (!found && !by_name_.contains({n.parent, name}) && !has_other_values) found = define_in(n.parent, name);
+  if (!found && rules_.netcdf_types) {
+    const std::string made = name + "_" + std::to_string(length);
+    found = visible(n.parent, made, length);
+    if (!found) found = define_in(n.parent, by_name_.contains({n.parent, made}) ? made + "_" : made);
+    renamed_.push_back({n.path, "a dimension \"" + conversion::shown(name) + "\" has another length; that of " +
+                                    std::to_string(length) + " is \"" + conversion::shown(scales_[*found].name) +
+                                    "\" in the file"});
+  }
+  if (found) scales_[*found].is_used = true;
+  return found;
 }
 
 std::optional<std::size_t> dimension_scales::visible(std::size_t group, const std::string& name,
@@ -144,30 +222,51 @@ void dimension_scales::name_variables() {
     tree_node& n = tree_.nodes[i];
     const auto found = by_name_.find({n.parent, last_of(n.path)});
     if (found == by_name_.end()) continue;
-    if (of[0] == found->second) scales_[found->second].variable = i;
-    else n.path = path_below(tree_.nodes[n.parent].path, "_nc4_non_coord_" + last_of(n.path));
+    if (of[0] == found->second) {
+      scales_[found->second].variable = i;
+      variables_.insert(i);
+    } else n.path = path_below(tree_.nodes[n.parent].path, "_nc4_non_coord_" + last_of(n.path));
   }
   for (tree_node& n : tree_.nodes) {  // arrays without dimensions
     const bool bare = n.kind == tree_node::kind_type::array && n.dimensions.empty() && n.path != "/";
     if (bare && by_name_.contains({n.parent, last_of(n.path)}))
       n.path = path_below(tree_.nodes[n.parent].path, "_nc4_non_coord_" + last_of(n.path));
   }
+  rename_taken();
+}
+
+// A dimension cannot have the name of a group.
+void dimension_scales::rename_taken() {
   std::set<std::string> paths;
   for (const tree_node& n : tree_.nodes) paths.insert(n.path);
-  for (scale& s : scales_) s.is_taken = !s.variable && paths.contains(path_of(s));
+  for (std::size_t k = 0; k < scales_.size(); ++k) {
+    scale& s = scales_[k];
+    s.is_taken = !s.variable && paths.contains(path_of(s));
+    if (!s.is_taken || !rules_.netcdf_types) continue;
+    const std::string before = s.name;
+    do s.name += "_dim";
+    while (paths.contains(path_of(s)) || by_name_.contains({s.group, s.name}));
+    by_name_[{s.group, s.name}] = k;
+    s.is_taken = false;
+    renamed_.push_back({path_below(tree_.nodes[s.group].path, before),
+                        "a group has the name of this dimension, which is \"" + conversion::shown(s.name) + "\" in the file"});
+  }
 }
 
 std::string dimension_scales::path_of(const scale& s) const {
   return s.variable ? tree_.nodes[*s.variable].path : path_below(tree_.nodes[s.group].path, s.name);
 }
 
-bool dimension_scales::is_made(const scale& s) const {
-  return s.variable ? tree_.nodes[*s.variable].made : tree_.nodes[s.group].made && !s.is_taken;
-}
+bool dimension_scales::is_made(const scale& s) const { return s.variable ? tree_.nodes[*s.variable].made : s.is_created; }
 
-void dimension_scales::create(hid_t file) const {
-  for (const scale& s : scales_) {
-    if (s.variable || !is_made(s)) continue;
+void dimension_scales::create(hid_t file) {
+  for (scale& s : scales_) {
+    if (s.variable && !tree_.nodes[*s.variable].made) {
+      variables_.erase(*s.variable);
+      s.variable.reset();
+    }
+    if (s.variable || s.is_created || s.is_taken || !tree_.nodes[s.group].made) continue;
+    s.is_created = true;
     const hsize_t length = s.length, most = s.unlimited ? H5S_UNLIMITED : std::max<hsize_t>(s.length, 1), chunk = 1024;
     const bool chunked = s.unlimited;
     const h5::handle space(H5Screate_simple(1, &length, chunked ? &most : nullptr), "create a dataspace");
@@ -180,21 +279,41 @@ void dimension_scales::create(hid_t file) const {
   }
 }
 
-void dimension_scales::attach(hid_t file) const {
+// Numbers from 0 on, in the order of those in the source. None if a source without such numbers had dimensions.
+std::vector<std::int32_t> dimension_scales::ids() const {
+  const bool any = std::any_of(scales_.begin(), scales_.end(), [](const scale& s) { return s.id.has_value(); });
+  if (tree_.convention == "netcdf" && !any && !rules_.netcdf_types) return {};
+  std::vector<std::size_t> order;
+  for (std::size_t k = 0; k < scales_.size(); ++k) {
+    if (is_made(scales_[k])) order.push_back(k);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return scales_[a].id.value_or(INT64_MAX) < scales_[b].id.value_or(INT64_MAX);
+  });
+  std::vector<std::int32_t> ids(scales_.size(), -1);
+  for (std::size_t i = 0; i < order.size(); ++i) ids[order[i]] = static_cast<std::int32_t>(i);
+  return ids;
+}
+
+void dimension_scales::attach(hid_t file) {
   std::vector<std::vector<user_of_scale>> users(scales_.size());
-  for (const auto& [i, of] : of_node_) {
+  const std::vector<std::int32_t> id = ids();
+  for (auto& [i, of] : of_node_) {
     const tree_node& n = tree_.nodes[i];
     if (!n.made) continue;
     const h5::handle dataset(H5Dopen2(file, n.path.c_str(), H5P_DEFAULT), "open a dataset");
-    const bool is_scale =
-        std::any_of(scales_.begin(), scales_.end(), [&, node = i](const scale& s) { return s.variable == node; });
-    if (is_scale) {
-      if (of.size() < 2 || tree_.convention == "netcdf") continue;  // the notes have it
-      std::vector<std::int32_t> ids;
-      for (const auto& s : of) ids.push_back(s ? static_cast<std::int32_t>(*s) : -1);
-      if (std::find(ids.begin(), ids.end(), -1) == ids.end()) write_numbers(dataset, "_Netcdf4Coordinates", ids, false);
-      continue;
+    const h5::handle values(H5Dget_space(dataset), "get a dataspace");
+    of.resize(static_cast<std::size_t>(std::max(H5Sget_simple_extent_ndims(values), 0)));  // others are within a value
+    if (of.empty()) continue;
+    const bool has_all = std::all_of(of.begin(), of.end(), [&](const auto& d) { return d && is_made(scales_[*d]); });
+    // HDF5 does not record the further dimensions of a scale
+    if (!id.empty() && has_all && (with_all_ids_.contains(i) || (is_scale(i) && of.size() > 1))) {
+      std::vector<std::int32_t> coordinates;
+      for (const auto& d : of) coordinates.push_back(id[*d]);
+      write_numbers(dataset, "_Netcdf4Coordinates", coordinates, false);
     }
+    if (is_scale(i)) continue;
+    if (!id.empty() && has_all && with_first_id_.contains(i)) write_numbers(dataset, "_Netcdf4Dimid", {id[*of[0]]}, true);
     std::vector<hobj_ref_t> references(of.size(), 0);
     std::vector<hvl_t> list(of.size());
     hobj_ref_t self = 0;
@@ -227,7 +346,7 @@ void dimension_scales::attach(hid_t file) const {
                   static_cast<unsigned long long>(s.length));
     write_text(dataset, "CLASS", "DIMENSION_SCALE");
     if (H5Aexists(dataset, "NAME") <= 0) write_text(dataset, "NAME", s.variable ? s.name : bare);
-    if (tree_.convention != "netcdf") write_numbers(dataset, "_Netcdf4Dimid", {static_cast<std::int32_t>(k)}, true);
+    if (!id.empty()) write_numbers(dataset, "_Netcdf4Dimid", {id[k]}, true);
     if (!users[k].empty()) write_users(dataset, users[k]);
   }
 }

@@ -6,12 +6,14 @@
 #define ZARRBITS_EXPORT_DIMENSION_SCALES_HPP
 
 #include "export/store_tree.hpp"
+#include "export/type_form.hpp"
 #include "hdf5/h5.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,21 +26,29 @@ struct scale {
   std::optional<std::size_t> variable;  // the node that has its values; none: a dimension without a variable
   bool unlimited = false;
   bool is_taken = false;             // something else has its name, so it is not in the file
+  bool is_used = false;              // an array has it
+  bool is_created = false;           // without a variable, in the file
+  std::optional<std::int64_t> id;    // that netCDF gave it in the source
   json attributes = json::object();  // of a dimension without a variable
   json notes = json::object();
 };
 
 class dimension_scales {
  public:
-  // Finds the dimensions, and renames arrays that are called like a dimension that they do not have, as netCDF does. Throws
+  // Finds the dimensions, and renames arrays that are called like a dimension that they do not have, as netCDF does. For files
+  // that netCDF has to read (`netcdf_types`), every dimension of an array that names some gets a name, and one length. Throws
   // store_error.
-  explicit dimension_scales(store_tree& tree);
+  dimension_scales(store_tree& tree, const form_rules& rules);
 
   const std::vector<scale>& scales() const noexcept { return scales_; }
-  // Creates the scales without a variable. Their attributes are the caller's task. Throws h5::failure.
-  void create(hid_t file) const;
+  // Names of dimensions that are other ones in the file: by the path of the array, and why.
+  const std::vector<left_out>& renamed() const noexcept { return renamed_; }
+  bool is_scale(std::size_t node) const { return variables_.contains(node); }
+  // Creates the scales without a variable, also those whose variable is not in the file. Their attributes are the caller's task.
+  // Throws h5::failure.
+  void create(hid_t file);
   // Attaches all of them to the datasets that are in the file, when these have their attributes. Throws h5::failure.
-  void attach(hid_t file) const;
+  void attach(hid_t file);
 
   std::string path_of(const scale& s) const;
   bool is_made(const scale& s) const;
@@ -46,12 +56,24 @@ class dimension_scales {
  private:
   // `length`: none if any will do.
   std::optional<std::size_t> visible(std::size_t group, const std::string& name, std::optional<std::uint64_t> length) const;
+  void define_noted(std::size_t group);
+  void find_dimensions(std::size_t array);
+  std::optional<std::size_t> find(const tree_node& array, std::size_t dimension, bool noted_by_netcdf);
+  void name_all(std::size_t array, const store_node& node);
+  std::size_t define(scale s);
   void name_variables();
+  void rename_taken();
+  std::vector<std::int32_t> ids() const;
 
   store_tree& tree_;
+  const form_rules& rules_;
   std::vector<scale> scales_;
   std::map<std::pair<std::size_t, std::string>, std::size_t> by_name_;      // of a group
   std::map<std::size_t, std::vector<std::optional<std::size_t>>> of_node_;  // for each dimension
+  std::multimap<std::string, std::size_t> coordinates_;                     // arrays called like their first dimension
+  std::set<std::size_t> variables_;                                         // that have the values of a scale
+  std::set<std::size_t> with_all_ids_, with_first_id_;                      // arrays that note those of their dimensions
+  std::vector<left_out> renamed_;
 };
 
 // Names of dimensions without scales, as HDF5 has them: DIMENSION_LABELS. Throws h5::failure.

@@ -3,6 +3,7 @@
 // The public function export_store(): the file, which gets its name when it is complete.
 //
 #include <zarrbits/export.hpp>
+#include <zarrbits/source_name.hpp>
 
 #include "compression/chunk_bytes.hpp"
 #include "export/file_writer.hpp"
@@ -68,18 +69,42 @@ h5::handle create_file(const std::string& name, const export_options& options, b
   return {H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation, access), "create the file"};
 }
 
-void write_file(const conversion::file_target& target, const verification::store_folder& root, const export_options& options,
-                export_report& report) {
+bool wants_netcdf(const export_options& options) { return options.netcdf.value_or(options.target.ends_with(".nc")); }
+
+// A file that netCDF has to read has only what netCDF can hold; an HDF5 file comes back as it was, with its dimensions.
+form_rules rules_of(const store_tree& tree, const export_options& options, bool netcdf) {
+  return {netcdf, netcdf && (wants_netcdf(options) || !tree.has_notes)};
+}
+
+// libhdf5 names the system's error only where a system call failed.
+std::string remedy_for(const std::string& reason) {
+  return reason.find("errno") == std::string::npos ? "" : "; check the space and the permissions there";
+}
+
+// A file within a store would become a part of it.
+void refuse_target_in_store(const std::string& store, const std::string& target) {
+  namespace fs = std::filesystem;
+  std::error_code e;
+  if (conversion::is_s3(store) || !fs::is_directory(store, e)) return;
+  const fs::path folder = fs::weakly_canonical(fs::absolute(store), e);
+  const fs::path within = fs::weakly_canonical(fs::absolute(target), e).lexically_relative(folder);
+  if (e || within.empty() || *within.begin() == "..") return;
+  throw error(errc::refused, "the target \"" + target + "\" lies in the store; choose another target", {target});
+}
+
+// `whole`: the store that `root` is in.
+void write_file(const conversion::file_target& target, const verification::store_folder& whole,
+                const verification::store_folder& root, const export_options& options, export_report& report) {
   const auto at = [&](const std::string& path) {
     if (options.progress) options.progress(path, 0, 0);
   };
-  store_tree tree = read_tree(root, at);
-  report.netcdf = options.netcdf.value_or(options.target.ends_with(".nc") || looks_like_netcdf(tree));
+  store_tree tree = read_tree(root, whole, options.include, options.exclude, at);
+  report.netcdf = wants_netcdf(options) || (!options.netcdf && looks_like_netcdf(tree));
   const std::vector<std::byte> user_block = user_block_of(read_store_node(root));
   const bool has_block = is_block_size(user_block.size());
   {
     const h5::handle file = create_file(target.temporary(), options, report.netcdf, has_block ? user_block.size() : 0);
-    file_writer(file, tree, report.netcdf, options, report).run();
+    file_writer(file, tree, rules_of(tree, options, report.netcdf), options, report).run();
     if (H5Fget_obj_count(file, H5F_OBJ_ALL) > 1) throw h5::failure("objects of the file are still open");
     h5::check(H5Fflush(file, H5F_SCOPE_GLOBAL), "write the file");
   }
@@ -108,8 +133,6 @@ void check_options(const export_options& options) {
   if (options.filter != export_filter::none && (options.level < 1 || options.level > most))
     throw error(errc::invalid_option,
                 "the level " + std::to_string(options.level) + " is not one of 1 to " + std::to_string(most));
-  if (options.filter == export_filter::zstd && options.standard_filters)
-    throw error(errc::invalid_option, "zstd is not a filter that every libhdf5 has; leave out `filter` or `standard_filters`");
   if (options.page_size != 0 && (options.page_size < 512 || options.page_size > (std::uint64_t{1} << 30)))
     throw error(errc::invalid_option,
                 "a page has 512 bytes to 1 GiB, not " + std::to_string(options.page_size) + "; give `page_size` such a size");
@@ -129,18 +152,20 @@ export_report export_store(const export_options& given) {
   report.target = options.target;
   verification::as_public_errors(options.store, options.target, [&] {
     conversion::prepare_s3({}, options.store, options.remote, options.warning);
-    verification::store_folder root = verification::open_store(options.store, options.remote, options.sources, options.memory,
-                                                               verification::use_of_store::a_little);
-    root.most_text = options.memory / 4;
-    const std::uint64_t before = verification::number_for(root);
+    const source_name store = split_source(options.store);
+    exporting::refuse_target_in_store(store.file, options.target);
+    verification::store_folder whole = verification::open_store(store.file, options.remote, options.sources, options.memory,
+                                                                verification::use_of_store::a_little);
+    whole.most_text = options.memory / 4;
+    const std::uint64_t before = verification::number_for(whole);
     conversion::sink_options how;
     how.target = options.overwrite ? conversion::sink_options::existing::replace : conversion::sink_options::existing::refuse;
     how.sync = options.sync;
-    how.source = options.store;
+    how.source = store.file;
     conversion::file_target target(options.target, conversion::unfinished_name(options.target), how,
                                    {"an HDF5 file", exporting::is_hdf5_file});
     try {
-      exporting::write_file(target, root, options, report);
+      exporting::write_file(target, whole, verification::node_at(whole, store.object), options, report);
     } catch (const conversion::damaged_chunk& e) {
       throw error(errc::damaged_store,
                   std::string("a chunk in \"") + options.store + "\" is damaged, of " + e.what() +
@@ -149,13 +174,12 @@ export_report export_store(const export_options& given) {
     } catch (const exporting::json::exception& e) {
       throw error(errc::damaged_store, "the metadata of \"" + options.store + "\" is invalid: " + e.what(), {options.store});
     } catch (const h5::failure& e) {
-      throw error(errc::io_failed,
-                  "cannot write \"" + options.target + "\": " + e.what() + "; check the space and the permissions there",
+      throw error(errc::io_failed, "cannot write \"" + options.target + "\": " + e.what() + exporting::remedy_for(e.what()),
                   {options.target});
     }
     std::error_code ignored;
     report.file_bytes = std::filesystem::file_size(target.temporary(), ignored);
-    if (verification::number_for(root) != before)
+    if (verification::number_for(whole) != before)
       throw error(
           errc::changed,
           "the store \"" + options.store + "\" was changed while it was exported; export it when no other process writes to it",

@@ -24,11 +24,6 @@ namespace {
 
 constexpr unsigned in_order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
 
-bool holds_references(const type_form& t) {
-  return t.kind == form_kind::object_reference || t.kind == form_kind::region_reference ||
-         std::any_of(t.members.begin(), t.members.end(), [](const form_member& m) { return holds_references(m.type); });
-}
-
 bool is_reference(const store_node& node) {
   const json& note = node.note("hdf5_type");
   if (!note.is_object()) return false;
@@ -81,12 +76,19 @@ bool looks_like_netcdf(const store_tree& tree) {
   });
 }
 
-file_writer::file_writer(hid_t file, store_tree& tree, bool netcdf, const export_options& options, export_report& report)
-    : file_(file), tree_(tree), options_(options), report_(report), references_(file, tree.top) {
-  rules_.netcdf = netcdf;
+file_writer::file_writer(hid_t file, store_tree& tree, const form_rules& rules, const export_options& options,
+                         export_report& report)
+    : file_(file), tree_(tree), options_(options), report_(report), rules_(rules), references_(file, tree.top) {
   links_ = h5::handle(H5Pcreate(H5P_LINK_CREATE), "create properties");
   h5::check(H5Pset_char_encoding(links_, H5T_CSET_UTF8), "set the encoding of names");
-  if (netcdf) scales_.emplace(tree);
+  if (rules.netcdf) scales_.emplace(tree, rules_);
+  if (!rules.netcdf_types) return;
+  types_.emplace(file, [this](const std::string& name) {
+    const auto has_it = [&](const tree_node& n) { return n.path == "/" + name; };
+    return std::any_of(tree_.nodes.begin(), tree_.nodes.end(), has_it) ||
+           std::any_of(scales_->scales().begin(), scales_->scales().end(),
+                       [&](const scale& s) { return scales_->path_of(s) == "/" + name; });
+  });
 }
 
 void file_writer::run() {
@@ -95,12 +97,22 @@ void file_writer::run() {
     e.path = each.path;
     skip(e, each.reason);
   }
+  if (scales_) {
+    for (const left_out& each : scales_->renamed()) {
+      exported_object& e = report_.objects.emplace_back();
+      e.path = shown(each.path);
+      e.kind = object_kind::attribute;
+      e.attribute = "dimension_names";
+      skip(e, each.reason);
+    }
+  }
   create_all();
   // references lead to what is in the file, so they come when it is clear what that is
   for (const bool with_references : {false, true}) {
     for (std::size_t i = 0; i < tree_.nodes.size(); ++i) write_dataset(i, with_references);
   }
   for (std::size_t i = 0; i < tree_.nodes.size(); ++i) create_links(i);
+  if (scales_) scales_->create(file_);  // of arrays that had to be left out
   for (std::size_t i = 0; i < tree_.nodes.size(); ++i) attributes_of(i);
   if (!scales_) return;
   attributes_of_scales();
@@ -149,6 +161,8 @@ void file_writer::create_all() {
       continue;
     }
     const std::string why = reason_to_skip(true, n.path, [&] {  // by its metadata alone
+      const std::string fault = rules_.netcdf_types ? fault_of_netcdf_name(last_of(n.path)) : "";
+      if (!fault.empty()) throw not_expressible(fault);
       created([&] {
         if (n.kind == kind_type::group) create_group(n);
         else if (n.kind != kind_type::named_type) create_dataset(i);
@@ -179,9 +193,15 @@ void file_writer::commit_type(hid_t group, const std::string& name, const json& 
   e.kind = object_kind::datatype;
   const std::string why = reason_to_skip(options_.keep_going, path, [&] {
     if (!is_link_name(name)) throw not_expressible("HDF5 cannot have this name");
-    const type_form t = form_of_note(note, rules_);
+    type_form t = form_of_note(note, rules_);
+    if (types_) {
+      t = netcdf_form(std::move(t));
+      if (!is_user_type(t)) throw not_expressible("a named type that is a number or a text, which netCDF does not have");
+      types_->commit_parts(t, name);
+    }
     const h5::handle properties = new_object(H5P_DATATYPE_CREATE);
     created([&] { h5::check(H5Tcommit2(group, name.c_str(), t.file, links_, properties, H5P_DEFAULT), "create a named type"); });
+    if (types_) types_->add(std::move(t.file));
   });
   if (!why.empty()) skip(e, why);
   report_.objects.push_back(std::move(e));
@@ -206,7 +226,8 @@ h5::handle file_writer::dataset(const std::string& path, const type_form& type, 
   if (!chunk.empty())
     h5::check(H5Pset_chunk(properties, static_cast<int>(chunk.size()), chunk.data()), "set the shape of chunks");
   if (rules_.netcdf) h5::check(H5Pset_attr_creation_order(properties, in_order), "track the order of attributes");
-  return {H5Dcreate2(file_, path.c_str(), type.file, space, links_, properties, H5P_DEFAULT), "create a dataset"};
+  const hid_t in_file = types_ ? types_->commit(type, last_of(path)) : type.file.get();
+  return {H5Dcreate2(file_, path.c_str(), in_file, space, links_, properties, H5P_DEFAULT), "create a dataset"};
 }
 
 void file_writer::set_fill(hid_t properties, const zarr_array& array, const dataset_form& form) {
@@ -215,18 +236,20 @@ void file_writer::set_fill(hid_t properties, const zarr_array& array, const data
   std::vector<std::byte> value(type.size, std::byte{0});
   const verification::zarr_values& fill = array.fill();
   const std::size_t size = form.element.size;
+  const bool is_written = must_write_fill(array, form);
+  // a text stays in the properties, too, for those who ask for it; netCDF's programs would read it
+  if (is_written && (rules_.netcdf_types || form.element.kind != form_kind::text)) return;
   if (array.type().variable()) {
-    if (form.element.kind == form_kind::sequence || fill.strings[0].empty()) return;
+    if (fill.strings[0].empty()) return;
     put_text(form.element, fill.strings[0], value.data(), references_, arena);
   } else if (form.same_layout) {
     for (std::size_t i = 0; i < form.inner; ++i) std::memcpy(value.data() + i * size, fill.data.data(), size);
     set_order(form.element, value.data(), form.inner);
   } else {
-    if (holds_references(type)) return;
+    if (type.has_variable_parts() && !is_written) return;  // libhdf5's own is empty, too
     put_element(form.element, array.type(), fill.data.data(), value.data(), references_, arena);
   }
   if (references_.take_dangling() > 0) return;
-  if (type.kind == form_kind::compound && type.has_variable_parts()) return;  // libhdf5's own is empty, too
   if (std::all_of(value.begin(), value.end(), [](std::byte b) { return b == std::byte{0}; })) return;
   h5::check(H5Pset_fill_value(properties, type.memory, value.data()), "set the fill value");
 }
@@ -242,6 +265,8 @@ void file_writer::create_dataset(std::size_t index) {
   }
   const zarr_array array(n.folder);
   const dataset_form f = form_of(array, node, rules_);
+  if (rules_.netcdf_types) cf_time_attributes(array.type());  // or it has none
+  if (f.null && rules_.netcdf_types) throw not_expressible("an array without a shape, which netCDF does not have");
   if (!f.null) set_fill(properties, array, f);
   if (!f.chunk.empty() && f.same_layout) {
     const chunk_recipe recipe(array, node, f, options_);
@@ -266,7 +291,7 @@ void file_writer::write_dataset(std::size_t index, bool with_references) {
     const store_node node = read_store_node(n.folder);
     if (node.is_array) return write_array(n, node, entry, with_references);
     const grouped_form f = form_of_group(n.folder, node, rules_);
-    if (holds_references(f.type) != with_references) return;
+    if (f.type.holds_references() != with_references) return;
     const h5::handle dataset(H5Dopen2(file_, n.path.c_str(), H5P_DEFAULT), "open a dataset");
     write_grouped(dataset, n.folder, f, options_.memory, references_);
     if (const auto lost = references_.take_dangling()) entry.reason = dangling(lost);
@@ -280,7 +305,7 @@ void file_writer::write_dataset(std::size_t index, bool with_references) {
 void file_writer::write_array(tree_node& n, const store_node& node, exported_object& entry, bool with_references) {
   const zarr_array array(n.folder);
   const dataset_form f = form_of(array, node, rules_);
-  if (holds_references(f.type()) != with_references || f.null) return;
+  if (f.type().holds_references() != with_references || f.null) return;
   const h5::handle dataset(H5Dopen2(file_, n.path.c_str(), H5P_DEFAULT), "open a dataset");
   const chunk_progress at = [&](std::uint64_t done, std::uint64_t all) {
     if (options_.progress) options_.progress(entry.path, done, all);
@@ -313,6 +338,7 @@ void file_writer::create_links(std::size_t index) {
   const json& lost = node.note("skipped");
   if (lost.is_object()) {
     for (const auto& item : lost.items()) {
+      if (!tree_.wanted.wants(path_below(shown(n.path), item.key()))) continue;
       exported_object& e = report_.objects.emplace_back();
       e.path = path_below(shown(n.path), item.key());
       e.kind = object_kind::dataset;
@@ -322,6 +348,7 @@ void file_writer::create_links(std::size_t index) {
   const json& links = node.note("links");
   if (!links.is_object()) return;
   for (const auto& item : links.items()) {
+    if (!tree_.wanted.wants(path_below(shown(n.path), item.key()))) continue;
     exported_object e;
     e.path = path_below(shown(n.path), item.key());
     e.kind = object_kind::link;
@@ -346,6 +373,14 @@ void file_writer::write_link(const std::string& group, const std::string& name, 
     if (each.find('\0') != std::string::npos) throw not_expressible("its target has a NUL");
   }
   const std::string path = path_below(group, name);
+  if (rules_.netcdf_types) {  // its programs do not open a file in which a link leads nowhere, and follow groups without end
+    H5O_info_t info;
+    const h5::handle from(H5Gopen2(file_, group.c_str(), H5P_DEFAULT), "open a group");
+    const bool found = kind != "external" && H5Oexists_by_name(from, target.c_str(), H5P_DEFAULT) > 0 &&
+                       H5Oget_info_by_name(from, target.c_str(), &info, H5P_DEFAULT) >= 0;
+    H5Eclear2(H5E_DEFAULT);
+    if (!found || info.type != H5O_TYPE_DATASET) throw not_expressible("a link to something else than an array of the file");
+  }
   if (kind == "hard") {
     h5::check(H5Lcreate_hard(file_, target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT), "create a link");
   } else if (kind == "soft") {
@@ -359,10 +394,10 @@ void file_writer::write_link(const std::string& group, const std::string& name, 
 }
 
 void file_writer::put_attributes(const std::string& path, const json& attributes, const json& notes,
-                                 const verification::zarr_type* array, bool big_endian) {
+                                 const verification::zarr_type* array, bool big_endian, bool is_scale) {
   const h5::handle object(H5Oopen(file_, path.c_str(), H5P_DEFAULT), "open an object");
   references_.begin_at(path.substr(0, path.rfind('/')));
-  attribute_rules rules{rules_, tree_.convention == "nwb", array, big_endian};
+  attribute_rules rules{rules_, tree_.convention == "nwb", array, big_endian, is_scale, types_ ? &*types_ : nullptr};
   write_attributes(object, attributes, notes, rules, references_, options_.memory / 4,
                    [&](const std::string& name, bool skipped, const std::string& reason) {
     exported_object e;
@@ -394,12 +429,14 @@ void file_writer::attributes_of(std::size_t index) {
     e.reason = r.reason;
     if (r.left_out) skip(e, r.reason);
   }
-  if (!node.is_array) return put_attributes(n.path, node.attributes, node.notes, nullptr, false);
+  if (!node.is_array) return put_attributes(n.path, node.attributes, node.notes, nullptr, false, false);
   const zarr_array array(n.folder);
-  if (array.type().kind == verification::zarr_kind::boolean && rules_.netcdf && !node.attributes.contains("dtype") &&
-      !node.note("attribute_values").contains("dtype"))
-    node.attributes["dtype"] = "bool";  // as xarray says it in netCDF
-  put_attributes(n.path, node.attributes, node.notes, &array.type(), is_big_endian(codecs_of_chunks(node)));
+  exported_object attribute;
+  attribute.path = shown(n.path);
+  attribute.kind = object_kind::attribute;
+  add_attributes_of_type(array, node, std::move(attribute));
+  put_attributes(n.path, node.attributes, node.notes, &array.type(), is_big_endian(codecs_of_chunks(node)),
+                 scales_ && scales_->is_scale(index));
   const bool labelled = !scales_ && std::any_of(n.dimensions.begin(), n.dimensions.end(),
                                                 [](const std::string& d) { return !d.empty() && !is_phony(d); });
   if (!labelled) return;
@@ -413,10 +450,25 @@ void file_writer::attributes_of(std::size_t index) {
   if (!names.empty()) write_labels(dataset, names);
 }
 
+void file_writer::add_attributes_of_type(const zarr_array& array, store_node& node, exported_object attribute) {
+  if (array.type().kind == verification::zarr_kind::boolean && rules_.netcdf && !node.attributes.contains("dtype") &&
+      !node.note("attribute_values").contains("dtype"))
+    node.attributes["dtype"] = "bool";  // as xarray says it in netCDF
+  if (!rules_.netcdf_types) return;
+  const json times = cf_time_attributes(array.type());
+  for (const auto& item : times.items()) {
+    if (node.attributes.contains(item.key()) && node.attributes[item.key()] != item.value()) {
+      attribute.attribute = item.key();
+      skip(report_.objects.emplace_back(attribute), "netCDF has times as numbers, whose unit this attribute says");
+    }
+    node.attributes[item.key()] = item.value();
+  }
+}
+
 void file_writer::attributes_of_scales() {
   for (const scale& s : scales_->scales()) {
     if (s.variable || !scales_->is_made(s) || (s.attributes.empty() && s.notes.empty())) continue;
-    put_attributes(scales_->path_of(s), s.attributes, s.notes, nullptr, false);
+    put_attributes(scales_->path_of(s), s.attributes, s.notes, nullptr, false, true);
   }
 }
 

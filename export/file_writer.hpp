@@ -8,6 +8,7 @@
 #include "export/dataset_form.hpp"
 #include "export/dimension_scales.hpp"
 #include "export/grouped_dataset.hpp"
+#include "export/netcdf_types.hpp"
 #include "export/path_references.hpp"
 #include "export/store_tree.hpp"
 
@@ -25,7 +26,7 @@ bool looks_like_netcdf(const store_tree& tree);
 
 class file_writer {
  public:
-  file_writer(hid_t file, store_tree& tree, bool netcdf, const export_options& options, export_report& report);
+  file_writer(hid_t file, store_tree& tree, const form_rules& rules, const export_options& options, export_report& report);
   // Throws zarrbits::error and what the functions of zarr/read and h5 throw.
   void run();
 
@@ -45,7 +46,9 @@ class file_writer {
   void attributes_of(std::size_t index);
   void attributes_of_scales();
   void put_attributes(const std::string& path, const json& attributes, const json& notes, const verification::zarr_type* array,
-                      bool big_endian);
+                      bool big_endian, bool is_scale);
+  // Adds what netCDF's programs need to know about a type that netCDF does not have.
+  void add_attributes_of_type(const verification::zarr_array& array, store_node& node, exported_object attribute);
   // Reports what is left out of the file.
   void skip(exported_object& entry, const std::string& why);
   void remove(tree_node& n);
@@ -58,6 +61,7 @@ class file_writer {
   export_report& report_;
   form_rules rules_;
   std::optional<dimension_scales> scales_;
+  std::optional<committed_types> types_;  // for netCDF
   path_references references_;
   h5::handle links_;                  // properties of links: UTF-8 names
   std::vector<std::size_t> entries_;  // of each node, in the report

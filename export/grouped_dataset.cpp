@@ -2,6 +2,7 @@
 #include "export/grouped_dataset.hpp"
 
 #include "export/dataset_form.hpp"
+#include "export/netcdf_types.hpp"
 #include "text/base64.hpp"
 #include "text/words.hpp"
 
@@ -274,6 +275,10 @@ grouped_form form_of_group(const store_folder& folder, const store_node& node, c
   f.type = form_of_note(node.note("hdf5_type"), rules);
   if (const json& extents = node.note("array_type"); extents.is_array() && !extents.empty())
     f.type = array_form(std::move(f.type), extents_in(extents));
+  if (rules.netcdf_types) {
+    if (f.type.kind == form_kind::array) throw not_expressible("an array of an array type, which netCDF does not have");
+    f.type = netcdf_form(std::move(f.type));
+  }
   f.dims = shape_of(f.type, folder);
   if (f.dims.size() > H5S_MAX_RANK) throw not_expressible("an array of more than 32 dimensions");
   f.most = limits_of(node, f.dims);

@@ -126,7 +126,7 @@ void put_digits(const type_form& t, const json& value, std::byte* out) {
 void put_fixed_text(const type_form& t, std::string_view text, std::byte* out) {
   if (text.size() > t.size)
     throw not_expressible("a text of " + conversion::counted(text.size(), "byte") + " in a string of " + std::to_string(t.size));
-  const bool spaces = H5Tget_strpad(t.file) == H5T_STR_SPACEPAD;
+  const bool spaces = t.kind == form_kind::text && H5Tget_strpad(t.file) == H5T_STR_SPACEPAD;
   std::memset(out, spaces ? ' ' : 0, t.size);
   std::memcpy(out, text.data(), text.size());
 }
@@ -240,6 +240,7 @@ void put_json(const type_form& t, const json& value, std::byte* out, reference_m
       }
       return;
     case form_kind::array: {
+      if (value.is_string()) return put_text(t, value.get_ref<const std::string&>(), out, references, arena);
       std::byte* at = out;
       return put_list(t, value, 0, at, references, arena);
     }
@@ -275,6 +276,9 @@ void put_text(const type_form& t, std::string_view text, std::byte* out, referen
         std::memcpy(out, &v, sizeof v);
         return;
       }
+      throw not_expressible("texts in the store where its notes have another type");
+    case form_kind::array:  // netCDF's characters
+      if (t.base().kind == form_kind::text && t.base().size == 1) return put_fixed_text(t, text, out);
       [[fallthrough]];
     default: throw not_expressible("texts in the store where its notes have another type");
   }
@@ -314,7 +318,7 @@ bool is_same_layout(const type_form& t, const zarr_type& type) {
              (t.kind == form_kind::boolean && t.size == 1) || (t.kind == form_kind::bytes && type.name.starts_with("numpy."));
     case zarr_kind::floating: return t.kind == form_kind::floating;
     case zarr_kind::complex: return t.kind == form_kind::complex;
-    case zarr_kind::terminated: return t.kind == form_kind::text || t.kind == form_kind::bytes;
+    case zarr_kind::terminated: return t.kind == form_kind::text || t.kind == form_kind::bytes || t.kind == form_kind::array;
     case zarr_kind::raw: return t.kind == form_kind::bytes || t.kind == form_kind::array;
     case zarr_kind::record:
       if (t.kind != form_kind::compound || t.members.size() != type.fields.size()) return false;

@@ -25,6 +25,29 @@ void describe_array(tree_node& n, const store_node& node) {
   for (const json& e : *shape) n.shape.push_back(e.is_number_unsigned() ? e.get<std::uint64_t>() : 0);
 }
 
+// Leaves out what is not wanted. Groups above what is wanted stay.
+void select(store_tree& tree, const std::vector<std::string>& include, const std::vector<std::string>& exclude) {
+  conversion::selection& wanted = tree.wanted = conversion::selection(include, exclude);
+  if (wanted.everything()) return;
+  std::vector<bool> keep(tree.nodes.size());
+  for (std::size_t i = 0; i < keep.size(); ++i) keep[i] = wanted.wants(conversion::shown(tree.nodes[i].path));
+  std::erase_if(tree.unnamed, [&](const left_out& each) { return !wanted.wants(each.path); });
+  wanted.require_all_matched();
+  for (std::size_t i = keep.size(); i-- > 1;) {
+    if (keep[i]) keep[tree.nodes[i].parent] = true;
+  }
+  keep[0] = true;
+  std::vector<tree_node> nodes;
+  std::vector<std::size_t> place(keep.size());
+  for (std::size_t i = 0; i < keep.size(); ++i) {
+    if (!keep[i]) continue;
+    place[i] = nodes.size();
+    nodes.push_back(std::move(tree.nodes[i]));
+    nodes.back().parent = place[nodes.back().parent];
+  }
+  tree.nodes = std::move(nodes);
+}
+
 std::size_t depth_of(const std::string& path) { return static_cast<std::size_t>(std::count(path.begin(), path.end(), '/')); }
 
 // Why a node cannot be read, which leaves the others as they are; "": it can be.
@@ -54,7 +77,8 @@ std::string path_below(const std::string& group, const std::string& name) {
 
 std::string last_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-store_tree read_tree(const store_folder& root, const std::function<void(const std::string& path)>& at) {
+store_tree read_tree(const store_folder& root, const store_folder& whole, const std::vector<std::string>& include,
+                     const std::vector<std::string>& exclude, const std::function<void(const std::string& path)>& at) {
   store_tree tree;
   const auto note_of_root = [&](const store_node& node) {
     if (node.note("convention").is_string()) tree.convention = node.note("convention").get<std::string>();
@@ -63,8 +87,16 @@ store_tree read_tree(const store_folder& root, const std::function<void(const st
       tree.top = conversion::unshown(selection["object"].get<std::string>());
   };
   const store_node top = read_store_node(root);
-  note_of_root(top);
-  tree.has_notes = !top.notes.empty();
+  note_of_root(read_store_node(whole));
+  if (!root.path().empty()) tree.top = path_below(tree.top, root.path());
+  const auto look_at = [&](const store_node& node) {
+    tree.has_notes = tree.has_notes || !node.notes.empty();
+    const json& values = node.note("attribute_values");
+    // a program that changes the root's attributes drops its notes
+    const bool netcdf = values.is_object() && (values.contains("_Netcdf4Dimid") || values.contains("_Netcdf4Coordinates"));
+    if (netcdf && tree.convention.empty()) tree.convention = "netcdf";
+  };
+  look_at(top);
   if (top.is_array || is_grouped_dataset(top)) {  // HDF5's root is a group
     std::string name = last_of(tree.top);
     if (!is_link_name(name)) name = "data";
@@ -97,7 +129,7 @@ store_tree read_tree(const store_folder& root, const std::function<void(const st
         continue;
       }
       const store_node node = read_store_node(child);
-      tree.has_notes = tree.has_notes || !node.notes.empty();
+      look_at(node);
       tree_node n{child, tree_node::kind_type::group, path_below(path, name), i};
       if (depth_of(n.path) > deepest_group) {
         tree.unnamed.push_back({n.path, "groups nested more than " + std::to_string(deepest_group) + " deep"});
@@ -109,6 +141,7 @@ store_tree read_tree(const store_folder& root, const std::function<void(const st
       tree.nodes.push_back(std::move(n));
     }
   }
+  select(tree, include, exclude);
   return tree;
 }
 

@@ -6,6 +6,7 @@
 #define ZARRBITS_EXPORT_STORE_TREE_HPP
 
 #include "export/store_node.hpp"
+#include "text/selection.hpp"
 #include "zarr/read/store_reader.hpp"
 
 #include <cstddef>
@@ -45,10 +46,14 @@ struct store_tree {
   std::string convention;         // that `convert` noted, or ""
   std::string top;                // the source's object that became the root, or ""
   bool has_notes = false;         // of `convert`, anywhere
+  conversion::selection wanted;   // what the user wants
 };
 
 // Nodes that the notes of their group call links are left out: their targets are elsewhere. Throws store_error.
-store_tree read_tree(const verification::store_folder& root, const std::function<void(const std::string& path)>& at);
+// `whole`: the store that `root` is a node of. Throws zarrbits::error if a pattern matches nothing.
+store_tree read_tree(const verification::store_folder& root, const verification::store_folder& whole,
+                     const std::vector<std::string>& include, const std::vector<std::string>& exclude,
+                     const std::function<void(const std::string& path)>& at);
 
 std::string path_below(const std::string& group, const std::string& name);
 // "c" of "/a/b/c".

@@ -106,6 +106,11 @@ bool type_form::has_converted_parts() const {
          std::any_of(members.begin(), members.end(), [](const form_member& m) { return m.type.has_converted_parts(); });
 }
 
+bool type_form::holds_references() const {
+  return kind == form_kind::object_reference || kind == form_kind::region_reference ||
+         std::any_of(members.begin(), members.end(), [](const form_member& m) { return m.type.holds_references(); });
+}
+
 bool type_form::must_be_written_alone() const {
   if (kind == form_kind::array && base().kind == form_kind::compound && base().has_variable_parts()) return true;
   return std::any_of(members.begin(), members.end(), [](const form_member& m) { return m.type.must_be_written_alone(); });

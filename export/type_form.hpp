@@ -62,6 +62,7 @@ struct type_form {
   const type_form& base() const;
   bool has_variable_parts() const;  // strings, sequences, references: values are not the bytes of the store
   bool has_converted_parts() const;
+  bool holds_references() const;
   // libhdf5 (1.10.8) writes zeros for all but the last of several values: arrays of compounds with strings or sequences in them.
   bool must_be_written_alone() const;
 };
@@ -74,7 +75,8 @@ struct form_member {
 
 // What decides the types that the store does not say.
 struct form_rules {
-  bool netcdf = false;  // netCDF's strings of fixed length end with NUL
+  bool netcdf = false;        // netCDF's strings of fixed length end with NUL
+  bool netcdf_types = false;  // and only what netCDF can hold (netcdf_types.hpp)
 };
 
 // A type as the notes of `convert` have it ("hdf5_type", "attribute_types"). Throws not_expressible.

@@ -34,6 +34,52 @@ std::vector<chunk_index> existing_chunks(const zarr_array& array, std::uint64_t 
   return std::move(*chunks);
 }
 
+// All chunks, in order: those that do not exist get the fill value.
+std::vector<chunk_index> all_chunks(const zarr_array& array, const dataset_form& form, std::uint64_t memory) {
+  constexpr std::uint64_t most = std::uint64_t{4} << 30;
+  std::uint64_t count = 1, bytes = std::max<std::uint64_t>(form.type().size, 1);
+  for (const std::uint64_t n : array.chunks()) {
+    if (__builtin_mul_overflow(count, n, &count)) count = UINT64_MAX;
+  }
+  for (const hsize_t n : form.dims) {
+    if (__builtin_mul_overflow(bytes, n, &bytes)) bytes = UINT64_MAX;
+  }
+  if (bytes > most || count > memory / (64 + 8 * array.shape().size()))
+    throw not_expressible("a fill value that HDF5 cannot have, so it has to be written, in more than 4 GiB or too many chunks");
+  std::vector<chunk_index> chunks;
+  if (count == 0) return chunks;
+  chunk_index at(array.chunks().size(), 0);
+  for (std::size_t d = at.size();;) {
+    chunks.push_back(at);
+    for (d = at.size(); d-- > 0;) {
+      if (++at[d] < array.chunks()[d]) break;
+      at[d] = 0;
+    }
+    if (d == SIZE_MAX) break;
+  }
+  std::sort(chunks.begin(), chunks.end(),
+            [&](const chunk_index& a, const chunk_index& b) { return array.in_storage_order(a, b); });
+  return chunks;
+}
+
+verification::zarr_values filled(const zarr_array& array, std::size_t elements) {
+  verification::zarr_values values;
+  const verification::zarr_values& fill = array.fill();
+  if (array.type().variable()) {
+    values.strings.assign(elements, fill.strings[0]);
+    return values;
+  }
+  values.data.resize(elements * array.type().size);
+  for (auto at = values.data.begin(); at != values.data.end(); at += static_cast<std::ptrdiff_t>(fill.data.size()))
+    std::copy(fill.data.begin(), fill.data.end(), at);
+  return values;
+}
+
+template <class Number>
+std::size_t product(const std::vector<Number>& shape) {
+  return static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::uint64_t{1}, std::multiplies<>()));
+}
+
 // Of the chunks of an array whose values have a fixed length.
 std::uint64_t bytes_of_longest(const zarr_array& array) {
   std::uint64_t bytes = array.type().size;
@@ -46,7 +92,7 @@ std::uint64_t bytes_of_longest(const zarr_array& array) {
 // Where a chunk of the store begins in the dataset.
 std::vector<hsize_t> offset_of(const zarr_array& array, const chunk_index& chunk, std::size_t rank) {
   std::vector<hsize_t> at(rank);
-  for (std::size_t i = 0; i < rank; ++i) at[i] = array.edges(i).start(chunk[i]);
+  for (std::size_t i = 0; i < std::min(rank, chunk.size()); ++i) at[i] = array.edges(i).start(chunk[i]);
   return at;
 }
 
@@ -54,11 +100,12 @@ std::vector<hsize_t> offset_of(const zarr_array& array, const chunk_index& chunk
 class ordered_chunks {
  public:
   // `cut`: null if the chunks are those of the store.
-  ordered_chunks(hid_t dataset, const dataset_form& form, const chunk_recipe& recipe, std::vector<chunk_index> chunks,
-                 const cut_chunks* cut, bool keep_going, const chunk_progress& at)
+  ordered_chunks(hid_t dataset, const dataset_form& form, const chunk_recipe& recipe, bool writes_fill,
+                 std::vector<chunk_index> chunks, const cut_chunks* cut, bool keep_going, const chunk_progress& at)
       : dataset_(dataset),
         form_(form),
         recipe_(recipe),
+        writes_fill_(writes_fill),
         chunks_(std::move(chunks)),
         cut_(cut),
         keep_going_(keep_going),
@@ -103,6 +150,10 @@ class ordered_chunks {
         stored_size = stored->size();
         made = recipe_.make(array, std::move(*stored));
       }
+      if (!exists && writes_fill_) {
+        exists = true;
+        made = recipe_.encode(filled(array, product(form_.chunk) / std::max<std::size_t>(form_.characters, 1)).data);
+      }
     } catch (const verification::store_error& e) {
       if (!keep_going_) throw;
       lost = e.what();
@@ -117,7 +168,7 @@ class ordered_chunks {
       written_.lost.emplace_back(chunks_[i], lost);
     } else if (exists) {
       std::vector<hsize_t> at(form_.dims.size());
-      for (std::size_t d = 0; d < at.size(); ++d) at[d] = chunks_[i][d] * form_.chunk[d];
+      for (std::size_t d = 0; d < std::min(at.size(), chunks_[i].size()); ++d) at[d] = chunks_[i][d] * form_.chunk[d];
       const auto bytes = made.bytes();
       {
         const h5::lock libhdf5;
@@ -138,6 +189,7 @@ class ordered_chunks {
   hid_t dataset_;
   const dataset_form& form_;
   const chunk_recipe& recipe_;
+  const bool writes_fill_;
   const std::vector<chunk_index> chunks_;
   const cut_chunks* cut_;
   const bool keep_going_;
@@ -184,7 +236,9 @@ void put_chunk(const dataset_form& form, const zarr_array& array, const verifica
 written_chunks write_chunks(hid_t dataset, const verification::store_folder& folder, const dataset_form& form,
                             const chunk_recipe& recipe, const export_options& options, const chunk_progress& at) {
   const zarr_array array(folder);
-  std::vector<chunk_index> chunks = existing_chunks(array, options.memory / 4);
+  const bool writes_fill = must_write_fill(array, form);
+  std::vector<chunk_index> chunks =
+      writes_fill ? all_chunks(array, form, options.memory / 4) : existing_chunks(array, options.memory / 4);
   std::optional<cut_chunks> cut;
   if (!array.is_regular()) {
     cut.emplace(array, form, std::move(chunks), options.memory / 4);
@@ -198,7 +252,7 @@ written_chunks write_chunks(hid_t dataset, const verification::store_folder& fol
   const std::uint64_t room = std::max<std::uint64_t>(1, options.memory / 2 / std::max<std::uint64_t>(3 * bytes, 1));
   const std::uint64_t wanted = options.threads ? options.threads : std::max(1U, std::thread::hardware_concurrency());
   const std::uint64_t threads = std::max<std::uint64_t>(1, std::min({wanted, room, std::uint64_t{256}, (chunks.size() + 3) / 4}));
-  ordered_chunks work(dataset, form, recipe, std::move(chunks), cut ? &*cut : nullptr, options.keep_going, at);
+  ordered_chunks work(dataset, form, recipe, writes_fill, std::move(chunks), cut ? &*cut : nullptr, options.keep_going, at);
   std::vector<std::thread> others;
   try {
     for (std::uint64_t i = 1; i < threads; ++i) others.emplace_back([&] { work.work(folder, false); });
@@ -212,7 +266,9 @@ written_chunks write_chunks(hid_t dataset, const verification::store_folder& fol
 written_chunks write_values(hid_t dataset, const zarr_array& array, const dataset_form& form, const export_options& options,
                             reference_maker& references, const chunk_progress& at) {
   if (form.type().must_be_written_alone()) throw not_expressible("arrays of compounds with strings in them");
-  const std::vector<chunk_index> chunks = existing_chunks(array, options.memory / 4);
+  const bool writes_fill = must_write_fill(array, form);
+  const std::vector<chunk_index> chunks =
+      writes_fill ? all_chunks(array, form, options.memory / 4) : existing_chunks(array, options.memory / 4);
   const std::size_t rank = form.dims.size();
   std::uint64_t elements = 1;
   for (const std::uint64_t extent : array.chunk_shape()) {
@@ -228,15 +284,18 @@ written_chunks write_values(hid_t dataset, const zarr_array& array, const datase
     std::optional<std::vector<std::byte>> stored;
     std::uint64_t stored_size = 0;
     try {
-      if (!(stored = array.read_stored(chunks[i]))) continue;
-      stored_size = stored->size();
-      array.decode(chunks[i], std::move(*stored), values);
+      stored = array.read_stored(chunks[i]);
+      if (!stored && !writes_fill) continue;
+      stored_size = stored ? stored->size() : 0;
+      if (stored) array.decode(chunks[i], std::move(*stored), values);
+      else values = filled(array, product(array.shape_of(chunks[i])));
     } catch (const verification::store_error& e) {
       if (!options.keep_going) throw;
       written.lost.emplace_back(chunks[i], e.what());
       continue;
     }
-    const std::vector<std::uint64_t> shape = array.shape_of(chunks[i]);
+    std::vector<std::uint64_t> shape = array.shape_of(chunks[i]);
+    if (form.characters > 0) shape.push_back(form.characters);
     const std::vector<hsize_t> room(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(rank));
     const h5::handle in_memory(rank ? H5Screate_simple(static_cast<int>(rank), room.data(), nullptr) : H5Screate(H5S_SCALAR),
                                "create a dataspace");
@@ -244,8 +303,7 @@ written_chunks write_values(hid_t dataset, const zarr_array& array, const datase
     std::vector<hsize_t> count(rank);
     for (std::size_t d = 0; d < rank; ++d) count[d] = std::min(room[d], form.dims[d] - first[d]);
     arena.clear();
-    elements = std::accumulate(shape.begin(), shape.end(), std::uint64_t{1}, std::multiplies<>());
-    std::vector<std::byte> out(static_cast<std::size_t>(elements) * form.element.size);
+    std::vector<std::byte> out(product(shape) * form.element.size);
     put_chunk(form, array, values, shape, count, out, references, arena);
     if (rank > 0) {
       const std::vector<hsize_t> zero(rank, 0);

@@ -277,6 +277,8 @@ def export_store(
     *,
     progress: Wanted = True,
     overwrite: bool = False,
+    include: Many = None,
+    exclude: Many = None,
     filter: str | None = None,
     filters: Literal["standard", "any"] | None = None,
     netcdf: bool = False,

@@ -309,11 +309,15 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
     'export': {
         'overwrite': ('',
             'Replace FILE if it is an HDF5 file'),
+        'include': ('PATTERN',
+            'Export only what this path pattern matches, with the groups above and everything below; can be repeated'),
+        'exclude': ('PATTERN',
+            'Leave out what this pattern matches, and everything below it; can be repeated'),
         'filter': ('NAME[:LEVEL]',
             'Compress chunks that cannot be copied: none, deflate:LEVEL or zstd:LEVEL, after a shuffle (default: deflate:4)'),
         'filters': ('standard|any',
-            'Only filters that every HDF5 has (standard): deflate, shuffle, fletcher32; or any (the default), whose readers may need '
-            'plugins'),
+            'Copy chunks only into filters that every HDF5 has (standard, the default): deflate, shuffle, fletcher32; or into any, '
+            'whose readers may need plugins'),
         'netcdf': ('',
             'Dimensions as netCDF has them (default: if FILE is OUT.nc, or the store says so)'),
         'no_netcdf': ('',

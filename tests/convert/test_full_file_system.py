@@ -94,7 +94,7 @@ def stores(store, disk):
         ["out.zarr", "convert", "--shard", "64K"],
         ["out.zarr", "convert", "--chunk", "700", "--compress", "none"],
         ["out.h5", "export"],
-        ["out.h5", "export", "--filters", "standard"],
+        ["out.h5", "export"],
     ):
         for size in SIZES:
             mount(disk, size)

@@ -268,7 +268,8 @@ def test_a_target_is_replaced_only_if_it_is_hdf5(folder):
 
 
 def test_what_is_no_store_is_refused(folder):
-    assert "zarr.json" in refused("export", folder, os.path.join(folder, "b.h5"))
+    os.mkdir(os.path.join(folder, "none"))
+    assert "zarr.json" in refused("export", os.path.join(folder, "none"), os.path.join(folder, "b.h5"))
     assert run("export", folder, "s3://bucket/b.h5", status=2).stderr.startswith("zarrbits: a file is written to a local disk")
 
 

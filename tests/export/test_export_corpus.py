@@ -66,7 +66,7 @@ def test_files_of_others_come_back(folder, profile):
             continue  # there is no store
         report = json.loads(done.stdout)
         loses = [o for o in report["objects"] if o.get("lossy") or o["outcome"] == "skipped"]
-        made = command("export", "-q", "--overwrite", "--filters", "standard", store, back)
+        made = command("export", "-q", "--overwrite", store, back)
         if source.name in EXPLAINED or loses:
             explained += source.name in EXPLAINED
             lossy += source.name not in EXPLAINED

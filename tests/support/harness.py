@@ -30,8 +30,12 @@ def execute(*command, status=0, data=None, timeout=300, env=None, cwd=None, pree
 
 
 def run(*arguments, **how):
-    """zarrbits with these arguments."""
-    return execute(COMMAND, *arguments, **how)
+    """zarrbits with these arguments. What it exports to .nc has to be a file for netCDF-C."""
+    done = execute(COMMAND, *arguments, **how)
+    targets = [str(a) for a in arguments if str(a).endswith(".nc")]
+    if arguments[0] == "export" and done.returncode in (0, 3) and targets and shutil.which("ncdump"):
+        execute("ncdump", "-h", targets[-1], cwd=how.get("cwd"))
+    return done
 
 
 def convert(*arguments, **how):
