@@ -2,6 +2,7 @@
 #include "export/store_tree.hpp"
 
 #include "export/grouped_dataset.hpp"
+#include "export/hdmf_notes.hpp"
 #include "export/path_references.hpp"
 #include "text/shown.hpp"
 #include "zarr/read/zarr_reader.hpp"
@@ -51,6 +52,7 @@ store_tree read_tree(const store_folder& root, const std::function<void(const st
   };
   const store_node top = read_store_node(root);
   note_of_root(top);
+  if (tree.convention.empty() && is_nwb_root(top)) tree.convention = "nwb";
   tree.has_notes = !top.notes.empty();
   if (top.is_array || is_grouped_dataset(top)) {  // HDF5's root is a group
     std::string name = last_of(tree.top);

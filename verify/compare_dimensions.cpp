@@ -113,6 +113,14 @@ void metadata_comparison::dimension_names(hid_t dataset, std::size_t rank, const
       }
     } else if (dataset >= 0) {
       right = names_of_dimensions(dataset, rank, objects_);
+      if (rules_.exported) {  // a coordinate variable of several dimensions lists no scales
+        H5O_info_t info;
+        check(H5Oget_info2(dataset, &info, H5O_INFO_BASIC), "cannot look at the dataset");
+        const auto dimensions = rules_.exported->of(info.addr);
+        for (std::size_t d = 0; d < std::min(right.size(), dimensions.size()); ++d) {
+          if (right[d].empty() && dimensions[d]) right[d] = {{dimensions[d]->name}};
+        }
+      }
     }
   } catch (const std::runtime_error& e) {  // an error of libhdf5, or a type that no scale has
     return tell(n, dimension_names_kind, "", verdict::unreadable,

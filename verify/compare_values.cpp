@@ -168,7 +168,11 @@ likeness match(const source_type& s, const zarr_type& z, std::string& why) {
       }
       return likeness::equal;
     }
-    case source_kind::sequence: return no();
+    case source_kind::sequence: {  // of bytes
+      const source_type& base = s.members[0].type;
+      const bool bytes = base.kind == source_kind::integer && base.size == 1 && !base.is_signed && base.exact && !base.is_enum;
+      return bytes && z.kind == zarr_kind::binary ? likeness::equal : no();
+    }
     default: why = s.name + " are not compared"; return likeness::unknown;
   }
 }
@@ -263,6 +267,15 @@ likeness compare_element(const source_type& s, const std::byte* p, const zarr_ty
       }
       return raw(s, p, e, d);
     case source_kind::array: return raw(s, p, e, d);
+    case source_kind::sequence: {
+      hvl_t v;
+      std::memcpy(&v, p, sizeof v);
+      const std::size_t length = v.p ? v.len : 0;
+      if (e.string->size() == length && (length == 0 || std::memcmp(e.string->data(), v.p, length) == 0)) return likeness::equal;
+      d.source = hex(static_cast<const std::byte*>(v.p), length);
+      d.store = hex(reinterpret_cast<const std::byte*>(e.string->data()), e.string->size());
+      return likeness::different;
+    }
     default: return likeness::unknown;
   }
 }

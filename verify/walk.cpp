@@ -177,8 +177,16 @@ void walk::pair_group(const place& p, const source_object& group) {
         compare_dimension(scale.get(), n, l);
       continue;
     }
-    std::vector<store_folder> found = children.take(l.name);
-    if (found.empty() && rules_.netcdf) found = children.take(rules_.netcdf->name_of(group, l));
+    const netcdf_dimensions* const dimensions = rules_.netcdf ? rules_.netcdf.get() : rules_.exported.get();
+    const bool is_exported = rules_.exported && rules_.exported->has_no_variable(l.target);
+    std::vector<store_folder> found;
+    if (!is_exported || !rules_.exported->has_hidden(group, l)) found = children.take(l.name);
+    if (found.empty() && dimensions) found = children.take(dimensions->name_of(group, l));
+    if (found.empty() && is_exported && is_exported_dimension(group, l)) {
+      tree_->at(l.target).in_store = true;
+      nodes.insert(l.name);
+      continue;
+    }
     if (l.target == HADDR_UNDEF) {
       if (!selections_->wanted.wants(conversion::shown(child_path(path, l.name)))) continue;
       finding broken;
@@ -203,8 +211,7 @@ void walk::pair_group(const place& p, const source_object& group) {
     std::set<std::string> known = {"attribute_types", "attribute_shapes", "attribute_values", "links", "named_types", "skipped",
                                    "names",           "dimensions"};
     if (folder.path().empty()) {
-      known.merge(std::set<std::string>{"selection", "convention"});
-      if (joined_) known.insert("sources");
+      known.merge(std::set<std::string>{"selection", "convention", "sources"});
       const handle creation(H5Fget_create_plist(source_->file()));
       hsize_t size = 0;
       if (creation && H5Pget_userblock(creation.get(), &size) >= 0 && size > 0 && tree_->top() == "/") {
@@ -279,12 +286,26 @@ void walk::check_metadata(const store_folder& folder, finding& f) const {
     f.reason = "has metadata of Zarr v2 beside the zarr.json in the store (" + older +
                "), which were not compared; readers may use either";
   }
+  if (const std::string why = refused_field(folder); !why.empty()) {
+    f.outcome = verdict::differs;
+    f.reason = why;
+    return;
+  }
   for (const std::string& path : differing_consolidated(folder)) {
     f.outcome = verdict::unchecked;
     f.reason = "has consolidated metadata in the store that disagree with the zarr.json of " +
                store_path(path.empty() ? folder : folder / path) + ", which was compared; readers may use either";
     return;
   }
+}
+
+// True for a dimension without a variable that `export` made of the names that the store's arrays have for it.
+bool walk::is_exported_dimension(const source_object& group, const source_link& link) {
+  if (!stored_dimensions_) stored_dimensions_.emplace(store_);
+  const netcdf_dimensions::dimension& d = *rules_.exported->at(link.target);
+  if (!stored_dimensions_->has(group.path, d.name, d.length)) return false;
+  const handle scale = tree_->open(link.target);
+  return scale && has_bookkeeping_alone(scale.get());
 }
 
 // A netCDF dimension without a variable. If it is joined, its length is that of the arrays, which are compared.
@@ -340,7 +361,7 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
     if (at_) at_(path);
       },
       f);
-  if (rules_.netcdf) c.know_netcdf();
+  if (rules_.netcdf_forms()) c.know_netcdf();
   std::optional<joined_place> lies;
   try {
     if (joined_) lies = joined_->place(dataset.get(), address, path, f.store_path, *tree_, rules_);

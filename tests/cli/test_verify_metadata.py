@@ -98,6 +98,12 @@ ATTRIBUTES = {
     "wide": str(-(2**70)),
 }
 TYPES = {
+    "count": "int32",
+    "large": "uint64",
+    "list": {"class": "int16", "endian": "big"},
+    "texts": {"class": "string", "length": 3, "padding": "null"},
+    "pair": {"class": "compound", "fields": [{"name": "n", "type": "int32"}, {"name": "x", "type": "float64"}]},
+    "_FillValue": "float32",
     "nan": "float64",
     "none": "int16",
     "opaque": {"class": "opaque", "length": 2, "tag": ""},
@@ -265,6 +271,9 @@ CHANGES = {
         'an attribute "opaque" of a different type: source',
     ),
     "a type of an attribute lost": (type_note(colour=None), "attribute", "/d", "differs", 'store "none that is given"'),
+    "a type of an integer lost": (type_note(count=None), "attribute", "/d", "differs", 'source "int32", store "none'),
+    "a length of texts lost": (type_note(texts=None), "attribute", "/d", "differs", '"length":3'),
+    "a member's type lost": (type_note(pair=None), "attribute", "/d", "differs", 'of a different type: source {"class":"compound"'),
     "a name of an enumeration": (
         type_note(colour=ENUM | {"members": {"RED": 1, "GREEN": 2}}),
         "attribute",
@@ -483,14 +492,15 @@ class TestMetadata:
         for name, (change, extra) in MORE.items():
             with tempfile.TemporaryDirectory() as folder:
                 status, report = self.verify(self.changed(folder, change))
-                assert (status, report["findings"], [tuple(e.values()) for e in report["extras"]]) == (3, [], [extra])
+                status_of_extra = 3 if extra[1] == "note" else 1
+                assert (status, report["findings"], [tuple(e.values()) for e in report["extras"]]) == (status_of_extra, [], [extra])
 
     def test_the_text_names_attributes_and_counts_them(self):
         with tempfile.TemporaryDirectory() as folder:
             store = self.changed(folder, attribute(count=6, more=1))
             text = run("verify", self.source, store).stdout.decode()
             assert 'differs: /d has a different attribute "count": source 5, store 6\n' in text
-            assert 'note: /d has, only in the store, the attribute "more"\n' in text
+            assert 'differs: /d has, only in the store, the attribute "more"\n' in text
             assert f"attributes: {len(ATTRIBUTES)} equal, 1 differs" in text
 
     def test_consolidated_metadata_that_say_other_are_told(self):
