@@ -52,6 +52,10 @@ json with_leaves(const json& value, json (*change)(const json&)) {
   return all;
 }
 
+bool holds_float(const json& value) {
+  return value.is_number_float() || (value.is_array() && std::any_of(value.begin(), value.end(), holds_float));
+}
+
 // Objects, lists of different lengths, and lists of mixed types.
 bool is_json_alone(const json& value) {
   std::vector<std::size_t> dims;
@@ -101,7 +105,7 @@ json exported_value(const attribute_values& a, const json& value) {
   if (a.null || !a.values) return value == "" ? json() : value;
   if (a.type.kind == source_kind::integer && !a.type.is_bool)
     return with_leaves(value, [](const json& v) { return v.is_boolean() ? json(v.get<bool>() ? 1U : 0U) : v; });
-  if (a.type.kind == source_kind::floating)
+  if (a.type.kind == source_kind::floating && holds_float(value))
     return with_leaves(value, [](const json& v) { return v.is_number_integer() ? json(v.get<double>()) : v; });
   if (a.type.kind == source_kind::variable_text && a.dims.size() <= 1 && is_json_alone(value)) {
     const std::string text(text_of(a.type, a.values->data()));
