@@ -45,6 +45,21 @@ const json* noted_value(const node_pair& n, const std::string& key) {
   return found == all->end() ? nullptr : &*found;
 }
 
+// True for an attribute of a dataset by which netCDF says what the type of the array says.
+bool follows_from_type(hid_t dataset, const node_pair& n, const std::string& name) {
+  try {
+    const json all = exported_attributes(parse_type(n.node.value("data_type", json())));
+    if (!all.contains(name)) return false;
+    const attribute_values a = read_attribute(dataset, name);
+    if (a.null || product(a.dims) != 1) return false;
+    if (all[name].is_string()) return is_json_of(text_of(a.type, a.values->data()), all[name]);
+    return a.type.kind == source_kind::integer && a.type.size == 8 &&
+           load_source_signed(a.type, a.values->data()) == all[name].get<std::int64_t>();
+  } catch (const std::runtime_error&) {
+    return false;
+  }
+}
+
 // The attribute with the plain form of "_FillValue", if notes are attributes.
 constexpr const char* source_form = "_FillValue_source";
 
@@ -141,8 +156,7 @@ void metadata_comparison::attributes(hid_t object, const node_pair& n, bool is_d
     std::string key = conversion::shown(name);
     const bool none = !store.contains(key) && !noted.contains(key);
     if (none && (is_bookkeeping(name, scale) || (unpacked_.contains(n.store_path) && says_packing(name)))) continue;
-    // what netCDF says of booleans
-    if (none && rules_.exported && name == "dtype" && n.node.value("data_type", json()) == "bool") continue;
+    if (none && rules_.exported && is_dataset && follows_from_type(object, n, name)) continue;
     while (taken.contains(key)) key += "_";
     attribute(object, n, name, key, is_dataset);
     taken.insert(key);
@@ -182,8 +196,8 @@ void metadata_comparison::attribute(hid_t object, const node_pair& n, const std:
     const bool reference = a.type.kind == source_kind::reference && a.dims.empty();
     const likeness like = noted  ? compare_noted(a, *noted, shown == store.end() ? nullptr : &*shown, fill ? &n.node : nullptr, d)
                           : fill ? compare_fill(a, *shown, n.node, d)
-                          : reference ? compare(a, plain_reference(rules_, name, *shown, n.store_path), d)
-                                      : compare(a, *shown, d);
+                          : reference ? compare(a, name, plain_reference(rules_, name, *shown, n.store_path), d)
+                                      : compare(a, name, *shown, d);
     if (like == likeness::unknown) throw not_supported(a.type.name);
     if (like == likeness::equal) {
       const std::string fault = type_fault(a, n, beside ? source_form : key, noted);
@@ -224,8 +238,8 @@ std::string metadata_comparison::type_fault(const attribute_values& a, const nod
   return type_difference(source, "none that is given");
 }
 
-likeness metadata_comparison::compare(const attribute_values& a, const json& stored, difference& d) const {
-  const json store = exported_value(a, stored);
+likeness metadata_comparison::compare(const attribute_values& a, const std::string& name, const json& stored, difference& d) const {
+  const json store = exported_value(a, name, stored);
   if (a.null) {
     d.source = "no value";
     d.store = show_json(store);
@@ -256,7 +270,7 @@ likeness metadata_comparison::compare_noted(const attribute_values& a, const jso
 
 likeness metadata_comparison::compare_fill(const attribute_values& a, const json& shown, const json& array, difference& d) const {
   const bool tells_all = a.dims.empty() || rules_.one_element_is_scalar;
-  return tells_all && is_fill_for_xarray(a, shown, array) ? likeness::equal : compare(a, shown, d);
+  return tells_all && is_fill_for_xarray(a, shown, array) ? likeness::equal : compare(a, "_FillValue", shown, d);
 }
 
 }  // namespace zarrbits::verification

@@ -106,7 +106,7 @@ class metadata_comparison {
   // The error in the store's type of an attribute under `key`, or "".
   std::string type_fault(const attribute_values& a, const node_pair& n, const std::string& key,
                          const nlohmann::json* noted) const;
-  likeness compare(const attribute_values& a, const nlohmann::json& stored, difference& d) const;
+  likeness compare(const attribute_values& a, const std::string& name, const nlohmann::json& stored, difference& d) const;
   likeness compare_noted(const attribute_values& a, const nlohmann::json& noted, const nlohmann::json* shown,
                          const nlohmann::json* array, difference& d) const;
   likeness compare_fill(const attribute_values& a, const nlohmann::json& shown, const nlohmann::json& array, difference& d) const;

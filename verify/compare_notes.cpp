@@ -71,15 +71,23 @@ json limits_note(hid_t space) {
   return list;
 }
 
-// `export` makes some types and limits of the array alone: they need no notes.
-void drop_what_follows(const store_folder& folder, const json& notes, const json& references, expected_notes& expected) {
+// `export` makes some types and limits of the array alone: they need no notes. `rank`: of the dataset in the file.
+void drop_what_follows(const store_folder& folder, const json& notes, const json& references, std::size_t rank, bool netcdf,
+                       expected_notes& expected) {
   const auto follows = [&](const char* name, const json& value) {
     if (!notes.contains(name) && expected.contains(name) && expected[name] == value) expected.erase(name);
   };
   try {
     const zarr_array array(folder);
+    std::vector<std::uint64_t> shape = array.shape(), chunk = array.chunk_shape();
+    if (netcdf && rank == shape.size() + 1 && array.type().kind == zarr_kind::terminated) {  // characters have a dimension
+      shape.push_back(array.type().size);
+      chunk.push_back(array.type().size);
+      follows("hdf5_type", {{"class", "string"}, {"length", 1}, {"padding", "null"}});
+    }
     follows("hdf5_type", exported_type(array.type(), references));
-    follows("maxshape", exported_limits(array.shape(), array.chunk_shape()));
+    if (netcdf) follows("hdf5_type", exported_type(array.type(), references, true));
+    follows("maxshape", exported_limits(shape, chunk));
   } catch (const std::runtime_error&) {  // reported when values are compared
   }
 }
@@ -206,7 +214,7 @@ void metadata_comparison::dataset(hid_t dataset, const node_pair& n, const store
       const json said = rules_.hdmf ? n.attributes() : json::object();
       const json references = said.value("_DTYPE", json()) == "object_reference" ? json("object_reference")
                                                                                  : said.value("_REFERENCE_FIELDS", json());
-      drop_what_follows(folder, n.notes(), references, expected);
+      drop_what_follows(folder, n.notes(), references, shape.size(), rules_.exported != nullptr, expected);
     }
     part(type.get(), n, folder, &shape, true, std::move(expected));
   } catch (const source_error& e) {

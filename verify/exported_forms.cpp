@@ -4,6 +4,7 @@
 #include "text/json_text.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/seen_attributes.hpp"
+#include "zarr/read/zarr_json.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -43,7 +44,11 @@ json name_of(const json& type) {
   return type.is_object() && type.contains("endian") && !type.contains("stored") ? type["class"] : type;
 }
 
-bool has_type_of_array(const std::string& attribute) { return attribute == "_FillValue"; }
+bool has_type_of_array(const std::string& attribute, bool netcdf) {
+  static const std::set<std::string> of_netcdf = {"flag_values", "flag_masks", "valid_range",
+                                                  "valid_min",   "valid_max",  "missing_value"};
+  return attribute == "_FillValue" || (netcdf && of_netcdf.contains(attribute));
+}
 
 json with_leaves(const json& value, json (*change)(const json&)) {
   if (!value.is_array()) return change(value);
@@ -92,7 +97,7 @@ bool is_exported_type(const json& type, const std::string& name, const json& val
     }
     return nul ? is_fixed_text(type, longest) : is_variable_text(type);
   }
-  if (has_type_of_array(name) && name_of(type) == array) return true;
+  if (has_type_of_array(name, netcdf) && (name_of(type) == array || (array == "float16" && type == "float32"))) return true;
   const bool integers = std::all_of(leaves.begin(), leaves.end(), [](const json* v) { return v->is_number_integer(); });
   if (!integers) return type == "float64";
   const bool large = std::any_of(leaves.begin(), leaves.end(), [](const json* v) {
@@ -101,11 +106,11 @@ bool is_exported_type(const json& type, const std::string& name, const json& val
   return type == (large ? "uint64" : "int64");
 }
 
-json exported_value(const attribute_values& a, const json& value) {
+json exported_value(const attribute_values& a, const std::string& name, const json& value) {
   if (a.null || !a.values) return value == "" ? json() : value;
   if (a.type.kind == source_kind::integer && !a.type.is_bool)
     return with_leaves(value, [](const json& v) { return v.is_boolean() ? json(v.get<bool>() ? 1U : 0U) : v; });
-  if (a.type.kind == source_kind::floating && holds_float(value))
+  if (a.type.kind == source_kind::floating && (holds_float(value) || has_type_of_array(name, true)))
     return with_leaves(value, [](const json& v) { return v.is_number_integer() ? json(v.get<double>()) : v; });
   if (a.type.kind == source_kind::variable_text && a.dims.size() <= 1 && is_json_alone(value)) {
     const std::string text(text_of(a.type, a.values->data()));
@@ -117,7 +122,20 @@ json exported_value(const attribute_values& a, const json& value) {
   return value;
 }
 
-json exported_type(const zarr_type& array, const json& references) {
+json exported_attributes(const zarr_type& array) {
+  if (array.kind == zarr_kind::boolean) return {{"dtype", "bool"}};
+  if (array.unit.empty()) return json::object();
+  static const std::map<std::string, std::string> units = {{"D", "days"},          {"h", "hours"},         {"m", "minutes"},
+                                                           {"s", "seconds"},       {"ms", "milliseconds"}, {"us", "microseconds"},
+                                                           {"ns", "nanoseconds"}};
+  const auto found = units.find(array.unit);
+  const std::string unit = found == units.end() ? "" : found->second;
+  if (array.name == "numpy.timedelta64")
+    return {{"units", unit}, {"dtype", "timedelta64[" + array.unit + "]"}, {"_FillValue", INT64_MIN}};
+  return {{"units", unit + " since 1970-01-01"}, {"calendar", "proleptic_gregorian"}, {"_FillValue", INT64_MIN}};
+}
+
+json exported_type(const zarr_type& array, const json& references, bool netcdf) {
   const json reference = {{"class", "object_reference"}};
   if (references == "object_reference") return reference;
   const auto opaque = [&](const std::string& tag) { return json{{"class", "opaque"}, {"length", array.size}, {"tag", tag}}; };
@@ -131,7 +149,11 @@ json exported_type(const zarr_type& array, const json& references) {
       json fields = json::array();
       for (const zarr_field& f : array.fields) {
         const bool refers = std::find(references.begin(), references.end(), json(f.name)) != references.end();
-        fields.push_back({{"name", f.name}, {"type", refers ? reference : exported_type(f.type)}});
+        fields.push_back({{"name", f.name}, {"type", refers ? reference : exported_type(f.type, nullptr, netcdf)}});
+        if (netcdf && f.type.kind == zarr_kind::terminated && f.type.size > 1)
+          fields.back()["type"] = {{"class", "array"},
+                                   {"shape", {f.type.size}},
+                                   {"base", {{"class", "string"}, {"length", 1}, {"padding", "null"}}}};
       }
       return {{"class", "compound"}, {"fields", std::move(fields)}};
     }
@@ -139,7 +161,8 @@ json exported_type(const zarr_type& array, const json& references) {
     case zarr_kind::unsigned_integer:
       if (!array.unit.empty()) return opaque(std::string("NUMPY:<") + (array.name == "numpy.datetime64" ? "M8[" : "m8[") + array.unit + "]");
       [[fallthrough]];
-    default: return array.name;
+    case zarr_kind::boolean: return netcdf ? "int8" : "bool";
+    default: return netcdf && array.name == "float16" ? "float32" : array.name;
   }
 }
 
@@ -151,6 +174,10 @@ json exported_limits(const std::vector<std::uint64_t>& shape, const std::vector<
     any = any || chunk[d] > shape[d];
   }
   return any ? limits : json();
+}
+
+std::string exported_dimension(const std::string& array, std::size_t d) {
+  return array.substr(array.rfind('/') + 1) + "_dim_" + std::to_string(d);
 }
 
 stored_dimensions::stored_dimensions(const store_folder& root) {
@@ -165,10 +192,16 @@ stored_dimensions::stored_dimensions(const store_folder& root) {
         continue;
       }
       const json names = node.value("dimension_names", json()), shape = node.value("shape", json());
-      for (std::size_t d = 0; names.is_array() && shape.is_array() && d < std::min(names.size(), shape.size()); ++d) {
-        if (names[d].is_string() && shape[d].is_number_unsigned())
-          groups_[{names[d].get<std::string>(), shape[d].get<std::uint64_t>()}].insert(group);
+      for (std::size_t d = 0; shape.is_array() && d < shape.size(); ++d) {
+        if (!shape[d].is_number_unsigned()) continue;
+        const auto length = shape[d].get<std::uint64_t>();
+        if (names.is_array() && d < names.size() && names[d].is_string())
+          groups_[{names[d].get<std::string>(), length}].insert(group);
+        groups_[{exported_dimension("/" + child.path(), d), length}].insert(group);
       }
+      const json characters = node.value(json::json_pointer("/data_type/configuration/length_bytes"), json());
+      if (characters.is_number_unsigned())
+        groups_[{"string" + json_text(characters), characters.get<std::uint64_t>()}].insert(group);
     }
   }
 }

@@ -27,14 +27,19 @@ bool is_exported_type(const nlohmann::json& type, const std::string& name, const
 
 // The value as the file has it where JSON says it otherwise: numbers for booleans, floats for integers among floats. A value that
 // HDF5 cannot have is JSON text: then this is the text's if that is the same value.
-nlohmann::json exported_value(const attribute_values& a, const nlohmann::json& value);
+nlohmann::json exported_value(const attribute_values& a, const std::string& name, const nlohmann::json& value);
 
 // The type of datasets of arrays of this data type, as a note. `references`: of hdmf-zarr, "object_reference" or the names of
 // fields that are references, or null.
-nlohmann::json exported_type(const zarr_type& array, const nlohmann::json& references = nullptr);
+nlohmann::json exported_type(const zarr_type& array, const nlohmann::json& references = nullptr, bool netcdf = false);
+// The attributes by which netCDF says what an array's type says in Zarr: of booleans and of numpy's times.
+nlohmann::json exported_attributes(const zarr_type& array);
 
 // The limits of a dataset of the shape: HDF5 allows no chunk that is longer than they are. Null if they are the shape.
 nlohmann::json exported_limits(const std::vector<std::uint64_t>& shape, const std::vector<std::uint64_t>& chunk);
+
+// netCDF's name of a dimension without a name. `array`: the path of its array in the store.
+std::string exported_dimension(const std::string& array, std::size_t d);
 
 // The names and lengths of the dimensions of a store's arrays.
 class stored_dimensions {

@@ -66,6 +66,7 @@ void walk::begin() {
   metadata_.emplace(*tree_, rules_, result_);
   links_.emplace(*tree_, *metadata_, [this](const std::string& path) {
     const std::string shown = conversion::shown(path);
+    if (rules_.exported && is_exported_type(path)) return verdict::equal;
     return !selections_->wanted.wants(shown)   ? verdict::equal
            : selections_->claimed.wants(shown) ? verdict::missing
                                                : verdict::unchecked;
@@ -299,6 +300,13 @@ void walk::check_metadata(const store_folder& folder, finding& f) const {
   }
 }
 
+// True for a named type that the store need not have: netCDF needs one for each type that is not one number or text.
+bool walk::is_exported_type(const std::string& path) {
+  const auto address = tree_->address_of(conversion::shown(path));
+  const auto found = address ? tree_->objects().find(*address) : tree_->objects().end();
+  return found != tree_->objects().end() && found->second.type == H5O_TYPE_NAMED_DATATYPE && !found->second.has_attributes;
+}
+
 // True for a dimension without a variable that `export` made of the names that the store's arrays have for it.
 bool walk::is_exported_dimension(const source_object& group, const source_link& link) {
   if (!stored_dimensions_) stored_dimensions_.emplace(store_);
@@ -362,6 +370,7 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
       },
       f);
   if (rules_.netcdf_forms()) c.know_netcdf();
+  if (rules_.exported) c.know_export();
   std::optional<joined_place> lies;
   try {
     if (joined_) lies = joined_->place(dataset.get(), address, path, f.store_path, *tree_, rules_);

@@ -62,6 +62,7 @@ class walk {
   void pair_link(const place& group, const source_link& link, const store_folder& child);
   void compare_named_type(const place& p);
   void compare_dataset(haddr_t address, const std::string& path, const store_folder& folder);
+  bool is_exported_type(const std::string& path);
   bool is_exported_dimension(const source_object& group, const source_link& link);
   void compare_dimension(hid_t scale, const node_pair& group, const source_link& link);
   void compare_metadata(hid_t dataset, const std::string& path, const store_folder& folder);

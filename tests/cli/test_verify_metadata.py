@@ -411,6 +411,14 @@ CHANGES = {
         "zarrbits.names",
     ),
 }
+CHANGES["a field that readers must understand"] = (
+    lambda s: edit(s, "plain", more={"must_understand": True}),
+    "dataset",
+    "/plain",
+    "differs",
+    'the field "more" without "must_understand": false',
+)
+CHANGES["a field of a group"] = (lambda s: edit(s, "g", more=1), "group", "/g", "differs", 'the field "more"')
 # what only the store has -> (its node, kind and name)
 MORE = {
     "an attribute": (attribute(more=1), ("/d", "attribute", "more")),
@@ -479,14 +487,7 @@ class TestMetadata:
                 assert [(f["kind"], f["path"], f["outcome"]) for f in report["findings"]] == [(kind, path, outcome)]
                 assert sentence in report["findings"][0]["reason"]
                 assert (status, report["extras"]) == (1, [])
-                assert (
-                    report[
-                        {"link": "links", "named type": "named_types", "note": "notes", "attribute": "attributes"}.get(
-                            kind, "dimension_names"
-                        )
-                    ][outcome]
-                    == 1
-                )
+                assert report[kind.replace(" ", "_") if kind.endswith("names") else kind.replace(" ", "_") + "s"][outcome] == 1
 
     def test_what_the_store_alone_has_is_named(self):
         for name, (change, extra) in MORE.items():
@@ -515,3 +516,34 @@ class TestMetadata:
             edit(store, "", consolidated_metadata={"kind": "inline", "must_understand": False, "metadata": nodes})
             status, report = self.verify(store)
             assert (status, [f["path"] for f in report["findings"]]) == (3, ["/"])
+
+
+def test_notes_of_an_attribute_do_not_stand_for_it(folder):
+    """Under the convention netcdf, notes keep what netCDF does not show, and the plain form of what it does."""
+    source, store = folder + "/s.nc", folder + "/s.zarr"
+    with h5py.File(source, "w") as f:
+        f["x"] = np.arange(3)
+        f["x"].make_scale("x")
+        f["x"].attrs["pair"] = np.array((1, 2.5), [("n", "i4"), ("x", "f8")])[()]  # netCDF has no such attribute
+        f["x"].attrs["number"] = 5  # a scalar, which netCDF has as a list
+    assert run("convert", "-q", "--convention", "netcdf", source, store).returncode == 0
+    assert run("verify", source, store).returncode == 0
+    with open(store + "/x/zarr.json") as file:
+        document = json.load(file)
+    del document["attributes"]["number"]
+    with open(store + "/x/zarr.json", "w") as file:
+        json.dump(document, file)
+    done = run("verify", source, store)
+    assert done.returncode == 1 and b'missing: /x has no attribute "number" in the store' in done.stdout
+
+
+def test_stores_of_another_format_are_not_equal(folder):
+    source, store = folder + "/a.zarr", folder + "/b.zarr"
+    group(source)
+    array(source + "/a", [1], [1], "int8", [{"name": "bytes"}], 0, {})
+    for change in ({"zarr_format": 4}, {"zarr_format": None}, {"more": {"a": 1}}):
+        for at in ("", "a"):
+            shutil.copytree(source, store)
+            edit(store, at, **change)
+            assert run("verify", source, store).returncode == 1, (change, at)
+            shutil.rmtree(store)
