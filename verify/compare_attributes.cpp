@@ -232,13 +232,15 @@ std::string metadata_comparison::type_fault(const attribute_values& a, const nod
   // xarray's form is base64
   if (!noted && key == "_FillValue" && a.type.kind == source_kind::floating && !a.null && product(a.dims) != 0) return "";
   const json& value = noted ? *noted : n.attributes()[key];
-  if (rules_.hdmf && a.type.kind == source_kind::reference && !noted && plain_reference(rules_, key, value, n.store_path) != value)
+  if (rules_.hdmf && a.type.kind == source_kind::reference && !noted &&
+      plain_reference(rules_, key, value, n.store_path) != value)
     return "";
   if (is_exported_type(source, key, value, n.node.value("data_type", json()), rules_.one_element_is_scalar)) return "";
   return type_difference(source, "none that is given");
 }
 
-likeness metadata_comparison::compare(const attribute_values& a, const std::string& name, const json& stored, difference& d) const {
+likeness metadata_comparison::compare(const attribute_values& a, const std::string& name, const json& stored,
+                                      difference& d) const {
   const json store = exported_value(a, name, stored);
   if (a.null) {
     d.source = "no value";

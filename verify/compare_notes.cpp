@@ -95,9 +95,9 @@ void drop_what_follows(const store_folder& folder, const json& notes, const json
 }  // namespace
 
 std::string refused_field(const store_folder& node) {
-  static const std::set<std::string> of_zarr = {
-      "zarr_format", "node_type",          "attributes", "shape",           "data_type",           "chunk_grid",
-      "fill_value",  "chunk_key_encoding", "codecs",     "dimension_names", "storage_transformers"};
+  static const std::set<std::string> of_zarr = {"zarr_format", "node_type",       "attributes",          "shape",
+                                                "data_type",   "chunk_grid",      "fill_value",          "chunk_key_encoding",
+                                                "codecs",      "dimension_names", "storage_transformers"};
   const auto object = node.is_v2() ? nullptr : node.open("zarr.json");
   if (!object) return "";
   const std::vector<std::byte> text = read_object(*object, 64U << 20);
@@ -212,8 +212,8 @@ void metadata_comparison::dataset(hid_t dataset, const node_pair& n, const store
     if (n.node.value("node_type", json()) == "array") {
       dimension_names(null ? -1 : dataset, shape.size(), n);
       const json said = rules_.hdmf ? n.attributes() : json::object();
-      const json references = said.value("_DTYPE", json()) == "object_reference" ? json("object_reference")
-                                                                                 : said.value("_REFERENCE_FIELDS", json());
+      const json references =
+          said.value("_DTYPE", json()) == "object_reference" ? json("object_reference") : said.value("_REFERENCE_FIELDS", json());
       drop_what_follows(folder, n.notes(), references, shape.size(), rules_.exported != nullptr, expected);
     }
     part(type.get(), n, folder, &shape, true, std::move(expected));

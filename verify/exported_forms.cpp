@@ -86,8 +86,7 @@ bool is_exported_type(const json& type, const std::string& name, const json& val
   if (first.is_boolean()) return netcdf ? type == "int8" : type == "bool";
   if (is_text(first)) {
     if (!first.is_string()) return is_variable_text(type);
-    if (netcdf && dims.empty())
-      return is_fixed_text(type, std::max<std::size_t>(first.get_ref<const std::string&>().size(), 1));
+    if (netcdf && dims.empty()) return is_fixed_text(type, std::max<std::size_t>(first.get_ref<const std::string&>().size(), 1));
     std::size_t longest = 0;
     bool nul = false;
     for (const json* v : leaves) {
@@ -100,9 +99,8 @@ bool is_exported_type(const json& type, const std::string& name, const json& val
   if (has_type_of_array(name, netcdf) && (name_of(type) == array || (array == "float16" && type == "float32"))) return true;
   const bool integers = std::all_of(leaves.begin(), leaves.end(), [](const json* v) { return v->is_number_integer(); });
   if (!integers) return type == "float64";
-  const bool large = std::any_of(leaves.begin(), leaves.end(), [](const json* v) {
-    return v->is_number_unsigned() && v->get<std::uint64_t>() > INT64_MAX;
-  });
+  const bool large = std::any_of(leaves.begin(), leaves.end(),
+                                 [](const json* v) { return v->is_number_unsigned() && v->get<std::uint64_t>() > INT64_MAX; });
   return type == (large ? "uint64" : "int64");
 }
 
@@ -125,8 +123,8 @@ json exported_value(const attribute_values& a, const std::string& name, const js
 json exported_attributes(const zarr_type& array) {
   if (array.kind == zarr_kind::boolean) return {{"dtype", "bool"}};
   if (array.unit.empty()) return json::object();
-  static const std::map<std::string, std::string> units = {{"D", "days"},          {"h", "hours"},         {"m", "minutes"},
-                                                           {"s", "seconds"},       {"ms", "milliseconds"}, {"us", "microseconds"},
+  static const std::map<std::string, std::string> units = {{"D", "days"},        {"h", "hours"},         {"m", "minutes"},
+                                                           {"s", "seconds"},     {"ms", "milliseconds"}, {"us", "microseconds"},
                                                            {"ns", "nanoseconds"}};
   const auto found = units.find(array.unit);
   const std::string unit = found == units.end() ? "" : found->second;
@@ -140,6 +138,7 @@ json exported_type(const zarr_type& array, const json& references, bool netcdf) 
   if (references == "object_reference") return reference;
   const auto opaque = [&](const std::string& tag) { return json{{"class", "opaque"}, {"length", array.size}, {"tag", tag}}; };
   switch (array.kind) {
+    case zarr_kind::boolean: return netcdf ? "int8" : "bool";
     case zarr_kind::raw: return opaque("");
     case zarr_kind::terminated: return {{"class", "string"}, {"length", array.size}, {"padding", "null"}};
     case zarr_kind::text32:
@@ -151,17 +150,16 @@ json exported_type(const zarr_type& array, const json& references, bool netcdf) 
         const bool refers = std::find(references.begin(), references.end(), json(f.name)) != references.end();
         fields.push_back({{"name", f.name}, {"type", refers ? reference : exported_type(f.type, nullptr, netcdf)}});
         if (netcdf && f.type.kind == zarr_kind::terminated && f.type.size > 1)
-          fields.back()["type"] = {{"class", "array"},
-                                   {"shape", {f.type.size}},
-                                   {"base", {{"class", "string"}, {"length", 1}, {"padding", "null"}}}};
+          fields.back()["type"] = {
+              {"class", "array"}, {"shape", {f.type.size}}, {"base", {{"class", "string"}, {"length", 1}, {"padding", "null"}}}};
       }
       return {{"class", "compound"}, {"fields", std::move(fields)}};
     }
     case zarr_kind::signed_integer:
     case zarr_kind::unsigned_integer:
-      if (!array.unit.empty()) return opaque(std::string("NUMPY:<") + (array.name == "numpy.datetime64" ? "M8[" : "m8[") + array.unit + "]");
+      if (!array.unit.empty())
+        return opaque(std::string("NUMPY:<") + (array.name == "numpy.datetime64" ? "M8[" : "m8[") + array.unit + "]");
       [[fallthrough]];
-    case zarr_kind::boolean: return netcdf ? "int8" : "bool";
     default: return netcdf && array.name == "float16" ? "float32" : array.name;
   }
 }

@@ -64,7 +64,8 @@ bool holds_object(const json& value) {
 bool holds_integer(const std::string& type, double v) {
   const bool is_signed = type.starts_with("int");
   const int bits = std::atoi(type.c_str() + (is_signed ? 3 : 4));
-  return std::trunc(v) == v && v >= (is_signed ? -std::ldexp(1.0, bits - 1) : 0.0) && v < std::ldexp(1.0, bits - (is_signed ? 1 : 0));
+  return std::trunc(v) == v && v >= (is_signed ? -std::ldexp(1.0, bits - 1) : 0.0) &&
+         v < std::ldexp(1.0, bits - (is_signed ? 1 : 0));
 }
 
 // True if xarray has a fill value of an array of this type that says the attribute's value.

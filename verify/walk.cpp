@@ -181,8 +181,10 @@ void walk::pair_group(const place& p, const source_object& group) {
     const netcdf_dimensions* const dimensions = rules_.netcdf ? rules_.netcdf.get() : rules_.exported.get();
     const bool is_exported = rules_.exported && rules_.exported->has_no_variable(l.target);
     std::vector<store_folder> found;
-    if (!is_exported || !rules_.exported->has_hidden(group, l)) found = children.take(l.name);
-    if (found.empty() && dimensions) found = children.take(dimensions->name_of(group, l));
+    if (!is_exported || !rules_.exported->has_hidden(group, l)) {
+      found = children.take(l.name);
+      if (found.empty() && dimensions) found = children.take(dimensions->name_of(group, l));
+    }
     if (found.empty() && is_exported && is_exported_dimension(group, l)) {
       tree_->at(l.target).in_store = true;
       nodes.insert(l.name);
