@@ -180,10 +180,15 @@ void walk::pair_group(const place& p, const source_object& group) {
     }
     const netcdf_dimensions* const dimensions = rules_.netcdf ? rules_.netcdf.get() : rules_.exported.get();
     const bool is_exported = rules_.exported && rules_.exported->has_no_variable(l.target);
+    std::string name_in_store = l.name;
     std::vector<store_folder> found;
     if (!is_exported || !rules_.exported->has_hidden(group, l)) {
       found = children.take(l.name);
-      if (found.empty() && dimensions) found = children.take(dimensions->name_of(group, l));
+      if (found.empty() && dimensions) {
+        const std::string name = dimensions->name_of(group, l);
+        found = children.take(name);
+        if (rules_.exported) name_in_store = name;  // `export` gave it the other one
+      }
     }
     if (found.empty() && is_exported && is_exported_dimension(group, l)) {
       tree_->at(l.target).in_store = true;
@@ -205,7 +210,7 @@ void walk::pair_group(const place& p, const source_object& group) {
     }
     for (const store_folder& child : found) {
       nodes.insert(l.name);
-      stored[child.last()] = l.name;
+      stored[child.last()] = name_in_store;
       pairs_.push_back({l.target, child_path(path, l.name), child});
     }
   }
