@@ -21,6 +21,7 @@
 #include <filesystem>
 #include <iostream>
 #include <string>
+#include <utility>
 
 namespace zarrbits::cli {
 namespace {
@@ -35,21 +36,24 @@ const char verify_footer[] =
     "verify does not trust the store's notes about itself: if it was made with --include, --exclude or from in.h5:/a/b, give the "
     "same here.\n"
     "Sources with filters of plugins need HDF5_PLUGIN_PATH.\n\n"
+    "A file that export made of a store is compared in the same way, in either order of the two.\n\n"
     "Examples:\n"
+    "  zarrbits export in.zarr out.nc && zarrbits verify in.zarr out.nc\n"
     "  zarrbits convert in.h5 out.zarr && zarrbits verify in.h5 out.zarr\n"
     "  zarrbits verify --json in.h5 out.zarr | python3 -m json.tool\n"
     "  zarrbits verify in.h5 out.zip\n"
     "  zarrbits verify --concat time today.nc all.zarr --part\n\n"
-    "Exit status: 0 all equal, 1 something differs, is missing or cannot be read, 2 wrong usage, 3 nothing differs, but "
-    "something\n"
-    "could not be compared, or is only in the store.";
+    "Exit status: 0 all equal, 1 something differs, is missing on one side or cannot be read, 2 wrong usage, 3 nothing differs, "
+    "but\n"
+    "something could not be compared, or notes are only in the store.";
 
 void print_text(const verify_result& r, const std::string& store) {
   for (const finding& f : r.findings)
     std::cout << to_string(f.outcome) << ": " << printable(f.path) << " " << printable(with_flags(f.reason)) << '\n';
-  for (const std::string& path : r.only_in_store) std::cout << "note: " << printable(path) << " is only in the store\n";
+  for (const std::string& path : r.only_in_store) std::cout << "differs: " << printable(path) << " is only in the store\n";
   for (const extra& e : r.extras) {
-    std::cout << "note: " << printable(e.store_path) << " has, only in the store, the " << e.kind << " " << quote(e.name) << '\n';
+    std::cout << (e.kind == "note" ? "note: " : "differs: ") << printable(e.store_path) << " has, only in the store, the "
+              << e.kind << " " << quote(e.name) << '\n';
   }
   // kinds of which there are some, and verdicts that occur
   const auto line = [](const char* what, const std::array<std::uint64_t, verdict_count>& counts) {
@@ -70,8 +74,11 @@ void print_text(const verify_result& r, const std::string& store) {
   if (r.elements + r.elements_unchecked > 0)
     std::cout << "elements: " << r.elements << " equal"
               << (r.elements_unchecked > 0 ? ", " + std::to_string(r.elements_unchecked) + " unchecked" : std::string()) << '\n';
-  const std::size_t wrong = static_cast<std::size_t>(
-      std::count_if(r.findings.begin(), r.findings.end(), [](const finding& f) { return f.outcome > verdict::unchecked; }));
+  const auto wrong =
+      r.only_in_store.size() +
+      static_cast<std::size_t>(
+          std::count_if(r.findings.begin(), r.findings.end(), [](const finding& f) { return f.outcome > verdict::unchecked; }) +
+          std::count_if(r.extras.begin(), r.extras.end(), [](const extra& e) { return e.kind != "note"; }));
   std::cout << (r.failed() ? "FAILED: " + text::counted(wrong, "difference") + " between " + quote(store) + " and its source"
                 : r.incomplete() ? "INCOMPLETE: nothing differs, but not all of " + quote(store) + " could be compared"
                                  : "OK: " + quote(store) + " equals its source")
@@ -171,6 +178,7 @@ int verify_main(int argc, char** argv) {
     options.progress = at;
     const verify_result r = verify(options);
     at("");
+    if (r.is_exchanged) std::swap(options.source, options.store);
     const int status = r.failed() ? exit_failure : r.incomplete() ? exit_loss : exit_success;
     if (as_json) {
       print_json(r, options.source, options.store, status);

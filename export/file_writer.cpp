@@ -388,7 +388,9 @@ void file_writer::write_link(const std::string& group, const std::string& name, 
   } else if (kind == "external") {
     h5::check(H5Lcreate_external(other.c_str(), target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT), "create a link");
   } else {
-    throw not_expressible(kind == "user" ? "a link of a class that a program registered" : "a link that HDF5 could not open");
+    throw not_expressible(kind == "user"    ? "a link of a class that a program registered"
+                          : kind == "store" ? "a link to another Zarr store"
+                                            : "a link that HDF5 could not open");
   }
   entry.reason = kind == "external" ? "a link to \"" + shown(other) + "\", as in the source" : "";
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "export/store_node.hpp"
 
+#include "export/hdmf_notes.hpp"
 #include "text/reserved_names.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
@@ -44,6 +45,7 @@ store_node read_store_node(const verification::store_folder& folder) {
   if (!node.notes.is_object()) node.notes = hidden.is_object() ? std::move(hidden) : std::move(field);
   if (!node.notes.is_object()) node.notes = json::object();
   node.notes.erase("must_understand");
+  take_hdmf_notes(node);
   return node;
 }
 

@@ -2,6 +2,7 @@
 #include "export/store_tree.hpp"
 
 #include "export/grouped_dataset.hpp"
+#include "export/hdmf_notes.hpp"
 #include "export/path_references.hpp"
 #include "text/shown.hpp"
 #include "zarr/read/zarr_reader.hpp"
@@ -97,6 +98,7 @@ store_tree read_tree(const store_folder& root, const store_folder& whole, const 
     if (netcdf && tree.convention.empty()) tree.convention = "netcdf";
   };
   look_at(top);
+  if (tree.convention.empty() && is_nwb_root(top)) tree.convention = "nwb";
   if (top.is_array || is_grouped_dataset(top)) {  // HDF5's root is a group
     std::string name = last_of(tree.top);
     if (!is_link_name(name)) name = "data";

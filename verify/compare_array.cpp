@@ -62,6 +62,13 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
     extra.push_back(leaf->size);
     leaf = &bytes;
   }
+  source_type word;
+  if (take_characters(v, a)) {
+    word = *leaf;
+    word.size = characters_;
+    word.padding = H5T_STR_NULLPAD;
+    leaf = &word;
+  }
   index shape = dims_;
   shape.insert(shape.end(), extra.begin(), extra.end());
   for (std::size_t d = 0; d < std::min(lengths_.size(), dims_.size()); ++d) shape[d] = std::max(shape[d], lengths_[d]);
@@ -74,7 +81,7 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
   if (shape != a.shape())
     return conclude(verdict::differs, "has the shape " + join(shape) + ", in the store " + join(a.shape()), v.member());
 
-  const comparison c(*leaf, a.type(), objects_);
+  const comparison c(*leaf, a.type(), objects_, exported_);
   if (c.types() == likeness::different && !here_)
     return conclude(verdict::differs, "has a different data type: " + c.why(), v.member());
   if (c.types() == likeness::unknown) {
@@ -139,7 +146,20 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
   }
 }
 
+// netCDF has fixed-length texts as characters.
+bool dataset_comparison::take_characters(const view& v, const zarr_array& a) {
+  const bool is = exported_ && !place_ && v.type.kind == source_kind::text && v.type.size == 1 &&
+                  a.type().kind == zarr_kind::terminated && a.type().size > 1 && dims_.size() == a.shape().size() + 1 &&
+                  dims_.back() == a.type().size;
+  if (!is) return false;
+  characters_ = a.type().size;
+  dims_.pop_back();
+  source_chunk_.clear();
+  return true;
+}
+
 likeness dataset_comparison::fill_value(const view& v, const layout& l, const comparison& c) {
+  if (characters_ > 0) return likeness::different;  // of a character
   H5D_fill_value_t state = H5D_FILL_VALUE_ERROR;
   check(H5Pfill_value_defined(properties_.get(), &state), "cannot read the fill value");
   if (state == H5D_FILL_VALUE_UNDEFINED) return likeness::equal;  // any value is right
@@ -252,14 +272,19 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
   const index source_count(count.begin(), count.begin() + static_cast<std::ptrdiff_t>(dims_.size()));
   source_values source(v.type, v.memory_type);
   // one read decompresses a chunk of the source only once
-  const std::uint64_t most = product(source_count) <= largest_at_once / v.type.size
+  const std::size_t element = std::max(v.type.size, characters_);
+  const std::uint64_t most = product(source_count) <= largest_at_once / element
                                  ? product(source_count)
-                                 : std::max<std::uint64_t>(1, block_bytes / v.type.size);
+                                 : std::max<std::uint64_t>(1, block_bytes / element);
   return for_blocks(source_start, source_count, most, [&](const index& from, const index& size) {
     if (going_) going_();
     try {
-      const auto own = [&](const index& all) { return index(all.begin() + (place_ && place_->added ? 1 : 0), all.end()); };
-      source.read(dataset_, own(from), own(size));
+      const auto own = [&](const index& all, std::size_t last) {
+        index mine(all.begin() + (place_ && place_->added ? 1 : 0), all.end());
+        if (characters_ > 0) mine.push_back(last);
+        return mine;
+      };
+      source.read(dataset_, own(from, 0), own(size, characters_));
     } catch (const source_error& e) {
       // the other blocks can still be compared
       unchecked_ += product(size) * l.inside;

@@ -5,6 +5,7 @@
 #include "verify/blocks.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/compare_metadata.hpp"
+#include "verify/exported_forms.hpp"
 #include "verify/seen_attributes.hpp"
 #include "verify/source_notes.hpp"
 #include "verify/value_text.hpp"
@@ -36,32 +37,27 @@ bool is_bookkeeping(const std::string& name, bool scale) {
 
 std::string in_quotes(const std::string& name) { return show_text(conversion::shown(name)); }
 
-bool has_text(const json& value) {
-  return value.is_string() || (value.is_structured() && std::any_of(value.begin(), value.end(), has_text));
-}
-
-// True if a JSON value shows its type: an integer, a float (unless it may be a word), a bool or a text.
-bool tells_type(const json& type, const json& value) {
-  if (type.is_string()) {
-    const std::string& name = type.get_ref<const std::string&>();
-    return name == "bool" || name.starts_with("int") || name.starts_with("uint") ||
-           (name.starts_with("float") && !has_text(value));
-  }
-  const json& c = type["class"];
-  if (c == "string") return true;
-  if (c == "compound") {
-    const json& fields = type["fields"];
-    return std::all_of(fields.begin(), fields.end(), [&](const json& f) { return tells_type(f["type"], value); });
-  }
-  return type.contains("endian") && !type.contains("stored") && tells_type(c, value);
-}
-
 // The plain form of an attribute that the notes have, because readers see a different one; else null.
 const json* noted_value(const node_pair& n, const std::string& key) {
   const auto all = n.notes().find("attribute_values");
   if (all == n.notes().end() || !all->is_object()) return nullptr;
   const auto found = all->find(key);
   return found == all->end() ? nullptr : &*found;
+}
+
+// True for an attribute of a dataset by which netCDF says what the type of the array says.
+bool follows_from_type(hid_t dataset, const node_pair& n, const std::string& name) {
+  try {
+    const json all = exported_attributes(parse_type(n.node.value("data_type", json())));
+    if (!all.contains(name)) return false;
+    const attribute_values a = read_attribute(dataset, name);
+    if (a.null || product(a.dims) != 1) return false;
+    if (all[name].is_string()) return is_json_of(text_of(a.type, a.values->data()), all[name]);
+    return a.type.kind == source_kind::integer && a.type.size == 8 &&
+           load_source_signed(a.type, a.values->data()) == all[name].get<std::int64_t>();
+  } catch (const std::runtime_error&) {
+    return false;
+  }
 }
 
 // The attribute with the plain form of "_FillValue", if notes are attributes.
@@ -125,6 +121,13 @@ bool is_dimension_scale(hid_t object) {
   return text.size() == 1 && text[0] == "DIMENSION_SCALE";
 }
 
+bool has_bookkeeping_alone(hid_t scale) {
+  std::vector<std::string> names;
+  hsize_t position = 0;
+  return H5Aiterate2(scale, H5_INDEX_NAME, H5_ITER_INC, &position, add_name, &names) >= 0 &&
+         std::all_of(names.begin(), names.end(), [](const std::string& name) { return is_bookkeeping(name, true); });
+}
+
 namespace {
 
 bool says_packing(const std::string& name) {
@@ -153,12 +156,14 @@ void metadata_comparison::attributes(hid_t object, const node_pair& n, bool is_d
     std::string key = conversion::shown(name);
     const bool none = !store.contains(key) && !noted.contains(key);
     if (none && (is_bookkeeping(name, scale) || (unpacked_.contains(n.store_path) && says_packing(name)))) continue;
+    if (none && rules_.exported && is_dataset && follows_from_type(object, n, name)) continue;
     while (taken.contains(key)) key += "_";
     attribute(object, n, name, key, is_dataset);
     taken.insert(key);
     if (name == "_FillValue" && is_dataset && has_source_form(object, store)) taken.insert(source_form);
   }
   if (rules_.nwb) taken.merge(nwb_attributes(object, n));
+  if (rules_.hdmf) taken.merge(hdmf_attributes(object, n));
   for (const auto& [key, value] : store.items()) {
     if (!taken.contains(key)) tell_extra(n, "attribute", key);
   }
@@ -180,18 +185,19 @@ void metadata_comparison::attribute(hid_t object, const node_pair& n, const std:
   const auto shown = store.find(key);
   const bool beside = fill && has_source_form(object, store);
   const json* const noted = beside ? &store[source_form] : noted_value(n, key);
-  // readers refuse some fill values, and netCDF has no attributes of some types
-  const bool missing = shown == store.end() && !(noted && (fill || rules_.netcdf));
+  bool missing = shown == store.end() && !noted;
   const auto tell_missing = [&] { tell(n, "attribute", name, verdict::missing, "has no attribute " + quoted + " in the store"); };
   try {
     const attribute_values a = read_attribute(object, name);
+    const bool own = is_bookkeeping(name, true) || (is_dataset && (name == "CLASS" || name == "NAME"));
+    missing = missing || (shown == store.end() && !is_unseen(a, *noted, fill ? &n.node : nullptr, own, rules_));
     if (missing) return tell_missing();
     difference d;
     const bool reference = a.type.kind == source_kind::reference && a.dims.empty();
     const likeness like = noted  ? compare_noted(a, *noted, shown == store.end() ? nullptr : &*shown, fill ? &n.node : nullptr, d)
                           : fill ? compare_fill(a, *shown, n.node, d)
-                          : reference ? compare(a, plain_reference(rules_, name, *shown, n.store_path), d)
-                                      : compare(a, *shown, d);
+                          : reference ? compare(a, name, plain_reference(rules_, name, *shown, n.store_path), d)
+                                      : compare(a, name, *shown, d);
     if (like == likeness::unknown) throw not_supported(a.type.name);
     if (like == likeness::equal) {
       const std::string fault = type_fault(a, n, beside ? source_form : key, noted);
@@ -223,14 +229,19 @@ std::string metadata_comparison::type_fault(const attribute_values& a, const nod
   const json types = n.notes().value("attribute_types", json::object());
   const json source = type_note(a.file_type.get());
   if (types.is_object() && types.contains(key)) return type_difference(source, types[key]);
+  // xarray's form is base64
+  if (!noted && key == "_FillValue" && a.type.kind == source_kind::floating && !a.null && product(a.dims) != 0) return "";
   const json& value = noted ? *noted : n.attributes()[key];
-  const bool empty = a.null || product(a.dims) == 0;
-  // for a float, xarray's form is base64
-  if (!empty && (tells_type(source, value) || (!noted && key == "_FillValue" && a.type.kind == source_kind::floating))) return "";
+  if (rules_.hdmf && a.type.kind == source_kind::reference && !noted &&
+      plain_reference(rules_, key, value, n.store_path) != value)
+    return "";
+  if (is_exported_type(source, key, value, n.node.value("data_type", json()), rules_.one_element_is_scalar)) return "";
   return type_difference(source, "none that is given");
 }
 
-likeness metadata_comparison::compare(const attribute_values& a, const json& store, difference& d) const {
+likeness metadata_comparison::compare(const attribute_values& a, const std::string& name, const json& stored,
+                                      difference& d) const {
+  const json store = exported_value(a, name, stored);
   if (a.null) {
     d.source = "no value";
     d.store = show_json(store);
@@ -261,7 +272,7 @@ likeness metadata_comparison::compare_noted(const attribute_values& a, const jso
 
 likeness metadata_comparison::compare_fill(const attribute_values& a, const json& shown, const json& array, difference& d) const {
   const bool tells_all = a.dims.empty() || rules_.one_element_is_scalar;
-  return tells_all && is_fill_for_xarray(a, shown, array) ? likeness::equal : compare(a, shown, d);
+  return tells_all && is_fill_for_xarray(a, shown, array) ? likeness::equal : compare(a, "_FillValue", shown, d);
 }
 
 }  // namespace zarrbits::verification

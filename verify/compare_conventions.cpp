@@ -62,6 +62,20 @@ std::set<std::string> metadata_comparison::nwb_attributes(hid_t object, const no
   return {"_REFERENCE_FIELDS", "_DTYPE", "_LINKS"};
 }
 
+std::set<std::string> metadata_comparison::hdmf_attributes(hid_t object, const node_pair& n) {
+  if (n.node.value("node_type", json()) != "array" || H5Iget_type(object) != H5I_DATASET)
+    return {"_LINKS"};  // links are compared
+  const handle type(H5Dget_type(object));
+  const json said = n.attributes().value("_DTYPE", json()), fields = n.attributes().value("_REFERENCE_FIELDS", json::array());
+  const bool is_reference = type && H5Tequal(type.get(), H5T_STD_REF_OBJ) > 0;
+  const bool right = (said == "object_reference") == is_reference && type && fields == reference_fields(type.get());
+  if (!right)
+    tell(
+        n, "attribute", "_DTYPE", verdict::differs,
+        "has other references than _DTYPE and _REFERENCE_FIELDS say in the store: " + show_json(said) + ", " + json_text(fields));
+  return {"_DTYPE", "_REFERENCE_FIELDS"};
+}
+
 void metadata_comparison::dimension(hid_t scale, const node_pair& group, const std::string& name, std::uint64_t length) {
   const std::string shown = conversion::shown(name), key = std::string(conversion::own_key) + ".dimensions." + shown;
   const json all = group.notes().value("dimensions", json::object());

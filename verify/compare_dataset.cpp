@@ -217,6 +217,7 @@ void dataset_comparison::members(const view& v, const store_folder& folder) {
 }
 
 void dataset_comparison::check_older(const store_folder& folder, const std::string& member) {
+  if (const std::string why = refused_field(folder); !why.empty()) conclude(verdict::differs, why, member);
   const std::string older = older_metadata(folder);
   if (older.empty()) return;
   conclude(verdict::unchecked,

@@ -31,6 +31,8 @@ class dataset_comparison {
 
   // The file is netCDF: int8 whose attribute "dtype" is "bool", as xarray writes it, may be booleans in the store.
   void know_netcdf() { netcdf_ = true; }
+  // `export` made it: it may have other types, too.
+  void know_export() { exported_ = true; }
 
   void run(const store_folder& folder);
 
@@ -78,7 +80,8 @@ class dataset_comparison {
   void add_rest(const child_nodes& children);
   void check_older(const store_folder& folder, const std::string& member);
   void array(const view& v, const store_folder& folder);
-  bool by_value() const { return place_ || says_bool_; }
+  bool by_value() const { return place_ || says_bool_ || characters_ > 0; }
+  bool take_characters(const view& v, const zarr_array& a);
   likeness fill_value(const view& v, const layout& l, const comparison& c);
   std::optional<std::vector<index>> chunks_to_visit(const layout& l, bool& all);
   bool chunk(const view& v, const layout& l, const comparison& c, const index& at, bool fill_known);
@@ -111,6 +114,8 @@ class dataset_comparison {
   bool nothing_stored_ = false;              // no element was ever written
   bool may_be_undefined_ = false;            // elements never written have no defined value
   bool netcdf_ = false;
+  bool exported_ = false;
+  std::size_t characters_ = 0;     // texts of this length are characters along a last dimension, which dims_ does not have
   bool says_bool_ = false;         // it is such an int8: its fill value need not be a boolean
   bool index_unreliable_ = false;  // libhdf5 may list chunks at wrong coordinates
 };

@@ -7,6 +7,7 @@
 #include "text/shown.hpp"
 #include "verify/blocks.hpp"
 #include "verify/compare_metadata.hpp"
+#include "verify/exported_forms.hpp"
 #include "verify/value_text.hpp"
 #include "zarr/read/zarr_json.hpp"
 
@@ -113,6 +114,14 @@ void metadata_comparison::dimension_names(hid_t dataset, std::size_t rank, const
       }
     } else if (dataset >= 0) {
       right = names_of_dimensions(dataset, rank, objects_);
+      if (rules_.exported) {  // a coordinate variable of several dimensions lists no scales
+        H5O_info_t info;
+        check(H5Oget_info2(dataset, &info, H5O_INFO_BASIC), "cannot look at the dataset");
+        const auto dimensions = rules_.exported->of(info.addr);
+        for (std::size_t d = 0; d < std::min(right.size(), dimensions.size()); ++d) {
+          if (right[d].empty() && dimensions[d]) right[d] = {{dimensions[d]->name}};
+        }
+      }
     }
   } catch (const std::runtime_error& e) {  // an error of libhdf5, or a type that no scale has
     return tell(n, dimension_names_kind, "", verdict::unreadable,
@@ -120,6 +129,10 @@ void metadata_comparison::dimension_names(hid_t dataset, std::size_t rank, const
   }
   if (!added_dimension_.empty() && dataset >= 0) right.insert(right.begin(), alternatives{{added_dimension_}});
   right.resize(stored_rank);
+  for (std::size_t d = 0; rules_.exported && d < stored_rank; ++d) {  // netCDF has no dimensions without names
+    const bool named = names.is_array() && d < names.size() && names[d].is_string() && !is_phony(names[d].get<std::string>());
+    if (!named && right[d] == alternatives{{exported_dimension(n.store_path, d)}}) right[d].clear();
+  }
   if (names.is_null()) {
     const bool none = std::all_of(right.begin(), right.end(), [](const alternatives& a) { return a.empty(); });
     if (stored_rank == 0) return;

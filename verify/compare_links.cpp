@@ -22,6 +22,19 @@ json members_of(const node_pair& n, const char* name) {
   return found != n.notes().end() && found->is_object() ? *found : json::object();
 }
 
+// hdmf-zarr's links, as the notes that they would be. Those to other stores are none of HDF5's.
+void add_hdmf_links(const node_pair& n, json& links) {
+  if (!n.notes().empty()) return;  // these have the links
+  for (const json& link : n.attributes().value("_LINKS", json::array())) {
+    const auto text = [&](const char* key) {
+      const json value = link.is_object() ? link.value(key, json()) : json();
+      return value.is_string() ? value.get<std::string>() : "";
+    };
+    if (text("source") == "." && !text("name").empty() && !links.contains(text("name")))
+      links[text("name")] = {{"kind", "soft"}, {"target", text("path")}};
+  }
+}
+
 // The value of a link that is not hard; empty if libhdf5 does not return it, as for classes that are not registered.
 std::string value_of(hid_t group, const std::string& name) {
   H5L_info_t info;
@@ -63,7 +76,9 @@ std::string in_quotes(const source_link& l) { return show_text(conversion::shown
 }  // namespace
 
 void link_comparison::group(haddr_t address, const node_pair& n, const std::set<std::string>& nodes) {
-  const json links = members_of(n, "links"), types = members_of(n, "named_types");
+  json links = members_of(n, "links");
+  const json types = members_of(n, "named_types");
+  add_hdmf_links(n, links);
   const handle id = tree_.open(address);
   std::set<std::string> seen;
   for (const source_link& l : tree_.at(address).links) {

@@ -43,12 +43,17 @@ struct attribute_values {
 attribute_values read_attribute(hid_t object, const std::string& name);
 std::vector<std::string> text_attribute(hid_t object, const char* name);  // none if there is no such attribute
 bool is_dimension_scale(hid_t object);
+bool has_bookkeeping_alone(hid_t scale);  // no attributes but those of scales and of netCDF
 std::vector<std::uint64_t> extent_of(hid_t space);
 
 // The possible names of each of `rank` dimensions in the source, best first: those of its scales, then its label. A scale has all
 // of its names.
 using dimension_names_of = std::vector<std::vector<std::vector<std::string>>>;
 dimension_names_of names_of_dimensions(hid_t dataset, std::size_t rank, const source_objects& objects);
+
+// A sentence on a field of the node's zarr.json that Zarr does not have and that readers must understand, so that they refuse the
+// node; "" if there is none. Throws store_error.
+std::string refused_field(const store_folder& node);
 
 // An object of the source, and a node of the store.
 struct node_pair {
@@ -95,11 +100,13 @@ class metadata_comparison {
  private:
   // Compares the attributes that NWB's reader needs and the source does not have; returns their names.
   std::set<std::string> nwb_attributes(hid_t object, const node_pair& n);
+  // The same of a store of hdmf-zarr, which says the type of every array.
+  std::set<std::string> hdmf_attributes(hid_t object, const node_pair& n);
   void attribute(hid_t object, const node_pair& n, const std::string& name, const std::string& key, bool is_dataset);
   // The error in the store's type of an attribute under `key`, or "".
   std::string type_fault(const attribute_values& a, const node_pair& n, const std::string& key,
                          const nlohmann::json* noted) const;
-  likeness compare(const attribute_values& a, const nlohmann::json& store, difference& d) const;
+  likeness compare(const attribute_values& a, const std::string& name, const nlohmann::json& stored, difference& d) const;
   likeness compare_noted(const attribute_values& a, const nlohmann::json& noted, const nlohmann::json* shown,
                          const nlohmann::json* array, difference& d) const;
   likeness compare_fill(const attribute_values& a, const nlohmann::json& shown, const nlohmann::json& array, difference& d) const;

@@ -6,11 +6,13 @@
 #include "hdf5/h5.hpp"
 #include "hdf5/open_source.hpp"
 #include "text/base64.hpp"
+#include "text/json_text.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
 #include "text/shown.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/compare_metadata.hpp"
+#include "verify/exported_forms.hpp"
 #include "verify/netcdf_dimensions.hpp"
 #include "verify/source_notes.hpp"
 #include "verify/value_text.hpp"
@@ -69,7 +71,44 @@ json limits_note(hid_t space) {
   return list;
 }
 
+// `export` makes some types and limits of the array alone: they need no notes. `rank`: of the dataset in the file.
+void drop_what_follows(const store_folder& folder, const json& notes, const json& references, std::size_t rank, bool netcdf,
+                       expected_notes& expected) {
+  const auto follows = [&](const char* name, const json& value) {
+    if (!notes.contains(name) && expected.contains(name) && expected[name] == value) expected.erase(name);
+  };
+  try {
+    const zarr_array array(folder);
+    std::vector<std::uint64_t> shape = array.shape(), chunk = array.chunk_shape();
+    if (netcdf && rank == shape.size() + 1 && array.type().kind == zarr_kind::terminated) {  // characters have a dimension
+      shape.push_back(array.type().size);
+      chunk.push_back(array.type().size);
+      follows("hdf5_type", {{"class", "string"}, {"length", 1}, {"padding", "null"}});
+    }
+    follows("hdf5_type", exported_type(array.type(), references));
+    if (netcdf) follows("hdf5_type", exported_type(array.type(), references, true));
+    follows("maxshape", exported_limits(shape, chunk));
+  } catch (const std::runtime_error&) {  // reported when values are compared
+  }
+}
+
 }  // namespace
+
+std::string refused_field(const store_folder& node) {
+  static const std::set<std::string> of_zarr = {"zarr_format", "node_type",       "attributes",          "shape",
+                                                "data_type",   "chunk_grid",      "fill_value",          "chunk_key_encoding",
+                                                "codecs",      "dimension_names", "storage_transformers"};
+  const auto object = node.is_v2() ? nullptr : node.open("zarr.json");
+  if (!object) return "";
+  const std::vector<std::byte> text = read_object(*object, 64U << 20);
+  const json document = conversion::parse_foreign_json({reinterpret_cast<const char*>(text.data()), text.size()});
+  for (const auto& [name, value] : document.items()) {
+    const bool optional = value.is_object() && value.value("must_understand", json()) == false;
+    if (optional || of_zarr.contains(name) || (name == "consolidated_metadata" && value.is_null())) continue;
+    return "has in its zarr.json the field " + show_text(name) + " without \"must_understand\": false, so readers refuse it";
+  }
+  return "";
+}
 
 void add_finding(verify_result& result, finding&& f) {
   f.path = shown_name(f.path);
@@ -170,7 +209,13 @@ void metadata_comparison::dataset(hid_t dataset, const node_pair& n, const store
     else if (json limits = limits_note(space.get()); !limits.is_null()) expected["maxshape"] = std::move(limits);
     if (!rules_.netcdf && is_dimension_alone(dataset)) expected["dimension_without_variable"] = true;
     const std::vector<std::uint64_t> shape = null ? std::vector<std::uint64_t>() : extent_of(space.get());
-    if (n.node.value("node_type", json()) == "array") dimension_names(null ? -1 : dataset, shape.size(), n);
+    if (n.node.value("node_type", json()) == "array") {
+      dimension_names(null ? -1 : dataset, shape.size(), n);
+      const json said = rules_.hdmf ? n.attributes() : json::object();
+      const json references =
+          said.value("_DTYPE", json()) == "object_reference" ? json("object_reference") : said.value("_REFERENCE_FIELDS", json());
+      drop_what_follows(folder, n.notes(), references, shape.size(), rules_.exported != nullptr, expected);
+    }
     part(type.get(), n, folder, &shape, true, std::move(expected));
   } catch (const source_error& e) {
     tell(n, "note", "", verdict::unreadable, std::string("cannot be read from the source: ") + e.what());

@@ -116,6 +116,7 @@ struct node {
   store_folder folder;
   json document;
   std::string unreadable = {};  // why there is no document
+  std::string fault = {};       // why readers refuse it
 };
 
 using nodes_by_path = std::map<std::string, node>;
@@ -142,10 +143,16 @@ nodes_by_path nodes_of(const store_folder& root, const std::function<void(const 
       all.emplace(path, node{folder, json::object(), e.what()});
       continue;
     }
+    std::string fault = refused_field(folder);
+    try {
+      (void)kind_of(folder);
+    } catch (const store_error& e) {
+      fault = std::string("has a zarr.json that is not valid: ") + e.what();
+    }
     if (document.value("node_type", json()) == "group") {
       for (const store_folder& child : folder.nodes()) todo.emplace_back((path == "/" ? path : path + "/") + child.last(), child);
     }
-    all.emplace(path, node{folder, std::move(document)});
+    all.emplace(path, node{folder, std::move(document), {}, std::move(fault)});
   }
   return all;
 }
@@ -201,6 +208,11 @@ class stores_comparison {
     if (store.document.value("node_type", json()) != source.document.value("node_type", json())) {
       f.outcome = verdict::differs;
       f.reason = is_array ? "is a group in the store" : "is an array in the store";
+      return add_finding(result_, std::move(f));
+    }
+    if (const std::string& fault = store.fault.empty() ? source.fault : store.fault; !fault.empty()) {
+      f.outcome = store.fault.empty() ? verdict::unreadable : verdict::differs;
+      f.reason = fault;
       return add_finding(result_, std::move(f));
     }
     const std::string older = older_metadata(store.folder);

@@ -114,8 +114,23 @@ likeness raw(const source_type& s, const std::byte* p, const zarr_element& e, di
   return likeness::different;
 }
 
+// What netCDF has of a type that it does not have, with the same values.
+bool is_netcdf_form(const source_type& s, const zarr_type& z) {
+  switch (s.kind) {
+    case source_kind::integer:
+      if (!s.is_signed || !s.exact || s.is_enum) return false;
+      return (s.size == 1 && z.kind == zarr_kind::boolean) || (s.size == 8 && !z.unit.empty());
+    case source_kind::floating: return s.exact && s.size == 4 && z.name == "float16";
+    case source_kind::array:  // of characters
+      return s.members[0].type.kind == source_kind::text && s.members[0].type.size == 1 && z.kind == zarr_kind::terminated &&
+             z.size == s.size;
+    default: return false;
+  }
+}
+
 // Why `s` and `z` cannot hold the same values; `unknown` if this cannot be decided.
-likeness match(const source_type& s, const zarr_type& z, std::string& why) {
+likeness match(const source_type& s, const zarr_type& z, bool exported, std::string& why) {
+  if (exported && is_netcdf_form(s, z)) return likeness::equal;
   const auto no = [&] {
     why = "the source holds " + s.name + ", the store " + z.name;
     return likeness::different;
@@ -161,14 +176,18 @@ likeness match(const source_type& s, const zarr_type& z, std::string& why) {
           return likeness::different;
         }
         // other members can still be compared: compare() then returns unknown for each element
-        if (match(s.members[i].type, z.fields[i].type, why) == likeness::different) {
+        if (match(s.members[i].type, z.fields[i].type, exported, why) == likeness::different) {
           why = "member " + show_text(s.members[i].name) + ": " + why;
           return likeness::different;
         }
       }
       return likeness::equal;
     }
-    case source_kind::sequence: return no();
+    case source_kind::sequence: {  // of bytes
+      const source_type& base = s.members[0].type;
+      const bool bytes = base.kind == source_kind::integer && base.size == 1 && !base.is_signed && base.exact && !base.is_enum;
+      return bytes && z.kind == zarr_kind::binary ? likeness::equal : no();
+    }
     default: why = s.name + " are not compared"; return likeness::unknown;
   }
 }
@@ -184,6 +203,9 @@ likeness compare_number(const source_type& s, const std::byte* p, const zarr_typ
     const auto b = float_value(z.name, e.bytes);
     if (!b) return likeness::unknown;
     same = std::isnan(a) ? std::isnan(*b) : a == *b && std::signbit(a) == std::signbit(*b);
+  } else if (s.kind == source_kind::floating && z.size < s.size) {
+    const double a = *float_value("float" + std::to_string(8 * s.size), p), b = *float_value(z.name, e.bytes);
+    same = std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b);
   } else if (s.kind == source_kind::floating) {
     same = load(p, s.size) == load(e.bytes, z.size);
   } else if (s.is_signed && z.kind != zarr_kind::boolean) {
@@ -263,6 +285,15 @@ likeness compare_element(const source_type& s, const std::byte* p, const zarr_ty
       }
       return raw(s, p, e, d);
     case source_kind::array: return raw(s, p, e, d);
+    case source_kind::sequence: {
+      hvl_t v;
+      std::memcpy(&v, p, sizeof v);
+      const std::size_t length = v.p ? v.len : 0;
+      if (e.string->size() == length && (length == 0 || std::memcmp(e.string->data(), v.p, length) == 0)) return likeness::equal;
+      d.source = hex(static_cast<const std::byte*>(v.p), length);
+      d.store = hex(reinterpret_cast<const std::byte*>(e.string->data()), e.string->size());
+      return likeness::different;
+    }
     default: return likeness::unknown;
   }
 }
@@ -278,9 +309,9 @@ bool same_bytes(const source_type& s, const zarr_type& z) {
 
 }  // namespace
 
-comparison::comparison(const source_type& source, const zarr_type& store, const source_objects& objects)
+comparison::comparison(const source_type& source, const zarr_type& store, const source_objects& objects, bool exported)
     : source_(source), store_(store), objects_(objects) {
-  types_ = match(source, store, why_);
+  types_ = match(source, store, exported, why_);
   bytewise_ = types_ == likeness::equal && same_bytes(source, store);
 }
 

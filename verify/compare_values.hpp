@@ -37,7 +37,8 @@ inline zarr_element element_of(const zarr_type& type, const zarr_values& values,
 
 class comparison {
  public:
-  comparison(const source_type& source, const zarr_type& store, const source_objects& objects);
+  // `exported`: the file is netCDF that `export` made, which has other types for some (docs/export.md).
+  comparison(const source_type& source, const zarr_type& store, const source_objects& objects, bool exported = false);
 
   // different: the types cannot hold the same values. unknown: this code cannot decide. why() is the sentence.
   likeness types() const noexcept { return types_; }

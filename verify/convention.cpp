@@ -12,18 +12,26 @@ convention convention_of(const json& root, source_tree& tree) {
   const json note = root.value(json::json_pointer("/attributes/zarrbits/convention"), json());
   c.one_element_is_scalar = note == "netcdf";
   c.nwb = note == "nwb";
+  const json::json_pointer version("/attributes/nwb_version"), kind("/attributes/neurodata_type");
+  c.hdmf = note.is_null() && root.contains(version) && root.contains(kind);
   c.anndata = note == "anndata";
   c.links_are_objects = note == "netcdf" || note == "anndata" || note == "nexus" || note == "pytables";
   if (note == "netcdf") c.netcdf = std::make_shared<const netcdf_dimensions>(tree);
+  if (note.is_null() && has_netcdf_dimensions(tree)) {
+    c.exported = std::make_shared<const netcdf_dimensions>(tree);
+    c.one_element_is_scalar = true;
+  }
   return c;
 }
 
 json plain_reference(const convention& c, const std::string& attribute, const json& value, const std::string& node) {
-  if (c.nwb && value.is_object() && value.size() == 1 && value.contains("_REFERENCE")) {
+  if ((c.nwb || c.hdmf) && value.is_object() && value.size() == 1 && value.contains("_REFERENCE")) {
     const json& reference = value["_REFERENCE"];
     if (reference.is_object() && reference.size() == 2 && reference.value("source", json()) == "." && reference.contains("path"))
       return reference["path"];
   }
+  // where the schema is, as a path from the root
+  if (c.hdmf && node == "/" && attribute == ".specloc" && value.is_string()) return "/" + value.get<std::string>();
   if (c.anndata && attribute == "categories" && value.is_string())
     return node.substr(0, node.rfind('/') + 1) + value.get<std::string>();
   return value;

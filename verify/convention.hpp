@@ -20,9 +20,14 @@ namespace zarrbits::verification {
 struct convention {
   bool one_element_is_scalar = false;               // netCDF has no scalars: an attribute of one element may be that element
   bool nwb = false;                                 // references in attributes are objects; links and types are attributes
+  bool hdmf = false;                                // NWBZarrIO wrote the store: the same, and no notes
   bool anndata = false;                             // categories are paths below the table
   bool links_are_objects = false;                   // targets of links are copied
   std::shared_ptr<const netcdf_dimensions> netcdf;  // source of names and lengths; null: HDF5's
+  // Those of a netCDF file whose store declares no convention, as a file that was exported has them; null: it is none.
+  std::shared_ptr<const netcdf_dimensions> exported;
+
+  bool netcdf_forms() const { return netcdf || exported; }  // booleans and texts are as netCDF has them
 };
 
 // `root`: the zarr.json of the store's root.

@@ -56,6 +56,16 @@ bool is_dimension_alone(hid_t dataset) {
   return text.size() == 1 && text[0].starts_with("This is a netCDF dimension but not a netCDF variable");
 }
 
+bool has_netcdf_dimensions(source_tree& tree) {
+  const bool any = std::any_of(tree.objects().begin(), tree.objects().end(), [&](const auto& each) {
+    if (each.second.type != H5O_TYPE_DATASET || !each.second.has_attributes) return false;
+    const handle dataset = tree.open(each.first);
+    return dataset && H5Aexists(dataset.get(), "_Netcdf4Dimid") > 0;
+  });
+  H5Eclear2(H5E_DEFAULT);
+  return any;
+}
+
 netcdf_dimensions::netcdf_dimensions(source_tree& tree) {
   std::map<std::int64_t, haddr_t> by_id;
   const auto each = [&](const auto& look) {
@@ -110,6 +120,11 @@ std::vector<const netcdf_dimensions::dimension*> netcdf_dimensions::of(haddr_t d
     for (const haddr_t scale : found->second) out.push_back(at(scale));
   }
   return out;
+}
+
+bool netcdf_dimensions::has_hidden(const source_object& group, const source_link& link) const {
+  return std::any_of(group.links.begin(), group.links.end(),
+                     [&](const source_link& l) { return l.name == std::string(hidden_name) + link.name; });
 }
 
 std::string netcdf_dimensions::name_of(const source_object& group, const source_link& link) const {

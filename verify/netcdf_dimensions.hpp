@@ -32,11 +32,16 @@ class netcdf_dimensions {
   std::vector<const dimension*> of(haddr_t dataset) const;
   // The netCDF name of a link in a group: "x" for "_nc4_non_coord_x", unless another variable has it.
   std::string name_of(const source_object& group, const source_link& link) const;
+  // True if another variable in the group has the netCDF name of a dimension without a variable: "_nc4_non_coord_x" beside "x".
+  bool has_hidden(const source_object& group, const source_link& link) const;
 
  private:
   std::map<haddr_t, dimension> dimensions_;
   std::map<haddr_t, std::vector<haddr_t>> scales_;  // by dataset
 };
+
+// True if a dataset has netCDF's number of a dimension.
+bool has_netcdf_dimensions(source_tree& tree);
 
 // True for a dataset that says that it is a netCDF dimension without a variable.
 bool is_dimension_alone(hid_t dataset);

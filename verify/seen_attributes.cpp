@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 
@@ -55,6 +56,31 @@ std::string seen_text(const source_type& t, const std::byte* p, bool scalar) {
 
 bool is_text(const source_type& t) { return t.kind == source_kind::text || t.kind == source_kind::variable_text; }
 
+bool holds_object(const json& value) {
+  return value.is_object() || (value.is_array() && std::any_of(value.begin(), value.end(), holds_object));
+}
+
+// The extremes of an integer type: "int8" ... "uint64".
+bool holds_integer(const std::string& type, double v) {
+  const bool is_signed = type.starts_with("int");
+  const int bits = std::atoi(type.c_str() + (is_signed ? 3 : 4));
+  return std::trunc(v) == v && v >= (is_signed ? -std::ldexp(1.0, bits - 1) : 0.0) &&
+         v < std::ldexp(1.0, bits - (is_signed ? 1 : 0));
+}
+
+// True if xarray has a fill value of an array of this type that says the attribute's value.
+bool has_fill_for_xarray(const attribute_values& a, const json& array) {
+  if (a.null || a.dims.size() > 1 || product(a.dims) != 1) return false;
+  const json type = array.value("data_type", json());
+  const std::string name = type.is_string() ? type.get<std::string>() : "";
+  const auto value = number_of(a.type, a.values->data());
+  if (name.starts_with("float")) return value.has_value();
+  if (name.starts_with("complex")) return value.has_value() || is_complex_of_floats(a.type);
+  if (!value) return false;
+  if (name == "bool") return *value == 0 || *value == 1;
+  return (name.starts_with("int") || name.starts_with("uint")) && holds_integer(name, *value);
+}
+
 // Words for NaN and infinities as numbers.
 json with_numbers(const json& noted) {
   if (noted.is_structured()) {
@@ -89,6 +115,11 @@ json seen_form(const attribute_values& a, const json& noted, const convention& r
   }
   const bool one = rules.one_element_is_scalar && a.dims.size() == 1 && seen.is_array() && seen.size() == 1;
   return one && !seen[0].is_structured() ? json(seen[0]) : seen;
+}
+
+bool is_unseen(const attribute_values& a, const json& noted, const json* array, bool bookkeeping, const convention& rules) {
+  if (array) return !has_fill_for_xarray(a, *array);
+  return rules.netcdf && (bookkeeping || holds_object(seen_form(a, noted, rules)));
 }
 
 bool is_fill_for_xarray(const attribute_values& a, const json& seen, const json& array) {

@@ -17,6 +17,11 @@ bool same_json(const nlohmann::json& a, const nlohmann::json& b);
 // What readers see of an attribute whose plain form is in the notes.
 nlohmann::json seen_form(const attribute_values& a, const nlohmann::json& noted, const convention& rules);
 
+// True if readers do not see the attribute at all: netCDF has none of this kind, or xarray refuses this fill value. `array`: the
+// zarr.json of the array whose "_FillValue" it is, or null. `bookkeeping`: one of netCDF's own.
+bool is_unseen(const attribute_values& a, const nlohmann::json& noted, const nlohmann::json* array, bool bookkeeping,
+               const convention& rules);
+
 // True if xarray takes `seen` for the value of "_FillValue" of this array. `array`: its zarr.json.
 bool is_fill_for_xarray(const attribute_values& a, const nlohmann::json& seen, const nlohmann::json& array);
 

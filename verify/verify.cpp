@@ -28,6 +28,12 @@ namespace zarrbits::verification {
 
 namespace {
 
+bool is_hdf5_file(const std::string& path) {
+  const bool is = H5Fis_hdf5(path.c_str()) > 0;
+  H5Eclear2(H5E_DEFAULT);
+  return is;
+}
+
 verify_result verify_one(const verify_options& options, const store_folder& store, const source_name& name, joined_arrays* joined,
                          bool first) {
   verify_result result;
@@ -103,11 +109,12 @@ const char* to_string(verdict v) noexcept {
 }
 
 bool verify_result::failed() const noexcept {
-  return std::any_of(findings.begin(), findings.end(), [](const finding& f) { return f.outcome > verdict::unchecked; });
+  return !only_in_store.empty() || std::any_of(extras.begin(), extras.end(), [](const extra& e) { return e.kind != "note"; }) ||
+         std::any_of(findings.begin(), findings.end(), [](const finding& f) { return f.outcome > verdict::unchecked; });
 }
 
 bool verify_result::incomplete() const noexcept {
-  return !only_in_store.empty() || !extras.empty() ||
+  return !extras.empty() ||
          std::any_of(findings.begin(), findings.end(), [](const finding& f) { return f.outcome == verdict::unchecked; });
 }
 
@@ -150,6 +157,12 @@ verify_result verify(const verify_options& given) {
   check_options(options);
   const h5::silence quiet;
   return verification::as_public_errors(options.store, options.source, [&] {
+    if (!options.concat && verification::is_store_name(options.source) && verification::is_hdf5_file(options.store)) {
+      std::swap(options.source, options.store);
+      verify_result result = verify(options);
+      result.is_exchanged = true;
+      return result;
+    }
     const std::vector<std::string> sources = verification::sources_of(options);
     conversion::prepare_s3(sources, options.store, options.remote, options.warning);
     const conversion::told_names names(options.base, sources, options.store);

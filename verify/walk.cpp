@@ -66,6 +66,7 @@ void walk::begin() {
   metadata_.emplace(*tree_, rules_, result_);
   links_.emplace(*tree_, *metadata_, [this](const std::string& path) {
     const std::string shown = conversion::shown(path);
+    if (rules_.exported && is_exported_type(path)) return verdict::equal;
     return !selections_->wanted.wants(shown)   ? verdict::equal
            : selections_->claimed.wants(shown) ? verdict::missing
                                                : verdict::unchecked;
@@ -177,8 +178,23 @@ void walk::pair_group(const place& p, const source_object& group) {
         compare_dimension(scale.get(), n, l);
       continue;
     }
-    std::vector<store_folder> found = children.take(l.name);
-    if (found.empty() && rules_.netcdf) found = children.take(rules_.netcdf->name_of(group, l));
+    const netcdf_dimensions* const dimensions = rules_.netcdf ? rules_.netcdf.get() : rules_.exported.get();
+    const bool is_exported = rules_.exported && rules_.exported->has_no_variable(l.target);
+    std::string name_in_store = l.name;
+    std::vector<store_folder> found;
+    if (!is_exported || !rules_.exported->has_hidden(group, l)) {
+      found = children.take(l.name);
+      if (found.empty() && dimensions) {
+        const std::string name = dimensions->name_of(group, l);
+        found = children.take(name);
+        if (rules_.exported) name_in_store = name;  // `export` gave it the other one
+      }
+    }
+    if (found.empty() && is_exported && is_exported_dimension(group, l)) {
+      tree_->at(l.target).in_store = true;
+      nodes.insert(l.name);
+      continue;
+    }
     if (l.target == HADDR_UNDEF) {
       if (!selections_->wanted.wants(conversion::shown(child_path(path, l.name)))) continue;
       finding broken;
@@ -194,7 +210,7 @@ void walk::pair_group(const place& p, const source_object& group) {
     }
     for (const store_folder& child : found) {
       nodes.insert(l.name);
-      stored[child.last()] = l.name;
+      stored[child.last()] = name_in_store;
       pairs_.push_back({l.target, child_path(path, l.name), child});
     }
   }
@@ -203,8 +219,7 @@ void walk::pair_group(const place& p, const source_object& group) {
     std::set<std::string> known = {"attribute_types", "attribute_shapes", "attribute_values", "links", "named_types", "skipped",
                                    "names",           "dimensions"};
     if (folder.path().empty()) {
-      known.merge(std::set<std::string>{"selection", "convention"});
-      if (joined_) known.insert("sources");
+      known.merge(std::set<std::string>{"selection", "convention", "sources"});
       const handle creation(H5Fget_create_plist(source_->file()));
       hsize_t size = 0;
       if (creation && H5Pget_userblock(creation.get(), &size) >= 0 && size > 0 && tree_->top() == "/") {
@@ -279,12 +294,33 @@ void walk::check_metadata(const store_folder& folder, finding& f) const {
     f.reason = "has metadata of Zarr v2 beside the zarr.json in the store (" + older +
                "), which were not compared; readers may use either";
   }
+  if (const std::string why = refused_field(folder); !why.empty()) {
+    f.outcome = verdict::differs;
+    f.reason = why;
+    return;
+  }
   for (const std::string& path : differing_consolidated(folder)) {
     f.outcome = verdict::unchecked;
     f.reason = "has consolidated metadata in the store that disagree with the zarr.json of " +
                store_path(path.empty() ? folder : folder / path) + ", which was compared; readers may use either";
     return;
   }
+}
+
+// True for a named type that the store need not have: netCDF needs one for each type that is not one number or text.
+bool walk::is_exported_type(const std::string& path) {
+  const auto address = tree_->address_of(conversion::shown(path));
+  const auto found = address ? tree_->objects().find(*address) : tree_->objects().end();
+  return found != tree_->objects().end() && found->second.type == H5O_TYPE_NAMED_DATATYPE && !found->second.has_attributes;
+}
+
+// True for a dimension without a variable that `export` made of the names that the store's arrays have for it.
+bool walk::is_exported_dimension(const source_object& group, const source_link& link) {
+  if (!stored_dimensions_) stored_dimensions_.emplace(store_);
+  const netcdf_dimensions::dimension& d = *rules_.exported->at(link.target);
+  if (!stored_dimensions_->has(group.path, d.name, d.length)) return false;
+  const handle scale = tree_->open(link.target);
+  return scale && has_bookkeeping_alone(scale.get());
 }
 
 // A netCDF dimension without a variable. If it is joined, its length is that of the arrays, which are compared.
@@ -340,7 +376,8 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
     if (at_) at_(path);
       },
       f);
-  if (rules_.netcdf) c.know_netcdf();
+  if (rules_.netcdf_forms()) c.know_netcdf();
+  if (rules_.exported) c.know_export();
   std::optional<joined_place> lies;
   try {
     if (joined_) lies = joined_->place(dataset.get(), address, path, f.store_path, *tree_, rules_);

@@ -11,6 +11,7 @@
 #include "verify/compare_links.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/convention.hpp"
+#include "verify/exported_forms.hpp"
 #include "verify/joined_files.hpp"
 #include "verify/source_tree.hpp"
 #include "zarr/read/zarr_reader.hpp"
@@ -61,6 +62,8 @@ class walk {
   void pair_link(const place& group, const source_link& link, const store_folder& child);
   void compare_named_type(const place& p);
   void compare_dataset(haddr_t address, const std::string& path, const store_folder& folder);
+  bool is_exported_type(const std::string& path);
+  bool is_exported_dimension(const source_object& group, const source_link& link);
   void compare_dimension(hid_t scale, const node_pair& group, const source_link& link);
   void compare_metadata(hid_t dataset, const std::string& path, const store_folder& folder);
   void check_metadata(const store_folder& folder, finding& f) const;
@@ -85,6 +88,7 @@ class walk {
   std::set<std::pair<haddr_t, std::string>> paired_;
   verify_result& result_;
   convention rules_;
+  std::optional<stored_dimensions> stored_dimensions_;  // of the whole store, when they are needed
   std::optional<metadata_comparison> metadata_;
   std::optional<link_comparison> links_;
 };

@@ -79,16 +79,19 @@ struct verify_result {
   std::uint64_t elements_unchecked = 0;              // elements of datasets that are `unchecked`
   std::vector<std::string> only_in_store;            // nodes that the source does not have
   std::vector<extra> extras;                         // additions to nodes that the source has
+  bool is_exchanged = false;                         // `store` was an HDF5 file, and is the source of all that is said
 
-  // True if something differs, is missing or cannot be read.
+  // True if something differs, is missing on one side, or cannot be read; notes that only the store has do not count.
   bool failed() const noexcept;
-  // True if something could not be compared, or the store has more than the source.
+  // True if something could not be compared, or the store has more than the source, be it notes alone.
   bool incomplete() const noexcept;
 };
 
 // What to compare.
 struct verify_options {
-  std::string source = {};  // an HDF5 file, or the object of it that is the store's root: "in.h5:/a/b"
+  // An HDF5 file, or the object of it that is the store's root: "in.h5:/a/b". If it is a Zarr store and `store` is an HDF5 file,
+  // which `export` made of it, the two are exchanged.
+  std::string source = {};
   // As convert_options has it. Each dataset of each file is compared with its part of the array. Numbers that were converted to
   // the terms of the first file (units, scale) are compared by meaning. Everything but values is compared with the first file
   // only.

@@ -98,6 +98,12 @@ ATTRIBUTES = {
     "wide": str(-(2**70)),
 }
 TYPES = {
+    "count": "int32",
+    "large": "uint64",
+    "list": {"class": "int16", "endian": "big"},
+    "texts": {"class": "string", "length": 3, "padding": "null"},
+    "pair": {"class": "compound", "fields": [{"name": "n", "type": "int32"}, {"name": "x", "type": "float64"}]},
+    "_FillValue": "float32",
     "nan": "float64",
     "none": "int16",
     "opaque": {"class": "opaque", "length": 2, "tag": ""},
@@ -265,6 +271,9 @@ CHANGES = {
         'an attribute "opaque" of a different type: source',
     ),
     "a type of an attribute lost": (type_note(colour=None), "attribute", "/d", "differs", 'store "none that is given"'),
+    "a type of an integer lost": (type_note(count=None), "attribute", "/d", "differs", 'source "int32", store "none'),
+    "a length of texts lost": (type_note(texts=None), "attribute", "/d", "differs", '"length":3'),
+    "a member's type lost": (type_note(pair=None), "attribute", "/d", "differs", 'of a different type: source {"class":"compound"'),
     "a name of an enumeration": (
         type_note(colour=ENUM | {"members": {"RED": 1, "GREEN": 2}}),
         "attribute",
@@ -402,6 +411,14 @@ CHANGES = {
         "zarrbits.names",
     ),
 }
+CHANGES["a field that readers must understand"] = (
+    lambda s: edit(s, "plain", more={"must_understand": True}),
+    "dataset",
+    "/plain",
+    "differs",
+    'the field "more" without "must_understand": false',
+)
+CHANGES["a field of a group"] = (lambda s: edit(s, "g", more=1), "group", "/g", "differs", 'the field "more"')
 # what only the store has -> (its node, kind and name)
 MORE = {
     "an attribute": (attribute(more=1), ("/d", "attribute", "more")),
@@ -470,27 +487,21 @@ class TestMetadata:
                 assert [(f["kind"], f["path"], f["outcome"]) for f in report["findings"]] == [(kind, path, outcome)]
                 assert sentence in report["findings"][0]["reason"]
                 assert (status, report["extras"]) == (1, [])
-                assert (
-                    report[
-                        {"link": "links", "named type": "named_types", "note": "notes", "attribute": "attributes"}.get(
-                            kind, "dimension_names"
-                        )
-                    ][outcome]
-                    == 1
-                )
+                assert report[kind.replace(" ", "_") if kind.endswith("names") else kind.replace(" ", "_") + "s"][outcome] == 1
 
     def test_what_the_store_alone_has_is_named(self):
         for name, (change, extra) in MORE.items():
             with tempfile.TemporaryDirectory() as folder:
                 status, report = self.verify(self.changed(folder, change))
-                assert (status, report["findings"], [tuple(e.values()) for e in report["extras"]]) == (3, [], [extra])
+                status_of_extra = 3 if extra[1] == "note" else 1
+                assert (status, report["findings"], [tuple(e.values()) for e in report["extras"]]) == (status_of_extra, [], [extra])
 
     def test_the_text_names_attributes_and_counts_them(self):
         with tempfile.TemporaryDirectory() as folder:
             store = self.changed(folder, attribute(count=6, more=1))
             text = run("verify", self.source, store).stdout.decode()
             assert 'differs: /d has a different attribute "count": source 5, store 6\n' in text
-            assert 'note: /d has, only in the store, the attribute "more"\n' in text
+            assert 'differs: /d has, only in the store, the attribute "more"\n' in text
             assert f"attributes: {len(ATTRIBUTES)} equal, 1 differs" in text
 
     def test_consolidated_metadata_that_say_other_are_told(self):
@@ -505,3 +516,34 @@ class TestMetadata:
             edit(store, "", consolidated_metadata={"kind": "inline", "must_understand": False, "metadata": nodes})
             status, report = self.verify(store)
             assert (status, [f["path"] for f in report["findings"]]) == (3, ["/"])
+
+
+def test_notes_of_an_attribute_do_not_stand_for_it(folder):
+    """Under the convention netcdf, notes keep what netCDF does not show, and the plain form of what it does."""
+    source, store = folder + "/s.nc", folder + "/s.zarr"
+    with h5py.File(source, "w") as f:
+        f["x"] = np.arange(3)
+        f["x"].make_scale("x")
+        f["x"].attrs["pair"] = np.array((1, 2.5), [("n", "i4"), ("x", "f8")])[()]  # netCDF has no such attribute
+        f["x"].attrs["number"] = 5  # a scalar, which netCDF has as a list
+    assert run("convert", "-q", "--convention", "netcdf", source, store).returncode == 0
+    assert run("verify", source, store).returncode == 0
+    with open(store + "/x/zarr.json") as file:
+        document = json.load(file)
+    del document["attributes"]["number"]
+    with open(store + "/x/zarr.json", "w") as file:
+        json.dump(document, file)
+    done = run("verify", source, store)
+    assert done.returncode == 1 and b'missing: /x has no attribute "number" in the store' in done.stdout
+
+
+def test_stores_of_another_format_are_not_equal(folder):
+    source, store = folder + "/a.zarr", folder + "/b.zarr"
+    group(source)
+    array(source + "/a", [1], [1], "int8", [{"name": "bytes"}], 0, {})
+    for change in ({"zarr_format": 4}, {"zarr_format": None}, {"more": {"a": 1}}):
+        for at in ("", "a"):
+            shutil.copytree(source, store)
+            edit(store, at, **change)
+            assert run("verify", source, store).returncode == 1, (change, at)
+            shutil.rmtree(store)

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -320,3 +321,42 @@ def test_pages_and_the_latest_format(folder):
         assert strategy.get_file_space_page_size() == 65536 and np.array_equal(f["a"][()], np.arange(1000.0))
     assert os.path.getsize(back) % 65536 == 0
     assert "page" in run("export", store, back, "--overwrite", "--page-size", "100", status=2).stderr
+
+
+def of_others(store):
+    """A store without notes: what the file has beside it follows from it."""
+    group(store, {"none": None, "flags": [True, False], "object": {"a": [1, None]}, "large": 2**64 - 1, "mixed": [1, 2.5]})
+    array(store + "/x", np.arange(4.0), (4,), dimension_names=["x"], attributes={"units": "m", "n": 1, "empty": ""})
+    array(store + "/v", np.arange(12.0).reshape(3, 4), (3, 4), dimension_names=["y", "x"])
+    array(store + "/y", np.int64(7), (), dimension_names=[])  # called like a dimension that it does not have
+    array(store + "/yes", np.array([True, False, True]), (2,), dimension_names=["y"], data_type="bool", fill=False)
+    array(store + "/long", np.arange(3), (5,), dimension_names=["y"])
+    terminated = {"name": "null_terminated_bytes", "configuration": {"length_bytes": 3}}
+    array(store + "/text", np.array([b"ab", b"c"], "S3"), (2,), dimension_names=["t"], data_type=terminated, fill="AAAA")
+    array(store + "/bare", np.arange(6).reshape(3, 2), (3, 2))
+
+
+@pytest.mark.parametrize("name", ["b.nc", "b.h5"])
+def test_verify_knows_what_an_export_has(folder, name):
+    store, back = os.path.join(folder, "s.zarr"), os.path.join(folder, name)
+    of_others(store)
+    run("export", "-q", store, back)
+    for order in (back, store), (store, back):
+        report = verify(*order)
+        assert (report["findings"], report["extras"], report["only_in_store"]) == ([], [], [])
+    changes = {
+        "v": lambda f: f.move("v", "w"),
+        "an attribute": lambda f: f["x"].attrs.modify("n", np.array([2])),
+        "an attribute's type": lambda f: f["x"].attrs.create("n", np.array([1], "i2")),
+        "JSON": lambda f: f.attrs.modify("object", '{"a": [1, 2]}'),
+        "one attribute less": lambda f: f["x"].attrs.__delitem__("units"),
+        "a dimension more": lambda f: f.copy("bare", "z"),
+        "an element": lambda f: f["v"].__setitem__((0, 0), 9),
+        "a boolean": lambda f: f["yes"].__setitem__(0, 0),
+    }
+    for change in changes.values():
+        copy = os.path.join(folder, "copy.h5")
+        shutil.copyfile(back, copy)
+        with h5py.File(copy, "a") as f:
+            change(f)
+        assert verify(copy, store, status=1)["exit_status"] == verify(store, copy, status=1)["exit_status"] == 1

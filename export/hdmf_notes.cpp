@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "export/hdmf_notes.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace zarrbits::exporting {
+
+namespace {
+
+const json object_reference = {{"class", "object_reference"}};
+
+std::string word_at(const json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return object.is_object() && found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// {"source": ".", "path": "/a/b"}: "." is the store itself.
+bool is_target(const json& j) { return !word_at(j, "source").empty() && !word_at(j, "path").empty(); }
+
+void take_links(store_node& node, const char* key) {
+  const auto found = node.attributes.find(key);
+  if (found == node.attributes.end() || !found->is_array()) return;
+  const auto is_link = [](const json& link) { return is_target(link) && !word_at(link, "name").empty(); };
+  if (!std::all_of(found->begin(), found->end(), is_link)) return;
+  for (const json& link : *found) {
+    json& note = node.notes["links"][word_at(link, "name")];
+    if (!note.is_null()) continue;
+    note = {{"kind", "soft"}, {"target", word_at(link, "path")}};
+    if (word_at(link, "source") != ".") note = {{"kind", "store"}, {"target", word_at(link, "path")}};
+  }
+  node.attributes.erase(key);
+}
+
+// The type of a struct's field as a note; null if it is none of those that hdmf writes.
+json field_note(const json& type) {
+  if (type.is_string()) return type == "string" ? json{{"class", "string"}, {"length", "variable"}} : type;
+  const std::string name = word_at(type, "name");
+  if (name == "fixed_length_utf32") return {{"class", "string"}, {"length", "variable"}};
+  const json length = type.value(json::json_pointer("/configuration/length_bytes"), json());
+  if (name == "null_terminated_bytes" && length.is_number_unsigned())
+    return {{"class", "string"}, {"length", length}, {"padding", "null"}};
+  return nullptr;
+}
+
+// A compound some of whose fields are references. Null if the array is not one.
+json note_of_struct(const json& data_type, const json& references) {
+  const json fields = data_type.is_object() ? data_type.value(json::json_pointer("/configuration/fields"), json()) : json();
+  json all = json::array();
+  for (const json& field : fields) {
+    const bool pair = field.is_array() && field.size() == 2 && field[0].is_string();  // zarr-python's older form
+    const std::string name = pair ? field[0].get<std::string>() : word_at(field, "name");
+    const bool reference = std::find(references.begin(), references.end(), json(name)) != references.end();
+    json note = reference ? object_reference : field_note(pair ? field[1] : field.value("data_type", json()));
+    if (note.is_null() || name.empty()) return nullptr;
+    all.push_back({{"name", name}, {"type", std::move(note)}});
+  }
+  return all.empty() ? json() : json{{"class", "compound"}, {"fields", std::move(all)}};
+}
+
+void take_references(store_node& node) {
+  const json data_type = node.document.value("data_type", json());
+  const auto said = node.attributes.find("_DTYPE"), fields = node.attributes.find("_REFERENCE_FIELDS");
+  json note;
+  if (said != node.attributes.end() && *said == "object_reference") note = object_reference;
+  else if (fields != node.attributes.end() && fields->is_array()) note = note_of_struct(data_type, *fields);
+  if (note.is_null()) return;
+  node.attributes.erase("_DTYPE");
+  node.attributes.erase("_REFERENCE_FIELDS");
+  if (!node.notes.contains("hdf5_type")) node.notes["hdf5_type"] = std::move(note);
+}
+
+}  // namespace
+
+bool is_nwb_root(const store_node& node) {
+  return !node.is_array && node.attributes.contains("nwb_version") && node.attributes.contains("neurodata_type");
+}
+
+void take_hdmf_notes(store_node& node) {
+  take_links(node, "_LINKS");
+  take_links(node, "zarr_link");  // before hdmf-zarr 0.14
+  if (node.is_array) take_references(node);
+  // where the schema is: a reference in HDF5
+  if (is_nwb_root(node) && !word_at(node.attributes, ".specloc").empty()) {
+    json& type = node.notes["attribute_types"][".specloc"];
+    if (type.is_null()) type = object_reference;
+  }
+}
+
+}  // namespace zarrbits::exporting
