@@ -137,7 +137,7 @@ json last_codecs(const json& codecs, const zarr_array& array, const convert_opti
 json writable_codecs(const json& codecs, const zarr_array& array, const json& data_type, const extents* chunk) {
   json made = json::array();
   const zarr_type& type = array.type();
-  std::optional<std::uint64_t> size;  // of what the next codec gets, or a divisor of it if chunks differ
+  std::uint64_t size = 0;  // of what the next codec gets, or a divisor of it if chunks differ; 0: not known
   bool filtered = false;
   for (json codec : codecs) {
     const std::string name = name_in(codec);
@@ -147,11 +147,11 @@ json writable_codecs(const json& codecs, const zarr_array& array, const json& da
     }
     if (name == "numcodecs.shuffle") {
       const json element = configuration_in(codec).value("elementsize", json(4));
-      if (!size || !element.is_number_unsigned() || element == 0 || *size % element.get<std::uint64_t>() != 0) continue;
+      if (size == 0 || !element.is_number_unsigned() || element == 0 || size % element.get<std::uint64_t>() != 0) continue;
     } else if (name == "bytes" || name == "endian") {
       if (filtered) codec = type.variable() ? json{{"name", "vlen-utf8"}} : bytes_codec(type);
       if (!type.variable()) size = type.size;
-      for (std::size_t d = 0; size && chunk && d < chunk->size(); ++d) size = times(*size, (*chunk)[d]);
+      for (std::size_t d = 0; size > 0 && chunk && d < chunk->size(); ++d) size = times(size, (*chunk)[d]);
     } else if (name == "packbits" || name == "numcodecs.packbits") {
       std::uint64_t elements = 1;
       for (std::size_t d = 0; chunk && d < chunk->size(); ++d) elements = times(elements, (*chunk)[d]);
@@ -161,10 +161,10 @@ json writable_codecs(const json& codecs, const zarr_array& array, const json& da
                    .encoded_size(elements);
     } else if (name == "numcodecs.fletcher32" || name == "crc32c" || name == "numcodecs.crc32c") {
       if (name == "numcodecs.crc32c") codec = {{"name", "crc32c"}};
-      if (size && chunk) *size += 4;
-      else size.reset();
+      if (size > 0 && chunk) size += 4;
+      else size = 0;
     } else if (name != "transpose") {
-      size.reset();
+      size = 0;
     }
     made.push_back(std::move(codec));
   }

@@ -273,7 +273,13 @@ CHANGES = {
     "a type of an attribute lost": (type_note(colour=None), "attribute", "/d", "differs", 'store "none that is given"'),
     "a type of an integer lost": (type_note(count=None), "attribute", "/d", "differs", 'source "int32", store "none'),
     "a length of texts lost": (type_note(texts=None), "attribute", "/d", "differs", '"length":3'),
-    "a member's type lost": (type_note(pair=None), "attribute", "/d", "differs", 'of a different type: source {"class":"compound"'),
+    "a member's type lost": (
+        type_note(pair=None),
+        "attribute",
+        "/d",
+        "differs",
+        'of a different type: source {"class":"compound"',
+    ),
     "a name of an enumeration": (
         type_note(colour=ENUM | {"members": {"RED": 1, "GREEN": 2}}),
         "attribute",
@@ -494,7 +500,11 @@ class TestMetadata:
             with tempfile.TemporaryDirectory() as folder:
                 status, report = self.verify(self.changed(folder, change))
                 status_of_extra = 3 if extra[1] == "note" else 1
-                assert (status, report["findings"], [tuple(e.values()) for e in report["extras"]]) == (status_of_extra, [], [extra])
+                assert (status, report["findings"], [tuple(e.values()) for e in report["extras"]]) == (
+                    status_of_extra,
+                    [],
+                    [extra],
+                )
 
     def test_the_text_names_attributes_and_counts_them(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -41,10 +41,24 @@ EITHER = {
 OF_A_STORE = {"shard none": ["--shard", "none"]}
 OF_A_FILE = {
     "bits auto": ["--codec", "packbits", "--bits", "auto"],
-    "convention": ["--convention", "none"], "links": ["--links", "copy"]}
+    "convention": ["--convention", "none"],
+    "links": ["--links", "copy"],
+}
 # what no later command can make otherwise: where it works and how fast, what it says, and what has tests of its own for shares
 ELSEWHERE = {
-    *("concat", "concat_new", "append", "order", "different", "allow_overlap", "grid", "virtual", "inline", "zarr_format", "base"),
+    *(
+        "concat",
+        "concat_new",
+        "append",
+        "order",
+        "different",
+        "allow_overlap",
+        "grid",
+        "virtual",
+        "inline",
+        "zarr_format",
+        "base",
+    ),
     *("overwrite", "resume", "partition", "threads", "scratch", "fsync", "external", "no_lock"),
     *("report", "json", "allow_lossy", "quiet", "log_format"),
     *("endpoint", "no_sign_request", "aws_profile", "header", "ca_file", "follow_private", "connections"),

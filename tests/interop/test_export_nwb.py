@@ -9,9 +9,10 @@ import pytest
 pynwb = pytest.importorskip("pynwb")
 nwb_zarr = pytest.importorskip("hdmf_zarr.nwb")
 h5py = pytest.importorskip("h5py")
-from harness import run, verify  # noqa: E402
 from hdmf.container import Container, Data  # noqa: E402
 from pynwb.ecephys import LFP, ElectricalSeries  # noqa: E402
+
+from harness import run, verify  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

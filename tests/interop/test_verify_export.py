@@ -36,7 +36,9 @@ def arrays(store):
     """One array of each kind that zarr-python writes, and attributes of each kind of JSON."""
     root = zarr.create_group(store, zarr_format=3, attributes=ATTRIBUTES)
     rng = np.random.default_rng(5)
-    numbers = {t: rng.integers(0, 100, (7, 5)).astype(t) for t in ("i1", "u1", "i2", ">i2", "u4", "i8", "f2", "f4", ">f8", "c8", "c16")}
+    numbers = {
+        t: rng.integers(0, 100, (7, 5)).astype(t) for t in ("i1", "u1", "i2", ">i2", "u4", "i8", "f2", "f4", ">f8", "c8", "c16")
+    }
     others = {
         "bool": np.array([True, False, True]),
         "S": np.array([b"ab", b"c", b""]),
@@ -53,7 +55,9 @@ def arrays(store):
         array = root.create_array(name, shape=data.shape, dtype=data.dtype, chunks=tuple(max(1, min(4, n)) for n in data.shape))
         array[...] = data
     root.create_array("long chunk", shape=(3,), dtype="i4", chunks=(10,), compressors=zarr.codecs.GzipCodec())[:] = [1, 2, 3]
-    root.create_array("named", shape=(3, 2), dtype="i4", chunks=(3, 2), dimension_names=("x", None), fill_value=-9, attributes=ATTRIBUTES)
+    root.create_array(
+        "named", shape=(3, 2), dtype="i4", chunks=(3, 2), dimension_names=("x", None), fill_value=-9, attributes=ATTRIBUTES
+    )
     root.create_group("g").create_array("sharded", shape=(8,), dtype="i4", chunks=(2,), shards=(4,))[:4] = 1
 
 
@@ -139,7 +143,17 @@ def other_dimension(f):
     f["v"].dims[0].label = "z"
 
 
-CHANGES = [rename, add_attribute, remove_attribute, other_type, other_value, other_element, other_json, add_dataset, other_dimension]
+CHANGES = [
+    rename,
+    add_attribute,
+    remove_attribute,
+    other_type,
+    other_value,
+    other_element,
+    other_json,
+    add_dataset,
+    other_dimension,
+]
 
 
 @pytest.fixture(name="pair", scope="module")
