@@ -189,7 +189,8 @@ void metadata_comparison::attribute(hid_t object, const node_pair& n, const std:
   const auto tell_missing = [&] { tell(n, "attribute", name, verdict::missing, "has no attribute " + quoted + " in the store"); };
   try {
     const attribute_values a = read_attribute(object, name);
-    const bool own = is_bookkeeping(name, true) || (is_dataset && (name == "CLASS" || name == "NAME"));
+    const bool own = is_bookkeeping(name, true) || (is_dataset && (name == "CLASS" || name == "NAME")) ||
+                     (is_dataset && name == "dtype" && n.node.value("data_type", json()) == "bool");  // xarray's, of integers
     missing = missing || (shown == store.end() && !is_unseen(a, *noted, fill ? &n.node : nullptr, own, rules_));
     if (missing) return tell_missing();
     difference d;

@@ -158,6 +158,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Encode everything again: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode'),
         'chunk': ('SHAPE',
             'Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile recode'),
+        'write_empty_chunks': ('',
+            'With --chunk: write chunks that hold only the fill value, too. Without it they are left out, as readers expect'),
         'shard': ('BYTES|SHAPE|none',
             'Put many chunks into one file or object (a shard): a size before compression, such as 64M, or a shape, such as '
             '1000x2000, for datasets of its rank. none: chunks of a Zarr store leave their shards'),
