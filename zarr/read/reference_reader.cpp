@@ -112,7 +112,8 @@ class reference_reader final : public store_reader {
     if (r.file && conversion::is_remote(table_.files[*r.file].url)) return on_server(*r.file, r);
     if (r.file) {
       const auto file = opened(*r.file, r);
-      return std::make_unique<range_object>(file, r.whole ? conversion::reference{.size = file->state().size, .whole = true} : r, nullptr);
+      return std::make_unique<range_object>(file, r.whole ? conversion::reference{.size = file->state().size, .whole = true} : r,
+                                            nullptr);
     }
     return std::make_unique<text_object>(r.content);
   }
@@ -167,7 +168,8 @@ class reference_reader final : public store_reader {
       throw store_error(e.what(), e.kind());
     }
     const std::uint64_t size = known->state().size;
-    if (r.whole) return std::make_unique<range_object>(known, conversion::reference{.size = size, .whole = true}, &state_on_server(number));
+    if (r.whole)
+      return std::make_unique<range_object>(known, conversion::reference{.size = size, .whole = true}, &state_on_server(number));
     if (r.offset > size || r.size > size - r.offset)
       throw store_error("a reference points beyond the end of \"" + file.url + "\"");
     return std::make_unique<range_object>(known, r, &state_on_server(number));
