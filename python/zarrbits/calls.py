@@ -204,6 +204,7 @@ def finalize(
     profile: Literal["portable", "native", "recode"] | None = None,
     compress: str | None = None,
     chunk: Shape = None,
+    write_empty_chunks: bool = False,
     shard: Shape = None,
     grid: Literal["regular", "rectilinear"] | None = None,
     checksum: Literal["crc32c"] | None = None,
