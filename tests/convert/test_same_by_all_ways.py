@@ -99,7 +99,9 @@ def test_every_option_has_a_case():
     assert set(OPTIONS) <= tried | ELSEWHERE, set(OPTIONS) - tried - ELSEWHERE
 
 
-@pytest.mark.parametrize(("source", "way"), [(kind, way) for kind in ("file", "store") for way in cases(kind)], indirect=["source"])
+@pytest.mark.parametrize(
+    ("source", "way"), [(kind, way) for kind in ("file", "store") for way in cases(kind)], indirect=["source"]
+)
 def test_shares_and_resumed_runs_make_what_one_process_makes(source, tmp_path, way):
     kind, path = source
     options = cases(kind)[way]
