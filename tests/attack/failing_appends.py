@@ -42,7 +42,7 @@ def test_every_call_that_writes_fails_once(out, sync, folder):
         environment = (
             {**os.environ, "LD_PRELOAD": shim, "FAIL_UNDER": watched, **{k: str(v) for k, v in fail.items()}} if fail else None
         )
-        return run("convert", *arguments, target, "-q", "--threads", "2", *sync, status=None, timeout=60, env=environment)
+        return run("convert", *arguments, target, "-q", "--threads", "2", *sync, status=None, timeout=600, env=environment)
 
     def prepare():
         shutil.rmtree(watched, ignore_errors=True)

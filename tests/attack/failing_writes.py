@@ -61,7 +61,7 @@ def test_every_call_that_writes_fails_once(folder):
             os.path.join(watched, "report.json"),
             *options,
             status=None,
-            timeout=60,
+            timeout=600,
             env=environment,
         )
 

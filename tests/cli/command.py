@@ -18,7 +18,7 @@ def run(*arguments, data=b"", **more):
     if "stdin" not in more:
         more["input"] = data
     more.setdefault("stdout", subprocess.PIPE)
-    r = subprocess.run([COMMAND, *map(str, arguments)], stderr=subprocess.PIPE, timeout=120, **more)
+    r = subprocess.run([COMMAND, *map(str, arguments)], stderr=subprocess.PIPE, timeout=600, **more)
     r.stderr = r.stderr.decode(errors="replace")
     return r
 

@@ -128,7 +128,7 @@ class TestCommand:
             p.stdout.close()
             error = p.stderr.read()
             p.stderr.close()
-            return p.wait(timeout=60), error
+            return p.wait(timeout=600), error
 
     def test_a_reader_that_leaves_ends_the_command_without_a_word(self):
         assert self.end_of_reader(ignore=False) == (-signal.SIGPIPE, b"")

@@ -168,7 +168,7 @@ class TestFiles:
                 time.sleep(0.01)
             assert [n.startswith("out.") for n in os.listdir(".")] == [True]
             p.send_signal(number)
-            _, error = p.communicate(timeout=60)
+            _, error = p.communicate(timeout=600)
             assert (p.returncode, error) == (-number, b"")
             assert os.listdir(".") == []
 
@@ -193,7 +193,7 @@ class TestFiles:
         os.mkfifo("pipe")
         reader = subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE)
         assert run("encode", *CAMERA, "-o", "pipe", data=b"\xbc\x0a\xff\x0f").returncode == 0
-        assert reader.communicate(timeout=60)[0] == b"\xbc\xfa\xff"
+        assert reader.communicate(timeout=600)[0] == b"\xbc\xfa\xff"
 
     def test_links_and_permissions_of_an_output_file_stay(self):
         self.write("target", b"old")

@@ -136,7 +136,7 @@ def test_no_command_prints_what_acts(here, file):
     }
     for title, arguments in commands.items():
         r = subprocess.run(
-            [raw(COMMAND), *(raw(a) if isinstance(a, str) else a for a in arguments)], capture_output=True, timeout=120
+            [raw(COMMAND), *(raw(a) if isinstance(a, str) else a for a in arguments)], capture_output=True, timeout=600
         )
         assert r.returncode in (0, 1, 2, 3), (title, r.returncode, r.stderr[-500:])
         assert r.stdout or r.stderr, title
@@ -194,7 +194,7 @@ def test_what_a_store_says_does_not_act(here, floats):
                 f,
             )
         for arguments in (["inspect", store], ["inspect", "--json", store], ["verify", floats, store]):
-            r = subprocess.run([COMMAND, *arguments], capture_output=True, timeout=120)
+            r = subprocess.run([COMMAND, *arguments], capture_output=True, timeout=600)
             nothing_acts(arguments, r.stdout)
             nothing_acts(arguments, r.stderr)
 

@@ -141,7 +141,7 @@ def test_mpi_that_is_ended(case):
             os.kill(processes_of(case.out)[0], signal_number)
         else:
             job.send_signal(signal_number)
-        assert job.wait(timeout=60) != 0
+        assert job.wait(timeout=600) != 0
         for _ in range(100):
             if not processes_of(case.out):
                 break

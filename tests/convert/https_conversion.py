@@ -34,7 +34,7 @@ def server():
         yield s
 
 
-def z(*arguments, status=0, timeout=120, **variables):
+def z(*arguments, status=0, timeout=600, **variables):
     return harness.run(*arguments, status=status, env=environment(**variables), timeout=timeout)
 
 

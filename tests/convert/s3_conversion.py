@@ -30,7 +30,7 @@ def environment(**more):
 
 
 def run(*arguments, **variables):
-    return harness.run(*arguments, status=None, env=environment(**variables), timeout=120)
+    return harness.run(*arguments, status=None, env=environment(**variables), timeout=600)
 
 
 def children(pid):

@@ -9,7 +9,7 @@ import numpy as np
 
 import harness
 
-run = functools.partial(harness.run, status=None, timeout=60)
+run = functools.partial(harness.run, status=None, timeout=600)
 
 
 def small(path, value=0, chunks=30):

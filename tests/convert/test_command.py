@@ -236,7 +236,7 @@ def test_what_is_no_regular_file_is_refused_at_once(folder):
         for command in readers(source, store):
             if command[0] == "inspect" and source == folder:
                 continue
-            done = run(*command, status=None, timeout=120)
+            done = run(*command, status=None, timeout=600)
             text = sentence(done)
             # a folder may be a Zarr store
             said = "not a regular file" in text or (source == folder and "is not a Zarr v3 store" in text)
@@ -280,7 +280,7 @@ def test_what_does_not_go_on_without_work_is_given_up(folder):
         time.sleep(0.001)
     with open(f"/proc/{process.pid}/task/{process.pid}/children") as f:
         os.kill(int(f.read().split()[0]), signal.SIGSTOP)  # as one that waits for a dead mount
-    text = process.communicate(timeout=120)[1]
+    text = process.communicate(timeout=600)[1]
     assert process.returncode == 1 and text.count("\n") == 1 and "no progress" in text and "ZARRBITS_SILENT_AFTER" in text, text
     assert not os.path.exists(store)
 

@@ -126,7 +126,7 @@ def test_sigterm_after_overwrite_and_before_anything_is_done(case):
     while p.poll() is None and not os.path.exists(archive + ".zarrbits-unfinished"):
         time.sleep(0.001)
     p.send_signal(signal.SIGINT)
-    assert "kept" not in p.communicate(timeout=60)[1] and p.returncode == -signal.SIGINT
+    assert "kept" not in p.communicate(timeout=600)[1] and p.returncode == -signal.SIGINT
     assert not os.path.exists(archive) and not os.path.exists(archive + ".zarrbits-unfinished")
 
 

@@ -330,7 +330,7 @@ def test_it_says_nonsense_about_when_to_come_again(server, small, wish):
     server.fault = once_for_each_range(1, lambda r, go: Answer(503, b"", {"Retry-After": wish}))
     begin = time.monotonic()
     right(small)
-    assert time.monotonic() - begin < 20
+    assert time.monotonic() - begin < 60
 
 
 def test_a_server_that_asks_for_fewer_gets_fewer(server):

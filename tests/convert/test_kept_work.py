@@ -50,7 +50,7 @@ def damage(source, dataset):
 
 def units_left(store, **how):
     """Of an unfinished store."""
-    done = subprocess.run([COMMAND, "inspect", str(store)], capture_output=True, text=True, timeout=60, **how)
+    done = subprocess.run([COMMAND, "inspect", str(store)], capture_output=True, text=True, timeout=600, **how)
     assert done.returncode == 3 and "is an unfinished store" in done.stdout, done
     return int(done.stdout.split(" units made")[0].split()[-3])
 
@@ -184,9 +184,9 @@ def test_ctrl_c_does_not_wait_for_a_server(s3, when):
         time.sleep(0.2)
         begun = time.monotonic()
         p.send_signal(signal.SIGINT)
-        said = p.communicate(timeout=60)[1]
+        said = p.communicate(timeout=600)[1]
         spent = time.monotonic() - begun
-        assert p.returncode == -signal.SIGINT and spent < 6, (
+        assert p.returncode == -signal.SIGINT and spent < 15, (
             p.returncode,
             spent,
             said,
@@ -208,5 +208,5 @@ def test_ctrl_c_does_not_wait_for_a_machine_that_is_gone(s3):
             time.sleep(1)
             begun = time.monotonic()
             p.send_signal(signal.SIGINT)
-            said = p.communicate(timeout=120)[1]
-            assert p.returncode == -signal.SIGINT and time.monotonic() - begun < 6, said
+            said = p.communicate(timeout=600)[1]
+            assert p.returncode == -signal.SIGINT and time.monotonic() - begun < 30, said

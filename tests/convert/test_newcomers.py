@@ -72,7 +72,7 @@ def test_readme_to_the_first_stores(tmp_path):
             capture_output=True,
             text=True,
             cwd=tmp_path,
-            timeout=120,
+            timeout=600,
         )
         assert done.returncode == 0, (line, done)
         if " verify " in line:
@@ -117,7 +117,7 @@ def test_an_archive_to_s3_with_a_kill(tmp_path):
         assert "all.zarr/zarr.json" not in server.objects
         time.sleep(2.5)  # a run that writes would have been heard of within ZARRBITS_S3_PATIENCE
         server.fault = None
-        done = subprocess.run(command, env=environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300)
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
         assert done.returncode == 0 and "continuing the unfinished store" in done.stderr, done
         objects = server.content("all.zarr")
         assert not any(k.startswith(".zarrbits") for k in objects)

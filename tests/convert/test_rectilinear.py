@@ -280,7 +280,7 @@ def test_a_store_with_more_chunks_than_can_be_walked(kind):
         f["t"] = np.arange(3)
         f["t"].make_scale("t")
         f.create_dataset("a", data=np.arange(1, 4, dtype="<i2"), chunks=(1,), maxshape=(None,)).dims[0].attach_scale(f["t"])
-    convert("--append", "t", "more.h5", "out.zarr", "--exclude", "t", "--allow-overlap", timeout=60)
+    convert("--append", "t", "more.h5", "out.zarr", "--exclude", "t", "--allow-overlap", timeout=600)
     grown = opened("out.zarr").meta("a")
     assert grown["shape"] == [rows + 3]
     assert grown["chunk_grid"]["configuration"].get("chunk_shapes", [[[1, rows + 3]]]) == [[[1, rows + 3]]]

@@ -358,5 +358,5 @@ class TestS3(S3):
                 for child in children(process.pid):
                     os.kill(child, 9)
                 go_on.set()
-                assert "Killed" in process.communicate(timeout=60)[1]
+                assert "Killed" in process.communicate(timeout=600)[1]
                 assert bool(s.content("out.zarr")) == stolen

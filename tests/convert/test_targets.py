@@ -226,7 +226,7 @@ def pair(*commands):
     running = [
         subprocess.Popen([COMMAND, *map(str, c)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for c in commands
     ]
-    said = [p.communicate(timeout=60)[1] for p in running]
+    said = [p.communicate(timeout=600)[1] for p in running]
     return [(p.returncode, s) for p, s in zip(running, said)]
 
 
@@ -314,9 +314,9 @@ def test_a_run_that_ends_leaves_the_next_one_alone(folder):
         assert following.poll() is None
     os.killpg(following.pid, signal.SIGSTOP)
     open(go_on, "w").close()
-    assert ending.wait(timeout=60) == 0
+    assert ending.wait(timeout=600) == 0
     os.killpg(following.pid, signal.SIGCONT)
-    assert following.wait(timeout=60) == 0
+    assert following.wait(timeout=600) == 0
     same(os.path.join(folder, "whole.zarr"), target)
 
 

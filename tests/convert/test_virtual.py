@@ -38,9 +38,9 @@ def stored(name, path="data"):
 
 def convert(folder, *options, status=0):
     out, report = f"{folder}/out.zarr", f"{folder}/report.json"
-    done = run("convert", "-q", "--overwrite", f"{folder}/in.h5", out, "--report", report, *options, status=None, timeout=120)
+    done = run("convert", "-q", "--overwrite", f"{folder}/in.h5", out, "--report", report, *options, status=None, timeout=600)
     assert done.returncode == status, done.stderr
-    run("verify", f"{folder}/in.h5", out, timeout=120)
+    run("verify", f"{folder}/in.h5", out, timeout=600)
     with open(report, encoding="utf-8") as f:
         return Store(out), next(o for o in json.load(f)["objects"] if o["path"] == "/v")
 
@@ -201,7 +201,7 @@ def test_source_that_ends_before_its_place(folder):
     with h5py.File(f"{folder}/in.h5", "a") as f:
         f.create_virtual_dataset("v", layout)
     command = [COMMAND, "convert", "-q", "--profile", "native", f"{folder}/in.h5", f"{folder}/out.zarr"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 1 and '"/v" cannot be read' in done.stderr, done.stderr
     source(f"{folder}/b.h5", np.arange(96, dtype="u2").reshape(12, 8), chunks=(4, 8))
     os.replace(f"{folder}/b.h5", f"{folder}/a.h5")

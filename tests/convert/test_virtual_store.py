@@ -373,7 +373,7 @@ def test_killed_at_any_moment_with_a_reader(tmp_path, form):
     def look():
         # all of it by one process; a replaced file of data may be gone before it is read, which is an error and no wrong value
         try:
-            done = run("verify", "--concat", "t", *names[:2], store, status=None, timeout=60)
+            done = run("verify", "--concat", "t", *names[:2], store, status=None, timeout=600)
         except subprocess.TimeoutExpired:
             raise AssertionError("a reader that does not end") from None
         if done.returncode == 0:
@@ -410,4 +410,4 @@ def test_parquet_mutations(tmp_path):
         for at in dice.integers(0, len(bad), dice.integers(1, 4)):
             bad[at] = dice.integers(0, 256)
         part.write_bytes(bad)
-        run("verify", path, tmp_path / "refs.parquet", status=(0, 1, 3), timeout=60)
+        run("verify", path, tmp_path / "refs.parquet", status=(0, 1, 3), timeout=600)

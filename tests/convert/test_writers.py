@@ -81,7 +81,7 @@ class Waiting:
 
     def end(self):
         self.report.read()
-        self.errors = self.process.communicate(timeout=60)[1]
+        self.errors = self.process.communicate(timeout=600)[1]
         return self.process.returncode
 
     def __enter__(self):
@@ -100,7 +100,7 @@ def run(command, source, store, *options, env=None):
     with open(os.path.join(other, "zarr.json"), "w", encoding="ascii") as f:
         f.write('{"zarr_format": 3, "node_type": "group"}')
     files = {"convert": [source, store], "verify": [source, other]}.get(command, [source])
-    return harness.run(command, *files, *options, status=None, timeout=60, **(env or {}))
+    return harness.run(command, *files, *options, status=None, timeout=600, **(env or {}))
 
 
 def verified(source, store):
@@ -272,7 +272,7 @@ def test_other_files_that_are_written_to(folder):
             ["inspect", source],
             ["suggest", source],
         ):
-            done = subprocess.run([COMMAND, *command], capture_output=True, text=True, timeout=60)
+            done = subprocess.run([COMMAND, *command], capture_output=True, text=True, timeout=600)
             assert done.returncode == 1, (command, done)
             [line] = done.stderr.splitlines()
             assert other in line and "another process has it open for writing" in line, line

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(
 
 def run(*command):
     environment = {**os.environ, "HDF5_PLUGIN_PATH": os.environ["ZARRBITS_PLUGINS"], "PYTHONPATH": str(ROOT / "python")}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
 

@@ -66,7 +66,7 @@ def test_a_program_may_unload_a_libhdf5_that_it_loaded(folder):
         """
     for close in ([False], [True], [False, False], [True, True, True]):
         r = subprocess.run(
-            [sys.executable, "-c", program.replace("{}", repr(close))], capture_output=True, text=True, timeout=120
+            [sys.executable, "-c", program.replace("{}", repr(close))], capture_output=True, text=True, timeout=600
         )
         assert (r.returncode, r.stdout) == (0, "done\n"), (close, r)
 

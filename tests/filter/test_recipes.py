@@ -44,7 +44,7 @@ def test_each_recipe_runs(folder):
     assert [name for name, _ in recipes] == ["helper.py", "plain.py", "h5repack.sh", "program.c", "netcdf.sh"], recipes
 
     def run(*command):
-        r = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+        r = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=600)
         assert r.returncode == 0, f"{command}: exit {r.returncode}\n{r.stdout}{r.stderr}"
 
     for name, text in recipes:

@@ -190,6 +190,6 @@ def test_a_misfit_before_a_compressor_neither_fails_nor_ends_the_process(flag, f
         [sys.executable, "-c", PROGRAM, os.path.join(folder, "m.h5"), str(PACKBITS), str(flag)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert (r.returncode, r.stdout, r.stderr) == (0, "equal\n", ""), r

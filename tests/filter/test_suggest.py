@@ -115,7 +115,7 @@ def test_suggestions_are_made_in_little_memory(here):
         for i in range(0, 1 << 26, 1 << 22):
             d[i : i + (1 << 22)] = np.full(1 << 22, 7, "u4")
     r = subprocess.run(
-        ["sh", "-c", f'ulimit -v 200000; exec "{COMMAND}" suggest --json "{big}"'], capture_output=True, text=True, timeout=120
+        ["sh", "-c", f'ulimit -v 200000; exec "{COMMAND}" suggest --json "{big}"'], capture_output=True, text=True, timeout=600
     )
     big.unlink()
     assert r.returncode == 0 and json.loads(r.stdout)["datasets"][0]["last_bit"] == 2, r.stderr

@@ -19,7 +19,7 @@ def place(name):
 
 
 def run(*command, fails=False):
-    r = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    r = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert (r.returncode != 0) == fails, f"{' '.join(command)}: exit {r.returncode}\n{r.stdout[-2000:]}{r.stderr[-2000:]}"
     return r.stdout + r.stderr
 

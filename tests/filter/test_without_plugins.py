@@ -96,7 +96,7 @@ def run(*arguments, plugins):
         env={**env, **({"HDF5_PLUGIN_PATH": PLUGINS} if plugins else {})},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     return done.returncode, done.stdout
 

@@ -60,7 +60,7 @@ class Zarrs:
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=600)
 
 
 @pytest.fixture(scope="session")
@@ -78,7 +78,7 @@ def debian_python(script, *arguments):
     # the environment of the virtual one would bring the other h5py in
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     result = subprocess.run(
-        [DEBIAN_PYTHON, "-c", script, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=300
+        [DEBIAN_PYTHON, "-c", script, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=600
     )
     assert result.returncode == 0, result.stderr
     return result.stdout

@@ -97,7 +97,7 @@ def of(kind):
 
 def convert(source, store, *options):
     """3: something is lost, such as a file that a link leads to; the comparison says what."""
-    done = subprocess.run([COMMAND, "convert", source, store, "--quiet", *options], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([COMMAND, "convert", source, store, "--quiet", *options], capture_output=True, text=True, timeout=600)
     assert done.returncode in (0, 3), done.stderr
     return str(store)
 

@@ -10,7 +10,7 @@ PRINT_MONTHS = pathlib.Path(__file__).resolve().parents[2] / "build" / "release"
 
 
 def test_every_month_of_three_thousand_years():
-    lines = subprocess.run([PRINT_MONTHS], capture_output=True, text=True, check=True, timeout=120).stdout.splitlines()
+    lines = subprocess.run([PRINT_MONTHS], capture_output=True, text=True, check=True, timeout=600).stdout.splitlines()
     assert len(lines) == 6 * 3000 * 12
     zero = {}
     for line in lines:

@@ -124,7 +124,7 @@ def run(tmp_path_factory):
     def call(script, *arguments, **more):
         command = [sys.executable, "-c", script, *arguments]
         return subprocess.run(
-            command, env={**environment, **more}, cwd=folder, capture_output=True, text=True, timeout=300, check=False
+            command, env={**environment, **more}, cwd=folder, capture_output=True, text=True, timeout=600, check=False
         )
 
     done = call(PACKED)

@@ -29,7 +29,7 @@ OWN = {"own_complex": ("COMPLEX_IEEE_F64LE", "<c16"), "own_complex_big_endian": 
 
 
 def run(*arguments):
-    done = subprocess.run([BUNDLED, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([BUNDLED, *map(str, arguments)], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

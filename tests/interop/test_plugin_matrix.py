@@ -31,7 +31,7 @@ JUDGE = pathlib.Path(os.environ.get("ZARRBITS_JUDGE", ROOT.parent / "shared/judg
 def run(*command, **more):
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     r = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, timeout=300, env={**env, "PYTHONDONTWRITEBYTECODE": "1", **more}
+        list(map(str, command)), capture_output=True, text=True, timeout=600, env={**env, "PYTHONDONTWRITEBYTECODE": "1", **more}
     )
     assert r.returncode == 0, f"{command}: exit status {r.returncode}\n{r.stdout[-3000:]}{r.stderr[-3000:]}"
     return r.stdout
@@ -170,7 +170,7 @@ def test_what_is_not_packed_passes_through(library, tmp_path):
         [DEBIAN_PYTHON, str(HERE / "variable_peer.py"), library, str(tmp_path / "x.h5")],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         env=env,
     )
     assert r.returncode == 0, r.stderr

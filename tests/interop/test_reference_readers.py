@@ -123,7 +123,7 @@ def by_gdal(refs, dtype, form="json"):
         [sys.executable, HERE / "gdal_reader.py", f'ZARR:"/vsikerchunk_{form}_ref/{{{refs}}}"', "v", dtype.name],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     if done.returncode != 0:
         raise ValueError(done.stderr)

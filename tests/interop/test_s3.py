@@ -194,7 +194,7 @@ def proxy_that_drops(endpoint, one_in=10):
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)
                 return
-            upstream = http.client.HTTPConnection(endpoint.removeprefix("http://"), timeout=60)
+            upstream = http.client.HTTPConnection(endpoint.removeprefix("http://"), timeout=600)
             # the host is signed: the server must see the one that was asked for
             upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
             for name, value in self.headers.items():

@@ -73,7 +73,7 @@ def test_many_files_with_a_kill(server, tmp_path):
         env=patient,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert (
         told.returncode == 3

@@ -243,7 +243,7 @@ def zarrita(store):
     script = os.path.join(folder, "read.mjs")
     with open(HERE / "zarrita/read.mjs", encoding="utf-8") as f, open(script, "w", encoding="utf-8") as g:
         g.write(f.read())
-    out = subprocess.run(["node", script, str(store), *names], capture_output=True, text=True, timeout=300)
+    out = subprocess.run(["node", script, str(store), *names], capture_output=True, text=True, timeout=600)
     assert out.returncode == 0, out.stderr
     return dict(zip(names, map(json.loads, out.stdout.splitlines())))
 

@@ -58,12 +58,12 @@ def test_references_and_copies_read_alike(tmp_path):
         copy, form = tmp_path / f"{i}.zarr", tmp_path / f"{i}{('.json', '.parquet')[i % 2]}"
         for target, how in ((copy, ["--profile", "native"]), (form, ["--virtual"])):
             done = subprocess.run(
-                [command, "convert", "-q", path, str(target), *how], capture_output=True, text=True, timeout=120
+                [command, "convert", "-q", path, str(target), *how], capture_output=True, text=True, timeout=600
             )
             if "would be one array" in done.stderr:
                 form = tmp_path / f"{i}.json"
                 done = subprocess.run(
-                    [command, "convert", "-q", path, str(form), *how], capture_output=True, text=True, timeout=120
+                    [command, "convert", "-q", path, str(form), *how], capture_output=True, text=True, timeout=600
                 )
         if done.returncode not in (0, 3) or not (copy / "zarr.json").exists():
             continue

@@ -252,7 +252,7 @@ def test_a_store_with_packbits_is_judged_like_any_other(tmp_path):
         "import sys, zarr; a = zarr.open_array(sys.argv[1], mode='r')[...]; assert 'h5py' not in sys.modules; "
         "print(int(a.astype('u8').sum()))"
     )
-    out = subprocess.run([sys.executable, "-c", script, str(tmp_path / "a")], capture_output=True, text=True, timeout=120)
+    out = subprocess.run([sys.executable, "-c", script, str(tmp_path / "a")], capture_output=True, text=True, timeout=600)
     assert out.returncode == 0 and int(out.stdout) == int(values.astype("u8").sum()), out.stderr
 
 
@@ -261,7 +261,7 @@ def test_the_helper_for_h5py_needs_no_zarr():
         "import sys, zarrbits; zarrbits.packbits; assert 'zarr' not in sys.modules and 'h5py' not in sys.modules and "
         "'numpy' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=600)
 
 
 class CountingStore(zarr.storage.MemoryStore):

@@ -11,7 +11,7 @@ EXAMPLE = os.environ["ZARRBITS_EXAMPLE_CONVERT"]
 
 
 def run(*arguments):
-    return subprocess.run([EXAMPLE, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    return subprocess.run([EXAMPLE, *map(str, arguments)], capture_output=True, text=True, timeout=600)
 
 
 def test_a_file_is_converted_and_compared(tmp_path):

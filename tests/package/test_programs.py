@@ -89,7 +89,7 @@ def test_a_recorder_learns_of_a_full_disk(tmp_path, values):
     disk.mkdir()
 
     def record(before=(), **how):
-        return subprocess.run([*before, program], cwd=disk, capture_output=True, text=True, timeout=60, **how)
+        return subprocess.run([*before, program], cwd=disk, capture_output=True, text=True, timeout=600, **how)
 
     whole = values * 12 // 8
     assert record().returncode == 0 and (disk / "frame.bits").read_bytes() == b"\xbc\xca\xab" * (whole // 3)

@@ -21,7 +21,7 @@ SECTION = README.split("### HDF5, from Python", 1)[1].split("\n### ", 1)[0]
 
 
 def run(*command, **how):
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=ENVIRONMENT, timeout=120, **how)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=ENVIRONMENT, timeout=600, **how)
     assert done.returncode == 0, done
     return done.stdout
 

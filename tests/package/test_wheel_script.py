@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 def run(home, *command):
     environment = {"HOME": str(home), "PATH": str(home / "tools")}
-    return subprocess.run(["/bin/bash", *command], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    return subprocess.run(["/bin/bash", *command], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
 
 
 def tools(home, *names):

@@ -101,7 +101,7 @@ def check_remote(folder):
         store += f"{next(number)}.zarr"
         for verb in ("convert", "verify"):
             words = [*start, verb, source, store, *options]
-            done = subprocess.run(words, cwd=folder, env=clean | variables, capture_output=True, text=True, timeout=300)
+            done = subprocess.run(words, cwd=folder, env=clean | variables, capture_output=True, text=True, timeout=600)
             if done.returncode:
                 return done.stderr
         assert "OK:" in done.stdout, done.stdout

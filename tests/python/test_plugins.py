@@ -85,6 +85,6 @@ def test_the_plugins_are_found(name, folder):
     if name == "what_was_there_stays":
         environment["HDF5_PLUGIN_PATH"] = "/some/folder"
     done = subprocess.run(
-        [sys.executable, "-c", "import os\n" + CASES[name]], env=environment, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", "import os\n" + CASES[name]], env=environment, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr

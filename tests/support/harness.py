@@ -11,7 +11,7 @@ import subprocess
 COMMAND = os.environ["ZARRBITS_COMMAND"]
 
 
-def execute(*command, status=0, data=None, timeout=300, env=None, cwd=None, preexec_fn=None, **variables):
+def execute(*command, status=0, data=None, timeout=600, env=None, cwd=None, preexec_fn=None, **variables):
     """A program that ends, as a completed process.
 
     status: how it has to exit, or several ways; None: as it likes. data: bytes for its standard input, and then its standard

@@ -40,7 +40,7 @@ def begin(*arguments, env=None, **variables):
 
 def end(process):
     """Its exit status and what it said; soon after, no process of its group may be left."""
-    said = process.communicate(timeout=60)[1]
+    said = process.communicate(timeout=600)[1]
     wait_for_group(process.pid)
     return process.returncode, said
 
