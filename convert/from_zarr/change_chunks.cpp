@@ -110,6 +110,19 @@ void change_chunks::add_identity(sha256& sum) const {
   }
 }
 
+std::optional<std::uint64_t> change_chunks::item_of(std::string_view coordinates) const {
+  auto index = chunk_coordinates(coordinates);
+  if (!index || index->size() != target_grid_.size()) return {};
+  const extents object = change_.object_shape();
+  for (std::size_t d = 0; d < index->size(); ++d) {
+    if ((*index)[d] >= target_grid_[d]) return {};
+    if (change_.way == way::rechunk) (*index)[d] = (*index)[d] * object[d] / change_.plan.region[d];
+  }
+  const auto at = std::lower_bound(items_.begin(), items_.end(), number_of(*index, items_grid_));
+  if (at == items_.end() || *at != number_of(*index, items_grid_)) return {};
+  return static_cast<std::uint64_t>(at - items_.begin());
+}
+
 std::uint64_t change_chunks::objects() const {
   if (change_.way != way::rechunk) return items();
   std::uint64_t each = 1;

@@ -40,6 +40,8 @@ class change_chunks {
   void add_identity(sha256& sum) const;
   // What is made one by one: objects of the target, or regions of them.
   std::uint64_t items() const noexcept { return items_.size(); }
+  // Which of them makes the object of the target with these coordinates ("1/2"); nothing if none does.
+  std::optional<std::uint64_t> item_of(std::string_view coordinates) const;
   // Objects of the target, at most.
   std::uint64_t objects() const;
   // Bytes of memory to make one item, or to gather one box.

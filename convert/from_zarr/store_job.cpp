@@ -71,6 +71,7 @@ class store_job {
   void open_target(mode how);
   void open_journal(mode how, bool goes_on);
   void check_journal(bool make_again);
+  bool has_units(std::size_t node, const std::map<std::uint64_t, std::uint64_t>& bytes);
   source_identity identity();
   void require_uses() const;
   array_work& work_of(std::size_t node);
@@ -215,33 +216,45 @@ void store_job::open_journal(mode how, bool goes_on) {
 
 // The journal may claim more than the store has: after a crash of the machine, or if somebody changed the store.
 void store_job::check_journal(bool make_again) {
-  std::map<std::size_t, std::uint64_t> journalled;
+  std::map<std::size_t, std::map<std::uint64_t, std::uint64_t>> journalled;  // of each array: bytes of each unit's objects
   std::erase_if(results_, [&](const auto& r) {
     return r.first.dataset >= source_.nodes.size() || !source_.nodes[r.first.dataset].is_array ||
            !source_.nodes[r.first.dataset].selected;
   });
   for (const auto& [id, result] : results_) {
-    for (const array_result& a : result.arrays) journalled[id.dataset] += a.store_bytes;
+    std::uint64_t& sum = journalled[id.dataset][id.number];
+    for (const array_result& a : result.arrays) sum += a.store_bytes;
   }
-  for (const auto& [node, bytes] : journalled) {
+  for (const auto& [node, units] : journalled) {
+    if (has_units(node, units)) continue;
     const std::string& path = source_.nodes[node].path;
-    std::uint64_t there = 0;
-    const array_work& work = work_of(node);
-    const std::string chunks = chunk_key(path == "/" ? "" : path, {});
-    if (work.array && work.array->shape().empty()) {  // its only chunk is an object of that name
-      const auto one = out_->get(chunks);
-      there = one ? one->size() : 0;
-    } else {
-      out_->each(chunks, [&](std::string_view, std::uint64_t size) { there += size; });
-    }
-    if (there >= bytes) continue;
     const std::string what = "chunks of array \"" + path + "\" are missing in \"" + options_.store +
                              "\", or do not have the size that its journal says";
     if (!make_again)
       throw error(errc::incomplete, what + "; convert again with `resume`, which writes them again", {options_.store, path});
     if (options_.warning) options_.warning(what + "; the array is converted again");
+    if (!work_of(node).array->shape().empty()) out_->remove(chunk_key(path == "/" ? "" : path, {}));
     results_.erase(results_.lower_bound({node, 0}), results_.lower_bound({node + 1, 0}));
   }
+}
+
+// Objects of units that the journal does not have are made again in any case.
+bool store_job::has_units(std::size_t node, const std::map<std::uint64_t, std::uint64_t>& bytes) {
+  const array_work& work = work_of(node);
+  if (!work.skipped.empty()) return true;
+  const std::string& path = source_.nodes[node].path;
+  const std::string chunks = chunk_key(path == "/" ? "" : path, {});
+  std::map<std::uint64_t, std::uint64_t> stored;
+  if (work.array->shape().empty()) {  // its only chunk is an object of that name
+    const auto one = out_->get(chunks);
+    stored[0] = one ? one->size() : 0;
+  } else {
+    out_->each(chunks, [&](std::string_view key, std::uint64_t size) {
+      if (const auto item = work.chunks->item_of(key.substr(std::min(key.size(), chunks.size() + 1))))
+        stored[*item / work.per_unit()] += size;
+    });
+  }
+  return std::all_of(bytes.begin(), bytes.end(), [&](const auto& unit) { return stored[unit.first] == unit.second; });
 }
 
 void store_job::list_chunks(array_work& work, const std::string& path) {

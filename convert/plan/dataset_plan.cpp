@@ -11,11 +11,10 @@
 #include "text/json_text.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
+#include "zarr/write/node.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <span>
-#include <system_error>
 #include <utility>
 
 namespace zarrbits::conversion {
@@ -180,14 +179,12 @@ chunk_range dataset_plan::unit(std::uint64_t number) const {
 }
 
 std::optional<std::uint64_t> dataset_plan::unit_of(std::string_view text) const {
+  const auto coordinates = chunk_coordinates(text);
+  if (!coordinates || coordinates->size() < data.shards.rank()) return {};  // zeros of further dimensions follow
   std::uint64_t number = 0;
-  for (std::size_t d = 0; d < data.shards.rank(); ++d) {  // zeros of further dimensions follow
-    const std::string_view part = text.substr(0, text.find('/'));
-    hsize_t at = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), at);
-    if (error != std::errc() || end != part.data() + part.size() || at >= data.shards.along(d)) return {};
-    number = number * data.shards.along(d) + at;
-    text.remove_prefix(std::min(text.size(), part.size() + 1));
+  for (std::size_t d = 0; d < data.shards.rank(); ++d) {
+    if ((*coordinates)[d] >= data.shards.along(d)) return {};
+    number = number * data.shards.along(d) + (*coordinates)[d];
   }
   return number / per_unit_;
 }

@@ -161,6 +161,7 @@ def _outcomes(document: dict[str, Any], is_lossy: Callable[[dict[str, Any]], boo
             is_lossy(o),
             o.get("source_bytes"),
             o.get("store_bytes"),
+            o.get("selected", True),
         )
         for o in document["objects"]
     ]

@@ -38,6 +38,7 @@ class Outcome:
     lossy: bool = False
     source_bytes: int | None = None
     store_bytes: int | None = None
+    selected: bool = True  # False: include or exclude left it out
 
 
 def _lost_table(lost: list[Outcome]) -> list[Table]:
@@ -64,7 +65,7 @@ class Report(_Shown):
             for s in self.document.get("sources", [])
             if s.get("left_out")
         ]
-        return files + [o for o in self.objects if o.lossy or (o.outcome == "skipped" and o.reason != "not selected")]
+        return files + [o for o in self.objects if o.lossy or (o.outcome == "skipped" and o.selected)]
 
     def _tables(self) -> list[Table]:
         datasets = [o for o in self.objects if o.kind == "dataset" and o.source_bytes is not None and o.store_bytes is not None]

@@ -180,6 +180,24 @@ def test_what_was_cut_off_is_continued(source, tmp_path):
     same(tmp_path / "b.zarr", tmp_path / "k.zarr")
 
 
+@pytest.mark.parametrize("options", [(), ("--chunk", "5x11x20"), ("--chunk", "5x11x20", "--shard", "10x22x20")])
+@pytest.mark.parametrize("array", ["cube", "g/one"])
+def test_a_lost_chunk_is_noticed_beside_a_longer_one(source, tmp_path, options, array):
+    convert(source[1], tmp_path / "b.zarr", "-q", *options)
+    for i in range(2):
+        convert(source[1], tmp_path / "s.zarr", "-q", "--partition", f"{i}/2", *options)
+    chunks = sorted(p for p in (tmp_path / "s.zarr" / array).rglob("*") if p.is_file() and p.name != "zarr.json")
+    size = chunks[0].stat().st_size
+    chunks[0].unlink()
+    if len(chunks) > 1:
+        with open(chunks[-1], "ab") as f:
+            f.write(bytes(size))
+    assert "do not have the size" in refused("finalize", source[1], tmp_path / "s.zarr")
+    done = convert(source[1], tmp_path / "s.zarr", "--resume", *options)
+    assert "the array is converted again" in done.stderr
+    same(tmp_path / "b.zarr", tmp_path / "s.zarr")
+
+
 def test_a_changed_source_is_not_continued(source, tmp_path):
     convert(source[1], tmp_path / "s.zarr", "-q", "--partition", "0/2")
     os.remove(pathlib.Path(source[1], "cube/c/4/0/0"))

@@ -6,6 +6,8 @@
 #include "text/v2_metadata.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 
 namespace zarrbits::conversion {
 
@@ -74,6 +76,19 @@ std::string chunk_key(std::string_view store_path, std::span<const std::uint64_t
   for (const std::uint64_t i : at) key.append("/").append(std::to_string(i));
   for (std::size_t i = 0; i < trailing; ++i) key += "/0";
   return key;
+}
+
+std::optional<std::vector<std::uint64_t>> chunk_coordinates(std::string_view text) {
+  std::vector<std::uint64_t> coordinates;
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find('/'));
+    std::uint64_t index = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), index);
+    if (error != std::errc() || end != part.data() + part.size()) return {};
+    coordinates.push_back(index);
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+  }
+  return coordinates;
 }
 
 json bytes_codecs(bool byte_order, bool big_endian) {

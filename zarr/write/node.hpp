@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +40,8 @@ std::string group_text(const json& attributes, bool notes_apart = false);
 
 // "/a/b" and {1, 2}: "a/b/c/1/2". Trailing dimensions that are missing in `at` have one chunk.
 std::string chunk_key(std::string_view store_path, std::span<const std::uint64_t> at, std::size_t trailing = 0);
+// The other way round: {1, 2} of "1/2"; nothing if these are not the coordinates of a chunk.
+std::optional<std::vector<std::uint64_t>> chunk_coordinates(std::string_view text);
 std::string metadata_key(std::string_view store_path);
 
 // The "codecs" of an array: bytes for fixed sizes, vlen-utf8 or vlen-bytes for strings.
