@@ -124,7 +124,7 @@ std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv) {
     const std::string_view argument = argv[i];
     if (argument.substr(0, 2) == "--" && argument.size() > 3 && argument.find('=') == argument.size() - 1)
       throw usage_error(app.get_name().substr(app.get_name().find(' ') + 1) + ": " + quote(argument) +
-                        " has no value behind the =; give one, or leave the option out");
+                        " has no value behind the =; set one, or remove the option");
   }
   try {
     app.parse(argc, argv);
@@ -170,10 +170,10 @@ std::uint64_t parse_count(const std::string& option, const std::string& text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error == std::errc::invalid_argument || end != text.data() + text.size()) {
-    throw usage_error(option + " is " + quote(text) + ", which is not a count; give decimal digits, such as 1000");
+    throw usage_error(option + " is " + quote(text) + ", which is not a count; use decimal digits, such as 1000");
   }
   if (error == std::errc::result_out_of_range) {
-    throw usage_error(option + " is " + quote(text) + ", which does not fit in 64 bits; give a smaller count");
+    throw usage_error(option + " is " + quote(text) + ", which does not fit in 64 bits; use a smaller count");
   }
   return value;
 }
@@ -187,7 +187,7 @@ std::size_t read_some(int descriptor, char* data, std::size_t size, const std::s
       wait_for(descriptor, POLLIN);
       continue;
     }
-    if (errno == EISDIR) throw command_error("cannot read " + name + ": it is a directory; give a file");
+    if (errno == EISDIR) throw command_error("cannot read " + name + ": it is a directory; use a file");
     throw command_error("cannot read " + name + ": " + reason(errno));
   }
 }
@@ -209,7 +209,7 @@ void write_all(int descriptor, const char* data, std::size_t size, const std::st
 }
 
 input_file::input_file(const std::string& path) {
-  if (path.empty()) throw usage_error("the name of the input file is empty; give a file, or - for standard input");
+  if (path.empty()) throw usage_error("the name of the input file is empty; use a file, or - for standard input");
   if (path == "-") {
     descriptor_ = STDIN_FILENO;
     name_ = "standard input";
@@ -221,7 +221,7 @@ input_file::input_file(const std::string& path) {
   struct stat s = {};
   if (::fstat(descriptor_, &s) == 0 && S_ISDIR(s.st_mode)) {
     ::close(descriptor_);
-    throw command_error("cannot read " + name_ + ": it is a directory; give a file");
+    throw command_error("cannot read " + name_ + ": it is a directory; use a file");
   }
   ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
 }
@@ -240,7 +240,7 @@ std::optional<std::uint64_t> input_file::remaining() const noexcept {
 }
 
 output_file::output_file(const std::string& path) {
-  if (path.empty()) throw usage_error("the name of the output file is empty; give a file, or - for standard output");
+  if (path.empty()) throw usage_error("the name of the output file is empty; use a file, or - for standard output");
   if (path == "-") {
     descriptor_ = STDOUT_FILENO;
     name_ = "standard output";
@@ -251,7 +251,7 @@ output_file::output_file(const std::string& path) {
   mode_t mode = 0;
   struct stat s = {};
   if (::stat(path.c_str(), &s) == 0) {
-    if (S_ISDIR(s.st_mode)) throw command_error("cannot write " + name_ + ": it is a directory; give a file's name");
+    if (S_ISDIR(s.st_mode)) throw command_error("cannot write " + name_ + ": it is a directory; use a file's name");
     if (!S_ISREG(s.st_mode)) {
       descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
       if (descriptor_ < 0) throw command_error("cannot open " + name_ + ": " + reason(errno));

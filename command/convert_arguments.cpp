@@ -268,11 +268,11 @@ void take_bits(const std::vector<std::string>& given, convert_arguments& argumen
     const bit_range range = parse_bit_range("--bits", equals == text.npos ? text : text.substr(equals + 1));
     if (equals != text.npos) options.bits_of.push_back({text.substr(0, equals), range.first, range.last});
     else if (range.first > 0 || text.find('-') != text.npos)
-      throw usage_error("--bits " + text + " is a range, which is for datasets by name: give --bits PATTERN=" + text);
-    else if (options.bits) throw usage_error("--bits is given twice for all datasets; give PATTERN=" + text + " for some");
+      throw usage_error("--bits " + text + " is a range, which is for datasets by name: use --bits PATTERN=" + text);
+    else if (options.bits) throw usage_error("--bits is given twice for all datasets; use PATTERN=" + text + " for some");
     else options.bits = range.last + 1;
   }
-  if (arguments.bits_auto && options.bits) throw usage_error("--bits is auto, or a number for all datasets; give one of them");
+  if (arguments.bits_auto && options.bits) throw usage_error("--bits is auto, or a number for all datasets; use one of them");
 }
 
 void take_share(const std::string& partition, convert_kind kind, convert_arguments& arguments) {

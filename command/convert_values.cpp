@@ -18,7 +18,7 @@ std::uint64_t parse_number(const std::string& option, std::string_view digits, c
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
   if (digits.empty() || error == std::errc::invalid_argument || end != digits.data() + digits.size()) {
     throw usage_error(option + " is \"" + text + "\", in which \"" + std::string(digits) +
-                      "\" is not a number; give decimal digits, such as 1000");
+                      "\" is not a number; use decimal digits, such as 1000");
   }
   if (error == std::errc::result_out_of_range || n > std::uint64_t{1} << 62)
     throw usage_error(option + " is \"" + text + "\", which is too large");
@@ -27,7 +27,7 @@ std::uint64_t parse_number(const std::string& option, std::string_view digits, c
 
 [[noreturn]] void refuse_compression(const std::string& text) {
   throw usage_error("\"" + text +
-                    "\" is not a compression; give none, gzip:LEVEL (1-9), zstd:LEVEL (1-22), or "
+                    "\" is not a compression; use none, gzip:LEVEL (1-9), zstd:LEVEL (1-22), or "
                     "blosc:NAME:LEVEL:SHUFFLE with lz4, lz4hc, zlib or zstd, 1-9, and noshuffle, shuffle or bitshuffle");
 }
 
@@ -50,7 +50,7 @@ std::optional<profile> parse_profile(const std::string& text) {
       {"portable", profile::portable}, {"native", profile::native}, {"recode", profile::recode}};
   if (text.empty()) return {};
   if (const auto found = find_word(words, text)) return found;
-  throw usage_error("\"" + text + "\" is not a profile; give portable, native or recode");
+  throw usage_error("\"" + text + "\" is not a profile; use portable, native or recode");
 }
 
 std::optional<convention> parse_convention(const std::string& text) {
@@ -59,7 +59,7 @@ std::optional<convention> parse_convention(const std::string& text) {
       {"nexus", convention::nexus}, {"matlab", convention::matlab}, {"pytables", convention::pytables}};
   if (text.empty()) return {};
   if (const auto found = find_word(words, text)) return found;
-  throw usage_error("\"" + text + "\" is not a convention; give none, netcdf, anndata, nwb, nexus, matlab or pytables");
+  throw usage_error("\"" + text + "\" is not a convention; use none, netcdf, anndata, nwb, nexus, matlab or pytables");
 }
 
 std::optional<link_policy> parse_links(const std::string& text) {
@@ -67,7 +67,7 @@ std::optional<link_policy> parse_links(const std::string& text) {
       {"keep", link_policy::keep}, {"copy", link_policy::copy}, {"refuse", link_policy::refuse}};
   if (text.empty()) return {};
   if (const auto found = find_word(words, text)) return found;
-  throw usage_error("--links is \"" + text + "\"; give keep, copy or refuse");
+  throw usage_error("--links is \"" + text + "\"; use keep, copy or refuse");
 }
 
 concatenation::order_type parse_order(const std::string& text) {
@@ -125,34 +125,34 @@ array_codec parse_array_codec(const std::string& text) {
   static constexpr word<array_codec> words[] = {
       {"", array_codec::automatic}, {"bytes", array_codec::bytes}, {"packbits", array_codec::packbits}};
   if (const auto found = find_word(words, text)) return *found;
-  throw usage_error("\"" + text + "\" is not a codec that the converter writes; give \"bytes\" or \"packbits\"");
+  throw usage_error("\"" + text + "\" is not a codec that the converter writes; use \"bytes\" or \"packbits\"");
 }
 
 grid_type parse_grid(const std::string& text) {
   static constexpr word<grid_type> words[] = {
       {"", grid_type::regular}, {"regular", grid_type::regular}, {"rectilinear", grid_type::rectilinear}};
   if (const auto found = find_word(words, text)) return *found;
-  throw usage_error("--grid is \"" + text + "\"; give regular or rectilinear");
+  throw usage_error("--grid is \"" + text + "\"; use regular or rectilinear");
 }
 
 checksum parse_checksum(const std::string& text) {
   static constexpr word<checksum> words[] = {{"", checksum::none}, {"crc32c", checksum::crc32c}};
   if (const auto found = find_word(words, text)) return *found;
-  throw usage_error("\"" + text + "\" is not a checksum that the converter writes; give crc32c");
+  throw usage_error("\"" + text + "\" is not a checksum that the converter writes; use crc32c");
 }
 
 std::optional<zarr_format> parse_zarr_format(const std::string& text) {
   if (text.empty()) return {};
   static constexpr word<zarr_format> words[] = {{"2", zarr_format::v2}, {"3", zarr_format::v3}, {"both", zarr_format::both}};
   if (const auto found = find_word(words, text)) return found;
-  throw usage_error("\"" + text + "\" is not a format of Zarr; give 2, 3 or both");
+  throw usage_error("\"" + text + "\" is not a format of Zarr; use 2, 3 or both");
 }
 
 std::optional<source_base> parse_base(const std::string& text) {
   if (text.empty()) return {};
   const std::size_t url = text.find("://"), equals = text.rfind('=', url);
   if (equals == text.npos) return source_base{{}, text};
-  if (equals == 0) throw usage_error("--base " + text + " has no folder before \"=\"; give FOLDER=URL or URL");
+  if (equals == 0) throw usage_error("--base " + text + " has no folder before \"=\"; use FOLDER=URL or URL");
   return source_base{text.substr(0, equals), text.substr(equals + 1)};
 }
 
@@ -183,7 +183,7 @@ bit_range parse_bit_range(const std::string& option, const std::string& text) {
   const std::uint64_t first = parse_number(option, all.substr(0, dash), text),
                       last = parse_number(option, all.substr(dash + 1), text);
   if (first > last || last > 63)
-    throw usage_error(option + " is \"" + text + "\", which is not a range of the bits 0 to 63; give FIRST-LAST, such as 2-11");
+    throw usage_error(option + " is \"" + text + "\", which is not a range of the bits 0 to 63; use FIRST-LAST, such as 2-11");
   return {static_cast<unsigned>(first), static_cast<unsigned>(last)};
 }
 
@@ -196,7 +196,7 @@ shard_size parse_shard(const std::string& option, const std::string& text) {
   }
   if (text.find_first_of(",x") == std::string::npos) {
     wanted.bytes = parse_bytes(option, text);
-    if (wanted.bytes == 0) throw usage_error(option + " is 0 bytes; give a size such as 64M, or a shape such as 1000x1000");
+    if (wanted.bytes == 0) throw usage_error(option + " is 0 bytes; use a size such as 64M, or a shape such as 1000x1000");
     return wanted;
   }
   wanted.shape = parse_shape(option, text);

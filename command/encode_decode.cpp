@@ -182,7 +182,7 @@ int encode_or_decode(bool encode, CLI::App& app, int argc, char** argv) {
   if (!encode && !elements && c.element_bits() != 0 && !has_count_byte(c)) {
     if (const unsigned fewer = counts_of(c, bytes_in).fewer) {
       print_error("note: the last " + std::to_string(fewer) + (fewer == 1 ? " element" : " elements") +
-                  " may be padding, because the data does not say how many there are; give --elements N");
+                  " may be padding, because the data does not say how many there are; pass --elements N");
     }
   }
   return exit_success;

@@ -120,7 +120,7 @@ void read_arguments(export_arguments& a) {
   if (!a.format.empty() && a.format != "compatible" && a.format != "latest")
     throw usage_error("--libver is compatible or latest, not " + quote(a.format));
   if (a.format == "latest") o.format = file_format::latest;
-  if (a.netcdf && a.no_netcdf) throw usage_error("give --netcdf or --no-netcdf, not both");
+  if (a.netcdf && a.no_netcdf) throw usage_error("use --netcdf or --no-netcdf, not both");
   if (a.netcdf || a.no_netcdf) o.netcdf = a.netcdf;
   if (!a.page_size.empty()) o.page_size = parse_bytes("--page-size", a.page_size);
   if (!a.memory.empty()) o.memory = parse_bytes("--memory", a.memory);

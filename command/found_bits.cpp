@@ -47,7 +47,7 @@ void find_bits(convert_options& options, const std::function<void(const std::str
   for (const std::string& source : sources) {
     const std::string file = split_source(source).file;
     if (file.starts_with("s3://"))
-      throw usage_error("--bits auto reads all values first, and not from S3; give --bits PATTERN=N for " + quote(source));
+      throw usage_error("--bits auto reads all values first, and not from S3; use --bits PATTERN=N for " + quote(source));
     const suggested_bits found = suggest_bits({.file = file, .external = options.external, .lock = options.lock},
                                               [&](const suggest_progress& p) { at(p.path); });
     for (const suggestion& s : found.datasets) {

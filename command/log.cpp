@@ -114,7 +114,7 @@ bool logs_json() noexcept { return log_is_json; }
 
 void set_log_format(const std::string& format) {
   if (!format.empty() && format != "text" && format != "json")
-    throw usage_error("--log-format is " + quote(format) + "; give text or json");
+    throw usage_error("--log-format is " + quote(format) + "; use text or json");
   if (!format.empty()) log_is_json = format == "json";
 }
 

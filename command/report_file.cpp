@@ -30,7 +30,7 @@ void require_place_of_its_own(const std::string& report, const convert_options& 
     return fs::equivalent(report, other, e) || fs::weakly_canonical(report, e) == fs::weakly_canonical(other, e);
   };
   const auto refuse = [&](const std::string& what) {
-    throw zarrbits::error(errc::refused, "the report " + quote(report) + " " + what + "; give --report another place", {report});
+    throw zarrbits::error(errc::refused, "the report " + quote(report) + " " + what + "; write it to another place", {report});
   };
   if (const std::string source = split_source(options.source).file; !source.starts_with("s3://") && is(source))
     refuse("is the source");

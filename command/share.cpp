@@ -87,7 +87,7 @@ named_share parse_partition(const std::string& option, const std::string& text) 
     return {{0, 1}, text};  // a job of one task
   throw usage_error(option + " is " + text + ", but this process was not started by " +
                     (slurm ? "Slurm (SLURM_JOB_ID is not set)" : "mpirun or srun (no variable gives its rank)") +
-                    "; give I/N, or leave the option out to convert everything");
+                    "; pass I/N, or remove the option to convert everything");
 }
 
 std::optional<launcher_hint> launcher_of_environment() {

@@ -146,10 +146,10 @@ void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
 std::optional<concatenation> take_sources(concat_arguments& a, std::string& source, std::string& store,
                                           const remote_access& remote, bool store_may_be_missing) {
   if (!a.append.empty() + !a.dimension.empty() + !a.fresh.empty() > 1)
-    throw usage_error("give only one of --concat and --concat-new, which make a store, and --append, which extends one");
+    throw usage_error("use only one of --concat and --concat-new, which make a store, and --append, which extends one");
   if (a.dimension.empty() && a.append.empty() && a.fresh.empty()) {
     if (!a.more.empty())
-      throw usage_error(quote(a.more.front()) + " is one name too many; to join several files, give --concat or --append");
+      throw usage_error(quote(a.more.front()) + " is one name too many; to join several files, use --concat or --append");
     if (!a.order.empty() || !a.different.empty() || a.overlap)
       throw usage_error("--order, --different and --allow-overlap go with --concat or --append");
     return {};

@@ -33,7 +33,7 @@ const char verify_footer[] =
     "and the store's notes under zarrbits.\n\n"
     "Codecs read: bytes, packbits, numcodecs.packbits, vlen-utf8, vlen-bytes, transpose, sharding_indexed, gzip, zstd,\n"
     "blosc, crc32c, numcodecs.zlib, numcodecs.bz2, numcodecs.lz4, numcodecs.shuffle, numcodecs.fletcher32.\n"
-    "verify does not trust the store's notes about itself: if it was made with --include, --exclude or from in.h5:/a/b, give the "
+    "verify does not trust the store's notes about itself: if it was made with --include, --exclude or from in.h5:/a/b, pass the "
     "same here.\n"
     "Sources with filters of plugins need HDF5_PLUGIN_PATH.\n\n"
     "A file that export made of a store is compared in the same way, in either order of the two.\n\n"
@@ -168,7 +168,7 @@ int verify_main(int argc, char** argv) {
   options.links = parse_links(links);
   options.base = parse_base(base);
   if (!memory.empty()) options.memory = parse_bytes("--memory", memory);
-  if (options.links == link_policy::refuse) throw usage_error("--links is \"refuse\", which leaves no store; give keep or copy");
+  if (options.links == link_policy::refuse) throw usage_error("--links is \"refuse\", which leaves no store; use keep or copy");
   check_options(options);
   const std::string file = split_source(options.source).file;
   if (!conversion::is_remote(file) && !std::filesystem::exists(file))

@@ -78,7 +78,7 @@ void check_rectilinear(const convert_options& options) {
   if (!options.concat)
     throw zarrbits::error(
         errc::invalid_option,
-        "the `grid` rectilinear is for arrays that are joined from several files; give `concat`, or leave it out");
+        "the `grid` rectilinear is for arrays that are joined from several files; use `concat`, or remove `grid`");
   if (options.shard.bytes > 0 || !options.shard.shape.empty())
     throw zarrbits::error(errc::invalid_option,
                           "all chunks of a shard have one shape, and in a rectilinear grid the last one of each file is shorter; "
@@ -116,7 +116,7 @@ void check_options(const convert_options& options) {
   }
   if (options.memory < least_memory) {
     throw zarrbits::error(errc::invalid_option, "`memory` is " + human_bytes(options.memory) +
-                                                    ", too little to convert; give at least " + human_bytes(least_memory));
+                                                    ", too little to convert; use at least " + human_bytes(least_memory));
   }
   if (options.effective_profile() != profile::recode) {
     const std::string other = to_string(options.effective_profile());
@@ -140,7 +140,7 @@ void check_options(const convert_options& options) {
           errc::invalid_option,
           "the name of a new dimension has no \"/\" and no \":\", and a new dimension needs a new store; leave out `append`");
     if (options.concat->dimension.empty())
-      throw zarrbits::error(errc::invalid_option, "`concat` has no dimension; give its name, such as time");
+      throw zarrbits::error(errc::invalid_option, "`concat` has no dimension; set its name, such as time");
   }
   if (options.grid == grid_type::rectilinear) check_rectilinear(options);
   if (options.concat && options.concat->append) check_append(options);

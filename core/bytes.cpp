@@ -63,7 +63,7 @@ void add_type(std::vector<run>& runs, const data_type& type, bool swap, const by
 codec bytes(const data_type& type, const bytes_parameters& p) {
   if (!p.endian && type.has_byte_order())
     throw error(errc::invalid_configuration,
-                "bytes: \"endian\" is missing, but " + type.name() + " has a byte order; give \"little\" or \"big\"");
+                "bytes: \"endian\" is missing, but " + type.name() + " has a byte order; use \"little\" or \"big\"");
   const bool big = p.endian == endian::big;
   std::vector<run> runs;
   add_type(runs, type, big != (std::endian::native == std::endian::big), p);

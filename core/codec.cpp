@@ -104,10 +104,10 @@ std::string codec::explain(const failure& f) const {
     case errc::buffer_too_small: return what + "the output buffer is too small; it has to hold " + found + " bytes";
     case errc::partial_element:
       return what + "the buffer for the decoded elements has " + found + " bytes, which is not a whole number of " +
-             type().name() + " elements of " + std::to_string(l.element_size) + " bytes; give room for whole elements";
+             type().name() + " elements of " + std::to_string(l.element_size) + " bytes; provide room for whole elements";
     case errc::element_size_mismatch:
       return what + "the elements in memory have " + found + " bytes each, but those of " + type().name() + " have " +
-             std::to_string(l.element_size) + "; give elements of the codec's data type";
+             std::to_string(l.element_size) + "; use elements of the codec's data type";
     case errc::element_count_mismatch:
       return what +
              (f.element < f.value ? "only " + std::to_string(f.element) + " elements arrived"
@@ -120,7 +120,7 @@ std::string codec::explain(const failure& f) const {
 codec parse_codec(std::string_view text, const data_type& type, const codec_policy& policy) {
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos)
-    throw error(errc::invalid_codec, "the codec is empty; give a name such as packbits, or its JSON");
+    throw error(errc::invalid_codec, "the codec is empty; use a name such as packbits, or its JSON");
   std::string name(text);
   auto configuration = nlohmann::ordered_json::object();
   if (text[first] == '{' || text[first] == '"' || text[first] == '[') {

@@ -24,7 +24,7 @@ const nlohmann::ordered_json* configuration::value(const char* key, const char* 
     if (it == object_.end() || it->is_null()) continue;
     if (found && *found != *it)
       throw error(errc::invalid_configuration, codec_ + ": \"" + found_as + "\" is " + shown(*found) + " and \"" + k + "\" is " +
-                                                   shown(*it) + ", but they are two spellings of one key; give one of them");
+                                                   shown(*it) + ", but they are two spellings of one key; use one of them");
     found = &*it;
     found_as = k;
   }
@@ -46,7 +46,7 @@ std::optional<unsigned> configuration::bit(const char* key, const char* synonym,
   if (!v->is_number_unsigned() || v->get<std::uint64_t>() >= 64)
     throw error(errc::invalid_configuration, codec_ + ": \"" + key + "\" is " + shown(*v) + ", but " + type.name() +
                                                  " has bits 0 to " + std::to_string(type.component_bits() - 1) +
-                                                 "; give one of these as an integer");
+                                                 "; use one of these as an integer");
   return v->get<unsigned>();
 }
 

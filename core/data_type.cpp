@@ -149,9 +149,9 @@ std::shared_ptr<const data_type_info> parse(const json_value& j) {
         refuse("data type " + in_quotes(name) + ": its elements have no fixed size, and zarrbits' codecs need one");
       if (name == "raw_bytes" || name == "null_terminated_bytes" || name == "fixed_length_utf32" || name == "struct" ||
           name == "structured")
-        refuse("data type " + in_quotes(name) + " needs a configuration; give its JSON object");
+        refuse("data type " + in_quotes(name) + " needs a configuration; use its JSON object");
       refuse("data type " + in_quotes(name) +
-             " does not exist; give a Zarr name such as bool, uint16, int4, float32 or complex64");
+             " does not exist; use a Zarr name such as bool, uint16, int4, float32 or complex64");
     }
     return named(std::move(*found), name, j);
   }
@@ -210,7 +210,7 @@ data_type_info struct_info(const std::string& kind, const json_value& configurat
     const auto [field, field_type] = field_of(kind, f);
     const auto name = field.get<std::string>();
     if (!names.insert(name).second)
-      refuse("data type " + in_quotes(kind) + ": two fields have the name " + in_quotes(name) + "; give each its own");
+      refuse("data type " + in_quotes(kind) + ": two fields have the name " + in_quotes(name) + "; rename one of them");
     const data_type type(field_type.dump());
     size += type.element_size();
     if (size > largest_element) refuse("data type " + in_quotes(kind) + ": larger than 2 GiB");
@@ -230,7 +230,7 @@ data_type::data_type(std::string_view text) {
   if (is_json) {
     j = detail::parse_json(text, errc::invalid_data_type, "the data type");
   } else if (text.empty()) {
-    refuse("the data type is empty; give a Zarr name such as uint16");
+    refuse("the data type is empty; use a Zarr name such as uint16");
   }
   try {
     info_ = parse(j);

@@ -69,7 +69,7 @@ class builder final : public nlohmann::json_sax<json> {
     if (open_.size() == above_attributes_) attribute_ = name;
     if (!complete && !leave_out(attribute_)) return false;
     if (!open_.back().keys.insert(name).second) {
-      if (!lenient) return is_wrong("the key " + in_quotes(name) + " is given twice; give it once");
+      if (!lenient) return is_wrong("the key " + in_quotes(name) + " is given twice; remove one");
       if (!remark({attribute_, false, "the key " + in_quotes(name) + " is given twice; its last value is kept"})) return false;
       open_.back().value->erase(name);
     }

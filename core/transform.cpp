@@ -107,7 +107,7 @@ encoder::encoder(zarrbits::codec c, std::optional<std::uint64_t> elements) : cod
     throw error(errc::element_count_required,
                 codec_.name() +
                     ": \"padding_encoding\" is \"first_byte\", so the count byte comes before the data and the number of "
-                    "elements must be known in advance; give it, or use \"last_byte\" or \"none\"");
+                    "elements must be known in advance; pass it, or use \"last_byte\" or \"none\"");
 }
 
 void encoder::reset() noexcept { carry_ = {}; }

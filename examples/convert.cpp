@@ -12,7 +12,7 @@
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::cerr << "example_convert: give an HDF5 file and the name of a new store\n";
+    std::cerr << "example_convert: pass an HDF5 file and the name of a new store\n";
     return 2;
   }
   try {

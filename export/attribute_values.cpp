@@ -312,7 +312,7 @@ void write_attribute(hid_t object, const std::string& name, const attribute_form
   std::uint64_t count = 1;
   for (const hsize_t d : f.dims) count *= d;
   if (!f.null && count > memory / std::max<std::size_t>(f.type.size, 1))
-    throw not_expressible("it takes more than " + conversion::human_bytes(memory) + "; give more `memory`");
+    throw not_expressible("it takes more than " + conversion::human_bytes(memory) + "; increase `memory`");
   if (count > 1 && f.type.must_be_written_alone())
     throw not_expressible("several arrays of compounds with strings in them, which libhdf5 writes wrong");
   std::vector<std::byte> values(static_cast<std::size_t>(f.null ? 0 : count) * f.type.size);

@@ -59,7 +59,7 @@ void cut_chunks::add_parts(const zarr_array& array, std::size_t stored, std::siz
     if (__builtin_mul_overflow(count, end[d] - first[d], &count)) count = UINT64_MAX;
   }
   if (count > most - parts_.size())
-    throw verification::not_supported("an array whose chunks cannot be listed in `memory`; give more");
+    throw verification::not_supported("an array whose chunks cannot be listed in `memory`; increase it");
   std::vector<std::uint64_t> at = first;
   do parts_.emplace_back(at, stored);
   while (next(at, first, end));

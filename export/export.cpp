@@ -135,10 +135,10 @@ void check_options(const export_options& options) {
                 "the level " + std::to_string(options.level) + " is not one of 1 to " + std::to_string(most));
   if (options.page_size != 0 && (options.page_size < 512 || options.page_size > (std::uint64_t{1} << 30)))
     throw error(errc::invalid_option,
-                "a page has 512 bytes to 1 GiB, not " + std::to_string(options.page_size) + "; give `page_size` such a size");
+                "`page_size` has 512 bytes to 1 GiB, not " + std::to_string(options.page_size) + "; set it to such a size");
   if (options.memory < exporting::least_memory)
     throw error(errc::invalid_option, "`memory` is " + conversion::human_bytes(options.memory) +
-                                          ", too little to export; give at least " +
+                                          ", too little to export; use at least " +
                                           conversion::human_bytes(exporting::least_memory));
 }
 

@@ -43,7 +43,7 @@ verification::zarr_values all_elements(const zarr_array& array, std::uint64_t me
   const std::uint64_t elements = product({shape.begin(), shape.end()});
   const std::size_t size = array.type().variable() ? sizeof(std::string) : array.type().size;
   if (elements > memory / std::max<std::size_t>(size, 1))
-    throw not_expressible("a part of it takes more than " + conversion::human_bytes(memory) + "; give more `memory`");
+    throw not_expressible("a part of it takes more than " + conversion::human_bytes(memory) + "; increase `memory`");
   verification::zarr_values all;
   const verification::zarr_values& fill = array.fill();
   if (array.type().variable()) {
@@ -53,7 +53,7 @@ verification::zarr_values all_elements(const zarr_array& array, std::uint64_t me
     for (std::size_t i = 0; i < elements; ++i) std::memcpy(all.data.data() + i * size, fill.data.data(), size);
   }
   const auto chunks = array.list_chunks(static_cast<std::size_t>(memory / 256));
-  if (!chunks) throw not_expressible("a part of it has more chunks than `memory` can list; give more");
+  if (!chunks) throw not_expressible("a part of it has more chunks than `memory` can list; increase it");
   std::uint64_t text = 0;
   for (const zarr_array::chunk_index& at : *chunks) {
     verification::zarr_values values;
@@ -73,7 +73,7 @@ verification::zarr_values all_elements(const zarr_array& array, std::uint64_t me
       if (within && array.type().variable()) {
         text += values.strings[i].size();
         if (text > memory)
-          throw not_expressible("its strings take more than " + conversion::human_bytes(memory) + "; give more `memory`");
+          throw not_expressible("its strings take more than " + conversion::human_bytes(memory) + "; increase `memory`");
         all.strings[static_cast<std::size_t>(to)] = std::move(values.strings[i]);
       } else if (within) {
         std::memcpy(all.data.data() + to * size, values.data.data() + i * size, size);
@@ -302,7 +302,7 @@ void write_grouped(hid_t dataset, const store_folder& folder, const grouped_form
   if (source->count() != count) throw not_expressible("its parts have another length than its shape in the notes");
   if (count == 0) return;
   if (count > memory / 4 / form.type.size)
-    throw not_expressible("it takes more than " + conversion::human_bytes(memory / 4) + "; give more `memory`");
+    throw not_expressible("it takes more than " + conversion::human_bytes(memory / 4) + "; increase `memory`");
   std::vector<std::byte> values(static_cast<std::size_t>(count) * form.type.size);
   for (std::uint64_t i = 0; i < count; ++i) source->put(i, values.data() + i * form.type.size);
   if (count == 1 || !form.type.must_be_written_alone()) {

@@ -184,7 +184,7 @@ void value_arena::count(std::uint64_t bytes) {
   used_ += bytes + 64;
   if (used_ > most_)
     throw not_expressible("strings and sequences that take more than " + conversion::human_bytes(most_) +
-                          " at once; give more `memory`");
+                          " at once; increase `memory`");
 }
 
 std::byte* value_arena::block(std::size_t size) {

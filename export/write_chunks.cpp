@@ -26,7 +26,7 @@ std::vector<chunk_index> existing_chunks(const zarr_array& array, std::uint64_t 
   auto chunks = array.list_chunks(static_cast<std::size_t>(memory / each));
   if (!chunks) {
     throw verification::not_supported("an array of more chunks than " + conversion::human_bytes(memory) +
-                                      " can list; give more `memory`");
+                                      " can list; increase `memory`");
   }
   std::sort(chunks->begin(), chunks->end(),
             [&](const chunk_index& a, const chunk_index& b) { return array.in_storage_order(a, b); });
@@ -247,7 +247,7 @@ written_chunks write_chunks(hid_t dataset, const verification::store_folder& fol
   std::uint64_t bytes = H5Tget_size(form.type().file);
   for (const hsize_t extent : form.chunk) bytes *= extent;
   if (cut) bytes = std::max(bytes, bytes_of_longest(array));
-  if (cut && bytes > options.memory / 3) throw not_expressible("a chunk that takes more than a third of `memory`; give more");
+  if (cut && bytes > options.memory / 3) throw not_expressible("a chunk that takes more than a third of `memory`; increase it");
   // a chunk is at most three times in memory: stored, decoded, encoded
   const std::uint64_t room = std::max<std::uint64_t>(1, options.memory / 2 / std::max<std::uint64_t>(3 * bytes, 1));
   const std::uint64_t wanted = options.threads ? options.threads : std::max(1U, std::thread::hardware_concurrency());
@@ -275,7 +275,7 @@ written_chunks write_values(hid_t dataset, const zarr_array& array, const datase
     if (__builtin_mul_overflow(elements, extent, &elements)) elements = UINT64_MAX;
   }
   if (elements > options.memory / 2 / std::max<std::size_t>(form.element.size, 1))
-    throw not_expressible("a chunk that takes more than half of `memory`; give more");
+    throw not_expressible("a chunk that takes more than half of `memory`; increase it");
   const h5::handle in_file(H5Dget_space(dataset), "get a dataspace");
   value_arena arena(options.memory / 4);
   written_chunks written;

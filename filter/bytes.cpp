@@ -17,11 +17,10 @@ constexpr unsigned plugin_version = ZARRBITS_VERSION_MAJOR << 16 | ZARRBITS_VERS
 bool read_parameters(std::size_t n, const unsigned cd[], bool& big_endian, sentence& why) noexcept {
   const bool stored = n > 1 && (cd[1] & ~0xffu) == magic;
   if (stored && (cd[1] != (magic | layout_version) || n != bytes_stored))
-    return why.set(
-        minor::bad_value,
-        "zarrbits: bytes: the %zu values have the form of a different version of zarrbits; give the first of them (the "
-        "byte order) alone",
-        n);
+    return why.set(minor::bad_value,
+                   "zarrbits: bytes: the %zu values have the form of a different version of zarrbits; use the first of them (the "
+                   "byte order) alone",
+                   n);
   if (n > 1 && !stored)
     return why.set(minor::bad_value, "zarrbits: bytes: takes one value (0 little endian, 1 big endian), not %zu", n);
   if (n > 0 && cd[0] > 1)

@@ -30,7 +30,7 @@ bool is_numcodecs(std::size_t n, const unsigned* p, sentence& why) noexcept {
   if (!read_parameters(n, p, user, why)) return false;
   if (user.bits <= 1 && user.options == numcodecs_options && user.first_bit == 0) return true;
   return why.set(minor::bad_value,
-                 "zarrbits: packbits: in netCDF's Zarr files it is the packbits of numcodecs, one bit for each value; give no "
+                 "zarrbits: packbits: in netCDF's Zarr files it is the packbits of numcodecs, one bit for each value; use no "
                  "parameters, or 1,%u",
                  numcodecs_options);
 }

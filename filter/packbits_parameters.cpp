@@ -78,11 +78,11 @@ bool resolve_full(const packbits_parameters_in& user, const element& e, packbits
 bool resolve_own(const packbits_parameters_in& user, unsigned bits, unsigned first_bit, const char* what, packbits_chunk& c,
                  sentence& why) noexcept {
   if ((user.bits != 0 && user.bits != bits) || (user.first_bit != 0 && user.first_bit != first_bit))
-    return why.set(
-        minor::bad_value,
-        "zarrbits: packbits: %u bits from bit %u on were asked for, but %s has %u from bit %u on; leave the values out, or give "
-        "0 or these",
-        user.bits, user.first_bit, what, bits, first_bit);
+    return why.set(minor::bad_value,
+                   "zarrbits: packbits: %u bits from bit %u on were asked for, but %s has %u from bit %u on; remove the values, "
+                   "or set them to "
+                   "0 or these",
+                   user.bits, user.first_bit, what, bits, first_bit);
   c.format.type_bits = static_cast<std::uint8_t>(first_bit + bits);
   c.format.first_bit = static_cast<std::uint8_t>(first_bit);
   c.format.bits = static_cast<std::uint8_t>(bits);
@@ -105,7 +105,7 @@ bool read_parameters(std::size_t n, const unsigned cd[], packbits_parameters_in&
   const bool stored = n > 4 && (cd[4] & ~0xffu) == magic;
   if (stored && (cd[4] != (magic | layout_version) || n != packbits_stored))
     return why.set(minor::bad_value,
-                   "zarrbits: packbits: the %zu values have the form of a different version of zarrbits; give the first three of "
+                   "zarrbits: packbits: the %zu values have the form of a different version of zarrbits; use the first three of "
                    "them (bits, "
                    "options, first bit) alone",
                    n);

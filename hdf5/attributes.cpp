@@ -79,7 +79,7 @@ struct attribute_room {
   void take(std::uint64_t bytes) {
     if (bytes > left)
       throw h5::failure("as JSON it would take more than is left of " + human_bytes(all) +
-                        " for the attributes of an object; give more `memory`");
+                        " for the attributes of an object; increase `memory`");
     left -= bytes;
   }
 };

@@ -50,7 +50,7 @@ void chunk_source::count_variable(std::uint64_t read) const {
   const h5::handle own(H5Iget_file_id(dataset));
   if (H5Fget_filesize(own, &size) >= 0 && all / most_times <= size) return;
   throw skip_dataset("its strings or sequences are more than " + human_bytes(all) +
-                     ", more than 1,000 times as much as the file, and more than `memory` allows; give "
+                     ", more than 1,000 times as much as the file, and more than `memory` allows; use "
                      "`allow_expansion` if the file can be trusted");
 }
 

@@ -96,7 +96,7 @@ void opened_dataset::require_sensible(std::uint64_t stored) const {
   if (plain <= file.largest_expansion() || plain / most_times <= stored) return;
   throw damaged_chunk(
       human_bytes(stored) + " would become " + human_bytes(plain) +
-      ", more than 1,000 times as much, and more than `memory` allows; give `allow_expansion` if the file can be trusted");
+      ", more than 1,000 times as much, and more than `memory` allows; set `allow_expansion` if the file can be trusted");
 }
 
 }  // namespace zarrbits::conversion

@@ -60,7 +60,7 @@ file_gate::file_gate(std::string name, bool remote, const std::vector<std::strin
     if (!real || ::stat(real->c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
       throw zarrbits::error(
           errc::invalid_option,
-          "`external` is \"" + shown(folder) + "\", which is not a folder; give a folder whose files may be read, or all",
+          "`external` is \"" + shown(folder) + "\", which is not a folder; use a folder whose files may be read, or all",
           {folder});
     }
     allowed_.push_back(*real);

@@ -115,14 +115,14 @@ source_object source_file::top_object(const std::string& path) {
     const H5O_info_t info = info_of(object);
     number_ = info_of(file()).fileno;
     if (path != "/" && info.fileno != number_)
-      throw zarrbits::error(errc::refused, what + " lies in another file; give that file", {path_, path});
+      throw zarrbits::error(errc::refused, what + " lies in another file; convert that file", {path_, path});
     o.kind = kind_of(object);
     o.place.address = info.addr;
   } catch (const h5::failure& e) {
     throw zarrbits::error(errc::damaged_source, "cannot open " + what + ": " + e.what() + "; the file is damaged", {path_, path});
   }
   if (o.kind == source_object::kind_type::datatype)
-    throw zarrbits::error(errc::unsupported, what + " is a named datatype; give a dataset or a group", {path_, path});
+    throw zarrbits::error(errc::unsupported, what + " is a named datatype; use a dataset or a group", {path_, path});
   o.path = shown(path);
   o.store_path = "/";
   return o;

@@ -53,14 +53,14 @@ void fail_file(const std::string& what, const std::string& path, int error, cons
 
 void require_file(const std::string& path) {
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) fail_file("cannot open", path, errno, "give the name of an HDF5 file");
+  if (::stat(path.c_str(), &info) != 0) fail_file("cannot open", path, errno, "use the name of an HDF5 file");
   if (S_ISREG(info.st_mode)) return;
   throw zarrbits::error(errc::unsupported,
                         "\"" + path + "\" is " +
                             (S_ISDIR(info.st_mode)                              ? "a directory"
                              : S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode) ? "a pipe"
                                                                                 : "a device") +
-                            ", not a regular file; give the name of an HDF5 file" +
+                            ", not a regular file; use the name of an HDF5 file" +
                             (S_ISDIR(info.st_mode) ? "" : "; save the data to a file first"),
                         {path});
 }

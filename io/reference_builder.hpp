@@ -40,7 +40,7 @@ class table_builder {
   void count(std::uint64_t bytes) {
     if (bytes > memory_ - used_)
       throw reference_error("the references take more than " + human_bytes(memory_) +
-                            " of memory; give more `memory`, or do not trust them");
+                            " of memory; increase `memory`, or do not trust them");
     used_ += bytes;
   }
   std::size_t file(const std::string& url) {

@@ -214,7 +214,7 @@ reference_table read_json_references(const std::string& path, std::uint64_t memo
   table_builder builder(memory);
   json_reader reader(builder);
   if (!in || !nlohmann::json::sax_parse(in, &reader))
-    throw reference_error("\"" + path + "\" does not hold references in kerchunk's JSON format; give a Zarr v3 store");
+    throw reference_error("\"" + path + "\" does not hold references in kerchunk's JSON format; use a Zarr v3 store");
   return builder.take();
 }
 

@@ -84,7 +84,7 @@ class parquet_folder {
  private:
   [[noreturn]] void damaged(const std::string& why = "") const {
     throw reference_error("\"" + path_ + "\" does not hold references in kerchunk's Parquet format" +
-                          (why.empty() ? "" : ": " + why) + "; give a Zarr v3 store");
+                          (why.empty() ? "" : ": " + why) + "; use a Zarr v3 store");
   }
 
   // Of an array of Zarr v3, for fsspec.

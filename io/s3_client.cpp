@@ -211,7 +211,7 @@ void s3_client::refuse(const request& r, const response& answer, const s3_creden
   const bool ended = is_expiry(answer.xml), may_have_ended = may_be_renewed(r, answer, keys) && answer.body.empty();
   const bool forbidden = answer.status == 401 || answer.status == 403 || ended || may_have_ended;
   const char* remedy = !forbidden            ? "; check the bucket, the region and `endpoint`"
-                       : keys.is_anonymous() ? "; the request was anonymous (`no_sign_request`): give credentials instead"
+                       : keys.is_anonymous() ? "; the request was anonymous (`no_sign_request`): use credentials instead"
                        : ended               ? "; the credentials have ended: get new ones, and run the same command again"
                        : may_have_ended ? "; check the permissions of the access key, and that its session token has not ended"
                                         : "; check the access key, the secret and their permissions";

@@ -34,7 +34,7 @@ s3_credentials checked(s3_credentials keys, bool temporary, const std::string& e
   const bool whole = !keys.access_key.empty() && !keys.secret_key.empty() && (!temporary || !keys.session_token.empty());
   if (!whole || !is_header_value(keys.access_key) || !is_header_value(keys.session_token) ||
       keys.secret_key.size() > longest_value) {
-    fail(from + " did not give a whole set of credentials; ask who runs it");
+    fail(from + " did not return a complete set of credentials; ask who runs it");
   }
   if (!expiration.empty() || temporary) {
     keys.expires = parse_expiration(expiration);
@@ -125,7 +125,7 @@ s3_credentials ask_sts(const sts_server& sts, const std::string& action, const r
     fail(who + " refuses the role \"" + role.arn + "\": " + why + "; check the role and whom it trusts");
   }
   const xml_element* const keys = inner(inner(all, action + "Result"), "Credentials");
-  if (!keys) fail(who + " did not give a whole set of credentials; ask who runs it");
+  if (!keys) fail(who + " did not return a complete set of credentials; ask who runs it");
   return checked({keys->text_of("AccessKeyId"), keys->text_of("SecretAccessKey"), keys->text_of("SessionToken")}, true,
                  keys->text_of("Expiration"), who);
 }
@@ -173,7 +173,7 @@ std::optional<std::chrono::system_clock::time_point> parse_expiration(const std:
 
 s3_credentials credentials_in_json(std::string_view text, const char* token, bool temporary, const std::string& from) {
   const json all = text.size() > longest_answer ? json() : parse_foreign_json(text);
-  if (!all.is_object()) fail(from + " did not give credentials as JSON; ask who runs it");
+  if (!all.is_object()) fail(from + " did not return credentials as JSON; ask who runs it");
   const auto member = [&](const char* name) -> std::string {
     const auto found = all.find(name);
     if (found == all.end() || found->is_null()) return {};

@@ -48,14 +48,14 @@ class object_in_s3 final : public remote_object {
  private:
   object_in_s3(const std::string& name, s3_settings settings) : name_(name), key_(settings.prefix), client_(std::move(settings)) {
     if (key_.empty())
-      throw zarrbits::error(errc::invalid_option, "\"" + name_ + "\" names a bucket; give the name of an HDF5 file in it",
+      throw zarrbits::error(errc::invalid_option, "\"" + name_ + "\" names a bucket; use the name of an HDF5 file in it",
                             {name_});
   }
 
   [[noreturn]] void missing() const {
     throw zarrbits::error(
         errc::not_found,
-        "cannot open \"" + name_ + "\": there is no such object; give the name of an HDF5 file, and check `endpoint`", {name_});
+        "cannot open \"" + name_ + "\": there is no such object; use the name of an HDF5 file, and check `endpoint`", {name_});
   }
   [[noreturn]] void changed() const {
     throw zarrbits::error(

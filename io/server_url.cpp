@@ -27,7 +27,7 @@ std::string checked_server(std::string url, const std::string& what, const std::
   if (url.find('@') != std::string::npos) {
     throw zarrbits::error(errc::invalid_option,
                           "the URL of " + what +
-                              " contains a user name or a password, which it does not use; leave them out, and give the keys "
+                              " contains a user name or a password, which it does not use; remove them, and set the keys "
                               "as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile");
   }
   const bool web = url.starts_with("http://") || url.starts_with("https://");

@@ -50,7 +50,7 @@ std::string escaped(const std::string& path) {
 void check_url(const std::string& url) {
   const std::string_view rest = std::string_view(url).substr(url.find("://") == url.npos ? 0 : url.find("://") + 3);
   if (url != "." && (!is_remote(url) || rest.empty() || rest.front() == '/'))
-    refuse("the URL of `base` is not like \"https://host/path\" or \"s3://bucket/path\", nor \".\"; give one of these");
+    refuse("the URL of `base` is not like \"https://host/path\" or \"s3://bucket/path\", nor \".\"; use one of these");
   if (is_web(url) && (rest.find_first_of("?#") != rest.npos || rest.substr(0, rest.find('/')).find('@') != rest.npos))
     refuse(
         "the URL of `base` has a user or a query, which may be a secret, and would be in the references for all to read; leave "

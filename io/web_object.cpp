@@ -305,7 +305,7 @@ class web_object final : public remote_object {
       throw zarrbits::error(errc::permission_denied,
                             "the server " + std::string(server_of(shown_url(url))) + " does not allow reading \"" + name_ +
                                 "\": " + said +
-                                "; give what it asks for, such as a token, by `headers`, or a user and a password in ~/.netrc",
+                                "; send what it asks for, such as a token, by `headers`, or a user and a password in ~/.netrc",
                             {name_});
     }
     throw zarrbits::error(

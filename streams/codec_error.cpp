@@ -15,7 +15,7 @@ void no_room_for_more(const zarrbits::codec& c) {
   throw codec_error({.code = errc::buffer_too_small},
                     c.name() +
                         ": a read of 0 bytes, but more follow: the memory that is written to is full, or restrict() ends within "
-                        "the chunk; give "
+                        "the chunk; use "
                         "room for the whole result, and restrict() the device below the filter instead of the filter");
 }
 

@@ -50,7 +50,7 @@ void range_reader::open(encoded_source& below) {
       throw codec_error({.code = encoded < wanted ? errc::truncated : errc::trailing_data, .value = encoded},
                         codec_.name() + ": the device has " + std::to_string(encoded) + " bytes, but " + std::to_string(*given_) +
                             " elements of " + codec_.type().name() + " are " + std::to_string(wanted) +
-                            "; give the right number of elements, or restrict() the device to the chunk");
+                            "; use the right number of elements, or restrict() the device to the chunk");
   } else {
     elements_ = derive_elements(below, encoded);
     decoded_size_ = streamable_size(codec_, *elements_);
@@ -74,7 +74,7 @@ std::uint64_t range_reader::derive_elements(encoded_source& below, std::uint64_t
   if (codec_.element_bits() == 0)
     throw codec_error({.code = errc::element_count_required}, codec_.name() + ": elements of " + codec_.type().name() +
                                                                   " take no bytes, so that their number does not follow from the "
-                                                                  "size of the device; give it");
+                                                                  "size of the device; pass it");
   const bool counted = codec_.encoded_size(0) != 0;
   unsigned char count = 0;
   if (counted) {

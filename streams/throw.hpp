@@ -28,7 +28,7 @@ auto as_codec_error(F&& f) -> decltype(f()) {
 inline std::streamsize checked_buffer_size(const zarrbits::codec& c, std::streamsize n) {
   if (n > 0 && n <= INT_MAX / 2) return n;
   throw codec_error({.code = errc::invalid_configuration}, c.name() + ": the buffer size of the filter is " + std::to_string(n) +
-                                                               "; give 1 to " + std::to_string(INT_MAX / 2) + " bytes (" +
+                                                               "; use 1 to " + std::to_string(INT_MAX / 2) + " bytes (" +
                                                                std::to_string(default_buffer_size) + " is a good choice)");
 }
 

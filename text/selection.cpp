@@ -33,7 +33,7 @@ char32_t next_character(std::string_view& text) {
 path_pattern::path_pattern(std::string text) : text_(std::move(text)) {
   std::string_view rest = text_;
   if (rest.size() > 1 && rest.ends_with('/')) rest.remove_suffix(1);
-  if (rest.empty()) no_pattern(text_, "it is empty; give a path, such as /group/dataset or *.raw");
+  if (rest.empty()) no_pattern(text_, "it is empty; use a path, such as /group/dataset or *.raw");
   if (rest[0] != '/') {
     tokens_.push_back({token::literal, U'/', false, {}});
     if (!rest.starts_with("**")) tokens_.push_back({token::groups, 0, false, {}});

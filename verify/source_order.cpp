@@ -60,7 +60,7 @@ long double first_value(const std::string& source, const verify_options& options
   }
   throw error(errc::no_match,
               "\"" + source + "\" has no variable \"" + options.concat->dimension +
-                  "\" with a first value, by which the files were to be ordered; give another `order`",
+                  "\" with a first value, by which the files were to be ordered; set another `order`",
               {source});
 }
 

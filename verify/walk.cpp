@@ -262,7 +262,7 @@ void walk::expect_copy(const place& group, hid_t id, const source_link& link) {
   f.outcome = policy_ ? verdict::missing : verdict::unchecked;
   f.reason = "has a link " + show_text(conversion::shown(link.name)) +
              " that the store has as a note, without a copy of its target" +
-             (policy_ ? "" : "; give `links` keep if that was asked for");
+             (policy_ ? "" : "; set `links` to keep if that was asked for");
   add(std::move(f));
 }
 
@@ -411,7 +411,7 @@ void walk::add_missing(const source_object& o) {
   } else if (o.disclaimed) {
     f.outcome = verdict::unchecked;
     f.reason =
-        "is not in the store, which says (zarrbits.selection) that it was not selected; if so, give verify the same `include` "
+        "is not in the store, which says (zarrbits.selection) that it was not selected; if so, pass verify the same `include` "
         "and "
         "`exclude`";
     const auto above = tree_->objects().find(o.parent);
@@ -431,7 +431,7 @@ void walk::add_rest() {
   f.outcome = verdict::unchecked;
   f.reason =
       "was not compared, except for " + part_ +
-      ": the store says (zarrbits.selection) that it was made from that; if so, give it after the file, as in in.h5:" + part_ +
+      ": the store says (zarrbits.selection) that it was made from that; if so, name it after the file, as in in.h5:" + part_ +
       ", where that is so";
   add(std::move(f));
 }

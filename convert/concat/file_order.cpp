@@ -47,7 +47,7 @@ long double first_value(const std::string& source, const std::string& dimension,
   if (!value) {
     throw zarrbits::error(errc::no_match,
                           "\"" + source + "\" has no variable \"" + dimension +
-                              "\" with a first value, by which the files were to be ordered; give another `order`",
+                              "\" with a first value, by which the files were to be ordered; set another `order`",
                           {source, dimension});
   }
   return *value;

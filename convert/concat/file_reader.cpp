@@ -200,7 +200,7 @@ void file_reader::compare_rest(std::size_t k, source_file& file, const objects& 
   const auto differs = [&](const std::string& path, const std::string& store_path, const std::string& what) {
     if (concat_.different == different::refuse) {
       throw unjoinable("\"" + path + "\" of \"" + all_.names[0] + "\" and of \"" + all_.names[k] + "\" is not joined, and " +
-                           what + "; leave it out with `exclude`, or give `different`",
+                           what + "; leave it out with `exclude`, or set `different`",
                        {all_.names[k], path});
     }
     const bool skip = concat_.different == different::skip;
@@ -232,10 +232,9 @@ void file_reader::compare_rest(std::size_t k, source_file& file, const objects& 
   for (const auto& [path, o] : there) {
     if (known.contains(path) || o->kind == kind_type::group || !wanted_.wants(o->path)) continue;
     if (concat_.different == different::refuse) {
-      throw unjoinable(
-          "\"" + o->path + "\" is in \"" + all_.names[k] + "\", and not in \"" + all_.names[0] +
-              "\", the first; put a file first that has everything, leave it out with `exclude`, or give `different`",
-          {all_.names[k], o->path});
+      throw unjoinable("\"" + o->path + "\" is in \"" + all_.names[k] + "\", and not in \"" + all_.names[0] +
+                           "\", the first; put a file first that has everything, leave it out with `exclude`, or set `different`",
+                       {all_.names[k], o->path});
     }
     found.remarks.push_back({"\"" + o->path + "\" is not in the first file, and is left out"});
   }
@@ -249,7 +248,7 @@ void file_reader::compare_with_store(std::size_t k, source_file& file, file_meta
     if (what.empty()) continue;
     if (concat_.different == different::refuse) {
       throw unjoinable("\"" + o.path + "\" of \"" + all_.names[k] + "\" is not joined, and compared with \"" +
-                           all_.store->name() + "\" " + what + "; leave it out with `exclude`, or give `different`",
+                           all_.store->name() + "\" " + what + "; leave it out with `exclude`, or set `different`",
                        {all_.names[k], o.path});
     }
     found.remarks.push_back({"\"" + o.path + "\": compared with the store, " + what + "; the store's is kept"});

@@ -16,7 +16,7 @@ void value_order::go_on(const std::string& path, const std::string& file, const 
       if (sign == 0 || sign != sign_) {
         throw unjoinable("\"" + path + "\" of \"" + file + "\" does not continue where that of \"" + file_ +
                              "\" ends: its values " + (sign == 0 ? "occur twice" : "change direction") +
-                             "; give the files in another order (`order`), or `allow_overlap` if this is intended",
+                             "; put the files in another order (`order`), or set `allow_overlap` if this is intended",
                          {file, path});
       }
     }

@@ -277,7 +277,7 @@ array_change plan_change(const zarr_array& array, const json& document, const st
   if (!change.regular && same_grid && sharding_asked)
     throw error(errc::unsupported, "the chunks of \"" + path +
                                        "\" differ in length (a rectilinear grid), and all chunks of a shard have one shape; "
-                                       "give `chunk`, or leave out `shard`");
+                                       "set `chunk`, or remove `shard`");
   change.per_shard =
       !change.regular && same_grid ? extents(change.shape.size(), 1) : chunks_in_shard(array, change.chunk, options);
   change.shards = count_in(change.per_shard) > 1;

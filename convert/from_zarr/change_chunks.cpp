@@ -59,7 +59,7 @@ void change_chunks::list() {
   const auto too_many = [&] {
     return error(errc::unsupported, "array \"" + path_ + "\" of \"" + options_.source + "\" has or gets more than " +
                                         counted(most, "chunk") +
-                                        ", more than the memory can list; give more `memory`, or larger chunks");
+                                        ", more than the memory can list; increase `memory`, or use larger chunks");
   };
   std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
   array_.each_object([&](const zarr_array::chunk_index& index, const verification::store_entry& object) {

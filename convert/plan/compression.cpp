@@ -42,11 +42,11 @@ void check_compression(const compression& c) {
   const int highest = highest_levels[number(c.kind)];
   if (c.level < 0 || c.level > highest) {
     throw zarrbits::error(errc::invalid_option, std::to_string(c.level) + " is not a level of " + kinds[number(c.kind)] +
-                                                    (highest > 0 ? "; give 1 to " + std::to_string(highest) : "; leave it out"));
+                                                    (highest > 0 ? "; use 1 to " + std::to_string(highest) : "; leave it out"));
   }
   if (c.kind == compressor::blosc && (c.inside == blosc_compressor::blosclz || c.inside == blosc_compressor::snappy)) {
     throw zarrbits::error(errc::invalid_option, std::string("readers of Zarr are built without blosc's ") + to_string(c.inside) +
-                                                    "; give lz4, lz4hc, zlib or zstd");
+                                                    "; use lz4, lz4hc, zlib or zstd");
   }
 }
 

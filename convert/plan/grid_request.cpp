@@ -41,7 +41,7 @@ void check_grid(const std::vector<std::uint64_t>& chunk, const shard_size& shard
   check_shape("`chunk`", chunk);
   check_shape("`shard`", shard.shape);
   if (shard.bytes > 0 && !shard.shape.empty())
-    throw zarrbits::error(errc::invalid_option, "`shard` has bytes and a shape; give one of them");
+    throw zarrbits::error(errc::invalid_option, "`shard` has bytes and a shape; use one of them");
 }
 
 std::vector<hsize_t> chunks_per_shard(const shard_size& wanted, const chunk_grid& grid, std::uint64_t element_size) {
@@ -59,7 +59,7 @@ std::vector<hsize_t> chunks_per_shard(const shard_size& wanted, const chunk_grid
   if (product(n) > most_per_shard) {
     throw zarrbits::error(errc::no_match, "a shard would have " + std::to_string(product(n)) + " chunks, whose index alone has " +
                                               human_bytes(product(n) * 16) +
-                                              "; give `shard` a smaller shape, or a size such as 64M");
+                                              "; set `shard` to a smaller shape, or a size such as 64M");
   }
   return n;
 }

@@ -86,7 +86,7 @@ const known_source* find_known(const grown_store& store, const std::string& name
       errc::different,
       "a file \"" + leaf_of(file.name) + "\" is in \"" + store.name() + "\" already, and \"" + name +
           "\" has a different size, time or content; if it was changed, make the store again with `concat`; if it is "
-          "another file, give it another name",
+          "another file, rename it",
       {name});
 }
 

@@ -327,7 +327,7 @@ void chunk_maker::encode_packed(buffer& values, const std::vector<hsize_t>& at) 
           "stored with the codec bytes, because the filter packbits left chunk " + place(at) + " unpacked; " + what};
     if (plan_.packed_if_it_fits) throw wrong_assumption{&assumptions::bits_suffice};
     throw wrong_options("dataset \"" + data_.object.path + "\", " + what +
-                            "; give it more `bits`, or none by its name: what does not fit is then stored as bytes",
+                            "; increase its `bits`, or none by its name: what does not fit is then stored as bytes",
                         {data_.file.path(), data_.object.path});
   }
   values = std::move(out);

@@ -42,7 +42,7 @@ class LocalFiles:
         for folder in (os.fspath(f) for f in given if f != "all"):
             if not os.path.isdir(folder):
                 raise Error(
-                    f'zarrbits: external is "{folder}", which is not a folder; give a folder whose files may be read, or "all"', 1
+                    f'zarrbits: external is "{folder}", which is not a folder; use a folder whose files may be read, or "all"', 1
                 )
             folders.append(folder)
         self._folders = [os.path.realpath(f) for f in folders]

@@ -46,7 +46,7 @@ def of_storage_options(given: Mapping[str, Any] | None) -> tuple[dict[str, Any],
     token, session = told.pop("token", None), told.pop("session_token", None)
     if key or secret:
         if not (key and secret):
-            raise ValueError('storage_options has only one of "key" and "secret"; give both')
+            raise ValueError('storage_options has only one of "key" and "secret"; set both')
         secrets |= {"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret, "AWS_SESSION_TOKEN": token or session or ""}
         secrets["AWS_PROFILE"] = ""  # keys that are given win over it
     if region := told.pop("region_name", None):

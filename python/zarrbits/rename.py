@@ -178,7 +178,7 @@ def rename_references(path: Path, old: str, new: str) -> int:
                 document = json.load(f)
             _rename_keys(document["refs"], names)
         if not names.done:
-            raise Error(f'zarrbits: no reference of "{name}" is to "{old}" or below; give what its names begin with', 1)
+            raise Error(f'zarrbits: no reference of "{name}" is to "{old}" or below; use what its names begin with', 1)
         _rename_sources(document, names, references)
         if references.table is None:
             _write(temporary, document)

@@ -125,7 +125,7 @@ class NumcodecsPackbits(Codec):  # type: ignore[misc]  # numcodecs has no types
             return (8 * (int(payload.size) - 1) - int(payload[0 if self.padding_encoding == "first_byte" else -1])) // bits
         if bits < 8:
             raise ValueError(
-                f"packbits: {payload.size} bytes do not say how many elements of {bits} bits they hold; give elements"
+                f"packbits: {payload.size} bytes do not say how many elements of {bits} bits they hold; pass elements"
             )
         return 8 * int(payload.size) // bits
 

@@ -52,7 +52,7 @@ def read_configuration(configuration: dict[str, Any]) -> tuple[str, int | None, 
         if len(values) == 2 and values[0] != values[1]:
             raise ValueError(
                 f'packbits: "{spellings[0]}" is {values[0]!r} and its older spelling "{spellings[1]}" is '
-                f"{values[1]!r}; give one of them"
+                f"{values[1]!r}; use one of them"
             )
         given[name] = values[0] if values else None
     padding = "none" if given["padding_encoding"] is None else given["padding_encoding"]
@@ -126,7 +126,7 @@ def last_bit_of(first_bit: int | None, last_bit: int | None, bits: int | None) -
     if bits is None:
         return last_bit
     if last_bit is not None:
-        raise ValueError("packbits: bits and last_bit say the same; give one of them")
+        raise ValueError("packbits: bits and last_bit say the same; use one of them")
     if not is_whole(bits) or bits < 1:
         raise ValueError(f"packbits: bits is {bits!r}, but must be a whole number of at least 1")
     return (first_bit or 0) + operator.index(bits) - 1

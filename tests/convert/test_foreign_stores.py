@@ -346,7 +346,7 @@ def test_messages_name_the_place_and_the_reason(tmp_path):
     assert "a/.zattrs" in reason and "is not valid JSON" in reason
     v2_array(tmp_path / "in/a", FOUR, attributes="{}", dtype="|O")
     reason = objects(tmp_path / "in", tmp_path / "b.zarr", status=3)["/a"]["reason"]
-    assert "|O of Zarr v2" in reason and "give a Zarr name" not in reason
+    assert "|O of Zarr v2" in reason and "use a Zarr name" not in reason
 
 
 def test_a_group_of_a_store(tmp_path):

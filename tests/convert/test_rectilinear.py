@@ -214,7 +214,7 @@ def test_a_regular_grid_becomes_rectilinear_only_if_asked(months):
 def test_what_is_refused(months):
     text = convert("--concat", "t", *months, "out.zarr", *RECTILINEAR, "--shard", "1M", status=2).stderr
     assert "one shape" in text and "leave out --shard or --grid" in text, text
-    assert "give --concat" in convert(months[0], "out.zarr", *RECTILINEAR, status=2).stderr
+    assert "use --concat" in convert(months[0], "out.zarr", *RECTILINEAR, status=2).stderr
     assert "regular or rectilinear" in convert("--concat", "t", *months, "out.zarr", "--grid", "round", status=2).stderr
     joined(months[:1], "--profile", "native", "--shard", "16,6,10")
     text = refused("convert", "--append", "t", *months[1:], "out.zarr", *RECTILINEAR)

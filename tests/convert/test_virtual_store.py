@@ -148,7 +148,7 @@ def test_references_that_take_more_than_memory(tmp_path):
     document["refs"].update({f"native/0.{i}": "" for i in range(5, 300000)})
     (tmp_path / "refs.json").write_text(json.dumps(document))
     for arguments in ("verify", path), ("inspect",), ("convert", "-q", "--virtual", "--append", "t", path):
-        assert "give more --memory" in run(*arguments, "--memory", "16M", tmp_path / "refs.json", status=1).stderr
+        assert "increase --memory" in run(*arguments, "--memory", "16M", tmp_path / "refs.json", status=1).stderr
     run("inspect", "--memory", "200M", tmp_path / "refs.json")
 
 

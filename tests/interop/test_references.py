@@ -107,7 +107,7 @@ def test_it_is_in_numcodecs_registry_and_comes_back():
 
 def test_what_cannot_be_decoded_is_refused():
     for wrong, sentence in (
-        (lambda: zarrbits.NumcodecsPackbits("u2", bits=3).decode(b"abc"), "give elements"),
+        (lambda: zarrbits.NumcodecsPackbits("u2", bits=3).decode(b"abc"), "pass elements"),
         (lambda: zarrbits.NumcodecsPackbits("u2", bits=12, elements=4).decode(b"abc"), "3 bytes where 4 elements"),
         (lambda: zarrbits.NumcodecsPackbits("u2", bits=12, padding_encoding="first_byte").decode(b""), "empty"),
         (

@@ -175,7 +175,7 @@ def test_bits_and_shapes():
     assert np.array_equal(packing.unpack(payload, "u2", values.shape, bits=12), values)
     high = values << 4
     assert np.array_equal(packing.unpack(packing.pack(high, first_bit=4, bits=5), "u2", (24,), first_bit=4, bits=5), high.ravel())
-    assert "give one of them" in refusal(lambda: packing.pack(values, last_bit=11, bits=12))
+    assert "use one of them" in refusal(lambda: packing.pack(values, last_bit=11, bits=12))
     for wrong in (0, -1, 17, 2.0, True):
         refusal(lambda: packing.pack(values, bits=wrong))
 

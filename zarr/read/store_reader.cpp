@@ -257,7 +257,7 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
 #endif
   }
   if (conversion::is_web(name))
-    throw store_error("a store at \"" + name + "\" cannot be read; give a directory, a .zip file or \"s3://bucket/prefix\"",
+    throw store_error("a store at \"" + name + "\" cannot be read; use a directory, a .zip file or \"s3://bucket/prefix\"",
                       errc::unsupported);
   if (!remote.endpoint.empty() && !conversion::any_in_s3(sources))
     throw store_error("an endpoint is only for a store or a source \"s3://...\", not for \"" + name + "\"");
@@ -273,7 +273,7 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
   if (conversion::is_zip_file(name)) return open_zip(name);
   if (!name.ends_with(".json"))
     throw store_error("\"" + name +
-                      "\" is neither a directory nor a .zip file, nor a .json file of references; give a Zarr v3 store");
+                      "\" is neither a directory nor a .zip file, nor a .json file of references; use a Zarr v3 store");
   return open_references(name, remote, sources, memory, use, names);
 }
 

@@ -92,7 +92,7 @@ class dataset_form {
       fail(errc::unsupported_data_type, dataset_,
            "its elements are " + class_name(type) + " of " + std::to_string(H5Tget_size(type)) + " bytes, and those given " +
                wanted.name() + " of " + std::to_string(wanted.size) +
-               " bytes; give values of its own type, or numbers that HDF5 converts");
+               " bytes; use values of its own type, or numbers that HDF5 converts");
     if (H5Tget_class(type) == H5T_ENUM && wanted.kind == memory_type::class_type::integer &&
         H5Tget_size(memory_) == H5Tget_size(type) && (base_sign(type) == H5T_SGN_2) != wanted.is_signed)
       other_sign_ = handle(H5Tcopy(wanted.number), H5Tclose);

@@ -30,7 +30,7 @@ class dataset_rows : private dataset_form {
   void write(hsize_t first, std::span<const std::byte> rows, std::size_t threads) const {
     if (other_sign_ >= 0 && has_top_bit(rows))
       fail(errc::value_does_not_fit, dataset_,
-           "a value is not one of the enumeration, whose integers have the other sign; give values of its own type");
+           "a value is not one of the enumeration, whose integers have the other sign; use values of its own type");
     in_parts(first, rows.size(), [&](hsize_t begin, hsize_t end, bool chunks) {
       const std::span<const std::byte> part = rows.subspan((begin - first) * row_bytes_, (end - begin) * row_bytes_);
       if (chunks) return write_chunks(begin, end, part, threads);
