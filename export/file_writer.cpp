@@ -364,6 +364,7 @@ void file_writer::create_links(std::size_t index) {
   if (!links.is_object()) return;
   for (const auto& item : links.items()) {
     if (!tree_.wanted.wants(path_below(shown(n.path), item.key()))) continue;
+    if (H5Lexists(file_, path_below(n.path, conversion::unshown(item.key())).c_str(), H5P_DEFAULT) > 0) continue;  // its target
     exported_object e;
     e.path = path_below(shown(n.path), item.key());
     e.kind = object_kind::link;

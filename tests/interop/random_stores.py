@@ -79,7 +79,11 @@ def codecs_of_v3(dice, dtype, shape):
             None,
             [zarr.codecs.GzipCodec(level=3)],
             [zarr.codecs.ZstdCodec(level=2, checksum=dice.random() < 0.5)],
-            [zarr.codecs.BloscCodec(cname=dice.choice(["lz4", "zlib", "zstd", "blosclz", "lz4hc"]), shuffle=dice.choice(["shuffle", "noshuffle"]))],
+            [
+                zarr.codecs.BloscCodec(
+                    cname=dice.choice(["lz4", "zlib", "zstd", "blosclz", "lz4hc"]), shuffle=dice.choice(["shuffle", "noshuffle"])
+                )
+            ],
             [zarr.codecs.Crc32cCodec()],
             [zarr.codecs.GzipCodec(level=1), zarr.codecs.Crc32cCodec()],
             [zarr.codecs.Zlib(level=4)],
