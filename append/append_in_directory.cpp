@@ -112,12 +112,8 @@ class directory_append final : public waiting_append {
 directory_append::directory_append(std::string path, bool to_disk) : waiting_append(std::move(path)), sync_(to_disk) {
   root_ = file_descriptor(::open(store().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat info {};
-  if (!root_ || ::fstatat(root_.get(), "zarr.json", &info, 0) != 0) {
-    throw zarrbits::error(
-        errc::not_found,
-        "nothing can be appended to \"" + store() + "\": there is no such store in a directory; make it with `concat`",
-        {store()});
-  }
+  const auto has = [&](const char* key) { return root_ && ::fstatat(root_.get(), key, &info, 0) == 0; };
+  if (!has("zarr.json")) refuse_store(has(".zgroup") || has(".zarray"));
   for (int tries = 0; !lock_; ++tries) {
     if (tries == 100) fail_file("cannot write to the store", store(), errno);
     if (::mkdirat(root_.get(), append_folder, 0777) != 0 && errno != EEXIST)

@@ -111,9 +111,8 @@ s3_append::s3_append(const std::string& store, const sink_options& options)
       root_(folder_in(client_)),
       connections_(std::max(1U, options.remote.connections)),
       lock_(client_, root_ + append_folder + "/", store, s3_lock::work::append) {
-  if (client_.send({.method = "HEAD", .key = in_store("zarr.json")}).status == 404)
-    throw zarrbits::error(errc::not_found,
-                          "nothing can be appended to \"" + store + "\": there is no such store; make it with `concat`", {store});
+  const auto has = [&](const char* key) { return client_.send({.method = "HEAD", .key = in_store(key)}).status != 404; };
+  if (!has("zarr.json")) refuse_store(has(".zgroup") || has(".zarray"));
   lock_.set_run(options.run);
   take_lock();
   try {

@@ -190,6 +190,7 @@ std::shared_ptr<const stored_values> grown_store::array(const std::string& path,
 std::string grown_store::difference(const std::string& path, const chunk_source& data) const {
   const json* const n = node(path);
   if (!n || (*n)["node_type"] != "array") return "is not in the store";
+  if (data.null) return notes(path).value("null_dataspace", json()) == true ? "" : "their extents differ";
   return difference_from(open_array(path), data);
 }
 

@@ -3,6 +3,7 @@
 
 #include "compression/crc32c.hpp"
 #include "hdf5/chunk_grid.hpp"
+#include "hdf5/type_json.hpp"
 #include "text/base64.hpp"
 #include "text/json_text.hpp"
 
@@ -12,6 +13,7 @@
 #include <bit>
 #include <cstring>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 namespace zarrbits::conversion {
@@ -326,74 +328,119 @@ void stored_array::drop_chunks_to_make(stored_shard& found, const std::vector<hs
 
 namespace {
 
-// Whether the bytes of a value in memory are those of the array's, in this machine's byte order.
-bool has_layout(const verification::zarr_type& t, hid_t type) {
-  if (H5Tget_size(type) != t.size) return false;
-  const H5T_class_t kind = H5Tget_class(type);
-  if (t.kind == zarr_kind::terminated) return kind == H5T_STRING && H5Tis_variable_str(type) == 0;
-  if (t.kind == zarr_kind::boolean) return kind == H5T_ENUM;
-  if (t.kind != zarr_kind::record) {
-    const hid_t native = native_number(t);
-    // of an enumeration, the integers under it
-    const h5::handle number(kind == H5T_ENUM ? H5Tget_super(type) : H5Tcopy(type));
-    return native >= 0 && number && H5Tequal(number, native) > 0;
+// Whether the bytes of a value in memory, in this machine's byte order, are those of the array's.
+bool has_layout(const verification::zarr_type& t, const type_tree& s) {
+  if (t.size != s.size) return false;
+  switch (s.kind) {
+    case type_class::boolean: return t.kind == zarr_kind::boolean;
+    case type_class::integer:
+    case type_class::enumeration:
+      return t.kind == (s.is_signed ? zarr_kind::signed_integer : zarr_kind::unsigned_integer) && t.unit.empty() &&
+             t.bits == 8 * t.size;
+    case type_class::floating: return t.kind == zarr_kind::floating && t.name == "float" + std::to_string(8 * t.size);
+    case type_class::complex: return t.kind == zarr_kind::complex && t.bits == 4 * t.size;
+    case type_class::text: return t.kind == zarr_kind::terminated && !s.variable;
+    case type_class::opaque: {
+      const json time = numpy_time(s);
+      if (time.is_null()) return t.kind == zarr_kind::raw;
+      const verification::zarr_type same = verification::parse_type(time);
+      return t.name == same.name && t.unit == same.unit;
+    }
+    case type_class::compound:
+      return t.kind == zarr_kind::record && std::equal(t.fields.begin(), t.fields.end(), s.parts.begin(), s.parts.end(),
+                                                       [](const auto& field, const auto& part) {
+        return field.name == part.name && field.offset == part.offset && has_layout(field.type, part);
+             });
+    case type_class::array: return t.kind == zarr_kind::raw && !has_byte_order(s);
+    default: return false;
   }
-  if (kind != H5T_COMPOUND || H5Tget_nmembers(type) != static_cast<int>(t.fields.size())) return false;
-  for (unsigned i = 0; i < t.fields.size(); ++i) {
-    const verification::zarr_field& field = t.fields[i];
-    const std::unique_ptr<char, herr_t (*)(void*)> name(H5Tget_member_name(type, i), H5free_memory);
-    const h5::handle member(H5Tget_member_type(type, i));
-    if (!name || !member || field.name != name.get() || H5Tget_member_offset(type, i) != field.offset ||
-        !has_layout(field.type, member))
-      return false;
-  }
-  return true;
 }
 
-// The type in memory whose bytes are those of the array's elements; none if there is no such type.
-h5::handle same_in_memory(const verification::zarr_type& t, hid_t stored) {
-  h5::handle own(H5Tget_native_type(stored, H5T_DIR_DEFAULT));
-  if (own && H5Tget_class(own) == H5T_COMPOUND && H5Tpack(own) < 0) return {};
-  return own && has_layout(t, own) ? std::move(own) : h5::handle();
+// An array in the store with the values of a dataset, whose array types and opaque types are dimensions of the array, or whose
+// last dimension is one of characters, which xarray has as texts.
+struct value_layout {
+  std::vector<hsize_t> outer, inner;  // dimensions of both, and those in a value
+  std::size_t size = 0;               // bytes of a value, with its inner dimensions
+  bool text = false, as_bytes = false;
+};
+
+std::optional<value_layout> layout_in(const verification::zarr_array& array, const chunk_source& data) {
+  value_layout l{data.dims, {}, data.type.size};
+  const type_tree* leaf = &data.type;
+  for (; leaf->kind == type_class::array; leaf = &leaf->element())
+    l.inner.insert(l.inner.end(), leaf->dims.begin(), leaf->dims.end());
+  const verification::zarr_type& t = array.type();
+  const std::size_t rank = array.shape().size();
+  l.text = (t.kind == zarr_kind::text || t.kind == zarr_kind::text32) && leaf->kind == type_class::text;
+  if (leaf->kind == type_class::opaque && t.name == "uint8" && rank == l.outer.size() + l.inner.size() + 1) {
+    l.as_bytes = true;
+    l.inner.push_back(leaf->size);
+  } else if (data.type.kind == type_class::text && !data.type.variable && data.type.size == 1 &&
+             t.kind == zarr_kind::terminated && rank + 1 == l.outer.size() && l.outer.back() == t.size) {
+    l.as_bytes = true;
+    l.size = t.size;
+    l.outer.pop_back();
+  }
+  return l.text || l.as_bytes || has_layout(t, *leaf) ? std::optional(l) : std::nullopt;
+}
+
+bool has_text(const verification::zarr_type& t, const zarr_values& values, std::size_t at, std::string_view text) {
+  if (t.kind == zarr_kind::text) return values.strings.at(at) == text;
+  try {
+    return std::memcmp(values.data.data() + at * t.size, verification::parse_fill(t, json(std::string(text))).data.data(),
+                       t.size) == 0;
+  } catch (const verification::store_error&) {  // it is longer, or not UTF-8
+    return false;
+  }
 }
 
 }  // namespace
 
 std::string difference_from(const verification::zarr_array& array, const chunk_source& data) {
-  const std::vector<std::uint64_t> dims(data.dims.begin(), data.dims.end());
-  if (data.null || dims != array.shape()) return "their extents differ";
+  if (data.null) return "their extents differ";
+  const std::optional<value_layout> layout = layout_in(array, data);
+  std::vector<hsize_t> dims = layout ? layout->outer : data.dims;
+  if (layout) dims.insert(dims.end(), layout->inner.begin(), layout->inner.end());
+  if (layout && !std::equal(dims.begin(), dims.end(), array.shape().begin(), array.shape().end())) return "their extents differ";
+  if (!layout) return "their datatypes differ, or cannot be compared with what is in the store";
   if (product(data.dims) == 0) return "";
-  const verification::zarr_type& t = array.type();
-  const bool text = t.kind == zarr_kind::text && data.type.kind == type_class::text;
-  const bool truth = t.kind == zarr_kind::boolean && data.type.kind == type_class::boolean;
-  const h5::handle own = text || truth ? h5::handle() : same_in_memory(t, data.stored_type);
-  if (!text && !truth && !own) return "their datatypes differ, or cannot be compared with what is in the store";
-  const std::size_t size = text ? data.type.size : t.size;
-  const hid_t memory = text || truth ? data.type.memory.get() : own.get();
-  const chunk_grid blocks{data.dims, chunk_shape_for(data.dims, std::max<std::size_t>(1, size), 4U << 20)};
-  std::vector<hsize_t> at(data.dims.size(), 0);
-  if (data.dims.empty()) {
+  const type_tree& leaf = data.leaf();
+  const std::size_t size = layout->size / static_cast<std::size_t>(product(layout->inner));
+  const auto read = [&](std::vector<hsize_t> first, std::vector<hsize_t> n, variable_memory& strings) {
+    buffer here(static_cast<std::size_t>(product(n)) * layout->size);
+    first.resize(data.dims.size(), 0);  // of the characters
+    if (n.size() < first.size()) n.push_back(data.dims.back());
+    data.read_block(data.type.memory, data.type.size, first, n, n, here, layout->text ? &strings : nullptr);
+    if (!layout->text && !layout->as_bytes)
+      unify_byte_order(leaf, here.data(), here.size() / leaf.size, std::endian::native == std::endian::big);
+    return here;
+  };
+  bool same = true;
+  const auto compare = [&](const zarr_values& values, std::size_t from, const std::byte* here, std::size_t count) {
+    if (!layout->text) same = same && std::memcmp(values.data.data() + from * size, here, count * size) == 0;
+    for (std::size_t i = 0; layout->text && i < count; ++i)
+      same = same && has_text(array.type(), values, from + i, text_of(leaf, here + i * size));
+  };
+  if (dims.empty()) {
     zarr_values values;
-    buffer here(size);
     variable_memory strings(64U << 20);
-    data.read_block(memory, size, {}, {}, {}, here, text ? &strings : nullptr);
+    const buffer here = read({}, {}, strings);
     if (!array.read_chunk({}, values)) values = array.fill();
-    const bool same =
-        text ? text_of(data.type, here.data()) == values.strings.at(0) : std::memcmp(here.data(), values.data.data(), size) == 0;
+    compare(values, 0, here.data(), 1);
     return same ? "" : "their values differ";
   }
-  bool same = true;
+  const chunk_grid blocks{layout->outer, chunk_shape_for(layout->outer, std::max<std::size_t>(1, layout->size), 4U << 20)};
+  std::vector<hsize_t> at(layout->outer.size(), 0);
   do {
-    const std::vector<hsize_t> first = blocks.start(at), n = blocks.inside(at);
-    buffer here(static_cast<std::size_t>(product(n)) * size);
+    std::vector<hsize_t> first = blocks.start(at), n = blocks.inside(at);
     variable_memory strings(256U << 20);
-    data.read_block(memory, size, first, n, n, here, text ? &strings : nullptr);
+    const buffer here = read(first, n, strings);
+    first.resize(dims.size(), 0);
+    n.insert(n.end(), layout->inner.begin(), layout->inner.end());
     for_each_row(array, first, n, n, [&](const zarr_values& values, std::size_t from, std::size_t to, std::size_t row) {
-      if (!text) same = same && std::memcmp(values.data.data() + from * size, here.data() + to * size, row * size) == 0;
-      for (std::size_t i = 0; text && i < row; ++i)
-        same = same && values.strings[from + i] == text_of(data.type, here.data() + (to + i) * size);
+      compare(values, from, here.data() + to * size, row);
     });
-  } while (same && blocks.next(at));
+  } while (same && !layout->outer.empty() && blocks.next(at));
   return same ? "" : "their values differ";
 }
 

@@ -36,6 +36,18 @@ std::unique_ptr<waiting_append> waiting_append::begin(const std::string& store, 
 #endif
 }
 
+void waiting_append::refuse_store(bool is_v2) const {
+  const std::string what = "nothing can be appended to \"" + store_ + "\": ";
+  if (is_v2)
+    throw zarrbits::error(
+        errc::unsupported,
+        what +
+            "it is a store of Zarr v2, and only those of Zarr v3 can grow; convert it to a new store, and append "
+            "to that",
+        {store_});
+  throw zarrbits::error(errc::not_found, what + "there is no such store; make it with `concat`", {store_});
+}
+
 void waiting_append::refuse(const std::string& why) const {
   throw zarrbits::error(errc::damaged_store,
                         "an append to \"" + store_ + "\" was cut off and cannot be resumed: " + why + "; remove \"" + store_ +

@@ -63,6 +63,8 @@ class waiting_append {
   explicit waiting_append(std::string store) : store_(std::move(store)) {}
 
   const std::string& store() const { return store_; }
+  // Throws: nothing can be appended, for the root has no zarr.json. `is_v2`: it has metadata of Zarr v2.
+  [[noreturn]] void refuse_store(bool is_v2) const;
   // Throws: what was declared cannot be moved any more.
   [[noreturn]] void refuse(const std::string& why) const;
   [[noreturn]] void refuse_changed(const std::string& key) const;

@@ -108,12 +108,12 @@ leaves look_at(const json& value, std::size_t levels) {
   return found;
 }
 
-// JSON that HDF5 cannot have, as text.
-attribute_form as_text(const json& value) {
+// JSON that the format cannot have, as text.
+attribute_form as_text(const json& value, const std::string& format = "HDF5") {
   attribute_form f;
   f.type = variable_text_form();
   f.value = conversion::python_json_text(value);
-  f.remark = "HDF5 has no attributes of this kind; the file has it as JSON text";
+  f.remark = format + " has no attributes of this kind; the file has it as JSON text";
   return f;
 }
 
@@ -194,6 +194,7 @@ bool take_fill(json& value, attribute_form& f, const attribute_rules& rules) {
       break;
     case zarr_kind::complex:
       if (!value.is_array() || value.size() != 2) return false;
+      if (rules.forms.netcdf_types) throw not_expressible("a fill value of complex numbers, with which xarray opens no file");
       for (json& part : value) part = number_of_base64(part);
       break;
     case zarr_kind::signed_integer:
@@ -387,6 +388,7 @@ void write_attributes(hid_t object, const json& attributes, const json& notes, c
       const auto note = types.find(key);
       attribute_form f = form_of_attribute(name, value, note == types.end() ? json(nullptr) : *note->second, noted, rules);
       if (const auto shape = shapes.find(key); shape != shapes.end()) take_shape(*shape->second, f);
+      if (rules.forms.netcdf_types && f.dims.size() > 1) f = as_text(value, "netCDF");  // its attributes are lists
       const hid_t in_file = rules.types ? rules.types->commit(f.type, name) : f.type.file.get();
       write_attribute(object, name, f, in_file, references, memory);
       tell(name, false, f.remark);

@@ -79,6 +79,9 @@ dimension_scales::dimension_scales(store_tree& tree, const form_rules& rules) : 
     const tree_node& n = tree.nodes[i];
     if (!n.dimensions.empty() && n.dimensions[0] == last_of(n.path)) coordinates_.emplace(n.dimensions[0], i);
   }
+  names_some_ = !scales_.empty() || std::any_of(tree.nodes.begin(), tree.nodes.end(), [&](const tree_node& n) {
+    return n.kind == tree_node::kind_type::array && names_dimensions(n);
+  });
   for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
     if (tree.nodes[i].kind == tree_node::kind_type::array) find_dimensions(i);
   }
@@ -115,11 +118,19 @@ void dimension_scales::define_noted(std::size_t g) {
   }
 }
 
-// Gives the dimensions names that netCDF can have: its programs do not open files in which an array has only some.
+// A text of fixed length without dimensions has one for its characters.
+bool dimension_scales::names_dimensions(const tree_node& n) const {
+  if (n.shape.empty()) return rules_.netcdf_types && characters_of(read_store_node(n.folder), rules_) > 0;
+  return !std::all_of(n.dimensions.begin(), n.dimensions.end(), is_unnamed);
+}
+
+// Gives the dimensions names that netCDF can have: its programs do not open files in which an array has only some, and xarray
+// mistakes the numbers of those without a name where others have one.
 void dimension_scales::name_all(std::size_t i, const store_node& node) {
   tree_node& n = tree_.nodes[i];
-  if (!n.shape.empty() && std::all_of(n.dimensions.begin(), n.dimensions.end(), is_unnamed)) return;  // they have no names at all
-  if (const std::size_t characters = characters_of(node, rules_); characters > 0 && n.dimensions.size() == n.shape.size()) {
+  if (!names_some_) return;
+  n.dimensions.resize(n.shape.size());
+  if (const std::size_t characters = characters_of(node, rules_); characters > 0) {
     n.dimensions.push_back("string" + std::to_string(characters));
     n.shape.push_back(characters);
   }
@@ -172,10 +183,11 @@ std::optional<std::size_t> dimension_scales::find(const tree_node& n, std::size_
     return define(std::move(s));
   };
   auto found = visible(n.parent, name, length);
+  if (found && rules_.netcdf_types && is_hidden(n, *found)) found.reset();
   if (!found && tree_.convention == "netcdf") {
     found = visible(n.parent, name, {});
     // in a file of netCDF's own, all arrays have the length of a dimension: the note is of another time, or of more files
-    const bool is_stale = found && noted_by_netcdf && scales_[*found].id && !scales_[*found].is_used;
+    const bool is_stale = found && noted_by_netcdf && scales_[*found].id && scales_[*found].used_in.empty();
     if (is_stale) scales_[*found].length = length;
     else if (rules_.netcdf_types) found.reset();
     // otherwise HDF-EOS has scales of other lengths, and in groups beside that of the array
@@ -189,12 +201,8 @@ std::optional<std::size_t> dimension_scales::find(const tree_node& n, std::size_
       else if (!rules_.netcdf_types || scales_[known->second].length == length) found = known->second;
     }
   }
-  const auto [first, last] = coordinates_.equal_range(name);
-  const bool has_other_values = rules_.netcdf_types && std::any_of(first, last, [&](const auto& c) {
-                                  const tree_node& values = tree_.nodes[c.second];
-                                  return values.parent == n.parent && values.shape[0] != length;
-                                });
-  if (!found && !by_name_.contains({n.parent, name}) && !has_other_values) found = define_in(n.parent, name);
+  const bool other_name = rules_.netcdf_types && (has_other_values(n.parent, name, length) || would_hide(n.parent, name));
+  if (!found && !by_name_.contains({n.parent, name}) && !other_name) found = define_in(n.parent, name);
   if (!found && rules_.netcdf_types) {
     const std::string made = name + "_" + std::to_string(length);
     found = visible(n.parent, made, length);
@@ -203,8 +211,38 @@ std::optional<std::size_t> dimension_scales::find(const tree_node& n, std::size_
                                     std::to_string(length) + " is \"" + conversion::shown(scales_[*found].name) +
                                     "\" in the file"});
   }
-  if (found) scales_[*found].is_used = true;
+  if (found) scales_[*found].used_in.insert(n.parent);
   return found;
+}
+
+// True if the group has an array of this name with the values of a dimension of another length.
+bool dimension_scales::has_other_values(std::size_t group, const std::string& name, std::uint64_t length) const {
+  const auto [first, last] = coordinates_.equal_range(name);
+  return std::any_of(first, last, [&](const auto& c) {
+    const tree_node& values = tree_.nodes[c.second];
+    return values.parent == group && values.shape[0] != length;
+  });
+}
+
+// netCDF's programs know dimensions by their names, and take the nearest: true if that is another one than this scale.
+bool dimension_scales::is_hidden(const tree_node& n, std::size_t found) const {
+  const scale& s = scales_[found];
+  for (std::size_t group = n.parent; group != s.group; group = tree_.nodes[group].parent) {
+    if (by_name_.contains({group, s.name}) || has_other_values(group, s.name, s.length)) return true;
+  }
+  return false;
+}
+
+// True if a dimension of this name in the group would come before one that arrays in or below the group have.
+bool dimension_scales::would_hide(std::size_t group, const std::string& name) const {
+  const auto is_within = [&](std::size_t inner, std::size_t outer) {
+    while (inner != outer && tree_.nodes[inner].parent != inner) inner = tree_.nodes[inner].parent;
+    return inner == outer;
+  };
+  return std::any_of(scales_.begin(), scales_.end(), [&](const scale& s) {
+    return s.name == name && s.group != group && is_within(group, s.group) &&
+           std::any_of(s.used_in.begin(), s.used_in.end(), [&](std::size_t user) { return is_within(user, group); });
+  });
 }
 
 std::optional<std::size_t> dimension_scales::visible(std::size_t group, const std::string& name,

@@ -26,11 +26,11 @@ struct scale {
   std::optional<std::size_t> variable;  // the node that has its values; none: a dimension without a variable
   bool unlimited = false;
   bool is_taken = false;             // something else has its name, so it is not in the file
-  bool is_used = false;              // an array has it
   bool is_created = false;           // without a variable, in the file
   std::optional<std::int64_t> id;    // that netCDF gave it in the source
   json attributes = json::object();  // of a dimension without a variable
   json notes = json::object();
+  std::set<std::size_t> used_in = {};  // the groups of the arrays that have it
 };
 
 class dimension_scales {
@@ -59,6 +59,10 @@ class dimension_scales {
   void define_noted(std::size_t group);
   void find_dimensions(std::size_t array);
   std::optional<std::size_t> find(const tree_node& array, std::size_t dimension, bool noted_by_netcdf);
+  bool names_dimensions(const tree_node& array) const;
+  bool has_other_values(std::size_t group, const std::string& name, std::uint64_t length) const;
+  bool is_hidden(const tree_node& array, std::size_t scale) const;
+  bool would_hide(std::size_t group, const std::string& name) const;
   void name_all(std::size_t array, const store_node& node);
   std::size_t define(scale s);
   void name_variables();
@@ -68,6 +72,7 @@ class dimension_scales {
   store_tree& tree_;
   const form_rules& rules_;
   std::vector<scale> scales_;
+  bool names_some_ = false;                                                 // a dimension of the file has a name
   std::map<std::pair<std::size_t, std::string>, std::size_t> by_name_;      // of a group
   std::map<std::size_t, std::vector<std::optional<std::size_t>>> of_node_;  // for each dimension
   std::multimap<std::string, std::size_t> coordinates_;                     // arrays called like their first dimension

@@ -66,14 +66,29 @@ std::string reason_to_skip(bool keep_going, const std::string& path, F&& write) 
   }
 }
 
+// Times of numpy in years or months, which CF does not have.
+bool has_times_without_units(const tree_node& n) {
+  if (n.kind != kind_type::array) return false;
+  try {
+    cf_time_attributes(verification::parse_type(read_store_node(n.folder).document.value("data_type", json())));
+    return false;
+  } catch (const not_expressible&) {
+    return true;
+  } catch (const std::runtime_error&) {  // told where the array is written
+    return false;
+  }
+}
+
 }  // namespace
 
 bool looks_like_netcdf(const store_tree& tree) {
   if (!tree.convention.empty()) return tree.convention == "netcdf";
   if (tree.has_notes) return false;
-  return std::any_of(tree.nodes.begin(), tree.nodes.end(), [](const tree_node& n) {
+  const bool has_coordinate = std::any_of(tree.nodes.begin(), tree.nodes.end(), [](const tree_node& n) {
     return n.kind == kind_type::array && n.dimensions.size() == 1 && n.dimensions[0] == last_of(n.path);
   });
+  // nothing is left out for netCDF's sake of a file that nobody said was for netCDF
+  return has_coordinate && std::none_of(tree.nodes.begin(), tree.nodes.end(), has_times_without_units);
 }
 
 file_writer::file_writer(hid_t file, store_tree& tree, const form_rules& rules, const export_options& options,
@@ -349,6 +364,7 @@ void file_writer::create_links(std::size_t index) {
   if (!links.is_object()) return;
   for (const auto& item : links.items()) {
     if (!tree_.wanted.wants(path_below(shown(n.path), item.key()))) continue;
+    if (H5Lexists(file_, path_below(n.path, conversion::unshown(item.key())).c_str(), H5P_DEFAULT) > 0) continue;  // its target
     exported_object e;
     e.path = path_below(shown(n.path), item.key());
     e.kind = object_kind::link;

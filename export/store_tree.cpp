@@ -8,6 +8,9 @@
 #include "zarr/read/zarr_reader.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 namespace zarrbits::exporting {
@@ -26,12 +29,49 @@ void describe_array(tree_node& n, const store_node& node) {
   for (const json& e : *shape) n.shape.push_back(e.is_number_unsigned() ? e.get<std::uint64_t>() : 0);
 }
 
+struct noted_link {
+  std::size_t group;
+  std::string path, target;            // "": it leads to nothing in the store
+  std::optional<tree_node> copy = {};  // that the store has of the target
+};
+
+std::string target_of(const std::string& group, const json& note) {
+  if (!note.is_object() || !note.value("target", json()).is_string() || note.contains("file")) return "";
+  const std::string target = conversion::unshown(note["target"].get<std::string>());
+  return target.starts_with('/') ? target : path_below(group, target);
+}
+
+// A link whose target is not in the file becomes the target itself.
+void replace_links(store_tree& tree, const std::vector<noted_link>& links) {
+  std::map<std::string, std::size_t> arrays;
+  for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
+    if (tree.nodes[i].kind != tree_node::kind_type::group) arrays[tree.nodes[i].path] = i;
+  }
+  for (const noted_link& link : links) {
+    if (link.target.empty() || !tree.wanted.wants(conversion::shown(link.path))) continue;
+    const auto target = arrays.find(link.target);
+    const bool is_there = target != arrays.end();
+    if (is_there ? tree.wanted.wants(conversion::shown(link.target)) : !link.copy) continue;
+    tree_node n = is_there ? tree.nodes[target->second] : *link.copy;
+    n.path = link.path;
+    n.parent = link.group;
+    tree.nodes.push_back(std::move(n));
+  }
+}
+
 // Leaves out what is not wanted. Groups above what is wanted stay.
-void select(store_tree& tree, const std::vector<std::string>& include, const std::vector<std::string>& exclude) {
-  conversion::selection& wanted = tree.wanted = conversion::selection(include, exclude);
+void select(store_tree& tree, const std::vector<noted_link>& links) {
+  conversion::selection& wanted = tree.wanted;
+  replace_links(tree, links);
   if (wanted.everything()) return;
+  std::set<std::size_t> with_links;
+  for (const noted_link& link : links) {
+    if (wanted.wants(conversion::shown(link.path))) with_links.insert(link.group);
+  }
   std::vector<bool> keep(tree.nodes.size());
-  for (std::size_t i = 0; i < keep.size(); ++i) keep[i] = wanted.wants(conversion::shown(tree.nodes[i].path));
+  for (std::size_t i = 0; i < keep.size(); ++i) {
+    keep[i] = wanted.wants(conversion::shown(tree.nodes[i].path)) || with_links.contains(i);
+  }
   std::erase_if(tree.unnamed, [&](const left_out& each) { return !wanted.wants(each.path); });
   wanted.require_all_matched();
   for (std::size_t i = keep.size(); i-- > 1;) {
@@ -109,6 +149,8 @@ store_tree read_tree(const store_folder& root, const store_folder& whole, const 
     return tree;
   }
   tree.nodes.push_back({root, tree_node::kind_type::group, "/", 0});
+  tree.wanted = conversion::selection(include, exclude);
+  std::vector<noted_link> all_links;
   for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
     if (tree.nodes[i].kind != tree_node::kind_type::group) continue;
     const std::string path = tree.nodes[i].path;
@@ -116,11 +158,24 @@ store_tree read_tree(const store_folder& root, const store_folder& whole, const 
     const store_folder folder = tree.nodes[i].folder;
     const store_node group = read_store_node(folder);
     const json& links = group.note("links");
+    std::map<std::string, std::size_t> by_name;  // of all_links
+    for (auto link = links.begin(); links.is_object() && link != links.end(); ++link) {
+      const std::string name = conversion::unshown(link.key());
+      by_name[name] = all_links.size();
+      all_links.push_back({i, path_below(path, name), target_of(path, link.value())});
+    }
     std::vector<store_folder> children = folder.nodes();
     std::sort(children.begin(), children.end(), [](const store_folder& a, const store_folder& b) { return a.path() < b.path(); });
     for (const store_folder& child : children) {
       const std::string name = name_in_file(group, child.last());
-      if (links.is_object() && links.contains(conversion::shown(name))) continue;
+      if (const auto noted = by_name.find(name); noted != by_name.end()) {
+        noted_link* const link = &all_links[noted->second];
+        if (!reason_not_to_read(child).empty()) continue;
+        link->copy = tree_node{child, tree_node::kind_type::grouped, link->path, i};
+        if (const store_node node = read_store_node(child); node.is_array) describe_array(*link->copy, node);
+        else if (!is_grouped_dataset(node)) link->copy.reset();
+        continue;
+      }
       if (!is_link_name(name)) {
         tree.unnamed.push_back({path_below(path, conversion::shown(name)), "HDF5 cannot have this name"});
         continue;
@@ -143,7 +198,7 @@ store_tree read_tree(const store_folder& root, const store_folder& whole, const 
       tree.nodes.push_back(std::move(n));
     }
   }
-  select(tree, include, exclude);
+  select(tree, all_links);
   return tree;
 }
 

@@ -163,6 +163,10 @@ likeness dataset_comparison::fill_value(const view& v, const layout& l, const co
   H5D_fill_value_t state = H5D_FILL_VALUE_ERROR;
   check(H5Pfill_value_defined(properties_.get(), &state), "cannot read the fill value");
   if (state == H5D_FILL_VALUE_UNDEFINED) return likeness::equal;  // any value is right
+  if (exported_ && state == H5D_FILL_VALUE_DEFAULT && v.type.kind == source_kind::variable_text) {
+    fill_is_written_ = true;
+    return likeness::different;
+  }
   source_values fill(v.type, v.memory_type);
   fill.read_fill(properties_.get());
   const zarr_element store = element_of(l.array.type(), l.array.fill(), 0);

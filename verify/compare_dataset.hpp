@@ -80,7 +80,7 @@ class dataset_comparison {
   void add_rest(const child_nodes& children);
   void check_older(const store_folder& folder, const std::string& member);
   void array(const view& v, const store_folder& folder);
-  bool by_value() const { return place_ || says_bool_ || characters_ > 0; }
+  bool by_value() const { return place_ || says_bool_ || characters_ > 0 || fill_is_written_; }
   bool take_characters(const view& v, const zarr_array& a);
   likeness fill_value(const view& v, const layout& l, const comparison& c);
   std::optional<std::vector<index>> chunks_to_visit(const layout& l, bool& all);
@@ -116,6 +116,7 @@ class dataset_comparison {
   bool netcdf_ = false;
   bool exported_ = false;
   std::size_t characters_ = 0;     // texts of this length are characters along a last dimension, which dims_ does not have
+  bool fill_is_written_ = false;   // in all chunks that the store does not have
   bool says_bool_ = false;         // it is such an int8: its fill value need not be a boolean
   bool index_unreliable_ = false;  // libhdf5 may list chunks at wrong coordinates
 };

@@ -131,7 +131,13 @@ void metadata_comparison::dimension_names(hid_t dataset, std::size_t rank, const
   right.resize(stored_rank);
   for (std::size_t d = 0; rules_.exported && d < stored_rank; ++d) {  // netCDF has no dimensions without names
     const bool named = names.is_array() && d < names.size() && names[d].is_string() && !is_phony(names[d].get<std::string>());
-    if (!named && right[d] == alternatives{{exported_dimension(n.store_path, d)}}) right[d].clear();
+    const bool is_made = right[d] == alternatives{{exported_dimension(n.store_path, d)}};
+    if (!named && is_made) right[d].clear();
+    if (!named || right[d].size() != 1 || right[d][0].size() != 1) continue;
+    const std::string name = names[d].get<std::string>();
+    if ((is_made && name.find('/') != std::string::npos) ||
+        is_exported_dimension(right[d][0][0], name, extents(n.node["shape"], "shape")[d]))
+      right[d] = {{name}};
   }
   if (names.is_null()) {
     const bool none = std::all_of(right.begin(), right.end(), [](const alternatives& a) { return a.empty(); });

@@ -17,7 +17,8 @@ convention convention_of(const json& root, source_tree& tree) {
   c.anndata = note == "anndata";
   c.links_are_objects = note == "netcdf" || note == "anndata" || note == "nexus" || note == "pytables";
   if (note == "netcdf") c.netcdf = std::make_shared<const netcdf_dimensions>(tree);
-  if (note.is_null() && has_netcdf_dimensions(tree)) {
+  const bool has_notes = root.contains(json::json_pointer("/attributes/zarrbits"));
+  if (note.is_null() && (has_netcdf_dimensions(tree) || (!has_notes && is_called_netcdf(tree)))) {
     c.exported = std::make_shared<const netcdf_dimensions>(tree);
     c.one_element_is_scalar = true;
   }

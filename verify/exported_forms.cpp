@@ -61,11 +61,11 @@ bool holds_float(const json& value) {
   return value.is_number_float() || (value.is_array() && std::any_of(value.begin(), value.end(), holds_float));
 }
 
-// Objects, lists of different lengths, and lists of mixed types.
-bool is_json_alone(const json& value) {
+// Objects, lists of different lengths, and lists of mixed types; for netCDF, also lists of lists.
+bool is_json_alone(const json& value, bool netcdf) {
   std::vector<std::size_t> dims;
   std::vector<const json*> leaves;
-  if (!collect(value, dims, 0, leaves)) return true;
+  if (!collect(value, dims, 0, leaves) || (netcdf && dims.size() > 1)) return true;
   const auto all = [&](bool (*is)(const json&)) {
     return std::all_of(leaves.begin(), leaves.end(), [&](const json* v) { return is(*v); });
   };
@@ -76,8 +76,9 @@ bool is_json_alone(const json& value) {
 }  // namespace
 
 bool is_exported_type(const json& type, const std::string& name, const json& value, const json& array, bool netcdf) {
+  if (has_type_of_array(name, netcdf) && (name_of(type) == array || (array == "float16" && type == "float32"))) return true;
   if (value.is_null()) return type == "int8";
-  if (is_json_alone(value)) return is_variable_text(type);
+  if (is_json_alone(value, netcdf)) return is_variable_text(type);
   std::vector<std::size_t> dims;
   std::vector<const json*> leaves;
   collect(value, dims, 0, leaves);
@@ -96,7 +97,6 @@ bool is_exported_type(const json& type, const std::string& name, const json& val
     }
     return nul ? is_fixed_text(type, longest) : is_variable_text(type);
   }
-  if (has_type_of_array(name, netcdf) && (name_of(type) == array || (array == "float16" && type == "float32"))) return true;
   const bool integers = std::all_of(leaves.begin(), leaves.end(), [](const json* v) { return v->is_number_integer(); });
   if (!integers) return type == "float64";
   const bool large = std::any_of(leaves.begin(), leaves.end(),
@@ -110,7 +110,7 @@ json exported_value(const attribute_values& a, const std::string& name, const js
     return with_leaves(value, [](const json& v) { return v.is_boolean() ? json(v.get<bool>() ? 1U : 0U) : v; });
   if (a.type.kind == source_kind::floating && (holds_float(value) || has_type_of_array(name, true)))
     return with_leaves(value, [](const json& v) { return v.is_number_integer() ? json(v.get<double>()) : v; });
-  if (a.type.kind == source_kind::variable_text && a.dims.size() <= 1 && is_json_alone(value)) {
+  if (a.type.kind == source_kind::variable_text && a.dims.size() <= 1 && is_json_alone(value, true)) {
     const std::string text(text_of(a.type, a.values->data()));
     try {
       if (same_json(conversion::parse_foreign_json(text), value)) return text;
@@ -178,6 +178,14 @@ std::string exported_dimension(const std::string& array, std::size_t d) {
   return array.substr(array.rfind('/') + 1) + "_dim_" + std::to_string(d);
 }
 
+bool is_exported_dimension(const std::string& made, const std::string& name, std::uint64_t length) {
+  if (!made.starts_with(name)) return false;
+  std::string_view rest = std::string_view(made).substr(name.size());
+  while (rest.ends_with("_dim")) rest.remove_suffix(4);  // a group has the name
+  while (rest.ends_with('_')) rest.remove_suffix(1);
+  return rest.empty() || rest == "_" + std::to_string(length);
+}
+
 stored_dimensions::stored_dimensions(const store_folder& root) {
   std::vector<std::pair<std::string, store_folder>> todo{{"/", root}};
   while (!todo.empty()) {
@@ -205,11 +213,12 @@ stored_dimensions::stored_dimensions(const store_folder& root) {
 }
 
 bool stored_dimensions::has(const std::string& group, const std::string& name, std::uint64_t length) const {
-  const auto found = groups_.find({name, length});
-  if (found == groups_.end()) return false;
   const std::string below = group == "/" ? group : group + "/";
-  return std::any_of(found->second.begin(), found->second.end(),
-                     [&](const std::string& g) { return g == group || g.starts_with(below); });
+  return std::any_of(groups_.begin(), groups_.end(), [&](const auto& each) {
+    const auto& [dimension, groups] = each;
+    return dimension.second == length && is_exported_dimension(name, dimension.first, length) &&
+           std::any_of(groups.begin(), groups.end(), [&](const std::string& g) { return g == group || g.starts_with(below); });
+  });
 }
 
 }  // namespace zarrbits::verification

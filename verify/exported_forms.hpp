@@ -41,6 +41,9 @@ nlohmann::json exported_limits(const std::vector<std::uint64_t>& shape, const st
 // netCDF's name of a dimension without a name. `array`: the path of its array in the store.
 std::string exported_dimension(const std::string& array, std::size_t d);
 
+// True if netCDF's dimension of that length may be one that the store calls `name`: another has this name, or a group.
+bool is_exported_dimension(const std::string& made, const std::string& name, std::uint64_t length);
+
 // The names and lengths of the dimensions of a store's arrays.
 class stored_dimensions {
  public:

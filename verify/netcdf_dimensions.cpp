@@ -56,6 +56,12 @@ bool is_dimension_alone(hid_t dataset) {
   return text.size() == 1 && text[0].starts_with("This is a netCDF dimension but not a netCDF variable");
 }
 
+bool is_called_netcdf(source_tree& tree) {
+  std::string name(static_cast<std::size_t>(std::max<ssize_t>(H5Fget_name(tree.file(), nullptr, 0), 0)) + 1, '\0');
+  H5Fget_name(tree.file(), name.data(), name.size());
+  return std::string_view(name.c_str()).ends_with(".nc");
+}
+
 bool has_netcdf_dimensions(source_tree& tree) {
   const bool any = std::any_of(tree.objects().begin(), tree.objects().end(), [&](const auto& each) {
     if (each.second.type != H5O_TYPE_DATASET || !each.second.has_attributes) return false;

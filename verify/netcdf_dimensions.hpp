@@ -40,6 +40,9 @@ class netcdf_dimensions {
   std::map<haddr_t, std::vector<haddr_t>> scales_;  // by dataset
 };
 
+// True for a file NAME.nc.
+bool is_called_netcdf(source_tree& tree);
+
 // True if a dataset has netCDF's number of a dimension.
 bool has_netcdf_dimensions(source_tree& tree);
 

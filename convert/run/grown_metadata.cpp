@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace zarrbits::conversion {
@@ -21,6 +23,8 @@ namespace zarrbits::conversion {
 namespace {
 
 using kind_type = source_object::kind_type;
+
+const std::string phony_prefix = "phony_dim_";
 
 class grown_writer {
  public:
@@ -30,6 +34,7 @@ class grown_writer {
   grown_metadata run() {
     const std::string& dimension = all_.options().concat->dimension;
     std::vector<std::string> coordinates;
+    rename_shared();
     for (std::size_t i = 0; i < all_.source().objects().size(); ++i) {
       const source_object& o = all_.source().objects()[i];
       if (o.kind == kind_type::dimension && leaf_of(o.store_path) == dimension) note_length(o);
@@ -53,6 +58,42 @@ class grown_writer {
   }
 
  private:
+  // The name that stands for a dimension without one, or null.
+  static json phony_name(const json& node, std::size_t axis) {
+    const json names = node.value("dimension_names", json());
+    const bool is = names.is_array() && axis < names.size() && names[axis].is_string() &&
+                    names[axis].get_ref<const std::string&>().starts_with(phony_prefix);
+    return is ? names[axis] : json();
+  }
+
+  // Arrays of one length share such a name. Those that grow get another one than those that do not: a dimension has one length.
+  void rename_shared() {
+    std::map<std::string, std::size_t> grown;
+    for (const source_object& o : all_.source().objects()) {
+      if (o.kind == kind_type::dataset && o.joined) grown[o.store_path] = o.joined->axis;
+    }
+    std::set<std::string> kept, taken;
+    for (const auto& [path, node] : store_.nodes()) {
+      const auto found = grown.find(path);
+      for (std::size_t d = 0; node.contains("shape") && d < node["shape"].size(); ++d) {
+        const json name = phony_name(node, d);
+        if (name.is_null()) continue;
+        taken.insert(name.get<std::string>());
+        if (found == grown.end() || found->second != d) kept.insert(name.get<std::string>());
+      }
+    }
+    std::size_t next = 0;
+    for (const auto& [path, axis] : grown) {
+      const json* const node = store_.node(path);
+      const json name = node ? phony_name(*node, axis) : json();
+      if (name.is_null() || !kept.contains(name.get<std::string>()) || renamed_.contains(name.get<std::string>())) continue;
+      std::string made;
+      do made = phony_prefix + std::to_string(next++);
+      while (!taken.insert(made).second);
+      renamed_[name.get<std::string>()] = made;
+    }
+  }
+
   json& changed(const std::string& path) { return changed_.try_emplace(path, *store_.node(path)).first->second; }
 
   void dataset(std::size_t index) {
@@ -85,6 +126,8 @@ class grown_writer {
     const std::size_t axis = o.joined->axis;
     json& node = changed(o.store_path);
     node["shape"][axis] = o.joined->length;
+    if (const json name = phony_name(node, axis); !name.is_null() && renamed_.contains(name.get<std::string>()))
+      node["dimension_names"][axis] = renamed_[name.get<std::string>()];
     if (!grid.is_null()) node["chunk_grid"] = std::move(grid);
     json limits = store_.notes(o.store_path);
     if (limits.contains("maxshape") && limits["maxshape"].is_array() && limits["maxshape"].size() > axis &&
@@ -163,6 +206,7 @@ class grown_writer {
   node_writer out_;
   dimension_namer dimensions_;
   std::map<std::string, json> changed_;
+  std::map<std::string, std::string> renamed_;  // dimensions without a name
   grown_metadata made_;
 };
 

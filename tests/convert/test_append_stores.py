@@ -416,3 +416,79 @@ def test_constants_of_all_types_are_compared(way):
     other = np.dtype([("a", "<i4"), ("x", "<f8"), ("c", "S3")])
     said = convert("--append", "/t:0", constants("o.h5", 9, record=np.array((1, 2.5, b"abc"), other)), way, status=1).stderr
     assert "their datatypes differ" in said, said
+
+
+TABLE = np.dtype([("a", "<i2"), ("b", ">f8"), ("s", "S3")])
+LISTS = np.dtype(("<i4", (2, 3)))
+CONSTANTS = {  # in all files: a value, and another one
+    "opaque": (np.array([b"abc", b"\0\1\2"], "V3"), np.array([b"abc", b"\0\1\3"], "V3")),
+    "opaque scalar": (np.void(b"abc"), np.void(b"abd")),
+    "times": (np.array(["2020", "NaT"], "M8[us]"), np.array(["2020", "2021"], "M8[us]")),
+    "spans": (np.array([1, 2], "m8[s]"), np.array([1, 2], "m8[ms]")),
+    "lists": (np.arange(12, dtype="<i4").reshape(2, 2, 3), np.zeros((2, 2, 3), "<i4")),
+    "float16": (np.array([1.5, np.nan], "<f2"), np.array([1.5, 1], "<f2")),
+    "big": (np.arange(3, dtype=">i4"), np.arange(1, 4, dtype=">i4")),
+    "complex": (np.array([1 + 2j]), np.array([1 - 2j])),
+    "big complex": (np.array([1 + 2j], ">c8"), np.array([2 + 1j], ">c8")),
+    "null": (h5py.Empty("f4"), np.float32(1)),
+    "bool": (np.array([True, False]), np.array([True, True])),
+    "table": (np.array([(1, 2.5, b"ab")], TABLE), np.array([(1, 2.5, b"a")], TABLE)),
+    "characters": (np.array([b"a", b""], "S1"), np.array([b"a", b"b"], "S1")),
+    "text": (np.array(["a", "größe"], object), np.array(["a", "große"], object)),
+}
+
+
+def with_constant(name, n, value, as_lists=False):
+    with h5py.File(name, "w") as f:
+        f.create_dataset("t", data=[float(n)], chunks=(1,), maxshape=(None,))
+        if isinstance(value, np.ndarray) and value.dtype.kind in "Mm":
+            value = value.astype(h5py.opaque_dtype(value.dtype))
+        if as_lists:
+            f.create_dataset("fixed", value.shape[:1], LISTS)[...] = value
+        else:
+            f["fixed"] = value
+    return name
+
+
+@pytest.mark.parametrize("kind", CONSTANTS)
+def test_a_constant_of_any_type_is_compared(kind):
+    same, other = CONSTANTS[kind]
+    lists = kind == "lists"
+    first, second, third = (with_constant(f"c{i}.h5", i, v, lists) for i, v in enumerate((same, same, other)))
+    convert("--concat", "/t:0", first, "out.zarr", "--quiet")
+    convert("--append", "/t:0", second, "out.zarr", "--quiet")
+    before = state()
+    said = convert("--append", "/t:0", third, "out.zarr", "--quiet", status=1).stderr
+    assert "/fixed" in said and "differ" in said and state() == before, said
+    run("verify", "--concat", "/t:0", first, second, "out.zarr")
+
+
+def test_an_array_that_grows_shares_no_dimension_with_one_that_does_not():
+    """Files without scales: arrays of one length have one name for it, which stands for none."""
+    for i in range(3):
+        with h5py.File(f"n{i}.h5", "w") as f:
+            f.create_dataset("a", data=np.full((3, 4), i), maxshape=(None, 4), chunks=(3, 4))
+            f.create_dataset("b", data=np.arange(3) + 3 * i, maxshape=(None,), chunks=(3,))
+            f["fixed"] = np.arange(3)
+            f["deep/fixed"] = np.arange(3)
+    convert("n0.h5", "out.zarr", "--quiet")
+    for i in (1, 2):
+        convert("--append", "/[ab]:0", f"n{i}.h5", "out.zarr", "--quiet")
+        made = opened("out.zarr")
+        lengths = {}
+        for name in ("a", "b", "fixed", "deep/fixed"):
+            meta = made.meta(name)
+            for dimension, length in zip(meta["dimension_names"], meta["shape"]):
+                assert lengths.setdefault(dimension, length) == length, (name, dimension)
+        assert made.meta("a")["dimension_names"][0] == made.meta("b")["dimension_names"][0]
+    run("verify", "--concat", "/[ab]:0", "n0.h5", "n1.h5", "n2.h5", "out.zarr")
+
+
+@pytest.mark.parametrize("name", [".zgroup", ".zarray"])
+def test_a_store_of_zarr_v2_is_refused_with_what_to_do(name):
+    os.mkdir("out.zarr")
+    with open("out.zarr/" + name, "w") as f:
+        f.write('{"zarr_format": 2}')
+    before = state()
+    said = append(hour("h.h5", 0), status=1)
+    assert "Zarr v2" in said and "convert it to a new store" in said and state() == before, said

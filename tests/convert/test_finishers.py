@@ -2,10 +2,9 @@
 """Processes that meet at the end of one store: two that finalize it, one that makes a share, one that resumes. And runs that are
 killed there. Whatever the order, what is left is the whole store, or work that the same command completes.
 
-ZARRBITS_CASES pairs of each kind, with the seed ZARRBITS_SEED."""
+cases.py has the variables that ask for more pairs of each kind."""
 
 import os
-import random
 import shutil
 import time
 
@@ -13,10 +12,11 @@ import h5py
 import numpy as np
 import pytest
 
+from cases import dice_of, number_of_cases
 from harness import convert, run, same
 from kills import begin, end, kill
 
-CASES, SEED = int(os.environ.get("ZARRBITS_CASES", "6")), int(os.environ.get("ZARRBITS_SEED", "1"))
+CASES = number_of_cases(6)
 
 
 @pytest.fixture(name="case", scope="module", params=["file", "store"])
@@ -50,7 +50,7 @@ def test_whoever_comes_second_is_refused_or_finds_nothing_to_do(case, tmp_path, 
     source, whole, made = case
     out = tmp_path / "out.zarr"
     shutil.copytree(made, out)
-    chance = random.Random(f"{SEED} {other} {number}")
+    chance = dice_of(other, number)
     finalize = ["finalize", source, out, "-q"]
     commands = {
         "finalize": finalize,
@@ -73,7 +73,7 @@ def test_whoever_comes_second_is_refused_or_finds_nothing_to_do(case, tmp_path, 
 @pytest.mark.parametrize("number", range(CASES))
 def test_a_finalize_that_is_killed_is_completed_by_the_same_command(case, tmp_path, number):
     source, whole, made = case
-    chance = random.Random(f"{SEED} {number}")
+    chance = dice_of(number)
     began = time.monotonic()
     out = tmp_path / "out.zarr"
     shutil.copytree(made, out)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Random HDF5 files and random options: all types, ranks, layouts, filters and fill values, attributes, links and odd names.
 The store has what h5py reads, and `verify` agrees. And chunks that were never written.
-random_files.py has the variables that ask for more cases.
+cases.py has the variables that ask for more cases.
 """
 
 import json
@@ -9,7 +9,8 @@ import zipfile
 
 import h5py
 
-from random_files import NAMES, Dataset, add_attributes, command, differences, each_case, materialise, options, read_again
+from cases import each_case
+from random_files import NAMES, Dataset, add_attributes, command, differences, materialise, options, read_again
 from store import Store
 
 

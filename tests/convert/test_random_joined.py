@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSL-1.0
 """Random files joined by --concat, and the same files appended in random splits:
 the store has what numpy joins of what h5py reads, and `verify` agrees.
-random_files.py has the variables.
+cases.py has the variables.
 """
 
 import h5py
 import numpy as np
 from h5py import h5d, h5p, h5s
 
-from random_files import TYPES, command, differences, each_case, fill_with, materialise
+from cases import each_case
+from random_files import TYPES, command, differences, fill_with, materialise
 from store import Store
 
 KINDS = [k for k in TYPES if k != "sequence"]  # they cannot be joined

@@ -2,7 +2,7 @@
 """Random virtual datasets: regular and irregular mappings, sources of other types, chunks, filters and fill values,
 sources that are not there, dimensions without an end with names by number, in one file or many.
 The store has what h5py reads, and `verify` agrees.
-random_files.py has the variables.
+cases.py has the variables.
 """
 
 import os
@@ -11,7 +11,8 @@ import h5py
 import numpy as np
 from h5py import h5d, h5p, h5s, h5t
 
-from random_files import command, each_case, materialise
+from cases import each_case
+from random_files import command, materialise
 from store import Store
 
 TYPES = ["i1", "<i2", ">i2", "<u4", "<i8", "<f4", ">f8"]

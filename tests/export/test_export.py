@@ -360,3 +360,26 @@ def test_verify_knows_what_an_export_has(folder, name):
         with h5py.File(copy, "a") as f:
             change(f)
         assert verify(copy, store, status=1)["exit_status"] == verify(store, copy, status=1)["exit_status"] == 1
+
+
+@pytest.mark.parametrize("convention", ["netcdf", "none"])
+def test_patterns_match_links(folder, convention):
+    """What a link leads to is in its place if the file has nothing else of it."""
+    source, store, back = (os.path.join(folder, name) for name in ("in.h5", "s.zarr", "b.h5"))
+    with h5py.File(source, "w") as f:
+        f["g/v"] = np.arange(3)
+        f["g/v"].make_scale("v")
+        f["g/soft"], f["g/z"] = h5py.SoftLink("/g/v"), f["g/v"]
+    convert("-q", "--convention", convention, source, store)
+    for chosen, copied in ((["/g/soft"], True), (["/g/soft", "/g/v"], False), (["/g/z"], True)):
+        run("export", "-q", "--overwrite", *(word for path in chosen for word in ("--include", path)), store, back)
+        with h5py.File(back) as f:
+            assert {path.removeprefix("/g/") for path in chosen} <= set(f["g"])  # "v" may be a dimension alone
+            assert f[chosen[0]][:].tolist() == [0, 1, 2]
+            assert isinstance(f["g"].get("soft", getlink=True), h5py.SoftLink) == (not copied)
+    for path in ("/g/soft", "/g/z"):  # of a store that has no more
+        convert("-q", "--overwrite", "--convention", convention, "--include", path, source, store, status=(0, 3))
+        run("export", "-q", "--overwrite", store, back, status=(0, 3))
+        with h5py.File(back) as f:
+            assert convention == "none" or f[path][:].tolist() == [0, 1, 2]
+    assert "matches no path" in refused("export", "--overwrite", "--include", "/g/none", store, back)

@@ -319,3 +319,90 @@ def test_a_target_in_the_store_is_refused(folder):
     group(store)
     assert "lies in the store" in refused("export", store, os.path.join(store, "o.h5"))
     assert os.listdir(store) == ["zarr.json"]
+
+
+def test_lists_of_lists_are_text(folder):
+    """netCDF's attributes have one dimension: netCDF-C does not open a file with others."""
+    store, back = os.path.join(folder, "s.zarr"), os.path.join(folder, "b.nc")
+    group(store, {"table": [[1, 2], [3, 4]]})
+    array(store + "/v", np.arange(3.0), (3,), attributes={"table": [["a"], ["b"]]}, dimension_names=["x"])
+    run("export", "-q", store, back)
+    said = dump(back, "-h")
+    assert ':table = "[[1,2],[3,4]]"' in said and r'v:table = "[[\"a\"],[\"b\"]]"' in said
+    run("verify", store, back)
+
+
+def test_all_dimensions_have_names_if_one_has(folder):
+    """xarray does not open files in which some arrays have dimensions with names, and others have none."""
+    store, back = os.path.join(folder, "s.zarr"), os.path.join(folder, "b.nc")
+    group(store)
+    array(store + "/a", np.zeros((2, 3)), (2, 3), dimension_names=["x", "y"])
+    array(store + "/b", np.zeros((2, 3)), (2, 3))
+    run("export", "-q", store, back)
+    said = dump(back, "-h")
+    assert "double a(x, y)" in said and "double b(b_dim_0, b_dim_1)" in said
+    run("verify", store, back)
+    shutil.rmtree(store + "/a")
+    run("export", "-q", "--overwrite", store, back)
+    assert "double b(phony_dim_0, phony_dim_1)" in dump(back, "-h")
+
+
+def test_no_dimension_hides_the_one_that_an_array_has(folder):
+    """netCDF's programs look for the nearest dimension of a name."""
+    store, back = os.path.join(folder, "s.zarr"), os.path.join(folder, "b.nc")
+    group(store)
+    group(store + "/g")
+    array(store + "/a", np.zeros(5), (5,), dimension_names=["x"])
+    array(store + "/g/b", np.zeros(3), (3,), dimension_names=["x"])
+    array(store + "/g/c", np.zeros(5), (5,), dimension_names=["x"])
+    array(store + "/g/d", np.zeros(5), (5,), dimension_names=["y"])
+    array(store + "/y", np.zeros(5), (5,), dimension_names=["y"])
+    array(store + "/g/y", np.zeros(3), (3,), dimension_names=["y"])
+    run("export", "-q", store, back, status=3)
+    said = dump(back, "-h")
+    for declared in ("a(x)", "b(x)", "c(x_5)", "d(y_5)", "y(y)"):
+        assert "double " + declared in said, said
+    run("verify", store, back)
+
+
+def test_a_fill_value_of_complex_numbers_is_no_attribute(folder):
+    """xarray opens no file with one."""
+    store, back = os.path.join(folder, "s.zarr"), os.path.join(folder, "b.nc")
+    group(store)
+    array(store + "/z", np.array([1 + 2j]), (1,), fill=[0.0, 0.0], attributes={"_FillValue": [0.0, 0.0]}, dimension_names=["x"])
+    assert "complex" in run("export", "-q", store, back, status=3).stderr
+    assert "_FillValue" not in dump(back, "-h")
+    back = os.path.join(folder, "b.h5")
+    run("export", "-q", store, back)
+    run("verify", store, back)
+
+
+def test_a_file_that_need_not_be_netcdf_has_all_times(folder):
+    """Dimensions like netCDF's do not make a file one for netCDF, which has no times in years."""
+    store, back = os.path.join(folder, "s.zarr"), os.path.join(folder, "b.h5")
+    kind = {"name": "numpy.datetime64", "configuration": {"unit": "Y", "scale_factor": 1}}
+    group(store)
+    array(store + "/x", np.arange(3.0), (3,), dimension_names=["x"])
+    array(store + "/years", np.array([50, 51, 52]), (3,), LITTLE, data_type=kind, dimension_names=["x"])
+    run("export", "-q", store, back)
+    with h5py.File(back) as f:
+        assert f["years"][:].tobytes() == np.array([50, 51, 52], "<i8").tobytes()
+    run("verify", store, back)
+
+
+def test_verify_knows_what_netcdf_has_for_another_name_or_fill_value(folder):
+    store, back = os.path.join(folder, "s.zarr"), os.path.join(folder, "b.nc")
+    group(store, {"n": 1, "text": "a"})
+    wide = {"name": "fixed_length_utf32", "configuration": {"length_bytes": 8}}
+    array(store + "/none", np.zeros(3), (2,), LITTLE, data_type=wide, fill="é", chunks=False)
+    run("export", "-q", store, back)  # there is no dimension by which it could be told from another HDF5 file
+    run("verify", store, back)
+    group(store + "/g")
+    array(store + "/a", np.zeros((2, 4)), (2, 4), dimension_names=["x", "g"])
+    array(store + "/b", np.zeros(3), (3,), dimension_names=["x"])
+    run("export", "-q", "--overwrite", store, back, status=3)
+    assert "double b(x_3)" in dump(back, "-h")
+    run("verify", store, back)
+    with h5py.File(back, "r+") as f:
+        f["other_3"] = np.zeros(3)
+    assert "/other_3" in run("verify", store, back, status=1).stdout

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Random HDF5 files to Zarr and back, with random options: the file that comes back is equal, for h5diff, for `verify`, and for
-h5py in what h5diff does not look at. random_files.py has the variables that ask for more cases."""
+h5py in what h5diff does not look at. cases.py has the variables that ask for more cases."""
 
 import json
 import shutil
@@ -9,8 +9,9 @@ import subprocess
 import h5py
 import pytest
 
+from cases import each_case
 from file_differences import differences, h5diff
-from random_files import NAMES, Dataset, add_attributes, command, each_case, options
+from random_files import NAMES, Dataset, add_attributes, command, options
 
 pytestmark = pytest.mark.skipif(not shutil.which("h5diff"), reason="h5diff is not installed")
 

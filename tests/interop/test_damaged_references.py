@@ -15,6 +15,7 @@ import pytest
 import zarr
 
 import zarrbits
+from cases import dice_of, number_of_cases
 from conftest import COMMAND, run
 from test_virtual_stores import FRAMES, check, needs_parquet, refs, source  # noqa: F401  (the last two are fixtures)
 
@@ -70,8 +71,8 @@ def test_mutated_parts(source, tmp_path, seed):
     refs = tmp_path / "refs.parquet"
     run("convert", "-q", "--virtual", source, refs)
     part = refs / "deflated/refs.0.parq"
-    good, dice, ended = part.read_bytes(), np.random.default_rng(seed), {}
-    for _ in range(int(os.environ.get("ZARRBITS_CASES", 60))):
+    good, dice, ended = part.read_bytes(), np.random.default_rng(dice_of(seed).getrandbits(30)), {}
+    for _ in range(number_of_cases(60)):
         bad = bytearray(good)
         for at in dice.integers(0, len(bad), dice.integers(1, 4)):
             bad[at] = dice.integers(0, 256)

@@ -3,15 +3,13 @@
 what zarr-python makes of every pair is measured, and the profiles native and virtual have to do the same:
 copy what it reads, decode what it refuses. Then random orders.
 
-ZARRBITS_CASES: how many random orders; ZARRBITS_SEED: another seed than that of the day.
+cases.py has the variables that ask for more random orders.
 """
 
-import datetime
 import faulthandler
 import itertools
 import json
 import os
-import random
 import signal
 import subprocess
 import warnings
@@ -23,10 +21,10 @@ import zarr
 from h5py import h5d, h5p, h5s, h5t, h5z
 
 import zarrbits
+from cases import SEED, dice_of, number_of_cases
 from conftest import COMMAND, ROOT
 
-CASES = int(os.environ.get("ZARRBITS_CASES", 40))
-SEED = int(os.environ.get("ZARRBITS_SEED", datetime.date.today().toordinal()))
+CASES = number_of_cases(40)
 PLUGINS = os.environ | {"HDF5_PLUGIN_PATH": hdf5plugin.PLUGIN_PATH}  # for H5Dread of verify
 OPTIONAL = h5z.FLAG_OPTIONAL
 
@@ -261,7 +259,7 @@ def test_every_pair(tmp_path):
 
 
 def test_random_orders(tmp_path):
-    rng = random.Random(SEED)
+    rng = dice_of("orders")
     orders = [
         (f"x{i}", rng.choices(list(FILTERS), k=rng.randint(1, 5)), rng.choice(TYPES), rng.randrange(1 << 30))
         for i in range(CASES)

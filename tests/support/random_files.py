@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What the tests with random cases share: the cases with their seeds, random HDF5 datasets, attributes and links,
-what h5py reads of them in the terms of a store, and the comparison.
-
-ZARRBITS_CASES: how many cases; ZARRBITS_SEED: others; ZARRBITS_FIRST: the first case, to see one again.
-scripts/ci/steps has a seed a day.
-"""
+"""What the tests with random HDF5 files share: datasets, attributes and links, what h5py reads of them in the terms of a store,
+and the comparison. cases.py has the cases with their seeds."""
 
 import base64
 import ctypes
 import itertools
 import json
 import os
-import random
-import shutil
 
 import h5py
 import numpy as np
@@ -20,25 +14,6 @@ from h5py import h5d, h5p, h5s, h5t
 
 from harness import run
 from store import Store
-
-SEED = int(os.environ.get("ZARRBITS_SEED", "35"))
-FIRST = int(os.environ.get("ZARRBITS_FIRST", 0))
-
-
-def each_case(folder, number, check):
-    """Calls `check` with dice and an empty folder. A case does not depend on those before it."""
-    number = int(os.environ.get("ZARRBITS_CASES", number))
-    for i in range(FIRST, FIRST + number):
-        here = os.path.join(folder, f"case{i}")
-        os.mkdir(here)
-        try:
-            check(random.Random(f"{SEED} {i}"), here)
-        except BaseException:
-            print(f"case {i}: to see it again, ZARRBITS_SEED={SEED} ZARRBITS_FIRST={i} ZARRBITS_CASES=1")
-            raise
-        shutil.rmtree(here)
-    print(f"seed {SEED}: {number} cases")
-
 
 # --- types: what HDF5 has, and what becomes of it in a store
 
