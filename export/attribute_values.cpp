@@ -2,6 +2,7 @@
 #include "export/attribute_values.hpp"
 
 #include "text/base64.hpp"
+#include "text/nfc.hpp"
 #include "text/shown.hpp"
 #include "text/words.hpp"
 
@@ -275,7 +276,8 @@ attribute_form form_of_attribute(const std::string& name, json value, const json
   }
   if (note.is_null()) {
     f = inferred(std::move(value), rules, noted);
-    if (rules.array && rules.forms.netcdf && !noted && has_type_of_variable(name)) take_type_of_variable(f, rules);
+    if (rules.array && rules.forms.netcdf && !noted && !rules.has_notes && has_type_of_variable(name))
+      take_type_of_variable(f, rules);
     return f;
   }
   f.type = form_of_note(note, rules.forms);
@@ -378,7 +380,8 @@ void write_attributes(hid_t object, const json& attributes, const json& notes, c
   const auto types = of("attribute_types"), shapes = of("attribute_shapes"), plain = of("attribute_values");
   std::set<std::string> written;
   const auto write = [&](const std::string& key, const json& value, bool noted) {
-    const std::string name = conversion::unshown(key);
+    std::string name = conversion::unshown(key);
+    if (rules.forms.netcdf_types) name = text::to_nfc(name);
     if (is_made_elsewhere(name, value, noted, rules)) return;
     try {
       const std::string fault = rules.forms.netcdf_types ? fault_of_netcdf_name(name) : "";
@@ -387,7 +390,7 @@ void write_attributes(hid_t object, const json& attributes, const json& notes, c
       const auto note = types.find(key);
       attribute_form f = form_of_attribute(name, value, note == types.end() ? json(nullptr) : *note->second, noted, rules);
       if (const auto shape = shapes.find(key); shape != shapes.end()) take_shape(*shape->second, f);
-      const hid_t in_file = rules.types ? rules.types->commit(f.type, name) : f.type.file.get();
+      const hid_t in_file = rules.types.commit(f.type, name);
       write_attribute(object, name, f, in_file, references, memory);
       tell(name, false, f.remark);
     } catch (const not_expressible& e) {

@@ -5,6 +5,7 @@
 #include "export/netcdf_types.hpp"
 #include "export/new_object.hpp"
 #include "export/path_references.hpp"
+#include "text/nfc.hpp"
 #include "text/shown.hpp"
 
 #include <nlohmann/json.hpp>
@@ -101,8 +102,10 @@ void dimension_scales::define_noted(std::size_t g) {
     if (!note.is_object() || !note.value("length", json()).is_number_unsigned() || is_phony(item.key())) continue;
     scale s;
     s.name = conversion::unshown(item.key());
+    if (rules_.netcdf_types) s.name = text::to_nfc(s.name);
     s.length = note["length"].get<std::uint64_t>();
     s.group = g;
+    s.unlimited = note.value("unlimited", json()) == true;
     if (note.contains("attributes") && note["attributes"].is_object()) {
       s.attributes = note["attributes"];
       if (const auto own = s.attributes.find("zarrbits"); own != s.attributes.end()) {

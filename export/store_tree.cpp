@@ -3,7 +3,9 @@
 
 #include "export/grouped_dataset.hpp"
 #include "export/hdmf_notes.hpp"
+#include "export/link_order.hpp"
 #include "export/path_references.hpp"
+#include "text/nfc.hpp"
 #include "text/shown.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
@@ -51,6 +53,18 @@ void select(store_tree& tree, const std::vector<std::string>& include, const std
 
 std::size_t depth_of(const std::string& path) { return static_cast<std::size_t>(std::count(path.begin(), path.end(), '/')); }
 
+// The children in the order that the group notes.
+void put_in_order(std::vector<store_folder>& children, const store_node& group) {
+  const link_order order(group);
+  if (order.empty()) return;
+  std::vector<std::pair<std::size_t, std::size_t>> ranks;
+  for (const store_folder& child : children) ranks.emplace_back(order.rank(name_in_file(group, child.last())), ranks.size());
+  std::sort(ranks.begin(), ranks.end());
+  std::vector<store_folder> sorted;
+  for (const auto& [rank, index] : ranks) sorted.push_back(children[index]);
+  children = std::move(sorted);
+}
+
 // Why a node cannot be read, which leaves the others as they are; "": it can be.
 std::string reason_not_to_read(const store_folder& folder) {
   try {
@@ -77,6 +91,14 @@ std::string path_below(const std::string& group, const std::string& name) {
 }
 
 std::string last_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+void normalize_names(store_tree& tree) {
+  for (std::size_t i = 1; i < tree.nodes.size(); ++i) {  // parents come first
+    tree_node& n = tree.nodes[i];
+    n.path = path_below(tree.nodes[n.parent].path, text::to_nfc(last_of(n.path)));
+    for (std::string& name : n.dimensions) name = text::to_nfc(name);
+  }
+}
 
 store_tree read_tree(const store_folder& root, const store_folder& whole, const std::vector<std::string>& include,
                      const std::vector<std::string>& exclude, const std::function<void(const std::string& path)>& at) {
@@ -118,6 +140,7 @@ store_tree read_tree(const store_folder& root, const store_folder& whole, const 
     const json& links = group.note("links");
     std::vector<store_folder> children = folder.nodes();
     std::sort(children.begin(), children.end(), [](const store_folder& a, const store_folder& b) { return a.path() < b.path(); });
+    put_in_order(children, group);
     for (const store_folder& child : children) {
       const std::string name = name_in_file(group, child.last());
       if (links.is_object() && links.contains(conversion::shown(name))) continue;
