@@ -356,7 +356,8 @@ bool is_made_elsewhere(const std::string& name, const json& value, bool noted, c
   if (!noted) return false;
   if (name == "_Netcdf4Dimid" || name == "_Netcdf4Coordinates") return true;
   if (name != "NAME" || !rules.forms.netcdf) return false;
-  return !rules.is_scale || (value.is_string() && value.get_ref<const std::string&>().starts_with("This is a netCDF dimension"));
+  return (rules.forms.netcdf_types && !rules.is_scale) ||
+         (value.is_string() && value.get_ref<const std::string&>().starts_with("This is a netCDF dimension"));
 }
 
 // A user's attribute whose name netCDF needs, or does not show.

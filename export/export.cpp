@@ -98,7 +98,11 @@ void write_file(const conversion::file_target& target, const verification::store
   const auto at = [&](const std::string& path) {
     if (options.progress) options.progress(path, 0, 0);
   };
-  store_tree tree = read_tree(root, whole, options.include, options.exclude, at);
+  // a copy of its target is better than a link that leads nowhere; netCDF has none into other files
+  const auto is_link = [&](const json& link) {
+    return leads_to_a_file(link, options.target) && !(wants_netcdf(options) && link.value("kind", json()) == "external");
+  };
+  store_tree tree = read_tree(root, whole, options.include, options.exclude, is_link, at);
   report.netcdf = wants_netcdf(options) || (!options.netcdf && looks_like_netcdf(tree));
   const store_node top = read_store_node(root);
   const std::vector<std::byte> user_block = user_block_of(top);

@@ -369,6 +369,12 @@ void file_writer::create_links(std::size_t index) {
     exported_object e;
     e.path = path_below(shown(n.path), item.key());
     e.kind = object_kind::link;
+    const bool external = item.value().is_object() && item.value().value("kind", json()) == "external";
+    if (external && H5Lexists(file_, path_below(n.path, name_of_note(item.key())).c_str(), H5P_DEFAULT) > 0) {
+      e.reason = "a copy of its target, which a link would not find";
+      report_.objects.push_back(std::move(e));
+      continue;
+    }
     try {
       write_link(n.path, name_of_note(item.key()), item.value(), e);
     } catch (const not_expressible& why) {

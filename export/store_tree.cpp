@@ -10,6 +10,8 @@
 #include "zarr/read/zarr_reader.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace zarrbits::exporting {
@@ -90,6 +92,14 @@ std::string path_below(const std::string& group, const std::string& name) {
   return group + (group.ends_with('/') ? "" : "/") + name;
 }
 
+bool leads_to_a_file(const json& link, const std::string& target) {
+  namespace fs = std::filesystem;
+  if (!link.is_object() || link.value("kind", json()) != "external" || !link.value("file", json()).is_string()) return true;
+  const fs::path file = conversion::unshown(link["file"].get<std::string>()), folder = fs::absolute(target).parent_path();
+  std::error_code e;
+  return fs::exists(folder / file, e) || fs::exists(folder / file.filename(), e);
+}
+
 std::string last_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 void normalize_names(store_tree& tree) {
@@ -101,7 +111,8 @@ void normalize_names(store_tree& tree) {
 }
 
 store_tree read_tree(const store_folder& root, const store_folder& whole, const std::vector<std::string>& include,
-                     const std::vector<std::string>& exclude, const std::function<void(const std::string& path)>& at) {
+                     const std::vector<std::string>& exclude, const std::function<bool(const json& link)>& is_link,
+                     const std::function<void(const std::string& path)>& at) {
   store_tree tree;
   const auto note_of_root = [&](const store_node& node) {
     if (node.note("convention").is_string()) tree.convention = node.note("convention").get<std::string>();
@@ -143,7 +154,7 @@ store_tree read_tree(const store_folder& root, const store_folder& whole, const 
     put_in_order(children, group);
     for (const store_folder& child : children) {
       const std::string name = name_in_file(group, child.last());
-      if (links.is_object() && links.contains(conversion::shown(name))) continue;
+      if (links.is_object() && links.contains(conversion::shown(name)) && is_link(links[conversion::shown(name)])) continue;
       if (!is_link_name(name)) {
         tree.unnamed.push_back({path_below(path, conversion::shown(name)), "HDF5 cannot have this name"});
         continue;

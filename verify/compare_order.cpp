@@ -43,7 +43,8 @@ void metadata_comparison::order(hid_t group, const node_pair& n) {
   keep_common(stored, source);
   keep_common(source, stored);
   if (stored == source) return tell(n, "note", key, verdict::equal, "");
-  tell(n, "note", key, verdict::differs, "has a different note " + key + ": the links of the group were created in another order");
+  tell(n, "note", key, verdict::differs,
+       "has a different note " + key + ": the links of the group were created in another order");
 }
 
 }  // namespace zarrbits::verification

@@ -112,6 +112,20 @@ def test_named_types_of_hdf5_are_used(folder):
         assert not f["plain"].id.get_type().committed()
 
 
+def test_scales_of_other_forms_come_back(folder):
+    source = os.path.join(folder, "s.h5")
+    with h5py.File(source, "w") as f:
+        f.create_dataset("y", data=np.zeros(3, "f4"))
+        f.create_dataset("x", data=h5py.Empty("i4"))
+        f["x"].make_scale("no values")
+        f["y"].dims[0].attach_scale(f["x"])
+        f["name"] = np.zeros((1, 3), "f4")
+        f["name"].attrs["NAME"] = "mine"  # of a dataset that is not a scale
+    with h5py.File(there_and_back(source, folder, "b.h5")) as f:
+        assert f["y"].dims[0][0] == f["x"] and f["x"].attrs["CLASS"] == b"DIMENSION_SCALE"
+        assert f["x"].attrs["NAME"] == b"no values" and f["name"].attrs["NAME"] == "mine"
+
+
 def some_names():
     dice = random.Random(1)
     marks = [chr(c) for c in range(0x300, 0x35D)]
@@ -181,3 +195,23 @@ def test_bytes_beyond_the_edge_are_not_values(folder):
     with h5py.File(there_and_back(source, folder, "b.h5")) as f:
         assert f["beyond"][:].tolist() == [(0, False), (1, True), (2, False)]
         assert [bool(v) for v in f["within"]["b"]] == [False, True, False, False, True]
+
+
+@pytest.mark.parametrize("name", ["b.h5", "there/b.h5", "there/b.nc"])
+def test_a_link_that_would_lead_nowhere_is_a_copy(folder, name):
+    os.mkdir(folder + "/there")
+    with h5py.File(folder + "/other.h5", "w") as f:
+        f["group/x"] = np.arange(4)
+    with h5py.File(folder + "/s.h5", "w") as f:
+        f["linked"] = h5py.ExternalLink("other.h5", "/group")
+        f["gone"] = h5py.ExternalLink("nowhere.h5", "/")
+    store, back = folder + "/s.zarr", os.path.join(folder, name)
+    convert("-q", folder + "/s.h5", store, status=(0, 3))
+    run("export", "-q", store, back, status=3 if name.endswith(".nc") else 0)
+    with h5py.File(back) as f:
+        assert isinstance(f.get("linked", getlink=True), h5py.ExternalLink) == (name == "b.h5")
+        assert f["linked/x"][:].tolist() == [0, 1, 2, 3]
+        assert isinstance(f.get("gone", getlink=True), h5py.ExternalLink) == name.endswith(".h5")
+    if name == "there/b.h5":
+        report = verify(store, back, status=(0, 1, 3))
+        assert all("gone" in json.dumps(f) for f in report["findings"]), report
