@@ -2,6 +2,7 @@
 #include "export/attribute_values.hpp"
 
 #include "text/base64.hpp"
+#include "text/nfc.hpp"
 #include "text/shown.hpp"
 #include "text/words.hpp"
 
@@ -276,7 +277,8 @@ attribute_form form_of_attribute(const std::string& name, json value, const json
   }
   if (note.is_null()) {
     f = inferred(std::move(value), rules, noted);
-    if (rules.array && rules.forms.netcdf && !noted && has_type_of_variable(name)) take_type_of_variable(f, rules);
+    if (rules.array && rules.forms.netcdf && !noted && !rules.has_notes && has_type_of_variable(name))
+      take_type_of_variable(f, rules);
     return f;
   }
   f.type = form_of_note(note, rules.forms);
@@ -355,7 +357,8 @@ bool is_made_elsewhere(const std::string& name, const json& value, bool noted, c
   if (!noted) return false;
   if (name == "_Netcdf4Dimid" || name == "_Netcdf4Coordinates") return true;
   if (name != "NAME" || !rules.forms.netcdf) return false;
-  return !rules.is_scale || (value.is_string() && value.get_ref<const std::string&>().starts_with("This is a netCDF dimension"));
+  return (rules.forms.netcdf_types && !rules.is_scale) ||
+         (value.is_string() && value.get_ref<const std::string&>().starts_with("This is a netCDF dimension"));
 }
 
 // A user's attribute whose name netCDF needs, or does not show.
@@ -379,7 +382,8 @@ void write_attributes(hid_t object, const json& attributes, const json& notes, c
   const auto types = of("attribute_types"), shapes = of("attribute_shapes"), plain = of("attribute_values");
   std::set<std::string> written;
   const auto write = [&](const std::string& key, const json& value, bool noted) {
-    const std::string name = conversion::unshown(key);
+    std::string name = conversion::unshown(key);
+    if (rules.forms.netcdf_types) name = text::to_nfc(name);
     if (is_made_elsewhere(name, value, noted, rules)) return;
     try {
       const std::string fault = rules.forms.netcdf_types ? fault_of_netcdf_name(name) : "";
@@ -389,7 +393,7 @@ void write_attributes(hid_t object, const json& attributes, const json& notes, c
       attribute_form f = form_of_attribute(name, value, note == types.end() ? json(nullptr) : *note->second, noted, rules);
       if (const auto shape = shapes.find(key); shape != shapes.end()) take_shape(*shape->second, f);
       if (rules.forms.netcdf_types && f.dims.size() > 1) f = as_text(value, "netCDF");  // its attributes are lists
-      const hid_t in_file = rules.types ? rules.types->commit(f.type, name) : f.type.file.get();
+      const hid_t in_file = rules.types.commit(f.type, name);
       write_attribute(object, name, f, in_file, references, memory);
       tell(name, false, f.remark);
     } catch (const not_expressible& e) {

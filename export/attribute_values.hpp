@@ -30,10 +30,11 @@ struct attribute_form {
 struct attribute_rules {
   form_rules forms;
   bool nwb = false;                                // hdmf-zarr's own attributes stand for links and references
+  bool has_notes = false;                          // of `convert`, which have each type that is not the usual one
   const verification::zarr_type* array = nullptr;  // of the attributes of an array: "_FillValue" has its type
   bool big_endian = false;                         // and its byte order
   bool is_scale = false;                           // of a dimension of netCDF, which has attributes that are made elsewhere
-  committed_types* types = nullptr;                // of a file that netCDF has to read
+  committed_types& types;
 };
 
 // `note`: its type in the notes, or null. Throws not_expressible.

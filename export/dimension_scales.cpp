@@ -5,6 +5,7 @@
 #include "export/netcdf_types.hpp"
 #include "export/new_object.hpp"
 #include "export/path_references.hpp"
+#include "text/nfc.hpp"
 #include "text/shown.hpp"
 
 #include <nlohmann/json.hpp>
@@ -104,8 +105,10 @@ void dimension_scales::define_noted(std::size_t g) {
     if (!note.is_object() || !note.value("length", json()).is_number_unsigned() || is_phony(item.key())) continue;
     scale s;
     s.name = conversion::unshown(item.key());
+    if (rules_.netcdf_types) s.name = text::to_nfc(s.name);
     s.length = note["length"].get<std::uint64_t>();
     s.group = g;
+    s.unlimited = note.value("unlimited", json()) == true;
     if (note.contains("attributes") && note["attributes"].is_object()) {
       s.attributes = note["attributes"];
       if (const auto own = s.attributes.find("zarrbits"); own != s.attributes.end()) {
@@ -148,7 +151,11 @@ void dimension_scales::name_all(std::size_t i, const store_node& node) {
 
 void dimension_scales::find_dimensions(std::size_t i) {
   const store_node node = read_store_node(tree_.nodes[i].folder);
-  if (node.note("null_dataspace") == true) return;
+  if (node.note("null_dataspace") == true) {
+    const json& noted = node.note("attribute_values");
+    if (noted.is_object() && noted.contains("NAME")) without_dataspace_.emplace(tree_.nodes[i].path, i);
+    return;
+  }
   if (rules_.netcdf_types) name_all(i, node);
   const tree_node& n = tree_.nodes[i];
   if (n.dimensions.empty()) return;
@@ -279,6 +286,10 @@ void dimension_scales::rename_taken() {
   for (const tree_node& n : tree_.nodes) paths.insert(n.path);
   for (std::size_t k = 0; k < scales_.size(); ++k) {
     scale& s = scales_[k];
+    if (const auto found = without_dataspace_.find(path_of(s)); !s.variable && found != without_dataspace_.end()) {
+      s.variable = found->second;
+      variables_.insert(found->second);
+    }
     s.is_taken = !s.variable && paths.contains(path_of(s));
     if (!s.is_taken || !rules_.netcdf_types) continue;
     const std::string before = s.name;

@@ -77,6 +77,7 @@ class dimension_scales {
   std::map<std::size_t, std::vector<std::optional<std::size_t>>> of_node_;  // for each dimension
   std::multimap<std::string, std::size_t> coordinates_;                     // arrays called like their first dimension
   std::set<std::size_t> variables_;                                         // that have the values of a scale
+  std::map<std::string, std::size_t> without_dataspace_;                    // scales by their path
   std::set<std::size_t> with_all_ids_, with_first_id_;                      // arrays that note those of their dimensions
   std::vector<left_out> renamed_;
 };

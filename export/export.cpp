@@ -7,6 +7,7 @@
 
 #include "compression/chunk_bytes.hpp"
 #include "export/file_writer.hpp"
+#include "export/link_order.hpp"
 #include "export/new_object.hpp"
 #include "io/remote_name.hpp"
 #include "io/s3_access.hpp"
@@ -48,14 +49,13 @@ std::vector<std::byte> user_block_of(const store_node& root) {
 
 bool is_block_size(std::size_t size) { return size >= 512 && std::has_single_bit(size); }
 
-h5::handle create_file(const std::string& name, const export_options& options, bool netcdf, std::size_t user_block) {
+h5::handle create_file(const std::string& name, const export_options& options, bool netcdf, bool ordered,
+                       std::size_t user_block) {
   const h5::handle creation = new_object(H5P_FILE_CREATE);
   const h5::handle access(H5Pcreate(H5P_FILE_ACCESS), "create properties");
-  if (netcdf) {
-    constexpr unsigned in_order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
-    h5::check(H5Pset_link_creation_order(creation, in_order), "track the order of links");
-    h5::check(H5Pset_attr_creation_order(creation, in_order), "track the order of attributes");
-  }
+  constexpr unsigned in_order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
+  if (netcdf || ordered) h5::check(H5Pset_link_creation_order(creation, in_order), "track the order of links");
+  if (netcdf) h5::check(H5Pset_attr_creation_order(creation, in_order), "track the order of attributes");
   if (user_block > 0) h5::check(H5Pset_userblock(creation, user_block), "reserve a user block");
   if (options.page_size > 0) {
     h5::check(H5Pset_file_space_strategy(creation, H5F_FSPACE_STRATEGY_PAGE, false, 1), "ask for pages");
@@ -98,13 +98,21 @@ void write_file(const conversion::file_target& target, const verification::store
   const auto at = [&](const std::string& path) {
     if (options.progress) options.progress(path, 0, 0);
   };
-  store_tree tree = read_tree(root, whole, options.include, options.exclude, at);
+  // a copy of its target is better than a link that leads nowhere; netCDF has none into other files
+  const auto is_link = [&](const json& link) {
+    return leads_to_a_file(link, options.target) && !(wants_netcdf(options) && link.value("kind", json()) == "external");
+  };
+  store_tree tree = read_tree(root, whole, options.include, options.exclude, is_link, at);
   report.netcdf = wants_netcdf(options) || (!options.netcdf && looks_like_netcdf(tree));
-  const std::vector<std::byte> user_block = user_block_of(read_store_node(root));
+  const store_node top = read_store_node(root);
+  const std::vector<std::byte> user_block = user_block_of(top);
   const bool has_block = is_block_size(user_block.size());
   {
-    const h5::handle file = create_file(target.temporary(), options, report.netcdf, has_block ? user_block.size() : 0);
-    file_writer(file, tree, rules_of(tree, options, report.netcdf), options, report).run();
+    const h5::handle file =
+        create_file(target.temporary(), options, report.netcdf, !link_order(top).empty(), has_block ? user_block.size() : 0);
+    const form_rules rules = rules_of(tree, options, report.netcdf);
+    if (rules.netcdf_types) normalize_names(tree);
+    file_writer(file, tree, rules, options, report).run();
     if (H5Fget_obj_count(file, H5F_OBJ_ALL) > 1) throw h5::failure("objects of the file are still open");
     h5::check(H5Fflush(file, H5F_SCOPE_GLOBAL), "write the file");
   }

@@ -3,8 +3,10 @@
 
 #include "export/attribute_values.hpp"
 #include "export/chunk_recipe.hpp"
+#include "export/link_order.hpp"
 #include "export/new_object.hpp"
 #include "export/write_chunks.hpp"
+#include "text/nfc.hpp"
 #include "text/shown.hpp"
 #include "text/words.hpp"
 
@@ -93,12 +95,12 @@ bool looks_like_netcdf(const store_tree& tree) {
 
 file_writer::file_writer(hid_t file, store_tree& tree, const form_rules& rules, const export_options& options,
                          export_report& report)
-    : file_(file), tree_(tree), options_(options), report_(report), rules_(rules), references_(file, tree.top) {
+    : file_(file), tree_(tree), options_(options), report_(report), rules_(rules), types_(file, {}), references_(file, tree.top) {
   links_ = h5::handle(H5Pcreate(H5P_LINK_CREATE), "create properties");
   h5::check(H5Pset_char_encoding(links_, H5T_CSET_UTF8), "set the encoding of names");
   if (rules.netcdf) scales_.emplace(tree, rules_);
   if (!rules.netcdf_types) return;
-  types_.emplace(file, [this](const std::string& name) {
+  types_ = committed_types(file, [this](const std::string& name) {
     const auto has_it = [&](const tree_node& n) { return n.path == "/" + name; };
     return std::any_of(tree_.nodes.begin(), tree_.nodes.end(), has_it) ||
            std::any_of(scales_->scales().begin(), scales_->scales().end(),
@@ -129,14 +131,28 @@ void file_writer::run() {
   for (std::size_t i = 0; i < tree_.nodes.size(); ++i) create_links(i);
   if (scales_) scales_->create(file_);  // of arrays that had to be left out
   for (std::size_t i = 0; i < tree_.nodes.size(); ++i) attributes_of(i);
-  if (!scales_) return;
-  attributes_of_scales();
-  scales_->attach(file_);
+  if (scales_) {
+    attributes_of_scales();
+    scales_->attach(file_);
+  }
+  for (const tree_node& n : tree_.nodes) {
+    if (n.kind == kind_type::group && n.made) order_links(n);
+  }
+}
+
+void file_writer::order_links(const tree_node& n) {
+  const link_order order(read_store_node(n.folder));
+  if (!order.empty()) order.apply(h5::handle(H5Gopen2(file_, n.path.c_str(), H5P_DEFAULT), "open a group"));
 }
 
 void file_writer::skip(exported_object& entry, const std::string& why) {
   entry.outcome = outcome::skipped;
   entry.reason = why;
+}
+
+std::string file_writer::name_of_note(const std::string& shown_name) const {
+  std::string name = conversion::unshown(shown_name);
+  return rules_.netcdf_types ? text::to_nfc(name) : name;
 }
 
 void file_writer::remove(tree_node& n) {
@@ -145,12 +161,12 @@ void file_writer::remove(tree_node& n) {
   H5Eclear2(H5E_DEFAULT);
 }
 
-h5::handle file_writer::group_properties() const {
+h5::handle file_writer::group_properties(const store_node& node) const {
   h5::handle properties = new_object(H5P_GROUP_CREATE);
-  if (rules_.netcdf) {  // libnetcdf has variables in the order in which they were made
+  // libnetcdf has variables in the order in which they were made
+  if (rules_.netcdf || !link_order(node).empty())
     h5::check(H5Pset_link_creation_order(properties, in_order), "track the order of links");
-    h5::check(H5Pset_attr_creation_order(properties, in_order), "track the order of attributes");
-  }
+  if (rules_.netcdf) h5::check(H5Pset_attr_creation_order(properties, in_order), "track the order of attributes");
   return properties;
 }
 
@@ -199,7 +215,8 @@ void file_writer::create_all() {
 
 void file_writer::create_group(tree_node& n) {
   if (n.path == "/") return;
-  const h5::handle made(H5Gcreate2(file_, n.path.c_str(), links_, group_properties(), H5P_DEFAULT), "create a group");
+  const h5::handle properties = group_properties(read_store_node(n.folder));
+  const h5::handle made(H5Gcreate2(file_, n.path.c_str(), links_, properties, H5P_DEFAULT), "create a group");
 }
 
 void file_writer::commit_type(hid_t group, const std::string& name, const json& note, const std::string& path) {
@@ -209,14 +226,14 @@ void file_writer::commit_type(hid_t group, const std::string& name, const json& 
   const std::string why = reason_to_skip(options_.keep_going, path, [&] {
     if (!is_link_name(name)) throw not_expressible("HDF5 cannot have this name");
     type_form t = form_of_note(note, rules_);
-    if (types_) {
+    if (rules_.netcdf_types) {
       t = netcdf_form(std::move(t));
       if (!is_user_type(t)) throw not_expressible("a named type that is a number or a text, which netCDF does not have");
-      types_->commit_parts(t, name);
+      types_.commit_parts(t, name);
     }
     const h5::handle properties = new_object(H5P_DATATYPE_CREATE);
     created([&] { h5::check(H5Tcommit2(group, name.c_str(), t.file, links_, properties, H5P_DEFAULT), "create a named type"); });
-    if (types_) types_->add(std::move(t.file));
+    types_.add(std::move(t.file));
   });
   if (!why.empty()) skip(e, why);
   report_.objects.push_back(std::move(e));
@@ -228,7 +245,7 @@ void file_writer::create_named_types(std::size_t index, const store_node& node) 
   const std::string path = tree_.nodes[index].path;
   const h5::handle group(H5Gopen2(file_, path.c_str(), H5P_DEFAULT), "open a group");
   for (const auto& item : types.items())
-    commit_type(group, conversion::unshown(item.key()), item.value(), path_below(shown(path), item.key()));
+    commit_type(group, name_of_note(item.key()), item.value(), path_below(shown(path), item.key()));
 }
 
 h5::handle file_writer::dataset(const std::string& path, const type_form& type, const std::vector<hsize_t>& dims,
@@ -241,7 +258,7 @@ h5::handle file_writer::dataset(const std::string& path, const type_form& type, 
   if (!chunk.empty())
     h5::check(H5Pset_chunk(properties, static_cast<int>(chunk.size()), chunk.data()), "set the shape of chunks");
   if (rules_.netcdf) h5::check(H5Pset_attr_creation_order(properties, in_order), "track the order of attributes");
-  const hid_t in_file = types_ ? types_->commit(type, last_of(path)) : type.file.get();
+  const hid_t in_file = types_.commit(type, last_of(path));
   return {H5Dcreate2(file_, path.c_str(), in_file, space, links_, properties, H5P_DEFAULT), "create a dataset"};
 }
 
@@ -364,12 +381,19 @@ void file_writer::create_links(std::size_t index) {
   if (!links.is_object()) return;
   for (const auto& item : links.items()) {
     if (!tree_.wanted.wants(path_below(shown(n.path), item.key()))) continue;
-    if (H5Lexists(file_, path_below(n.path, conversion::unshown(item.key())).c_str(), H5P_DEFAULT) > 0) continue;  // its target
+    const bool external = item.value().is_object() && item.value().value("kind", json()) == "external";
+    const bool is_copied = H5Lexists(file_, path_below(n.path, name_of_note(item.key())).c_str(), H5P_DEFAULT) > 0;
+    if (is_copied && !external) continue;  // its target
     exported_object e;
     e.path = path_below(shown(n.path), item.key());
     e.kind = object_kind::link;
+    if (is_copied) {
+      e.reason = "a copy of its target, which a link would not find";
+      report_.objects.push_back(std::move(e));
+      continue;
+    }
     try {
-      write_link(n.path, conversion::unshown(item.key()), item.value(), e);
+      write_link(n.path, name_of_note(item.key()), item.value(), e);
     } catch (const not_expressible& why) {
       skip(e, why.what());
     } catch (const h5::failure& why) {
@@ -381,7 +405,7 @@ void file_writer::create_links(std::size_t index) {
 
 void file_writer::write_link(const std::string& group, const std::string& name, const json& note, exported_object& entry) {
   const auto text = [&](const char* key) {
-    return note.is_object() && note.value(key, json()).is_string() ? conversion::unshown(note[key].get<std::string>()) : "";
+    return note.is_object() && note.value(key, json()).is_string() ? name_of_note(note[key].get<std::string>()) : "";
   };
   const std::string kind = text("kind"), target = text("target"), other = text("file");
   if (!is_link_name(name)) throw not_expressible("HDF5 cannot have this name");
@@ -415,7 +439,7 @@ void file_writer::put_attributes(const std::string& path, const json& attributes
                                  const verification::zarr_type* array, bool big_endian, bool is_scale) {
   const h5::handle object(H5Oopen(file_, path.c_str(), H5P_DEFAULT), "open an object");
   references_.begin_at(path.substr(0, path.rfind('/')));
-  attribute_rules rules{rules_, tree_.convention == "nwb", array, big_endian, is_scale, types_ ? &*types_ : nullptr};
+  const attribute_rules rules{rules_, tree_.convention == "nwb", tree_.has_notes, array, big_endian, is_scale, types_};
   write_attributes(object, attributes, notes, rules, references_, options_.memory / 4,
                    [&](const std::string& name, bool skipped, const std::string& reason) {
     exported_object e;

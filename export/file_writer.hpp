@@ -53,7 +53,10 @@ class file_writer {
   void skip(exported_object& entry, const std::string& why);
   void remove(tree_node& n);
   exported_object& entry_of(std::size_t index) { return report_.objects[entries_[index]]; }
-  h5::handle group_properties() const;
+  // A name or a path of the notes, as the file has it.
+  std::string name_of_note(const std::string& shown_name) const;
+  h5::handle group_properties(const store_node& group) const;
+  void order_links(const tree_node& group);
 
   hid_t file_;
   store_tree& tree_;
@@ -61,7 +64,7 @@ class file_writer {
   export_report& report_;
   form_rules rules_;
   std::optional<dimension_scales> scales_;
-  std::optional<committed_types> types_;  // for netCDF
+  committed_types types_;
   path_references references_;
   h5::handle links_;                  // properties of links: UTF-8 names
   std::vector<std::size_t> entries_;  // of each node, in the report

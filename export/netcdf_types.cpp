@@ -2,6 +2,7 @@
 #include "export/netcdf_types.hpp"
 
 #include "export/new_object.hpp"
+#include "text/nfc.hpp"
 #include "text/shown.hpp"
 #include "text/words.hpp"
 
@@ -60,6 +61,7 @@ type_form netcdf_form(type_form t) {
       for (form_member& m : t.members) {
         if (const std::string why = fault_of_netcdf_name(m.name); !why.empty())
           throw not_expressible("its member \"" + conversion::shown(m.name) + "\" has " + why);
+        m.name = text::to_nfc(m.name);
         m.type = part_form(std::move(m.type));
       }
       return compound_form(std::move(t.members));
@@ -135,6 +137,10 @@ void committed_types::commit_parts(const type_form& t, const std::string& name) 
 
 hid_t committed_types::commit(const type_form& t, const std::string& name) {
   if (!is_user_type(t)) return t.file;
+  if (!is_taken_) {
+    const hid_t known = find(t.file);
+    return known >= 0 ? known : t.file.get();
+  }
   commit_parts(t, name);
   if (t.kind == form_kind::array) return t.file;  // within a compound; as a variable it has dimensions
   if (const hid_t known = find(t.file); known >= 0) return known;

@@ -41,14 +41,15 @@ std::string fault_of_netcdf_name(const std::string& name);
 // True if netCDF keeps the name of an attribute for its own bookkeeping, which its programs do not show.
 bool is_netcdf_bookkeeping(const std::string& attribute);
 
-// netCDF knows a type that is not one number or text only if the file has it as a named type, made before what uses it.
+// Named types, which objects have whose type is not one number or text. netCDF knows such a type only if the file has it as a
+// named type, made before what uses it.
 class committed_types {
  public:
-  // `is_taken`: whether the root has, or will have, something of a name.
+  // `is_taken`: whether the root has, or will have, something of a name. Null: only types that the file has are used.
   committed_types(hid_t file, std::function<bool(const std::string& name)> is_taken)
       : file_(file), is_taken_(std::move(is_taken)) {}
-  // The type to create an object with; commits it, and those in it, if the file does not have them yet. `name`: of the object.
-  // Throws h5::failure.
+  // The type to create an object with; for netCDF, commits it, and those in it, if the file does not have them yet. `name`: of
+  // the object. Throws h5::failure.
   hid_t commit(const type_form& t, const std::string& name);
   // Only those in it.
   void commit_parts(const type_form& t, const std::string& name);

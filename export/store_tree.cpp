@@ -3,14 +3,18 @@
 
 #include "export/grouped_dataset.hpp"
 #include "export/hdmf_notes.hpp"
+#include "export/link_order.hpp"
 #include "export/path_references.hpp"
+#include "text/nfc.hpp"
 #include "text/shown.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 
 namespace zarrbits::exporting {
@@ -91,6 +95,18 @@ void select(store_tree& tree, const std::vector<noted_link>& links) {
 
 std::size_t depth_of(const std::string& path) { return static_cast<std::size_t>(std::count(path.begin(), path.end(), '/')); }
 
+// The children in the order that the group notes.
+void put_in_order(std::vector<store_folder>& children, const store_node& group) {
+  const link_order order(group);
+  if (order.empty()) return;
+  std::vector<std::pair<std::size_t, std::size_t>> ranks;
+  for (const store_folder& child : children) ranks.emplace_back(order.rank(name_in_file(group, child.last())), ranks.size());
+  std::sort(ranks.begin(), ranks.end());
+  std::vector<store_folder> sorted;
+  for (const auto& [rank, index] : ranks) sorted.push_back(children[index]);
+  children = std::move(sorted);
+}
+
 // Why a node cannot be read, which leaves the others as they are; "": it can be.
 std::string reason_not_to_read(const store_folder& folder) {
   try {
@@ -116,10 +132,27 @@ std::string path_below(const std::string& group, const std::string& name) {
   return group + (group.ends_with('/') ? "" : "/") + name;
 }
 
+bool leads_to_a_file(const json& link, const std::string& target) {
+  namespace fs = std::filesystem;
+  if (!link.is_object() || link.value("kind", json()) != "external" || !link.value("file", json()).is_string()) return true;
+  const fs::path file = conversion::unshown(link["file"].get<std::string>()), folder = fs::absolute(target).parent_path();
+  std::error_code e;
+  return fs::exists(folder / file, e) || fs::exists(folder / file.filename(), e);
+}
+
 std::string last_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+void normalize_names(store_tree& tree) {
+  for (std::size_t i = 1; i < tree.nodes.size(); ++i) {  // parents come first
+    tree_node& n = tree.nodes[i];
+    n.path = path_below(tree.nodes[n.parent].path, text::to_nfc(last_of(n.path)));
+    for (std::string& name : n.dimensions) name = text::to_nfc(name);
+  }
+}
+
 store_tree read_tree(const store_folder& root, const store_folder& whole, const std::vector<std::string>& include,
-                     const std::vector<std::string>& exclude, const std::function<void(const std::string& path)>& at) {
+                     const std::vector<std::string>& exclude, const std::function<bool(const json& link)>& is_link,
+                     const std::function<void(const std::string& path)>& at) {
   store_tree tree;
   const auto note_of_root = [&](const store_node& node) {
     if (node.note("convention").is_string()) tree.convention = node.note("convention").get<std::string>();
@@ -166,9 +199,10 @@ store_tree read_tree(const store_folder& root, const store_folder& whole, const 
     }
     std::vector<store_folder> children = folder.nodes();
     std::sort(children.begin(), children.end(), [](const store_folder& a, const store_folder& b) { return a.path() < b.path(); });
+    put_in_order(children, group);
     for (const store_folder& child : children) {
       const std::string name = name_in_file(group, child.last());
-      if (const auto noted = by_name.find(name); noted != by_name.end()) {
+      if (const auto noted = by_name.find(name); noted != by_name.end() && is_link(links[conversion::shown(name)])) {
         noted_link* const link = &all_links[noted->second];
         if (!reason_not_to_read(child).empty()) continue;
         link->copy = tree_node{child, tree_node::kind_type::grouped, link->path, i};

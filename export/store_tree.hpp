@@ -41,7 +41,7 @@ struct left_out {
 };
 
 struct store_tree {
-  std::vector<tree_node> nodes;   // parents come before their children, which are in the order of their names
+  std::vector<tree_node> nodes;   // parents come before their children, which are in the order that is noted, or of their names
   std::vector<left_out> unnamed;  // nodes whose names HDF5 cannot have
   std::string convention;         // that `convert` noted, or ""
   std::string top;                // the source's object that became the root, or ""
@@ -49,11 +49,19 @@ struct store_tree {
   conversion::selection wanted;   // what the user wants
 };
 
-// Nodes that the notes of their group call links are left out: their targets are elsewhere. Throws store_error.
+// False for a link to another file that is not where a link in the file `target` would lead.
+bool leads_to_a_file(const json& link, const std::string& target);
+
+// Nodes that the notes of their group call links are left out if `is_link` is true for the note: their targets are elsewhere.
+// Throws store_error.
 // `whole`: the store that `root` is a node of. Throws zarrbits::error if a pattern matches nothing.
 store_tree read_tree(const verification::store_folder& root, const verification::store_folder& whole,
                      const std::vector<std::string>& include, const std::vector<std::string>& exclude,
+                     const std::function<bool(const json& link)>& is_link,
                      const std::function<void(const std::string& path)>& at);
+
+// Gives nodes and dimensions the form of their names in which netCDF looks for them.
+void normalize_names(store_tree& tree);
 
 std::string path_below(const std::string& group, const std::string& name);
 // "c" of "/a/b/c".

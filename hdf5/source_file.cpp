@@ -8,7 +8,9 @@
 #include "text/words.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <optional>
 
 namespace zarrbits::conversion {
 
@@ -19,11 +21,24 @@ constexpr std::size_t longest_link_value = 1 << 20;
 struct found_link {
   std::string name;
   H5L_type_t type;
+  std::optional<std::int64_t> created;  // its place in the order of creation, if the group tracks that
 };
 
 herr_t collect_link(hid_t, const char* name, const H5L_info_t* info, void* data) {
-  static_cast<std::vector<found_link>*>(data)->push_back({name, info->type});
+  static_cast<std::vector<found_link>*>(data)->push_back(
+      {name, info->type, info->corder_valid ? std::optional(info->corder) : std::nullopt});
   return 0;
+}
+
+// The names in the order of creation; empty if it is not known, or the same as that of the names.
+std::vector<std::string> creation_order(std::vector<found_link> links) {
+  if (!std::all_of(links.begin(), links.end(), [](const found_link& l) { return l.created.has_value(); })) return {};
+  const auto is_before = [](const found_link& a, const found_link& b) { return *a.created < *b.created; };
+  if (std::is_sorted(links.begin(), links.end(), is_before)) return {};
+  std::stable_sort(links.begin(), links.end(), is_before);
+  std::vector<std::string> names;
+  for (found_link& l : links) names.push_back(std::move(l.name));
+  return names;
 }
 
 H5O_info_t info_of(hid_t object) {
@@ -255,6 +270,7 @@ void source_file::list_group(std::size_t index, bool tells_case_apart, std::vect
     objects_[index].listing_error = e.what();
     if (!group) return;
   }
+  objects_[index].order = creation_order(found);
   names taken;
   const bool copy = objects_[index].copy;
   for (const found_link& link : found) {

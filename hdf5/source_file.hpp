@@ -81,6 +81,7 @@ struct source_object {
   std::size_t parent = no_object;
   std::vector<std::size_t> children;  // groups: objects stored below
   std::vector<extra_link> links;      // groups: the other links in it
+  std::vector<std::string> order;     // groups: names of all links as they were created; empty: unknown, or the order of names
   std::string listing_error;          // groups: why the list of objects is incomplete
   arrangement arranged;
   std::shared_ptr<const joined_parts> joined;  // for a dataset that continues in other files; else null

@@ -88,6 +88,9 @@ void link_comparison::group(haddr_t address, const node_pair& n, const std::set<
       other_link(id.get(), l, n, links);
     } else if (l.target == HADDR_UNDEF) {
       continue;  // already reported that it cannot be opened
+    } else if (nodes.contains(l.name) && links.contains(key) && links[key].is_object() &&
+               links[key].value("kind", json()) == "external") {
+      metadata_.tell(n, "link", l.name, verdict::equal, "");  // `export` had the copy of its target, which is compared
     } else if (links.contains(key)) {
       hard_link(l, n, links[key]);
     } else if (tree_.at(l.target).type == H5O_TYPE_NAMED_DATATYPE) {

@@ -82,6 +82,8 @@ class metadata_comparison {
   void dataset(hid_t dataset, const node_pair& n, const store_folder& folder);
   // Compares the notes that the source implies, by name. The content of those in `known` is compared elsewhere.
   void notes(const node_pair& n, const std::map<std::string, nlohmann::json>& expected, const std::set<std::string>& known);
+  // The note of the order in which the links of a group were created, if the store has it.
+  void order(hid_t group, const node_pair& n);
   // Compares the HDF5 names of the nodes in a group, by their names in the store.
   void names(const node_pair& n, const std::map<std::string, std::string>& children);
 

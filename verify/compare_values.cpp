@@ -208,7 +208,9 @@ likeness compare_number(const source_type& s, const std::byte* p, const zarr_typ
     same = std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b);
   } else if (s.kind == source_kind::floating) {
     same = load(p, s.size) == load(e.bytes, z.size);
-  } else if (s.is_signed && z.kind != zarr_kind::boolean) {
+  } else if (z.kind == zarr_kind::boolean) {  // in a struct, any byte that is not zero is true
+    same = (load_source(s, p) != 0) == (load(e.bytes, z.size) != 0);
+  } else if (s.is_signed) {
     same = load_source_signed(s, p) == load_signed(e.bytes, z.size);
   } else {
     same = load_source(s, p) == load(e.bytes, z.size);

@@ -216,8 +216,9 @@ void walk::pair_group(const place& p, const source_object& group) {
   }
   if (node.is_object()) {
     if (const handle id = tree_->open(address); id) metadata_->attributes(id.get(), n, false);
-    std::set<std::string> known = {"attribute_types", "attribute_shapes", "attribute_values", "links", "named_types", "skipped",
-                                   "names",           "dimensions"};
+    std::set<std::string> known = {"attribute_types", "attribute_shapes", "attribute_values",
+                                   "links",           "named_types",      "skipped",
+                                   "names",           "dimensions",       "order"};
     if (folder.path().empty()) {
       known.merge(std::set<std::string>{"selection", "convention", "sources"});
       const handle creation(H5Fget_create_plist(source_->file()));
@@ -229,6 +230,7 @@ void walk::pair_group(const place& p, const source_object& group) {
     }
     metadata_->notes(n, {}, known);
     metadata_->names(n, stored);
+    if (const handle id = tree_->open(address); id && !joined_) metadata_->order(id.get(), n);
     links_->group(address, n, nodes);
     const nlohmann::json noted = n.notes().value("links", nlohmann::json::object());
     if (const handle id = tree_->open(address); id && policy_ != link_policy::keep) {

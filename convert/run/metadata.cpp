@@ -215,7 +215,10 @@ class metadata_writer {
     std::vector<converted_object> attributes;
     json note = {{"length", o.arranged.shape.empty() ? 0 : o.arranged.shape[0]}};
     try {
-      json user = attributes_of(o, source_.open(o), nullptr, attributes);
+      const h5::handle scale = source_.open(o);
+      const std::vector<hsize_t> most = h5::maximum_extent(h5::handle(H5Dget_space(scale), "get the dataspace"));
+      if (most.size() == 1 && most[0] == H5S_UNLIMITED) note["unlimited"] = true;
+      json user = attributes_of(o, scale, nullptr, attributes);
       if (!user.empty()) note["attributes"] = std::move(user);
     } catch (const h5::failure& reason) {
       e.lossy = true;
@@ -269,6 +272,7 @@ class metadata_writer {
       if (leaf != c.link_name && !skipped_[child] && c.kind != source_object::kind_type::dimension)
         names.add(leaf, text_or_base64(c.link_name));
     }
+    for (const std::string& name : o.order) own["order"].push_back(shown(name));
     if (!names.empty()) own["names"] = names.take();  // children that are stored under another name
     if (index == 0) user_block(o, own);
     if (index == 0 && !all_.joined_sources().empty()) own["sources"] = sources_note();

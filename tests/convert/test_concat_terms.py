@@ -325,3 +325,28 @@ def test_no_false_alarm(how):
         f["v"][2] += 1
     if how != "factor that is NaN":  # all of its values are missing
         assert verify("a.h5", "b.h5", "out.zarr", status=1)["findings"]
+
+
+def test_summaries_begin_with_what_changes_values_or_sizes(folder):
+    names = [os.path.join(folder, f"{i}.nc") for i in range(3)]
+    for i, name in enumerate(names):
+        with h5py.File(name, "w") as f:
+            f.attrs["Conventions"], f.attrs["history"] = "CF-1.8", f"made {i}"
+            f["time"] = np.array([i], "f8")
+            f["time"].make_scale("time")
+            f["t2m"] = np.array([i], "i2")
+            f["t2m"].attrs["scale_factor"] = 0.1 * (i + 1)
+            if i != 1:
+                f["flag"] = np.array([i], "i1")
+            for variable in {"t2m", "flag"} & set(f):
+                f[variable].dims[0].attach_scale(f["time"])
+    changes = [
+        f'"{names[0]}" and 2 files more: "/t2m": stored unpacked, as floats of 64 bits',
+        f'"{names[1]}": it has no "/flag": its part reads as the fill value',
+    ]
+    lines = convert("--concat", "time", *names, os.path.join(folder, "all.zarr")).stderr.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("3 files joined, with "))
+    assert all(line.startswith(wanted) for line, wanted in zip(lines[at + 1 :], changes)) and "history" not in "".join(lines)
+    lines = run("plan", "--concat", "time", *names).stdout.splitlines()
+    notes = [line for line in lines if line.startswith('"')]
+    assert len(notes) == 3 and all(line.startswith(wanted) for line, wanted in zip(notes, changes)) and "history" in notes[2]

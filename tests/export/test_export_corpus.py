@@ -37,12 +37,8 @@ EXPLAINED = {
     "tstring-at.h5": "zeros at the end of texts that end with blanks",
     "f97183065853.h5": "zeros at the end of texts that end with blanks",
     "dim_scales.hdf5": "several scales of a dimension",
-    "dim_scale_null_space.h5": "a scale without a dataspace",
     "swath_wrong_dim_rp.nc": "fewer records than the dimension has",
     "tlayouto.h5": "an array of more than 4 EiB",
-    "indexes_2_0.h5": "booleans that are neither 0 nor 1, which verify refuses in the store, too",
-    "elink.h5": "a link to a file that is not beside the copy",
-    "test_file2.hdf5": "a link to a file that is not beside the copy",
 }
 
 

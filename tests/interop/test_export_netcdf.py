@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSL-1.0
 """Random stores of zarr-python become files that all readers of netCDF open: netCDF4-python, xarray by both of its engines, and
-ncdump; what they and h5py read are the values of the store. cases.py has the variables that ask for more cases."""
+ncdump, and by NCO where it is installed; what they and h5py read are the values of the store. cases.py has the variables that ask
+for more cases."""
 
 import json
 import os
+import shutil
 import subprocess
 
 import numpy as np
@@ -77,6 +79,9 @@ def check_netcdf_file(dice, folder):
     arrays = make_store(dice, store)
     written = {path for path, o in export(store, back).items() if o["outcome"] != "skipped"}
     subprocess.run(["ncdump", back], stdout=subprocess.DEVNULL, check=True)
+    # NCO has no compounds and opaque types
+    if shutil.which("ncks") and not any(arrays[name].dtype.kind in "Vc" for name in written):
+        subprocess.run(["ncks", back], stdout=subprocess.DEVNULL, check=True)
     # netCDF4-python has no opaque types, and h5netcdf 1.8 does not open a file with one, as netCDF-C makes it
     unshown = {name for name in written if arrays[name].dtype.kind == "V" and not arrays[name].dtype.names}
     with netCDF4.Dataset(back) as f:

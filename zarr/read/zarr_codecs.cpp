@@ -71,8 +71,11 @@ codec_chain::codec_chain(const json& list, const json& data_type, const zarr_typ
       if (type_.variable() && filters_.empty()) throw store_error("the codec " + name + " does not take " + type_.name);
       try {
         const json type_here = filters_.empty() ? data_type : json(filters_.back().stored().name());
-        const zarrbits::codec c = parse_codec(
-            json_text(entry), zarrbits::data_type(type_here.is_string() ? type_here.get<std::string>() : json_text(type_here)));
+        // in structs any byte may be a boolean: `convert` copies chunks, of which the part beyond the array's edge is anything
+        const codec_policy policy = {.nonzero_is_true = type_.kind == zarr_kind::record};
+        const zarrbits::codec c =
+            parse_codec(json_text(entry),
+                        zarrbits::data_type(type_here.is_string() ? type_here.get<std::string>() : json_text(type_here)), policy);
         codec_ = detail::with_kernels(c, detail::portable_kernels);
       } catch (const zarrbits::error& e) {
         throw store_error(e.what());
