@@ -5,6 +5,7 @@
 #include "export/hdmf_notes.hpp"
 #include "export/path_references.hpp"
 #include "text/shown.hpp"
+#include "zarr/read/unreadable_node.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <algorithm>
@@ -91,17 +92,8 @@ void select(store_tree& tree, const std::vector<noted_link>& links) {
 
 std::size_t depth_of(const std::string& path) { return static_cast<std::size_t>(std::count(path.begin(), path.end(), '/')); }
 
-// Why a node cannot be read, which leaves the others as they are; "": it can be.
 std::string reason_not_to_read(const store_folder& folder) {
-  try {
-    (void)read_store_node(folder);
-    return "";
-  } catch (const verification::store_error& e) {
-    if (e.code != errc::damaged_store) throw;
-    return std::string("its metadata cannot be used: ") + e.what();
-  } catch (const verification::not_supported& e) {
-    return e.what();
-  }
+  return verification::reason_unreadable([&] { (void)read_store_node(folder); });
 }
 
 }  // namespace
