@@ -7,6 +7,7 @@
 #include "export/path_references.hpp"
 #include "text/nfc.hpp"
 #include "text/shown.hpp"
+#include "zarr/read/unreadable_node.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <algorithm>
@@ -107,17 +108,9 @@ void put_in_order(std::vector<store_folder>& children, const store_node& group) 
   children = std::move(sorted);
 }
 
-// Why a node cannot be read, which leaves the others as they are; "": it can be.
+// "": it can be read.
 std::string reason_not_to_read(const store_folder& folder) {
-  try {
-    (void)read_store_node(folder);
-    return "";
-  } catch (const verification::store_error& e) {
-    if (e.code != errc::damaged_store) throw;
-    return std::string("its metadata cannot be used: ") + e.what();
-  } catch (const verification::not_supported& e) {
-    return e.what();
-  }
+  return verification::reason_unreadable([&] { (void)read_store_node(folder); });
 }
 
 }  // namespace

@@ -152,11 +152,13 @@ void metadata_comparison::attributes(hid_t object, const node_pair& n, bool is_d
   const json& store = n.attributes();
   const json noted = n.notes().value("attribute_values", json::object());
   std::set<std::string> taken = {conversion::own_key};
+  if (rules_.netcdf && rules_.is_part) taken.insert({"_Netcdf4Dimid", "_Netcdf4Coordinates"});
   for (const std::string& name : names) {
     std::string key = conversion::shown(name);
     const bool none = !store.contains(key) && !noted.contains(key);
     if (none && (is_bookkeeping(name, scale) || (unpacked_.contains(n.store_path) && says_packing(name)))) continue;
     if (none && rules_.exported && is_dataset && follows_from_type(object, n, name)) continue;
+    if (rules_.netcdf && rules_.is_part && name.starts_with("_Netcdf4")) continue;
     while (taken.contains(key)) key += "_";
     attribute(object, n, name, key, is_dataset);
     taken.insert(key);

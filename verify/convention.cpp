@@ -17,6 +17,8 @@ convention convention_of(const json& root, source_tree& tree) {
   c.anndata = note == "anndata";
   c.links_are_objects = note == "netcdf" || note == "anndata" || note == "nexus" || note == "pytables";
   if (note == "netcdf") c.netcdf = std::make_shared<const netcdf_dimensions>(tree);
+  for (const char* key : {"sources", "selection"})
+    c.is_part = c.is_part || root.contains(json::json_pointer(std::string("/attributes/zarrbits/") + key));
   const bool has_notes = root.contains(json::json_pointer("/attributes/zarrbits"));
   if (note.is_null() && (has_netcdf_dimensions(tree) || (!has_notes && is_called_netcdf(tree)))) {
     c.exported = std::make_shared<const netcdf_dimensions>(tree);

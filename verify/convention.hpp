@@ -27,6 +27,9 @@ struct convention {
   // Those of a netCDF file whose store declares no convention, as a file that was exported has them; null: it is none.
   std::shared_ptr<const netcdf_dimensions> exported;
 
+  // The store has a part of a netCDF file, or of several: a file made of it has other dimensions, and its own numbers for them.
+  bool is_part = false;
+
   bool netcdf_forms() const { return netcdf || exported; }  // booleans and texts are as netCDF has them
 };
 

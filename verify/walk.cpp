@@ -174,6 +174,8 @@ void walk::pair_group(const place& p, const source_object& group) {
     if (rules_.netcdf && rules_.netcdf->has_no_variable(l.target)) {
       tree_->at(l.target).in_store = true;
       nodes.insert(l.name);
+      const bool noted = n.notes().value("dimensions", nlohmann::json::object()).contains(conversion::shown(l.name));
+      if (!noted && rules_.is_part && is_exported_dimension(*rules_.netcdf, group, l)) continue;
       if (const handle scale = tree_->open(l.target); scale && node.is_object() && tree_->at(l.target).wanted)
         compare_dimension(scale.get(), n, l);
       continue;
@@ -190,7 +192,7 @@ void walk::pair_group(const place& p, const source_object& group) {
         if (rules_.exported) name_in_store = name;  // `export` gave it the other one
       }
     }
-    if (found.empty() && is_exported && is_exported_dimension(group, l)) {
+    if (found.empty() && is_exported && is_exported_dimension(*rules_.exported, group, l)) {
       tree_->at(l.target).in_store = true;
       nodes.insert(l.name);
       continue;
@@ -317,9 +319,9 @@ bool walk::is_exported_type(const std::string& path) {
 }
 
 // True for a dimension without a variable that `export` made of the names that the store's arrays have for it.
-bool walk::is_exported_dimension(const source_object& group, const source_link& link) {
+bool walk::is_exported_dimension(const netcdf_dimensions& all, const source_object& group, const source_link& link) {
   if (!stored_dimensions_) stored_dimensions_.emplace(store_);
-  const netcdf_dimensions::dimension& d = *rules_.exported->at(link.target);
+  const netcdf_dimensions::dimension& d = *all.at(link.target);
   if (!stored_dimensions_->has(group.path, d.name, d.length)) return false;
   const handle scale = tree_->open(link.target);
   return scale && has_bookkeeping_alone(scale.get());

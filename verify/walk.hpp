@@ -63,7 +63,7 @@ class walk {
   void compare_named_type(const place& p);
   void compare_dataset(haddr_t address, const std::string& path, const store_folder& folder);
   bool is_exported_type(const std::string& path);
-  bool is_exported_dimension(const source_object& group, const source_link& link);
+  bool is_exported_dimension(const netcdf_dimensions& all, const source_object& group, const source_link& link);
   void compare_dimension(hid_t scale, const node_pair& group, const source_link& link);
   void compare_metadata(hid_t dataset, const std::string& path, const store_folder& folder);
   void check_metadata(const store_folder& folder, finding& f) const;

@@ -12,6 +12,7 @@
 #include "text/sha256.hpp"
 #include "text/shown.hpp"
 #include "text/words.hpp"
+#include "zarr/read/unreadable_node.hpp"
 #include "zarr/write/consolidate.hpp"
 #include "zarr/write/node.hpp"
 
@@ -258,20 +259,18 @@ bool store_job::has_units(std::size_t node, const std::map<std::uint64_t, std::u
 }
 
 void store_job::list_chunks(array_work& work, const std::string& path) {
-  try {
-    work.chunks->list();
-    bytes_ += work.chunks->source_bytes();
-  } catch (const verification::not_supported& e) {
-    work.skipped = std::string("this reader does not support ") + e.what();
-  } catch (const error& e) {
-    if (e.kind() != errc::unsupported) throw;
-    work.skipped = e.what();
-  } catch (const verification::store_error& e) {
-    const std::string why = "the chunks of \"" + path + "\" in \"" + options_.source + "\" cannot be listed: " + e.what();
-    if (!options_.keep_going)
-      throw error(errc::damaged_source, why + "; leave such arrays out with `keep_going`", {options_.source, path});
-    work.skipped = why;
-  }
+  std::string lost;
+  work.skipped = verification::reason_unreadable([&] {
+    try {
+      work.chunks->list();
+      bytes_ += work.chunks->source_bytes();
+    } catch (const verification::store_error& e) {
+      lost = "the chunks of \"" + path + "\" in \"" + options_.source + "\" cannot be listed: " + e.what();
+      if (!options_.keep_going)
+        throw error(errc::damaged_source, lost + "; leave such arrays out with `keep_going`", {options_.source, path});
+    }
+  });
+  if (!lost.empty()) work.skipped = lost;
 }
 
 // Reads which chunks there are, once.
@@ -281,20 +280,11 @@ array_work& store_job::work_of(std::size_t node) {
   if (!is_new) return work;
   const source_node& n = source_.nodes[node];
   at_hand(n.path);
-  try {
+  work.skipped = verification::reason_unreadable([&] {
     work.array = std::make_unique<zarr_array>(n.folder);
     work.change = std::make_shared<const array_change>(plan_change(*work.array, n.document, n.path, options_, true));
     work.chunks = std::make_shared<change_chunks>(*work.array, *work.change, n.path, options_, out_.get());
-  } catch (const verification::not_supported& e) {
-    work.skipped = std::string("this reader does not support ") + e.what();
-  } catch (const error& e) {
-    if (e.kind() != errc::unsupported) throw;
-    work.skipped = e.what();
-  } catch (const verification::store_error& e) {
-    work.skipped = std::string("its metadata cannot be used: ") + e.what();
-  } catch (const json::exception& e) {
-    work.skipped = std::string("its metadata cannot be used: ") + e.what();
-  }
+  });
   if (work.skipped.empty()) list_chunks(work, n.path);
   return work;
 }
