@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Random stores of zarr-python become files that all readers of netCDF open: netCDF4-python, xarray by both of its engines, and
-ncdump, and by NCO where it is installed; what h5py reads are the values of the store. ZARRBITS_CASES and ZARRBITS_SEED ask for more."""
+"""Random stores of zarr-python become files that all readers of netCDF open: netCDF4-python, xarray by both of its engines,
+ncdump, and NCO where it is installed; what h5py reads are the values of the store. ZARRBITS_CASES and ZARRBITS_SEED ask for
+more."""
 
 import json
 import os
