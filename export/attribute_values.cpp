@@ -356,9 +356,8 @@ void take_shape(const json& note, attribute_form& f) {
 bool is_made_elsewhere(const std::string& name, const json& value, bool noted, const attribute_rules& rules) {
   if (!noted) return false;
   if (name == "_Netcdf4Dimid" || name == "_Netcdf4Coordinates") return true;
-  if (name != "NAME" || !rules.forms.netcdf) return false;
-  return (rules.forms.netcdf_types && !rules.is_scale) ||
-         (value.is_string() && value.get_ref<const std::string&>().starts_with("This is a netCDF dimension"));
+  if (name != "NAME" || !rules.forms.netcdf_types) return false;
+  return !rules.is_scale || (value.is_string() && value.get_ref<const std::string&>().starts_with("This is a netCDF dimension"));
 }
 
 // A user's attribute whose name netCDF needs, or does not show.

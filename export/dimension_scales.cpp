@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <iterator>
 #include <set>
 #include <utility>
 
@@ -200,9 +199,8 @@ std::optional<std::size_t> dimension_scales::find(const tree_node& n, std::size_
     // otherwise HDF-EOS has scales of other lengths, and in groups beside that of the array
   }
   if (!found && tree_.convention == "netcdf") {
-    const auto [first, last] = coordinates_.equal_range(name);
-    if (first != last && std::next(first) == last && tree_.nodes[first->second].shape[0] == length) {
-      const std::size_t group = tree_.nodes[first->second].parent;
+    if (const auto coordinate = nearest_coordinate(n, name, length)) {
+      const std::size_t group = tree_.nodes[*coordinate].parent;
       const auto known = by_name_.find({group, name});
       if (known == by_name_.end()) found = define_in(group, name);
       else if (!rules_.netcdf_types || scales_[known->second].length == length) found = known->second;
@@ -250,6 +248,25 @@ bool dimension_scales::would_hide(std::size_t group, const std::string& name) co
     return s.name == name && s.group != group && is_within(group, s.group) &&
            std::any_of(s.used_in.begin(), s.used_in.end(), [&](std::size_t user) { return is_within(user, group); });
   });
+}
+
+// The array of that name and length that has the most groups in common with the other one; none if several have.
+std::optional<std::size_t> dimension_scales::nearest_coordinate(const tree_node& n, const std::string& name,
+                                                                std::uint64_t length) const {
+  std::optional<std::size_t> nearest;
+  std::ptrdiff_t most = -1;
+  const auto [first, last] = coordinates_.equal_range(name);
+  for (auto at = first; at != last; ++at) {
+    const tree_node& c = tree_.nodes[at->second];
+    if (c.shape[0] != length) continue;
+    const auto end = std::mismatch(n.path.begin(), n.path.end(), c.path.begin(), c.path.end()).first;
+    const std::ptrdiff_t groups = std::count(n.path.begin(), end, '/');
+    if (groups == most) nearest.reset();
+    if (groups <= most) continue;
+    most = groups;
+    nearest = at->second;
+  }
+  return nearest;
 }
 
 std::optional<std::size_t> dimension_scales::visible(std::size_t group, const std::string& name,

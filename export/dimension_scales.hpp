@@ -56,6 +56,7 @@ class dimension_scales {
  private:
   // `length`: none if any will do.
   std::optional<std::size_t> visible(std::size_t group, const std::string& name, std::optional<std::uint64_t> length) const;
+  std::optional<std::size_t> nearest_coordinate(const tree_node& array, const std::string& dimension, std::uint64_t length) const;
   void define_noted(std::size_t group);
   void find_dimensions(std::size_t array);
   std::optional<std::size_t> find(const tree_node& array, std::size_t dimension, bool noted_by_netcdf);

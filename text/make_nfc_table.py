@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Writes nfc_table.inc: Unicode's canonical decompositions and combining classes, for nfc.cpp. Run it after Unicode has a new version
-that matters; Hangul is computed."""
+"""Writes nfc_table.inc: Unicode's canonical decompositions and combining classes, for nfc.cpp, which computes Hangul. Run it
+after Unicode has a new version that matters."""
 
 import pathlib
 import sys

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What a file has besides values, after HDF5 or netCDF to Zarr and back: the order of objects, named types, types of attributes, names
-as netCDF looks for them, and bytes beyond the edge of an array."""
+"""What a file has besides values, after HDF5 or netCDF to Zarr and back: the order of objects, named types, types of attributes,
+names as netCDF looks for them, links, and bytes beyond the edge of an array."""
 
 import json
 import os
