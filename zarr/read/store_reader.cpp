@@ -150,7 +150,10 @@ class directory_reader final : public store_reader {
   void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
     std::error_code error, ignored;
     const fs::path path = folder.empty() ? root_ : root_ / folder;
-    if (!folder.empty() && fs::is_directory(path, ignored)) require_readable(path.string(), readable_);
+    // the real path is looked up folder by folder, so a deep one is asked of the system first
+    if (const conversion::file_descriptor opened(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        opened && !folder.empty() && !readable_.contain(conversion::path_of(opened.get())))
+      require_readable(path.string(), readable_);
     for (fs::directory_iterator i(path, error), end; !error && i != end; i.increment(error)) {
       store_entry e;
       e.name = i->path().filename().string();
