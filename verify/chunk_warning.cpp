@@ -9,7 +9,7 @@
 namespace zarrbits::verification {
 
 void warn_of_chunks(const verify_options& options, const std::string& path, const zarr_array& array) {
-  constexpr std::uint64_t copies = 4;  // of both sides: stored, and decoded
+  constexpr std::uint64_t copies = 4;                        // of both sides: stored, and decoded
   constexpr std::uint64_t largest = std::uint64_t{1} << 30;  // a larger one is not compared
   std::uint64_t bytes = array.type().variable() ? 0 : array.type().size;
   for (const std::uint64_t extent : array.chunk_shape()) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Zarr stores whose metadata or chunks take much memory: the process stays within --memory, or it refuses or warns before it takes
-more, with the number. Each case has the peak of the process."""
+"""Zarr stores whose metadata or chunks take much memory: the process stays within --memory, or it refuses or warns before
+it takes more, with the number. Each case has the peak of the process."""
 
 import json
 import os
