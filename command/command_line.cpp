@@ -142,10 +142,10 @@ std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv) {
 }
 
 void add_external_option(CLI::App& app, std::vector<std::string>& external, const std::string& group) {
-  app.add_option(
-         "--external", external,
-         "Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, "
-         "with all, anywhere. Default: only in the source's own folder and below. Can be repeated")
+  app.add_option("--external", external,
+                 "Also read other files of the source (external storage, sources of virtual datasets, targets of links in a Zarr "
+                 "directory) in folder DIR and below, or, with all, anywhere. Default: only in the source's own folder and "
+                 "below. Can be repeated")
       ->type_name("DIR|all")
       ->allow_extra_args(false)
       ->group(group);

@@ -95,8 +95,10 @@ void add_export_options(CLI::App& app, export_arguments& a) {
   app.add_option("--page-size", a.page_size,
                  "Write pages of this size, such as 4M, with metadata together: for files that are read from servers")
       ->type_name("BYTES");
-  app.add_option("--source", o.sources, "A file, or a folder of files, that a store of references may lead to; can be repeated")
-      ->type_name("PATH")
+  app.add_option(
+         "--source", o.sources,
+         "A file, or a folder of files, that references, or links in a directory, may lead to; all: any file; can be repeated")
+      ->type_name("PATH|all")
       ->allow_extra_args(false);
   app.add_option("--threads", a.threads, "Threads that make chunks (default: the processors)")->type_name("N");
   app.add_option("--memory", a.memory, "Limit the memory for chunks and strings, such as 512M (the default)")->type_name("BYTES");

@@ -35,6 +35,7 @@ std::string with_flags(std::string_view sentence) {
       {"`endpoint`", "--endpoint"},
       {"`exclude`", "--exclude"},
       {"`external`", "--external"},
+      {"`source`", "--source"},
       {"`format`", "--zarr-format"},
       {"`follow_private`", "--follow-private"},
       {"`grid`", "--grid"},

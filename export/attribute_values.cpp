@@ -352,6 +352,18 @@ void take_shape(const json& note, attribute_form& f) {
   if (is_empty(f.dims) && is_empty(dims)) f.dims = std::move(dims);
 }
 
+// Attributes of netCDF have one dimension; its programs do not open a file in which one has more.
+void make_flat(attribute_form& f) {
+  if (f.dims.size() < 2) return;
+  hsize_t count = 1;
+  for (const hsize_t n : f.dims) count *= n;
+  json flat = json::array();
+  if (!f.null) each_leaf(f.value, f.dims.size(), [&](const json& v) { flat.push_back(v); });
+  f.value = std::move(flat);
+  f.dims = {count};
+  f.remark = "attributes of netCDF have one dimension; the file has the values of the lists as one list";
+}
+
 // Of what netCDF writes about dimensions, nothing is copied from a source: the file may have others.
 bool is_made_elsewhere(const std::string& name, const json& value, bool noted, const attribute_rules& rules) {
   if (!noted) return false;
@@ -391,7 +403,7 @@ void write_attributes(hid_t object, const json& attributes, const json& notes, c
       const auto note = types.find(key);
       attribute_form f = form_of_attribute(name, value, note == types.end() ? json(nullptr) : *note->second, noted, rules);
       if (const auto shape = shapes.find(key); shape != shapes.end()) take_shape(*shape->second, f);
-      if (rules.forms.netcdf_types && f.dims.size() > 1) f = as_text(value, "netCDF");  // its attributes are lists
+      if (rules.forms.netcdf_types) make_flat(f);
       const hid_t in_file = rules.types.commit(f.type, name);
       write_attribute(object, name, f, in_file, references, memory);
       tell(name, false, f.remark);

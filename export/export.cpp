@@ -9,6 +9,7 @@
 #include "export/file_writer.hpp"
 #include "export/link_order.hpp"
 #include "export/new_object.hpp"
+#include "io/reference_table.hpp"
 #include "io/remote_name.hpp"
 #include "io/s3_access.hpp"
 #include "text/base64.hpp"
@@ -49,7 +50,14 @@ std::vector<std::byte> user_block_of(const store_node& root) {
 
 bool is_block_size(std::size_t size) { return size >= 512 && std::has_single_bit(size); }
 
-h5::handle create_file(const std::string& name, const export_options& options, bool netcdf, bool ordered,
+// For each new attribute in an object header of HDF5 1.6, libhdf5 looks at all others; the headers of 1.8 have an index. Chunks
+// are found in the same way with both.
+bool needs_headers_of_1_8(const store_tree& tree) {
+  constexpr std::size_t many_attributes = 256;
+  return tree.most_attributes > many_attributes;
+}
+
+h5::handle create_file(const std::string& name, const export_options& options, const store_tree& tree, bool netcdf, bool ordered,
                        std::size_t user_block) {
   const h5::handle creation = new_object(H5P_FILE_CREATE);
   const h5::handle access(H5Pcreate(H5P_FILE_ACCESS), "create properties");
@@ -63,6 +71,8 @@ h5::handle create_file(const std::string& name, const export_options& options, b
   }
   if (options.format == file_format::latest)
     h5::check(H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST), "ask for the latest format");
+  else if (needs_headers_of_1_8(tree))
+    h5::check(H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST), "ask for the format of HDF5 1.8");
 #if H5_VERSION_GE(1, 10, 7)
   h5::check(H5Pset_file_locking(access, false, true), "leave the lock to its owner");  // ours, of the unfinished file
 #endif
@@ -109,7 +119,7 @@ void write_file(const conversion::file_target& target, const verification::store
   const bool has_block = is_block_size(user_block.size());
   {
     const h5::handle file =
-        create_file(target.temporary(), options, report.netcdf, !link_order(top).empty(), has_block ? user_block.size() : 0);
+        create_file(target.temporary(), options, tree, report.netcdf, !link_order(top).empty(), has_block ? user_block.size() : 0);
     const form_rules rules = rules_of(tree, options, report.netcdf);
     if (rules.netcdf_types) normalize_names(tree);
     file_writer(file, tree, rules, options, report).run();
@@ -162,8 +172,9 @@ export_report export_store(const export_options& given) {
     conversion::prepare_s3({}, options.store, options.remote, options.warning);
     const source_name store = split_source(options.store);
     exporting::refuse_target_in_store(store.file, options.target);
-    verification::store_folder whole = verification::open_store(store.file, options.remote, options.sources, options.memory,
-                                                                verification::use_of_store::a_little);
+    verification::store_folder whole =
+        verification::open_store(store.file, options.remote, conversion::may_be_read({store.file}, options.sources),
+                                 options.memory / 4, verification::use_of_store::a_little);
     whole.most_text = options.memory / 4;
     const std::uint64_t before = verification::number_for(whole);
     conversion::sink_options how;

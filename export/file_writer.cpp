@@ -6,6 +6,7 @@
 #include "export/link_order.hpp"
 #include "export/new_object.hpp"
 #include "export/write_chunks.hpp"
+#include "text/memory_need.hpp"
 #include "text/nfc.hpp"
 #include "text/shown.hpp"
 #include "text/words.hpp"
@@ -170,6 +171,23 @@ h5::handle file_writer::group_properties(const store_node& node) const {
   return properties;
 }
 
+hid_t file_writer::group(std::size_t index) {
+  constexpr std::size_t most_open = 64;
+  if (const auto found = open_groups_.find(index); found != open_groups_.end()) return found->second;
+  const tree_node& n = tree_.nodes[index];
+  const auto above = open_groups_.find(n.parent);
+  h5::handle opened(above == open_groups_.end() ? H5Gopen2(file_, n.path.c_str(), H5P_DEFAULT)
+                                                : H5Gopen2(above->second, last_of(n.path).c_str(), H5P_DEFAULT),
+                    "open a group");
+  if (open_groups_.size() == most_open) open_groups_.clear();
+  return open_groups_.emplace(index, std::move(opened)).first->second;
+}
+
+h5::handle file_writer::open(const tree_node& n) {
+  return n.path == "/" ? h5::handle(H5Gopen2(file_, "/", H5P_DEFAULT), "open a group")
+                       : h5::handle(H5Oopen(group(n.parent), last_of(n.path).c_str(), H5P_DEFAULT), "open an object");
+}
+
 void file_writer::create_all() {
   std::vector<std::size_t> later;  // their fill values may lead to the others
   for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
@@ -216,7 +234,7 @@ void file_writer::create_all() {
 void file_writer::create_group(tree_node& n) {
   if (n.path == "/") return;
   const h5::handle properties = group_properties(read_store_node(n.folder));
-  const h5::handle made(H5Gcreate2(file_, n.path.c_str(), links_, properties, H5P_DEFAULT), "create a group");
+  const h5::handle made(H5Gcreate2(group(n.parent), last_of(n.path).c_str(), links_, properties, H5P_DEFAULT), "create a group");
 }
 
 void file_writer::commit_type(hid_t group, const std::string& name, const json& note, const std::string& path) {
@@ -243,12 +261,12 @@ void file_writer::create_named_types(std::size_t index, const store_node& node) 
   const json& types = node.note("named_types");
   if (!types.is_object()) return;
   const std::string path = tree_.nodes[index].path;
-  const h5::handle group(H5Gopen2(file_, path.c_str(), H5P_DEFAULT), "open a group");
+  const hid_t above = group(index);
   for (const auto& item : types.items())
-    commit_type(group, name_of_note(item.key()), item.value(), path_below(shown(path), item.key()));
+    commit_type(above, name_of_note(item.key()), item.value(), path_below(shown(path), item.key()));
 }
 
-h5::handle file_writer::dataset(const std::string& path, const type_form& type, const std::vector<hsize_t>& dims,
+h5::handle file_writer::dataset(const tree_node& n, const type_form& type, const std::vector<hsize_t>& dims,
                                 const std::vector<hsize_t>& most, const std::vector<hsize_t>& chunk, bool null,
                                 hid_t properties) {
   const h5::handle space(null           ? H5Screate(H5S_NULL)
@@ -258,8 +276,9 @@ h5::handle file_writer::dataset(const std::string& path, const type_form& type, 
   if (!chunk.empty())
     h5::check(H5Pset_chunk(properties, static_cast<int>(chunk.size()), chunk.data()), "set the shape of chunks");
   if (rules_.netcdf) h5::check(H5Pset_attr_creation_order(properties, in_order), "track the order of attributes");
-  const hid_t in_file = types_.commit(type, last_of(path));
-  return {H5Dcreate2(file_, path.c_str(), in_file, space, links_, properties, H5P_DEFAULT), "create a dataset"};
+  const hid_t in_file = types_.commit(type, last_of(n.path));
+  return {H5Dcreate2(group(n.parent), last_of(n.path).c_str(), in_file, space, links_, properties, H5P_DEFAULT),
+          "create a dataset"};
 }
 
 void file_writer::set_fill(hid_t properties, const zarr_array& array, const dataset_form& form) {
@@ -286,17 +305,30 @@ void file_writer::set_fill(hid_t properties, const zarr_array& array, const data
   h5::check(H5Pset_fill_value(properties, type.memory, value.data()), "set the fill value");
 }
 
+void file_writer::warn_of_chunks(const tree_node& n, const zarr_array& array, const dataset_form& form) const {
+  std::uint64_t bytes = std::max<std::uint64_t>(form.element.size, 1);
+  for (const std::uint64_t extent : array.chunk_shape()) {
+    if (__builtin_mul_overflow(bytes, extent, &bytes)) return;  // it is refused
+  }
+  constexpr std::uint64_t most_copies = 3;  // stored, decoded, encoded
+  const std::string sentence =
+      text::warning_of_chunks({"array \"" + shown(n.path) + "\" of \"" + options_.store + "\"", bytes, most_copies * bytes},
+                              options_.memory, "give more `memory`");
+  if (!sentence.empty() && options_.warning) options_.warning(sentence);
+}
+
 void file_writer::create_dataset(std::size_t index) {
   const tree_node& n = tree_.nodes[index];
   const store_node node = read_store_node(n.folder);
   const h5::handle properties = new_object(H5P_DATASET_CREATE);
   if (!node.is_array) {
     const grouped_form f = form_of_group(n.folder, node, rules_);
-    (void)dataset(n.path, f.type, f.dims, f.most, f.chunk, false, properties);
+    (void)dataset(n, f.type, f.dims, f.most, f.chunk, false, properties);
     return;
   }
   const zarr_array array(n.folder);
   const dataset_form f = form_of(array, node, rules_);
+  warn_of_chunks(n, array, f);
   if (rules_.netcdf_types) cf_time_attributes(array.type());  // or it has none
   if (f.null && rules_.netcdf_types) throw not_expressible("an array without a shape, which netCDF does not have");
   if (!f.null) set_fill(properties, array, f);
@@ -312,7 +344,7 @@ void file_writer::create_dataset(std::size_t index) {
       filters += (filters.empty() ? "" : ", ") + each.name;
     }
   }
-  (void)dataset(n.path, f.type(), f.dims, f.most, f.chunk, f.null, properties);
+  (void)dataset(n, f.type(), f.dims, f.most, f.chunk, f.null, properties);
 }
 
 void file_writer::write_dataset(std::size_t index, bool with_references) {
@@ -324,7 +356,7 @@ void file_writer::write_dataset(std::size_t index, bool with_references) {
     if (node.is_array) return write_array(n, node, entry, with_references);
     const grouped_form f = form_of_group(n.folder, node, rules_);
     if (f.type.holds_references() != with_references) return;
-    const h5::handle dataset(H5Dopen2(file_, n.path.c_str(), H5P_DEFAULT), "open a dataset");
+    const h5::handle dataset = open(n);
     write_grouped(dataset, n.folder, f, options_.memory, references_);
     if (const auto lost = references_.take_dangling()) entry.reason = dangling(lost);
   });
@@ -338,7 +370,7 @@ void file_writer::write_array(tree_node& n, const store_node& node, exported_obj
   const zarr_array array(n.folder);
   const dataset_form f = form_of(array, node, rules_);
   if (f.type().holds_references() != with_references || f.null) return;
-  const h5::handle dataset(H5Dopen2(file_, n.path.c_str(), H5P_DEFAULT), "open a dataset");
+  const h5::handle dataset = open(n);
   const chunk_progress at = [&](std::uint64_t done, std::uint64_t all) {
     if (options_.progress) options_.progress(entry.path, done, all);
   };
@@ -435,9 +467,8 @@ void file_writer::write_link(const std::string& group, const std::string& name, 
   entry.reason = kind == "external" ? "a link to \"" + shown(other) + "\", as in the source" : "";
 }
 
-void file_writer::put_attributes(const std::string& path, const json& attributes, const json& notes,
+void file_writer::put_attributes(hid_t object, const std::string& path, const json& attributes, const json& notes,
                                  const verification::zarr_type* array, bool big_endian, bool is_scale) {
-  const h5::handle object(H5Oopen(file_, path.c_str(), H5P_DEFAULT), "open an object");
   references_.begin_at(path.substr(0, path.rfind('/')));
   const attribute_rules rules{rules_, tree_.convention == "nwb", tree_.has_notes, array, big_endian, is_scale, types_};
   write_attributes(object, attributes, notes, rules, references_, options_.memory / 4,
@@ -457,7 +488,7 @@ void file_writer::attributes_of(std::size_t index) {
   tree_node& n = tree_.nodes[index];
   if (n.kind != kind_type::named_type && !n.made) return;
   if (n.kind == kind_type::named_type) {  // its group has made it
-    n.made = H5Lexists(file_, n.path.c_str(), H5P_DEFAULT) > 0;
+    n.made = H5Lexists(group(n.parent), last_of(n.path).c_str(), H5P_DEFAULT) > 0;
     H5Eclear2(H5E_DEFAULT);
     if (!n.made) return skip(entry_of(index), "its type is not in the file");
   }
@@ -471,25 +502,25 @@ void file_writer::attributes_of(std::size_t index) {
     e.reason = r.reason;
     if (r.left_out) skip(e, r.reason);
   }
-  if (!node.is_array) return put_attributes(n.path, node.attributes, node.notes, nullptr, false, false);
+  const h5::handle object = open(n);
+  if (!node.is_array) return put_attributes(object, n.path, node.attributes, node.notes, nullptr, false, false);
   const zarr_array array(n.folder);
   exported_object attribute;
   attribute.path = shown(n.path);
   attribute.kind = object_kind::attribute;
   add_attributes_of_type(array, node, std::move(attribute));
-  put_attributes(n.path, node.attributes, node.notes, &array.type(), is_big_endian(codecs_of_chunks(node)),
+  put_attributes(object, n.path, node.attributes, node.notes, &array.type(), is_big_endian(codecs_of_chunks(node)),
                  scales_ && scales_->is_scale(index));
   const bool labelled = !scales_ && std::any_of(n.dimensions.begin(), n.dimensions.end(),
                                                 [](const std::string& d) { return !d.empty() && !is_phony(d); });
   if (!labelled) return;
-  const h5::handle dataset(H5Dopen2(file_, n.path.c_str(), H5P_DEFAULT), "open a dataset");
   std::vector<std::string> names = n.dimensions;
-  const h5::handle space(H5Dget_space(dataset), "get a dataspace");
+  const h5::handle space(H5Dget_space(object), "get a dataspace");
   names.resize(static_cast<std::size_t>(std::max(H5Sget_simple_extent_ndims(space), 0)));
   for (std::string& name : names) {
     if (is_phony(name) || name.find('\0') != std::string::npos) name.clear();
   }
-  if (!names.empty()) write_labels(dataset, names);
+  if (!names.empty()) write_labels(object, names);
 }
 
 void file_writer::add_attributes_of_type(const zarr_array& array, store_node& node, exported_object attribute) {
@@ -510,7 +541,9 @@ void file_writer::add_attributes_of_type(const zarr_array& array, store_node& no
 void file_writer::attributes_of_scales() {
   for (const scale& s : scales_->scales()) {
     if (s.variable || !scales_->is_made(s) || (s.attributes.empty() && s.notes.empty())) continue;
-    put_attributes(scales_->path_of(s), s.attributes, s.notes, nullptr, false, true);
+    const std::string path = scales_->path_of(s);
+    const h5::handle object(H5Oopen(file_, path.c_str(), H5P_DEFAULT), "open an object");
+    put_attributes(object, path, s.attributes, s.notes, nullptr, false, true);
   }
 }
 

@@ -33,19 +33,22 @@ inspected_tree read(const inspect_options& options) {
   const std::string& name = options.name;
   conversion::prepare_s3({}, name, options.remote, options.warning);
   const source_name parts = split_source(name);
+  const auto read_store = [&](verification::store_folder store) {
+    store.most_text = options.memory / 4;
+    return inspection::read_zarr(store, parts.object, options);
+  };
   if (conversion::is_web(name) || (conversion::is_s3(name) && is_object(parts.file, options.remote)))
     return inspection::read_hdf5(parts.file, parts.object, options);
   if (conversion::is_s3(name))
-    return inspection::read_zarr(
-        verification::open_store(parts.file, options.remote, {}, options.memory, verification::use_of_store::parts_of_it),
-        parts.object, options);
+    return read_store(
+        verification::open_store(parts.file, options.remote, {}, options.memory, verification::use_of_store::parts_of_it));
   std::error_code e;
   const fs::file_status s = fs::status(parts.file, e);
   if (!fs::exists(s))
     throw zarrbits::error(errc::not_found, "cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"),
                           {name});
   if (fs::is_directory(s) || conversion::is_zip_file(parts.file) || parts.file.ends_with(".json"))
-    return inspection::read_zarr(verification::open_store(parts.file, {}, {}, options.memory), parts.object, options);
+    return read_store(verification::open_store(parts.file, {}, {}, options.memory));
   return inspection::read_hdf5(parts.file, parts.object, options);
 }
 

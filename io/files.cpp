@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
@@ -100,6 +101,16 @@ file_state state_in(const struct stat& info) noexcept {
 file_state state_of(int descriptor) noexcept {
   struct stat info {};
   return ::fstat(descriptor, &info) == 0 ? state_in(info) : file_state();
+}
+
+std::string path_of(int descriptor) {
+#ifdef __APPLE__
+  char path[PATH_MAX];
+  return ::fcntl(descriptor, F_GETPATH, path) == 0 ? path : std::string();
+#else
+  std::error_code e;
+  return std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(descriptor), e).string();
+#endif
 }
 
 int write_all(int fd, std::span<const std::byte> bytes) noexcept {

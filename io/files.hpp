@@ -63,6 +63,9 @@ struct file_state {
 file_state state_in(const struct stat& info) noexcept;
 file_state state_of(int descriptor) noexcept;  // not regular if there is none
 
+// Where an open file is, without symbolic links; empty if the system does not tell.
+std::string path_of(int descriptor);
+
 // 0, or errno. A disk that accepts nothing more is ENOSPC.
 int write_all(int fd, std::span<const std::byte> bytes) noexcept;
 

@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <iterator>
 #include <libdeflate.h>
+#include <memory>
+#include <new>
 #include <string_view>
 #include <sys/stat.h>
 #include <system_error>
@@ -18,7 +20,7 @@ namespace {
 
 constexpr std::uint64_t limit32 = 0xFFFFFFFF;  // in a field of 32 bits: the value is in the zip64 field
 constexpr std::uint64_t limit16 = 0xFFFF;
-constexpr std::uint64_t most_list = 1u << 30;
+constexpr std::uint64_t most_list = 1u << 30, most_inflated = 1u << 30;
 constexpr std::size_t end_size = 22, locator_size = 20, end64_size = 56, entry_size = 46, header_size = 30;
 constexpr std::uint32_t end_mark = 0x06054b50, locator_mark = 0x07064b50, end64_mark = 0x06064b50, entry_mark = 0x02014b50,
                         header_mark = 0x04034b50;
@@ -68,17 +70,40 @@ std::optional<zip_archive::place> zip_archive::find(const std::string& key) cons
   const member& m = found->second;
   if (m.encrypted)
     throw zip_not_supported("the member " + key + " of " + path_ + ", which is encrypted; make the .zip file without a password");
-  if (!m.plain)
+  if (!m.plain && !m.deflated)
     throw zip_not_supported("the member " + key + " of " + path_ +
-                            ", which is compressed; Zarr's .zip stores hold their objects uncompressed (zip -0)");
+                            ", which is compressed, and not by deflate; Zarr's .zip stores hold their objects uncompressed "
+                            "(zip -0)");
+  if (m.deflated && m.size > most_inflated)
+    throw zip_not_supported("the member " + key + " of " + path_ +
+                            ", which is compressed, and larger than 1 GiB; Zarr's .zip stores hold their objects uncompressed "
+                            "(zip -0)");
   const std::vector<std::byte> header = bytes(m.header, header_size);
   fields f(header.data());
   if (f.u32() != header_mark) broken("has no member " + key + " where its central directory says");
   f.skip(22);
   const std::uint64_t name = f.u16(), extra = f.u16();
   const std::uint64_t offset = m.header + header_size + name + extra;
-  if (offset > list_ || m.size > list_ - offset) broken("ends in the middle of its member " + key);
-  return place{key, offset, m.size, m.crc};
+  if (offset > list_ || m.stored > list_ - offset) broken("ends in the middle of its member " + key);
+  return place{key, offset, m.size, m.stored, m.crc, m.deflated};
+}
+
+std::vector<std::byte> zip_archive::inflated(const place& of) const {
+  constexpr std::uint64_t most_of_a_byte = 1032;  // what deflate can make of one
+  if (of.size / most_of_a_byte > of.stored) broken("has a false size for its member " + of.name);
+  std::vector<std::byte> stored(static_cast<std::size_t>(of.stored)), out(static_cast<std::size_t>(of.size));
+  read_file(of.offset, stored);
+  const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)> inflate(libdeflate_alloc_decompressor(),
+                                                                                                  &libdeflate_free_decompressor);
+  if (!inflate) throw std::bad_alloc();
+  std::size_t size = 0;
+  if (libdeflate_deflate_decompress(inflate.get(), stored.data(), stored.size(), out.data(), out.size(), &size) !=
+          LIBDEFLATE_SUCCESS ||
+      size != of.size)
+    broken("has a damaged member " + of.name);
+  if (libdeflate_crc32(0, out.data(), out.size()) != of.crc)
+    throw zip_error("the checksum of the member " + of.name + " of " + path_ + " is wrong");
+  return out;
 }
 
 void zip_archive::read(const place& of, std::uint64_t offset, std::span<std::byte> out) const {
@@ -175,6 +200,8 @@ std::size_t zip_archive::read_entry(const std::vector<std::byte>& list, std::siz
   read_zip64({list.data() + at + entry_size + name_size, static_cast<std::size_t>(extra_size)}, name, m, stored);
   m.encrypted = (flags & 1) != 0;
   m.plain = method == 0 && !m.encrypted;
+  m.deflated = method == 8 && !m.encrypted;
+  m.stored = stored;
   if (m.plain && stored != m.size) broken("has two sizes for its member " + name);
   if (m.header > list_ || list_ - m.header < header_size) broken("has its member " + name + " outside the file");
   // for a repeated name, the last one is the newest. Folders may have entries of their own; no key has an empty part.

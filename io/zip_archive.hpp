@@ -36,17 +36,19 @@ struct zip_not_supported : std::runtime_error {
 class zip_archive {
  public:
   struct member {
-    std::uint64_t header = 0;  // offset of its header
-    std::uint64_t size = 0;
+    std::uint64_t header = 0;            // offset of its header
+    std::uint64_t size = 0, stored = 0;  // `stored`: in the file
     std::uint32_t crc = 0;
     bool plain = true;  // neither compressed nor encrypted
+    bool deflated = false;
     bool encrypted = false;
   };
   // The position of a member's bytes.
   struct place {
     std::string name;
-    std::uint64_t offset = 0, size = 0;
+    std::uint64_t offset = 0, size = 0, stored = 0;
     std::uint32_t crc = 0;
+    bool deflated = false;
   };
   using member_map = std::map<std::string, member, std::less<>>;
 
@@ -56,7 +58,9 @@ class zip_archive {
   const member_map& members() const noexcept { return members_; }
   // Empty if there is no such member.
   std::optional<place> find(const std::string& name) const;
-  // Reads bytes of a member from `offset` on, which must be within it. The checksum is checked only if all bytes
+  // All bytes of a member that is deflated.
+  std::vector<std::byte> inflated(const place& of) const;
+  // Reads bytes of another member from `offset` on, which must be within it. The checksum is checked only if all bytes
   // are read.
   void read(const place& of, std::uint64_t offset, std::span<std::byte> out) const;
 

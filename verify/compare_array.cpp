@@ -93,6 +93,7 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
       a.is_regular() && !source_chunk_.empty() && std::equal(source_chunk_.begin(), source_chunk_.end(), a.chunk_shape().begin());
   for (std::size_t i = 0; i < extra.size(); ++i) l.same_grid = l.same_grid && a.chunk_shape()[dims_.size() + i] >= extra[i];
 
+  if (warn_) warn_(a);
   // an array of several files has one fill value, and they may have several, and that of int8 may be no boolean: then what was
   // never written is compared by value
   const likeness fill = here_ ? likeness::equal : fill_value(v, l, c);

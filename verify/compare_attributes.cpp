@@ -244,7 +244,7 @@ std::string metadata_comparison::type_fault(const attribute_values& a, const nod
 
 likeness metadata_comparison::compare(const attribute_values& a, const std::string& name, const json& stored,
                                       difference& d) const {
-  const json store = exported_value(a, name, stored);
+  const json store = exported_value(a, name, stored, rules_.one_element_is_scalar);
   if (a.null) {
     d.source = "no value";
     d.store = show_json(store);

@@ -34,6 +34,9 @@ class dataset_comparison {
   // `export` made it: it may have other types, too.
   void know_export() { exported_ = true; }
 
+  // `warn` is called with each array before its values are compared.
+  void warn_with(std::function<void(const zarr_array&)> warn) { warn_ = std::move(warn); }
+
   void run(const store_folder& folder);
 
   // For a joined array: its length along the axis, and whether it has other numbers of equal meaning.
@@ -95,6 +98,7 @@ class dataset_comparison {
   const source_objects& objects_;
   std::vector<std::uint64_t> lengths_;
   std::function<void()> going_;
+  std::function<void(const zarr_array&)> warn_;
   finding& finding_;
   std::vector<store_folder> only_in_store_;
   std::uint64_t elements_ = 0;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/compare_stores.hpp"
 
+#include "text/memory_need.hpp"
 #include "text/reserved_names.hpp"
 #include "text/selection.hpp"
+#include "verify/chunk_warning.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/value_text.hpp"
 #include "zarr/read/missing_value.hpp"
@@ -163,6 +165,8 @@ class stores_comparison {
       : options_(options), source_(nodes_of(source, options.progress)), store_(nodes_of(store, options.progress)) {}
 
   verify_result run() {
+    const std::string sentence = text::warning_of_nodes(options_.source, source_.size(), options_.memory);
+    if (!sentence.empty() && options_.warning) options_.warning(sentence);
     conversion::selection wanted(options_.include, options_.exclude);
     for (const auto& [path, of_source] : source_) {
       if (path != "/" && !wanted.wants(path) && !store_.contains(path)) continue;
@@ -286,6 +290,7 @@ class stores_comparison {
       if (!differs(f, "data type", a, b) && !differs(f, "shape", json(from->shape()), json(to.shape()))) {
         if (from->fill().data != to.fill().data || from->fill().strings != to.fill().strings)
           differs(f, "fill value", source.document.value("fill_value", json()), store.document.value("fill_value", json()));
+        warn_of_chunks(options_, f.path, to);
         compare_values(*from, to, f);
       }
     } catch (const store_error& e) {

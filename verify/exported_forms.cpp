@@ -7,6 +7,7 @@
 #include "zarr/read/zarr_json.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace zarrbits::verification {
@@ -61,16 +62,33 @@ bool holds_float(const json& value) {
   return value.is_number_float() || (value.is_array() && std::any_of(value.begin(), value.end(), holds_float));
 }
 
-// Objects, lists of different lengths, and lists of mixed types; for netCDF, also lists of lists.
-bool is_json_alone(const json& value, bool netcdf) {
+// Whether one of int64, uint64 and float64 has all of these numbers as they are.
+bool have_one_type(const std::vector<const json*>& leaves) {
+  bool negative = false, large = false, floats = false, exact = true;
+  for (const json* v : leaves) {
+    floats = floats || v->is_number_float();
+    if (!v->is_number_integer()) continue;
+    const bool is_large = v->is_number_unsigned() && v->get<std::uint64_t>() > INT64_MAX;
+    large = large || is_large;
+    negative = negative || (!v->is_number_unsigned() && v->get<std::int64_t>() < 0);
+    const auto magnitude = !v->is_number_unsigned() && v->get<std::int64_t>() < 0
+                               ? 0 - static_cast<std::uint64_t>(v->get<std::int64_t>())
+                               : v->get<std::uint64_t>();
+    exact = exact && (magnitude == 0 || (magnitude >> std::countr_zero(magnitude)) >> 53 == 0);
+  }
+  return floats ? exact : !(negative && large);
+}
+
+// Objects, lists of different lengths, lists of mixed types, and of numbers of which no type has all.
+bool is_json_alone(const json& value) {
   std::vector<std::size_t> dims;
   std::vector<const json*> leaves;
-  if (!collect(value, dims, 0, leaves) || (netcdf && dims.size() > 1)) return true;
+  if (!collect(value, dims, 0, leaves)) return true;
   const auto all = [&](bool (*is)(const json&)) {
     return std::all_of(leaves.begin(), leaves.end(), [&](const json* v) { return is(*v); });
   };
-  return !value.is_null() && !all(is_text) && !all([](const json& v) { return v.is_number(); }) &&
-         !all([](const json& v) { return v.is_boolean(); });
+  if (all([](const json& v) { return v.is_number(); })) return !have_one_type(leaves);
+  return !value.is_null() && !all(is_text) && !all([](const json& v) { return v.is_boolean(); });
 }
 
 }  // namespace
@@ -78,7 +96,7 @@ bool is_json_alone(const json& value, bool netcdf) {
 bool is_exported_type(const json& type, const std::string& name, const json& value, const json& array, bool netcdf) {
   if (has_type_of_array(name, netcdf) && (name_of(type) == array || (array == "float16" && type == "float32"))) return true;
   if (value.is_null()) return type == "int8";
-  if (is_json_alone(value, netcdf)) return is_variable_text(type);
+  if (is_json_alone(value)) return is_variable_text(type);
   std::vector<std::size_t> dims;
   std::vector<const json*> leaves;
   collect(value, dims, 0, leaves);
@@ -104,13 +122,24 @@ bool is_exported_type(const json& type, const std::string& name, const json& val
   return type == (large ? "uint64" : "int64");
 }
 
-json exported_value(const attribute_values& a, const std::string& name, const json& value) {
+// Attributes of netCDF have one dimension.
+json flat_value(const json& value) {
+  std::vector<std::size_t> dims;
+  std::vector<const json*> leaves;
+  if (!value.is_array() || !collect(value, dims, 0, leaves) || dims.size() < 2) return value;
+  json flat = json::array();
+  for (const json* v : leaves) flat.push_back(*v);
+  return flat;
+}
+
+json exported_value(const attribute_values& a, const std::string& name, const json& given, bool netcdf) {
+  const json value = netcdf && a.dims.size() == 1 ? flat_value(given) : given;
   if (a.null || !a.values) return value == "" ? json() : value;
   if (a.type.kind == source_kind::integer && !a.type.is_bool)
     return with_leaves(value, [](const json& v) { return v.is_boolean() ? json(v.get<bool>() ? 1U : 0U) : v; });
   if (a.type.kind == source_kind::floating && (holds_float(value) || has_type_of_array(name, true)))
     return with_leaves(value, [](const json& v) { return v.is_number_integer() ? json(v.get<double>()) : v; });
-  if (a.type.kind == source_kind::variable_text && a.dims.size() <= 1 && is_json_alone(value, true)) {
+  if (a.type.kind == source_kind::variable_text && a.dims.size() <= 1 && is_json_alone(value)) {
     const std::string text(text_of(a.type, a.values->data()));
     try {
       if (same_json(conversion::parse_foreign_json(text), value)) return text;

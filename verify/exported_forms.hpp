@@ -27,7 +27,8 @@ bool is_exported_type(const nlohmann::json& type, const std::string& name, const
 
 // The value as the file has it where JSON says it otherwise: numbers for booleans, floats for integers among floats. A value that
 // HDF5 cannot have is JSON text: then this is the text's if that is the same value.
-nlohmann::json exported_value(const attribute_values& a, const std::string& name, const nlohmann::json& value);
+// `netcdf`: lists of lists are one list.
+nlohmann::json exported_value(const attribute_values& a, const std::string& name, const nlohmann::json& given, bool netcdf);
 
 // The type of datasets of arrays of this data type, as a note. `references`: of hdmf-zarr, "object_reference" or the names of
 // fields that are references, or null.

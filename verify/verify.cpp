@@ -178,7 +178,10 @@ verify_result verify(const verify_options& given) {
         throw zarrbits::error(errc::invalid_option,
                               "only HDF5 files are joined, and the source is a Zarr store; leave out `concat`");
       return verification::compare_stores(
-          options, verification::open_source_store(options.source, options.remote, options.external, options.memory), store);
+          options,
+          verification::open_source_store(options.source, options.remote, conversion::may_be_read({}, options.external),
+                                          options.memory),
+          store);
     }
     if (options.concat) return verification::verify_joined(options, store);
     return verification::verify_one(options, store, split_source(options.source), nullptr, true);

@@ -2,6 +2,7 @@
 #include "verify/walk.hpp"
 
 #include "text/shown.hpp"
+#include "verify/chunk_warning.hpp"
 #include "verify/compare_dataset.hpp"
 #include "verify/source_notes.hpp"
 #include "verify/value_text.hpp"
@@ -20,7 +21,8 @@ conversion::read_extent extent_of(const verify_options& options, const source_na
 
 walk::walk(const verify_options& options, const store_folder& store, const source_name& name, joined_arrays* joined, bool first,
            verify_result& result)
-    : store_(store),
+    : options_(options),
+      store_(store),
       joined_(joined),
       first_(first),
       at_(options.progress),
@@ -45,7 +47,8 @@ walk::walk(const verify_options& options, const store_folder& store, const sourc
 }
 
 walk::walk(const walk& above, hid_t object, const std::string& path, const store_folder& folder)
-    : store_(above.store_),
+    : options_(above.options_),
+      store_(above.store_),
       joined_(above.joined_),
       first_(above.first_),
       gate_(above.gate_),
@@ -382,6 +385,7 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
       f);
   if (rules_.netcdf_forms()) c.know_netcdf();
   if (rules_.exported) c.know_export();
+  c.warn_with([&](const zarr_array& array) { warn_of_chunks(options_, path, array); });
   std::optional<joined_place> lies;
   try {
     if (joined_) lies = joined_->place(dataset.get(), address, path, f.store_path, *tree_, rules_);

@@ -73,6 +73,7 @@ class walk {
   void add(finding&& f) { add_finding(result_, std::move(f)); }
   static std::string store_path(const store_folder& folder) { return "/" + folder.path(); }
 
+  const verify_options& options_;
   store_folder store_;
   joined_arrays* joined_ = nullptr;
   bool first_ = true;                            // the first of several files

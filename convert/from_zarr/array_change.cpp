@@ -290,6 +290,7 @@ array_change plan_change(const zarr_array& array, const json& document, const st
   const bool same_objects = change.per_shard == array.chunks_per_shard();
   change.way = !same_grid ? way::rechunk : !same_codecs ? way::recode : !same_objects ? way::regroup : way::copy;
   require_sane(change);
+  if (change.way == way::recode || change.way == way::rechunk) array.require_decodable();
   if (!(same_grid && same_codecs && same_objects)) {
     json& codecs = change.document["codecs"];
     codecs = change.shards ? sharding_codecs(shape_json(change.chunk), change.codecs) : change.codecs;

@@ -8,6 +8,7 @@
 #include "io/remote_name.hpp"
 #include "io/s3_access.hpp"
 #include "io/work_queue.hpp"
+#include "text/memory_need.hpp"
 #include "text/selection.hpp"
 #include "text/sha256.hpp"
 #include "text/shown.hpp"
@@ -84,6 +85,8 @@ class store_job {
   void unit_done(const unit_id& id, unit_result&& result, std::uint64_t bytes);
   void tell();
   void at_hand(const std::string& path);
+  void warn_of_nodes() const;
+  void warn_of_chunks(std::size_t node) const;
   std::string scratch_folder() const { return options_.scratch.empty() ? scratch_folder_for(options_.store) : options_.scratch; }
   converted_object write_node(std::size_t node);
   std::string worded(const std::string& reason) const {
@@ -128,6 +131,7 @@ store_job::store_job(const convert_options& given, mode how) : options_(given) {
   refuse_target_within(options_);
   require_uses();
   if (how == mode::look) return;
+  warn_of_nodes();
   open_target(how);
 }
 
@@ -351,6 +355,28 @@ unit_result store_job::make(std::size_t node, const chunk_range& range) {
   return result;
 }
 
+// All metadata stay in memory until the end.
+void store_job::warn_of_nodes() const {
+  const std::string sentence = text::warning_of_nodes(options_.source, source_.nodes.size(), options_.memory);
+  if (!sentence.empty() && options_.warning) options_.warning(sentence);
+}
+
+void store_job::warn_of_chunks(std::size_t node) const {
+  const array_work& work = works_.at(node);
+  if (!work.skipped.empty() || work.change->way == way::copy || work.chunks->items() == 0 || !options_.warning) return;
+  const std::uint64_t element = std::max<std::uint64_t>(element_bytes(work.array->type()), 1);
+  const auto bytes = [&](const extents& shape) {
+    std::uint64_t n = element;
+    for (const std::uint64_t extent : shape) n = times(n, extent);
+    return n;
+  };
+  const std::string sentence =
+      text::warning_of_chunks({"array \"" + source_.nodes[node].path + "\" of \"" + options_.source + "\"",
+                               std::max(bytes(work.array->chunk_shape()), bytes(work.change->chunk)), work.chunks->memory()},
+                              options_.memory, "give more `memory`");
+  if (!sentence.empty()) options_.warning(sentence);
+}
+
 // The first pass of two, for these units.
 void store_job::gather(array_work& work, const std::vector<std::uint64_t>& numbers, work_queue& queue, unit_result& lost) {
   std::vector<bool> needed(static_cast<std::size_t>(work.chunks->items()), false);
@@ -401,6 +427,9 @@ void store_job::run(bool only_share) {
   const std::vector<planned_unit> all = units(),
                                   own = only_share ? share_of(all, options_.share->index, options_.share->count) : all;
   if (journal_) journal_->begin(all.size(), own.size());
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (i == 0 || own[i].id.dataset != own[i - 1].id.dataset) warn_of_chunks(own[i].id.dataset);
+  }
   const unsigned threads = !out_->any_order() ? 1 : options_.threads ? options_.threads : usable_processors();
   {
     work_queue queue(threads, std::max<std::uint64_t>(options_.memory, least_memory) / 2);

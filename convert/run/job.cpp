@@ -12,6 +12,7 @@
 #include "hdf5/other_files.hpp"
 #include "io/remote_name.hpp"
 #include "io/s3_access.hpp"
+#include "text/memory_need.hpp"
 #include "text/selection.hpp"
 #include "text/shown.hpp"
 #include "text/words.hpp"
@@ -235,13 +236,12 @@ void job::warn_of_chunks(std::size_t index) {
   });
   const bool grows = in_store(o);
   if (grows) need = std::max(need, chunk_maker::most_times * chunk);  // its last chunk is decoded and made again
-  if (need <= bound_of(options_)) return;
-  options_.warning((grows ? "the array of dataset \"" + o.path + "\" in the store"
-                          : "dataset \"" + o.path + "\" of \"" + options_.source + "\"") +
-                   " has chunks of " + human_bytes(chunk) + ", each of which may take " + human_bytes(need) +
-                   " of memory, more than the " + human_bytes(bound_of(options_)) +
-                   " that are allowed; they are made one at a time: make sure that there is enough, or " +
-                   (grows ? "make the store again with smaller chunks" : "repack the file with smaller chunks"));
+  const std::string what = grows ? "the array of dataset \"" + o.path + "\" in the store"
+                                 : "dataset \"" + o.path + "\" of \"" + options_.source + "\"";
+  const std::string sentence =
+      text::warning_of_chunks({what, chunk, need}, bound_of(options_),
+                              grows ? "make the store again with smaller chunks" : "repack the file with smaller chunks");
+  if (!sentence.empty()) options_.warning(sentence);
 }
 
 void count_source(const job& all, convert_result& result) {

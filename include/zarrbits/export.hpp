@@ -46,7 +46,7 @@ struct export_options {
   std::string store = {};
   std::string target = {};                // the file to write; a name that ends in ".nc" gets netCDF's dimensions
   remote_access remote = {};              // how stores on servers are reached
-  std::vector<std::string> sources = {};  // files, or folders of files, that references may lead to
+  std::vector<std::string> sources = {};  // files, or folders of files, that references and links may lead to; "all": any
   bool overwrite = false;                 // replace a target that is an HDF5 file
   bool sync = false;                      // flush the file to the disk before it gets its name
   bool keep_going = false;                // leave out what is damaged, and report it, instead of stopping

@@ -28,8 +28,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Soft links, links into other files and further hard links: copy (their targets), keep (as notes) or refuse. Default: '
             "copy links into other files, and links that the convention's readers follow"),
         'external': ('DIR|all',
-            'Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, with '
-            "all, anywhere. Default: only in the source's own folder and below. Can be repeated"),
+            'Also read other files of the source (external storage, sources of virtual datasets, targets of links in a Zarr '
+            "directory) in folder DIR and below, or, with all, anywhere. Default: only in the source's own folder and below. Can be "
+            'repeated'),
         'no_lock': ('',
             'Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written'),
         'codec': ('bytes|packbits',
@@ -138,8 +139,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Soft links, links into other files and further hard links: copy (their targets), keep (as notes) or refuse. Default: '
             "copy links into other files, and links that the convention's readers follow"),
         'external': ('DIR|all',
-            'Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, with '
-            "all, anywhere. Default: only in the source's own folder and below. Can be repeated"),
+            'Also read other files of the source (external storage, sources of virtual datasets, targets of links in a Zarr '
+            "directory) in folder DIR and below, or, with all, anywhere. Default: only in the source's own folder and below. Can be "
+            'repeated'),
         'no_lock': ('',
             'Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written'),
         'codec': ('bytes|packbits',
@@ -242,8 +244,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Soft links, links into other files and further hard links: copy (their targets), keep (as notes) or refuse. Default: '
             "copy links into other files, and links that the convention's readers follow"),
         'external': ('DIR|all',
-            'Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, with '
-            "all, anywhere. Default: only in the source's own folder and below. Can be repeated"),
+            'Also read other files of the source (external storage, sources of virtual datasets, targets of links in a Zarr '
+            "directory) in folder DIR and below, or, with all, anywhere. Default: only in the source's own folder and below. Can be "
+            'repeated'),
         'no_lock': ('',
             'Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written'),
         'codec': ('bytes|packbits',
@@ -328,8 +331,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'The format of the file: compatible (the default), or latest, in which datasets that grow find their chunks faster'),
         'page_size': ('BYTES',
             'Write pages of this size, such as 4M, with metadata together: for files that are read from servers'),
-        'source': ('PATH',
-            'A file, or a folder of files, that a store of references may lead to; can be repeated'),
+        'source': ('PATH|all',
+            'A file, or a folder of files, that references, or links in a directory, may lead to; all: any file; can be repeated'),
         'threads': ('N',
             'Threads that make chunks (default: the processors)'),
         'memory': ('BYTES',
@@ -362,8 +365,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         'exclude': ('PATTERN',
             'As given to convert: this need not be in the store; can be repeated'),
         'external': ('DIR|all',
-            'Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, with '
-            "all, anywhere. Default: only in the source's own folder and below. Can be repeated"),
+            'Also read other files of the source (external storage, sources of virtual datasets, targets of links in a Zarr '
+            "directory) in folder DIR and below, or, with all, anywhere. Default: only in the source's own folder and below. Can be "
+            'repeated'),
         'no_lock': ('',
             'Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written'),
         'base': ('[FOLDER=]URL',
@@ -431,8 +435,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         'all': ('',
             'Also list the datasets that would gain little or nothing, and why'),
         'external': ('DIR|all',
-            'Also read other files of the source (external storage, sources of virtual datasets) in folder DIR and below, or, with '
-            "all, anywhere. Default: only in the source's own folder and below. Can be repeated"),
+            'Also read other files of the source (external storage, sources of virtual datasets, targets of links in a Zarr '
+            "directory) in folder DIR and below, or, with all, anywhere. Default: only in the source's own folder and below. Can be "
+            'repeated'),
         'no_lock': ('',
             'Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written'),
         'endpoint': ('URL',

@@ -16,11 +16,12 @@ class Taken:
         self.status, self.cpu, self.peak, self.errors = status, cpu, peak, errors
 
 
-def run(*arguments):
-    """zarrbits with these arguments, and the processes that it starts. The peak is that of the largest of them."""
+def run(*arguments, output=False):
+    """zarrbits with these arguments, and the processes that it starts. The peak is that of the largest of them. `output`: its
+    standard output is among the errors."""
     # a new process counts what the one held that it was started from, so that has to be a small one: this file, without numpy
     done = subprocess.run(
-        [sys.executable, "-S", __file__, COMMAND, *map(str, arguments)],
+        [sys.executable, "-S", __file__, "all" if output else "errors", COMMAND, *map(str, arguments)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -30,9 +31,8 @@ def run(*arguments):
 
 
 if __name__ == "__main__":
-    pid = os.posix_spawnp(
-        sys.argv[1], sys.argv[1:], os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
-    )
+    to_errors, to_nowhere = (os.POSIX_SPAWN_DUP2, 2, 1), (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)
+    pid = os.posix_spawnp(sys.argv[2], sys.argv[2:], os.environ, file_actions=[to_errors if sys.argv[1] == "all" else to_nowhere])
     _, status, usage = os.wait4(pid, 0)
     json.dump(
         {"status": os.waitstatus_to_exitcode(status), "cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss * 1024},

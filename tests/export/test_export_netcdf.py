@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 import pytest
 
-from harness import convert, refused, run
+from harness import convert, refused, run, verify
 from test_export import array, group
 
 pytestmark = pytest.mark.skipif(not shutil.which("ncdump"), reason="netCDF's programs are not installed")
@@ -321,17 +321,6 @@ def test_a_target_in_the_store_is_refused(folder):
     assert os.listdir(store) == ["zarr.json"]
 
 
-def test_lists_of_lists_are_text(folder):
-    """netCDF's attributes have one dimension: netCDF-C does not open a file with others."""
-    store, back = os.path.join(folder, "s.zarr"), os.path.join(folder, "b.nc")
-    group(store, {"table": [[1, 2], [3, 4]]})
-    array(store + "/v", np.arange(3.0), (3,), attributes={"table": [["a"], ["b"]]}, dimension_names=["x"])
-    run("export", "-q", store, back)
-    said = dump(back, "-h")
-    assert ':table = "[[1,2],[3,4]]"' in said and r'v:table = "[[\"a\"],[\"b\"]]"' in said
-    run("verify", store, back)
-
-
 def test_all_dimensions_have_names_if_one_has(folder):
     """xarray does not open files in which some arrays have dimensions with names, and others have none."""
     store, back = os.path.join(folder, "s.zarr"), os.path.join(folder, "b.nc")
@@ -406,3 +395,56 @@ def test_verify_knows_what_netcdf_has_for_another_name_or_fill_value(folder):
     with h5py.File(back, "r+") as f:
         f["other_3"] = np.zeros(3)
     assert "/other_3" in run("verify", store, back, status=1).stdout
+
+
+@pytest.mark.parametrize("way", ["store", "file"])
+def test_lists_of_lists_are_one_list(folder, way):
+    """netCDF's programs do not open a file with an attribute of two dimensions, whether a store or a file had it first."""
+    store, back = os.path.join(folder, "s.zarr"), os.path.join(folder, "b.nc")
+    lists = {"n": [[1, 2], [3, 4]], "f": [[1.5], [2.5]], "t": [["a", "b"], ["c", "d"]], "b": [[True, False]]}
+    if way == "store":
+        group(store, lists)
+        array(store + "/a", np.arange(3), (3,), attributes=lists, dimension_names=["x"])
+    else:
+        with h5py.File(os.path.join(folder, "in.h5"), "w") as f:
+            f["a"] = np.arange(3)
+            for where in (f, f["a"]):
+                where.attrs["n"] = np.array([[1, 2], [3, 4]], "i2")
+        convert(os.path.join(folder, "in.h5"), store, "-q")
+    report = json.loads(run("export", "-q", "--json", store, back).stdout)  # and ncdump opens it
+    said = {(o["path"], o["attribute"]): o.get("reason") for o in report["objects"] if o["kind"] == "attribute"}
+    assert "as one list" in said["/", "n"] and "as one list" in said["/a", "n"], said
+    with h5py.File(back) as f:
+        for where in (f, f["a"]):
+            assert where.attrs["n"].tolist() == [1, 2, 3, 4]
+            if way == "store":
+                assert where.attrs["f"].tolist() == [1.5, 2.5] and list(where.attrs["t"]) == ["a", "b", "c", "d"]
+    if way == "store":
+        verify(store, back)
+    run("export", "-q", store, os.path.join(folder, "b.h5"))  # HDF5 has them as they are
+    with h5py.File(os.path.join(folder, "b.h5")) as f:
+        assert f["a"].attrs["n"].tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"a": ((3, 5), ["x", "x"])},
+        {"a": ((3, 5), ["x", "x"]), "b": ((7,), ["x_5"])},
+        {"a": ((7,), ["x_5"]), "b": ((3, 5, 2), ["x", "x", "y"])},
+        {"a": ((3, 5, 4), ["x", "x", None])},
+        {"a": ((2, 3, 5), ["y", "x", "x"]), "x": ((3,), ["x"])},
+        {"x": ((3,), ["x"]), "b": ((5,), ["x"]), "x_5": ((7,), ["x_5"])},
+        {"x": ((3, 5), ["x", "x"]), "x_5": ((5, 2), ["x_5", "y"])},
+    ],
+)
+def test_a_dimension_of_two_lengths_beside_others(folder, arrays):
+    store, back = os.path.join(folder, "s.zarr"), os.path.join(folder, "b.nc")
+    group(store)
+    for name, (shape, names) in arrays.items():
+        array(f"{store}/{name}", np.arange(np.prod(shape)).reshape(shape), shape, dimension_names=names)
+    assert "another length" in run("export", "-q", store, back, status=3).stderr  # and ncdump opens it
+    with h5py.File(back) as f:
+        for name, (shape, _) in arrays.items():
+            found = f.get(f"_nc4_non_coord_{name}") or f[name]
+            assert found[()].tolist() == np.arange(np.prod(shape)).reshape(shape).tolist()

@@ -7,6 +7,7 @@
 #include "io/reference_table.hpp"
 #include "io/remote_file.hpp"
 #include "io/remote_name.hpp"
+#include "zarr/read/readable_folders.hpp"
 #include "zarr/read/sorted_keys.hpp"
 #include "zarr/read/store_reader.hpp"
 
@@ -83,6 +84,7 @@ class reference_reader final : public store_reader {
                    std::uint64_t memory, use_of_store use, const conversion::told_names* names)
       : access_(remote),
         sources_(sources),
+        folders_(sources),
         extent_(use == use_of_store::all_of_it ? conversion::read_extent::whole : conversion::read_extent::parts) {
     try {
       table_ = conversion::read_references(path, memory);
@@ -96,13 +98,9 @@ class reference_reader final : public store_reader {
     for (conversion::referred_file& f : table_.files) {
       if (names) f.url = names->local(f.url);
     }
-    if (names && !names->folder().empty()) folders_.push_back(names->folder());  // whoever names it lets it be read
+    if (names && !names->folder().empty()) folders_.add(names->folder());  // whoever names it lets it be read
     std::error_code e;
     path_ = fs::weakly_canonical(path, e).string();
-    for (const std::string& source : sources) {
-      const fs::path real = fs::canonical(source, e);
-      if (!e) folders_.push_back(fs::is_directory(real, e) ? real.string() : real.parent_path().string());
-    }
   }
 
   std::unique_ptr<stored_object> open(const std::string& key) const override {
@@ -185,8 +183,7 @@ class reference_reader final : public store_reader {
       std::error_code e;
       const std::string real = fs::canonical(name, e).string();
       if (e) throw store_error("the references point to \"" + name + "\", which cannot be opened: " + e.message());
-      const auto below = [&](const std::string& folder) { return folder == "/" || real.starts_with(folder + "/"); };
-      if (!conversion::is_data_beside(path_, real) && std::none_of(folders_.begin(), folders_.end(), below))
+      if (!conversion::is_data_beside(path_, real) && !folders_.contain(real))
         throw store_error("the references point to \"" + name +
                           "\", which is not in the folder of a source; name it with `external`, or for an export with `source`");
       if (open_.size() > most_open) {
@@ -214,7 +211,8 @@ class reference_reader final : public store_reader {
   conversion::reference_table table_;
   std::string path_;
   remote_access access_;
-  std::vector<std::string> sources_, folders_;
+  std::vector<std::string> sources_;
+  readable_folders folders_;
   conversion::read_extent extent_;
   mutable std::map<std::size_t, std::shared_ptr<const conversion::remote_file>> remote_;
   mutable std::mutex turn_;

@@ -6,6 +6,7 @@
 #include "io/remote_name.hpp"
 #include "io/zip_archive.hpp"
 #include "text/reserved_names.hpp"
+#include "zarr/read/readable_folders.hpp"
 #include "zarr/read/v2_store.hpp"
 
 #include <zarrbits/source_name.hpp>
@@ -30,7 +31,8 @@ namespace {
 class regular_file {
  public:
   // Null if there is no such file; store_error if it is not a regular file.
-  static std::unique_ptr<regular_file> open(const fs::path& root, const std::string& key, symbolic_links links);
+  static std::unique_ptr<regular_file> open(const fs::path& root, const std::string& key, symbolic_links links,
+                                            const readable_folders& readable);
   std::uint64_t size() const noexcept { return size_; }
   conversion::file_state state() const noexcept { return conversion::state_of(fd_.get()); }
   void read(std::uint64_t offset, std::span<std::byte> out) const;
@@ -53,13 +55,49 @@ void require_no_broken_link(const fs::path& root, fs::path path) {
   }
 }
 
-std::unique_ptr<regular_file> regular_file::open(const fs::path& root, const std::string& key, symbolic_links links) {
+[[noreturn]] void refuse_link(const std::string& path, const std::string& real) {
+  throw store_error("\"" + path + "\" leads to \"" + real +
+                    "\", which is outside of the store, and may be read only if `external`, or for an export `source`, has its "
+                    "folder");
+}
+
+// Where it is, if that may be read. Throws store_error if it may not.
+std::string require_readable(const std::string& path, const readable_folders& readable) {
+  std::error_code e;
+  std::string real = fs::canonical(path, e).string();
+  if (e) throw store_error("cannot read " + path + ": " + e.message());
+  if (!readable.contain(real)) refuse_link(path, real);
+  return real;
+}
+
+// Opens a file, or a link to one. A link is not opened before it is known where it leads; folders on the way may be links, too,
+// and so it counts where the opened file is. Negative, with errno, if there is nothing.
+conversion::file_descriptor open_readable(const std::string& path, const readable_folders& readable) {
+  constexpr int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;  // a FIFO in a store must not block
+  conversion::file_descriptor fd(::open(path.c_str(), flags));
+  if (!fd && errno == ELOOP) {
+    struct stat info {};
+    if (::stat(path.c_str(), &info) != 0) return {};
+    fd = conversion::file_descriptor(::open(require_readable(path, readable).c_str(), flags));
+  }
+  if (!fd) return fd;
+  const std::string real = conversion::path_of(fd.get());
+  if (!real.empty() && readable.contain(real)) return fd;
+  struct stat opened {
+  }, there{};
+  const std::string known = require_readable(path, readable);
+  if (::fstat(fd.get(), &opened) != 0 || ::stat(known.c_str(), &there) != 0 || opened.st_dev != there.st_dev ||
+      opened.st_ino != there.st_ino)
+    refuse_link(path, real);
+  return fd;
+}
+
+std::unique_ptr<regular_file> regular_file::open(const fs::path& root, const std::string& key, symbolic_links links,
+                                                 const readable_folders& readable) {
   auto file = std::make_unique<regular_file>();
   const std::string path = file->path_ = (root / key).string();
-  file->fd_ = links == symbolic_links::refuse
-                  ? conversion::open_without_links(root.string(), key)
-                  : conversion::file_descriptor(
-                        ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a FIFO in a store must not block
+  file->fd_ =
+      links == symbolic_links::refuse ? conversion::open_without_links(root.string(), key) : open_readable(path, readable);
   if (!file->fd_) {
     if (errno == ENOENT || errno == ENOTDIR) {
       require_no_broken_link(root, path);
@@ -98,17 +136,25 @@ class file_object final : public stored_object {
 
 class directory_reader final : public store_reader {
  public:
-  directory_reader(fs::path root, symbolic_links links) : root_(std::move(root)), links_(links) {}
+  directory_reader(fs::path root, symbolic_links links, const std::vector<std::string>& sources)
+      : root_(std::move(root)), links_(links), readable_(sources) {
+    readable_.add_store(root_.string());
+  }
 
   std::unique_ptr<stored_object> open(const std::string& key) const override {
-    auto file = regular_file::open(root_, key, links_);
+    auto file = regular_file::open(root_, key, links_, readable_);
     if (!file) return nullptr;
     return std::make_unique<file_object>(std::move(file));
   }
 
   void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
     std::error_code error, ignored;
-    for (fs::directory_iterator i(folder.empty() ? root_ : root_ / folder, error), end; !error && i != end; i.increment(error)) {
+    const fs::path path = folder.empty() ? root_ : root_ / folder;
+    // the real path is looked up folder by folder, so a deep one is asked of the system first
+    if (const conversion::file_descriptor opened(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        opened && !folder.empty() && !readable_.contain(conversion::path_of(opened.get())))
+      require_readable(path.string(), readable_);
+    for (fs::directory_iterator i(path, error), end; !error && i != end; i.increment(error)) {
       store_entry e;
       e.name = i->path().filename().string();
       e.is_link = i->is_symlink(ignored);
@@ -129,6 +175,7 @@ class directory_reader final : public store_reader {
  private:
   fs::path root_;
   symbolic_links links_;
+  readable_folders readable_;
 };
 
 }  // namespace
@@ -270,7 +317,7 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
   // the consolidated metadata of Zarr v2 have the same name
   if (fs::is_directory(s) && holds(conversion::references_metadata) && !holds("zarr.json") && !holds(".zgroup"))
     return open_references(name, remote, sources, memory, use, names);
-  if (fs::is_directory(s)) return std::make_shared<directory_reader>(name, links);
+  if (fs::is_directory(s)) return std::make_shared<directory_reader>(name, links, sources);
   if (conversion::is_zip_file(name)) return open_zip(name);
   if (!name.ends_with(".json"))
     throw store_error("\"" + name +
@@ -284,7 +331,7 @@ store_folder open_folder(const std::string& name, const remote_access& remote) {
   std::error_code e;
   if (!conversion::is_s3(name) && !fs::is_directory(name, e)) throw store_error("\"" + name + "\" is not a folder");
   return {conversion::is_s3(name) ? open_reader(name, remote, {}, 0, use_of_store::a_little, symbolic_links::follow, nullptr)
-                                  : std::make_shared<directory_reader>(name, symbolic_links::follow),
+                                  : std::make_shared<directory_reader>(name, symbolic_links::follow, std::vector<std::string>()),
           name};
 }
 
@@ -292,7 +339,7 @@ store_folder open_store(const std::string& name, const remote_access& remote, co
                         std::uint64_t memory, use_of_store use, symbolic_links links, const conversion::told_names* names) {
   try {
     auto reader = open_reader(name, remote, sources, memory, use, links, names);
-    if (is_v2_store(*reader)) reader = as_v3(std::move(reader), name);
+    if (is_v2_store(*reader)) reader = as_v3(std::move(reader), name, memory);
     store_folder root(std::move(reader), name);
     if (!root.open("zarr.json")) throw store_error("\"" + name + "\" is not a Zarr v3 store: it has no zarr.json");
     return root;
@@ -315,7 +362,9 @@ bool is_store_name(const std::string& source) {
 store_folder open_source_store(const std::string& source, const remote_access& remote, const std::vector<std::string>& sources,
                                std::uint64_t memory) {
   const source_name name = split_source(source);
-  store_folder root = open_store(name.file, remote, sources, memory / 4, use_of_store::all_of_it);
+  std::vector<std::string> readable = sources;
+  readable.push_back(name.file);  // references lead to files beside them
+  store_folder root = open_store(name.file, remote, readable, memory / 4, use_of_store::all_of_it);
   root.most_text = memory / 4;
   return node_at(root, name.object);
 }

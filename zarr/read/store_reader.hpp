@@ -149,8 +149,9 @@ class store_folder {
 std::uint64_t number_for(const store_folder& all);
 
 // A directory, a .zip file, references (a .json file or a folder of Parquet files) or "s3://bucket/prefix", with a zarr.json.
-// References may lead to files in `sources` that are folders, in the folders of those that are files, and to those that are
-// remote; `names` says which URLs are local files. `memory` is for references. Throws store_error.
+// References, and symbolic links in a directory, may lead to files in `sources` that are folders, in the folders of those that
+// are files, and references to those that are remote; `names` says which URLs are local files. `memory` is for references. Throws
+// store_error.
 // `use` decides how an S3 server is asked, and whether references are checked.
 enum class use_of_store {
   a_little,  // each object when it is needed
@@ -159,7 +160,7 @@ enum class use_of_store {
   parts_of_it,
   all_of_it,  // the same, and files on servers that references lead to are read as a whole
 };
-// whether symbolic links in a directory are followed, or refused
+// whether symbolic links in a directory are followed as far as they may be, or refused
 enum class symbolic_links { follow, refuse };
 store_folder open_store(const std::string& name, const remote_access& remote, const std::vector<std::string>& sources,
                         std::uint64_t memory, use_of_store use = use_of_store::a_little,

@@ -3,6 +3,7 @@
 
 #include "text/base64.hpp"
 #include "text/extension.hpp"
+#include "text/memory_need.hpp"
 #include "text/reserved_names.hpp"
 #include "text/v2_metadata.hpp"
 #include "zarr/read/array_filters.hpp"
@@ -312,13 +313,14 @@ void add_missing_value(const ordered& fill, const ordered& type, ordered& attrib
   }
 }
 
-// `key`: for sentences.
-ordered object_of(const stored_object& object, const std::string& key, remark_list& remarks) {
+// `key`: for sentences. `memory`: that the values may take.
+ordered object_of(const stored_object& object, const std::string& key, std::uint64_t memory, remark_list& remarks) {
   const std::vector<std::byte> bytes = read_object(object, most_v2_metadata);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (const std::string why = text::reason_against_json(text, memory); !why.empty()) throw store_error("\"" + key + "\" " + why);
   ordered parsed;
   try {
-    parsed = conversion::parse_foreign_node({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "\"" + key + "\"",
-                                            remarks, key.ends_with(".zattrs"));
+    parsed = conversion::parse_foreign_node(text, "\"" + key + "\"", remarks, key.ends_with(".zattrs"));
   } catch (const zarrbits::error& e) {
     throw store_error(e.what());
   }
@@ -351,7 +353,8 @@ ordered remarks_json(const remark_list& remarks) {
 
 class v2_reader final : public store_reader {
  public:
-  v2_reader(std::shared_ptr<const store_reader> store, std::string name) : store_(std::move(store)), name_(std::move(name)) {}
+  v2_reader(std::shared_ptr<const store_reader> store, std::string name, std::uint64_t memory)
+      : store_(std::move(store)), name_(std::move(name)), memory_(memory) {}
 
   std::unique_ptr<stored_object> open(const std::string& key) const override {
     constexpr std::string_view metadata = "zarr.json";
@@ -367,12 +370,13 @@ class v2_reader final : public store_reader {
     const auto attributes = store_->open(node + ".zattrs");
     remark_list remarks, ignored;
     const std::string at = name_ + "/" + node;
-    const ordered zattrs = attributes ? object_of(*attributes, at + ".zattrs", remarks) : ordered();
+    const ordered zattrs = attributes ? object_of(*attributes, at + ".zattrs", 2 * memory_, remarks) : ordered();
     try {
-      ordered made = array ? v3_array_of(object_of(*array, at + ".zarray", ignored), zattrs, remarks) : v3_group_of(zattrs);
+      ordered made =
+          array ? v3_array_of(object_of(*array, at + ".zarray", 2 * memory_, ignored), zattrs, remarks) : v3_group_of(zattrs);
       if (group && node.empty()) {
         if (const auto all = store_->open(".zmetadata"))
-          made["consolidated_metadata"] = consolidated_of(object_of(*all, at + ".zmetadata", ignored));
+          made["consolidated_metadata"] = consolidated_of(object_of(*all, at + ".zmetadata", 4 * memory_, ignored));
       }
       if (!remarks.empty()) made[conversion::remarks_key] = remarks_json(remarks);
       return std::make_unique<text_object>(conversion::python_json_text(made));
@@ -390,6 +394,7 @@ class v2_reader final : public store_reader {
  private:
   std::shared_ptr<const store_reader> store_;
   std::string name_;  // for sentences
+  std::uint64_t memory_;
 };
 
 }  // namespace
@@ -436,8 +441,9 @@ bool is_v2_store(const store_reader& store) {
   return store.open(".zgroup") || store.open(".zarray");
 }
 
-std::shared_ptr<const store_reader> as_v3(std::shared_ptr<const store_reader> store, const std::string& name) {
-  return std::make_shared<v2_reader>(std::move(store), name);
+std::shared_ptr<const store_reader> as_v3(std::shared_ptr<const store_reader> store, const std::string& name,
+                                          std::uint64_t memory) {
+  return std::make_shared<v2_reader>(std::move(store), name, memory);
 }
 
 }  // namespace zarrbits::verification

@@ -20,9 +20,10 @@ namespace zarrbits::verification {
 // True if the root has metadata of Zarr v2, and none of v3.
 bool is_v2_store(const store_reader& store);
 
-// `name`: of the store, for sentences. The metadata are read when they are asked for; what v3 cannot say is store_error or
-// not_supported then.
-std::shared_ptr<const store_reader> as_v3(std::shared_ptr<const store_reader> store, const std::string& name);
+// `name`: of the store, for sentences. `memory`: for the metadata of a node. The metadata are read when they are asked for; what
+// v3 cannot say is store_error or not_supported then.
+std::shared_ptr<const store_reader> as_v3(std::shared_ptr<const store_reader> store, const std::string& name,
+                                          std::uint64_t memory);
 
 // zarr.json of an array, and of a group. `zattrs` may be null.
 conversion::json v3_array_of(const conversion::json& zarray, const conversion::json& zattrs,

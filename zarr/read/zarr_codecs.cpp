@@ -180,6 +180,8 @@ std::optional<std::uint64_t> codec_chain::encoded_size() const {
 }
 
 // Upper limit of the bytes after each step, so that a few bytes cannot fill the memory.
+void codec_chain::require_decodable() const { (void)largest_step(); }
+
 std::uint64_t codec_chain::largest_step() const {
   if (!codec_) return std::min(most_text_, most_chunk);
   std::uint64_t size = 0;

@@ -36,6 +36,8 @@ class codec_chain {
   const std::vector<std::uint64_t>& chunk_shape() const noexcept { return chunk_shape_; }
   const std::optional<sharding>& shards() const noexcept { return shards_; }
 
+  // Throws not_supported if a chunk that is not a shard is too large to be decoded.
+  void require_decodable() const;
   // All elements of a chunk that is not a shard.
   void decode(std::vector<std::byte> bytes, zarr_values& out) const;
   // True if codecs from bytes to bytes follow the shard.

@@ -4,6 +4,7 @@
 //
 #include "text/base64.hpp"
 #include "text/json_text.hpp"
+#include "text/memory_need.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
 #include "zarr/read/missing_value.hpp"
@@ -53,11 +54,15 @@ void take_remarks(conversion::json& node, std::vector<conversion::attribute_rema
 conversion::json read_metadata(const store_folder& folder, std::vector<conversion::attribute_remark>& remarks) {
   const auto object = folder.open("zarr.json");
   if (!object) return nullptr;
-  const std::vector<std::byte> text = read_object(*object, most_metadata);
+  const std::vector<std::byte> bytes = read_object(*object, most_metadata);
+  const std::string name = (folder / "zarr.json").name();
+  const std::string_view metadata(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (const std::string why = text::reason_against_json(metadata, (folder.path().empty() ? 4 : 2) * folder.most_text);
+      !why.empty())
+    throw store_error("\"" + name + "\" " + why);
   conversion::json j;
   try {
-    j = conversion::parse_foreign_node({reinterpret_cast<const char*>(text.data()), text.size()}, (folder / "zarr.json").name(),
-                                       remarks);
+    j = conversion::parse_foreign_node(metadata, name, remarks);
   } catch (const zarrbits::error& e) {
     throw store_error(e.what());
   }

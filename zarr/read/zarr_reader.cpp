@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/read/zarr_reader.hpp"
 
+#include "text/words.hpp"
 #include "zarr/read/zarr_codecs.hpp"
 #include "zarr/read/zarr_json.hpp"
 #include "zarr/read/zarr_shard.hpp"
@@ -73,6 +74,9 @@ zarr_array::zarr_array(store_folder folder) try : folder_(std::move(folder)) {
   fill_ = parse_fill(type_, required(j, "fill_value"));
   codecs_ = std::make_shared<const codec_chain>(required(j, "codecs"), j["data_type"], type_, chunk_shape_, folder_.most_text);
   if (codecs_->shards()) {
+    if (const std::uint64_t size = codecs_->shards()->index->encoded_size().value_or(0); size > folder_.most_text)
+      throw not_supported("an index of a shard that takes " + conversion::human_bytes(size) + " of memory, more than the " +
+                          conversion::human_bytes(folder_.most_text) + " that are allowed; give more `memory`");
     if (!is_regular()) throw not_supported("shards in a rectilinear chunk grid");
     for (std::size_t i = 0; i < shape_.size(); ++i) per_shard_.push_back(chunk_shape_[i] / codecs_->shards()->chunk_shape[i]);
     chunk_shape_ = codecs_->shards()->chunk_shape;
@@ -87,6 +91,8 @@ zarr_array::zarr_array(store_folder folder) try : folder_(std::move(folder)) {
   if (!is_codec_error(e)) throw;
   throw store_error(e.what());
 }
+
+void zarr_array::require_decodable() const { (codecs_->shards() ? *codecs_->shards()->chunks : *codecs_).require_decodable(); }
 
 bool zarr_array::is_regular() const noexcept {
   return std::all_of(edges_.begin(), edges_.end(), [](const chunk_edges& e) { return e.is_regular(); });

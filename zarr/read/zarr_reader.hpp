@@ -151,6 +151,8 @@ class zarr_array {
   // Where these chunks begin and end along a dimension.
   const chunk_edges& edges(std::size_t dimension) const { return edges_.at(dimension); }
   bool is_regular() const noexcept;
+  // Throws not_supported if chunks are too large to be decoded.
+  void require_decodable() const;
   // The shape of a chunk; the last ones may reach over the edge of the array.
   std::vector<std::uint64_t> shape_of(const chunk_index& chunk) const;
   const zarr_type& type() const noexcept { return type_; }

@@ -7,9 +7,13 @@
 #include "zarr/read/sorted_keys.hpp"
 #include "zarr/read/store_reader.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace zarrbits::verification {
 
@@ -48,6 +52,24 @@ class zip_object final : public stored_object {
   zip_archive::place place_;
 };
 
+// A member that is compressed: it is inflated as a whole, at the first read.
+class deflated_object final : public stored_object {
+ public:
+  deflated_object(const zip_archive& archive, zip_archive::place place) : archive_(archive), place_(std::move(place)) {}
+  std::uint64_t size() const override { return place_.size; }
+  conversion::file_state state() const override { return state_of_member(place_.size, place_.crc); }
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    std::call_once(is_inflated_, [&] { bytes_ = told_of_store([&] { return archive_.inflated(place_); }); });
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
+  }
+
+ private:
+  const zip_archive& archive_;
+  zip_archive::place place_;
+  mutable std::once_flag is_inflated_;
+  mutable std::vector<std::byte> bytes_;
+};
+
 class zip_reader final : public store_reader {
  public:
   explicit zip_reader(const std::string& path) : archive_(path) {}
@@ -55,6 +77,7 @@ class zip_reader final : public store_reader {
   std::unique_ptr<stored_object> open(const std::string& key) const override {
     auto found = told_of_store([&] { return archive_.find(key); });
     if (!found) return nullptr;
+    if (found->deflated) return std::make_unique<deflated_object>(archive_, std::move(*found));
     return std::make_unique<zip_object>(archive_, std::move(*found));
   }
 

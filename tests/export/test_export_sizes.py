@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Stores of many attributes, and of groups in groups: the file has all of it, in a format in which libhdf5 finds an attribute
+without a look at all others."""
+
+import os
+
+import h5py
+import numpy as np
+import pytest
+
+from harness import run, verify
+from test_export import array, group
+
+
+def superblock(path):
+    with open(path, "rb") as f:
+        return f.read(9)[8]
+
+
+@pytest.mark.parametrize("where", ["/", "/g", "/a"])
+def test_many_attributes(folder, where):
+    store, back = os.path.join(folder, "s.zarr"), os.path.join(folder, "b.h5")
+    many = {f"attribute{i}": i for i in range(20_000)}
+    group(store, many if where == "/" else {})
+    group(store + "/g", many if where == "/g" else {})
+    array(store + "/a", np.arange(3), (3,), attributes=many if where == "/a" else {})
+    run("export", "-q", store, back)
+    with h5py.File(back) as f:
+        assert len(f[where].attrs) == len(many)
+        assert all(f[where].attrs[f"attribute{i}"] == i for i in (0, 1, 255, 256, 19_999))
+        assert f["a"][()].tolist() == [0, 1, 2]
+    assert superblock(back) == 2  # of HDF5 1.8, in whose object headers attributes have an index
+
+
+def test_few_attributes_are_in_the_oldest_format(folder):
+    store, back = os.path.join(folder, "s.zarr"), os.path.join(folder, "b.h5")
+    group(store, {f"attribute{i}": i for i in range(256)})
+    run("export", "-q", store, back)
+    assert superblock(back) == 0
+
+
+@pytest.mark.parametrize("name", ["b.h5", "b.nc"])
+def test_groups_in_groups(folder, name):
+    """More than libhdf5 keeps open; wide, too, so that groups are visited in turn."""
+    store, back = os.path.join(folder, "s.zarr"), os.path.join(folder, name)
+    group(store)
+    paths = ["/".join(["g"] * depth) for depth in range(1, 201)] + [f"w{i}/x/y" for i in range(100)]
+    for path in paths:
+        for i, c in enumerate(path + "/"):
+            if c == "/":
+                group(os.path.join(store, path[:i]), {"path": path[:i]})
+        array(os.path.join(store, path, "a"), np.array([len(path)]), (1,))
+    run("export", "-q", store, back)
+    with h5py.File(back) as f:
+        for path in paths:
+            assert f[path]["a"][()].tolist() == [len(path)]
+            assert f[path].attrs["path"] in (path, path.encode())
+    if name == "b.h5":
+        verify(store, back)
