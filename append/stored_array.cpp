@@ -402,7 +402,7 @@ std::string difference_from(const verification::zarr_array& array, const chunk_s
   std::vector<hsize_t> dims = layout ? layout->outer : data.dims;
   if (layout) dims.insert(dims.end(), layout->inner.begin(), layout->inner.end());
   if (layout && !std::equal(dims.begin(), dims.end(), array.shape().begin(), array.shape().end())) return "their extents differ";
-  if (!layout) return "their datatypes differ, or cannot be compared with what is in the store";
+  if (!layout) return "their datatypes differ, or cannot be compared with the store's";
   if (product(data.dims) == 0) return "";
   const type_tree& leaf = data.leaf();
   const std::size_t size = layout->size / static_cast<std::size_t>(product(layout->inner));

@@ -23,7 +23,7 @@ std::string warning_of_chunks(const chunk_need& chunks, std::uint64_t allowed, c
 std::string warning_of_nodes(const std::string& store, std::uint64_t count, std::uint64_t allowed);
 
 // About the bytes that JSON takes when it is parsed, with the copies that are made of it: short values such as [] take many times
-// their text. It counts, and builds nothing, so the text may be anybody's.
+// their text. It counts, and builds nothing, so the text may be untrusted.
 std::uint64_t memory_of_json(std::string_view text) noexcept;
 // "takes some 1.2 GiB of memory, more than ..." if that is more than `allowed`, else empty.
 std::string reason_against_json(std::string_view text, std::uint64_t allowed);

@@ -16,7 +16,7 @@ namespace zarrbits::text {
 namespace {
 
 struct decomposition {
-  std::uint32_t code, first, second;  // second: 0 if there is none
+  std::uint32_t code, first, second;  // second: 0 if absent
   bool composes;                      // the two become `code` again
 };
 
@@ -51,7 +51,7 @@ void decompose(std::uint32_t code, std::vector<std::uint32_t>& out) {
   if (found->second != 0) decompose(found->second, out);
 }
 
-// The code point that is the two together; 0 if there is none.
+// The code point that is the two together; 0 if they have none.
 std::uint32_t composed(std::uint32_t first, std::uint32_t second) {
   if (first >= leading && first < leading + 19 && second >= vowel && second < vowel + vowels)
     return hangul + ((first - leading) * vowels + second - vowel) * trailings;

@@ -18,7 +18,7 @@
 
 namespace zarrbits::verification {
 
-// Why `read` fails for this node alone, or "". Throws what is true of all nodes, such as a server that does not answer.
+// Why `read` fails for this node alone, or "". Throws errors that concern all nodes, such as a server that does not answer.
 template <class F>
 std::string reason_unreadable(F&& read) {
   try {
