@@ -54,7 +54,7 @@ bool is_block_size(std::size_t size) { return size >= 512 && std::has_single_bit
 // are found in the same way with both.
 bool needs_headers_of_1_8(const store_tree& tree) {
   constexpr std::size_t many_attributes = 256;
-  return tree.most_attributes > many_attributes;
+  return tree.max_attributes > many_attributes;
 }
 
 h5::handle create_file(const std::string& name, const export_options& options, const store_tree& tree, bool netcdf, bool ordered,
@@ -175,7 +175,7 @@ export_report export_store(const export_options& given) {
     verification::store_folder whole =
         verification::open_store(store.file, options.remote, conversion::may_be_read({store.file}, options.sources),
                                  options.memory / 4, verification::use_of_store::a_little);
-    whole.most_text = options.memory / 4;
+    whole.max_text = options.memory / 4;
     const std::uint64_t before = verification::number_for(whole);
     conversion::sink_options how;
     how.target = options.overwrite ? conversion::sink_options::existing::replace : conversion::sink_options::existing::refuse;

@@ -172,14 +172,14 @@ h5::handle file_writer::group_properties(const store_node& node) const {
 }
 
 hid_t file_writer::group(std::size_t index) {
-  constexpr std::size_t most_open = 64;
+  constexpr std::size_t max_open = 64;
   if (const auto found = open_groups_.find(index); found != open_groups_.end()) return found->second;
   const tree_node& n = tree_.nodes[index];
   const auto above = open_groups_.find(n.parent);
   h5::handle opened(above == open_groups_.end() ? H5Gopen2(file_, n.path.c_str(), H5P_DEFAULT)
                                                 : H5Gopen2(above->second, last_of(n.path).c_str(), H5P_DEFAULT),
                     "open a group");
-  if (open_groups_.size() == most_open) open_groups_.clear();
+  if (open_groups_.size() == max_open) open_groups_.clear();
   return open_groups_.emplace(index, std::move(opened)).first->second;
 }
 
@@ -310,10 +310,10 @@ void file_writer::warn_of_chunks(const tree_node& n, const zarr_array& array, co
   for (const std::uint64_t extent : array.chunk_shape()) {
     if (__builtin_mul_overflow(bytes, extent, &bytes)) return;  // it is refused
   }
-  constexpr std::uint64_t most_copies = 3;  // stored, decoded, encoded
+  constexpr std::uint64_t max_copies = 3;  // stored, decoded, encoded
   const std::string sentence =
-      text::warning_of_chunks({"array \"" + shown(n.path) + "\" of \"" + options_.store + "\"", bytes, most_copies * bytes},
-                              options_.memory, "give more `memory`");
+      text::warning_of_chunks({"array \"" + shown(n.path) + "\" of \"" + options_.store + "\"", bytes, max_copies * bytes},
+                              options_.memory, "increase `memory`");
   if (!sentence.empty() && options_.warning) options_.warning(sentence);
 }
 

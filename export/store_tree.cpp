@@ -159,7 +159,7 @@ store_tree read_tree(const store_folder& root, const store_folder& whole, const 
   const auto look_at = [&](const store_node& node) {
     tree.has_notes = tree.has_notes || !node.notes.empty();
     const json& values = node.note("attribute_values");
-    tree.most_attributes = std::max(tree.most_attributes, node.attributes.size() + (values.is_object() ? values.size() : 0));
+    tree.max_attributes = std::max(tree.max_attributes, node.attributes.size() + (values.is_object() ? values.size() : 0));
     // a program that changes the root's attributes drops its notes
     const bool netcdf = values.is_object() && (values.contains("_Netcdf4Dimid") || values.contains("_Netcdf4Coordinates"));
     if (netcdf && tree.convention.empty()) tree.convention = "netcdf";

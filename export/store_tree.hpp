@@ -46,7 +46,7 @@ struct store_tree {
   std::string convention;           // that `convert` noted, or ""
   std::string top;                  // the source's object that became the root, or ""
   bool has_notes = false;           // of `convert`, anywhere
-  std::size_t most_attributes = 0;  // of one node
+  std::size_t max_attributes = 0;  // of one node
   conversion::selection wanted;     // what the user wants
 };
 

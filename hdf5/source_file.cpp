@@ -227,7 +227,7 @@ void source_file::keep_only(const std::vector<bool>& keep) {
 
 std::size_t source_file::add_object(std::size_t parent, const std::string& link, hid_t object, const object_place& place,
                                     bool copy, bool tells_case_apart, names& taken, bool& left_out) {
-  constexpr std::size_t most_copies = 100'000;  // a few groups that link to each other may expand to any number
+  constexpr std::size_t max_copies = 100'000;  // a few groups that link to each other may expand to any number
   source_object o;
   o.kind = kind_of(object);
   o.place = place;
@@ -249,7 +249,7 @@ std::size_t source_file::add_object(std::size_t parent, const std::string& link,
   left_out = !free || name.size() > longest_name || o.store_path.size() > longest_store_path_;
   if (!free) throw h5::failure("its group has another object of this name");
   if (left_out) throw h5::failure("its path is longer than a file system can hold");
-  if (copy && ++copies_ > most_copies) throw h5::failure("links lead to more than " + std::to_string(most_copies) + " objects");
+  if (copy && ++copies_ > max_copies) throw h5::failure("links lead to more than " + std::to_string(max_copies) + " objects");
   const std::size_t n = objects_.size();
   by_place_.emplace(place, n);
   objects_.push_back(std::move(o));

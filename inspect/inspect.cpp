@@ -34,7 +34,7 @@ inspected_tree read(const inspect_options& options) {
   conversion::prepare_s3({}, name, options.remote, options.warning);
   const source_name parts = split_source(name);
   const auto read_store = [&](verification::store_folder store) {
-    store.most_text = options.memory / 4;
+    store.max_text = options.memory / 4;
     return inspection::read_zarr(store, parts.object, options);
   };
   if (conversion::is_web(name) || (conversion::is_s3(name) && is_object(parts.file, options.remote)))

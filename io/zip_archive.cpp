@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint64_t limit32 = 0xFFFFFFFF;  // in a field of 32 bits: the value is in the zip64 field
 constexpr std::uint64_t limit16 = 0xFFFF;
-constexpr std::uint64_t most_list = 1u << 30, most_inflated = 1u << 30;
+constexpr std::uint64_t most_list = 1u << 30, max_inflated = 1u << 30;
 constexpr std::size_t end_size = 22, locator_size = 20, end64_size = 56, entry_size = 46, header_size = 30;
 constexpr std::uint32_t end_mark = 0x06054b50, locator_mark = 0x07064b50, end64_mark = 0x06064b50, entry_mark = 0x02014b50,
                         header_mark = 0x04034b50;
@@ -74,7 +74,7 @@ std::optional<zip_archive::place> zip_archive::find(const std::string& key) cons
     throw zip_not_supported("the member " + key + " of " + path_ +
                             ", which is compressed, and not by deflate; Zarr's .zip stores hold their objects uncompressed "
                             "(zip -0)");
-  if (m.deflated && m.size > most_inflated)
+  if (m.deflated && m.size > max_inflated)
     throw zip_not_supported("the member " + key + " of " + path_ +
                             ", which is compressed, and larger than 1 GiB; Zarr's .zip stores hold their objects uncompressed "
                             "(zip -0)");
@@ -89,8 +89,8 @@ std::optional<zip_archive::place> zip_archive::find(const std::string& key) cons
 }
 
 std::vector<std::byte> zip_archive::inflated(const place& of) const {
-  constexpr std::uint64_t most_of_a_byte = 1032;  // what deflate can make of one
-  if (of.size / most_of_a_byte > of.stored) broken("has a false size for its member " + of.name);
+  constexpr std::uint64_t max_per_byte = 1032;  // what deflate can make of one
+  if (of.size / max_per_byte > of.stored) broken("has a false size for its member " + of.name);
   std::vector<std::byte> stored(static_cast<std::size_t>(of.stored)), out(static_cast<std::size_t>(of.size));
   read_file(of.offset, stored);
   const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)> inflate(libdeflate_alloc_decompressor(),

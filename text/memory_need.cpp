@@ -38,12 +38,12 @@ std::uint64_t memory_of_json(std::string_view text) noexcept {
 }
 
 std::string reason_against_json(std::string_view text, std::uint64_t allowed) {
-  constexpr std::uint64_t most_of_a_byte = 128;
-  if (text.size() < allowed / most_of_a_byte) return "";
+  constexpr std::uint64_t max_per_byte = 128;
+  if (text.size() < allowed / max_per_byte) return "";
   const std::uint64_t need = memory_of_json(text);
   if (need <= allowed) return "";
   return "takes some " + human_bytes(need) + " of memory, more than the " + human_bytes(allowed) +
-         " that are allowed for the metadata of a node; give more `memory`";
+         " that are allowed for the metadata of a node; increase `memory`";
 }
 
 }  // namespace zarrbits::text

@@ -19,7 +19,7 @@ struct chunk_need {
 // The sentence that warns of it, with the `remedy`, an imperative; empty if `need` is within the `allowed` bytes.
 std::string warning_of_chunks(const chunk_need& chunks, std::uint64_t allowed, const std::string& remedy);
 
-// The same of the metadata of `count` groups and arrays that stay in memory.
+// Also for the metadata of `count` groups and arrays that stay in memory.
 std::string warning_of_nodes(const std::string& store, std::uint64_t count, std::uint64_t allowed);
 
 // About the bytes that JSON takes when it is parsed, with the copies that are made of it: short values such as [] take many times

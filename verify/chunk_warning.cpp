@@ -18,7 +18,7 @@ void warn_of_chunks(const verify_options& options, const std::string& path, cons
   if (bytes > largest || !options.warning) return;
   const std::string sentence =
       text::warning_of_chunks({"array \"" + conversion::shown(path) + "\" of \"" + options.store + "\"", bytes, copies * bytes},
-                              options.memory, "give more `memory`");
+                              options.memory, "increase `memory`");
   if (!sentence.empty()) options.warning(sentence);
 }
 

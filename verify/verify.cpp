@@ -172,7 +172,7 @@ verify_result verify(const verify_options& given) {
         extent == conversion::read_extent::whole ? verification::use_of_store::all_of_it
                                                  : verification::use_of_store::parts_of_it,
         verification::symbolic_links::follow, &names);
-    store.most_text = options.memory / 2;
+    store.max_text = options.memory / 2;
     if (verification::is_store_name(options.source)) {
       if (options.concat)
         throw zarrbits::error(errc::invalid_option,

@@ -373,7 +373,7 @@ void store_job::warn_of_chunks(std::size_t node) const {
   const std::string sentence =
       text::warning_of_chunks({"array \"" + source_.nodes[node].path + "\" of \"" + options_.source + "\"",
                                std::max(bytes(work.array->chunk_shape()), bytes(work.change->chunk)), work.chunks->memory()},
-                              options_.memory, "give more `memory`");
+                              options_.memory, "increase `memory`");
   if (!sentence.empty()) options_.warning(sentence);
 }
 

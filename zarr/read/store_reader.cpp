@@ -365,7 +365,7 @@ store_folder open_source_store(const std::string& source, const remote_access& r
   std::vector<std::string> readable = sources;
   readable.push_back(name.file);  // references lead to files beside them
   store_folder root = open_store(name.file, remote, readable, memory / 4, use_of_store::all_of_it);
-  root.most_text = memory / 4;
+  root.max_text = memory / 4;
   return node_at(root, name.object);
 }
 

@@ -116,7 +116,7 @@ class store_folder {
 
   store_folder operator/(const std::string& child) const {
     store_folder out(store_, name_, key(child));
-    out.most_text = most_text;
+    out.max_text = max_text;
     return out;
   }
   const std::string& path() const noexcept { return path_; }                        // "a/b"; "" is the root
@@ -133,7 +133,7 @@ class store_folder {
   std::optional<store_folder> node(const store_entry& child) const;
 
   // Limit for a decoded chunk of strings in it: unlike one of numbers, it may become any size.
-  std::uint64_t most_text = std::uint64_t{1} << 30;
+  std::uint64_t max_text = std::uint64_t{1} << 30;
 
  private:
   std::string key(const std::string& child) const { return path_.empty() ? child : path_ + "/" + child; }

@@ -28,8 +28,8 @@ constexpr std::size_t most_codecs = 32;
 }  // namespace
 
 codec_chain::codec_chain(const json& list, const json& data_type, const zarr_type& type, std::vector<std::uint64_t> chunk_shape,
-                         std::uint64_t most_text)
-    : type_(type), chunk_shape_(std::move(chunk_shape)), most_text_(most_text) {
+                         std::uint64_t max_text)
+    : type_(type), chunk_shape_(std::move(chunk_shape)), most_text_(max_text) {
   if (!list.is_array()) throw store_error("\"codecs\" is not a list");
   static const std::pair<const char*, bytes_codec::kind_type> known[] = {{"gzip", bytes_codec::gzip},
                                                                          {"zstd", bytes_codec::zstd},

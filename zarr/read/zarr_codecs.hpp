@@ -29,7 +29,7 @@ class codec_chain {
 
   // Throws store_error or not_supported.
   codec_chain(const nlohmann::json& list, const nlohmann::json& data_type, const zarr_type& type,
-              std::vector<std::uint64_t> chunk_shape, std::uint64_t most_text);
+              std::vector<std::uint64_t> chunk_shape, std::uint64_t max_text);
 
   // The same for chunks of another shape: the last ones of a rectilinear grid are smaller.
   codec_chain for_shape(std::vector<std::uint64_t> chunk_shape) const;

@@ -57,7 +57,7 @@ conversion::json read_metadata(const store_folder& folder, std::vector<conversio
   const std::vector<std::byte> bytes = read_object(*object, most_metadata);
   const std::string name = (folder / "zarr.json").name();
   const std::string_view metadata(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (const std::string why = text::reason_against_json(metadata, (folder.path().empty() ? 4 : 2) * folder.most_text);
+  if (const std::string why = text::reason_against_json(metadata, (folder.path().empty() ? 4 : 2) * folder.max_text);
       !why.empty())
     throw store_error("\"" + name + "\" " + why);
   conversion::json j;
