@@ -13,6 +13,7 @@
 #include "io/remote_name.hpp"
 #include "io/s3_access.hpp"
 #include "text/memory_need.hpp"
+#include "text/node_names.hpp"
 #include "text/selection.hpp"
 #include "text/shown.hpp"
 #include "text/words.hpp"
@@ -393,6 +394,25 @@ std::string job::keep() {
 
 unit_result job::take(std::size_t dataset) { return take_units(results_, dataset); }
 
+namespace {
+
+// Times that the array cannot have, such as hours in whole days, end a run, and so a plan. The values of a dimension are read for
+// their order in any case; those of other variables are not read for a plan.
+void require_counterparts(const chunk_source& data, const convert_options& options) {
+  constexpr hsize_t most = 1U << 20;  // at once
+  const source_object& o = data.object;
+  if (!o.joined || !options.concat || data.dims.size() != 1 || leaf_of(o.store_path) != options.concat->dimension) return;
+  for (const joined_part& part : o.joined->list) {
+    for (hsize_t done = 0; part.change && done < part.count; done += most) {
+      const hsize_t n = std::min(most, part.count - done);
+      buffer values(static_cast<std::size_t>(n) * data.type.size);
+      data.read_block(data.type.memory, data.type.size, {part.first + done}, {n}, {n}, values);
+    }
+  }
+}
+
+}  // namespace
+
 convert_plan job::plan() {
   convert_plan all;
   all.convention = convention();
@@ -414,6 +434,7 @@ convert_plan job::plan() {
         throw skip_dataset("its external file \"" + shown(dataset.data.beside->missing_raw) + "\" cannot be opened");
       const std::string missing = dataset.data.layout == H5D_CHUNKED ? dataset.data.filters.missing(dataset.data.type) : "";
       if (!missing.empty()) throw skip_dataset("it needs HDF5 filter " + missing + ", which is not installed");
+      require_counterparts(dataset.data, options_);
       describe(p, dataset, options_);
       p.compressed = sample_compression(dataset, p.store_bytes);
     });

@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
-from harness import convert, run
+from harness import convert, refused, run
 from test_concat import here, joined, opened, verify  # noqa: F401  (here: each test in a folder of its own)
 
 
@@ -350,3 +350,27 @@ def test_summaries_begin_with_what_changes_values_or_sizes(folder):
     lines = run("plan", "--concat", "time", *names).stdout.splitlines()
     notes = [line for line in lines if line.startswith('"')]
     assert len(notes) == 3 and all(line.startswith(wanted) for line, wanted in zip(notes, changes)) and "history" in notes[2]
+
+
+@pytest.mark.parametrize(
+    "first, second",
+    [
+        (("days since 2000-01-01", [0, 1], "i4"), ("hours since 2000-01-01", [48, 49], "i4")),
+        (("seconds since 2000-01-01", [0, 1], "i2"), ("days since 2000-01-01", [1, 2], "i2")),
+    ],
+)
+def test_a_plan_fails_where_the_run_would(folder, first, second):
+    """Times that do not fit into the first file's units end both, with the same sentence; and so does an append."""
+    names = []
+    for i, (units, values, dtype) in enumerate((first, second)):
+        names.append(os.path.join(folder, f"t{i}.h5"))
+        with h5py.File(names[-1], "w") as f:
+            f.create_dataset("time", data=np.array(values, dtype), maxshape=(None,), chunks=(2,))
+            f["time"].attrs["units"] = units
+            f["time"].make_scale("time")
+    store = os.path.join(folder, "out.zarr")
+    said = refused("convert", "--concat", "time", *names, store)
+    assert "cannot be joined: its value" in said
+    assert refused("plan", "--concat", "time", *names) == said
+    convert("--concat", "time", names[0], store, "-q")
+    assert refused("plan", "--append", "time", names[1], store) == refused("convert", "--append", "time", names[1], store)
