@@ -118,8 +118,8 @@ void write_file(const conversion::file_target& target, const verification::store
   const std::vector<std::byte> user_block = user_block_of(top);
   const bool has_block = is_block_size(user_block.size());
   {
-    const h5::handle file =
-        create_file(target.temporary(), options, tree, report.netcdf, !link_order(top).empty(), has_block ? user_block.size() : 0);
+    const h5::handle file = create_file(target.temporary(), options, tree, report.netcdf, !link_order(top).empty(),
+                                        has_block ? user_block.size() : 0);
     const form_rules rules = rules_of(tree, options, report.netcdf);
     if (rules.netcdf_types) normalize_names(tree);
     file_writer(file, tree, rules, options, report).run();

@@ -41,13 +41,13 @@ struct left_out {
 };
 
 struct store_tree {
-  std::vector<tree_node> nodes;     // parents come before their children, in the order that is noted, or of their names
-  std::vector<left_out> unnamed;    // nodes whose names HDF5 cannot have
-  std::string convention;           // that `convert` noted, or ""
-  std::string top;                  // the source's object that became the root, or ""
-  bool has_notes = false;           // of `convert`, anywhere
+  std::vector<tree_node> nodes;    // parents come before their children, in the order that is noted, or of their names
+  std::vector<left_out> unnamed;   // nodes whose names HDF5 cannot have
+  std::string convention;          // that `convert` noted, or ""
+  std::string top;                 // the source's object that became the root, or ""
+  bool has_notes = false;          // of `convert`, anywhere
   std::size_t max_attributes = 0;  // of one node
-  conversion::selection wanted;     // what the user wants
+  conversion::selection wanted;    // what the user wants
 };
 
 // False for a link to another file that is not where a link in the file `target` would lead.
