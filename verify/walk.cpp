@@ -269,7 +269,7 @@ void walk::expect_copy(const place& group, hid_t id, const source_link& link) {
   f.outcome = policy_ ? verdict::missing : verdict::unchecked;
   f.reason = "has a link " + show_text(conversion::shown(link.name)) +
              " that the store has as a note, without a copy of its target" +
-             (policy_ ? "" : "; set `links` to keep if that was asked for");
+             (policy_ ? "" : "; use `links` keep if that was asked for");
   add(std::move(f));
 }
 
