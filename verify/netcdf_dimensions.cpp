@@ -56,6 +56,31 @@ bool is_dimension_alone(hid_t dataset) {
   return text.size() == 1 && text[0].starts_with("This is a netCDF dimension but not a netCDF variable");
 }
 
+std::string only_dataset(hid_t file) {
+  const auto is_bookkeeping = [](hid_t, const char* name, const H5A_info_t*, void*) {
+    return static_cast<herr_t>(std::strcmp(name, "_NCProperties") != 0);
+  };
+  const auto collect = [](hid_t, const char* name, const H5L_info_t* info, void* names) {
+    static_cast<std::vector<std::string>*>(names)->push_back(info->type == H5L_TYPE_HARD ? name : "");
+    return static_cast<herr_t>(0);
+  };
+  std::string only;
+  std::vector<std::string> names;
+  hsize_t position = 0;
+  bool is_one = H5Aiterate2(file, H5_INDEX_NAME, H5_ITER_INC, &position, is_bookkeeping, nullptr) == 0;
+  position = 0;
+  is_one = is_one && H5Literate(file, H5_INDEX_NAME, H5_ITER_INC, &position, collect, &names) >= 0;
+  for (auto name = names.begin(); is_one && name != names.end(); ++name) {
+    const handle object(name->empty() ? H5I_INVALID_HID : H5Oopen(file, name->c_str(), H5P_DEFAULT));
+    is_one = object && H5Iget_type(object.get()) == H5I_DATASET;
+    if (!is_one || is_dimension_alone(object.get())) continue;
+    is_one = only.empty();
+    only = "/" + *name;
+  }
+  H5Eclear2(H5E_DEFAULT);
+  return is_one ? only : "";
+}
+
 bool is_called_netcdf(source_tree& tree) {
   std::string name(static_cast<std::size_t>(std::max<ssize_t>(H5Fget_name(tree.file(), nullptr, 0), 0)) + 1, '\0');
   H5Fget_name(tree.file(), name.data(), name.size());

@@ -49,6 +49,10 @@ bool has_netcdf_dimensions(source_tree& tree);
 // True for a dataset that says that it is a netCDF dimension without a variable.
 bool is_dimension_alone(hid_t dataset);
 
+// The path of the only dataset of a file that has nothing else but netCDF's bookkeeping, as `export` writes a store that is one
+// array; "" for any other file.
+std::string only_dataset(hid_t file);
+
 }  // namespace zarrbits::verification
 
 #endif

@@ -35,8 +35,10 @@ walk::walk(const verify_options& options, const store_folder& store, const sourc
   gate_ = source_->gate();
   if (kind_of(store_) == node_kind::none) throw store_error("there is no " + (store_ / "zarr.json").name());
   const store_selection s = selection_of(store_);
-  const std::string top = !name.object.empty() ? name.object : s.object.empty() ? "/" : conversion::unshown(s.object);
-  if (name.object.empty() && !s.object.empty()) part_ = s.object;
+  std::string top = !name.object.empty() ? name.object : s.object.empty() ? "/" : conversion::unshown(s.object);
+  const std::string only = name.object.empty() && kind_of(store_) == node_kind::array ? only_dataset(source_->file()) : "";
+  if (!only.empty()) top = only;
+  else if (name.object.empty() && !s.object.empty()) part_ = s.object;
   selections_ = std::make_shared<selections>();
   selections_->wanted = conversion::selection(options.include, options.exclude);
   if (selections_->wanted.everything())

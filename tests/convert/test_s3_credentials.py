@@ -221,11 +221,11 @@ class TestRoles(Credentials):
         good = Sts([whole], USER).answer
         for status, body, words in (
             (403, Sts.error("AccessDenied", "not you"), ["403", "AccessDenied", "not you"]),
-            (200, "<html/>", ["whole set"]),
-            (200, "", ["whole set"]),
-            (200, "<a>" * 50_000, ["whole set"]),
-            (200, lambda text: text.replace(whole.token, ""), ["whole set"]),
-            (200, lambda text: text.replace(whole.access, "two&#10;lines"), ["whole set"]),
+            (200, "<html/>", ["complete set"]),
+            (200, "", ["complete set"]),
+            (200, "<a>" * 50_000, ["complete set"]),
+            (200, lambda text: text.replace(whole.token, ""), ["complete set"]),
+            (200, lambda text: text.replace(whole.access, "two&#10;lines"), ["complete set"]),
             (200, lambda text: text.replace(whole.expiration, "soon"), ["when its credentials end"]),
             (200, lambda text: text.replace(whole.expiration, in_time(-60)), ["have ended"]),
             (200, " " * (1 << 20), ["too long"]),
@@ -305,9 +305,9 @@ class TestProcess(Credentials):
             (prints([good]), ["JSON"]),
             (prints(good | {"Version": 2}), ["Version"]),
             (prints({k: v for k, v in good.items() if k != "Version"}), ["Version"]),
-            (prints({k: v for k, v in good.items() if k != "SecretAccessKey"}), ["whole set"]),
+            (prints({k: v for k, v in good.items() if k != "SecretAccessKey"}), ["complete set"]),
             (prints(good | {"AccessKeyId": 5}), ["AccessKeyId", "not a text"]),
-            (prints(good | {"SessionToken": "two\nlines"}), ["whole set"]),
+            (prints(good | {"SessionToken": "two\nlines"}), ["complete set"]),
             (prints(good | {"Expiration": "tomorrow"}), ["when its credentials end"]),
             (prints(good | {"Expiration": in_time(-5)}), ["have ended"]),
             (self.python("while True: print('x' * 1000)"), ["more than credentials take"]),
@@ -369,9 +369,9 @@ class TestContainerAndInstance(Credentials):
         for answer, words in (
             ((404, ""), ["404"]),
             ((200, "geheim"), ["JSON"]),
-            ((200, "{}"), ["whole set"]),
+            ((200, "{}"), ["complete set"]),
             ((200, Keys("x", -5).json()), ["have ended"]),
-            ((200, Keys("x", temporary=False).json()), ["whole set"]),
+            ((200, Keys("x", temporary=False).json()), ["complete set"]),
             ((200, '{"AccessKeyId": ' + "[" * 100_000), ["JSON"]),
             ((200, "x" * (1 << 20)), ["too long"]),
         ):
@@ -400,7 +400,7 @@ class TestContainerAndInstance(Credentials):
         for answers, role, words in (
             ([Keys("x")], "", ["no credentials"]),
             ([(404, "")], "a-role", ["404"]),
-            ([(200, '{"Code": "Failed", "Message": "no"}')], "a-role", ["whole set"]),
+            ([(200, '{"Code": "Failed", "Message": "no"}')], "a-role", ["complete set"]),
         ):
             with SignedServer(USER) as s, Instance(answers, role) as instance:
                 variables = {"AWS_EC2_METADATA_SERVICE_ENDPOINT": instance.url, "AWS_EC2_METADATA_DISABLED": ""}

@@ -448,3 +448,20 @@ def test_a_dimension_of_two_lengths_beside_others(folder, arrays):
         for name, (shape, _) in arrays.items():
             found = f.get(f"_nc4_non_coord_{name}") or f[name]
             assert found[()].tolist() == np.arange(np.prod(shape)).reshape(shape).tolist()
+
+
+@pytest.mark.parametrize("ending", ["h5", "nc"])
+@pytest.mark.parametrize("names", [{}, {"dimension_names": ["y", "x"]}])
+def test_verify_knows_a_store_that_is_one_array(folder, ending, names):
+    store, back = os.path.join(folder, "s.zarr"), os.path.join(folder, "b." + ending)
+    array(store, np.arange(12.0).reshape(3, 4), (2, 2), attributes={"units": "m"}, **names)
+    run("export", "-q", store, back)
+    for order in ((store, back), (back, store)):
+        assert "elements: 12 equal" in run("verify", *order).stdout
+    with h5py.File(back, "r+") as f:
+        f["data"][1, 1] = 99
+    assert "/data" in run("verify", store, back, status=1).stdout
+    run("export", "-q", "--overwrite", store, back)
+    with h5py.File(back, "r+") as f:
+        f["more"] = 1
+    run("verify", store, back, status=1)
