@@ -66,7 +66,7 @@ struct planned_dataset {
     std::uint64_t store_bytes = 0;  // estimate of planned_dataset::store_bytes with it
     std::uint64_t sampled = 0;      // bytes of values in the sample
   };
-  std::optional<compression_choice> compressed = {};
+  std::optional<compression_choice> compressed = {};  // not set: a compression gains less, or it has one
 };
 // What convert() would do.
 struct convert_plan {

@@ -201,6 +201,7 @@ class Dataset:
                 self.write(box, kind.make(rng, tuple(s.stop - s.start for s in box)))
         elif not rank and dice.random() < 0.8:
             self.write((), kind.make(rng, ()))
+        self.cached = self.object[()] if "lzf" in self.filters else None  # from the chunk cache
 
     def write(self, box, values):
         self.written[box] = True
@@ -239,14 +240,18 @@ class Dataset:
 
 def read_again(path, made):
     """The datasets of {(parent, name): Dataset} with their values, as h5py reads them from a file that it has closed.
-    HDF5 keeps the filter mask of a chunk that is written again with the same size, and may then be unable to read it;
-    some others it only reads from a file that is open for writing. Such datasets are removed."""
+    HDF5 keeps the filter mask of a chunk that is written again with the same size, and may then be unable to read it, or take
+    bytes for those of LZF that are not; some others it only reads from a file that is open for writing. Such datasets are
+    removed."""
     lost = []
     with h5py.File(path) as f:
         for (parent, name), d in made.items():
             try:
                 d.values = f[parent][name][()]
             except OSError:
+                lost.append((parent, name))
+                continue
+            if d.cached is not None and d.cached[d.written].tobytes() != d.values[d.written].tobytes():
                 lost.append((parent, name))
     with h5py.File(path, "r+") as f:
         for parent, name in lost:
