@@ -79,8 +79,8 @@ def check_netcdf_file(dice, folder):
     arrays = make_store(dice, store)
     written = {path for path, o in export(store, back).items() if o["outcome"] != "skipped"}
     subprocess.run(["ncdump", back], stdout=subprocess.DEVNULL, check=True)
-    # NCO has no compounds and opaque types
-    if shutil.which("ncks") and not any(arrays[name].dtype.kind in "Vc" for name in written):
+    # NCO has no compounds and opaque types, and crashes on texts that were never written, netCDF's NIL
+    if shutil.which("ncks") and not any(arrays[name].dtype.kind in "VcOTU" for name in written):
         subprocess.run(["ncks", back], stdout=subprocess.DEVNULL, check=True)
     # netCDF4-python has no opaque types, and h5netcdf 1.8 does not open a file with one, as netCDF-C makes it
     unshown = {name for name in written if arrays[name].dtype.kind == "V" and not arrays[name].dtype.names}

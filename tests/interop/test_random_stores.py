@@ -40,6 +40,10 @@ def options(dice, arrays):
 
 def equal(wanted, have):
     wanted, have = np.asarray(wanted), np.asarray(have)
+    if wanted.dtype.names:
+        return wanted.dtype == have.dtype and all(equal(wanted[n], have[n]) for n in wanted.dtype.names)
+    if wanted.dtype.kind == "b":  # a struct may have any byte that is not zero for True
+        wanted, have = (np.ascontiguousarray(v).view("u1") != 0 for v in (wanted, have))
     if wanted.dtype.kind in "UTO":
         return wanted.shape == have.shape and wanted.astype(object).tolist() == have.astype(object).tolist()
     return wanted.shape == have.shape and wanted.tobytes() == np.asarray(have, wanted.dtype).tobytes()
