@@ -11,6 +11,7 @@
 #include "command/terminal.hpp"
 #include "command/unfinished_text.hpp"
 #include "text/json_text.hpp"
+#include "text/reserved_names.hpp"
 #include "text/words.hpp"
 
 #include <zarrbits/inspect.hpp>
@@ -55,7 +56,9 @@ struct cells {
 };
 
 // The converter's names of nameless dimensions say nothing.
-std::string shown_dimension(const std::string& name) { return name.empty() || name.starts_with("phony_dim_") ? "-" : name; }
+std::string shown_dimension(const std::string& name) {
+  return name.empty() || name.starts_with(conversion::phony_prefix) ? "-" : name;
+}
 
 cells cells_of(const node& n) {
   cells c;

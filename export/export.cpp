@@ -7,7 +7,6 @@
 
 #include "compression/chunk_bytes.hpp"
 #include "export/file_writer.hpp"
-#include "export/link_order.hpp"
 #include "export/new_object.hpp"
 #include "io/reference_table.hpp"
 #include "io/remote_name.hpp"
@@ -114,11 +113,10 @@ void write_file(const conversion::file_target& target, const verification::store
   };
   store_tree tree = read_tree(root, whole, options.include, options.exclude, is_link, at);
   report.netcdf = wants_netcdf(options) || (!options.netcdf && looks_like_netcdf(tree));
-  const store_node top = read_store_node(root);
-  const std::vector<std::byte> user_block = user_block_of(top);
+  const std::vector<std::byte> user_block = user_block_of(read_store_node(root));
   const bool has_block = is_block_size(user_block.size());
   {
-    const h5::handle file = create_file(target.temporary(), options, tree, report.netcdf, !link_order(top).empty(),
+    const h5::handle file = create_file(target.temporary(), options, tree, report.netcdf, tree.nodes[0].is_ordered,
                                         has_block ? user_block.size() : 0);
     const form_rules rules = rules_of(tree, options, report.netcdf);
     if (rules.netcdf_types) normalize_names(tree);

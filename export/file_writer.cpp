@@ -137,13 +137,13 @@ void file_writer::run() {
     scales_->attach(file_);
   }
   for (const tree_node& n : tree_.nodes) {
-    if (n.kind == kind_type::group && n.made) order_links(n);
+    if (n.is_ordered && n.made) order_links(n);
   }
 }
 
 void file_writer::order_links(const tree_node& n) {
   const link_order order(read_store_node(n.folder));
-  if (!order.empty()) order.apply(h5::handle(H5Gopen2(file_, n.path.c_str(), H5P_DEFAULT), "open a group"));
+  order.apply(h5::handle(H5Gopen2(file_, n.path.c_str(), H5P_DEFAULT), "open a group"));
 }
 
 void file_writer::skip(exported_object& entry, const std::string& why) {
@@ -162,11 +162,10 @@ void file_writer::remove(tree_node& n) {
   H5Eclear2(H5E_DEFAULT);
 }
 
-h5::handle file_writer::group_properties(const store_node& node) const {
+h5::handle file_writer::group_properties(const tree_node& n) const {
   h5::handle properties = new_object(H5P_GROUP_CREATE);
   // libnetcdf has variables in the order in which they were made
-  if (rules_.netcdf || !link_order(node).empty())
-    h5::check(H5Pset_link_creation_order(properties, in_order), "track the order of links");
+  if (rules_.netcdf || n.is_ordered) h5::check(H5Pset_link_creation_order(properties, in_order), "track the order of links");
   if (rules_.netcdf) h5::check(H5Pset_attr_creation_order(properties, in_order), "track the order of attributes");
   return properties;
 }
@@ -233,7 +232,7 @@ void file_writer::create_all() {
 
 void file_writer::create_group(tree_node& n) {
   if (n.path == "/") return;
-  const h5::handle properties = group_properties(read_store_node(n.folder));
+  const h5::handle properties = group_properties(n);
   const h5::handle made(H5Gcreate2(group(n.parent), last_of(n.path).c_str(), links_, properties, H5P_DEFAULT), "create a group");
 }
 

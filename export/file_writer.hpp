@@ -57,7 +57,7 @@ class file_writer {
   exported_object& entry_of(std::size_t index) { return report_.objects[entries_[index]]; }
   // A name or a path of the notes, as the file has it.
   std::string name_of_note(const std::string& shown_name) const;
-  h5::handle group_properties(const store_node& group) const;
+  h5::handle group_properties(const tree_node& group) const;
   void order_links(const tree_node& group);
   // A group of the tree that stays open for what is in it: by a path, libhdf5 would go through all groups above.
   hid_t group(std::size_t index);

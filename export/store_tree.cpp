@@ -96,16 +96,17 @@ void select(store_tree& tree, const std::vector<noted_link>& links) {
 
 std::size_t depth_of(const std::string& path) { return static_cast<std::size_t>(std::count(path.begin(), path.end(), '/')); }
 
-// The children in the order that the group notes.
-void put_in_order(std::vector<store_folder>& children, const store_node& group) {
+// The children in the order that the group notes. True if it notes one.
+bool put_in_order(std::vector<store_folder>& children, const store_node& group) {
   const link_order order(group);
-  if (order.empty()) return;
+  if (order.empty()) return false;
   std::vector<std::pair<std::size_t, std::size_t>> ranks;
   for (const store_folder& child : children) ranks.emplace_back(order.rank(name_in_file(group, child.last())), ranks.size());
   std::sort(ranks.begin(), ranks.end());
   std::vector<store_folder> sorted;
   for (const auto& [rank, index] : ranks) sorted.push_back(children[index]);
   children = std::move(sorted);
+  return true;
 }
 
 // "": it can be read.
@@ -114,12 +115,6 @@ std::string reason_not_to_read(const store_folder& folder) {
 }
 
 }  // namespace
-
-bool is_phony(const std::string& dimension) {
-  constexpr std::string_view prefix = "phony_dim_";
-  return dimension.starts_with(prefix) && dimension.size() > prefix.size() &&
-         dimension.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
-}
 
 std::string path_below(const std::string& group, const std::string& name) {
   return group + (group.ends_with('/') ? "" : "/") + name;
@@ -193,7 +188,7 @@ store_tree read_tree(const store_folder& root, const store_folder& whole, const 
     }
     std::vector<store_folder> children = folder.nodes();
     std::sort(children.begin(), children.end(), [](const store_folder& a, const store_folder& b) { return a.path() < b.path(); });
-    put_in_order(children, group);
+    tree.nodes[i].is_ordered = put_in_order(children, group);
     for (const store_folder& child : children) {
       const std::string name = name_in_file(group, child.last());
       if (const auto noted = by_name.find(name); noted != by_name.end() && is_link(links[conversion::shown(name)])) {

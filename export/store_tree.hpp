@@ -6,6 +6,7 @@
 #define ZARRBITS_EXPORT_STORE_TREE_HPP
 
 #include "export/store_node.hpp"
+#include "text/reserved_names.hpp"
 #include "text/selection.hpp"
 #include "zarr/read/store_reader.hpp"
 
@@ -17,8 +18,7 @@
 
 namespace zarrbits::exporting {
 
-// A name that stands for a dimension without one.
-bool is_phony(const std::string& dimension);
+using conversion::is_phony;
 
 struct tree_node {
   enum class kind_type {
@@ -34,6 +34,7 @@ struct tree_node {
   std::vector<std::string> dimensions = {};  // of an array
   std::vector<std::uint64_t> shape = {};     // of an array
   bool made = false;                         // it is in the file
+  bool is_ordered = false;                   // a group that notes the order of its links
 };
 
 struct left_out {

@@ -4,6 +4,7 @@
 #include "hdf5/attributes.hpp"
 #include "hdf5/variable_memory.hpp"
 #include "text/node_names.hpp"
+#include "text/reserved_names.hpp"
 #include "text/shown.hpp"
 
 #include <algorithm>
@@ -106,7 +107,7 @@ void dimension_namer::fill_in(const std::string& group, std::span<const std::uin
     std::vector<std::string>& same = phony_[{group, shape[d]}];
     std::size_t& n = taken[shape[d]];
     while (n < same.size() && used(names, same[n])) ++n;
-    if (n == same.size()) same.push_back("phony_dim_" + std::to_string(next_++));
+    if (n == same.size()) same.push_back(std::string(phony_prefix) + std::to_string(next_++));
     names[d] = same[n++];
   }
 }

@@ -11,6 +11,7 @@
 #include "inspect/trees.hpp"
 #include "text/json_text.hpp"
 #include "text/node_names.hpp"
+#include "text/reserved_names.hpp"
 #include "text/shown.hpp"
 
 #include <nlohmann/json.hpp>
@@ -119,7 +120,7 @@ std::vector<std::string> names_of_dimensions(const source_file& source, const so
   if (!n.shape || n.shape->empty()) return {};
   std::vector<std::string> names = dimension_namer(source).names(o, dataset, *n.shape, n.shape->size());
   for (std::string& name : names) {
-    if (name.starts_with("phony_dim_")) name.clear();
+    if (name.starts_with(conversion::phony_prefix)) name.clear();
   }
   const bool any = std::any_of(names.begin(), names.end(), [](const std::string& name) { return !name.empty(); });
   return any ? names : std::vector<std::string>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Names in a store that belong to the converter.
+// Names in a store that belong to the converter, or come from it.
 //
 #ifndef ZARRBITS_TEXT_RESERVED_NAMES_HPP
 #define ZARRBITS_TEXT_RESERVED_NAMES_HPP
@@ -28,6 +28,12 @@ constexpr const char* lock_name = "lock";
 constexpr const char* plan_name = "plan";
 // Another one, while an old store is removed: the remaining objects do not belong to the new store.
 constexpr const char* removing = "removing";
+// The name of a dimension that has none, as xarray needs one for each: this and a number.
+constexpr std::string_view phony_prefix = "phony_dim_";
+constexpr bool is_phony(std::string_view dimension) {
+  return dimension.starts_with(phony_prefix) && dimension.size() > phony_prefix.size() &&
+         dimension.find_first_not_of("0123456789", phony_prefix.size()) == std::string_view::npos;
+}
 
 }  // namespace zarrbits::conversion
 

@@ -131,18 +131,20 @@ std::uint64_t change_chunks::objects() const {
   return std::min(times(items(), each), product_of(target_grid_));
 }
 
+std::uint64_t change_chunks::bytes_of(const extents& shape) const {
+  std::uint64_t n = std::max<std::uint64_t>(element_bytes(array_.type()), 1);
+  for (const std::uint64_t extent : shape) n = times(n, extent);
+  return n;
+}
+
+std::uint64_t change_chunks::chunk_bytes() const { return std::max(bytes_of(array_.chunk_shape()), bytes_of(change_.chunk)); }
+
 std::uint64_t change_chunks::memory() const {
-  const std::uint64_t element = std::max<std::uint64_t>(element_bytes(array_.type()), 1);
-  const auto bytes = [&](const extents& shape) {
-    std::uint64_t n = element;
-    for (const std::uint64_t extent : shape) n = times(n, extent);
-    return n;
-  };
   const auto within = [&](extents shape) {
     for (std::size_t d = 0; d < shape.size(); ++d) shape[d] = std::min(shape[d], change_.shape[d]);
-    return bytes(shape);
+    return bytes_of(shape);
   };
-  const std::uint64_t from = bytes(array_.chunk_shape()), to = bytes(change_.chunk);
+  const std::uint64_t from = bytes_of(array_.chunk_shape()), to = bytes_of(change_.chunk);
   switch (change_.way) {
     case way::copy: return piece;
     case way::regroup: return std::max(piece, from);
@@ -155,11 +157,7 @@ std::uint64_t change_chunks::memory() const {
   return std::max(region, gathered) + std::min(decoded, UINT64_MAX / 4) + std::min(encoded, UINT64_MAX / 4);
 }
 
-std::uint64_t change_chunks::plain_bytes() const {
-  std::uint64_t n = std::max<std::uint64_t>(element_bytes(array_.type()), 1);
-  for (const std::uint64_t extent : change_.object_shape()) n = times(n, extent);
-  return times(n, objects());
-}
+std::uint64_t change_chunks::plain_bytes() const { return times(bytes_of(change_.object_shape()), objects()); }
 
 // The elements of an object of the source, within the array.
 box change_chunks::object_box(const extents& object) const {

@@ -44,6 +44,8 @@ class change_chunks {
   std::optional<std::uint64_t> item_of(std::string_view coordinates) const;
   // Objects of the target, at most.
   std::uint64_t objects() const;
+  // Bytes of a chunk before compression: of the source, or of the target if those are larger.
+  std::uint64_t chunk_bytes() const;
   // Bytes of memory to make one item, or to gather one box.
   std::uint64_t memory() const;
   // Bytes of all items before compression, at most.
@@ -69,6 +71,7 @@ class change_chunks {
   };
   using numbers = std::vector<std::uint64_t>;  // sorted
 
+  std::uint64_t bytes_of(const extents& shape) const;
   error has_changed() const;
   // Throws that for an object that was changed or removed since list().
   void require_listed(const verification::stored_object* object, const extents& index) const;

@@ -364,15 +364,9 @@ void store_job::warn_of_nodes() const {
 void store_job::warn_of_chunks(std::size_t node) const {
   const array_work& work = works_.at(node);
   if (!work.skipped.empty() || work.change->way == way::copy || work.chunks->items() == 0 || !options_.warning) return;
-  const std::uint64_t element = std::max<std::uint64_t>(element_bytes(work.array->type()), 1);
-  const auto bytes = [&](const extents& shape) {
-    std::uint64_t n = element;
-    for (const std::uint64_t extent : shape) n = times(n, extent);
-    return n;
-  };
   const std::string sentence =
       text::warning_of_chunks({"array \"" + source_.nodes[node].path + "\" of \"" + options_.source + "\"",
-                               std::max(bytes(work.array->chunk_shape()), bytes(work.change->chunk)), work.chunks->memory()},
+                               work.chunks->chunk_bytes(), work.chunks->memory()},
                               options_.memory, "increase `memory`");
   if (!sentence.empty()) options_.warning(sentence);
 }

@@ -8,6 +8,7 @@
 #include "hdf5/dimensions.hpp"
 #include "text/json_text.hpp"
 #include "text/node_names.hpp"
+#include "text/reserved_names.hpp"
 #include "text/shown.hpp"
 #include "zarr/write/node.hpp"
 #include "zarr/write/node_writer.hpp"
@@ -23,8 +24,6 @@ namespace zarrbits::conversion {
 namespace {
 
 using kind_type = source_object::kind_type;
-
-const std::string phony_prefix = "phony_dim_";
 
 class grown_writer {
  public:
@@ -61,8 +60,8 @@ class grown_writer {
   // The name that stands for a dimension without one, or null.
   static json phony_name(const json& node, std::size_t axis) {
     const json names = node.value("dimension_names", json());
-    const bool is = names.is_array() && axis < names.size() && names[axis].is_string() &&
-                    names[axis].get_ref<const std::string&>().starts_with(phony_prefix);
+    const bool is =
+        names.is_array() && axis < names.size() && names[axis].is_string() && is_phony(names[axis].get_ref<const std::string&>());
     return is ? names[axis] : json();
   }
 
@@ -88,7 +87,7 @@ class grown_writer {
       const json name = node ? phony_name(*node, axis) : json();
       if (name.is_null() || !kept.contains(name.get<std::string>()) || renamed_.contains(name.get<std::string>())) continue;
       std::string made;
-      do made = phony_prefix + std::to_string(next++);
+      do made = std::string(phony_prefix) + std::to_string(next++);
       while (!taken.insert(made).second);
       renamed_[name.get<std::string>()] = made;
     }
