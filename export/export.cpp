@@ -185,8 +185,7 @@ export_report export_store(const export_options& given) {
       exporting::write_file(target, whole, verification::node_at(whole, store.object), options, report);
     } catch (const conversion::damaged_chunk& e) {
       throw error(errc::damaged_store,
-                  std::string("a chunk in \"") + options.store + "\" is damaged, of " + e.what() +
-                      "; leave such chunks out with `keep_going`",
+                  "\"" + options.store + "\" is damaged: " + e.what() + "; leave such chunks out with `keep_going`",
                   {options.store});
     } catch (const exporting::json::exception& e) {
       throw error(errc::damaged_store, "the metadata of \"" + options.store + "\" is invalid: " + e.what(), {options.store});

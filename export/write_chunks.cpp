@@ -21,6 +21,13 @@ using chunk_index = zarr_array::chunk_index;
 
 namespace {
 
+// Throws damaged_chunk with the position; the caller adds the array.
+[[noreturn]] void refuse(const chunk_index& chunk, const std::string& why) {
+  std::string place;
+  for (const std::uint64_t index : chunk) place += (place.empty() ? "" : "/") + std::to_string(index);
+  throw conversion::damaged_chunk("chunk " + (place.empty() ? "0" : place) + ": " + why);
+}
+
 std::vector<chunk_index> existing_chunks(const zarr_array& array, std::uint64_t memory) {
   const std::uint64_t each = 64 + 8 * array.shape().size();
   auto chunks = array.list_chunks(static_cast<std::size_t>(memory / each));
@@ -155,10 +162,11 @@ class ordered_chunks {
         made = recipe_.encode(filled(array, product(form_.chunk) / std::max<std::size_t>(form_.characters, 1)).data);
       }
     } catch (const verification::store_error& e) {
-      if (!keep_going_) throw;
+      if (!keep_going_ && e.code != errc::damaged_store) throw;  // of a server
+      if (!keep_going_) refuse(chunks_[i], e.what());
       lost = e.what();
     } catch (const conversion::damaged_chunk& e) {
-      if (!keep_going_) throw;
+      if (!keep_going_) refuse(chunks_[i], e.what());
       lost = e.what();
     }
     std::unique_lock one_thread(mutex_);
@@ -290,7 +298,8 @@ written_chunks write_values(hid_t dataset, const zarr_array& array, const datase
       if (stored) array.decode(chunks[i], std::move(*stored), values);
       else values = filled(array, product(array.shape_of(chunks[i])));
     } catch (const verification::store_error& e) {
-      if (!options.keep_going) throw;
+      if (!options.keep_going && e.code != errc::damaged_store) throw;  // of a server
+      if (!options.keep_going) refuse(chunks[i], e.what());
       written.lost.emplace_back(chunks[i], e.what());
       continue;
     }

@@ -128,7 +128,8 @@ def test_a_damaged_chunk_never_gets_into_the_file(folder, codec, how):
     with open(os.path.join(folder, "s.zarr/x/zarr.json"), encoding="utf-8") as f:
         document = json.load(f)
     node(os.path.join(folder, "s.zarr/x"), {**document, "shape": [1500]})
-    refused("export", "-q", os.path.join(folder, "s.zarr"), os.path.join(folder, "b.h5"))
+    said = refused("export", "-q", os.path.join(folder, "s.zarr"), os.path.join(folder, "b.h5"))
+    assert 's.zarr" is damaged: "/x": chunk 0: ' in said and "--keep-going" in said
     assert not os.path.exists(os.path.join(folder, "b.h5"))
     back, objects = exported(folder, "--keep-going", status=3)
     assert objects["/x"]["lost_chunks"] == [[0]]
