@@ -2,6 +2,7 @@
 //
 // Compares the note of the order in which the links of a group were created with that of the file.
 //
+#include "text/reserved_names.hpp"
 #include "text/shown.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/source_values.hpp"
