@@ -26,7 +26,7 @@
 #include <thread>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::append {
 
 namespace {
 
@@ -60,10 +60,10 @@ void for_each_at_once(const std::vector<T>& all, unsigned threads, const Use& us
 
 class s3_append final : public waiting_append {
  public:
-  s3_append(const std::string& store, const sink_options& options);
+  s3_append(const std::string& store, const zarr::sink_options& options);
   ~s3_append() override;
 
-  std::string folder() const override { return store() + "/" + append_folder + "/" + waiting_store; }
+  std::string folder() const override { return store() + "/" + text::append_folder + "/" + waiting_store; }
   bool is_whole() const override { return whole_; }
   void remove_from_store(const std::vector<std::string>& keys) override;
   void discard() override;
@@ -74,9 +74,9 @@ class s3_append final : public waiting_append {
   std::string list_key() const { return lock_.folder() + declared_list; }
   void take_lock();
   void require_lock();
-  s3_client::response get(const std::string& whole_key);
+  io::s3_client::response get(const std::string& whole_key);
   std::string text_of(const std::string& whole_key);
-  std::vector<s3_entry> waiting_chunks();
+  std::vector<io::s3_entry> waiting_chunks();
   void remove(const std::vector<std::string>& whole_keys);
   [[noreturn]] void fail_list(const std::string& listed, const std::string& written) const;
   template <class F>
@@ -89,28 +89,28 @@ class s3_append final : public waiting_append {
   void remove_list() override;
   void move_chunks() override;
   void move_metadata(const replaced_metadata& metadata) override;
-  bool replace(const replaced_metadata& metadata, http_retries& tries);
+  bool replace(const replaced_metadata& metadata, io::http_retries& tries);
 
-  s3_client client_;
+  io::s3_client client_;
   const std::string root_;  // "" or "prefix/"
   const unsigned connections_;
   std::string declared_chunks_;
   std::atomic<std::uint64_t> moved_ = 0;
   bool whole_ = false;
-  s3_lock lock_;  // declared last: its heartbeat uses the others
+  zarr::s3_lock lock_;  // declared last: its heartbeat uses the others
 };
 
-std::string folder_in(const s3_client& client) {
+std::string folder_in(const io::s3_client& client) {
   const std::string& prefix = client.settings().prefix;
   return prefix.empty() ? "" : prefix + "/";
 }
 
-s3_append::s3_append(const std::string& store, const sink_options& options)
+s3_append::s3_append(const std::string& store, const zarr::sink_options& options)
     : waiting_append(store),
-      client_(read_s3_settings(store, for_writing(options.remote))),
+      client_(io::read_s3_settings(store, zarr::for_writing(options.remote))),
       root_(folder_in(client_)),
       connections_(std::max(1U, options.remote.connections)),
-      lock_(client_, root_ + append_folder + "/", store, s3_lock::work::append) {
+      lock_(client_, root_ + text::append_folder + "/", store, zarr::s3_lock::work::append) {
   const auto has = [&](const char* key) { return client_.send({.method = "HEAD", .key = in_store(key)}).status != 404; };
   if (!has("zarr.json")) refuse_store(has(".zgroup") || has(".zarray"));
   lock_.set_run(options.run);
@@ -126,8 +126,8 @@ s3_append::s3_append(const std::string& store, const sink_options& options)
 
 // The work of a run that was killed stays as it is, with its lock, which is old after a while.
 void s3_append::take_lock() {
-  const auto there = list_objects(client_, lock_.folder(), false, all_of_them);
-  const bool held = std::any_of(there.begin(), there.end(), [&](const s3_entry& e) { return e.key == lock_.mark_key(); });
+  const auto there = io::list_objects(client_, lock_.folder(), false, io::all_of_them);
+  const bool held = std::any_of(there.begin(), there.end(), [&](const io::s3_entry& e) { return e.key == lock_.mark_key(); });
   if (held) lock_.require_idle(there);
   if (lock_.take(held) && lock_.respects_matches()) return;
   lock_.release();
@@ -155,8 +155,8 @@ void s3_append::require_lock() {
   if (!lock_.is_ours()) throw lock_.taken();
 }
 
-s3_client::response s3_append::get(const std::string& whole_key) {
-  return client_.send({.key = whole_key, .longest = largest_read_back});
+io::s3_client::response s3_append::get(const std::string& whole_key) {
+  return client_.send({.key = whole_key, .longest = io::largest_read_back});
 }
 
 std::string s3_append::text_of(const std::string& whole_key) {
@@ -164,10 +164,10 @@ std::string s3_append::text_of(const std::string& whole_key) {
   return answer.status == 404 ? "" : std::move(answer.body);
 }
 
-std::vector<s3_entry> s3_append::waiting_chunks() {
-  auto all = list_objects(client_, in_waiting(""), false, all_of_them);
-  const std::string unfinished = in_waiting(in_unfinished(""));  // of a server that did not remove it
-  std::erase_if(all, [&](const s3_entry& e) { return is_node_key(e.key) || e.key.starts_with(unfinished); });
+std::vector<io::s3_entry> s3_append::waiting_chunks() {
+  auto all = io::list_objects(client_, in_waiting(""), false, io::all_of_them);
+  const std::string unfinished = in_waiting(zarr::in_unfinished(""));  // of a server that did not remove it
+  std::erase_if(all, [&](const io::s3_entry& e) { return text::is_node_key(e.key) || e.key.starts_with(unfinished); });
   return all;
 }
 
@@ -181,13 +181,13 @@ void s3_append::remove(const std::vector<std::string>& whole_keys) {
 void s3_append::remove_from_store(const std::vector<std::string>& keys) {
   std::set<std::string> unwanted, folders;
   for (const std::string& key : keys) unwanted.insert(in_store(key));
-  for (const s3_entry& e : keys.empty() ? std::vector<s3_entry>() : waiting_chunks())
+  for (const io::s3_entry& e : keys.empty() ? std::vector<io::s3_entry>() : waiting_chunks())
     unwanted.erase(in_store(e.key.substr(in_waiting("").size())));
   for (const std::string& key : unwanted) folders.insert(key.substr(0, key.rfind('/') + 1));
   std::mutex mutex;
   std::vector<std::string> there;
   for_each_at_once(std::vector<std::string>(folders.begin(), folders.end()), connections_, [&](const std::string& folder) {
-    for_each_object(client_, folder, true, all_of_them, [&](s3_entry&& e) {
+    io::for_each_object(client_, folder, true, io::all_of_them, [&](io::s3_entry&& e) {
       const std::lock_guard held(mutex);
       if (unwanted.contains(e.key)) there.push_back(std::move(e.key));
       return true;
@@ -198,22 +198,22 @@ void s3_append::remove_from_store(const std::vector<std::string>& keys) {
 
 void s3_append::discard() {
   std::vector<std::string> keys;
-  for (s3_entry& e : list_objects(client_, lock_.folder(), false, all_of_them)) {
+  for (io::s3_entry& e : io::list_objects(client_, lock_.folder(), false, io::all_of_them)) {
     const std::string_view leaf = std::string_view(e.key).substr(lock_.folder().size());
     if (leaf == declared_list) remove_list();  // first: nobody may rely on what goes with it
-    else if (leaf != s3_begun && leaf != s3_alive + lock_.token()) keys.push_back(std::move(e.key));
+    else if (leaf != zarr::s3_begun && leaf != zarr::s3_alive + lock_.token()) keys.push_back(std::move(e.key));
   }
   remove(keys);
 }
 
 struct tally {
   std::uint64_t objects = 0, bytes = 0;
-  std::string text() const { return json_text({{"objects", objects}, {"bytes", bytes}}); }
+  std::string text() const { return text::json_text({{"objects", objects}, {"bytes", bytes}}); }
 };
 
-tally tally_of(const std::vector<s3_entry>& chunks) {
+tally tally_of(const std::vector<io::s3_entry>& chunks) {
   tally all{chunks.size(), 0};
-  for (const s3_entry& e : chunks) all.bytes += e.size;
+  for (const io::s3_entry& e : chunks) all.bytes += e.size;
   return all;
 }
 
@@ -230,7 +230,7 @@ void s3_append::put_list(const std::string& text, std::uint64_t chunk_bytes) {
   const tally listed = tally_of(waiting_chunks());
   if (listed.bytes != chunk_bytes) fail_list(listed.text(), std::to_string(chunk_bytes) + " bytes");
   const std::string all = text + listed.text();
-  put_object(client_, list_key(), std::as_bytes(std::span(all.data(), all.size())));
+  zarr::put_object(client_, list_key(), std::as_bytes(std::span(all.data(), all.size())));
   whole_ = true;
 }
 
@@ -253,7 +253,7 @@ void s3_append::as_part_of_the_move(F&& step) {
 
 void s3_append::move_chunks() {
   require_lock();
-  std::vector<s3_entry> chunks;
+  std::vector<io::s3_entry> chunks;
   as_part_of_the_move([&] { chunks = waiting_chunks(); });
   if (const std::string listed = tally_of(chunks).text(); listed != declared_chunks_) {
     remove_list();
@@ -261,8 +261,8 @@ void s3_append::move_chunks() {
   }
   as_part_of_the_move([&] {
     const std::size_t above = in_waiting("").size();
-    for_each_at_once(chunks, connections_, [&](const s3_entry& e) {
-      copy_object(client_, e.key, in_store(e.key.substr(above)), e.size);
+    for_each_at_once(chunks, connections_, [&](const io::s3_entry& e) {
+      zarr::copy_object(client_, e.key, in_store(e.key.substr(above)), e.size);
       ++moved_;
     });
   });
@@ -278,15 +278,15 @@ void s3_append::fail_list(const std::string& listed, const std::string& written)
 }
 
 void s3_append::move_metadata(const replaced_metadata& metadata) {
-  http_retries tries;
+  io::http_retries tries;
   while (!replace(metadata, tries)) {
   }
 }
 
 // False if the condition failed: then a further look shows why.
-bool s3_append::replace(const replaced_metadata& metadata, http_retries& tries) {
+bool s3_append::replace(const replaced_metadata& metadata, io::http_retries& tries) {
   const std::string key = in_store(metadata.key);
-  s3_client::response there;
+  io::s3_client::response there;
   std::string text;
   bool replaced = false;
   as_part_of_the_move([&] { there = get(key); });
@@ -315,8 +315,8 @@ bool s3_append::replace(const replaced_metadata& metadata, http_retries& tries) 
 
 }  // namespace
 
-std::unique_ptr<waiting_append> append_in_s3(std::string store, const sink_options& options) {
+std::unique_ptr<waiting_append> append_in_s3(std::string store, const zarr::sink_options& options) {
   return std::make_unique<s3_append>(store, options);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::append

@@ -17,7 +17,7 @@
 #include <fcntl.h>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::append {
 
 namespace {
 
@@ -26,16 +26,16 @@ constexpr std::uint64_t most_metadata = 64U << 20;
 // Checksum of the beginning and the end of a file: every change of HDF5 metadata changes one of them.
 std::string checksum_of_ends(const std::string& name, std::uint64_t size) {
   constexpr std::uint64_t most = 16384;
-  const file_descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const io::file_descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   const auto n = static_cast<std::size_t>(std::min(size, most));
   std::vector<std::byte> bytes(n);
-  sha256 sum;
+  text::sha256 sum;
   try {
     for (const std::uint64_t offset : {std::uint64_t{0}, size - n}) {
-      read_range(file.get(), offset, bytes);
+      io::read_range(file.get(), offset, bytes);
       sum.add(bytes);
     }
-  } catch (const unreadable_range& e) {
+  } catch (const io::unreadable_range& e) {
     throw zarrbits::error(errc::damaged_store, "\"" + name + "\" cannot be read: " + e.what(), {name});
   }
   return sum.hex(32);
@@ -43,19 +43,19 @@ std::string checksum_of_ends(const std::string& name, std::uint64_t size) {
 
 }  // namespace
 
-json state_note(const source_files::entry& file) {
-  if (is_remote(file.name)) return {{"size", file.state.size}, {"etag", file.state.etag}};
+text::json state_note(const hdf5::source_files::entry& file) {
+  if (io::is_remote(file.name)) return {{"size", file.state.size}, {"etag", file.state.etag}};
   return {{"size", file.state.size},
           {"modified", {static_cast<std::int64_t>(file.state.seconds), static_cast<std::int64_t>(file.state.nanoseconds)}},
           {"checksum", checksum_of_ends(file.name, file.state.size)}};
 }
 
-json source_notes(const std::vector<joined_source>& sources, const source_files& files) {
-  json list = json::array();
+text::json source_notes(const std::vector<joined_source>& sources, const hdf5::source_files& files) {
+  text::json list = text::json::array();
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const joined_source& s = sources[i];
     if (s.left_out) continue;
-    json note = {{"file", text_or_base64(leaf_of(s.file))}, {"first", s.first}, {"count", s.count}};
+    text::json note = {{"file", hdf5::text_or_base64(text::leaf_of(s.file))}, {"first", s.first}, {"count", s.count}};
     note.update(state_note(files.list()[i]));
     list.push_back(std::move(note));
   }
@@ -65,14 +65,14 @@ json source_notes(const std::vector<joined_source>& sources, const source_files&
 grown_store::grown_store(const std::string& path, const remote_access& remote, const std::vector<std::string>& sources,
                          std::uint64_t memory, const std::optional<source_base>& base)
     : name_(path), names_(base, sources, path) {
-  sha256 sum;
+  text::sha256 sum;
   try {
-    read(is_s3(path) ? remote : remote_access(), sources, memory);
+    read(io::is_s3(path) ? remote : remote_access(), sources, memory);
     for (const auto& [node, metadata] : nodes_) {
       sum.add_field(node);
-      sum.add_field(json_text(metadata));
+      sum.add_field(text::json_text(metadata));
     }
-  } catch (const verification::store_error& error) {
+  } catch (const zarr::store_error& error) {
     throw zarrbits::error(errc::damaged_store, "nothing can be appended to \"" + path + "\": " + error.what(), {path});
   }
   checksum_ = sum.hex();
@@ -80,67 +80,67 @@ grown_store::grown_store(const std::string& path, const remote_access& remote, c
 }
 
 void grown_store::read(const remote_access& remote, const std::vector<std::string>& sources, std::uint64_t memory) {
-  root_.emplace(verification::open_store(name_, remote, sources, memory, verification::use_of_store::a_little,
-                                         verification::symbolic_links::refuse, &names_));
-  std::vector<verification::store_folder> todo{*root_};
+  root_.emplace(zarr::open_store(name_, remote, sources, memory, zarr::use_of_store::a_little,
+                                         zarr::symbolic_links::refuse, &names_));
+  std::vector<zarr::store_folder> todo{*root_};
   while (!todo.empty()) {
-    const verification::store_folder folder = std::move(todo.back());
+    const zarr::store_folder folder = std::move(todo.back());
     todo.pop_back();
     const auto object = folder.open("zarr.json");
-    if (!object) throw verification::store_error("there is no " + (folder / "zarr.json").name());
-    const std::vector<std::byte> bytes = verification::read_object(*object, most_metadata);
+    if (!object) throw zarr::store_error("there is no " + (folder / "zarr.json").name());
+    const std::vector<std::byte> bytes = zarr::read_object(*object, most_metadata);
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     texts_[folder.path().empty() ? "zarr.json" : folder.path() + "/zarr.json"] = checksum_of_text(text);
-    json node = parse_foreign_json(text);
-    const auto is = [&](const char* key, const json& value) {
+    text::json node = text::parse_foreign_json(text);
+    const auto is = [&](const char* key, const text::json& value) {
       return node.is_object() && node.contains(key) && node[key] == value;
     };
     if (!is("zarr_format", 3) || !(is("node_type", "array") || is("node_type", "group")))
-      throw verification::store_error((folder / "zarr.json").name() + " is not a node of Zarr v3");
-    if (!node.contains("attributes")) node["attributes"] = json::object();
+      throw zarr::store_error((folder / "zarr.json").name() + " is not a node of Zarr v3");
+    if (!node.contains("attributes")) node["attributes"] = text::json::object();
     if (!node["attributes"].is_object())
-      throw verification::store_error((folder / "zarr.json").name() + " has attributes that are not an object");
+      throw zarr::store_error((folder / "zarr.json").name() + " has attributes that are not an object");
     const bool group = node["node_type"] == "group";
     nodes_["/" + folder.path()] = std::move(node);
     if (!group) continue;
-    for (verification::store_folder& child : folder.nodes()) todo.push_back(std::move(child));
+    for (zarr::store_folder& child : folder.nodes()) todo.push_back(std::move(child));
   }
 }
 
-const json* grown_store::node(const std::string& path) const {
+const text::json* grown_store::node(const std::string& path) const {
   const auto found = nodes_.find(path);
   return found == nodes_.end() ? nullptr : &found->second;
 }
 
-json grown_store::notes(const std::string& path) const {
-  const json* const n = node(path);
-  if (!n) return json::object();
-  for (const json* where : {&(*n)["attributes"], n}) {
-    for (const char* key : {own_key, hidden_own_key}) {
+text::json grown_store::notes(const std::string& path) const {
+  const text::json* const n = node(path);
+  if (!n) return text::json::object();
+  for (const text::json* where : {&(*n)["attributes"], n}) {
+    for (const char* key : {text::own_key, text::hidden_own_key}) {
       if (where->contains(key) && (*where)[key].is_object()) return (*where)[key];
     }
   }
-  return json::object();
+  return text::json::object();
 }
 
 bool grown_store::has_notes() const {
   return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& each) {
-    json own = notes(each.first);
+    text::json own = notes(each.first);
     // the list of appended files is all that an append leaves in a store of another program
-    if (each.first == "/" && each.second["attributes"].contains(hidden_own_key)) own.erase("sources");
+    if (each.first == "/" && each.second["attributes"].contains(text::hidden_own_key)) own.erase("sources");
     return !own.empty();
   });
 }
 
-void grown_store::set_note(json& n, const std::string& key, json value) const {
-  json& attributes = n["attributes"];
-  if (attributes.contains(own_key) && attributes[own_key].is_object()) attributes[own_key][key] = std::move(value);
-  else if (n.contains(own_key) && n[own_key].is_object()) n[own_key][key] = std::move(value);
-  else attributes[hidden_own_key][key] = std::move(value);  // in a place that xarray does not show
+void grown_store::set_note(text::json& n, const std::string& key, text::json value) const {
+  text::json& attributes = n["attributes"];
+  if (attributes.contains(text::own_key) && attributes[text::own_key].is_object()) attributes[text::own_key][key] = std::move(value);
+  else if (n.contains(text::own_key) && n[text::own_key].is_object()) n[text::own_key][key] = std::move(value);
+  else attributes[text::hidden_own_key][key] = std::move(value);  // in a place that xarray does not show
 }
 
 void grown_store::read_sources() {
-  const json notes_of_root = notes("/");
+  const text::json notes_of_root = notes("/");
   const auto list = notes_of_root.find("sources");
   if (list == notes_of_root.end()) return;
   const auto refuse = [&] {
@@ -149,7 +149,7 @@ void grown_store::read_sources() {
                           {name_});
   };
   if (!list->is_array()) refuse();
-  for (const json& each : *list) {
+  for (const text::json& each : *list) {
     const auto number = [&](const char* key) {
       if (!each.is_object() || !each.contains(key) || !each[key].is_number_unsigned()) refuse();
       return each[key].get<std::uint64_t>();
@@ -159,7 +159,7 @@ void grown_store::read_sources() {
     s.count = number("count");
     if (each.contains("file") && each["file"].is_string()) s.file = each["file"].get<std::string>();
     if (each.contains("size")) {
-      s.state = json::object();
+      s.state = text::json::object();
       for (const char* key : {"size", "modified", "checksum", "etag"}) {
         if (each.contains(key)) s.state[key] = each[key];
       }
@@ -168,32 +168,32 @@ void grown_store::read_sources() {
   }
 }
 
-verification::zarr_array grown_store::open_array(const std::string& path) const {
+zarr::zarr_array grown_store::open_array(const std::string& path) const {
   try {
-    return verification::zarr_array(path == "/" ? *root_ : *root_ / path.substr(1));
-  } catch (const verification::not_supported& e) {
+    return zarr::zarr_array(path == "/" ? *root_ : *root_ / path.substr(1));
+  } catch (const zarr::not_supported& e) {
     throw zarrbits::error(errc::unsupported,
                           "array \"" + path + "\" of \"" + name_ + "\" cannot grow: zarrbits does not support " + e.what(),
                           {name_, path});
-  } catch (const verification::store_error& e) {
+  } catch (const zarr::store_error& e) {
     throw zarrbits::error(errc::damaged_store, "array \"" + path + "\" of \"" + name_ + "\" cannot be read: " + e.what(),
                           {name_, path});
   }
 }
 
 std::shared_ptr<const stored_values> grown_store::array(const std::string& path, std::size_t axis) const {
-  const json* const n = node(path);
+  const text::json* const n = node(path);
   if (!n || (*n)["node_type"] != "array") return nullptr;
   return stored_array::make(name_, path, *n, path == "/" ? *root_ : *root_ / path.substr(1), open_array(path), axis);
 }
 
-std::string grown_store::difference(const std::string& path, const chunk_source& data) const {
-  const json* const n = node(path);
+std::string grown_store::difference(const std::string& path, const hdf5::chunk_source& data) const {
+  const text::json* const n = node(path);
   if (!n || (*n)["node_type"] != "array") return "is not in the store";
-  if (data.null) return notes(path).value("null_dataspace", json()) == true ? "" : "their extents differ";
+  if (data.null) return notes(path).value("null_dataspace", text::json()) == true ? "" : "their extents differ";
   return difference_from(open_array(path), data);
 }
 
 std::vector<double> grown_store::last_values(const std::string& path) const { return last_numbers(open_array(path)); }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::append

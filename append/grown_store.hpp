@@ -28,20 +28,20 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::append {
 
 // A file that the store already has.
 struct known_source {
   std::string file;  // its name, without folders
   std::uint64_t first = 0, count = 0;
-  json state;  // its state_note(); null: unknown
+  text::json state;  // its state_note(); null: unknown
 };
 
 // Identifies a file and its state: size, modification time, checksum; in S3 size and ETag. Throws zarrbits::error.
-json state_note(const source_files::entry& file);
+text::json state_note(const hdf5::source_files::entry& file);
 
 // The files of a store, for its root: the start of each, and its state_note(). Files that are left out are not in it.
-json source_notes(const std::vector<joined_source>& sources, const source_files& files);
+text::json source_notes(const std::vector<joined_source>& sources, const hdf5::source_files& files);
 
 class grown_store {
  public:
@@ -52,21 +52,21 @@ class grown_store {
 
   const std::string& name() const { return name_; }
   // Every zarr.json, by the node's path: "/" and "/a/b".
-  const std::map<std::string, json>& nodes() const { return nodes_; }
-  const json* node(const std::string& path) const;
+  const std::map<std::string, text::json>& nodes() const { return nodes_; }
+  const text::json* node(const std::string& path) const;
   // The notes of zarrbits at a node; an empty object if there are none.
-  json notes(const std::string& path) const;
+  text::json notes(const std::string& path) const;
   // True if any node has some, other than of an append: zarrbits made the store. Of a plain file without a convention, the root
   // may have none.
   bool has_notes() const;
   // Adds a note at the place where this store has such notes.
-  void set_note(json& node, const std::string& key, json value) const;
+  void set_note(text::json& node, const std::string& key, text::json value) const;
 
   // Null if there is no such array. `axis`: the axis along which it grows. Throws zarrbits::error.
   std::shared_ptr<const stored_values> array(const std::string& path, std::size_t axis) const;
   // The difference between an array and a dataset that is not joined, as the end of a sentence; "" if there is none. Throws
-  // h5::failure, skip_dataset, zarrbits::error.
-  std::string difference(const std::string& path, const chunk_source& data) const;
+  // hdf5::failure, skip_dataset, zarrbits::error.
+  std::string difference(const std::string& path, const hdf5::chunk_source& data) const;
   // The last two numbers of an array of one dimension, or fewer.
   std::vector<double> last_values(const std::string& path) const;
 
@@ -78,18 +78,18 @@ class grown_store {
 
  private:
   void read(const remote_access& remote, const std::vector<std::string>& sources, std::uint64_t memory);
-  verification::zarr_array open_array(const std::string& path) const;
+  zarr::zarr_array open_array(const std::string& path) const;
   void read_sources();
 
   std::string name_;
-  told_names names_;
-  std::optional<verification::store_folder> root_;
-  std::map<std::string, json> nodes_;
+  io::told_names names_;
+  std::optional<zarr::store_folder> root_;
+  std::map<std::string, text::json> nodes_;
   std::map<std::string, std::string> texts_;  // checksums
   std::vector<known_source> sources_;
   std::string checksum_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::append
 
 #endif

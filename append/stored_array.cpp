@@ -16,16 +16,16 @@
 #include <string_view>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::append {
 
 namespace {
 
-using verification::zarr_kind;
-using verification::zarr_values;
+using zarr::zarr_kind;
+using zarr::zarr_values;
 constexpr std::size_t index_entry = 16, index_checksum = 4;
 
 // The HDF5 type of a number in this machine's byte order; none if values are not numbers.
-hid_t native_number(const verification::zarr_type& t) {
+hid_t native_number(const zarr::zarr_type& t) {
   const bool whole = t.kind == zarr_kind::signed_integer || t.kind == zarr_kind::unsigned_integer;
   const bool is_signed = t.kind == zarr_kind::signed_integer;
   if (t.kind == zarr_kind::floating && t.size == 4) return H5T_NATIVE_FLOAT;
@@ -40,15 +40,15 @@ hid_t native_number(const verification::zarr_type& t) {
   }
 }
 
-json codecs_of_chunks(const json& codecs, const std::function<void(const std::string&)>& refuse) {
+text::json codecs_of_chunks(const text::json& codecs, const std::function<void(const std::string&)>& refuse) {
   if (!codecs.is_array() || codecs.empty()) refuse("it has no codecs");
-  const auto name = [](const json& c) { return c.is_object() && c.contains("name") ? c["name"] : json(nullptr); };
+  const auto name = [](const text::json& c) { return c.is_object() && c.contains("name") ? c["name"] : text::json(nullptr); };
   if (name(codecs[0]) != "sharding_indexed") return codecs;
-  const json& configuration = codecs[0].contains("configuration") ? codecs[0]["configuration"] : codecs[0];
-  const json usual = json::array({"bytes", "crc32c"});
-  json index = json::array();
+  const text::json& configuration = codecs[0].contains("configuration") ? codecs[0]["configuration"] : codecs[0];
+  const text::json usual = text::json::array({"bytes", "crc32c"});
+  text::json index = text::json::array();
   if (configuration.contains("index_codecs") && configuration["index_codecs"].is_array()) {
-    for (const json& c : configuration["index_codecs"]) index.push_back(name(c));
+    for (const text::json& c : configuration["index_codecs"]) index.push_back(name(c));
   }
   const bool at_end = !configuration.contains("index_location") || configuration["index_location"] == "end";
   if (codecs.size() != 1 || index != usual || !at_end || !configuration.contains("codecs") ||
@@ -58,9 +58,9 @@ json codecs_of_chunks(const json& codecs, const std::function<void(const std::st
 }
 
 // One value in this machine's byte order, from the JSON of an attribute.
-std::optional<buffer> number_from(const json& value, const verification::zarr_type& t) {
-  const json& v = value.is_array() && value.size() == 1 ? value[0] : value;
-  buffer out(t.size);
+std::optional<compressors::buffer> number_from(const text::json& value, const zarr::zarr_type& t) {
+  const text::json& v = value.is_array() && value.size() == 1 ? value[0] : value;
+  compressors::buffer out(t.size);
   const auto put_float = [&](double d) {
     const auto single = static_cast<float>(d);
     if (t.size == 4) std::memcpy(out.data(), &single, 4);
@@ -69,7 +69,7 @@ std::optional<buffer> number_from(const json& value, const verification::zarr_ty
   if (t.kind == zarr_kind::floating) {
     if (v.is_number()) return put_float(v.get<double>()), out;
     if (!v.is_string()) return {};
-    const auto bytes = decode_base64(v.get<std::string>());  // xarray's encoding
+    const auto bytes = text::decode_base64(v.get<std::string>());  // xarray's encoding
     if (!bytes || bytes->size() != 8) return {};
     std::uint64_t bits = 0;
     for (std::size_t i = 8; i-- > 0;) bits = bits << 8 | std::to_integer<std::uint64_t>((*bytes)[i]);
@@ -86,18 +86,18 @@ std::optional<buffer> number_from(const json& value, const verification::zarr_ty
 
 }  // namespace
 
-stored_array::stored_array(verification::store_folder folder, verification::zarr_array array, std::size_t axis)
+stored_array::stored_array(zarr::store_folder folder, zarr::zarr_array array, std::size_t axis)
     : folder_(std::move(folder)), array_(std::move(array)), axis_(axis) {}
 
-std::shared_ptr<const stored_values> stored_array::make(const std::string& store, const std::string& path, const json& node,
-                                                        const verification::store_folder& folder, verification::zarr_array array,
+std::shared_ptr<const stored_values> stored_array::make(const std::string& store, const std::string& path, const text::json& node,
+                                                        const zarr::store_folder& folder, zarr::zarr_array array,
                                                         std::size_t axis) {
   const auto refuse = [&](const std::string& why) {
     throw zarrbits::error(errc::unsupported, "array \"" + path + "\" of \"" + store + "\" cannot grow: " + why, {store, path});
   };
   if (axis >= array.shape().size()) refuse("it has no such dimension");
-  const json keys = node.contains("chunk_key_encoding") ? node["chunk_key_encoding"] : json(nullptr);
-  const json usual = {{"separator", "/"}};
+  const text::json keys = node.contains("chunk_key_encoding") ? node["chunk_key_encoding"] : text::json(nullptr);
+  const text::json usual = {{"separator", "/"}};
   if (!keys.is_object() || !keys.contains("name") || keys["name"] != "default" ||
       (keys.contains("configuration") && !keys["configuration"].empty() && keys["configuration"] != usual))
     refuse("its chunk keys do not have the form \"c/0/0\"");
@@ -107,7 +107,7 @@ std::shared_ptr<const stored_values> stored_array::make(const std::string& store
   a->chunk = a->array_.chunk_shape();
   a->per_shard.assign(a->array_.chunks_per_shard().begin(), a->array_.chunks_per_shard().end());
   a->data_type = node["data_type"];
-  a->fill_value = without_numbers_of_python(node["fill_value"]);
+  a->fill_value = text::without_numbers_of_python(node["fill_value"]);
   a->codecs = codecs_of_chunks(node["codecs"], refuse);
   a->take_grid(refuse);
   a->find_missing(node);
@@ -118,7 +118,7 @@ void stored_array::take_grid(const std::function<void(const std::string&)>& refu
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (d != axis_ && array_.edges(d).runs().size() > 1) refuse("its chunks differ in their length along another dimension");
   }
-  const verification::chunk_edges& edges = array_.edges(axis_);
+  const zarr::chunk_edges& edges = array_.edges(axis_);
   whole_chunks = edges.chunks();
   const bool over = whole_chunks > 0 && edges.length(whole_chunks - 1) > count - edges.start(whole_chunks - 1);
   if (over) --whole_chunks;
@@ -131,27 +131,27 @@ void stored_array::take_grid(const std::function<void(const std::string&)>& refu
   if (over) chunks_along_axis.emplace_back(count - edges.start(whole_chunks), 1);
 }
 
-void stored_array::find_missing(const json& node) {
+void stored_array::find_missing(const text::json& node) {
   const hid_t native = native_number(array_.type());
   if (native < 0) return;
-  const json& first = codecs[0];
+  const text::json& first = codecs[0];
   const bool big = first.is_object() && first.contains("configuration") && first["configuration"].is_object() &&
                    first["configuration"].contains("endian") && first["configuration"]["endian"] == "big";
-  number = h5::handle(H5Tcopy(native), "copy a type");
-  h5::check(H5Tset_order(number, big ? H5T_ORDER_BE : H5T_ORDER_LE), "set a byte order");
-  const json& attributes = node["attributes"];
-  buffer value(array_.fill().data.begin(), array_.fill().data.end());
+  number = hdf5::handle(H5Tcopy(native), "copy a type");
+  hdf5::check(H5Tset_order(number, big ? H5T_ORDER_BE : H5T_ORDER_LE), "set a byte order");
+  const text::json& attributes = node["attributes"];
+  compressors::buffer value(array_.fill().data.begin(), array_.fill().data.end());
   if (attributes.contains("_FillValue")) {
     if (auto said = number_from(attributes["_FillValue"], array_.type())) value = std::move(*said);
   }
-  missing.emplace(h5::handle(H5Tcopy(native), "copy a type"), std::move(value));
+  missing.emplace(hdf5::handle(H5Tcopy(native), "copy a type"), std::move(value));
 }
 
 namespace {
 
 // Reads a block of an array chunk by chunk. Calls `use` for each row: `n` elements of the chunk, starting at `from`, go to `to`.
 template <class Use>
-void for_each_row(const verification::zarr_array& array, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
+void for_each_row(const zarr::zarr_array& array, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
                   const std::vector<hsize_t>& room, const Use& use) {
   const std::size_t rank = first.size();
   std::vector<hsize_t> begin(rank), last(rank);
@@ -164,7 +164,7 @@ void for_each_row(const verification::zarr_array& array, const std::vector<hsize
     zarr_values values;
     const std::vector<std::uint64_t> chunk = array.shape_of({at.begin(), at.end()});
     if (!array.read_chunk({at.begin(), at.end()}, values)) {
-      const std::size_t n = static_cast<std::size_t>(product(std::vector<hsize_t>(chunk.begin(), chunk.end())));
+      const std::size_t n = static_cast<std::size_t>(hdf5::product(std::vector<hsize_t>(chunk.begin(), chunk.end())));
       const zarr_values one = array.fill();
       values = {};
       for (std::size_t i = 0; i < n; ++i) {
@@ -201,18 +201,18 @@ void for_each_row(const verification::zarr_array& array, const std::vector<hsize
 }
 
 void put_strings(const zarr_values& values, std::size_t from, std::size_t n, hid_t memory, std::size_t size, std::byte* to,
-                 variable_memory* strings) {
+                 hdf5::variable_memory* strings) {
   const bool variable = H5Tis_variable_str(memory) > 0;
   const char padding = !variable && H5Tget_strpad(memory) == H5T_STR_SPACEPAD ? ' ' : '\0';
   for (std::size_t i = 0; i < n; ++i) {
     const std::string& text = values.strings[from + i];
     if (variable) {
-      if (!strings) throw skip_dataset("its strings in the store cannot be read");
+      if (!strings) throw hdf5::skip_dataset("its strings in the store cannot be read");
       char* const made = strings->copy(text);
       std::memcpy(to + i * size, &made, sizeof made);
       continue;
     }
-    if (text.size() > size) throw skip_dataset("a string in the store is longer than those of these files");
+    if (text.size() > size) throw hdf5::skip_dataset("a string in the store is longer than those of these files");
     std::memset(to + i * size, padding, size);
     std::memcpy(to + i * size, text.data(), text.size());
   }
@@ -221,30 +221,30 @@ void put_strings(const zarr_values& values, std::size_t from, std::size_t n, hid
 }  // namespace
 
 void stored_array::read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first,
-                              const std::vector<hsize_t>& wanted, const std::vector<hsize_t>& room, buffer& out,
-                              variable_memory* strings) const {
-  const verification::zarr_type& t = array_.type();
+                              const std::vector<hsize_t>& wanted, const std::vector<hsize_t>& room, compressors::buffer& out,
+                              hdf5::variable_memory* strings) const {
+  const zarr::zarr_type& t = array_.type();
   const H5T_class_t kind = H5Tget_class(memory);
   const hid_t native = native_number(t);
-  const h5::handle base(kind == H5T_ENUM ? H5Tget_super(memory) : H5Tcopy(memory), "get a type");
+  const hdf5::handle base(kind == H5T_ENUM ? H5Tget_super(memory) : H5Tcopy(memory), "get a type");
   const bool text = t.kind == zarr_kind::text && kind == H5T_STRING, truth = t.kind == zarr_kind::boolean && size == 1;
   if (first.size() != array_.shape().size() || !(text || truth || native >= 0)) {
-    throw skip_dataset("the last chunk of its array in the store is not full, and chunks of this data type cannot be completed");
+    throw hdf5::skip_dataset("the last chunk of its array in the store is not full, and chunks of this data type cannot be completed");
   }
-  if (product(wanted) == 0) return;
+  if (hdf5::product(wanted) == 0) return;
   try {
     for_each_row(array_, first, wanted, room, [&](const zarr_values& values, std::size_t from, std::size_t to, std::size_t n) {
       std::byte* const place = out.data() + to * size;
       if (text) return put_strings(values, from, n, memory, size, place, strings);
       if (truth) return void(std::memcpy(place, values.data.data() + from, n));
-      buffer row(n * std::max(size, t.size));
+      compressors::buffer row(n * std::max(size, t.size));
       std::memcpy(row.data(), values.data.data() + from * t.size, n * t.size);
-      h5::check(H5Tconvert(native, base, n, row.data(), nullptr, H5P_DEFAULT), "convert the values");
+      hdf5::check(H5Tconvert(native, base, n, row.data(), nullptr, H5P_DEFAULT), "convert the values");
       std::memcpy(place, row.data(), n * size);
     });
-  } catch (const verification::store_error& e) {
+  } catch (const zarr::store_error& e) {
     throw zarrbits::error(errc::damaged_store, "\"" + folder_.name() + "\" cannot be completed: " + e.what(), {folder_.name()});
-  } catch (const verification::not_supported& e) {
+  } catch (const zarr::not_supported& e) {
     throw zarrbits::error(errc::unsupported,
                           "\"" + folder_.name() + "\" cannot be completed: zarrbits does not support " + e.what(),
                           {folder_.name()});
@@ -254,29 +254,29 @@ void stored_array::read_block(hid_t memory, std::size_t size, const std::vector<
 namespace {
 
 // An object of the store, as a file.
-class object_bytes final : public byte_source {
+class object_bytes final : public io::byte_source {
  public:
-  object_bytes(std::unique_ptr<verification::stored_object> object, std::string name)
+  object_bytes(std::unique_ptr<zarr::stored_object> object, std::string name)
       : object_(std::move(object)), name_(std::move(name)) {}
-  file_state state() const override { return {true, object_->size()}; }
+  io::file_state state() const override { return {true, object_->size()}; }
   void read(std::uint64_t offset, std::span<std::byte> to) const override {
     try {
       object_->read(offset, to);
-    } catch (const verification::store_error& e) {
+    } catch (const zarr::store_error& e) {
       throw zarrbits::error(e.code, "\"" + name_ + "\" cannot be completed: " + e.what(), {name_});
     }
   }
   int descriptor() const noexcept override { return object_->descriptor(); }
 
  private:
-  const std::unique_ptr<verification::stored_object> object_;
+  const std::unique_ptr<zarr::stored_object> object_;
   const std::string name_;
 };
 
 }  // namespace
 
 std::optional<stored_shard> stored_array::shard(const std::vector<hsize_t>& at) const {
-  const std::uint64_t chunks = product(per_shard);
+  const std::uint64_t chunks = hdf5::product(per_shard);
   if (chunks <= 1) return {};
   std::string key = "c";
   for (const hsize_t n : at) key += "/" + std::to_string(n);
@@ -295,11 +295,11 @@ std::optional<stored_shard> stored_array::shard(const std::vector<hsize_t>& at) 
     found.index.resize(static_cast<std::size_t>(own));
     object->read(found.size, found.index);
     found.bytes = std::make_shared<const object_bytes>(std::move(object), name);
-  } catch (const verification::store_error& e) {
+  } catch (const zarr::store_error& e) {
     fail(e.what());
   }
-  buffer whole(found.index.begin(), found.index.end() - index_checksum);
-  append_crc32c(whole);
+  compressors::buffer whole(found.index.begin(), found.index.end() - index_checksum);
+  compressors::append_crc32c(whole);
   if (!std::equal(whole.begin(), whole.end(), found.index.begin(), found.index.end()))
     fail("the checksum of its index does not match");
   found.index.resize(found.index.size() - index_checksum);
@@ -313,7 +313,7 @@ void stored_array::drop_chunks_to_make(stored_shard& found, const std::vector<hs
     for (std::size_t i = 8; i-- > 0;) n = n << 8 | std::to_integer<std::uint64_t>(found.index[offset + i]);
     return n;
   };
-  const chunk_grid inside{per_shard, std::vector<hsize_t>(per_shard.size(), 1)};
+  const hdf5::chunk_grid inside{per_shard, std::vector<hsize_t>(per_shard.size(), 1)};
   for (std::uint64_t i = 0; i < found.index.size() / index_entry; ++i) {
     const std::size_t entry = static_cast<std::size_t>(i) * index_entry;
     const std::uint64_t end = (at[axis_] * per_shard[axis_] + inside.at(i)[axis_] + 1) * chunk[axis_];
@@ -329,29 +329,29 @@ void stored_array::drop_chunks_to_make(stored_shard& found, const std::vector<hs
 namespace {
 
 // Whether the bytes of a value in memory, in this machine's byte order, are those of the array's.
-bool has_layout(const verification::zarr_type& t, const type_tree& s) {
+bool has_layout(const zarr::zarr_type& t, const hdf5::type_tree& s) {
   if (t.size != s.size) return false;
   switch (s.kind) {
-    case type_class::boolean: return t.kind == zarr_kind::boolean;
-    case type_class::integer:
-    case type_class::enumeration:
+    case hdf5::type_class::boolean: return t.kind == zarr_kind::boolean;
+    case hdf5::type_class::integer:
+    case hdf5::type_class::enumeration:
       return t.kind == (s.is_signed ? zarr_kind::signed_integer : zarr_kind::unsigned_integer) && t.unit.empty() &&
              t.bits == 8 * t.size;
-    case type_class::floating: return t.kind == zarr_kind::floating && t.name == "float" + std::to_string(8 * t.size);
-    case type_class::complex: return t.kind == zarr_kind::complex && t.bits == 4 * t.size;
-    case type_class::text: return t.kind == zarr_kind::terminated && !s.variable;
-    case type_class::opaque: {
-      const json time = numpy_time(s);
+    case hdf5::type_class::floating: return t.kind == zarr_kind::floating && t.name == "float" + std::to_string(8 * t.size);
+    case hdf5::type_class::complex: return t.kind == zarr_kind::complex && t.bits == 4 * t.size;
+    case hdf5::type_class::text: return t.kind == zarr_kind::terminated && !s.variable;
+    case hdf5::type_class::opaque: {
+      const text::json time = hdf5::numpy_time(s);
       if (time.is_null()) return t.kind == zarr_kind::raw;
-      const verification::zarr_type same = verification::parse_type(time);
+      const zarr::zarr_type same = zarr::parse_type(time);
       return t.name == same.name && t.unit == same.unit;
     }
-    case type_class::compound:
+    case hdf5::type_class::compound:
       return t.kind == zarr_kind::record && std::equal(t.fields.begin(), t.fields.end(), s.parts.begin(), s.parts.end(),
                                                        [](const auto& field, const auto& part) {
         return field.name == part.name && field.offset == part.offset && has_layout(field.type, part);
              });
-    case type_class::array: return t.kind == zarr_kind::raw && !has_byte_order(s);
+    case hdf5::type_class::array: return t.kind == zarr_kind::raw && !hdf5::has_byte_order(s);
     default: return false;
   }
 }
@@ -364,18 +364,18 @@ struct value_layout {
   bool text = false, as_bytes = false;
 };
 
-std::optional<value_layout> layout_in(const verification::zarr_array& array, const chunk_source& data) {
+std::optional<value_layout> layout_in(const zarr::zarr_array& array, const hdf5::chunk_source& data) {
   value_layout l{data.dims, {}, data.type.size};
-  const type_tree* leaf = &data.type;
-  for (; leaf->kind == type_class::array; leaf = &leaf->element())
+  const hdf5::type_tree* leaf = &data.type;
+  for (; leaf->kind == hdf5::type_class::array; leaf = &leaf->element())
     l.inner.insert(l.inner.end(), leaf->dims.begin(), leaf->dims.end());
-  const verification::zarr_type& t = array.type();
+  const zarr::zarr_type& t = array.type();
   const std::size_t rank = array.shape().size();
-  l.text = (t.kind == zarr_kind::text || t.kind == zarr_kind::text32) && leaf->kind == type_class::text;
-  if (leaf->kind == type_class::opaque && t.name == "uint8" && rank == l.outer.size() + l.inner.size() + 1) {
+  l.text = (t.kind == zarr_kind::text || t.kind == zarr_kind::text32) && leaf->kind == hdf5::type_class::text;
+  if (leaf->kind == hdf5::type_class::opaque && t.name == "uint8" && rank == l.outer.size() + l.inner.size() + 1) {
     l.as_bytes = true;
     l.inner.push_back(leaf->size);
-  } else if (data.type.kind == type_class::text && !data.type.variable && data.type.size == 1 &&
+  } else if (data.type.kind == hdf5::type_class::text && !data.type.variable && data.type.size == 1 &&
              t.kind == zarr_kind::terminated && rank + 1 == l.outer.size() && l.outer.back() == t.size) {
     l.as_bytes = true;
     l.size = t.size;
@@ -384,57 +384,57 @@ std::optional<value_layout> layout_in(const verification::zarr_array& array, con
   return l.text || l.as_bytes || has_layout(t, *leaf) ? std::optional(l) : std::nullopt;
 }
 
-bool has_text(const verification::zarr_type& t, const zarr_values& values, std::size_t at, std::string_view text) {
+bool has_text(const zarr::zarr_type& t, const zarr_values& values, std::size_t at, std::string_view text) {
   if (t.kind == zarr_kind::text) return values.strings.at(at) == text;
   try {
-    return std::memcmp(values.data.data() + at * t.size, verification::parse_fill(t, json(std::string(text))).data.data(),
+    return std::memcmp(values.data.data() + at * t.size, zarr::parse_fill(t, text::json(std::string(text))).data.data(),
                        t.size) == 0;
-  } catch (const verification::store_error&) {  // it is longer, or not UTF-8
+  } catch (const zarr::store_error&) {  // it is longer, or not UTF-8
     return false;
   }
 }
 
 }  // namespace
 
-std::string difference_from(const verification::zarr_array& array, const chunk_source& data) {
+std::string difference_from(const zarr::zarr_array& array, const hdf5::chunk_source& data) {
   if (data.null) return "their extents differ";
   const std::optional<value_layout> layout = layout_in(array, data);
   std::vector<hsize_t> dims = layout ? layout->outer : data.dims;
   if (layout) dims.insert(dims.end(), layout->inner.begin(), layout->inner.end());
   if (layout && !std::equal(dims.begin(), dims.end(), array.shape().begin(), array.shape().end())) return "their extents differ";
   if (!layout) return "their datatypes differ, or cannot be compared with the store's";
-  if (product(data.dims) == 0) return "";
-  const type_tree& leaf = data.leaf();
-  const std::size_t size = layout->size / static_cast<std::size_t>(product(layout->inner));
-  const auto read = [&](std::vector<hsize_t> first, std::vector<hsize_t> n, variable_memory& strings) {
-    buffer here(static_cast<std::size_t>(product(n)) * layout->size);
+  if (hdf5::product(data.dims) == 0) return "";
+  const hdf5::type_tree& leaf = data.leaf();
+  const std::size_t size = layout->size / static_cast<std::size_t>(hdf5::product(layout->inner));
+  const auto read = [&](std::vector<hsize_t> first, std::vector<hsize_t> n, hdf5::variable_memory& strings) {
+    compressors::buffer here(static_cast<std::size_t>(hdf5::product(n)) * layout->size);
     first.resize(data.dims.size(), 0);  // of the characters
     if (n.size() < first.size()) n.push_back(data.dims.back());
     data.read_block(data.type.memory, data.type.size, first, n, n, here, layout->text ? &strings : nullptr);
     if (!layout->text && !layout->as_bytes)
-      unify_byte_order(leaf, here.data(), here.size() / leaf.size, std::endian::native == std::endian::big);
+      hdf5::unify_byte_order(leaf, here.data(), here.size() / leaf.size, std::endian::native == std::endian::big);
     return here;
   };
   bool same = true;
   const auto compare = [&](const zarr_values& values, std::size_t from, const std::byte* here, std::size_t count) {
     if (!layout->text) same = same && std::memcmp(values.data.data() + from * size, here, count * size) == 0;
     for (std::size_t i = 0; layout->text && i < count; ++i)
-      same = same && has_text(array.type(), values, from + i, text_of(leaf, here + i * size));
+      same = same && has_text(array.type(), values, from + i, hdf5::text_of(leaf, here + i * size));
   };
   if (dims.empty()) {
     zarr_values values;
-    variable_memory strings(64U << 20);
-    const buffer here = read({}, {}, strings);
+    hdf5::variable_memory strings(64U << 20);
+    const compressors::buffer here = read({}, {}, strings);
     if (!array.read_chunk({}, values)) values = array.fill();
     compare(values, 0, here.data(), 1);
     return same ? "" : "their values differ";
   }
-  const chunk_grid blocks{layout->outer, chunk_shape_for(layout->outer, std::max<std::size_t>(1, layout->size), 4U << 20)};
+  const hdf5::chunk_grid blocks{layout->outer, hdf5::chunk_shape_for(layout->outer, std::max<std::size_t>(1, layout->size), 4U << 20)};
   std::vector<hsize_t> at(layout->outer.size(), 0);
   do {
     std::vector<hsize_t> first = blocks.start(at), n = blocks.inside(at);
-    variable_memory strings(256U << 20);
-    const buffer here = read(first, n, strings);
+    hdf5::variable_memory strings(256U << 20);
+    const compressors::buffer here = read(first, n, strings);
     first.resize(dims.size(), 0);
     n.insert(n.end(), layout->inner.begin(), layout->inner.end());
     for_each_row(array, first, n, n, [&](const zarr_values& values, std::size_t from, std::size_t to, std::size_t row) {
@@ -444,7 +444,7 @@ std::string difference_from(const verification::zarr_array& array, const chunk_s
   return same ? "" : "their values differ";
 }
 
-std::vector<double> last_numbers(const verification::zarr_array& array) {
+std::vector<double> last_numbers(const zarr::zarr_array& array) {
   const hid_t native = native_number(array.type());
   if (array.shape().size() != 1 || array.shape()[0] == 0 || native < 0) return {};
   const std::uint64_t n = std::min<std::uint64_t>(2, array.shape()[0]);
@@ -452,12 +452,12 @@ std::vector<double> last_numbers(const verification::zarr_array& array) {
   std::vector<double> out(static_cast<std::size_t>(n));
   for_each_row(array, {array.shape()[0] - n}, {n}, {n},
                [&](const zarr_values& values, std::size_t from, std::size_t to, std::size_t row) {
-    buffer bytes(row * std::max(size, sizeof(double)));
+    compressors::buffer bytes(row * std::max(size, sizeof(double)));
     std::memcpy(bytes.data(), values.data.data() + from * size, row * size);
-    h5::check(H5Tconvert(native, H5T_NATIVE_DOUBLE, row, bytes.data(), nullptr, H5P_DEFAULT), "convert the values");
+    hdf5::check(H5Tconvert(native, H5T_NATIVE_DOUBLE, row, bytes.data(), nullptr, H5P_DEFAULT), "convert the values");
     std::memcpy(out.data() + to, bytes.data(), row * sizeof(double));
   });
   return out;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::append

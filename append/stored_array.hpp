@@ -14,34 +14,34 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::append {
 
 class stored_array final : public stored_values {
  public:
   // `node`: its zarr.json. Throws zarrbits::error if the array cannot grow along the axis.
-  static std::shared_ptr<const stored_values> make(const std::string& store, const std::string& path, const json& node,
-                                                   const verification::store_folder& folder, verification::zarr_array array,
+  static std::shared_ptr<const stored_values> make(const std::string& store, const std::string& path, const text::json& node,
+                                                   const zarr::store_folder& folder, zarr::zarr_array array,
                                                    std::size_t axis);
 
   void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                  const std::vector<hsize_t>& room, buffer& out, variable_memory* strings) const override;
+                  const std::vector<hsize_t>& room, compressors::buffer& out, hdf5::variable_memory* strings) const override;
   std::optional<stored_shard> shard(const std::vector<hsize_t>& at) const override;
 
  private:
-  stored_array(verification::store_folder folder, verification::zarr_array array, std::size_t axis);
+  stored_array(zarr::store_folder folder, zarr::zarr_array array, std::size_t axis);
   void take_grid(const std::function<void(const std::string&)>& refuse);
-  void find_missing(const json& node);
+  void find_missing(const text::json& node);
   void drop_chunks_to_make(stored_shard& found, const std::vector<hsize_t>& at) const;
 
-  verification::store_folder folder_;
-  verification::zarr_array array_;
+  zarr::store_folder folder_;
+  zarr::zarr_array array_;
   std::size_t axis_;
 };
 
 // The same as in grown_store.
-std::string difference_from(const verification::zarr_array& array, const chunk_source& data);
-std::vector<double> last_numbers(const verification::zarr_array& array);
+std::string difference_from(const zarr::zarr_array& array, const hdf5::chunk_source& data);
+std::vector<double> last_numbers(const zarr::zarr_array& array);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::append
 
 #endif

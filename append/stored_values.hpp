@@ -21,12 +21,12 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::append {
 
 // A shard in the store. A shard that replaces it begins with the same bytes, so a reader that has the old index still finds its
 // chunks.
 struct stored_shard {
-  std::shared_ptr<const byte_source> bytes;
+  std::shared_ptr<const io::byte_source> bytes;
   std::uint64_t size = 0;        // bytes before the index
   std::vector<std::byte> index;  // offset and size of each chunk; all bits set if there is none, or it must be made again
 };
@@ -43,17 +43,17 @@ class stored_values {
   hsize_t whole_chunks = 0;
   // If the grid is rectilinear: lengths of the chunks along the axis, and how many have each. Their sum is `count`.
   std::vector<std::pair<hsize_t, hsize_t>> chunks_along_axis;
-  json data_type, fill_value, codecs;                    // as in its zarr.json; the codecs are those of a chunk
-  h5::handle number;                                     // numbers only: their HDF5 type, in the store's byte order
-  std::optional<std::pair<h5::handle, buffer>> missing;  // numbers only: the value for missing ones, and its type
+  text::json data_type, fill_value, codecs;                    // as in its zarr.json; the codecs are those of a chunk
+  hdf5::handle number;                                     // numbers only: their HDF5 type, in the store's byte order
+  std::optional<std::pair<hdf5::handle, compressors::buffer>> missing;  // numbers only: the value for missing ones, and its type
 
   // As chunk_source::read_block(); writes to the beginning of `out`.
   virtual void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                          const std::vector<hsize_t>& room, buffer& out, variable_memory* strings) const = 0;
+                          const std::vector<hsize_t>& room, compressors::buffer& out, hdf5::variable_memory* strings) const = 0;
   // Empty if the store has no such shard. `at`: its place in the grid of shards. Throws zarrbits::error.
   virtual std::optional<stored_shard> shard(const std::vector<hsize_t>& at) const = 0;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::append
 
 #endif

@@ -14,18 +14,18 @@
 #include <optional>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::append {
 
 std::string checksum_of_text(std::string_view text) {
-  sha256 sum;
+  text::sha256 sum;
   sum.add(text);
   return sum.hex();
 }
 
-std::unique_ptr<waiting_append> waiting_append::begin(const std::string& store, const sink_options& options) {
+std::unique_ptr<waiting_append> waiting_append::begin(const std::string& store, const zarr::sink_options& options) {
   std::string name = store;
   while (name.size() > 1 && name.ends_with('/')) name.pop_back();
-  if (!is_s3(store)) return append_in_directory(std::move(name), options);
+  if (!io::is_s3(store)) return append_in_directory(std::move(name), options);
 #ifdef ZARRBITS_WITH_S3
   return append_in_s3(std::move(name), options);
 #else
@@ -51,7 +51,7 @@ void waiting_append::refuse_store(bool is_v2) const {
 void waiting_append::refuse(const std::string& why) const {
   throw zarrbits::error(errc::damaged_store,
                         "an append to \"" + store_ + "\" was cut off and cannot be resumed: " + why + "; remove \"" + store_ +
-                            "/" + append_folder + "\" and append again",
+                            "/" + text::append_folder + "\" and append again",
                         {store_});
 }
 
@@ -60,7 +60,7 @@ void waiting_append::refuse_changed(const std::string& key) const {
 }
 
 void waiting_append::declare(const std::vector<replaced_metadata>& metadata, std::uint64_t chunk_bytes) {
-  json list = json::array();
+  text::json list = text::json::array();
   for (const replaced_metadata& m : metadata) {
     if (checksum_of_text(text_in_store(m.key)) != m.before)
       throw zarrbits::error(errc::changed,
@@ -74,21 +74,21 @@ void waiting_append::declare(const std::vector<replaced_metadata>& metadata, std
                             {store_});
     list.push_back({{"key", m.key}, {"before", m.before}, {"after", m.after}});
   }
-  put_list(json_text(list) + "\n", chunk_bytes);
+  put_list(text::json_text(list) + "\n", chunk_bytes);
 }
 
 void waiting_append::move() {
-  const json all = parse_foreign_json(list());
-  const auto text_of = [](const json& j, const char* key) {
+  const text::json all = text::parse_foreign_json(list());
+  const auto text_of = [](const text::json& j, const char* key) {
     return j.is_object() && j.contains(key) && j[key].is_string() ? std::optional(j[key].get<std::string>()) : std::nullopt;
   };
   if (!all.is_array()) refuse("its list of metadata cannot be read");
   std::vector<replaced_metadata> metadata;
   bool switched = false;
-  for (const json& each : all) {
+  for (const text::json& each : all) {
     const auto key = text_of(each, "key"), before = text_of(each, "before"), after = text_of(each, "after");
-    if (!key || !before || !after || !is_node_key(*key)) refuse("its list of metadata cannot be read");
-    check_key(*key);
+    if (!key || !before || !after || !text::is_node_key(*key)) refuse("its list of metadata cannot be read");
+    zarr::check_key(*key);
     const std::string now = checksum_of_text(text_in_store(*key));
     if (now != *before && now != *after) refuse_changed(*key);
     switched = switched || now != *before;
@@ -100,4 +100,4 @@ void waiting_append::move() {
   discard();
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::append

@@ -19,9 +19,11 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
-
+namespace zarrbits::zarr {
 struct sink_options;
+}
+
+namespace zarrbits::append {
 
 // A zarr.json of the store that is going to be replaced, with its checksum_of_text() when it was read, and that of the new one.
 struct replaced_metadata {
@@ -37,7 +39,7 @@ std::string checksum_of_text(std::string_view text);
 class waiting_append {
  public:
   // In a directory or "s3://bucket/prefix", with options.sync, .remote and .run. Throws zarrbits::error.
-  static std::unique_ptr<waiting_append> begin(const std::string& store, const sink_options& options);
+  static std::unique_ptr<waiting_append> begin(const std::string& store, const zarr::sink_options& options);
   // Removes what is not declared, also that of an earlier run.
   virtual ~waiting_append() = default;
   waiting_append(const waiting_append&) = delete;
@@ -88,9 +90,9 @@ class waiting_append {
 constexpr const char* waiting_store = "store";  // in append_folder: the new parts
 constexpr const char* declared_list = "metadata";
 
-std::unique_ptr<waiting_append> append_in_directory(std::string store, const sink_options& options);  // append_in_directory.cpp
-std::unique_ptr<waiting_append> append_in_s3(std::string store, const sink_options& options);         // append_in_s3.cpp
+std::unique_ptr<waiting_append> append_in_directory(std::string store, const zarr::sink_options& options);  // append_in_directory.cpp
+std::unique_ptr<waiting_append> append_in_s3(std::string store, const zarr::sink_options& options);         // append_in_s3.cpp
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::append
 
 #endif

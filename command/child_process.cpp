@@ -24,7 +24,7 @@
 #include <sys/prctl.h>
 #endif
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
@@ -235,4 +235,4 @@ int in_child(const std::string& file, const std::function<int(const std::functio
                       "; the file is damaged there, or this libhdf5 cannot read it: try a newer one");
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 // Calls `run` in a child process and returns its exit status. `run` reports what it is working on to the function that it is
 // given: the path of an object, or the name of another file than `file`, where an absolute name begins with "//"; "" means that
@@ -23,6 +23,6 @@ int in_child(const std::string& file, const std::function<int(const std::functio
 // Call it in a process that was just forked: it then ends when `parent` does.
 void end_with(int parent);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

@@ -26,7 +26,7 @@
 #include <system_error>
 #include <unistd.h>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
@@ -307,4 +307,4 @@ void output_file::commit() {
   temporary_set = 0;
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

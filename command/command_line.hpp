@@ -27,7 +27,7 @@ namespace CLI {
 class App;
 }
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 enum exit_status : int {
   exit_success = 0,
@@ -129,6 +129,6 @@ class output_file {
   std::string temporary_;  // where it is until then; empty: nothing to rename
 };
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

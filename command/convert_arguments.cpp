@@ -24,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
@@ -376,4 +376,4 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   return {};
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 struct convert_arguments {
   convert_options options;
@@ -39,6 +39,6 @@ bool nothing_to_do(const convert_arguments& arguments, const std::function<void(
 // Losses, report and table of a conversion that is finished. Returns its exit status.
 int tell_result(const convert_arguments& arguments, const convert_result& result);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

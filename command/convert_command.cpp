@@ -25,7 +25,7 @@
 #include <random>
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 int exit_status_of(const convert_arguments& arguments, const convert_result& result) {
   return result.lost() && !arguments.allow_lossy ? exit_loss : exit_success;
@@ -34,7 +34,7 @@ int exit_status_of(const convert_arguments& arguments, const convert_result& res
 bool nothing_to_do(const convert_arguments& arguments, const std::function<void(const std::string&)>& at) {
   const auto uncompared = compare_whole_store(arguments.options, at);
   if (!uncompared) return false;
-  conversion::tidy_whole(arguments.options.store);
+  zarr::tidy_whole(arguments.options.store);
   if (!arguments.quiet) {
     print_error(quote(arguments.options.store) + " is complete and was made from this source" +
                 (*uncompared == 0 ? "" : " (except for " + text::counted(*uncompared, "object") + ", not compared)") +
@@ -62,7 +62,7 @@ std::string unique_text() {
 
 // A single-file store, and one that the same command starts over, is not continued.
 bool can_continue(const convert_options& options) {
-  const bool whole = options.references && !conversion::is_begun_in_partitions(options.store);
+  const bool whole = options.references && !zarr::is_begun_in_partitions(options.store);
   return !whole && !options.store.ends_with(".zip") && !(options.concat && options.concat->append);
 }
 
@@ -125,10 +125,10 @@ int run(convert_kind kind, int argc, char** argv) {
     return tell_result(arguments, result);
       },
       [&](bool interrupted) {
-    if (interrupted) conversion::hurry_s3();
+    if (interrupted) io::hurry_s3();
     const auto left = unfinished_work(options, interrupted);
     const bool stays = keep || (left && left->units_done > 0);
-    if (!stays) conversion::remove_unfinished(options.store, {.run = arguments.front_end.run, .remote = options.remote});
+    if (!stays) zarr::remove_unfinished(options.store, {.run = arguments.front_end.run, .remote = options.remote});
     if (left && stays) tell_what_is_kept(options, *left, kind, interrupted);
   });
 }
@@ -138,4 +138,4 @@ int run(convert_kind kind, int argc, char** argv) {
 int convert_main(int argc, char** argv) { return run(convert_kind::convert, argc, argv); }
 int finalize_main(int argc, char** argv) { return run(convert_kind::finalize, argc, argv); }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
@@ -214,4 +214,4 @@ std::vector<std::uint64_t> parse_shape(const std::string& option, const std::str
   return shape;
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 // "portable", "native", "recode".
 std::optional<profile> parse_profile(const std::string& text);
@@ -63,6 +63,6 @@ bit_range parse_bit_range(const std::string& option, const std::string& text);
 shard_size parse_shard(const std::string& option, const std::string& text);
 std::vector<std::uint64_t> parse_shape(const std::string& option, const std::string& text);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

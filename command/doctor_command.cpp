@@ -20,11 +20,10 @@
 #include <optional>
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 namespace {
 
 using nlohmann::ordered_json;
-using plugins::search;
 
 const char doctor_footer[] =
     "Without a file: searches for filter plugins as HDF5 does, in HDF5_PLUGIN_PATH or HDF5's own folder, lists the folders, and "
@@ -51,17 +50,17 @@ std::string product_of(const std::vector<std::uint64_t>& dims) {
   return text;
 }
 
-const char* codec_of(int id) { return id == plugins::packbits_id ? "packbits" : "bytes"; }
+const char* codec_of(int id) { return id == packbits_id ? "packbits" : "bytes"; }
 
-void print_plugins(const plugins::scan& s) {
+void print_plugins(const scan& s) {
   say(std::string("HDF5 searches for filter plugins in ") +
       (s.from_environment ? "HDF5_PLUGIN_PATH" : "its own folder (HDF5_PLUGIN_PATH is not set)") +
       (s.folders.empty() ? ", which names no folder" : ":"));
   if (s.disabled) say("  FAULT: HDF5_PLUGIN_PRELOAD is \"::\", which switches all plugins off; unset it");
-  for (const plugins::folder& f : s.folders) {
+  for (const folder& f : s.folders) {
     say("  " + printable(f.path));
     if (!f.says.empty()) say(std::string("    ") + (f.fault ? "FAULT: " : "") + f.says);
-    for (const plugins::plugin_file& p : f.files)
+    for (const plugin_file& p : f.files)
       say(std::string("    ") + (p.fault ? "FAULT: " : "") + printable(p.name) + ": " + printable(p.says) +
           (p.serves_netcdf ? "; netCDF's Zarr too" : ""));
     if (f.says.empty() && f.files.empty()) say("    no library in it");
@@ -72,7 +71,7 @@ void print_plugins(const plugins::scan& s) {
         (s.keys.fault ? "" : "; whether one fits a signature is not checked here"));
   }
   std::cout << '\n';
-  for (const int id : {plugins::packbits_id, plugins::bytes_id}) {
+  for (const int id : {packbits_id, bytes_id}) {
     const std::string old = s.found(id, search::up_to_1_14), now = s.found(id, search::from_2_0);
     std::string line = std::string(codec_of(id)) + " (filter " + std::to_string(id) + "): ";
     if (old.empty() && now.empty()) line += "NOT FOUND";
@@ -93,14 +92,14 @@ void print_plugins(const plugins::scan& s) {
   }
 }
 
-ordered_json plugins_json(const plugins::scan& s) {
+ordered_json plugins_json(const scan& s) {
   ordered_json j = {{"hdf5", s.hdf5}, {"from_environment", s.from_environment}, {"disabled", s.disabled}};
   if (s.keys.given)
     j["keystore"] = {{"path", s.keys.path}, {"keys", s.keys.keys}, {"fault", s.keys.fault}, {"says", s.keys.says}};
   j["folders"] = ordered_json::array();
-  for (const plugins::folder& f : s.folders) {
+  for (const folder& f : s.folders) {
     ordered_json files = ordered_json::array();
-    for (const plugins::plugin_file& p : f.files) {
+    for (const plugin_file& p : f.files) {
       ordered_json file = {
           {"name", p.name}, {"opened", p.opened}, {"fault", p.fault}, {"ends_search", p.ends_search}, {"says", p.says}};
       if (p.is_filter)
@@ -118,7 +117,7 @@ ordered_json plugins_json(const plugins::scan& s) {
                             {"says", f.says},
                             {"files", std::move(files)}});
   }
-  for (const int id : {plugins::packbits_id, plugins::bytes_id})
+  for (const int id : {packbits_id, bytes_id})
     j["filters"][codec_of(id)] = {
         {"id", id}, {"found_up_to_1_14", s.found(id, search::up_to_1_14)}, {"found_from_2_0", s.found(id, search::from_2_0)}};
   j["export"] = s.export_line();
@@ -149,7 +148,7 @@ void print_dataset(const filtered_dataset& d, const std::string& file) {
   if (!d.would_hold_all.empty()) say("    " + d.would_hold_all + " would hold every value");
 }
 
-void print_file(const filter_report& r, const std::string& path, const plugins::scan& s) {
+void print_file(const filter_report& r, const std::string& path, const scan& s) {
   say(quote(path) + ": " + text::counted(r.filtered.size(), "dataset") + " of " + std::to_string(r.datasets) +
       " with filters of zarrbits");
   for (const filtered_dataset& d : r.filtered) print_dataset(d, path);
@@ -205,7 +204,7 @@ int doctor_main(int argc, char** argv) {
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
   check_remote_options(remote);
 
-  const plugins::scan s = plugins::look();
+  const scan s = look();
   const auto finish = [&](const filter_report* report) {
     const int status = s.faults() > 0 || (report && at_fault(*report)) ? exit_failure : exit_success;
     if (as_json) {
@@ -239,4 +238,4 @@ int doctor_main(int argc, char** argv) {
   });
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

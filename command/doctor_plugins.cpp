@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace zarrbits::plugins {
+namespace zarrbits::command {
 
 namespace {
 
@@ -100,7 +100,7 @@ plugin_file examine(const std::string& folder, const std::string& name, bool sig
       if (f.is_signed) f.says += ", signed";
       if (signatures_wanted && !f.is_signed) {
         f.fault = true;
-        f.says += ", NOT SIGNED: an HDF5 that demands signed plugins refuses it; sign it: h5sign -p " + cli::shell_quoted(path) +
+        f.says += ", NOT SIGNED: an HDF5 that demands signed plugins refuses it; sign it: h5sign -p " + shell_quoted(path) +
                   " -k PRIVATE_KEY.pem";
       }
       break;
@@ -220,7 +220,7 @@ std::string scan::export_line() const {
     (stops ? last : list) += ":" + absolute(f.path);
   }
   list += last;
-  return "export HDF5_PLUGIN_PATH=" + cli::shell_quoted(list);
+  return "export HDF5_PLUGIN_PATH=" + shell_quoted(list);
 }
 
 scan look() {
@@ -258,4 +258,4 @@ scan look() {
   return s;
 }
 
-}  // namespace zarrbits::plugins
+}  // namespace zarrbits::command

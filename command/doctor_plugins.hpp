@@ -2,8 +2,8 @@
 //
 // Where HDF5 looks for filter plugins, and what happens to each file there.
 //
-//   const plugins::scan s = plugins::look();
-//   s.found(plugins::packbits, plugins::search::up_to_1_14)    // the file that serves packbits there, or null
+//   const scan s = look();
+//   s.found(packbits, search::up_to_1_14)    // the file that serves packbits there, or null
 //
 // The folders are listed and the files are opened as HDF5 does, in the same order; each file in a child process, because its code
 // runs when it is opened.
@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::plugins {
+namespace zarrbits::command {
 
 // HDF5's search changed: what cannot be opened ended it up to 1.14.
 enum class search { up_to_1_14, from_2_0 };
@@ -66,6 +66,6 @@ constexpr int packbits_id = ZARRBITS_CONVERT_PACKBITS_ID, bytes_id = ZARRBITS_CO
 
 scan look();
 
-}  // namespace zarrbits::plugins
+}  // namespace zarrbits::command
 
 #endif

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace zarrbits::plugins {
+namespace zarrbits::command {
 
 namespace {
 
@@ -181,4 +181,4 @@ probe_result probe(const std::string& path) {
   return r;
 }
 
-}  // namespace zarrbits::plugins
+}  // namespace zarrbits::command

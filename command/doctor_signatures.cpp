@@ -11,7 +11,7 @@
 #include <string_view>
 #include <sys/stat.h>
 
-namespace zarrbits::plugins {
+namespace zarrbits::command {
 
 keystore look_at_keystore() {
   keystore k;
@@ -52,4 +52,4 @@ bool is_signed(const std::string& path) {
   return file && std::string_view(end, mark.size()) == mark;
 }
 
-}  // namespace zarrbits::plugins
+}  // namespace zarrbits::command

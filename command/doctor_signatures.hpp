@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace zarrbits::plugins {
+namespace zarrbits::command {
 
 // The folder of public keys that HDF5_PLUGIN_KEYSTORE names.
 struct keystore {
@@ -23,6 +23,6 @@ keystore look_at_keystore();
 // Whether h5sign has signed the file; not whether a key fits.
 bool is_signed(const std::string& path);
 
-}  // namespace zarrbits::plugins
+}  // namespace zarrbits::command
 
 #endif

@@ -17,16 +17,14 @@
 #include <optional>
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 namespace {
-
-namespace io = boost::iostreams;
 
 // Large enough that system calls cost little, small enough to stay in the second-level cache.
 constexpr std::streamsize buffer_size = 64 * 1024;
 
 // Boost's own descriptor devices neither wait for non-blocking pipes nor say which file an error belongs to.
-class descriptor_source : public io::source {
+class descriptor_source : public boost::iostreams::source {
  public:
   descriptor_source(const input_file& file, std::uint64_t& total) : file_(&file), total_(&total) {}
   std::streamsize read(char* data, std::streamsize size) {
@@ -40,7 +38,7 @@ class descriptor_source : public io::source {
   std::uint64_t* total_;
 };
 
-class descriptor_sink : public io::sink {
+class descriptor_sink : public boost::iostreams::sink {
  public:
   descriptor_sink(const output_file& file, std::uint64_t& total) : file_(&file), total_(&total) {}
   std::streamsize write(const char* data, std::streamsize size) {
@@ -142,7 +140,7 @@ template <class Filter>
 void run(const Filter& filter, const input_file& in, const output_file& out, std::uint64_t& bytes_in,
          std::uint64_t& bytes_out) try {
   // compose() and not a filtering stream: its errors arrive here as they were thrown
-  io::copy(descriptor_source(in, bytes_in), io::compose(filter, descriptor_sink(out, bytes_out)), buffer_size);
+  boost::iostreams::copy(descriptor_source(in, bytes_in), boost::iostreams::compose(filter, descriptor_sink(out, bytes_out)), buffer_size);
 } catch (const iostreams::codec_error& e) {
   throw command_error(std::string(e.what()) + option_for(e.failure().code));
 }
@@ -226,4 +224,4 @@ int decode_main(int argc, char** argv) {
   return encode_or_decode(false, app, argc, argv);
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

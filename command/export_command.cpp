@@ -26,7 +26,7 @@
 #include <string>
 #include <unistd.h>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 namespace {
 
 const char export_footer[] =
@@ -215,7 +215,7 @@ int export_main(int argc, char** argv) {
     if (!a.quiet) print_table(r);
     return status;
       },
-      [&](bool) { conversion::file_target::remove_unfinished(options.target, conversion::unfinished_name(options.target)); });
+      [&](bool) { zarr::file_target::remove_unfinished(options.target, zarr::unfinished_name(options.target)); });
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -8,7 +8,7 @@
 #include <iostream>
 #include <unistd.h>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
@@ -42,4 +42,4 @@ std::string fitted(const std::string& line) {
 
 void say(const std::string& line) { std::cout << fitted(printable(line)) << '\n'; }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

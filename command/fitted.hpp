@@ -7,13 +7,13 @@
 
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 // Prints a line. If standard output is a terminal with fewer columns, the line is broken between words, and what follows the
 // first break is indented four columns more. Elsewhere the line stays whole: programs read lines. Do not use it for lines that
 // people copy: the terminal must break those itself.
 void say(const std::string& line);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
@@ -65,4 +65,4 @@ void find_bits(convert_options& options, const std::function<void(const std::str
   options.bits_of.insert(options.bits_of.begin(), bits.begin(), bits.end());
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

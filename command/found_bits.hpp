@@ -11,7 +11,7 @@
 #include <functional>
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 // Reads all values of the sources, and adds to options.bits_of each dataset that packbits makes smaller: before what is there, so
 // that bits given by name win. Throws usage_error for sources in S3, zarrbits::error.
@@ -22,6 +22,6 @@ std::string bits_argument(const suggestion& s);
 // Whether convert packs such a dataset. It packs no floats, and booleans without being asked for their bits.
 bool has_bits_to_give(const suggestion& s);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

@@ -12,7 +12,7 @@
 #include <sstream>
 #include <unistd.h>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
@@ -134,4 +134,4 @@ std::string help_of(const CLI::App& app, std::size_t columns) {
   return text;
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

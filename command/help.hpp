@@ -13,7 +13,7 @@ namespace CLI {
 class App;
 }
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 // The columns to wrap help to: those of the terminal; elsewhere COLUMNS of the environment, or 100.
 std::size_t help_columns();
@@ -28,6 +28,6 @@ std::string wrapped(const std::string& text, std::size_t columns, std::size_t in
 // All flags of a command: "--overwrite", "-q".
 std::vector<std::string> flags_of(const CLI::App& app);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

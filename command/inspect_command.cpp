@@ -25,7 +25,7 @@
 #include <map>
 #include <unistd.h>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 namespace {
 
 using text::human_bytes;
@@ -57,7 +57,7 @@ struct cells {
 
 // The converter's names of nameless dimensions say nothing.
 std::string shown_dimension(const std::string& name) {
-  return name.empty() || name.starts_with(conversion::phony_prefix) ? "-" : name;
+  return name.empty() || name.starts_with(text::phony_prefix) ? "-" : name;
 }
 
 cells cells_of(const node& n) {
@@ -134,7 +134,7 @@ void print_attributes(const tree& t, const terminal& screen) {
   for (const node& n : t.nodes) {
     if (n.attribute_values.empty()) continue;
     std::cout << '\n' << coloured(screen, colour::bold, printable(n.path)) << '\n';
-    const json values = conversion::parse_foreign_json(n.attribute_values);
+    const json values = text::parse_foreign_json(n.attribute_values);
     for (const auto& [name, value] : values.items()) say("  " + name + ": " + text::json_text(value));
   }
 }
@@ -226,7 +226,7 @@ json to_json(const tree& t) {
     if (!n.dimension_names.empty()) j["dimension_names"] = n.dimension_names;
     if (!n.fill_value.empty()) j["fill_value"] = json::parse(n.fill_value);
     if (n.attributes) j["attributes"] = n.attributes;
-    if (!n.attribute_values.empty()) j["attribute_values"] = conversion::parse_foreign_json(n.attribute_values);
+    if (!n.attribute_values.empty()) j["attribute_values"] = text::parse_foreign_json(n.attribute_values);
     if (!n.note.empty()) j[n.kind == "link" ? "target" : "reason"] = n.note;
     if (!n.details.empty()) j.update(json::parse(n.details));
     nodes.push_back(std::move(j));
@@ -311,4 +311,4 @@ int inspect_main(int argc, char** argv) {
   });
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -12,7 +12,7 @@
 #include <iterator>
 #include <unistd.h>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 std::string with_flags(std::string_view sentence) {
   struct option {
@@ -152,4 +152,4 @@ void print_error(const error& e) noexcept {
   }
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 namespace {
 
 const command commands[] = {
@@ -79,11 +79,11 @@ void reserve_standard_descriptors() {
 }
 
 }  // namespace
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 int main(int argc, char** argv) {
-  zarrbits::cli::reserve_standard_descriptors();
-  std::vector<std::string> arguments = zarrbits::cli::take_arguments(argc, argv);  // before there are child processes
+  zarrbits::command::reserve_standard_descriptors();
+  std::vector<std::string> arguments = zarrbits::command::take_arguments(argc, argv);  // before there are child processes
   std::vector<char*> pointers;
   for (std::string& each : arguments) pointers.push_back(each.data());
   pointers.push_back(nullptr);
@@ -91,5 +91,5 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   // at the end of the program, libhdf5 may fail to close objects of a damaged file, and print its own messages on standard error
   H5dont_atexit();
-  return zarrbits::cli::run_guarded(zarrbits::cli::dispatch, argc, pointers.data());
+  return zarrbits::command::run_guarded(zarrbits::command::dispatch, argc, pointers.data());
 }

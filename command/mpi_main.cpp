@@ -24,7 +24,7 @@
 #include <thread>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
@@ -155,10 +155,10 @@ int run(mpi_worker& own, int rank, int size) {
 
 }  // namespace
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 int main(int argc, char** argv) {
-  using namespace zarrbits::cli;
+  using namespace zarrbits::command;
   if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
     std::cout << "zarrbits-mpi " ZARRBITS_VERSION_STRING "\n";
     return 0;

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
@@ -210,4 +210,4 @@ void mpi_worker::serve(int argc, char** argv) {
   }
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
@@ -115,4 +115,4 @@ int plan_main(int argc, char** argv) {
   });
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
@@ -112,4 +112,4 @@ std::string quote(std::string_view name) {
   return '"' + std::string(name) + '"';
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 // The text on one line, on which a terminal cannot act. Control characters (C1 and DEL too), line separators, marks of direction,
 // and bytes that are not UTF-8 come out as \x1b, byte by byte. Unescaped, they would let a name move the cursor, hide its
@@ -32,6 +32,6 @@ std::string shell_file(const std::string& path);
 // A name in a sentence: "name"; where that would not be one argument for a shell, $'a\x1bname'.
 std::string quote(std::string_view name);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

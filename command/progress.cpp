@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
@@ -150,4 +150,4 @@ void progress::update(const progress_state& s) {
   drawn_ = true;
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

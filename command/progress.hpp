@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 struct progress_state {
   std::uint64_t done = 0, total = 0;  // bytes, or whatever is counted
@@ -51,6 +51,6 @@ class progress {
 // "12 s", "3 min 05 s", "2 h 10 min"
 std::string duration_text(double seconds);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <unistd.h>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 void add_remote_options(CLI::App& app, remote_access& remote, const std::string& group) {
   app.add_option("--endpoint", remote.endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")
@@ -115,17 +115,17 @@ std::vector<std::string> take_arguments(int argc, char** argv) {
     constexpr std::string_view elsewhere = "@ZARRBITS_ARGUMENT_";
     if (given.starts_with(elsewhere)) {
       const char* value = std::getenv(given.c_str() + 1);
-      given = conversion::public_name(value ? value : given);
+      given = io::public_name(value ? value : given);
       ::unsetenv(argv[i] + 1);
     }
-    if (const std::string name = conversion::shown_url(given); name != given) {
+    if (const std::string name = io::shown_url(given); name != given) {
       overwrite(argv[i], name);
-      if (all.empty() || all.back() != "--endpoint") given = conversion::public_name(given);  // one with a user is refused later
+      if (all.empty() || all.back() != "--endpoint") given = io::public_name(given);  // one with a user is refused later
     }
     all.push_back(std::move(given));
   }
   if (std::any_of(all.begin(), all.end(), [](const std::string& a) { return a.find("://") != a.npos || a.starts_with('@'); }))
-    conversion::prevent_core_dumps();  // the keys of servers are in memory
+    io::prevent_core_dumps();  // the keys of servers are in memory
   const std::vector<std::string> hidden = without_header_values(argc, argv);
   for (int i = 0; i < argc; ++i) {
     if (hidden[static_cast<std::size_t>(i)] != argv[i]) overwrite(argv[i], hidden[static_cast<std::size_t>(i)]);
@@ -133,4 +133,4 @@ std::vector<std::string> take_arguments(int argc, char** argv) {
   return all;
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -13,12 +13,12 @@
 #include <system_error>
 #include <unistd.h>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
 [[noreturn]] void cannot_write(const std::string& report, int error) {
-  conversion::fail_file("cannot write the report", report, error, "check the place given with --report");
+  io::fail_file("cannot write the report", report, error, "check the place given with --report");
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ void require_place_of_its_own(const std::string& report, const convert_options& 
   if (const std::string source = split_source(options.source).file; !source.starts_with("s3://") && is(source))
     refuse("is the source");
   if (options.store.starts_with("s3://")) return;
-  if (is(options.store) || is(conversion::unfinished_name(options.store))) refuse("is the store");
+  if (is(options.store) || is(zarr::unfinished_name(options.store))) refuse("is the store");
   const fs::path inside = fs::weakly_canonical(report, e).lexically_relative(fs::weakly_canonical(options.store, e));
   if (!inside.empty() && *inside.begin() != "..") refuse("lies in the store");
 }
@@ -60,7 +60,7 @@ void write_report(const std::string& path, const std::string& text) {
   const std::string temporary = special ? path : path + ".zarrbits-" + std::to_string(::getpid()) + ".tmp";
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0666);
   if (fd < 0) cannot_write(path, errno);
-  int error = conversion::write_all(fd, std::as_bytes(std::span(text)));
+  int error = io::write_all(fd, std::as_bytes(std::span(text)));
   if (::close(fd) != 0 && error == 0) error = errno;
   if (error == 0 && !special && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return;
@@ -68,4 +68,4 @@ void write_report(const std::string& path, const std::string& text) {
   cannot_write(path, error);
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

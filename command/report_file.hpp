@@ -9,7 +9,7 @@
 
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 // The report replaces an existing file. It must never replace the source or the store, under whatever name. Throws
 // zarrbits::error.
@@ -21,6 +21,6 @@ void try_report(const std::string& path);
 // It appears complete or not at all. Throws zarrbits::error.
 void write_report(const std::string& path, const std::string& text);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <string_view>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
@@ -97,4 +97,4 @@ std::optional<launcher_hint> launcher_of_environment() {
   return {};
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 struct named_share {
   convert_options::share_type share;
@@ -29,6 +29,6 @@ struct launcher_hint {
 };
 std::optional<launcher_hint> launcher_of_environment();
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

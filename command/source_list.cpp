@@ -18,12 +18,12 @@
 #include <sys/stat.h>
 #include <system_error>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
-using conversion::is_s3;
-using conversion::is_web;
+using io::is_s3;
+using io::is_web;
 
 // The query of a URL, which begins with a "?", is not a pattern.
 bool is_pattern(const std::string& name) {
@@ -65,7 +65,7 @@ void add_list(const std::string& list, std::vector<std::string>& all) {
   const std::size_t before = all.size();
   for (std::string line; std::getline(file, line);) {
     if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty()) all.push_back(conversion::public_name(line));
+    if (!line.empty()) all.push_back(io::public_name(line));
   }
   if (file.bad() || all.size() == before) throw usage_error("the list of sources " + quote(list) + " has no names");
 }
@@ -96,7 +96,7 @@ std::vector<std::string> expand_sources(const std::vector<std::string>& names, c
       if (is_pattern(name))
         throw usage_error(quote(name) + " has a wildcard, but https has no list of files; name each, as in " +
                           "\"https://host/{a,b}.nc\", or in a list @LIST.txt");
-      for (const std::string& one : expand_braces(conversion::remembered_url(name))) all.push_back(conversion::public_name(one));
+      for (const std::string& one : expand_braces(io::remembered_url(name))) all.push_back(io::public_name(one));
     } else if (is_pattern(name) && !exists(name)) {
       add_matches(name, remote, all);
     } else {
@@ -177,4 +177,4 @@ std::optional<concatenation> take_sources(concat_arguments& a, std::string& sour
   return concat;
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -17,7 +17,7 @@ namespace CLI {
 class App;
 }
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 // "@list.txt" is a file with a name on each line. A name with wildcards, if no file has exactly that name, means all files that
 // match it, ordered by name with numbers as numbers. `remote`: how a server is reached. Throws usage_error if there are none,
@@ -36,6 +36,6 @@ void add_concat_options(CLI::App& app, concat_arguments& arguments, bool may_app
 std::optional<concatenation> take_sources(concat_arguments& arguments, std::string& source, std::string& store,
                                           const remote_access& remote, bool store_may_be_missing);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

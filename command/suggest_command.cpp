@@ -21,7 +21,7 @@
 #include <optional>
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 namespace {
 
 using nlohmann::ordered_json;
@@ -187,4 +187,4 @@ int suggest_main(int argc, char** argv) {
   });
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
@@ -164,4 +164,4 @@ void print_summary(const convert_result& r) {
   std::fputs(text.c_str(), stderr);
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 // Each object that was skipped or is lossy, as a sentence on standard error.
 void print_losses(const convert_result& r);
@@ -25,6 +25,6 @@ std::string links_line(const link_counts& links);
 // sizes; of the others (joined_source::minor_notes) all, or none. `most`: lines.
 std::string notes_text(const std::vector<joined_source>& sources, bool with_minor, std::size_t most);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

@@ -11,7 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
@@ -156,4 +156,4 @@ std::string text_table::text(const terminal& t) const {
   return out;
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 struct terminal {
   bool present = false;
@@ -57,6 +57,6 @@ class text_table {
   std::vector<row> rows_;
 };
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

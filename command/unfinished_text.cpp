@@ -11,7 +11,7 @@
 #include <iostream>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
@@ -80,4 +80,4 @@ nlohmann::ordered_json unfinished_json(const std::string& name, const unfinished
   return j;
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -23,7 +23,7 @@
 #include <string>
 #include <utility>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 namespace {
 
 const char verify_footer[] =
@@ -171,7 +171,7 @@ int verify_main(int argc, char** argv) {
   if (options.links == link_policy::refuse) throw usage_error("--links is \"refuse\", which leaves no store; use keep or copy");
   check_options(options);
   const std::string file = split_source(options.source).file;
-  if (!conversion::is_remote(file) && !std::filesystem::exists(file))
+  if (!io::is_remote(file) && !std::filesystem::exists(file))
     throw error(errc::not_found, "verify: cannot open " + quote(file) + ": No such file or directory", {file});
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
   return in_child(file, [&](const auto& at) {
@@ -189,4 +189,4 @@ int verify_main(int argc, char** argv) {
   });
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -3,7 +3,7 @@
 
 #include <zarrbits/verify.hpp>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 std::optional<std::size_t> compare_whole_store(const convert_options& options,
                                                const std::function<void(const std::string&)>& at) {
@@ -39,4 +39,4 @@ std::optional<std::size_t> compare_whole_store(const convert_options& options,
   return found.findings.size();
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 // Returns a value if the store is complete and equal to the source: every element is compared, as `zarrbits verify` does. The
 // value is the number of objects that could not be compared, such as datasets whose filter libhdf5 does not find. Throws
@@ -20,6 +20,6 @@ namespace zarrbits::cli {
 std::optional<std::size_t> compare_whole_store(const convert_options& options,
                                                const std::function<void(const std::string& path)>& at = {});
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

@@ -12,7 +12,7 @@
 #include <span>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 // Reads consecutive numbers of any width, highest bit first.
 class bit_reader {
@@ -40,6 +40,6 @@ class bit_reader {
   std::uint64_t at_ = 0;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors
 
 #endif

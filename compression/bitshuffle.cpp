@@ -11,7 +11,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 namespace {
 
@@ -102,4 +102,4 @@ std::size_t bitshuffle_size(std::span<const unsigned> values, std::span<const st
   return static_cast<std::size_t>(big(in, 8, "bitshuffle"));
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors

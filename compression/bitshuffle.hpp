@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <span>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 // `values`: the filter's parameters. Throws damaged_chunk.
 buffer undo_bitshuffle(std::span<const unsigned> values, std::span<const std::byte> in, std::size_t size);
@@ -18,6 +18,6 @@ buffer undo_bitshuffle(std::span<const unsigned> values, std::span<const std::by
 bool knows_bitshuffle(std::span<const unsigned> values);
 std::size_t bitshuffle_size(std::span<const unsigned> values, std::span<const std::byte> in);  // the declared size
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors
 
 #endif

@@ -9,7 +9,7 @@
 #include <climits>
 #include <stdexcept>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 const std::size_t most_of_blosc = BLOSC_MAX_BUFFERSIZE;
 
@@ -123,4 +123,4 @@ buffer blosc_stored(std::span<const std::byte> bytes, std::size_t typesize) {
   return out;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors

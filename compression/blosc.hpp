@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 buffer undo_blosc(std::span<const std::byte> in, std::size_t size);
 // The size that the buffer declares. Throws damaged_chunk if it is not a Blosc buffer.
@@ -35,6 +35,6 @@ bool fits_one_block(std::size_t size, std::size_t typesize);
 // A buffer that stores the bytes uncompressed.
 buffer blosc_stored(std::span<const std::byte> bytes, std::size_t typesize);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors
 
 #endif

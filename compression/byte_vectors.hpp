@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 using bytes16 = unsigned char __attribute__((vector_size(16)));
 
@@ -42,6 +42,6 @@ inline void zip(bytes16 (&v)[n]) {
   }
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors
 
 #endif

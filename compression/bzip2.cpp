@@ -8,7 +8,7 @@
 #include <memory>
 #include <new>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 buffer undo_bzip2_up_to(std::span<const std::byte> in, std::size_t most) {
   bz_stream z{};
@@ -53,4 +53,4 @@ buffer bzip2_stream(std::span<const std::byte> bytes, int level) {
   return out;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <span>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 buffer undo_bzip2(std::span<const std::byte> in, std::size_t size);
 // Only the stream knows its decoded size; more than `most` bytes is damage.
@@ -18,6 +18,6 @@ buffer undo_bzip2_up_to(std::span<const std::byte> in, std::size_t most);
 
 buffer bzip2_stream(std::span<const std::byte> bytes, int level);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors
 
 #endif

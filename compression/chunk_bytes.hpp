@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 // New bytes without a value stay uninitialized: their maker writes all of a chunk, and to fill it with zeros first takes as long
 // as a copy. Code that needs zeros says so: buffer(n, std::byte{0}).
@@ -30,6 +30,6 @@ struct damaged_chunk : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors
 
 #endif

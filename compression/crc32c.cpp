@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 namespace {
 
@@ -45,4 +45,4 @@ void append_crc32c(buffer& chunk) {
   for (unsigned i = 0; i < 4; ++i) chunk.push_back(static_cast<std::byte>(sum >> (8 * i)));
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors

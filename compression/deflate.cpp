@@ -8,7 +8,7 @@
 #include <new>
 #include <stdexcept>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 namespace {
 
@@ -136,4 +136,4 @@ buffer gzip_member(std::span<const std::byte> bytes, int level) {
   return compressed(bytes, level, libdeflate_gzip_compress_bound, libdeflate_gzip_compress);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors

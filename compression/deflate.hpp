@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <span>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 // Decodes a zlib stream of exactly, or at most, `size` bytes. Checks its Adler-32. Throws damaged_chunk.
 buffer undo_deflate(std::span<const std::byte> zlib, std::size_t size);
@@ -25,6 +25,6 @@ buffer zlib_to_gzip(std::span<const std::byte> zlib, std::size_t size, buffer& p
 buffer gzip_to_zlib(std::span<const std::byte> gzip, std::size_t size);
 buffer gzip_member(std::span<const std::byte> bytes, int level);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors
 
 #endif

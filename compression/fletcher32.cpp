@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 namespace {
 
@@ -51,4 +51,4 @@ void append_fletcher32(buffer& chunk) {
   for (unsigned i = 0; i < 4; ++i) chunk.push_back(static_cast<std::byte>(sum >> (8 * i)));
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors

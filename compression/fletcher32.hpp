@@ -7,12 +7,12 @@
 
 #include "compression/chunk_bytes.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 // Checks and removes the 4 bytes of the checksum. Throws damaged_chunk.
 void drop_fletcher32(buffer& chunk);
 void append_fletcher32(buffer& chunk);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors
 
 #endif

@@ -7,7 +7,7 @@
 #include <lz4.h>
 #include <stdexcept>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 namespace {
 
@@ -93,4 +93,4 @@ std::optional<buffer> lz4_of_numcodecs(std::span<const std::byte> in, std::size_
   return framed_block(block, size);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors

@@ -11,7 +11,7 @@
 #include <optional>
 #include <span>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 // One block, of exactly `out.size()` bytes. Throws damaged_chunk.
 void lz4_block(std::span<const std::byte> in, std::span<std::byte> out);
@@ -31,6 +31,6 @@ std::optional<buffer> lz4_of_numcodecs(std::span<const std::byte> in, std::size_
 // The bytes as a chunk of filter 32004 of one block.
 buffer lz4_chunk(std::span<const std::byte> bytes);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors
 
 #endif

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 }
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 buffer undo_lzf(std::span<const std::byte> in, std::size_t size) {
   as_int(in.size(), "lzf");
@@ -25,4 +25,4 @@ buffer undo_lzf(std::span<const std::byte> in, std::size_t size) {
   return out;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors

@@ -10,11 +10,11 @@
 #include <cstddef>
 #include <span>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 // `size`: upper limit of the decoded size. Throws damaged_chunk.
 buffer undo_lzf(std::span<const std::byte> in, std::size_t size);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors
 
 #endif

@@ -22,7 +22,7 @@
 
 #include <algorithm>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 namespace {
 
@@ -155,4 +155,4 @@ buffer undo_lzo(std::span<const std::byte> in, std::size_t size) {
   return out;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <span>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 // A chunk of filter 305: one stream. If the filter's parameters say so (all PyTables since 2003), the Adler-32 and the length of
 // the decoded bytes follow; both are checked. Throws damaged_chunk.
@@ -19,6 +19,6 @@ buffer undo_lzo(std::span<const std::byte> in, std::size_t size);
 // The same for an unknown size: at most `most` bytes.
 buffer undo_lzo_up_to(std::span<const std::byte> in, std::size_t most);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors
 
 #endif

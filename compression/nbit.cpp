@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 namespace {
 
@@ -105,4 +105,4 @@ buffer undo_nbit(std::span<const unsigned> v, buffer in, std::size_t size) {
   return out;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors

@@ -11,11 +11,11 @@
 #include <cstddef>
 #include <span>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 // `values`: the filter's parameters; `size`: of the decoded chunk. Throws damaged_chunk.
 buffer undo_nbit(std::span<const unsigned> values, buffer in, std::size_t size);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors
 
 #endif

@@ -13,7 +13,7 @@
 #include <span>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 // A big-endian number of `n` bytes.
 inline std::uint64_t big(std::span<const std::byte>& in, std::size_t n, const char* codec) {
@@ -38,6 +38,6 @@ inline int as_int(std::size_t n, const char* codec) {
   return static_cast<int>(n);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors
 
 #endif

@@ -10,7 +10,7 @@
 #include <string>
 #include <type_traits>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 namespace {
 
@@ -78,4 +78,4 @@ buffer undo_scaleoffset(std::span<const unsigned> v, buffer in, std::size_t size
   return out;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors

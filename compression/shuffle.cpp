@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 namespace {
 
@@ -113,4 +113,4 @@ buffer unshuffle(buffer in, std::size_t element) {
   return out;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors

@@ -10,13 +10,13 @@
 #include <cstddef>
 #include <span>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 buffer shuffled(buffer in, std::size_t element);
 buffer unshuffle(buffer in, std::size_t element);
 // `out` has the length of `in`, and does not overlap it.
 void unshuffle(std::span<const std::byte> in, std::byte* out, std::size_t element);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors
 
 #endif

@@ -5,7 +5,7 @@
 #include <string>
 #include <zstd.h>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 void zstd_block(std::span<const std::byte> in, std::span<std::byte> out) {
   const std::size_t n = ZSTD_decompress(out.data(), out.size(), in.data(), in.size());
@@ -40,4 +40,4 @@ buffer zstd_frame(std::span<const std::byte> bytes, int level) {
   return out;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <span>
 
-namespace zarrbits::conversion {
+namespace zarrbits::compressors {
 
 // Decodes a frame of exactly `out.size()` bytes. Throws damaged_chunk.
 void zstd_block(std::span<const std::byte> in, std::span<std::byte> out);
@@ -24,6 +24,6 @@ bool check_zstd(std::span<const std::byte> in, std::size_t size);
 
 buffer zstd_frame(std::span<const std::byte> bytes, int level);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::compressors
 
 #endif

@@ -9,10 +9,10 @@
 #include "convention/convention_rules.hpp"
 #include "convention/flatten.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::conventions {
 
-bool is_anndata(const source_file& file);
-void anndata_attributes(const source_file& file, const source_object& object, hid_t id, const type_tree* leaf, json& attributes);
+bool is_anndata(const hdf5::source_file& file);
+void anndata_attributes(const hdf5::source_file& file, const hdf5::source_object& object, hid_t id, const hdf5::type_tree* leaf, text::json& attributes);
 
 inline constexpr convention_rules anndata_rules = {.which = zarrbits::convention::anndata,
                                                    .recognise = is_anndata,
@@ -23,6 +23,6 @@ inline constexpr convention_rules anndata_rules = {.which = zarrbits::convention
                                                    .links_are_objects = true,
                                                    .consolidated = true};
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::conventions
 
 #endif

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace zarrbits::conversion {
+namespace zarrbits::conventions {
 
 namespace {
 
@@ -20,7 +20,7 @@ constexpr convention_rules table[] = {anndata_rules, nwb_rules, nexus_rules, mat
 
 }  // namespace
 
-const convention_rules* find_convention(const source_file& file, std::optional<zarrbits::convention> asked,
+const convention_rules* find_convention(const hdf5::source_file& file, std::optional<zarrbits::convention> asked,
                                         const convention_rules* likely) {
   if (likely && !asked && likely->recognise(file)) return likely;
   const auto* const found = std::find_if(std::begin(table), std::end(table), [&](const convention_rules& r) {
@@ -30,17 +30,17 @@ const convention_rules* find_convention(const source_file& file, std::optional<z
   return found == std::end(table) ? nullptr : found;
 }
 
-std::string convention_hint(const source_file& file) {
+std::string convention_hint(const hdf5::source_file& file) {
   const std::string name = cf_attribute(file);
   if (name.empty()) return "";
   return "\"" + file.path() + "\" is not marked with a convention, but has attributes of the CF conventions, such as \"" + name +
          "\": with `convention` netcdf, xarray reads the store as it reads the file";
 }
 
-void arrange(source_file& file, const convention_rules* rules) {
+void arrange(hdf5::source_file& file, const convention_rules* rules) {
   if (!rules) return;
   if (rules->reserved_names) file.keep_reserved_names();
   if (rules->arrange) rules->arrange(file);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::conventions

@@ -18,20 +18,20 @@
 
 #include <zarrbits/convert_options.hpp>
 
-namespace zarrbits::conversion {
+namespace zarrbits::conventions {
 
 struct convention_rules {
   zarrbits::convention which = zarrbits::convention::none;
   // True if the file says that it belongs to this community. Reads only metadata.
-  bool (*recognise)(const source_file& file) = nullptr;
+  bool (*recognise)(const hdf5::source_file& file) = nullptr;
   // Sets how each object appears in the store (source_object::arranged). Null if there is nothing to do.
-  void (*arrange)(source_file& file) = nullptr;
+  void (*arrange)(hdf5::source_file& file) = nullptr;
   // Corrects the attributes of a node that the pure mapping made. `id`: the open object. `leaf`: the type of one value of a
   // dataset, else null. Null if there is nothing to do.
-  void (*attributes)(const source_file& file, const source_object& object, hid_t id, const type_tree* leaf,
-                     json& attributes) = nullptr;
+  void (*attributes)(const hdf5::source_file& file, const hdf5::source_object& object, hid_t id, const hdf5::type_tree* leaf,
+                     text::json& attributes) = nullptr;
   // The form of attributes that its reader expects.
-  attribute_form form = {};
+  hdf5::attribute_form form = {};
   // Names that begin with "__" stay, which Zarr v3 reserves: its reader is on zarr-python, and finds them.
   bool reserved_names = false;
   // Copy the targets of links: its HDF5 reader shows them, and its Zarr reader has no links.
@@ -42,15 +42,15 @@ struct convention_rules {
 
 // The rules of the requested convention, or of the first one that recognises the file; null: the pure mapping. `likely`, those of
 // a similar file, are tried first.
-const convention_rules* find_convention(const source_file& file, std::optional<zarrbits::convention> asked,
+const convention_rules* find_convention(const hdf5::source_file& file, std::optional<zarrbits::convention> asked,
                                         const convention_rules* likely = nullptr);
 
 // A sentence for a file that no convention recognises but that has attributes of CF; else "".
-std::string convention_hint(const source_file& file);
+std::string convention_hint(const hdf5::source_file& file);
 
 // Sets how each object appears in the store. Null rules: as in the file.
-void arrange(source_file& file, const convention_rules* rules);
+void arrange(hdf5::source_file& file, const convention_rules* rules);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::conventions
 
 #endif

@@ -7,12 +7,12 @@
 
 #include "hdf5/source_file.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::conventions {
 
 // For each dataset whose type can_be_flat(): reads all values, and records the lengths of its strings, so that it becomes one
 // array. A dataset that is of another type, unreadable, or larger than 64 MiB becomes a group of arrays.
-void flatten_compounds(source_file& file);
+void flatten_compounds(hdf5::source_file& file);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::conventions
 
 #endif

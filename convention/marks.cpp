@@ -3,20 +3,20 @@
 
 #include <algorithm>
 
-namespace zarrbits::conversion {
+namespace zarrbits::conventions {
 
-bool is_marked(const source_file& file, const char* attribute, bool below) {
-  const auto marked = [&](const source_object& o) {
+bool is_marked(const hdf5::source_file& file, const char* attribute, bool below) {
+  const auto marked = [&](const hdf5::source_object& o) {
     try {
       return H5Aexists(file.open(o), attribute) > 0;
-    } catch (const h5::failure&) {
+    } catch (const hdf5::failure&) {
       return false;
     }
   };
-  const source_object& root = file.objects().front();
+  const hdf5::source_object& root = file.objects().front();
   if (marked(root)) return true;
   return below && std::any_of(root.children.begin(), root.children.end(),
                               [&](std::size_t child) { return marked(file.objects()[child]); });
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::conventions

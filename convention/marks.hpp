@@ -7,11 +7,11 @@
 
 #include "hdf5/source_file.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::conventions {
 
 // True if the root, or (with `below`) a group or dataset in it, has an attribute of this name.
-bool is_marked(const source_file& file, const char* attribute, bool below);
+bool is_marked(const hdf5::source_file& file, const char* attribute, bool below);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::conventions
 
 #endif

@@ -8,14 +8,14 @@
 #include "convention/convention_rules.hpp"
 #include "convention/marks.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::conventions {
 
-inline bool is_matlab(const source_file& file) { return is_marked(file, "MATLAB_class", true); }
-void arrange_matlab(source_file& file);
+inline bool is_matlab(const hdf5::source_file& file) { return is_marked(file, "MATLAB_class", true); }
+void arrange_matlab(hdf5::source_file& file);
 
 inline constexpr convention_rules matlab_rules = {
     .which = zarrbits::convention::matlab, .recognise = is_matlab, .arrange = arrange_matlab};
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::conventions
 
 #endif

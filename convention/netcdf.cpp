@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::conventions {
 
 namespace {
 
-using kind_type = source_object::kind_type;
+using kind_type = hdf5::source_object::kind_type;
 
 // netCDF-C uses this name for a variable if another dimension has the variable's name.
 constexpr std::string_view not_a_coordinate = "_nc4_non_coord_";
@@ -28,19 +28,19 @@ constexpr std::size_t most_looked_at = 1000;  // datasets to search for marks
 // The numbers of one of netCDF's own attributes; empty if there is none, or it has more numbers than a dataset has dimensions.
 std::vector<int> numbers(hid_t dataset, const char* name) {
   if (H5Aexists(dataset, name) <= 0) return {};
-  const h5::handle attribute(H5Aopen(dataset, name, H5P_DEFAULT), "open an attribute");
-  const h5::handle space(H5Aget_space(attribute), "get a dataspace"), type(H5Aget_type(attribute), "get a type");
+  const hdf5::handle attribute(H5Aopen(dataset, name, H5P_DEFAULT), "open an attribute");
+  const hdf5::handle space(H5Aget_space(attribute), "get a dataspace"), type(H5Aget_type(attribute), "get a type");
   const hssize_t n = H5Sget_simple_extent_npoints(space);
   if (n <= 0 || n > H5S_MAX_RANK || H5Tget_class(type) != H5T_INTEGER) return {};
   std::vector<int> all(static_cast<std::size_t>(n));
-  h5::check(H5Aread(attribute, H5T_NATIVE_INT, all.data()), "read an attribute");
+  hdf5::check(H5Aread(attribute, H5T_NATIVE_INT, all.data()), "read an attribute");
   return all;
 }
 
 // xarray writes booleans to netCDF, which has none, as int8 with this attribute. With attributes by which CF decodes numbers, it
 // decodes first.
 bool is_marked_boolean(hid_t dataset) {
-  if (H5Aexists(dataset, "dtype") <= 0 || text_attribute(dataset, "dtype") != std::vector<std::string>{"bool"}) return false;
+  if (H5Aexists(dataset, "dtype") <= 0 || hdf5::text_attribute(dataset, "dtype") != std::vector<std::string>{"bool"}) return false;
   for (const char* name : {"_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned"}) {
     if (H5Aexists(dataset, name) > 0) return false;
   }
@@ -64,10 +64,10 @@ struct netcdf_variable {
 // True if the attribute "Conventions" names CF, or one of its relatives: "CF-1.8, ACDD-1.3", "COARDS".
 bool names_cf(hid_t root) {
   if (H5Aexists(root, "Conventions") <= 0) return false;
-  for (std::string text : text_attribute(root, "Conventions")) {
+  for (std::string text : hdf5::text_attribute(root, "Conventions")) {
     std::replace_if(
         text.begin(), text.end(), [](char c) { return c == ',' || c == ';' || c == '/'; }, ' ');
-    std::istringstream words(folded(text));
+    std::istringstream words(text::folded(text));
     for (std::string word; words >> word;) {
       const std::string_view stem = std::string_view(word).substr(0, word.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
       if (stem == "cf" || stem == "acdd" || stem == "coards") return true;
@@ -78,14 +78,14 @@ bool names_cf(hid_t root) {
 
 // True if the function is, for one of the first datasets.
 template <class Test>
-bool any_dataset(const source_file& file, const Test& test) {
+bool any_dataset(const hdf5::source_file& file, const Test& test) {
   std::size_t looked_at = 0;
-  for (const source_object& o : file.objects()) {
+  for (const hdf5::source_object& o : file.objects()) {
     if (o.kind != kind_type::dataset) continue;
     if (++looked_at > most_looked_at) return false;
     try {
       if (test(file.open(o))) return true;
-    } catch (const h5::failure&) {
+    } catch (const hdf5::failure&) {
       H5Eclear2(H5E_DEFAULT);
     }
   }
@@ -94,8 +94,8 @@ bool any_dataset(const source_file& file, const Test& test) {
 
 class netcdf_file {
  public:
-  explicit netcdf_file(source_file& file) : file_(file) {
-    const std::vector<source_object>& objects = file.objects();
+  explicit netcdf_file(hdf5::source_file& file) : file_(file) {
+    const std::vector<hdf5::source_object>& objects = file.objects();
     for (std::size_t i = 0; i < objects.size(); ++i) {
       if (objects[i].kind == kind_type::dataset) try_to([&] { find_dimension(i); });
     }
@@ -109,7 +109,7 @@ class netcdf_file {
       if (file_.objects()[object].kind == kind_type::dimension) file_.objects()[object].arranged.shape = {d.length};
     }
     for (const netcdf_variable& v : variables_) {
-      source_object& o = file_.objects()[v.object];
+      hdf5::source_object& o = file_.objects()[v.object];
       o.arranged.characters = true;
       o.arranged.shape = v.extent;
       o.arranged.dimension_names.resize(v.extent.size());
@@ -129,31 +129,31 @@ class netcdf_file {
   static void try_to(const Action& act) {
     try {
       act();
-    } catch (const h5::failure&) {
+    } catch (const hdf5::failure&) {
       H5Eclear2(H5E_DEFAULT);
     }
   }
 
   void find_dimension(std::size_t index) {
-    source_object& o = file_.objects()[index];
-    const h5::handle dataset = file_.open(o);
-    if (!is_dimension_scale(dataset)) return;
-    const h5::handle space(H5Dget_space(dataset), "get the dataspace");
-    const std::vector<hsize_t> extent = h5::extent(space), most = h5::maximum_extent(space);
+    hdf5::source_object& o = file_.objects()[index];
+    const hdf5::handle dataset = file_.open(o);
+    if (!hdf5::is_dimension_scale(dataset)) return;
+    const hdf5::handle space(H5Dget_space(dataset), "get the dataspace");
+    const std::vector<hsize_t> extent = hdf5::extent(space), most = hdf5::maximum_extent(space);
     if (extent.empty()) return;
-    dimensions_[index] = {leaf_of(o.path), most[0] == H5S_UNLIMITED, extent[0]};
+    dimensions_[index] = {text::leaf_of(o.path), most[0] == H5S_UNLIMITED, extent[0]};
     if (const std::vector<int> id = numbers(dataset, "_Netcdf4Dimid"); !id.empty())
       by_id_.emplace(std::pair(o.place.file, id[0]), index);
-    if (is_dimension_without_variable(dataset) && index > 0) o.kind = kind_type::dimension;
+    if (hdf5::is_dimension_without_variable(dataset) && index > 0) o.kind = kind_type::dimension;
   }
 
   void find_variable(std::size_t index) {
-    const h5::handle dataset = file_.open(file_.objects()[index]);
-    const h5::handle space(H5Dget_space(dataset), "get the dataspace");
+    const hdf5::handle dataset = file_.open(file_.objects()[index]);
+    const hdf5::handle space(H5Dget_space(dataset), "get the dataspace");
     if (H5Sget_simple_extent_type(space) == H5S_NULL) return;
     try_to([&] { file_.objects()[index].arranged.int8_is_boolean = is_marked_boolean(dataset); });
-    netcdf_variable v{index, h5::extent(space), {}};
-    v.scales.assign(v.extent.size(), no_object);
+    netcdf_variable v{index, hdf5::extent(space), {}};
+    v.scales.assign(v.extent.size(), hdf5::no_object);
     if (!v.extent.empty()) try_to([&] { find_scales(v, dataset); });
     for (std::size_t d = 0; d < v.scales.size(); ++d) {
       const auto found = dimensions_.find(v.scales[d]);
@@ -165,11 +165,11 @@ class netcdf_file {
 
   void find_scales(netcdf_variable& v, hid_t dataset) const {
     if (dimensions_.contains(v.object)) v.scales[0] = index_of(file_.at(dataset));  // the scale of its first dimension
-    const auto lists = dimension_scales(dataset, v.extent.size());
+    const auto lists = hdf5::dimension_scales(dataset, v.extent.size());
     for (std::size_t d = 0; d < lists.size(); ++d) {
       if (lists[d].empty()) continue;
       // libnetcdf takes the last one
-      const source_object* scale = file_.target(dataset, &lists[d].back(), H5R_OBJECT);
+      const hdf5::source_object* scale = file_.target(dataset, &lists[d].back(), H5R_OBJECT);
       if (scale) v.scales[d] = index_of(scale);
     }
     // for several dimensions, HDF5 does not record the other ones
@@ -177,33 +177,33 @@ class netcdf_file {
     if (ids.size() != v.extent.size()) return;
     for (std::size_t d = 0; d < ids.size(); ++d) {
       if (const auto found = by_id_.find({file_.objects()[v.object].place.file, ids[d]});
-          found != by_id_.end() && v.scales[d] == no_object)
+          found != by_id_.end() && v.scales[d] == hdf5::no_object)
         v.scales[d] = found->second;
     }
   }
 
   // If there are several copies, the first one counts.
-  std::size_t index_of(const source_object* o) const {
-    return o ? static_cast<std::size_t>(o - file_.objects().data()) : no_object;
+  std::size_t index_of(const hdf5::source_object* o) const {
+    return o ? static_cast<std::size_t>(o - file_.objects().data()) : hdf5::no_object;
   }
 
   // Renames a variable to the name that it could not have in HDF5: in the store, dimensions are not arrays.
-  void rename(source_object& o) {
-    if (!o.link_name.starts_with(not_a_coordinate) || o.parent == no_object) return;
-    const std::string name = node_name(std::string_view(o.link_name).substr(not_a_coordinate.size()));
-    const source_object& above = file_.objects()[o.parent];
-    const std::string path = join_path(above.store_path, name);
+  void rename(hdf5::source_object& o) {
+    if (!o.link_name.starts_with(not_a_coordinate) || o.parent == hdf5::no_object) return;
+    const std::string name = text::node_name(std::string_view(o.link_name).substr(not_a_coordinate.size()));
+    const hdf5::source_object& above = file_.objects()[o.parent];
+    const std::string path = text::join_path(above.store_path, name);
     auto& taken = taken_[o.parent];
     if (taken.empty()) {
       for (const std::size_t child : above.children) {
-        const source_object& c = file_.objects()[child];
-        if (c.kind != kind_type::dimension) taken.insert(folded(c.store_path));
+        const hdf5::source_object& c = file_.objects()[child];
+        if (c.kind != kind_type::dimension) taken.insert(text::folded(c.store_path));
       }
     }
-    if (taken.insert(folded(path)).second) o.store_path = path;
+    if (taken.insert(text::folded(path)).second) o.store_path = path;
   }
 
-  source_file& file_;
+  hdf5::source_file& file_;
   std::map<std::size_t, dimension> dimensions_;                   // by the object of their scale
   std::map<std::pair<std::size_t, int>, std::size_t> by_id_;      // per file
   std::map<std::size_t, std::unordered_set<std::string>> taken_;  // paths in a group
@@ -212,23 +212,23 @@ class netcdf_file {
 
 }  // namespace
 
-bool is_netcdf(const source_file& file) {
-  const h5::handle root(H5Gopen2(file.file(), "/", H5P_DEFAULT));
+bool is_netcdf(const hdf5::source_file& file) {
+  const hdf5::handle root(H5Gopen2(file.file(), "/", H5P_DEFAULT));
   if (!root) return false;
   try {
     if (H5Aexists(root, "_NCProperties") > 0 || names_cf(root)) return true;
     for (const char* group : {"HDFEOS", "HDFEOS INFORMATION"}) {
       if (H5Lexists(root, group, H5P_DEFAULT) > 0) return true;
     }
-  } catch (const h5::failure&) {
+  } catch (const hdf5::failure&) {
     H5Eclear2(H5E_DEFAULT);
   }
   return any_dataset(file, [](hid_t dataset) {
-    return H5Aexists(dataset, "_Netcdf4Dimid") > 0 || H5Aexists(dataset, "DIMENSION_LIST") > 0 || is_dimension_scale(dataset);
+    return H5Aexists(dataset, "_Netcdf4Dimid") > 0 || H5Aexists(dataset, "DIMENSION_LIST") > 0 || hdf5::is_dimension_scale(dataset);
   });
 }
 
-std::string cf_attribute(const source_file& file) {
+std::string cf_attribute(const hdf5::source_file& file) {
   std::string found;
   any_dataset(file, [&](hid_t dataset) {
     for (const char* name : {"_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "standard_name",
@@ -240,6 +240,6 @@ std::string cf_attribute(const source_file& file) {
   return found;
 }
 
-void arrange_netcdf(source_file& file) { netcdf_file(file).arrange(); }
+void arrange_netcdf(hdf5::source_file& file) { netcdf_file(file).arrange(); }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::conventions

@@ -8,12 +8,12 @@
 
 #include "convention/convention_rules.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::conventions {
 
-bool is_netcdf(const source_file& file);
-void arrange_netcdf(source_file& file);
+bool is_netcdf(const hdf5::source_file& file);
+void arrange_netcdf(hdf5::source_file& file);
 // The name of an attribute by which CF gives values a meaning, if a dataset has one; else "".
-std::string cf_attribute(const source_file& file);
+std::string cf_attribute(const hdf5::source_file& file);
 inline constexpr convention_rules netcdf_rules = {.which = zarrbits::convention::netcdf,
                                                   .recognise = is_netcdf,
                                                   .arrange = arrange_netcdf,
@@ -22,6 +22,6 @@ inline constexpr convention_rules netcdf_rules = {.which = zarrbits::convention:
                                                   .links_are_objects = true,
                                                   .consolidated = true};
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::conventions
 
 #endif

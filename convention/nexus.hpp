@@ -8,13 +8,13 @@
 #include "convention/convention_rules.hpp"
 #include "convention/marks.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::conventions {
 
-inline bool is_nexus(const source_file& file) { return is_marked(file, "NX_class", true); }
+inline bool is_nexus(const hdf5::source_file& file) { return is_marked(file, "NX_class", true); }
 
 inline constexpr convention_rules nexus_rules = {
     .which = zarrbits::convention::nexus, .recognise = is_nexus, .links_are_objects = true};
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::conventions
 
 #endif

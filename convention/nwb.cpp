@@ -7,52 +7,52 @@
 #include <string>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::conventions {
 
 namespace {
 
 // hdmf-zarr's "." is the store itself.
-json in_this_store(const std::string& path) { return {{"source", "."}, {"path", path}}; }
+text::json in_this_store(const std::string& path) { return {{"source", "."}, {"path", path}}; }
 
 // The path in the store of the target of the group's soft or further hard link; "" if the store does not have it.
-std::string target_of(const source_file& file, hid_t group, const extra_link& link) {
+std::string target_of(const hdf5::source_file& file, hid_t group, const hdf5::extra_link& link) {
   if (link.kind != "soft" && link.kind != "hard") return "";
-  const h5::handle object(H5Oopen(group, link.name.c_str(), H5P_DEFAULT));
-  const source_object* target = object ? file.at(object) : nullptr;
+  const hdf5::handle object(H5Oopen(group, link.name.c_str(), H5P_DEFAULT));
+  const hdf5::source_object* target = object ? file.at(object) : nullptr;
   return target ? target->store_path : "";
 }
 
 }  // namespace
 
-bool is_nwb(const source_file& file) {
-  const h5::handle root(H5Gopen2(file.file(), "/", H5P_DEFAULT));
+bool is_nwb(const hdf5::source_file& file) {
+  const hdf5::handle root(H5Gopen2(file.file(), "/", H5P_DEFAULT));
   return root && H5Aexists(root, "nwb_version") > 0 && H5Aexists(root, "neurodata_type") > 0;
 }
 
-void nwb_attributes(const source_file& file, const source_object& object, hid_t id, const type_tree* leaf, json& attributes) {
+void nwb_attributes(const hdf5::source_file& file, const hdf5::source_object& object, hid_t id, const hdf5::type_tree* leaf, text::json& attributes) {
   for (auto& [name, value] : attributes.items()) {
     if (!value.is_string()) continue;
-    if (const source_object* target = referred_to(file, id, unshown(name)))
+    if (const hdf5::source_object* target = referred_to(file, id, text::unshown(name)))
       value = {{"_REFERENCE", in_this_store(target->store_path)}};
   }
-  if (leaf && leaf->kind == type_class::object_reference) attributes["_DTYPE"] = "object_reference";
-  if (leaf && leaf->kind == type_class::compound && !object.arranged.text_lengths.empty()) {
-    json fields = json::array();
-    for (const type_tree& m : leaf->parts) {
-      if (m.kind == type_class::object_reference) fields.push_back(m.name);
+  if (leaf && leaf->kind == hdf5::type_class::object_reference) attributes["_DTYPE"] = "object_reference";
+  if (leaf && leaf->kind == hdf5::type_class::compound && !object.arranged.text_lengths.empty()) {
+    text::json fields = text::json::array();
+    for (const hdf5::type_tree& m : leaf->parts) {
+      if (m.kind == hdf5::type_class::object_reference) fields.push_back(m.name);
     }
     if (!fields.empty()) attributes["_REFERENCE_FIELDS"] = std::move(fields);
   }
-  json links = json::array();
-  for (const extra_link& link : object.links) {
+  text::json links = text::json::array();
+  for (const hdf5::extra_link& link : object.links) {
     if (!link.selected || link.copied) continue;
     if (const std::string path = target_of(file, id, link); !path.empty()) {
       links.push_back(in_this_store(path));
-      links.back()["name"] = shown(link.name);
+      links.back()["name"] = text::shown(link.name);
     }
   }
   H5Eclear2(H5E_DEFAULT);
   if (!links.empty()) attributes["_LINKS"] = std::move(links);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::conventions

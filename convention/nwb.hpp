@@ -8,10 +8,10 @@
 #include "convention/convention_rules.hpp"
 #include "convention/flatten.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::conventions {
 
-bool is_nwb(const source_file& file);
-void nwb_attributes(const source_file& file, const source_object& object, hid_t id, const type_tree* leaf, json& attributes);
+bool is_nwb(const hdf5::source_file& file);
+void nwb_attributes(const hdf5::source_file& file, const hdf5::source_object& object, hid_t id, const hdf5::type_tree* leaf, text::json& attributes);
 
 inline constexpr convention_rules nwb_rules = {.which = zarrbits::convention::nwb,
                                                .recognise = is_nwb,
@@ -20,6 +20,6 @@ inline constexpr convention_rules nwb_rules = {.which = zarrbits::convention::nw
                                                .form = {.bare_nan = true},
                                                .reserved_names = true};
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::conventions
 
 #endif

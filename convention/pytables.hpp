@@ -9,15 +9,15 @@
 #include "convention/convention_rules.hpp"
 #include "convention/marks.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::conventions {
 
-inline bool is_pytables(const source_file& file) { return is_marked(file, "PYTABLES_FORMAT_VERSION", false); }
+inline bool is_pytables(const hdf5::source_file& file) { return is_marked(file, "PYTABLES_FORMAT_VERSION", false); }
 
-void arrange_pytables(source_file& file);
+void arrange_pytables(hdf5::source_file& file);
 
 inline constexpr convention_rules pytables_rules = {
     .which = zarrbits::convention::pytables, .recognise = is_pytables, .arrange = arrange_pytables, .links_are_objects = true};
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::conventions
 
 #endif

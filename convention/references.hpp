@@ -6,11 +6,11 @@
 
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::conventions {
 
 // The target of an attribute that holds one object reference; null if it holds something else, or points to nothing.
-const source_object* referred_to(const source_file& file, hid_t object, const std::string& attribute);
+const hdf5::source_object* referred_to(const hdf5::source_file& file, hid_t object, const std::string& attribute);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::conventions
 
 #endif

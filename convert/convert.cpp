@@ -33,11 +33,7 @@
 
 namespace zarrbits {
 
-namespace {
-
 using namespace conversion;
-
-}  // namespace
 
 namespace {
 
@@ -58,13 +54,11 @@ void check_append(const convert_options& options) {
   if (options.resume)
     throw zarrbits::error(errc::invalid_option, "the same command completes an append that was cut off; leave out `resume`");
   if (options.share) throw zarrbits::error(errc::invalid_option, "only one process can append to a store; leave out `share`");
-  if (is_one_file(options.store) && !is_reference_target(options.store))
+  if (zarr::is_one_file(options.store) && !zarr::is_reference_target(options.store))
     throw zarrbits::error(errc::invalid_option,
                           "only a store in a directory or in S3, or references, can be appended to, not \"" + options.store +
                               "\"; make it again from all files with `concat`");
 }
-
-}  // namespace
 
 // Bytes that no source has are not worth a reference.
 void check_references(const convert_options& options) {
@@ -87,7 +81,7 @@ void check_rectilinear(const convert_options& options) {
 
 void check_base(const convert_options& options) {
   const bool grows = options.concat && options.concat->append;
-  if (!options.references && !(grows && is_reference_target(options.store)))
+  if (!options.references && !(grows && zarr::is_reference_target(options.store)))
     throw zarrbits::error(errc::invalid_option, "`base` is for the names in `references`; leave it out");
   if (grows && options.base->folder.empty() && options.base->url != ".")
     throw zarrbits::error(
@@ -96,8 +90,10 @@ void check_base(const convert_options& options) {
         "stands for: `base` FOLDER=URL");
 }
 
+}  // namespace
+
 void check_options(const convert_options& options) {
-  if (verification::is_store_name(options.source)) check_store_options(options);
+  if (zarr::is_store_name(options.source)) check_store_options(options);
   if (options.base) check_base(options);
   if (options.references) check_references(options);
   if (!options.references && options.format.value_or(zarr_format::v3) != zarr_format::v3)
@@ -112,11 +108,11 @@ void check_options(const convert_options& options) {
     if (of.last_bit > 63 || of.first_bit > of.last_bit)
       throw zarrbits::error(errc::invalid_option, "bits " + std::to_string(of.first_bit) + " to " + std::to_string(of.last_bit) +
                                                       " of \"" + of.pattern + "\" are not a range of the bits 0 to 63");
-    selection({of.pattern}, {});
+    text::selection({of.pattern}, {});
   }
   if (options.memory < least_memory) {
-    throw zarrbits::error(errc::invalid_option, "`memory` is " + human_bytes(options.memory) +
-                                                    ", too little to convert; use at least " + human_bytes(least_memory));
+    throw zarrbits::error(errc::invalid_option, "`memory` is " + text::human_bytes(options.memory) +
+                                                    ", too little to convert; use at least " + text::human_bytes(least_memory));
   }
   if (options.effective_profile() != profile::recode) {
     const std::string other = to_string(options.effective_profile());
@@ -126,8 +122,8 @@ void check_options(const convert_options& options) {
   }
   if (options.compress) check_compression(*options.compress);
   check_grid(options.chunk, options.shard);
-  selection(options.include, options.exclude);
-  if (!options.remote.endpoint.empty() && !any_in_s3(given_sources(options.source, options.concat)) && !is_s3(options.store)) {
+  text::selection(options.include, options.exclude);
+  if (!options.remote.endpoint.empty() && !io::any_in_s3(given_sources(options.source, options.concat)) && !io::is_s3(options.store)) {
     throw zarrbits::error(errc::invalid_option, "an endpoint is only for a source or a store \"s3://...\"; leave out `endpoint`");
   }
   if (options.share && (options.share->count == 0 || options.share->index >= options.share->count)) {
@@ -157,9 +153,9 @@ namespace {
 // With URLs whose secrets are remembered, and in no sentence, report or store.
 convert_options with_public_names(const convert_options& given) {
   convert_options options = given;
-  options.source = public_name(options.source);
+  options.source = io::public_name(options.source);
   if (options.concat)
-    std::transform(options.concat->sources.begin(), options.concat->sources.end(), options.concat->sources.begin(), public_name);
+    std::transform(options.concat->sources.begin(), options.concat->sources.end(), options.concat->sources.begin(), io::public_name);
   return options;
 }
 
@@ -196,10 +192,10 @@ void count(convert_result& result, job& all, const start& started, bool whole) {
   result.referred_objects = all.out().referred_objects();
   result.referred_bytes = all.out().referred_bytes();
   // an object that was made again counts once
-  if (whole && !is_reference_target(result.store) && (!is_s3(result.store) || all.out().found_unfinished())) {
+  if (whole && !zarr::is_reference_target(result.store) && (!io::is_s3(result.store) || all.out().found_unfinished())) {
     result.store_objects = result.store_bytes = 0;
     all.out().each("", [&](std::string_view key, std::uint64_t size) {
-      if (in_unfinished_folder(key)) return;
+      if (zarr::in_unfinished_folder(key)) return;
       ++result.store_objects;
       result.store_bytes += size;
     });
@@ -209,7 +205,7 @@ void count(convert_result& result, job& all, const start& started, bool whole) {
 
 // The references themselves are written at the very end.
 void count_references(convert_result& result) {
-  if (is_reference_target(result.store)) std::tie(result.store_objects, result.store_bytes) = count_reference_files(result.store);
+  if (zarr::is_reference_target(result.store)) std::tie(result.store_objects, result.store_bytes) = zarr::count_reference_files(result.store);
 }
 
 convert_result finished(job& all, const start& started) {
@@ -233,8 +229,8 @@ convert_result convert(const convert_options& given) {
   const convert_options options = with_public_names(given);
   check_options(options);
   const start started;
-  if (verification::is_store_name(options.source)) return convert_store(options, started.text());
-  const h5::silence quiet;
+  if (zarr::is_store_name(options.source)) return convert_store(options, started.text());
+  const hdf5::silence quiet;
   if (options.concat && options.concat->append) {
     convert_result result = append_files(options, started.text());
     result.seconds = started.seconds();
@@ -264,8 +260,8 @@ convert_result convert(const convert_options& given) {
 convert_plan plan(const convert_options& given) {
   const convert_options options = with_public_names(given);
   check_options(options);
-  if (verification::is_store_name(options.source)) return plan_store(options);
-  const h5::silence quiet;
+  if (zarr::is_store_name(options.source)) return plan_store(options);
+  const hdf5::silence quiet;
   if (options.concat && options.concat->append) return plan_append(options);
   return job(options, job::mode::look).plan();
 }
@@ -274,8 +270,8 @@ convert_result finalize(const convert_options& given) {
   const convert_options options = with_public_names(given);
   check_options(options);
   const start started;
-  if (verification::is_store_name(options.source)) return finalize_store(options, started.text());
-  const h5::silence quiet;
+  if (zarr::is_store_name(options.source)) return finalize_store(options, started.text());
+  const hdf5::silence quiet;
   job all(options, job::mode::finish);
   require_all_done(
       all.units(), [&](const unit_id& id) { return all.done(id); }, all.shares(), options.store);

@@ -97,8 +97,8 @@ std::string convert_result::report_json(std::optional<int> exit_status) const {
   summary["lossy"] = lossy;
   json report = {{"version", 1},
                  {"converter", std::string("zarrbits ") + version()},
-                 {"source", conversion::shown(source)},
-                 {"store", conversion::shown(store)},
+                 {"source", text::shown(source)},
+                 {"store", text::shown(store)},
                  {"profile", to_string(profile)},
                  {"convention", to_string(convention)},
                  {"links", {{"copied", links.copied}, {"kept", links.kept}, {"lost", links.lost}}}};
@@ -112,9 +112,9 @@ std::string convert_result::report_json(std::optional<int> exit_status) const {
   report["objects"] = std::move(list);
   report["summary"] = std::move(summary);
   conversion::add_other_files(report, other_files, refused_files);
-  if (sources.empty()) report["sources"] = json::array({{{"file", conversion::shown(source)}, {"bytes", source_bytes}}});
+  if (sources.empty()) report["sources"] = json::array({{{"file", text::shown(source)}, {"bytes", source_bytes}}});
   else conversion::add_sources(report, sources);
-  return conversion::json_text(report, 1) + "\n";
+  return text::json_text(report, 1) + "\n";
 }
 
 }  // namespace zarrbits

@@ -18,7 +18,7 @@ namespace zarrbits {
 using conversion::job;
 
 struct convert_worker::state {
-  const h5::silence quiet = {};
+  const hdf5::silence quiet = {};
   convert_options options;
   std::unique_ptr<job> work = {};
 
@@ -26,10 +26,10 @@ struct convert_worker::state {
 };
 
 convert_worker::convert_worker(const convert_options& options) : state_(new state{.options = options}) {
-  state_->options.source = conversion::public_name(options.source);
+  state_->options.source = io::public_name(options.source);
   state_->options.overwrite = false;  // begin_store() has done this
   state_->options.resume = false;
-  if (verification::is_store_name(state_->options.source))
+  if (zarr::is_store_name(state_->options.source))
     throw error(errc::invalid_option,
                 "the source is a Zarr store, whose chunks are not handed out one by one; divide the work with `share`");
   check_options(state_->options);
@@ -61,8 +61,8 @@ void convert_worker::make(const unit& u) {
 
 void begin_store(const convert_options& options) {
   if (options.resume) return;
-  using existing = conversion::sink_options::existing;
-  conversion::make_sink(options.store, {.target = options.overwrite ? existing::replace : existing::go_on,
+  using existing = zarr::sink_options::existing;
+  zarr::make_sink(options.store, {.target = options.overwrite ? existing::replace : existing::go_on,
                                         .source = split_source(options.source).file,
                                         .warning = options.warning,
                                         .references = options.references,

@@ -19,7 +19,7 @@
 
 namespace zarrbits::exporting {
 
-using verification::zarr_kind;
+using zarr::zarr_kind;
 
 namespace {
 
@@ -35,17 +35,17 @@ std::size_t lists_in(const type_form& t) {
   }
 }
 
-std::size_t nesting(const json& value) {
+std::size_t nesting(const text::json& value) {
   std::size_t most = 0;
   if (!value.is_array()) return 0;
-  for (const json& each : value) most = std::max(most, nesting(each));
+  for (const text::json& each : value) most = std::max(most, nesting(each));
   return 1 + most;
 }
 
 // The extents of a list of lists of equal length, up to `levels` deep. Throws not_expressible.
-std::vector<hsize_t> extents_of(const json& value, std::size_t levels) {
+std::vector<hsize_t> extents_of(const text::json& value, std::size_t levels) {
   std::vector<hsize_t> dims;
-  const json* at = &value;
+  const text::json* at = &value;
   for (std::size_t i = 0; i < levels && at->is_array(); ++i) {
     dims.push_back(at->size());
     if (at->empty()) break;
@@ -54,29 +54,29 @@ std::vector<hsize_t> extents_of(const json& value, std::size_t levels) {
   return dims;
 }
 
-void each_leaf(const json& value, std::size_t levels, const std::function<void(const json&)>& call) {
+void each_leaf(const text::json& value, std::size_t levels, const std::function<void(const text::json&)>& call) {
   if (levels == 0) return call(value);
-  for (const json& each : value) each_leaf(each, levels - 1, call);
+  for (const text::json& each : value) each_leaf(each, levels - 1, call);
 }
 
-bool is_regular(const json& value, const std::vector<hsize_t>& dims, std::size_t level = 0) {
+bool is_regular(const text::json& value, const std::vector<hsize_t>& dims, std::size_t level = 0) {
   if (level == dims.size()) return !value.is_array();
   if (!value.is_array() || value.size() != dims[level]) return false;
-  return std::all_of(value.begin(), value.end(), [&](const json& v) { return is_regular(v, dims, level + 1); });
+  return std::all_of(value.begin(), value.end(), [&](const text::json& v) { return is_regular(v, dims, level + 1); });
 }
 
-bool is_base64(const json& v) { return v.is_object() && v.size() == 1 && v.contains("base64") && v["base64"].is_string(); }
+bool is_base64(const text::json& v) { return v.is_object() && v.size() == 1 && v.contains("base64") && v["base64"].is_string(); }
 
-std::size_t text_length(const json& v) {
+std::size_t text_length(const text::json& v) {
   if (v.is_string()) return v.get_ref<const std::string&>().size();
-  const auto bytes = conversion::decode_base64(v["base64"].get_ref<const std::string&>());
+  const auto bytes = text::decode_base64(v["base64"].get_ref<const std::string&>());
   return bytes ? bytes->size() : 0;
 }
 
-bool has_nul(const json& v) { return v.is_string() && v.get_ref<const std::string&>().find('\0') != std::string::npos; }
+bool has_nul(const text::json& v) { return v.is_string() && v.get_ref<const std::string&>().find('\0') != std::string::npos; }
 
 // A number that float64 holds, if it is an integer.
-bool is_exact(const json& v) {
+bool is_exact(const text::json& v) {
   constexpr std::uint64_t all = std::uint64_t{1} << 53;
   if (!v.is_number_integer()) return true;
   const bool negative = !v.is_number_unsigned() && v.get<std::int64_t>() < 0;
@@ -90,9 +90,9 @@ struct leaves {
   bool exact = true;  // float64 holds the numbers
   std::size_t longest = 0;
 };
-leaves look_at(const json& value, std::size_t levels) {
+leaves look_at(const text::json& value, std::size_t levels) {
   leaves found;
-  each_leaf(value, levels, [&](const json& v) {
+  each_leaf(value, levels, [&](const text::json& v) {
     found.any = true;
     found.booleans = found.booleans && v.is_boolean();
     found.integers = found.integers && v.is_number_integer();
@@ -110,30 +110,30 @@ leaves look_at(const json& value, std::size_t levels) {
 }
 
 // JSON that the format cannot have, as text.
-attribute_form as_text(const json& value, const std::string& format = "HDF5") {
+attribute_form as_text(const text::json& value, const std::string& format = "HDF5") {
   attribute_form f;
   f.type = variable_text_form();
-  f.value = conversion::python_json_text(value);
+  f.value = text::python_json_text(value);
   f.remark = format + " has no attributes of this kind; the file has it as JSON text";
   return f;
 }
 
 // netCDF-C has texts as strings of fixed length, and numbers as lists.
-attribute_form netcdf_text(json value, std::size_t length) {
+attribute_form netcdf_text(text::json value, std::size_t length) {
   attribute_form f;
   f.type = text_form(std::max<std::size_t>(length, 1), false, {!has_nul(value)});
   const bool ascii =
       value.is_string() && std::all_of(value.get_ref<const std::string&>().begin(), value.get_ref<const std::string&>().end(),
                                        [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-  if (!ascii) h5::check(H5Tset_cset(f.type.file, H5T_CSET_UTF8), "create a string type");
-  f.type.memory = h5::handle(H5Tcopy(f.type.file), "copy a type");
+  if (!ascii) hdf5::check(H5Tset_cset(f.type.file, H5T_CSET_UTF8), "create a string type");
+  f.type.memory = hdf5::handle(H5Tcopy(f.type.file), "copy a type");
   f.null = length == 0;
   f.value = std::move(value);
   return f;
 }
 
 // The type of a value that the notes say nothing about.
-attribute_form inferred(json value, const attribute_rules& rules, bool noted) {
+attribute_form inferred(text::json value, const attribute_rules& rules, bool noted) {
   attribute_form f;
   if (value.is_null()) {
     f.type = integer_form(1, true, false);
@@ -150,7 +150,7 @@ attribute_form inferred(json value, const attribute_rules& rules, bool noted) {
     f.type = rules.forms.netcdf ? integer_form(1, true, false) : boolean_form();
   } else if (found.integers) {
     bool fits = true;
-    if (found.unsigned_only) each_leaf(value, levels, [&](const json& v) { fits = fits && v.is_number_unsigned(); });
+    if (found.unsigned_only) each_leaf(value, levels, [&](const text::json& v) { fits = fits && v.is_number_unsigned(); });
     if (!fits) return as_text(value);
     f.type = !found.any ? float_form(8, false) : integer_form(8, !found.unsigned_only, false);
   } else if (found.numbers) {
@@ -160,8 +160,8 @@ attribute_form inferred(json value, const attribute_rules& rules, bool noted) {
     if (rules.forms.netcdf && f.scalar) return netcdf_text(std::move(value), found.longest);
     f.type = found.nul ? text_form(std::max<std::size_t>(found.longest, 1), false, {}) : variable_text_form();
     if (found.nul) {
-      h5::check(H5Tset_cset(f.type.file, H5T_CSET_UTF8), "create a string type");
-      f.type.memory = h5::handle(H5Tcopy(f.type.file), "copy a type");
+      hdf5::check(H5Tset_cset(f.type.file, H5T_CSET_UTF8), "create a string type");
+      f.type.memory = hdf5::handle(H5Tcopy(f.type.file), "copy a type");
     }
   } else {
     return as_text(value);
@@ -169,15 +169,15 @@ attribute_form inferred(json value, const attribute_rules& rules, bool noted) {
   if (rules.forms.netcdf && !noted && f.scalar && !found.texts) {
     f.dims = {1};
     f.scalar = false;
-    value = json::array({std::move(value)});
+    value = text::json::array({std::move(value)});
   }
   f.value = std::move(value);
   return f;
 }
 
 // A little-endian float64 in base64, as xarray has fill values of floats.
-json number_of_base64(const json& text) {
-  const auto bytes = text.is_string() ? conversion::decode_base64(text.get_ref<const std::string&>()) : std::nullopt;
+text::json number_of_base64(const text::json& text) {
+  const auto bytes = text.is_string() ? text::decode_base64(text.get_ref<const std::string&>()) : std::nullopt;
   if (!bytes || bytes->size() != 8) return text;
   std::uint64_t bits = 0;
   for (std::size_t i = 8; i-- > 0;) bits = bits << 8 | std::to_integer<std::uint64_t>((*bytes)[i]);
@@ -185,8 +185,8 @@ json number_of_base64(const json& text) {
 }
 
 // "_FillValue" of an array, in the form of hdf5/attribute_form.hpp: it has the type of the array.
-bool take_fill(json& value, attribute_form& f, const attribute_rules& rules) {
-  const verification::zarr_type& array = *rules.array;
+bool take_fill(text::json& value, attribute_form& f, const attribute_rules& rules) {
+  const zarr::zarr_type& array = *rules.array;
   if (value.is_structured() && array.kind != zarr_kind::complex) return false;
   switch (array.kind) {
     case zarr_kind::floating:
@@ -196,7 +196,7 @@ bool take_fill(json& value, attribute_form& f, const attribute_rules& rules) {
     case zarr_kind::complex:
       if (!value.is_array() || value.size() != 2) return false;
       if (rules.forms.netcdf_types) throw not_expressible("a fill value of complex numbers, with which xarray opens no file");
-      for (json& part : value) part = number_of_base64(part);
+      for (text::json& part : value) part = number_of_base64(part);
       break;
     case zarr_kind::signed_integer:
     case zarr_kind::unsigned_integer:
@@ -213,7 +213,7 @@ bool take_fill(json& value, attribute_form& f, const attribute_rules& rules) {
   if (rules.forms.netcdf) {
     f.scalar = false;
     f.dims = {1};
-    value = json::array({std::move(value)});
+    value = text::json::array({std::move(value)});
   }
   return true;
 }
@@ -225,7 +225,7 @@ bool has_type_of_variable(const std::string& attribute) {
   return std::find(names.begin(), names.end(), attribute) != names.end();
 }
 
-bool fits(const json& v, const type_form& t) {
+bool fits(const text::json& v, const type_form& t) {
   if (t.kind == form_kind::floating) {
     if (!v.is_number()) return false;
     const double number = v.get<double>();
@@ -247,24 +247,24 @@ void take_type_of_variable(attribute_form& f, const attribute_rules& rules) {
   if (rules.forms.netcdf_types) t = netcdf_form(std::move(t));
   if (t.kind == form_kind::floating && t.size == 2) t = float_form(4, false);
   bool all = true;
-  each_leaf(f.value, f.dims.size(), [&](const json& v) { all = all && fits(v, t); });
+  each_leaf(f.value, f.dims.size(), [&](const text::json& v) { all = all && fits(v, t); });
   if (all) f.type = std::move(t);
 }
 
-void count_lists(const attribute_form& f, const json& value, std::size_t level) {
+void count_lists(const attribute_form& f, const text::json& value, std::size_t level) {
   if (level == f.dims.size()) return;
   if (!value.is_array() || value.size() != f.dims[level]) throw not_expressible("lists of different lengths");
-  for (const json& each : value) count_lists(f, each, level + 1);
+  for (const text::json& each : value) count_lists(f, each, level + 1);
 }
 
 }  // namespace
 
-attribute_form form_of_attribute(const std::string& name, json value, const json& note, bool noted,
+attribute_form form_of_attribute(const std::string& name, text::json value, const text::json& note, bool noted,
                                  const attribute_rules& rules) {
   attribute_form f;
   // hdmf-zarr has references as objects
   if (value.is_object() && value.size() == 1 && value.contains("_REFERENCE") && value["_REFERENCE"].is_object()) {
-    json path = value["_REFERENCE"].value("path", json());
+    text::json path = value["_REFERENCE"].value("path", text::json());
     if (path.is_string()) {
       f.type = reference_form(false);
       f.value = std::move(path);
@@ -298,7 +298,7 @@ attribute_form form_of_attribute(const std::string& name, json value, const json
   if (!noted && rules.forms.netcdf && f.scalar && f.type.kind != form_kind::text && !value.is_structured()) {
     f.scalar = false;
     f.dims = {1};
-    value = json::array({std::move(value)});
+    value = text::json::array({std::move(value)});
   }
   count_lists(f, value, 0);
   f.value = std::move(value);
@@ -308,43 +308,43 @@ attribute_form form_of_attribute(const std::string& name, json value, const json
 void write_attribute(hid_t object, const std::string& name, const attribute_form& f, hid_t in_file, reference_maker& references,
                      std::uint64_t memory) {
   if (name.empty() || name.find('\0') != std::string::npos) throw not_expressible("a name that HDF5 cannot have");
-  const h5::handle space(f.null     ? H5Screate(H5S_NULL)
+  const hdf5::handle space(f.null     ? H5Screate(H5S_NULL)
                          : f.scalar ? H5Screate(H5S_SCALAR)
                                     : H5Screate_simple(static_cast<int>(f.dims.size()), f.dims.data(), nullptr),
                          "create a dataspace");
   std::uint64_t count = 1;
   for (const hsize_t d : f.dims) count *= d;
   if (!f.null && count > memory / std::max<std::size_t>(f.type.size, 1))
-    throw not_expressible("it takes more than " + conversion::human_bytes(memory) + "; increase `memory`");
+    throw not_expressible("it takes more than " + text::human_bytes(memory) + "; increase `memory`");
   if (count > 1 && f.type.must_be_written_alone())
     throw not_expressible("several arrays of compounds with strings in them, which libhdf5 writes wrong");
   std::vector<std::byte> values(static_cast<std::size_t>(f.null ? 0 : count) * f.type.size);
   value_arena arena(memory);
   std::byte* at = values.data();
   if (!f.null) {
-    each_leaf(f.value, f.dims.size(), [&](const json& v) {
+    each_leaf(f.value, f.dims.size(), [&](const text::json& v) {
       put_json(f.type, v, at, references, arena);
       at += f.type.size;
     });
   }
-  const h5::handle encoding(H5Pcreate(H5P_ATTRIBUTE_CREATE), "create properties");
+  const hdf5::handle encoding(H5Pcreate(H5P_ATTRIBUTE_CREATE), "create properties");
   const bool ascii = std::all_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-  if (!ascii) h5::check(H5Pset_char_encoding(encoding, H5T_CSET_UTF8), "set the encoding of a name");
-  const h5::handle attribute(H5Acreate2(object, name.c_str(), in_file, space, encoding, H5P_DEFAULT), "create the attribute");
+  if (!ascii) hdf5::check(H5Pset_char_encoding(encoding, H5T_CSET_UTF8), "set the encoding of a name");
+  const hdf5::handle attribute(H5Acreate2(object, name.c_str(), in_file, space, encoding, H5P_DEFAULT), "create the attribute");
   if (values.empty()) return;
   if (H5Awrite(attribute, f.type.memory, values.data()) < 0) {
-    const std::string why = h5::last_error();
+    const std::string why = hdf5::last_error();
     H5Adelete(object, name.c_str());
-    throw h5::failure(why);
+    throw hdf5::failure(why);
   }
 }
 
 // The noted shape of an attribute without values, if it has none.
-void take_shape(const json& note, attribute_form& f) {
+void take_shape(const text::json& note, attribute_form& f) {
   constexpr std::size_t most_dimensions = 32;  // of HDF5
   if (f.null || f.scalar || !note.is_array() || note.size() > most_dimensions) return;
   std::vector<hsize_t> dims;
-  for (const json& n : note) {
+  for (const text::json& n : note) {
     if (!n.is_number_unsigned()) return;
     dims.push_back(n.get<hsize_t>());
   }
@@ -357,15 +357,15 @@ void make_flat(attribute_form& f) {
   if (f.dims.size() < 2) return;
   hsize_t count = 1;
   for (const hsize_t n : f.dims) count *= n;
-  json flat = json::array();
-  if (!f.null) each_leaf(f.value, f.dims.size(), [&](const json& v) { flat.push_back(v); });
+  text::json flat = text::json::array();
+  if (!f.null) each_leaf(f.value, f.dims.size(), [&](const text::json& v) { flat.push_back(v); });
   f.value = std::move(flat);
   f.dims = {count};
   f.remark = "attributes of netCDF have one dimension; the file has the values of the lists as one list";
 }
 
 // Of what netCDF writes about dimensions, nothing is copied from a source: the file may have others.
-bool is_made_elsewhere(const std::string& name, const json& value, bool noted, const attribute_rules& rules) {
+bool is_made_elsewhere(const std::string& name, const text::json& value, bool noted, const attribute_rules& rules) {
   if (!noted) return false;
   if (name == "_Netcdf4Dimid" || name == "_Netcdf4Coordinates") return true;
   if (name != "NAME" || !rules.forms.netcdf_types) return false;
@@ -379,12 +379,12 @@ bool is_reserved(const std::string& name, bool noted, const attribute_rules& rul
   return !noted && (rules.is_scale || name == "DIMENSION_LIST" || name == "REFERENCE_LIST" || name.starts_with("_Netcdf4"));
 }
 
-void write_attributes(hid_t object, const json& attributes, const json& notes, const attribute_rules& rules,
+void write_attributes(hid_t object, const text::json& attributes, const text::json& notes, const attribute_rules& rules,
                       reference_maker& references, std::uint64_t memory,
                       const std::function<void(const std::string& name, bool skipped, const std::string& reason)>& tell) {
   // maps, because json searches all members each time
   const auto of = [&](const char* key) {
-    std::map<std::string, const json*> members;
+    std::map<std::string, const text::json*> members;
     const auto found = notes.find(key);
     if (found == notes.end() || !found->is_object()) return members;
     for (const auto& item : found->items()) members.emplace(item.key(), &item.value());
@@ -392,8 +392,8 @@ void write_attributes(hid_t object, const json& attributes, const json& notes, c
   };
   const auto types = of("attribute_types"), shapes = of("attribute_shapes"), plain = of("attribute_values");
   std::set<std::string> written;
-  const auto write = [&](const std::string& key, const json& value, bool noted) {
-    std::string name = conversion::unshown(key);
+  const auto write = [&](const std::string& key, const text::json& value, bool noted) {
+    std::string name = text::unshown(key);
     if (rules.forms.netcdf_types) name = text::to_nfc(name);
     if (is_made_elsewhere(name, value, noted, rules)) return;
     try {
@@ -401,7 +401,7 @@ void write_attributes(hid_t object, const json& attributes, const json& notes, c
       if (!fault.empty()) throw not_expressible(fault);
       if (is_reserved(name, noted, rules)) throw not_expressible("netCDF keeps this name for itself");
       const auto note = types.find(key);
-      attribute_form f = form_of_attribute(name, value, note == types.end() ? json(nullptr) : *note->second, noted, rules);
+      attribute_form f = form_of_attribute(name, value, note == types.end() ? text::json(nullptr) : *note->second, noted, rules);
       if (const auto shape = shapes.find(key); shape != shapes.end()) take_shape(*shape->second, f);
       if (rules.forms.netcdf_types) make_flat(f);
       const hid_t in_file = rules.types.commit(f.type, name);
@@ -409,7 +409,7 @@ void write_attributes(hid_t object, const json& attributes, const json& notes, c
       tell(name, false, f.remark);
     } catch (const not_expressible& e) {
       tell(name, true, e.what());
-    } catch (const h5::failure& e) {
+    } catch (const hdf5::failure& e) {
       tell(name, true, e.what());
     }
     H5Eclear2(H5E_DEFAULT);

@@ -20,21 +20,21 @@
 
 namespace zarrbits::exporting {
 
-using conversion::buffer;
-using verification::zarr_array;
+using compressors::buffer;
+using zarr::zarr_array;
 
 namespace {
 
 struct named_codec {
   std::string name;
-  json configuration = json::object();
+  text::json configuration = text::json::object();
 };
 
-named_codec read_codec(const json& codec) {
+named_codec read_codec(const text::json& codec) {
   named_codec c;
   if (codec.is_string()) c.name = codec.get<std::string>();
   if (!codec.is_object()) return c;
-  c.name = codec.value("name", json("")).is_string() ? codec.value("name", "") : "";
+  c.name = codec.value("name", text::json("")).is_string() ? codec.value("name", "") : "";
   if (codec.contains("configuration") && codec["configuration"].is_object()) c.configuration = codec["configuration"];
   return c;
 }
@@ -94,7 +94,7 @@ void chunk_recipe::add(H5Z_filter_t id, const char* name, std::vector<unsigned> 
 }
 
 // zarrbits' own filter: its parameters are those that it would find itself (filter/packbits.hpp).
-bool chunk_recipe::packs(const zarr_array& array, const json& configuration) {
+bool chunk_recipe::packs(const zarr_array& array, const text::json& configuration) {
   const type_form& t = form_.element;
   const bool boolean = t.kind == form_kind::boolean;
   const bool number = t.kind == form_kind::integer && H5Tget_class(t.file) == H5T_INTEGER && !t.big_endian;
@@ -111,7 +111,7 @@ bool chunk_recipe::packs(const zarr_array& array, const json& configuration) {
   const std::uint64_t elements = array.chunk_shape().empty() ? 1 : values_;
   plain_ = static_cast<std::size_t>((elements * bits + 7) / 8 + (count_byte != 0 ? 1 : 0));
   const auto size = static_cast<unsigned>(t.size);
-  add(conversion::packbits_filter, "packbits",
+  add(hdf5::packbits_filter, "packbits",
       {bits, count_byte, first, 0, own_magic, size, 1,
        size | width << 8 | (number && t.is_signed ? 1U << 17 : 0U) | (boolean ? 1U << 18 : 0U), static_cast<unsigned>(elements),
        static_cast<unsigned>(elements >> 32), static_cast<unsigned>(plain_), version_of_zarrbits});
@@ -121,7 +121,7 @@ bool chunk_recipe::packs(const zarr_array& array, const json& configuration) {
 // Fills `filters_` with those that are the codecs. Leaves `copies_` false if there are none.
 void chunk_recipe::plan_copy(const zarr_array& array, const store_node& node, bool standard) {
   if (!form_.same_layout || form_.type().has_converted_parts()) return;
-  const json& codecs = codecs_of_chunks(node);
+  const text::json& codecs = codecs_of_chunks(node);
   std::size_t compressors = 0, i = 0;
   for (; i < codecs.size(); ++i) {
     const named_codec c = read_codec(codecs[i]);
@@ -133,7 +133,7 @@ void chunk_recipe::plan_copy(const zarr_array& array, const store_node& node, bo
     }
     const bool reframed = check_ == check::gzip || check_ == check::lz4 || check_ == check::zlib_in_blosc;
     if (reframed && c.name != "crc32c") return;  // a frame that changes is the last one
-    const bool packed = !filters_.empty() && filters_[0].id == conversion::packbits_filter;
+    const bool packed = !filters_.empty() && filters_[0].id == hdf5::packbits_filter;
     const auto compresses = [&](check how) {
       check_ = ++compressors > 1 ? check::decode : how;
       return !packed || how == check::zstd || how == check::gzip;
@@ -166,17 +166,17 @@ void chunk_recipe::plan_copy(const zarr_array& array, const store_node& node, bo
       return;
     } else if (c.name == "zstd") {
       if (!compresses(check::zstd)) return;
-      add(conversion::zstd_filter, "zstd", {number_in(c, "level", 22, 3)});
+      add(hdf5::zstd_filter, "zstd", {number_in(c, "level", 22, 3)});
     } else if (c.name == "blosc") {
       if (!compresses(check::blosc)) return;
-      add(conversion::blosc_filter, "blosc", blosc_values(c, plain_));
+      add(hdf5::blosc_filter, "blosc", blosc_values(c, plain_));
     } else if (c.name == "numcodecs.bz2") {
       if (!compresses(check::decode)) return;
-      add(conversion::bzip2_filter, "bzip2", {number_in(c, "level", 9, 9)});
+      add(hdf5::bzip2_filter, "bzip2", {number_in(c, "level", 9, 9)});
     } else if (c.name == "numcodecs.lz4") {
       if (compressors > 0 || !compresses(check::lz4)) return;
       frames_ = true;
-      add(conversion::lz4_filter, "lz4", {});
+      add(hdf5::lz4_filter, "lz4", {});
     } else {
       return;
     }
@@ -185,17 +185,17 @@ void chunk_recipe::plan_copy(const zarr_array& array, const store_node& node, bo
 }
 
 // Chunks that are compressed in the store are compressed in the file.
-void chunk_recipe::choose_filters(const json& codecs, const export_options& options) {
+void chunk_recipe::choose_filters(const text::json& codecs, const export_options& options) {
   filters_.clear();
   plain_ = values_ * in_file_;
-  const bool compressed = std::any_of(codecs.begin(), codecs.end(), [](const json& codec) {
+  const bool compressed = std::any_of(codecs.begin(), codecs.end(), [](const text::json& codec) {
     const std::string name = read_codec(codec).name;
     return name != "bytes" && name != "transpose" && name != "crc32c" && name != "numcodecs.fletcher32";
   });
   if (!compressed || options.filter == export_filter::none) return;
   if (in_file_ > 1 && !form_.whole) add(H5Z_FILTER_SHUFFLE, "shuffle", {static_cast<unsigned>(in_file_)});
   const auto level = static_cast<unsigned>(options.level);
-  if (options.filter == export_filter::zstd) add(conversion::zstd_filter, "zstd", {level});
+  if (options.filter == export_filter::zstd) add(hdf5::zstd_filter, "zstd", {level});
   else add(H5Z_FILTER_DEFLATE, "deflate", {level});
 }
 
@@ -212,7 +212,7 @@ std::optional<made_chunk> chunk_recipe::copied(const zarr_array& array, std::vec
   std::vector<std::byte> whole;
   if (ends_with_crc32c_) {
     if (check_ != check::size) whole = stored;  // in case it must be decoded
-    verification::drop_crc32c(stored);
+    zarr::drop_crc32c(stored);
   }
   made_chunk made;
   const auto refused = [&]() -> std::optional<made_chunk> {
@@ -222,35 +222,35 @@ std::optional<made_chunk> chunk_recipe::copied(const zarr_array& array, std::vec
   switch (check_) {
     case check::size:
       if (stored.size() != plain_)
-        throw conversion::damaged_chunk("it has " + std::to_string(stored.size()) + " bytes instead of " +
+        throw compressors::damaged_chunk("it has " + std::to_string(stored.size()) + " bytes instead of " +
                                         std::to_string(plain_));
       break;
     case check::gzip:
-      made.encoded = conversion::gzip_to_zlib(stored, plain_);
+      made.encoded = compressors::gzip_to_zlib(stored, plain_);
       if (made.encoded.empty()) return refused();
       made.is_encoded = true;
       return made;
     case check::lz4: {
-      auto framed = conversion::lz4_of_numcodecs(stored, plain_);
+      auto framed = compressors::lz4_of_numcodecs(stored, plain_);
       if (!framed) return refused();
       made.encoded = std::move(*framed);
       made.is_encoded = true;
       return made;
     }
-    case check::blosc: conversion::check_blosc(stored, plain_); break;
+    case check::blosc: compressors::check_blosc(stored, plain_); break;
     case check::zlib_in_blosc: {
-      const auto zlib = conversion::shuffled_zlib_in_blosc(stored, plain_, in_file_);
+      const auto zlib = compressors::shuffled_zlib_in_blosc(stored, plain_, in_file_);
       if (zlib.empty()) return refused();
-      verification::zarr_values ignored;
+      zarr::zarr_values ignored;
       array.decode(ends_with_crc32c_ ? whole : stored, ignored);  // the stream does not say its length
       made.stored.assign(zlib.begin(), zlib.end());
       return made;
     }
     case check::zstd:
-      if (conversion::check_zstd(stored, plain_)) break;
+      if (compressors::check_zstd(stored, plain_)) break;
       [[fallthrough]];
     case check::decode: {
-      verification::zarr_values ignored;
+      zarr::zarr_values ignored;
       array.decode(ends_with_crc32c_ ? whole : stored, ignored);  // refuses other lengths
       break;
     }
@@ -260,7 +260,7 @@ std::optional<made_chunk> chunk_recipe::copied(const zarr_array& array, std::vec
 }
 
 made_chunk chunk_recipe::recoded(const zarr_array& array, std::vector<std::byte> stored) const {
-  verification::zarr_values values;
+  zarr::zarr_values values;
   array.decode(std::move(stored), values);
   return encode(std::move(values.data));
 }
@@ -276,17 +276,17 @@ made_chunk chunk_recipe::encode(std::vector<std::byte> values) const {
   const type_form& type = form_.type();
   if (type.has_converted_parts()) {
     out.resize(values_ * std::max(type.size, in_file_));
-    const h5::lock one_thread;
-    h5::check(H5Tconvert(type.memory, type.file, values_, out.data(), nullptr, H5P_DEFAULT), "convert numbers");
+    const hdf5::lock one_thread;
+    hdf5::check(H5Tconvert(type.memory, type.file, values_, out.data(), nullptr, H5P_DEFAULT), "convert numbers");
     out.resize(values_ * in_file_);
   }
   // the filters are those of choose_filters(), or of plan_copy() where this chunk is unlike the others
-  for (const conversion::filter& f : filters_) {
-    if (f.id == H5Z_FILTER_SHUFFLE) out = conversion::shuffled(std::move(out), in_file_);
-    else if (f.id == H5Z_FILTER_DEFLATE) out = conversion::zlib_stream(out, static_cast<int>(f.values[0]));
-    else if (f.id == conversion::zstd_filter) out = conversion::zstd_frame(out, static_cast<int>(f.values[0]));
-    else if (f.id == conversion::lz4_filter) out = conversion::lz4_chunk(out);
-    else if (f.id == H5Z_FILTER_FLETCHER32) conversion::append_fletcher32(out);
+  for (const hdf5::filter& f : filters_) {
+    if (f.id == H5Z_FILTER_SHUFFLE) out = compressors::shuffled(std::move(out), in_file_);
+    else if (f.id == H5Z_FILTER_DEFLATE) out = compressors::zlib_stream(out, static_cast<int>(f.values[0]));
+    else if (f.id == hdf5::zstd_filter) out = compressors::zstd_frame(out, static_cast<int>(f.values[0]));
+    else if (f.id == hdf5::lz4_filter) out = compressors::lz4_chunk(out);
+    else if (f.id == H5Z_FILTER_FLETCHER32) compressors::append_fletcher32(out);
     else throw not_expressible("chunks of which some have a different form than their codecs say");
   }
   return made;

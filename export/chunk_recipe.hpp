@@ -24,7 +24,7 @@ namespace zarrbits::exporting {
 // A chunk of the file, in whichever memory it was made.
 struct made_chunk {
   std::vector<std::byte> stored;
-  conversion::buffer encoded;
+  compressors::buffer encoded;
   bool is_encoded = false;
   bool is_recoded = false;  // and not copied
 
@@ -34,15 +34,15 @@ struct made_chunk {
 class chunk_recipe {
  public:
   // For a dataset in chunks whose values have a fixed length.
-  chunk_recipe(const verification::zarr_array& array, const store_node& node, const dataset_form& form,
+  chunk_recipe(const zarr::zarr_array& array, const store_node& node, const dataset_form& form,
                const export_options& options);
 
   // In the order of encoding; libhdf5 needs none of them to write.
-  const std::vector<conversion::filter>& filters() const noexcept { return filters_; }
+  const std::vector<hdf5::filter>& filters() const noexcept { return filters_; }
   outcome how() const noexcept { return !copies_ ? outcome::recoded : frames_ ? outcome::rewrapped : outcome::raw; }
 
   // Callable from several threads, each with an array of its own. Throws store_error, not_supported and damaged_chunk.
-  made_chunk make(const verification::zarr_array& array, std::vector<std::byte> stored) const;
+  made_chunk make(const zarr::zarr_array& array, std::vector<std::byte> stored) const;
   // The same of elements, as zarr_values has them.
   made_chunk encode(std::vector<std::byte> elements) const;
 
@@ -50,15 +50,15 @@ class chunk_recipe {
   // How the length of a copied chunk is checked: HDF5 before 2.2 gives readers what lies in memory after a short one.
   enum class check { size, gzip, zstd, blosc, lz4, zlib_in_blosc, decode };
 
-  void plan_copy(const verification::zarr_array& array, const store_node& node, bool standard);
+  void plan_copy(const zarr::zarr_array& array, const store_node& node, bool standard);
   void add(H5Z_filter_t id, const char* name, std::vector<unsigned> values);
-  bool packs(const verification::zarr_array& array, const json& configuration);
-  void choose_filters(const json& codecs, const export_options& options);
-  std::optional<made_chunk> copied(const verification::zarr_array& array, std::vector<std::byte>& stored) const;
-  made_chunk recoded(const verification::zarr_array& array, std::vector<std::byte> stored) const;
+  bool packs(const zarr::zarr_array& array, const text::json& configuration);
+  void choose_filters(const text::json& codecs, const export_options& options);
+  std::optional<made_chunk> copied(const zarr::zarr_array& array, std::vector<std::byte>& stored) const;
+  made_chunk recoded(const zarr::zarr_array& array, std::vector<std::byte> stored) const;
 
   const dataset_form& form_;
-  std::vector<conversion::filter> filters_;
+  std::vector<hdf5::filter> filters_;
   std::size_t values_ = 1;   // in a chunk
   std::size_t plain_ = 0;    // bytes of a chunk before compression
   std::size_t in_file_ = 0;  // bytes of a value

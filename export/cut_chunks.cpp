@@ -6,7 +6,7 @@
 
 namespace zarrbits::exporting {
 
-using verification::zarr_array;
+using zarr::zarr_array;
 
 namespace {
 
@@ -59,7 +59,7 @@ void cut_chunks::add_parts(const zarr_array& array, std::size_t stored, std::siz
     if (__builtin_mul_overflow(count, end[d] - first[d], &count)) count = UINT64_MAX;
   }
   if (count > most - parts_.size())
-    throw verification::not_supported("an array whose chunks cannot be listed in `memory`; increase it");
+    throw zarr::not_supported("an array whose chunks cannot be listed in `memory`; increase it");
   std::vector<std::uint64_t> at = first;
   do parts_.emplace_back(at, stored);
   while (next(at, first, end));
@@ -84,7 +84,7 @@ std::optional<std::vector<std::byte>> cut_chunks::elements(const zarr_array& arr
   const std::vector<std::byte>& fill = array.fill().data;
   for (std::size_t i = 0; i < out.size(); i += size) std::memcpy(out.data() + i, fill.data(), size);
   bool any = false;
-  verification::zarr_values values;
+  zarr::zarr_values values;
   for (std::size_t p = first_[number]; p < first_[number + 1]; ++p) {
     const chunk_index& chunk = stored_[parts_[p].second];
     auto bytes = array.read_stored(chunk);

@@ -18,11 +18,11 @@ namespace zarrbits::exporting {
 
 class cut_chunks {
  public:
-  using chunk_index = verification::zarr_array::chunk_index;
+  using chunk_index = zarr::zarr_array::chunk_index;
 
-  // `stored`: the chunks of the array that exist. Throws verification::not_supported if the list of parts takes more than
+  // `stored`: the chunks of the array that exist. Throws zarr::not_supported if the list of parts takes more than
   // `memory`.
-  cut_chunks(const verification::zarr_array& array, const dataset_form& form, std::vector<chunk_index> stored,
+  cut_chunks(const zarr::zarr_array& array, const dataset_form& form, std::vector<chunk_index> stored,
              std::uint64_t memory);
 
   // The chunks of the dataset that have something of these, in order.
@@ -30,11 +30,11 @@ class cut_chunks {
   // The elements of one of them, by its number; those that are in no chunk have the fill value. Empty if no chunk is there any
   // more. Adds the size of the stored chunks that begin in it to `stored`. Callable from several threads, each with an array of
   // its own. Throws store_error.
-  std::optional<std::vector<std::byte>> elements(const verification::zarr_array& array, std::size_t number,
+  std::optional<std::vector<std::byte>> elements(const zarr::zarr_array& array, std::size_t number,
                                                  std::uint64_t& stored) const;
 
  private:
-  void add_parts(const verification::zarr_array& array, std::size_t stored, std::size_t most);
+  void add_parts(const zarr::zarr_array& array, std::size_t stored, std::size_t most);
 
   std::vector<std::uint64_t> shape_;  // of a chunk of the dataset, in the dimensions of the array
   std::vector<chunk_index> stored_;

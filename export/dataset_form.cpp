@@ -13,25 +13,25 @@
 
 namespace zarrbits::exporting {
 
-using verification::zarr_array;
-using verification::zarr_kind;
+using zarr::zarr_array;
+using zarr::zarr_kind;
 
 namespace {
 
-const json no_codecs = json::array();
+const text::json no_codecs = text::json::array();
 
-std::string name_of(const json& codec) {
+std::string name_of(const text::json& codec) {
   if (codec.is_string()) return codec.get<std::string>();
   return codec.is_object() && codec.contains("name") && codec["name"].is_string() ? codec["name"].get<std::string>() : "";
 }
 
-json configuration_of(const json& codec) {
-  return codec.is_object() && codec.contains("configuration") ? codec["configuration"] : json::object();
+text::json configuration_of(const text::json& codec) {
+  return codec.is_object() && codec.contains("configuration") ? codec["configuration"] : text::json::object();
 }
 
 bool says_int8_boolean(const store_node& node) {
-  const json values = node.note("attribute_values");
-  return values.is_object() && values.value("dtype", json()) == "bool";
+  const text::json values = node.note("attribute_values");
+  return values.is_object() && values.value("dtype", text::json()) == "bool";
 }
 
 // MATLAB's complex numbers have other names.
@@ -58,8 +58,8 @@ void take_inner(dataset_form& f, const std::vector<hsize_t>& extents, std::vecto
   for (const hsize_t e : extents) f.inner *= static_cast<std::size_t>(e);
 }
 
-type_form element_form(const verification::zarr_type& type, const store_node& node, const form_rules& rules) {
-  const json& note = node.note("hdf5_type");
+type_form element_form(const zarr::zarr_type& type, const store_node& node, const form_rules& rules) {
+  const text::json& note = node.note("hdf5_type");
   if (note.is_null()) {
     // xarray's booleans in netCDF
     if (type.kind == zarr_kind::boolean && (says_int8_boolean(node) || rules.netcdf)) return integer_form(1, true, false);
@@ -78,8 +78,8 @@ type_form element_form(const verification::zarr_type& type, const store_node& no
 std::vector<hsize_t> array_types(const store_node& node, const form_rules& rules) {
   std::vector<hsize_t> extents;
   if (rules.netcdf_types) return extents;
-  const json& note = node.note("array_type");
-  for (const json& e : note.is_array() ? note : no_codecs) {
+  const text::json& note = node.note("array_type");
+  for (const text::json& e : note.is_array() ? note : no_codecs) {
     if (!e.is_number_unsigned() || e == 0U) throw not_expressible("a note on its array type that is not a list of extents");
     extents.push_back(e.get<hsize_t>());
   }
@@ -88,7 +88,7 @@ std::vector<hsize_t> array_types(const store_node& node, const form_rules& rules
 
 void find_type(dataset_form& f, const zarr_array& array, const store_node& node, const form_rules& rules,
                std::vector<hsize_t>& chunk) {
-  const verification::zarr_type& type = array.type();
+  const zarr::zarr_type& type = array.type();
   f.element = element_form(type, node, rules);
   if (f.element.kind == form_kind::bytes && type.kind == zarr_kind::unsigned_integer && type.size == 1) {
     take_inner(f, {f.element.size}, chunk);
@@ -113,7 +113,7 @@ void find_type(dataset_form& f, const zarr_array& array, const store_node& node,
 }
 
 // Of chunks of different lengths the one that has the most elements: HDF5 has chunks of one length.
-hsize_t usual_length(const verification::chunk_edges& edges) {
+hsize_t usual_length(const zarr::chunk_edges& edges) {
   std::map<std::uint64_t, std::uint64_t> elements;  // of each length
   std::uint64_t usual = edges.longest();
   for (const auto& run : edges.runs()) elements[run.length] += run.length * run.count;
@@ -125,10 +125,10 @@ hsize_t usual_length(const verification::chunk_edges& edges) {
 
 }  // namespace
 
-const json& codecs_of_chunks(const store_node& node) {
+const text::json& codecs_of_chunks(const store_node& node) {
   const auto codecs = node.document.find("codecs");
   if (codecs == node.document.end() || !codecs->is_array()) return no_codecs;
-  for (const json& codec : *codecs) {
+  for (const text::json& codec : *codecs) {
     if (name_of(codec) == "sharding_indexed" && codec.is_object() && codec.contains("configuration") &&
         codec["configuration"].contains("codecs"))
       return codec["configuration"]["codecs"];
@@ -136,15 +136,15 @@ const json& codecs_of_chunks(const store_node& node) {
   return *codecs;
 }
 
-bool is_big_endian(const json& codecs) {
-  return std::any_of(codecs.begin(), codecs.end(), [](const json& codec) {
-    return name_of(codec) == "bytes" && configuration_of(codec).value("endian", json()) == "big";
+bool is_big_endian(const text::json& codecs) {
+  return std::any_of(codecs.begin(), codecs.end(), [](const text::json& codec) {
+    return name_of(codec) == "bytes" && configuration_of(codec).value("endian", text::json()) == "big";
   });
 }
 
 bool must_write_fill(const zarr_array& array, const dataset_form& form) {
   if (form.null || form.type().holds_references()) return false;
-  const verification::zarr_values& fill = array.fill();
+  const zarr::zarr_values& fill = array.fill();
   if (array.type().variable()) return !fill.strings[0].empty();
   const std::vector<std::byte>& bytes = fill.data;
   if (form.characters > 0) return std::any_of(bytes.begin(), bytes.end(), [&](std::byte b) { return b != bytes[0]; });
@@ -154,7 +154,7 @@ bool must_write_fill(const zarr_array& array, const dataset_form& form) {
 
 std::size_t characters_of(const store_node& node, const form_rules& rules) {
   if (!rules.netcdf_types || !node.is_array || !node.document.contains("data_type")) return 0;
-  const verification::zarr_type type = verification::parse_type(node.document["data_type"]);
+  const zarr::zarr_type type = zarr::parse_type(node.document["data_type"]);
   if (type.kind != zarr_kind::terminated || type.size < 2) return 0;
   const type_form t = element_form(type, node, rules);
   return t.kind == form_kind::text && !t.variable ? type.size : 0;
@@ -162,7 +162,7 @@ std::size_t characters_of(const store_node& node, const form_rules& rules) {
 
 std::vector<hsize_t> limits_of(const store_node& node, const std::vector<hsize_t>& dims) {
   std::vector<hsize_t> most = dims;
-  const json& note = node.note("maxshape");
+  const text::json& note = node.note("maxshape");
   if (!note.is_array()) return most;
   // dimensions that a convention made longer, and those within a value, have no limits of their own
   for (std::size_t i = 0; i < std::min(most.size(), note.size()); ++i) {
@@ -200,7 +200,7 @@ dataset_form form_of(const zarr_array& array, const store_node& node, const form
     count *= f.dims[i];
     one = one && chunk[i] >= f.dims[i];
   }
-  const json& codecs = codecs_of_chunks(node);
+  const text::json& codecs = codecs_of_chunks(node);
   const bool fixed = f.most == f.dims || (count == 0 && std::find(f.most.begin(), f.most.end(), H5S_UNLIMITED) == f.most.end());
   // one piece without compression is stored as HDF5 stores data that nobody chunked
   if (f.dims.empty() || (fixed && (count == 0 || (one && codecs.size() <= 1)))) {

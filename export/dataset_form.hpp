@@ -33,19 +33,19 @@ struct dataset_form {
 std::size_t characters_of(const store_node& node, const form_rules& rules);
 
 // Throws not_expressible.
-dataset_form form_of(const verification::zarr_array& array, const store_node& node, const form_rules& rules);
+dataset_form form_of(const zarr::zarr_array& array, const store_node& node, const form_rules& rules);
 
 // True if HDF5 cannot have the array's fill value, so chunks that were never written must be: files opened for reading have none
 // of variable length (libhdf5 wants to write it), and netCDF's characters have one for all of a text.
-bool must_write_fill(const verification::zarr_array& array, const dataset_form& form);
+bool must_write_fill(const zarr::zarr_array& array, const dataset_form& form);
 
 // The extents of a dataspace, from the note "maxshape" if there is one. Throws not_expressible.
 std::vector<hsize_t> limits_of(const store_node& node, const std::vector<hsize_t>& dims);
 
 // Whether the codecs of an array, or of the chunks in its shards, have numbers in big-endian order.
-bool is_big_endian(const json& codecs);
+bool is_big_endian(const text::json& codecs);
 // The codecs of the smallest chunks.
-const json& codecs_of_chunks(const store_node& node);
+const text::json& codecs_of_chunks(const store_node& node);
 
 }  // namespace zarrbits::exporting
 

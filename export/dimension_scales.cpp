@@ -23,19 +23,19 @@ namespace {
 
 // An attribute that is one string of fixed length, as H5DSset_scale() makes them.
 void write_text(hid_t object, const char* name, const std::string& text) {
-  const h5::handle type(H5Tcopy(H5T_C_S1), "copy a string type");
-  h5::check(H5Tset_size(type, text.size() + 1), "create a string type");
-  const h5::handle space(H5Screate(H5S_SCALAR), "create a dataspace");
-  const h5::handle attribute(H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT), "create an attribute of a scale");
-  h5::check(H5Awrite(attribute, type, text.c_str()), "write an attribute of a scale");
+  const hdf5::handle type(H5Tcopy(H5T_C_S1), "copy a string type");
+  hdf5::check(H5Tset_size(type, text.size() + 1), "create a string type");
+  const hdf5::handle space(H5Screate(H5S_SCALAR), "create a dataspace");
+  const hdf5::handle attribute(H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT), "create an attribute of a scale");
+  hdf5::check(H5Awrite(attribute, type, text.c_str()), "write an attribute of a scale");
 }
 
 void write_numbers(hid_t object, const char* name, const std::vector<std::int32_t>& numbers, bool scalar) {
   const hsize_t n = numbers.size();
-  const h5::handle space(scalar ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &n, nullptr), "create a dataspace");
-  const h5::handle attribute(H5Acreate2(object, name, H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT),
+  const hdf5::handle space(scalar ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &n, nullptr), "create a dataspace");
+  const hdf5::handle attribute(H5Acreate2(object, name, H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT),
                              "create an attribute of a scale");
-  h5::check(H5Awrite(attribute, H5T_NATIVE_INT32, numbers.data()), "write an attribute of a scale");
+  hdf5::check(H5Awrite(attribute, H5T_NATIVE_INT32, numbers.data()), "write an attribute of a scale");
 }
 
 // An element of REFERENCE_LIST.
@@ -44,29 +44,29 @@ struct user_of_scale {
   std::int32_t dimension;
 };
 
-bool is_unnamed(const std::string& dimension) { return dimension.empty() || is_phony(dimension); }
+bool is_unnamed(const std::string& dimension) { return dimension.empty() || text::is_phony(dimension); }
 
 // That netCDF gave a dimension.
-std::optional<std::int64_t> noted_id(const json& notes) {
-  const json values = notes.is_object() ? notes.value("attribute_values", json()) : json();
-  json id = values.is_object() ? values.value("_Netcdf4Dimid", json()) : json();
-  if (id.is_array() && id.size() == 1) id = json(id[0]);
+std::optional<std::int64_t> noted_id(const text::json& notes) {
+  const text::json values = notes.is_object() ? notes.value("attribute_values", text::json()) : text::json();
+  text::json id = values.is_object() ? values.value("_Netcdf4Dimid", text::json()) : text::json();
+  if (id.is_array() && id.size() == 1) id = text::json(id[0]);
   return id.is_number_integer() ? std::optional(id.get<std::int64_t>()) : std::nullopt;
 }
 
 void write_users(hid_t object, const std::vector<user_of_scale>& users) {
   const auto make = [](std::size_t size, std::size_t at, hid_t number) {
-    h5::handle t(H5Tcreate(H5T_COMPOUND, size), "create a compound type");
-    h5::check(H5Tinsert(t, "dataset", 0, H5T_STD_REF_OBJ), "create a compound type");
-    h5::check(H5Tinsert(t, "dimension", at, number), "create a compound type");
+    hdf5::handle t(H5Tcreate(H5T_COMPOUND, size), "create a compound type");
+    hdf5::check(H5Tinsert(t, "dataset", 0, H5T_STD_REF_OBJ), "create a compound type");
+    hdf5::check(H5Tinsert(t, "dimension", at, number), "create a compound type");
     return t;
   };
-  const h5::handle type = make(sizeof(user_of_scale), offsetof(user_of_scale, dimension), H5T_NATIVE_INT32);
+  const hdf5::handle type = make(sizeof(user_of_scale), offsetof(user_of_scale, dimension), H5T_NATIVE_INT32);
   const hsize_t n = users.size();
-  const h5::handle space(H5Screate_simple(1, &n, nullptr), "create a dataspace");
-  const h5::handle attribute(H5Acreate2(object, "REFERENCE_LIST", type, space, H5P_DEFAULT, H5P_DEFAULT),
+  const hdf5::handle space(H5Screate_simple(1, &n, nullptr), "create a dataspace");
+  const hdf5::handle attribute(H5Acreate2(object, "REFERENCE_LIST", type, space, H5P_DEFAULT, H5P_DEFAULT),
                              "create an attribute of a scale");
-  h5::check(H5Awrite(attribute, type, users.data()), "write an attribute of a scale");
+  hdf5::check(H5Awrite(attribute, type, users.data()), "write an attribute of a scale");
 }
 
 }  // namespace
@@ -97,17 +97,17 @@ std::size_t dimension_scales::define(scale s) {
 void dimension_scales::define_noted(std::size_t g) {
   const store_node group = read_store_node(tree_.nodes[g].folder);
   if (group.is_array) return;  // a store that is one array
-  const json& noted = group.note("dimensions");
+  const text::json& noted = group.note("dimensions");
   if (!noted.is_object()) return;
   for (const auto& item : noted.items()) {
-    const json& note = item.value();
-    if (!note.is_object() || !note.value("length", json()).is_number_unsigned() || is_phony(item.key())) continue;
+    const text::json& note = item.value();
+    if (!note.is_object() || !note.value("length", text::json()).is_number_unsigned() || text::is_phony(item.key())) continue;
     scale s;
-    s.name = conversion::unshown(item.key());
+    s.name = text::unshown(item.key());
     if (rules_.netcdf_types) s.name = text::to_nfc(s.name);
     s.length = note["length"].get<std::uint64_t>();
     s.group = g;
-    s.unlimited = note.value("unlimited", json()) == true;
+    s.unlimited = note.value("unlimited", text::json()) == true;
     if (note.contains("attributes") && note["attributes"].is_object()) {
       s.attributes = note["attributes"];
       if (const auto own = s.attributes.find("zarrbits"); own != s.attributes.end()) {
@@ -142,8 +142,8 @@ void dimension_scales::name_all(std::size_t i, const store_node& node) {
     if (!is_unnamed(name) && why.empty()) continue;
     const std::string made = last_of(n.path) + "_dim_" + std::to_string(d);
     if (!why.empty())
-      renamed_.push_back({n.path, "netCDF cannot have " + why + "; \"" + conversion::shown(name) + "\" is \"" +
-                                      conversion::shown(made) + "\" in the file"});
+      renamed_.push_back({n.path, "netCDF cannot have " + why + "; \"" + text::shown(name) + "\" is \"" +
+                                      text::shown(made) + "\" in the file"});
     name = made;
   }
 }
@@ -151,24 +151,24 @@ void dimension_scales::name_all(std::size_t i, const store_node& node) {
 void dimension_scales::find_dimensions(std::size_t i) {
   const store_node node = read_store_node(tree_.nodes[i].folder);
   if (node.note("null_dataspace") == true) {
-    const json& noted = node.note("attribute_values");
+    const text::json& noted = node.note("attribute_values");
     if (noted.is_object() && noted.contains("NAME")) without_dataspace_.emplace(tree_.nodes[i].path, i);
     return;
   }
   if (rules_.netcdf_types) name_all(i, node);
   const tree_node& n = tree_.nodes[i];
   if (n.dimensions.empty()) return;
-  const json& values = node.note("attribute_values");
-  const json numbers = values.is_object() ? values.value("_Netcdf4Coordinates", json()) : json();
+  const text::json& values = node.note("attribute_values");
+  const text::json numbers = values.is_object() ? values.value("_Netcdf4Coordinates", text::json()) : text::json();
   if (!numbers.is_null()) with_all_ids_.insert(i);
   const std::optional<std::int64_t> id = noted_id(node.notes);
   if (id) with_first_id_.insert(i);
   auto& of = of_node_[i];
-  const json& limits = node.note("maxshape");
+  const text::json& limits = node.note("maxshape");
   for (std::size_t d = 0; d < n.dimensions.size(); ++d) {
     of.emplace_back();
     const std::string& name = n.dimensions[d];
-    if (!is_link_name(name) || is_phony(name)) continue;
+    if (!is_link_name(name) || text::is_phony(name)) continue;
     of.back() = find(n, d, id || !numbers.is_null());
     if (!of.back()) continue;
     scale& s = scales_[*of.back()];
@@ -212,8 +212,8 @@ std::optional<std::size_t> dimension_scales::find(const tree_node& n, std::size_
     const std::string made = name + "_" + std::to_string(length);
     found = visible(n.parent, made, length);
     if (!found) found = define_in(n.parent, by_name_.contains({n.parent, made}) ? made + "_" : made);
-    renamed_.push_back({n.path, "a dimension \"" + conversion::shown(name) + "\" has another length; that of " +
-                                    std::to_string(length) + " is \"" + conversion::shown(scales_[*found].name) +
+    renamed_.push_back({n.path, "a dimension \"" + text::shown(name) + "\" has another length; that of " +
+                                    std::to_string(length) + " is \"" + text::shown(scales_[*found].name) +
                                     "\" in the file"});
   }
   if (found) scales_[*found].used_in.insert(n.parent);
@@ -315,7 +315,7 @@ void dimension_scales::rename_taken() {
     by_name_[{s.group, s.name}] = k;
     s.is_taken = false;
     renamed_.push_back({path_below(tree_.nodes[s.group].path, before),
-                        "a group has the name of this dimension, which is \"" + conversion::shown(s.name) + "\" in the file"});
+                        "a group has the name of this dimension, which is \"" + text::shown(s.name) + "\" in the file"});
   }
 }
 
@@ -335,12 +335,12 @@ void dimension_scales::create(hid_t file) {
     s.is_created = true;
     const hsize_t length = s.length, most = s.unlimited ? H5S_UNLIMITED : std::max<hsize_t>(s.length, 1), chunk = 1024;
     const bool chunked = s.unlimited;
-    const h5::handle space(H5Screate_simple(1, &length, chunked ? &most : nullptr), "create a dataspace");
-    const h5::handle properties = new_object(H5P_DATASET_CREATE);
-    if (chunked) h5::check(H5Pset_chunk(properties, 1, &chunk), "set the chunks of a dimension");
-    h5::check(H5Pset_attr_creation_order(properties, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED),
+    const hdf5::handle space(H5Screate_simple(1, &length, chunked ? &most : nullptr), "create a dataspace");
+    const hdf5::handle properties = new_object(H5P_DATASET_CREATE);
+    if (chunked) hdf5::check(H5Pset_chunk(properties, 1, &chunk), "set the chunks of a dimension");
+    hdf5::check(H5Pset_attr_creation_order(properties, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED),
               "track the order of attributes");
-    const h5::handle made(H5Dcreate2(file, path_of(s).c_str(), H5T_IEEE_F32BE, space, H5P_DEFAULT, properties, H5P_DEFAULT),
+    const hdf5::handle made(H5Dcreate2(file, path_of(s).c_str(), H5T_IEEE_F32BE, space, H5P_DEFAULT, properties, H5P_DEFAULT),
                           "create a dimension");
   }
 }
@@ -367,8 +367,8 @@ void dimension_scales::attach(hid_t file) {
   for (auto& [i, of] : of_node_) {
     const tree_node& n = tree_.nodes[i];
     if (!n.made) continue;
-    const h5::handle dataset(H5Dopen2(file, n.path.c_str(), H5P_DEFAULT), "open a dataset");
-    const h5::handle values(H5Dget_space(dataset), "get a dataspace");
+    const hdf5::handle dataset(H5Dopen2(file, n.path.c_str(), H5P_DEFAULT), "open a dataset");
+    const hdf5::handle values(H5Dget_space(dataset), "get a dataspace");
     of.resize(static_cast<std::size_t>(std::max(H5Sget_simple_extent_ndims(values), 0)));  // others are within a value
     if (of.empty()) continue;
     const bool has_all = std::all_of(of.begin(), of.end(), [&](const auto& d) { return d && is_made(scales_[*d]); });
@@ -383,30 +383,30 @@ void dimension_scales::attach(hid_t file) {
     std::vector<hobj_ref_t> references(of.size(), 0);
     std::vector<hvl_t> list(of.size());
     hobj_ref_t self = 0;
-    h5::check(H5Rcreate(&self, file, n.path.c_str(), H5R_OBJECT, -1), "refer to a dataset");
+    hdf5::check(H5Rcreate(&self, file, n.path.c_str(), H5R_OBJECT, -1), "refer to a dataset");
     bool any = false;
     for (std::size_t d = 0; d < of.size(); ++d) {
       list[d] = {0, nullptr};
       if (!of[d]) continue;
       const scale& s = scales_[*of[d]];
       if (!is_made(s)) continue;
-      h5::check(H5Rcreate(&references[d], file, path_of(s).c_str(), H5R_OBJECT, -1), "refer to a dimension");
+      hdf5::check(H5Rcreate(&references[d], file, path_of(s).c_str(), H5R_OBJECT, -1), "refer to a dimension");
       list[d] = {1, &references[d]};
       users[*of[d]].push_back({self, static_cast<std::int32_t>(d)});
       any = true;
     }
     if (!any) continue;
-    const h5::handle type(H5Tvlen_create(H5T_STD_REF_OBJ), "create a sequence type");
+    const hdf5::handle type(H5Tvlen_create(H5T_STD_REF_OBJ), "create a sequence type");
     const hsize_t rank = list.size();
-    const h5::handle space(H5Screate_simple(1, &rank, nullptr), "create a dataspace");
-    const h5::handle attribute(H5Acreate2(dataset, "DIMENSION_LIST", type, space, H5P_DEFAULT, H5P_DEFAULT),
+    const hdf5::handle space(H5Screate_simple(1, &rank, nullptr), "create a dataspace");
+    const hdf5::handle attribute(H5Acreate2(dataset, "DIMENSION_LIST", type, space, H5P_DEFAULT, H5P_DEFAULT),
                                "create DIMENSION_LIST");
-    h5::check(H5Awrite(attribute, type, list.data()), "write DIMENSION_LIST");
+    hdf5::check(H5Awrite(attribute, type, list.data()), "write DIMENSION_LIST");
   }
   for (std::size_t k = 0; k < scales_.size(); ++k) {
     const scale& s = scales_[k];
     if (!is_made(s)) continue;
-    const h5::handle dataset(H5Dopen2(file, path_of(s).c_str(), H5P_DEFAULT), "open a dimension");
+    const hdf5::handle dataset(H5Dopen2(file, path_of(s).c_str(), H5P_DEFAULT), "open a dimension");
     char bare[80];
     std::snprintf(bare, sizeof bare, "This is a netCDF dimension but not a netCDF variable.%10llu",
                   static_cast<unsigned long long>(s.length));
@@ -419,15 +419,15 @@ void dimension_scales::attach(hid_t file) {
 
 void write_labels(hid_t dataset, const std::vector<std::string>& names) {
   if (H5Aexists(dataset, "DIMENSION_LABELS") > 0) return;
-  const h5::handle type(H5Tcopy(H5T_C_S1), "copy a string type");
-  h5::check(H5Tset_size(type, H5T_VARIABLE), "create a string type");
+  const hdf5::handle type(H5Tcopy(H5T_C_S1), "copy a string type");
+  hdf5::check(H5Tset_size(type, H5T_VARIABLE), "create a string type");
   std::vector<const char*> labels;
   for (const std::string& name : names) labels.push_back(name.c_str());
   const hsize_t rank = labels.size();
-  const h5::handle space(H5Screate_simple(1, &rank, nullptr), "create a dataspace");
-  const h5::handle attribute(H5Acreate2(dataset, "DIMENSION_LABELS", type, space, H5P_DEFAULT, H5P_DEFAULT),
+  const hdf5::handle space(H5Screate_simple(1, &rank, nullptr), "create a dataspace");
+  const hdf5::handle attribute(H5Acreate2(dataset, "DIMENSION_LABELS", type, space, H5P_DEFAULT, H5P_DEFAULT),
                              "create DIMENSION_LABELS");
-  h5::check(H5Awrite(attribute, type, labels.data()), "write DIMENSION_LABELS");
+  hdf5::check(H5Awrite(attribute, type, labels.data()), "write DIMENSION_LABELS");
 }
 
 }  // namespace zarrbits::exporting

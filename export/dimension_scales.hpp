@@ -28,8 +28,8 @@ struct scale {
   bool is_taken = false;             // something else has its name, so it is not in the file
   bool is_created = false;           // without a variable, in the file
   std::optional<std::int64_t> id;    // that netCDF gave it in the source
-  json attributes = json::object();  // of a dimension without a variable
-  json notes = json::object();
+  text::json attributes = text::json::object();  // of a dimension without a variable
+  text::json notes = text::json::object();
   std::set<std::size_t> used_in = {};  // the groups of the arrays that have it
 };
 
@@ -45,9 +45,9 @@ class dimension_scales {
   const std::vector<left_out>& renamed() const noexcept { return renamed_; }
   bool is_scale(std::size_t node) const { return variables_.contains(node); }
   // Creates the scales without a variable, also those whose variable is not in the file. Their attributes are the caller's task.
-  // Throws h5::failure.
+  // Throws hdf5::failure.
   void create(hid_t file);
-  // Attaches all of them to the datasets that are in the file, when these have their attributes. Throws h5::failure.
+  // Attaches all of them to the datasets that are in the file, when these have their attributes. Throws hdf5::failure.
   void attach(hid_t file);
 
   std::string path_of(const scale& s) const;
@@ -83,7 +83,7 @@ class dimension_scales {
   std::vector<left_out> renamed_;
 };
 
-// Names of dimensions without scales, as HDF5 has them: DIMENSION_LABELS. Throws h5::failure.
+// Names of dimensions without scales, as HDF5 has them: DIMENSION_LABELS. Throws hdf5::failure.
 void write_labels(hid_t dataset, const std::vector<std::string>& names);
 
 }  // namespace zarrbits::exporting

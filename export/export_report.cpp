@@ -44,8 +44,8 @@ std::string export_report::report_json(std::optional<int> exit_status) const {
   }
   json report = {{"version", 1},
                  {"exporter", std::string("zarrbits ") + version()},
-                 {"store", conversion::shown(store)},
-                 {"target", conversion::shown(target)},
+                 {"store", text::shown(store)},
+                 {"target", text::shown(target)},
                  {"netcdf", netcdf}};
   if (exit_status) report["exit_status"] = *exit_status;
   report["file_bytes"] = file_bytes;

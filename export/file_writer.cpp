@@ -19,8 +19,8 @@
 
 namespace zarrbits::exporting {
 
-using conversion::shown;
-using verification::zarr_array;
+using text::shown;
+using zarr::zarr_array;
 using kind_type = tree_node::kind_type;
 
 namespace {
@@ -28,14 +28,14 @@ namespace {
 constexpr unsigned in_order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
 
 bool is_reference(const store_node& node) {
-  const json& note = node.note("hdf5_type");
+  const text::json& note = node.note("hdf5_type");
   if (!note.is_object()) return false;
-  const json kind = note.value("class", json());
+  const text::json kind = note.value("class", text::json());
   return kind == "object_reference" || kind == "region_reference";
 }
 
 std::string dangling(std::uint64_t count) {
-  return conversion::counted(count, "reference") + " to what the file does not have; null in the file";
+  return text::counted(count, "reference") + " to what the file does not have; null in the file";
 }
 
 // Creates an object. A name that two nodes have by their notes, for example, is a reason to leave one of them out.
@@ -43,7 +43,7 @@ template <class F>
 void created(F&& create) {
   try {
     create();
-  } catch (const h5::failure& e) {
+  } catch (const hdf5::failure& e) {
     throw not_expressible(e.what());
   }
 }
@@ -56,15 +56,15 @@ std::string reason_to_skip(bool keep_going, const std::string& path, F&& write) 
     return "";
   } catch (const not_expressible& e) {
     return e.what();
-  } catch (const verification::not_supported& e) {
+  } catch (const zarr::not_supported& e) {
     return e.what();
-  } catch (const verification::store_error& e) {
-    if (!keep_going) throw verification::store_error("\"" + shown(path) + "\": " + e.what(), e.code);
+  } catch (const zarr::store_error& e) {
+    if (!keep_going) throw zarr::store_error("\"" + shown(path) + "\": " + e.what(), e.code);
     return e.what();
-  } catch (const conversion::damaged_chunk& e) {
-    if (!keep_going) throw conversion::damaged_chunk("\"" + shown(path) + "\": " + e.what());
+  } catch (const compressors::damaged_chunk& e) {
+    if (!keep_going) throw compressors::damaged_chunk("\"" + shown(path) + "\": " + e.what());
     return e.what();
-  } catch (const json::exception& e) {
+  } catch (const text::json::exception& e) {
     return std::string("its metadata is invalid: ") + e.what();
   }
 }
@@ -73,7 +73,7 @@ std::string reason_to_skip(bool keep_going, const std::string& path, F&& write) 
 bool has_times_without_units(const tree_node& n) {
   if (n.kind != kind_type::array) return false;
   try {
-    cf_time_attributes(verification::parse_type(read_store_node(n.folder).document.value("data_type", json())));
+    cf_time_attributes(zarr::parse_type(read_store_node(n.folder).document.value("data_type", text::json())));
     return false;
   } catch (const not_expressible&) {
     return true;
@@ -97,8 +97,8 @@ bool looks_like_netcdf(const store_tree& tree) {
 file_writer::file_writer(hid_t file, store_tree& tree, const form_rules& rules, const export_options& options,
                          export_report& report)
     : file_(file), tree_(tree), options_(options), report_(report), rules_(rules), types_(file, {}), references_(file, tree.top) {
-  links_ = h5::handle(H5Pcreate(H5P_LINK_CREATE), "create properties");
-  h5::check(H5Pset_char_encoding(links_, H5T_CSET_UTF8), "set the encoding of names");
+  links_ = hdf5::handle(H5Pcreate(H5P_LINK_CREATE), "create properties");
+  hdf5::check(H5Pset_char_encoding(links_, H5T_CSET_UTF8), "set the encoding of names");
   if (rules.netcdf) scales_.emplace(tree, rules_);
   if (!rules.netcdf_types) return;
   types_ = committed_types(file, [this](const std::string& name) {
@@ -143,7 +143,7 @@ void file_writer::run() {
 
 void file_writer::order_links(const tree_node& n) {
   const link_order order(read_store_node(n.folder));
-  order.apply(h5::handle(H5Gopen2(file_, n.path.c_str(), H5P_DEFAULT), "open a group"));
+  order.apply(hdf5::handle(H5Gopen2(file_, n.path.c_str(), H5P_DEFAULT), "open a group"));
 }
 
 void file_writer::skip(exported_object& entry, const std::string& why) {
@@ -152,7 +152,7 @@ void file_writer::skip(exported_object& entry, const std::string& why) {
 }
 
 std::string file_writer::name_of_note(const std::string& shown_name) const {
-  std::string name = conversion::unshown(shown_name);
+  std::string name = text::unshown(shown_name);
   return rules_.netcdf_types ? text::to_nfc(name) : name;
 }
 
@@ -162,11 +162,11 @@ void file_writer::remove(tree_node& n) {
   H5Eclear2(H5E_DEFAULT);
 }
 
-h5::handle file_writer::group_properties(const tree_node& n) const {
-  h5::handle properties = new_object(H5P_GROUP_CREATE);
+hdf5::handle file_writer::group_properties(const tree_node& n) const {
+  hdf5::handle properties = new_object(H5P_GROUP_CREATE);
   // libnetcdf has variables in the order in which they were made
-  if (rules_.netcdf || n.is_ordered) h5::check(H5Pset_link_creation_order(properties, in_order), "track the order of links");
-  if (rules_.netcdf) h5::check(H5Pset_attr_creation_order(properties, in_order), "track the order of attributes");
+  if (rules_.netcdf || n.is_ordered) hdf5::check(H5Pset_link_creation_order(properties, in_order), "track the order of links");
+  if (rules_.netcdf) hdf5::check(H5Pset_attr_creation_order(properties, in_order), "track the order of attributes");
   return properties;
 }
 
@@ -175,16 +175,16 @@ hid_t file_writer::group(std::size_t index) {
   if (const auto found = open_groups_.find(index); found != open_groups_.end()) return found->second;
   const tree_node& n = tree_.nodes[index];
   const auto above = open_groups_.find(n.parent);
-  h5::handle opened(above == open_groups_.end() ? H5Gopen2(file_, n.path.c_str(), H5P_DEFAULT)
+  hdf5::handle opened(above == open_groups_.end() ? H5Gopen2(file_, n.path.c_str(), H5P_DEFAULT)
                                                 : H5Gopen2(above->second, last_of(n.path).c_str(), H5P_DEFAULT),
                     "open a group");
   if (open_groups_.size() == max_open) open_groups_.clear();
   return open_groups_.emplace(index, std::move(opened)).first->second;
 }
 
-h5::handle file_writer::open(const tree_node& n) {
-  return n.path == "/" ? h5::handle(H5Gopen2(file_, "/", H5P_DEFAULT), "open a group")
-                       : h5::handle(H5Oopen(group(n.parent), last_of(n.path).c_str(), H5P_DEFAULT), "open an object");
+hdf5::handle file_writer::open(const tree_node& n) {
+  return n.path == "/" ? hdf5::handle(H5Gopen2(file_, "/", H5P_DEFAULT), "open a group")
+                       : hdf5::handle(H5Oopen(group(n.parent), last_of(n.path).c_str(), H5P_DEFAULT), "open an object");
 }
 
 void file_writer::create_all() {
@@ -232,11 +232,11 @@ void file_writer::create_all() {
 
 void file_writer::create_group(tree_node& n) {
   if (n.path == "/") return;
-  const h5::handle properties = group_properties(n);
-  const h5::handle made(H5Gcreate2(group(n.parent), last_of(n.path).c_str(), links_, properties, H5P_DEFAULT), "create a group");
+  const hdf5::handle properties = group_properties(n);
+  const hdf5::handle made(H5Gcreate2(group(n.parent), last_of(n.path).c_str(), links_, properties, H5P_DEFAULT), "create a group");
 }
 
-void file_writer::commit_type(hid_t group, const std::string& name, const json& note, const std::string& path) {
+void file_writer::commit_type(hid_t group, const std::string& name, const text::json& note, const std::string& path) {
   exported_object e;
   e.path = path;
   e.kind = object_kind::datatype;
@@ -248,8 +248,8 @@ void file_writer::commit_type(hid_t group, const std::string& name, const json& 
       if (!is_user_type(t)) throw not_expressible("a named type that is a number or a text, which netCDF does not have");
       types_.commit_parts(t, name);
     }
-    const h5::handle properties = new_object(H5P_DATATYPE_CREATE);
-    created([&] { h5::check(H5Tcommit2(group, name.c_str(), t.file, links_, properties, H5P_DEFAULT), "create a named type"); });
+    const hdf5::handle properties = new_object(H5P_DATATYPE_CREATE);
+    created([&] { hdf5::check(H5Tcommit2(group, name.c_str(), t.file, links_, properties, H5P_DEFAULT), "create a named type"); });
     types_.add(std::move(t.file));
   });
   if (!why.empty()) skip(e, why);
@@ -257,7 +257,7 @@ void file_writer::commit_type(hid_t group, const std::string& name, const json& 
 }
 
 void file_writer::create_named_types(std::size_t index, const store_node& node) {
-  const json& types = node.note("named_types");
+  const text::json& types = node.note("named_types");
   if (!types.is_object()) return;
   const std::string path = tree_.nodes[index].path;
   const hid_t above = group(index);
@@ -265,16 +265,16 @@ void file_writer::create_named_types(std::size_t index, const store_node& node) 
     commit_type(above, name_of_note(item.key()), item.value(), path_below(shown(path), item.key()));
 }
 
-h5::handle file_writer::dataset(const tree_node& n, const type_form& type, const std::vector<hsize_t>& dims,
+hdf5::handle file_writer::dataset(const tree_node& n, const type_form& type, const std::vector<hsize_t>& dims,
                                 const std::vector<hsize_t>& most, const std::vector<hsize_t>& chunk, bool null,
                                 hid_t properties) {
-  const h5::handle space(null           ? H5Screate(H5S_NULL)
+  const hdf5::handle space(null           ? H5Screate(H5S_NULL)
                          : dims.empty() ? H5Screate(H5S_SCALAR)
                                         : H5Screate_simple(static_cast<int>(dims.size()), dims.data(), most.data()),
                          "create a dataspace");
   if (!chunk.empty())
-    h5::check(H5Pset_chunk(properties, static_cast<int>(chunk.size()), chunk.data()), "set the shape of chunks");
-  if (rules_.netcdf) h5::check(H5Pset_attr_creation_order(properties, in_order), "track the order of attributes");
+    hdf5::check(H5Pset_chunk(properties, static_cast<int>(chunk.size()), chunk.data()), "set the shape of chunks");
+  if (rules_.netcdf) hdf5::check(H5Pset_attr_creation_order(properties, in_order), "track the order of attributes");
   const hid_t in_file = types_.commit(type, last_of(n.path));
   return {H5Dcreate2(group(n.parent), last_of(n.path).c_str(), in_file, space, links_, properties, H5P_DEFAULT),
           "create a dataset"};
@@ -284,7 +284,7 @@ void file_writer::set_fill(hid_t properties, const zarr_array& array, const data
   value_arena arena(1U << 20);
   const type_form& type = form.type();
   std::vector<std::byte> value(type.size, std::byte{0});
-  const verification::zarr_values& fill = array.fill();
+  const zarr::zarr_values& fill = array.fill();
   const std::size_t size = form.element.size;
   const bool is_written = must_write_fill(array, form);
   // a text stays in the properties, too, for those who ask for it; netCDF's programs would read it
@@ -301,7 +301,7 @@ void file_writer::set_fill(hid_t properties, const zarr_array& array, const data
   }
   if (references_.take_dangling() > 0) return;
   if (std::all_of(value.begin(), value.end(), [](std::byte b) { return b == std::byte{0}; })) return;
-  h5::check(H5Pset_fill_value(properties, type.memory, value.data()), "set the fill value");
+  hdf5::check(H5Pset_fill_value(properties, type.memory, value.data()), "set the fill value");
 }
 
 void file_writer::warn_of_chunks(const tree_node& n, const zarr_array& array, const dataset_form& form) const {
@@ -319,7 +319,7 @@ void file_writer::warn_of_chunks(const tree_node& n, const zarr_array& array, co
 void file_writer::create_dataset(std::size_t index) {
   const tree_node& n = tree_.nodes[index];
   const store_node node = read_store_node(n.folder);
-  const h5::handle properties = new_object(H5P_DATASET_CREATE);
+  const hdf5::handle properties = new_object(H5P_DATASET_CREATE);
   if (!node.is_array) {
     const grouped_form f = form_of_group(n.folder, node, rules_);
     (void)dataset(n, f.type, f.dims, f.most, f.chunk, false, properties);
@@ -333,12 +333,12 @@ void file_writer::create_dataset(std::size_t index) {
   if (!f.null) set_fill(properties, array, f);
   if (!f.chunk.empty() && f.same_layout) {
     const chunk_recipe recipe(array, node, f, options_);
-    for (const conversion::filter& each : recipe.filters()) {
+    for (const hdf5::filter& each : recipe.filters()) {
       const unsigned* values = each.values.data();
-      if (each.id == H5Z_FILTER_DEFLATE) h5::check(H5Pset_deflate(properties, values[0]), "set a filter");
-      else if (each.id == H5Z_FILTER_SHUFFLE) h5::check(H5Pset_shuffle(properties), "set a filter");
-      else if (each.id == H5Z_FILTER_FLETCHER32) h5::check(H5Pset_fletcher32(properties), "set a filter");
-      else h5::check(H5Pset_filter(properties, each.id, H5Z_FLAG_OPTIONAL, each.values.size(), values), "set a filter");
+      if (each.id == H5Z_FILTER_DEFLATE) hdf5::check(H5Pset_deflate(properties, values[0]), "set a filter");
+      else if (each.id == H5Z_FILTER_SHUFFLE) hdf5::check(H5Pset_shuffle(properties), "set a filter");
+      else if (each.id == H5Z_FILTER_FLETCHER32) hdf5::check(H5Pset_fletcher32(properties), "set a filter");
+      else hdf5::check(H5Pset_filter(properties, each.id, H5Z_FLAG_OPTIONAL, each.values.size(), values), "set a filter");
       std::string& filters = entry_of(index).filters;
       filters += (filters.empty() ? "" : ", ") + each.name;
     }
@@ -355,7 +355,7 @@ void file_writer::write_dataset(std::size_t index, bool with_references) {
     if (node.is_array) return write_array(n, node, entry, with_references);
     const grouped_form f = form_of_group(n.folder, node, rules_);
     if (f.type.holds_references() != with_references) return;
-    const h5::handle dataset = open(n);
+    const hdf5::handle dataset = open(n);
     write_grouped(dataset, n.folder, f, options_.memory, references_);
     if (const auto lost = references_.take_dangling()) entry.reason = dangling(lost);
   });
@@ -369,7 +369,7 @@ void file_writer::write_array(tree_node& n, const store_node& node, exported_obj
   const zarr_array array(n.folder);
   const dataset_form f = form_of(array, node, rules_);
   if (f.type().holds_references() != with_references || f.null) return;
-  const h5::handle dataset = open(n);
+  const hdf5::handle dataset = open(n);
   const chunk_progress at = [&](std::uint64_t done, std::uint64_t all) {
     if (options_.progress) options_.progress(entry.path, done, all);
   };
@@ -388,7 +388,7 @@ void file_writer::write_array(tree_node& n, const store_node& node, exported_obj
   entry.file_bytes = written.file_bytes;
   for (const auto& [chunk, why] : written.lost) entry.lost_chunks.push_back(chunk);
   if (!written.lost.empty()) {
-    entry.reason = conversion::counted(written.lost.size(), "chunk") + " cannot be read: " + written.lost.front().second;
+    entry.reason = text::counted(written.lost.size(), "chunk") + " cannot be read: " + written.lost.front().second;
   } else if (const auto lost = references_.take_dangling()) {
     entry.reason = dangling(lost);
   }
@@ -398,7 +398,7 @@ void file_writer::create_links(std::size_t index) {
   const tree_node& n = tree_.nodes[index];
   if (n.kind != kind_type::group || !n.made) return;
   const store_node node = read_store_node(n.folder);
-  const json& lost = node.note("skipped");
+  const text::json& lost = node.note("skipped");
   if (lost.is_object()) {
     for (const auto& item : lost.items()) {
       if (!tree_.wanted.wants(path_below(shown(n.path), item.key()))) continue;
@@ -408,11 +408,11 @@ void file_writer::create_links(std::size_t index) {
       skip(e, "the store does not have it either");
     }
   }
-  const json& links = node.note("links");
+  const text::json& links = node.note("links");
   if (!links.is_object()) return;
   for (const auto& item : links.items()) {
     if (!tree_.wanted.wants(path_below(shown(n.path), item.key()))) continue;
-    const bool external = item.value().is_object() && item.value().value("kind", json()) == "external";
+    const bool external = item.value().is_object() && item.value().value("kind", text::json()) == "external";
     const bool is_copied = H5Lexists(file_, path_below(n.path, name_of_note(item.key())).c_str(), H5P_DEFAULT) > 0;
     if (is_copied && !external) continue;  // its target
     exported_object e;
@@ -427,16 +427,16 @@ void file_writer::create_links(std::size_t index) {
       write_link(n.path, name_of_note(item.key()), item.value(), e);
     } catch (const not_expressible& why) {
       skip(e, why.what());
-    } catch (const h5::failure& why) {
+    } catch (const hdf5::failure& why) {
       skip(e, why.what());
     }
     report_.objects.push_back(std::move(e));
   }
 }
 
-void file_writer::write_link(const std::string& group, const std::string& name, const json& note, exported_object& entry) {
+void file_writer::write_link(const std::string& group, const std::string& name, const text::json& note, exported_object& entry) {
   const auto text = [&](const char* key) {
-    return note.is_object() && note.value(key, json()).is_string() ? name_of_note(note[key].get<std::string>()) : "";
+    return note.is_object() && note.value(key, text::json()).is_string() ? name_of_note(note[key].get<std::string>()) : "";
   };
   const std::string kind = text("kind"), target = text("target"), other = text("file");
   if (!is_link_name(name)) throw not_expressible("HDF5 cannot have this name");
@@ -446,18 +446,18 @@ void file_writer::write_link(const std::string& group, const std::string& name, 
   const std::string path = path_below(group, name);
   if (rules_.netcdf_types) {  // its programs do not open a file in which a link leads nowhere, and follow groups without end
     H5O_info_t info;
-    const h5::handle from(H5Gopen2(file_, group.c_str(), H5P_DEFAULT), "open a group");
+    const hdf5::handle from(H5Gopen2(file_, group.c_str(), H5P_DEFAULT), "open a group");
     const bool found = kind != "external" && H5Oexists_by_name(from, target.c_str(), H5P_DEFAULT) > 0 &&
                        H5Oget_info_by_name(from, target.c_str(), &info, H5P_DEFAULT) >= 0;
     H5Eclear2(H5E_DEFAULT);
     if (!found || info.type != H5O_TYPE_DATASET) throw not_expressible("a link to something else than an array of the file");
   }
   if (kind == "hard") {
-    h5::check(H5Lcreate_hard(file_, target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT), "create a link");
+    hdf5::check(H5Lcreate_hard(file_, target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT), "create a link");
   } else if (kind == "soft") {
-    h5::check(H5Lcreate_soft(target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT), "create a link");
+    hdf5::check(H5Lcreate_soft(target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT), "create a link");
   } else if (kind == "external") {
-    h5::check(H5Lcreate_external(other.c_str(), target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT), "create a link");
+    hdf5::check(H5Lcreate_external(other.c_str(), target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT), "create a link");
   } else {
     throw not_expressible(kind == "user"    ? "a link of a class that a program registered"
                           : kind == "store" ? "a link to another Zarr store"
@@ -466,8 +466,8 @@ void file_writer::write_link(const std::string& group, const std::string& name, 
   entry.reason = kind == "external" ? "a link to \"" + shown(other) + "\", as in the source" : "";
 }
 
-void file_writer::put_attributes(hid_t object, const std::string& path, const json& attributes, const json& notes,
-                                 const verification::zarr_type* array, bool big_endian, bool is_scale) {
+void file_writer::put_attributes(hid_t object, const std::string& path, const text::json& attributes, const text::json& notes,
+                                 const zarr::zarr_type* array, bool big_endian, bool is_scale) {
   references_.begin_at(path.substr(0, path.rfind('/')));
   const attribute_rules rules{rules_, tree_.convention == "nwb", tree_.has_notes, array, big_endian, is_scale, types_};
   write_attributes(object, attributes, notes, rules, references_, options_.memory / 4,
@@ -493,7 +493,7 @@ void file_writer::attributes_of(std::size_t index) {
   }
   store_node node = read_store_node(n.folder);
   if (index == 0 && tree_.nodes.size() > 1 && (node.is_array || tree_.nodes[1].folder.path() == n.folder.path())) return;
-  for (const conversion::attribute_remark& r : node.remarks) {
+  for (const detail::attribute_remark& r : node.remarks) {
     exported_object& e = report_.objects.emplace_back();
     e.path = shown(n.path);
     e.kind = object_kind::attribute;
@@ -501,7 +501,7 @@ void file_writer::attributes_of(std::size_t index) {
     e.reason = r.reason;
     if (r.left_out) skip(e, r.reason);
   }
-  const h5::handle object = open(n);
+  const hdf5::handle object = open(n);
   if (!node.is_array) return put_attributes(object, n.path, node.attributes, node.notes, nullptr, false, false);
   const zarr_array array(n.folder);
   exported_object attribute;
@@ -511,23 +511,23 @@ void file_writer::attributes_of(std::size_t index) {
   put_attributes(object, n.path, node.attributes, node.notes, &array.type(), is_big_endian(codecs_of_chunks(node)),
                  scales_ && scales_->is_scale(index));
   const bool labelled = !scales_ && std::any_of(n.dimensions.begin(), n.dimensions.end(),
-                                                [](const std::string& d) { return !d.empty() && !is_phony(d); });
+                                                [](const std::string& d) { return !d.empty() && !text::is_phony(d); });
   if (!labelled) return;
   std::vector<std::string> names = n.dimensions;
-  const h5::handle space(H5Dget_space(object), "get a dataspace");
+  const hdf5::handle space(H5Dget_space(object), "get a dataspace");
   names.resize(static_cast<std::size_t>(std::max(H5Sget_simple_extent_ndims(space), 0)));
   for (std::string& name : names) {
-    if (is_phony(name) || name.find('\0') != std::string::npos) name.clear();
+    if (text::is_phony(name) || name.find('\0') != std::string::npos) name.clear();
   }
   if (!names.empty()) write_labels(object, names);
 }
 
 void file_writer::add_attributes_of_type(const zarr_array& array, store_node& node, exported_object attribute) {
-  if (array.type().kind == verification::zarr_kind::boolean && rules_.netcdf && !node.attributes.contains("dtype") &&
+  if (array.type().kind == zarr::zarr_kind::boolean && rules_.netcdf && !node.attributes.contains("dtype") &&
       !node.note("attribute_values").contains("dtype"))
     node.attributes["dtype"] = "bool";  // as xarray says it in netCDF
   if (!rules_.netcdf_types) return;
-  const json times = cf_time_attributes(array.type());
+  const text::json times = cf_time_attributes(array.type());
   for (const auto& item : times.items()) {
     if (node.attributes.contains(item.key()) && node.attributes[item.key()] != item.value()) {
       attribute.attribute = item.key();
@@ -541,7 +541,7 @@ void file_writer::attributes_of_scales() {
   for (const scale& s : scales_->scales()) {
     if (s.variable || !scales_->is_made(s) || (s.attributes.empty() && s.notes.empty())) continue;
     const std::string path = scales_->path_of(s);
-    const h5::handle object(H5Oopen(file_, path.c_str(), H5P_DEFAULT), "open an object");
+    const hdf5::handle object(H5Oopen(file_, path.c_str(), H5P_DEFAULT), "open an object");
     put_attributes(object, path, s.attributes, s.notes, nullptr, false, true);
   }
 }

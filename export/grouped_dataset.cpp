@@ -16,9 +16,9 @@
 
 namespace zarrbits::exporting {
 
-using verification::store_folder;
-using verification::zarr_array;
-using verification::zarr_kind;
+using zarr::store_folder;
+using zarr::zarr_array;
+using zarr::zarr_kind;
 
 namespace {
 
@@ -38,14 +38,14 @@ store_folder child_of(const store_folder& folder, const store_node& node, const 
 }
 
 // All elements of an array, in C order.
-verification::zarr_values all_elements(const zarr_array& array, std::uint64_t memory) {
+zarr::zarr_values all_elements(const zarr_array& array, std::uint64_t memory) {
   const std::vector<std::uint64_t>& shape = array.shape();
   const std::uint64_t elements = product({shape.begin(), shape.end()});
   const std::size_t size = array.type().variable() ? sizeof(std::string) : array.type().size;
   if (elements > memory / std::max<std::size_t>(size, 1))
-    throw not_expressible("a part of it takes more than " + conversion::human_bytes(memory) + "; increase `memory`");
-  verification::zarr_values all;
-  const verification::zarr_values& fill = array.fill();
+    throw not_expressible("a part of it takes more than " + text::human_bytes(memory) + "; increase `memory`");
+  zarr::zarr_values all;
+  const zarr::zarr_values& fill = array.fill();
   if (array.type().variable()) {
     all.strings.assign(static_cast<std::size_t>(elements), fill.strings[0]);
   } else {
@@ -56,7 +56,7 @@ verification::zarr_values all_elements(const zarr_array& array, std::uint64_t me
   if (!chunks) throw not_expressible("a part of it has more chunks than `memory` can list; increase it");
   std::uint64_t text = 0;
   for (const zarr_array::chunk_index& at : *chunks) {
-    verification::zarr_values values;
+    zarr::zarr_values values;
     if (!array.read_chunk(at, values)) continue;
     const std::vector<std::uint64_t> chunk = array.shape_of(at);
     const std::size_t count =
@@ -73,7 +73,7 @@ verification::zarr_values all_elements(const zarr_array& array, std::uint64_t me
       if (within && array.type().variable()) {
         text += values.strings[i].size();
         if (text > memory)
-          throw not_expressible("its strings take more than " + conversion::human_bytes(memory) + "; increase `memory`");
+          throw not_expressible("its strings take more than " + text::human_bytes(memory) + "; increase `memory`");
         all.strings[static_cast<std::size_t>(to)] = std::move(values.strings[i]);
       } else if (within) {
         std::memcpy(all.data.data() + to * size, values.data.data() + i * size, size);
@@ -105,7 +105,7 @@ class leaf_source final : public value_source {
  public:
   leaf_source(const type_form& form, const store_folder& folder, const source_context& context)
       : form_(form), context_(context), array_(folder), values_(all_elements(array_, context.memory)) {
-    const verification::zarr_type& type = array_.type();
+    const zarr::zarr_type& type = array_.type();
     // bytes are in a dimension of their own
     bytes_ = form.kind == form_kind::bytes && type.kind == zarr_kind::unsigned_integer && type.size == 1;
     same_ = !bytes_ && is_same_layout(form, type);
@@ -115,7 +115,7 @@ class leaf_source final : public value_source {
     return values_.data.size() / (bytes_ ? form_.size : array_.type().size);
   }
   void put(std::uint64_t i, std::byte* out) override {
-    const verification::zarr_type& type = array_.type();
+    const zarr::zarr_type& type = array_.type();
     if (type.variable()) return put_text(form_, values_.strings[i], out, context_.references, context_.arena);
     if (bytes_ || same_) {
       std::memcpy(out, values_.data.data() + i * form_.size, form_.size);
@@ -129,7 +129,7 @@ class leaf_source final : public value_source {
   const type_form& form_;
   const source_context& context_;
   zarr_array array_;
-  verification::zarr_values values_;
+  zarr::zarr_values values_;
   bool bytes_ = false, same_ = false;
 };
 
@@ -177,10 +177,10 @@ class sequence_source final : public value_source {
   sequence_source(const type_form& form, const store_folder& folder, const source_context& context, unsigned level)
       : form_(form), context_(context) {
     const zarr_array offsets(folder / (level == 0 ? "offsets" : "offsets_" + std::to_string(level)));
-    const verification::zarr_type& type = offsets.type();
+    const zarr::zarr_type& type = offsets.type();
     const bool number = type.kind == zarr_kind::signed_integer || type.kind == zarr_kind::unsigned_integer;
     if (!number || type.size != 8 || offsets.shape().size() != 1) throw not_expressible("its offsets are not a list of integers");
-    const verification::zarr_values all = all_elements(offsets, context.memory);
+    const zarr::zarr_values all = all_elements(offsets, context.memory);
     offsets_.resize(all.data.size() / 8);
     std::memcpy(offsets_.data(), all.data.data(), all.data.size());
     const bool nested = form.base().kind == form_kind::sequence;
@@ -210,7 +210,7 @@ class sequence_source final : public value_source {
 std::unique_ptr<value_source> make_source(const type_form& form, const store_folder& folder, const source_context& context,
                                           unsigned level) {
   // what Zarr has as one array is one, whatever its type
-  const bool leaf = verification::kind_of(folder) == verification::node_kind::array;
+  const bool leaf = zarr::kind_of(folder) == zarr::node_kind::array;
   switch (form.kind) {
     case form_kind::sequence: return std::make_unique<sequence_source>(form, folder, context, level);
     case form_kind::array: return std::make_unique<list_source>(form, folder, context);
@@ -221,10 +221,10 @@ std::unique_ptr<value_source> make_source(const type_form& form, const store_fol
   }
 }
 
-std::vector<hsize_t> extents_in(const json& list) {
+std::vector<hsize_t> extents_in(const text::json& list) {
   std::vector<hsize_t> out;
   if (!list.is_array()) throw not_expressible("a note on its shape that is not a list of extents");
-  for (const json& e : list) {
+  for (const text::json& e : list) {
     if (!e.is_number_unsigned()) throw not_expressible("a note on its shape that is not a list of extents");
     out.push_back(e.get<hsize_t>());
   }
@@ -237,7 +237,7 @@ std::vector<hsize_t> shape_of(const type_form& form, const store_folder& folder)
   const type_form* at = &form;
   for (; at->kind == form_kind::array; at = &at->base()) inner.insert(inner.end(), at->dims.begin(), at->dims.end());
   std::vector<hsize_t> shape;
-  if (verification::kind_of(folder) == verification::node_kind::array) {
+  if (zarr::kind_of(folder) == zarr::node_kind::array) {
     const zarr_array array(folder);
     shape.assign(array.shape().begin(), array.shape().end());
     if (at->kind == form_kind::bytes && array.type().kind == zarr_kind::unsigned_integer && array.type().size == 1)
@@ -258,13 +258,13 @@ std::vector<hsize_t> shape_of(const type_form& form, const store_folder& folder)
 }  // namespace
 
 std::string name_in_file(const store_node& group, const std::string& stored) {
-  const json& names = group.note("names");
+  const text::json& names = group.note("names");
   if (!names.is_object()) return stored;
   const auto found = names.find(stored);
   if (found == names.end()) return stored;
   if (found->is_string()) return found->get<std::string>();
-  const json text = found->is_object() ? found->value("base64", json()) : json();
-  const auto bytes = text.is_string() ? conversion::decode_base64(text.get_ref<const std::string&>()) : std::nullopt;
+  const text::json text = found->is_object() ? found->value("base64", text::json()) : text::json();
+  const auto bytes = text.is_string() ? text::decode_base64(text.get_ref<const std::string&>()) : std::nullopt;
   return bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) : stored;
 }
 
@@ -273,7 +273,7 @@ bool is_grouped_dataset(const store_node& node) { return !node.is_array && node.
 grouped_form form_of_group(const store_folder& folder, const store_node& node, const form_rules& rules) {
   grouped_form f;
   f.type = form_of_note(node.note("hdf5_type"), rules);
-  if (const json& extents = node.note("array_type"); extents.is_array() && !extents.empty())
+  if (const text::json& extents = node.note("array_type"); extents.is_array() && !extents.empty())
     f.type = array_form(std::move(f.type), extents_in(extents));
   if (rules.netcdf_types) {
     if (f.type.kind == form_kind::array) throw not_expressible("an array of an array type, which netCDF does not have");
@@ -302,18 +302,18 @@ void write_grouped(hid_t dataset, const store_folder& folder, const grouped_form
   if (source->count() != count) throw not_expressible("its parts have another length than its shape in the notes");
   if (count == 0) return;
   if (count > memory / 4 / form.type.size)
-    throw not_expressible("it takes more than " + conversion::human_bytes(memory / 4) + "; increase `memory`");
+    throw not_expressible("it takes more than " + text::human_bytes(memory / 4) + "; increase `memory`");
   std::vector<std::byte> values(static_cast<std::size_t>(count) * form.type.size);
   for (std::uint64_t i = 0; i < count; ++i) source->put(i, values.data() + i * form.type.size);
   if (count == 1 || !form.type.must_be_written_alone()) {
-    h5::check(H5Dwrite(dataset, form.type.memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "write values");
+    hdf5::check(H5Dwrite(dataset, form.type.memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "write values");
     return;
   }
-  const h5::handle space(H5Dget_space(dataset), "get a dataspace"), one(H5Screate(H5S_SCALAR), "create a dataspace");
+  const hdf5::handle space(H5Dget_space(dataset), "get a dataspace"), one(H5Screate(H5S_SCALAR), "create a dataspace");
   std::vector<hsize_t> at(form.dims.size(), 0);
   for (std::uint64_t i = 0; i < count; ++i) {
-    h5::check(H5Sselect_elements(space, H5S_SELECT_SET, 1, at.data()), "select a value");
-    h5::check(H5Dwrite(dataset, form.type.memory, one, space, H5P_DEFAULT, values.data() + i * form.type.size), "write values");
+    hdf5::check(H5Sselect_elements(space, H5S_SELECT_SET, 1, at.data()), "select a value");
+    hdf5::check(H5Dwrite(dataset, form.type.memory, one, space, H5P_DEFAULT, values.data() + i * form.type.size), "write values");
     for (std::size_t d = at.size(); d-- > 0;) {
       if (++at[d] < form.dims[d]) break;
       at[d] = 0;

@@ -27,10 +27,10 @@ struct grouped_form {
 };
 
 // Throws not_expressible, store_error and not_supported.
-grouped_form form_of_group(const verification::store_folder& folder, const store_node& node, const form_rules& rules);
+grouped_form form_of_group(const zarr::store_folder& folder, const store_node& node, const form_rules& rules);
 
-// Writes all values. Throws the same, and h5::failure.
-void write_grouped(hid_t dataset, const verification::store_folder& folder, const grouped_form& form, std::uint64_t memory,
+// Writes all values. Throws the same, and hdf5::failure.
+void write_grouped(hid_t dataset, const zarr::store_folder& folder, const grouped_form& form, std::uint64_t memory,
                    reference_maker& references);
 
 // The name in the file of a child of a group, or of a member, that is stored under `stored`.

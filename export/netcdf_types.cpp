@@ -32,7 +32,7 @@ type_form float_of_netcdf(type_form t) {
   if (t.size > 2 && !t.converted) return t;
   type_form f = float_form(t.size, t.big_endian);
   if (t.size > 2) return f;
-  f.file = h5::handle(H5Tcopy(t.big_endian ? H5T_IEEE_F32BE : H5T_IEEE_F32LE), "copy a float type");
+  f.file = hdf5::handle(H5Tcopy(t.big_endian ? H5T_IEEE_F32BE : H5T_IEEE_F32LE), "copy a float type");
   f.converted = true;
   return f;
 }
@@ -60,7 +60,7 @@ type_form netcdf_form(type_form t) {
     case form_kind::compound:
       for (form_member& m : t.members) {
         if (const std::string why = fault_of_netcdf_name(m.name); !why.empty())
-          throw not_expressible("its member \"" + conversion::shown(m.name) + "\" has " + why);
+          throw not_expressible("its member \"" + text::shown(m.name) + "\" has " + why);
         m.name = text::to_nfc(m.name);
         m.type = part_form(std::move(m.type));
       }
@@ -85,8 +85,8 @@ bool is_user_type(const type_form& t) {
   }
 }
 
-json cf_time_attributes(const verification::zarr_type& type) {
-  json attributes = json::object();
+text::json cf_time_attributes(const zarr::zarr_type& type) {
+  text::json attributes = text::json::object();
   if (!type.name.starts_with("numpy.")) return attributes;
   static constexpr std::array<std::pair<const char*, const char*>, 7> units = {{{"D", "days"},
                                                                                 {"h", "hours"},
@@ -113,7 +113,7 @@ std::string fault_of_netcdf_name(const std::string& name) {
   });
   if (control) return "a name with control characters, which netCDF cannot have";
   if (name.ends_with(' ')) return "a name that ends with a blank, which netCDF cannot have";
-  if (!conversion::is_utf8(name)) return "a name that is not UTF-8, which netCDF cannot have";
+  if (!text::is_utf8(name)) return "a name that is not UTF-8, which netCDF cannot have";
   return "";
 }
 
@@ -125,7 +125,7 @@ bool is_netcdf_bookkeeping(const std::string& attribute) {
 }
 
 hid_t committed_types::find(hid_t type) const {
-  for (const h5::handle& t : types_) {
+  for (const hdf5::handle& t : types_) {
     if (H5Tequal(t, type) > 0) return t;
   }
   return H5I_INVALID_HID;
@@ -148,10 +148,10 @@ hid_t committed_types::commit(const type_form& t, const std::string& name) {
   std::string free = wanted;
   for (unsigned i = 2; is_taken_(free) || H5Lexists(file_, ("/" + free).c_str(), H5P_DEFAULT) > 0; ++i)
     free = wanted + std::to_string(i);
-  const h5::handle links(H5Pcreate(H5P_LINK_CREATE), "create properties"), properties = new_object(H5P_DATATYPE_CREATE);
-  h5::check(H5Pset_char_encoding(links, H5T_CSET_UTF8), "set the encoding of names");
-  h5::handle type(H5Tcopy(t.file), "copy a type");
-  h5::check(H5Tcommit2(file_, ("/" + free).c_str(), type, links, properties, H5P_DEFAULT), "create a named type");
+  const hdf5::handle links(H5Pcreate(H5P_LINK_CREATE), "create properties"), properties = new_object(H5P_DATATYPE_CREATE);
+  hdf5::check(H5Pset_char_encoding(links, H5T_CSET_UTF8), "set the encoding of names");
+  hdf5::handle type(H5Tcopy(t.file), "copy a type");
+  hdf5::check(H5Tcommit2(file_, ("/" + free).c_str(), type, links, properties, H5P_DEFAULT), "create a named type");
   add(std::move(type));
   return types_.back();
 }

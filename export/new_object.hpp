@@ -10,9 +10,9 @@
 namespace zarrbits::exporting {
 
 // Without the time: one store becomes one file, whenever it is made.
-inline h5::handle new_object(hid_t kind) {
-  h5::handle properties(H5Pcreate(kind), "create properties");
-  h5::check(H5Pset_obj_track_times(properties, false), "leave out times");
+inline hdf5::handle new_object(hid_t kind) {
+  hdf5::handle properties(H5Pcreate(kind), "create properties");
+  hdf5::check(H5Pset_obj_track_times(properties, false), "leave out times");
   return properties;
 }
 

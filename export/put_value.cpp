@@ -17,15 +17,15 @@
 
 namespace zarrbits::exporting {
 
-using verification::zarr_kind;
-using verification::zarr_type;
+using zarr::zarr_kind;
+using zarr::zarr_type;
 
 namespace {
 
 constexpr bool native_big = std::endian::native == std::endian::big;
 
-[[noreturn]] void misfit(const json& value, const char* type) {
-  std::string text = conversion::json_text(value);
+[[noreturn]] void misfit(const text::json& value, const char* type) {
+  std::string text = text::json_text(value);
   if (text.size() > 80) text = text.substr(0, 80) + "...";
   throw not_expressible(text + " is not a value of its type, " + type);
 }
@@ -35,7 +35,7 @@ void put_bits(std::uint64_t bits, std::size_t size, bool big, std::byte* out) {
   for (std::size_t i = 0; i < size; ++i) out[big ? size - 1 - i : i] = static_cast<std::byte>(bits >> (8 * i));
 }
 
-void put_integer(const type_form& t, const json& value, std::byte* out) {
+void put_integer(const type_form& t, const text::json& value, std::byte* out) {
   const auto bits = static_cast<unsigned>(8 * t.size);
   if (value.is_boolean()) return put_bits(value.get<bool>() ? 1 : 0, t.size, t.big_endian, out);
   if (!value.is_number_integer()) misfit(value, "an integer");
@@ -68,7 +68,7 @@ std::uint64_t float_bits(double v, std::size_t size) {
 }
 
 // Numbers, and the words of values_json.hpp: "NaN", "Infinity", "-Infinity", and the bits of a NaN in hex.
-std::uint64_t float_bits(const json& value, std::size_t size) {
+std::uint64_t float_bits(const text::json& value, std::size_t size) {
   if (value.is_number()) return float_bits(value.get<double>(), size);
   if (value.is_boolean()) return float_bits(value.get<bool>() ? 1.0 : 0.0, size);
   if (!value.is_string()) misfit(value, "a float");
@@ -87,15 +87,15 @@ std::uint64_t float_bits(const json& value, std::size_t size) {
 }
 
 // The bytes of {"base64": "..."}.
-std::optional<std::string> base64_bytes(const json& value) {
+std::optional<std::string> base64_bytes(const text::json& value) {
   if (!value.is_object() || value.size() != 1 || !value.contains("base64") || !value["base64"].is_string()) return {};
-  const auto bytes = conversion::decode_base64(value["base64"].get_ref<const std::string&>());
+  const auto bytes = text::decode_base64(value["base64"].get_ref<const std::string&>());
   if (!bytes) return {};
   return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
 }
 
 // An integer of any length from its decimal digits.
-void put_digits(const type_form& t, const json& value, std::byte* out) {
+void put_digits(const type_form& t, const text::json& value, std::byte* out) {
   if (!value.is_string()) misfit(value, "an integer");
   std::string_view digits = value.get_ref<const std::string&>();
   const bool negative = digits.starts_with('-');
@@ -125,7 +125,7 @@ void put_digits(const type_form& t, const json& value, std::byte* out) {
 
 void put_fixed_text(const type_form& t, std::string_view text, std::byte* out) {
   if (text.size() > t.size)
-    throw not_expressible("a text of " + conversion::counted(text.size(), "byte") + " in a string of " + std::to_string(t.size));
+    throw not_expressible("a text of " + text::counted(text.size(), "byte") + " in a string of " + std::to_string(t.size));
   const bool spaces = t.kind == form_kind::text && H5Tget_strpad(t.file) == H5T_STR_SPACEPAD;
   std::memset(out, spaces ? ' ' : 0, t.size);
   std::memcpy(out, text.data(), text.size());
@@ -133,7 +133,7 @@ void put_fixed_text(const type_form& t, std::string_view text, std::byte* out) {
 
 void put_pointer(const void* p, std::byte* out) { std::memcpy(out, &p, sizeof p); }
 
-void put_list(const type_form& t, const json& value, std::size_t level, std::byte*& out, reference_maker& references,
+void put_list(const type_form& t, const text::json& value, std::size_t level, std::byte*& out, reference_maker& references,
               value_arena& arena) {
   if (level == t.dims.size()) {
     put_json(t.base(), value, out, references, arena);
@@ -141,7 +141,7 @@ void put_list(const type_form& t, const json& value, std::size_t level, std::byt
     return;
   }
   if (!value.is_array() || value.size() != t.dims[level]) misfit(value, "an array");
-  for (const json& each : value) put_list(t, each, level + 1, out, references, arena);
+  for (const text::json& each : value) put_list(t, each, level + 1, out, references, arena);
 }
 
 // UTF-8 of code points up to the first run of zeros at the end.
@@ -183,7 +183,7 @@ bool is_one_byte_integer(const type_form& t) { return t.kind == form_kind::integ
 void value_arena::count(std::uint64_t bytes) {
   used_ += bytes + 64;
   if (used_ > most_)
-    throw not_expressible("strings and sequences that take more than " + conversion::human_bytes(most_) +
+    throw not_expressible("strings and sequences that take more than " + text::human_bytes(most_) +
                           " at once; increase `memory`");
 }
 
@@ -203,7 +203,7 @@ void value_arena::clear() {
   used_ = 0;
 }
 
-void put_json(const type_form& t, const json& value, std::byte* out, reference_maker& references, value_arena& arena) {
+void put_json(const type_form& t, const text::json& value, std::byte* out, reference_maker& references, value_arena& arena) {
   switch (t.kind) {
     case form_kind::integer:
     case form_kind::boolean: return put_integer(t, value, out);
@@ -234,7 +234,7 @@ void put_json(const type_form& t, const json& value, std::byte* out, reference_m
     case form_kind::compound:
       if (!value.is_object()) misfit(value, "a compound");
       for (const form_member& m : t.members) {
-        const auto part = value.find(conversion::shown(m.name));
+        const auto part = value.find(text::shown(m.name));
         if (part == value.end()) misfit(value, "a compound");
         put_json(m.type, *part, out + m.offset, references, arena);
       }
@@ -250,7 +250,7 @@ void put_json(const type_form& t, const json& value, std::byte* out, reference_m
       const std::size_t size = t.base().size;
       std::byte* items = arena.block(size * value.size());
       if (!value.empty()) v.p = items;
-      for (const json& each : value) {
+      for (const text::json& each : value) {
         put_json(t.base(), each, items, references, arena);
         items += size;
       }
@@ -269,7 +269,7 @@ void put_text(const type_form& t, std::string_view text, std::byte* out, referen
       return put_pointer(arena.text(text), out);
     case form_kind::object_reference: return references.object(std::string(text), out);
     case form_kind::region_reference:
-      return references.region(text.empty() ? json("") : conversion::parse_foreign_json(text), out);
+      return references.region(text.empty() ? text::json("") : text::parse_foreign_json(text), out);
     case form_kind::sequence:
       if (is_one_byte_integer(t.base())) {
         const hvl_t v{text.size(), arena.text(text)};
@@ -296,8 +296,8 @@ void put_element(const type_form& t, const zarr_type& type, const std::byte* in,
   if (type.kind == zarr_kind::record && t.kind == form_kind::compound) {
     if (type.fields.size() != t.members.size()) throw not_expressible("a struct whose fields are not those of its notes");
     for (std::size_t i = 0; i < type.fields.size(); ++i) {
-      const verification::zarr_field& f = type.fields[i];
-      if (conversion::shown(t.members[i].name) != conversion::shown(f.name))
+      const zarr::zarr_field& f = type.fields[i];
+      if (text::shown(t.members[i].name) != text::shown(f.name))
         throw not_expressible("a struct whose fields are not those of its notes");
       put_element(t.members[i].type, f.type, in + f.offset, out + t.members[i].offset, references, arena);
     }
@@ -323,7 +323,7 @@ bool is_same_layout(const type_form& t, const zarr_type& type) {
     case zarr_kind::record:
       if (t.kind != form_kind::compound || t.members.size() != type.fields.size()) return false;
       for (std::size_t i = 0; i < type.fields.size(); ++i) {
-        if (conversion::shown(t.members[i].name) != conversion::shown(type.fields[i].name) ||
+        if (text::shown(t.members[i].name) != text::shown(type.fields[i].name) ||
             t.members[i].offset != type.fields[i].offset || !is_same_layout(t.members[i].type, type.fields[i].type))
           return false;
       }

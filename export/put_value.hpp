@@ -38,21 +38,21 @@ class reference_maker {
  public:
   virtual ~reference_maker() = default;
   virtual void object(const std::string& path, std::byte* out) = 0;         // "": null
-  virtual void region(const json& path_and_selection, std::byte* out) = 0;  // "": null
+  virtual void region(const text::json& path_and_selection, std::byte* out) = 0;  // "": null
 };
 
 // All of these throw not_expressible if the value cannot be one of the type.
 
-void put_json(const type_form& t, const json& value, std::byte* out, reference_maker& references, value_arena& arena);
+void put_json(const type_form& t, const text::json& value, std::byte* out, reference_maker& references, value_arena& arena);
 // A Zarr element of fixed length, in this machine's byte order.
-void put_element(const type_form& t, const verification::zarr_type& type, const std::byte* in, std::byte* out,
+void put_element(const type_form& t, const zarr::zarr_type& type, const std::byte* in, std::byte* out,
                  reference_maker& references, value_arena& arena);
 // A Zarr element of variable length.
 void put_text(const type_form& t, std::string_view text, std::byte* out, reference_maker& references, value_arena& arena);
 
 // True if elements in this machine's byte order become values by reversing bytes alone, or not at all: the form has the same
 // numbers at the same places.
-bool is_same_layout(const type_form& t, const verification::zarr_type& type);
+bool is_same_layout(const type_form& t, const zarr::zarr_type& type);
 // True if all numbers of the form have this byte order (or one byte).
 bool has_order(const type_form& t, bool big_endian);
 // Brings `count` values of the same layout from this machine's byte order to the form's.

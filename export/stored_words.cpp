@@ -72,44 +72,44 @@ std::optional<described> parse(const std::string& text) {
 
 void set_bits(hid_t type, const described& d) {
   constexpr const char* what = "create a number type";
-  if (d.bytes > H5Tget_size(type)) h5::check(H5Tset_size(type, d.bytes), what);
-  h5::check(H5Tset_precision(type, d.bits), what);
-  h5::check(H5Tset_size(type, d.bytes), what);
-  h5::check(H5Tset_offset(type, d.offset), what);
+  if (d.bytes > H5Tget_size(type)) hdf5::check(H5Tset_size(type, d.bytes), what);
+  hdf5::check(H5Tset_precision(type, d.bits), what);
+  hdf5::check(H5Tset_size(type, d.bytes), what);
+  hdf5::check(H5Tset_offset(type, d.offset), what);
 }
 
-h5::handle file_type(const described& d) {
+hdf5::handle file_type(const described& d) {
   constexpr const char* what = "create a number type";
   if (d.kind == described::floating) {
     if (d.exponent + d.mantissa + 1 > d.bits || d.exponent == 0 || d.exponent > 30) return {};
     // x87's 80 bits: the leading bit of the mantissa is stored
     if (d.exponent == 15 && d.mantissa == 64 && d.bits == 80) {
-      h5::handle t(H5Tcopy(H5T_NATIVE_LDOUBLE), what);
+      hdf5::handle t(H5Tcopy(H5T_NATIVE_LDOUBLE), what);
       if (H5Tget_precision(t) != 80) return {};  // of this machine
-      h5::check(H5Tset_size(t, d.bytes), what);
+      hdf5::check(H5Tset_size(t, d.bytes), what);
       return t;
     }
-    h5::handle t(H5Tcopy(H5T_IEEE_F64LE), what);
+    hdf5::handle t(H5Tcopy(H5T_IEEE_F64LE), what);
     if (d.bytes > 8) {
-      h5::check(H5Tset_size(t, d.bytes), what);
-      h5::check(H5Tset_precision(t, d.bits), what);
+      hdf5::check(H5Tset_size(t, d.bytes), what);
+      hdf5::check(H5Tset_precision(t, d.bits), what);
     }
-    h5::check(H5Tset_fields(t, d.exponent + d.mantissa, d.mantissa, d.exponent, 0, d.mantissa), what);
-    h5::check(H5Tset_ebias(t, (std::size_t{1} << (d.exponent - 1)) - 1), what);
+    hdf5::check(H5Tset_fields(t, d.exponent + d.mantissa, d.mantissa, d.exponent, 0, d.mantissa), what);
+    hdf5::check(H5Tset_ebias(t, (std::size_t{1} << (d.exponent - 1)) - 1), what);
     set_bits(t, d);
-    if (d.vax) h5::check(H5Tset_order(t, H5T_ORDER_VAX), what);
-    else if (d.big_endian) h5::check(H5Tset_order(t, H5T_ORDER_BE), what);
+    if (d.vax) hdf5::check(H5Tset_order(t, H5T_ORDER_VAX), what);
+    else if (d.big_endian) hdf5::check(H5Tset_order(t, H5T_ORDER_BE), what);
     return t;
   }
   if (d.kind == described::time) {
     if (d.bytes != 4 && d.bytes != 8) return {};
-    return h5::handle(H5Tcopy(d.bytes == 4 ? (d.big_endian ? H5T_UNIX_D32BE : H5T_UNIX_D32LE)
+    return hdf5::handle(H5Tcopy(d.bytes == 4 ? (d.big_endian ? H5T_UNIX_D32BE : H5T_UNIX_D32LE)
                                            : (d.big_endian ? H5T_UNIX_D64BE : H5T_UNIX_D64LE)),
                       what);
   }
-  h5::handle t(H5Tcopy(d.kind == described::bitfield ? H5T_STD_B64LE : d.is_signed ? H5T_STD_I64LE : H5T_STD_U64LE), what);
+  hdf5::handle t(H5Tcopy(d.kind == described::bitfield ? H5T_STD_B64LE : d.is_signed ? H5T_STD_I64LE : H5T_STD_U64LE), what);
   set_bits(t, d);
-  if (d.big_endian) h5::check(H5Tset_order(t, H5T_ORDER_BE), what);
+  if (d.big_endian) hdf5::check(H5Tset_order(t, H5T_ORDER_BE), what);
   return t;
 }
 
@@ -119,7 +119,7 @@ type_form form_of_words(const std::string& text, const std::string& name, bool b
   auto d = name.starts_with("complex") ? std::nullopt : parse(text);
   const bool raw = d && (d->kind == described::bitfield || d->kind == described::time);  // the bits of the integer
   if (raw) d->big_endian = big_endian && d->bytes > 1;
-  h5::handle file = d ? file_type(*d) : h5::handle();
+  hdf5::handle file = d ? file_type(*d) : hdf5::handle();
   if (!file) throw not_expressible("its numbers are described as \"" + text.substr(0, 200) + "\", which zarrbits does not write");
   if (raw) {
     type_form t;
@@ -127,7 +127,7 @@ type_form form_of_words(const std::string& text, const std::string& name, bool b
     t.is_signed = d->kind == described::time;
     t.big_endian = d->big_endian;
     t.file = std::move(file);
-    t.memory = h5::handle(H5Tcopy(t.file), "copy a type");
+    t.memory = hdf5::handle(H5Tcopy(t.file), "copy a type");
     t.size = d->bytes;
     return t;
   }
@@ -149,7 +149,7 @@ type_form bytes_of_words(const std::string& text, std::size_t length) {
   t.file = file_type(*d);
   if (!t.file) return t;
   t.kind = form_kind::bytes;
-  t.memory = h5::handle(H5Tcopy(t.file), "copy a type");
+  t.memory = hdf5::handle(H5Tcopy(t.file), "copy a type");
   t.size = length;
   t.is_signed = d->is_signed;
   t.big_endian = d->big_endian;

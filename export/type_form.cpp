@@ -12,9 +12,9 @@
 
 namespace zarrbits::exporting {
 
-using conversion::unshown;
-using verification::zarr_kind;
-using verification::zarr_type;
+using text::unshown;
+using zarr::zarr_kind;
+using zarr::zarr_type;
 
 namespace {
 
@@ -34,23 +34,23 @@ hid_t integer_id(std::size_t size, bool is_signed, bool big) {
 std::size_t aligned(std::size_t offset) { return (offset + alignof(hvl_t) - 1) / alignof(hvl_t) * alignof(hvl_t); }
 
 void same_in_memory(type_form& t) {
-  t.memory = h5::handle(H5Tcopy(t.file), "copy a type");
+  t.memory = hdf5::handle(H5Tcopy(t.file), "copy a type");
   t.size = H5Tget_size(t.file);
 }
 
-[[noreturn]] void unknown(const json& note) {
-  std::string text = conversion::json_text(note);
+[[noreturn]] void unknown(const text::json& note) {
+  std::string text = text::json_text(note);
   if (text.size() > 200) text = text.substr(0, 200) + "...";
   throw not_expressible("the notes describe its type as " + text + ", which is not a type that zarrbits writes");
 }
 
-std::string text_at(const json& note, const char* key) {
+std::string text_at(const text::json& note, const char* key) {
   const auto found = note.find(key);
   if (found == note.end() || !found->is_string()) unknown(note);
   return found->get<std::string>();
 }
 
-std::size_t number_at(const json& note, const char* key) {
+std::size_t number_at(const text::json& note, const char* key) {
   const auto found = note.find(key);
   if (found == note.end() || !found->is_number_unsigned()) unknown(note);
   const auto value = found->get<std::uint64_t>();
@@ -80,11 +80,11 @@ type_form form_of_name(const std::string& name, bool big) {
   return {};
 }
 
-type_form form_of_fields(const json& note, const form_rules& rules, unsigned depth) {
+type_form form_of_fields(const text::json& note, const form_rules& rules, unsigned depth) {
   const auto fields = note.find("fields");
   if (fields == note.end() || !fields->is_array() || fields->empty()) unknown(note);
   std::vector<form_member> members;
-  for (const json& field : *fields) {
+  for (const text::json& field : *fields) {
     if (!field.is_object() || !field.contains("type")) unknown(note);
     members.push_back({unshown(text_at(field, "name")), 0, form_of_note(field["type"], rules, depth + 1)});
   }
@@ -121,7 +121,7 @@ type_form integer_form(std::size_t size, bool is_signed, bool big_endian) {
   t.kind = form_kind::integer;
   t.is_signed = is_signed;
   t.big_endian = big_endian && size > 1;
-  t.file = h5::handle(H5Tcopy(integer_id(size, is_signed, t.big_endian)), "copy an integer type");
+  t.file = hdf5::handle(H5Tcopy(integer_id(size, is_signed, t.big_endian)), "copy an integer type");
   same_in_memory(t);
   return t;
 }
@@ -131,14 +131,14 @@ type_form float_form(std::size_t size, bool big_endian) {
   t.kind = form_kind::floating;
   t.is_signed = true;
   t.big_endian = big_endian;
-  t.file = h5::handle(
+  t.file = hdf5::handle(
       H5Tcopy(size == 8 ? (big_endian ? H5T_IEEE_F64BE : H5T_IEEE_F64LE) : (big_endian ? H5T_IEEE_F32BE : H5T_IEEE_F32LE)),
       "copy a float type");
   if (size == 2) {
-    h5::check(H5Tset_fields(t.file, 15, 10, 5, 0, 10), "create a float of 16 bits");
-    h5::check(H5Tset_precision(t.file, 16), "create a float of 16 bits");
-    h5::check(H5Tset_ebias(t.file, 15), "create a float of 16 bits");
-    h5::check(H5Tset_size(t.file, 2), "create a float of 16 bits");
+    hdf5::check(H5Tset_fields(t.file, 15, 10, 5, 0, 10), "create a float of 16 bits");
+    hdf5::check(H5Tset_precision(t.file, 16), "create a float of 16 bits");
+    hdf5::check(H5Tset_ebias(t.file, 15), "create a float of 16 bits");
+    hdf5::check(H5Tset_size(t.file, 2), "create a float of 16 bits");
   }
   same_in_memory(t);
   return t;
@@ -148,11 +148,11 @@ type_form boolean_form() {
   type_form t;
   t.kind = form_kind::boolean;
   t.is_signed = true;
-  t.file = h5::handle(H5Tenum_create(H5T_STD_I8LE), "create an enumeration");
+  t.file = hdf5::handle(H5Tenum_create(H5T_STD_I8LE), "create an enumeration");
   std::int8_t value = 0;
-  h5::check(H5Tenum_insert(t.file, "FALSE", &value), "create an enumeration");
+  hdf5::check(H5Tenum_insert(t.file, "FALSE", &value), "create an enumeration");
   value = 1;
-  h5::check(H5Tenum_insert(t.file, "TRUE", &value), "create an enumeration");
+  hdf5::check(H5Tenum_insert(t.file, "TRUE", &value), "create an enumeration");
   same_in_memory(t);
   return t;
 }
@@ -160,9 +160,9 @@ type_form boolean_form() {
 type_form text_form(std::size_t length, bool space_padded, const form_rules& rules) {
   type_form t;
   t.kind = form_kind::text;
-  t.file = h5::handle(H5Tcopy(H5T_C_S1), "copy a string type");
-  h5::check(H5Tset_size(t.file, length), "create a string type");
-  h5::check(H5Tset_strpad(t.file, space_padded   ? H5T_STR_SPACEPAD
+  t.file = hdf5::handle(H5Tcopy(H5T_C_S1), "copy a string type");
+  hdf5::check(H5Tset_size(t.file, length), "create a string type");
+  hdf5::check(H5Tset_strpad(t.file, space_padded   ? H5T_STR_SPACEPAD
                                   : rules.netcdf ? H5T_STR_NULLTERM
                                                  : H5T_STR_NULLPAD),
             "create a string type");
@@ -174,9 +174,9 @@ type_form variable_text_form() {
   type_form t;
   t.kind = form_kind::text;
   t.variable = true;
-  t.file = h5::handle(H5Tcopy(H5T_C_S1), "copy a string type");
-  h5::check(H5Tset_size(t.file, H5T_VARIABLE), "create a string type");
-  h5::check(H5Tset_cset(t.file, H5T_CSET_UTF8), "create a string type");
+  t.file = hdf5::handle(H5Tcopy(H5T_C_S1), "copy a string type");
+  hdf5::check(H5Tset_size(t.file, H5T_VARIABLE), "create a string type");
+  hdf5::check(H5Tset_cset(t.file, H5T_CSET_UTF8), "create a string type");
   same_in_memory(t);
   return t;
 }
@@ -184,8 +184,8 @@ type_form variable_text_form() {
 type_form bytes_form(std::size_t length, const std::string& tag) {
   type_form t;
   if (tag.size() >= H5T_OPAQUE_TAG_MAX) throw not_expressible("the tag of its opaque type is longer than HDF5 allows");
-  t.file = h5::handle(H5Tcreate(H5T_OPAQUE, length), "create an opaque type");
-  h5::check(H5Tset_tag(t.file, tag.c_str()), "create an opaque type");
+  t.file = hdf5::handle(H5Tcreate(H5T_OPAQUE, length), "create an opaque type");
+  hdf5::check(H5Tset_tag(t.file, tag.c_str()), "create an opaque type");
   same_in_memory(t);
   return t;
 }
@@ -193,7 +193,7 @@ type_form bytes_form(std::size_t length, const std::string& tag) {
 type_form reference_form(bool region) {
   type_form t;
   t.kind = region ? form_kind::region_reference : form_kind::object_reference;
-  t.file = h5::handle(H5Tcopy(region ? H5T_STD_REF_DSETREG : H5T_STD_REF_OBJ), "copy a reference type");
+  t.file = hdf5::handle(H5Tcopy(region ? H5T_STD_REF_DSETREG : H5T_STD_REF_OBJ), "copy a reference type");
   same_in_memory(t);
   return t;
 }
@@ -208,8 +208,8 @@ type_form array_form(type_form base, std::vector<hsize_t> dims) {
       throw not_expressible("an array type with an impossible extent");
   }
   const auto rank = static_cast<unsigned>(dims.size());
-  t.file = h5::handle(H5Tarray_create2(base.file, rank, dims.data()), "create an array type");
-  t.memory = h5::handle(H5Tarray_create2(base.memory, rank, dims.data()), "create an array type");
+  t.file = hdf5::handle(H5Tarray_create2(base.file, rank, dims.data()), "create an array type");
+  t.memory = hdf5::handle(H5Tarray_create2(base.memory, rank, dims.data()), "create an array type");
   t.size = size;
   t.dims = std::move(dims);
   t.members.push_back({"", 0, std::move(base)});
@@ -219,8 +219,8 @@ type_form array_form(type_form base, std::vector<hsize_t> dims) {
 type_form sequence_form(type_form base) {
   type_form t;
   t.kind = form_kind::sequence;
-  t.file = h5::handle(H5Tvlen_create(base.file), "create a sequence type");
-  t.memory = h5::handle(H5Tvlen_create(base.memory), "create a sequence type");
+  t.file = hdf5::handle(H5Tvlen_create(base.file), "create a sequence type");
+  t.memory = hdf5::handle(H5Tvlen_create(base.memory), "create a sequence type");
   t.size = sizeof(hvl_t);
   t.members.push_back({"", 0, std::move(base)});
   return t;
@@ -233,7 +233,7 @@ type_form compound_form(std::vector<form_member> members) {
   std::set<std::string> names;
   for (form_member& m : members) {
     if (m.name.empty() || m.name.find('\0') != std::string::npos || !names.insert(m.name).second)
-      throw not_expressible("\"" + conversion::shown(m.name) + "\" is not a name that a member of a compound can have");
+      throw not_expressible("\"" + text::shown(m.name) + "\" is not a name that a member of a compound can have");
     if (m.type.has_variable_parts()) t.size = aligned(t.size);
     m.offset = t.size;
     t.size += m.type.size;
@@ -242,25 +242,25 @@ type_form compound_form(std::vector<form_member> members) {
   }
   if (std::any_of(members.begin(), members.end(), [](const form_member& m) { return m.type.has_variable_parts(); }))
     t.size = aligned(t.size);
-  t.file = h5::handle(H5Tcreate(H5T_COMPOUND, in_file), "create a compound type");
-  t.memory = h5::handle(H5Tcreate(H5T_COMPOUND, t.size), "create a compound type");
+  t.file = hdf5::handle(H5Tcreate(H5T_COMPOUND, in_file), "create a compound type");
+  t.memory = hdf5::handle(H5Tcreate(H5T_COMPOUND, t.size), "create a compound type");
   in_file = 0;
   for (const form_member& m : members) {
-    h5::check(H5Tinsert(t.file, m.name.c_str(), in_file, m.type.file), "create a compound type");
-    h5::check(H5Tinsert(t.memory, m.name.c_str(), m.offset, m.type.memory), "create a compound type");
+    hdf5::check(H5Tinsert(t.file, m.name.c_str(), in_file, m.type.file), "create a compound type");
+    hdf5::check(H5Tinsert(t.memory, m.name.c_str(), m.offset, m.type.memory), "create a compound type");
     in_file += H5Tget_size(m.type.file);
   }
   t.members = std::move(members);
   return t;
 }
 
-type_form enumeration_form(type_form base, const json& members) {
+type_form enumeration_form(type_form base, const text::json& members) {
   if (!members.is_object() || members.empty()) throw not_expressible("an enumeration without names");
   // libhdf5 turns values without a name into -1 when it converts an enumeration
   if (base.kind != form_kind::integer || base.converted)
     throw not_expressible("an enumeration of integers that are not of 8, 16, 32 or 64 bits");
   type_form t = std::move(base);
-  h5::handle type(H5Tenum_create(t.file), "create an enumeration");
+  hdf5::handle type(H5Tenum_create(t.file), "create an enumeration");
   for (const auto& item : members.items()) {
     const std::string name = unshown(item.key());
     if (name.empty() || name.find('\0') != std::string::npos || !item.value().is_number_integer())
@@ -268,15 +268,15 @@ type_form enumeration_form(type_form base, const json& members) {
     std::int64_t value = item.value().is_number_unsigned() ? static_cast<std::int64_t>(item.value().get<std::uint64_t>())
                                                            : item.value().get<std::int64_t>();
     const hid_t from = item.value().is_number_unsigned() ? H5T_NATIVE_UINT64 : H5T_NATIVE_INT64;
-    h5::check(H5Tconvert(from, t.file, 1, &value, nullptr, H5P_DEFAULT), "convert a value of an enumeration");
-    h5::check(H5Tenum_insert(type, name.c_str(), &value), "create an enumeration");
+    hdf5::check(H5Tconvert(from, t.file, 1, &value, nullptr, H5P_DEFAULT), "convert a value of an enumeration");
+    hdf5::check(H5Tenum_insert(type, name.c_str(), &value), "create an enumeration");
   }
   t.file = std::move(type);
   same_in_memory(t);
   return t;
 }
 
-type_form form_of_note(const json& note, const form_rules& rules, unsigned depth) {
+type_form form_of_note(const text::json& note, const form_rules& rules, unsigned depth) {
   if (depth > deepest_type) throw not_expressible("a type nested deeper than " + std::to_string(deepest_type) + " levels");
   if (note.is_string()) {
     type_form t = form_of_name(note.get<std::string>(), false);
@@ -288,7 +288,7 @@ type_form form_of_note(const json& note, const form_rules& rules, unsigned depth
   const bool big = note.contains("endian") && note["endian"] == "big";
   if (kind == "enum") {
     if (note.contains("stored")) throw not_expressible("an enumeration of integers that are not of 8, 16, 32 or 64 bits");
-    return enumeration_form(form_of_name(text_at(note, "base"), big), note.value("members", json()));
+    return enumeration_form(form_of_name(text_at(note, "base"), big), note.value("members", text::json()));
   }
   if (kind == "opaque") {
     const std::size_t length = number_at(note, "length");
@@ -299,7 +299,7 @@ type_form form_of_note(const json& note, const form_rules& rules, unsigned depth
   if (kind == "object_reference" || kind == "region_reference") return reference_form(kind == "region_reference");
   if (kind == "string") {
     if (note.contains("length") && note["length"] == "variable") return variable_text_form();
-    return text_form(number_at(note, "length"), note.value("padding", json()) == "space", rules);
+    return text_form(number_at(note, "length"), note.value("padding", text::json()) == "space", rules);
   }
   if (kind == "compound") return form_of_fields(note, rules, depth);
   if (kind == "array" || kind == "sequence") {
@@ -307,9 +307,9 @@ type_form form_of_note(const json& note, const form_rules& rules, unsigned depth
     type_form base = form_of_note(note["base"], rules, depth + 1);
     if (kind == "sequence") return sequence_form(std::move(base));
     std::vector<hsize_t> dims;
-    const json shape = note.value("shape", json());
+    const text::json shape = note.value("shape", text::json());
     if (!shape.is_array()) unknown(note);
-    for (const json& d : shape) {
+    for (const text::json& d : shape) {
       if (!d.is_number_unsigned()) unknown(note);
       dims.push_back(d.get<hsize_t>());
     }
@@ -321,7 +321,7 @@ type_form form_of_note(const json& note, const form_rules& rules, unsigned depth
   return t;
 }
 
-type_form form_of_array(const zarr_type& type, bool big_endian, const json& members, const form_rules& rules) {
+type_form form_of_array(const zarr_type& type, bool big_endian, const text::json& members, const form_rules& rules) {
   switch (type.kind) {
     case zarr_kind::boolean: return boolean_form();
     case zarr_kind::signed_integer:
@@ -351,7 +351,7 @@ type_form form_of_array(const zarr_type& type, bool big_endian, const json& memb
     case zarr_kind::binary: return sequence_form(integer_form(1, false, false));
     case zarr_kind::record: {
       std::vector<form_member> parts;
-      for (const verification::zarr_field& f : type.fields)
+      for (const zarr::zarr_field& f : type.fields)
         parts.push_back({f.name, 0, form_of_array(f.type, big_endian, nullptr, rules)});
       return compound_form(std::move(parts));
     }

@@ -22,7 +22,6 @@
 
 namespace zarrbits::exporting {
 
-using conversion::json;
 
 // HDF5 cannot have something, or this exporter does not write it. what() is a reason, not a sentence.
 struct not_expressible : std::runtime_error {
@@ -47,8 +46,8 @@ struct form_member;
 
 struct type_form {
   form_kind kind = form_kind::bytes;
-  h5::handle file;       // the type in the file
-  h5::handle memory;     // of the values that libhdf5 gets
+  hdf5::handle file;       // the type in the file
+  hdf5::handle memory;     // of the values that libhdf5 gets
   std::size_t size = 0;  // of a value in memory
   bool is_signed = false;
   bool big_endian = false;           // in memory
@@ -80,10 +79,10 @@ struct form_rules {
 };
 
 // A type as the notes of `convert` have it ("hdf5_type", "attribute_types"). Throws not_expressible.
-type_form form_of_note(const json& note, const form_rules& rules, unsigned depth = 0);
+type_form form_of_note(const text::json& note, const form_rules& rules, unsigned depth = 0);
 
 // The type of a Zarr array's elements without such a note. `members`: the names and values of its enumeration, or null.
-type_form form_of_array(const verification::zarr_type& type, bool big_endian, const json& members, const form_rules& rules);
+type_form form_of_array(const zarr::zarr_type& type, bool big_endian, const text::json& members, const form_rules& rules);
 
 type_form integer_form(std::size_t size, bool is_signed, bool big_endian);
 type_form float_form(std::size_t size, bool big_endian);
@@ -95,7 +94,7 @@ type_form reference_form(bool region);
 type_form array_form(type_form base, std::vector<hsize_t> dims);
 type_form sequence_form(type_form base);
 type_form compound_form(std::vector<form_member> members);  // sets the offsets
-type_form enumeration_form(type_form base, const json& members);
+type_form enumeration_form(type_form base, const text::json& members);
 
 // A number that the notes describe in words: "signed integer of 12 bits in 2 bytes, bit offset 2". `name`: the number of the
 // store; `big_endian`: bit fields and times in that order. Throws not_expressible.

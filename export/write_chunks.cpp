@@ -16,7 +16,7 @@
 
 namespace zarrbits::exporting {
 
-using verification::zarr_array;
+using zarr::zarr_array;
 using chunk_index = zarr_array::chunk_index;
 
 namespace {
@@ -25,14 +25,14 @@ namespace {
 [[noreturn]] void refuse(const chunk_index& chunk, const std::string& why) {
   std::string place;
   for (const std::uint64_t index : chunk) place += (place.empty() ? "" : "/") + std::to_string(index);
-  throw conversion::damaged_chunk("chunk " + (place.empty() ? "0" : place) + ": " + why);
+  throw compressors::damaged_chunk("chunk " + (place.empty() ? "0" : place) + ": " + why);
 }
 
 std::vector<chunk_index> existing_chunks(const zarr_array& array, std::uint64_t memory) {
   const std::uint64_t each = 64 + 8 * array.shape().size();
   auto chunks = array.list_chunks(static_cast<std::size_t>(memory / each));
   if (!chunks) {
-    throw verification::not_supported("an array of more chunks than " + conversion::human_bytes(memory) +
+    throw zarr::not_supported("an array of more chunks than " + text::human_bytes(memory) +
                                       " can list; increase `memory`");
   }
   std::sort(chunks->begin(), chunks->end(),
@@ -69,9 +69,9 @@ std::vector<chunk_index> all_chunks(const zarr_array& array, const dataset_form&
   return chunks;
 }
 
-verification::zarr_values filled(const zarr_array& array, std::size_t elements) {
-  verification::zarr_values values;
-  const verification::zarr_values& fill = array.fill();
+zarr::zarr_values filled(const zarr_array& array, std::size_t elements) {
+  zarr::zarr_values values;
+  const zarr::zarr_values& fill = array.fill();
   if (array.type().variable()) {
     values.strings.assign(elements, fill.strings[0]);
     return values;
@@ -119,7 +119,7 @@ class ordered_chunks {
         at_(at) {}
 
   // `main`: the thread that may call `at`.
-  void work(const verification::store_folder& folder, bool main) {
+  void work(const zarr::store_folder& folder, bool main) {
     try {
       const zarr_array array(folder);
       for (std::optional<std::size_t> i; (i = take());) one(array, *i, main);
@@ -161,11 +161,11 @@ class ordered_chunks {
         exists = true;
         made = recipe_.encode(filled(array, product(form_.chunk) / std::max<std::size_t>(form_.characters, 1)).data);
       }
-    } catch (const verification::store_error& e) {
+    } catch (const zarr::store_error& e) {
       if (!keep_going_ && e.code != errc::damaged_store) throw;  // of a server
       if (!keep_going_) refuse(chunks_[i], e.what());
       lost = e.what();
-    } catch (const conversion::damaged_chunk& e) {
+    } catch (const compressors::damaged_chunk& e) {
       if (!keep_going_) refuse(chunks_[i], e.what());
       lost = e.what();
     }
@@ -179,8 +179,8 @@ class ordered_chunks {
       for (std::size_t d = 0; d < std::min(at.size(), chunks_[i].size()); ++d) at[d] = chunks_[i][d] * form_.chunk[d];
       const auto bytes = made.bytes();
       {
-        const h5::lock libhdf5;
-        h5::check(H5Dwrite_chunk(dataset_, H5P_DEFAULT, 0, at.data(), bytes.size(), bytes.data()), "write a chunk");
+        const hdf5::lock libhdf5;
+        hdf5::check(H5Dwrite_chunk(dataset_, H5P_DEFAULT, 0, at.data(), bytes.size(), bytes.data()), "write a chunk");
       }
       ++written_.count;
       written_.any_recoded = written_.any_recoded || made.is_recoded;
@@ -210,7 +210,7 @@ class ordered_chunks {
 };
 
 // Brings the elements of a chunk into the form that libhdf5 takes. Elements beyond the edge of the array stay zeros.
-void put_chunk(const dataset_form& form, const zarr_array& array, const verification::zarr_values& values,
+void put_chunk(const dataset_form& form, const zarr_array& array, const zarr::zarr_values& values,
                const std::vector<std::uint64_t>& shape, const std::vector<hsize_t>& count, std::vector<std::byte>& out,
                reference_maker& references, value_arena& arena) {
   const std::size_t size = form.element.size;
@@ -219,7 +219,7 @@ void put_chunk(const dataset_form& form, const zarr_array& array, const verifica
     set_order(form.element, out.data(), out.size() / size);
     return;
   }
-  const verification::zarr_type& type = array.type();
+  const zarr::zarr_type& type = array.type();
   std::vector<hsize_t> inside(shape.begin(), shape.end());  // extents of what is in the array
   std::copy(count.begin(), count.end(), inside.begin());
   std::vector<std::uint64_t> at(shape.size(), 0);
@@ -241,7 +241,7 @@ void put_chunk(const dataset_form& form, const zarr_array& array, const verifica
 
 }  // namespace
 
-written_chunks write_chunks(hid_t dataset, const verification::store_folder& folder, const dataset_form& form,
+written_chunks write_chunks(hid_t dataset, const zarr::store_folder& folder, const dataset_form& form,
                             const chunk_recipe& recipe, const export_options& options, const chunk_progress& at) {
   const zarr_array array(folder);
   const bool writes_fill = must_write_fill(array, form);
@@ -284,10 +284,10 @@ written_chunks write_values(hid_t dataset, const zarr_array& array, const datase
   }
   if (elements > options.memory / 2 / std::max<std::size_t>(form.element.size, 1))
     throw not_expressible("a chunk that takes more than half of `memory`; increase it");
-  const h5::handle in_file(H5Dget_space(dataset), "get a dataspace");
+  const hdf5::handle in_file(H5Dget_space(dataset), "get a dataspace");
   value_arena arena(options.memory / 4);
   written_chunks written;
-  verification::zarr_values values;
+  zarr::zarr_values values;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     std::optional<std::vector<std::byte>> stored;
     std::uint64_t stored_size = 0;
@@ -297,7 +297,7 @@ written_chunks write_values(hid_t dataset, const zarr_array& array, const datase
       stored_size = stored ? stored->size() : 0;
       if (stored) array.decode(chunks[i], std::move(*stored), values);
       else values = filled(array, product(array.shape_of(chunks[i])));
-    } catch (const verification::store_error& e) {
+    } catch (const zarr::store_error& e) {
       if (!options.keep_going && e.code != errc::damaged_store) throw;  // of a server
       if (!options.keep_going) refuse(chunks[i], e.what());
       written.lost.emplace_back(chunks[i], e.what());
@@ -306,7 +306,7 @@ written_chunks write_values(hid_t dataset, const zarr_array& array, const datase
     std::vector<std::uint64_t> shape = array.shape_of(chunks[i]);
     if (form.characters > 0) shape.push_back(form.characters);
     const std::vector<hsize_t> room(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(rank));
-    const h5::handle in_memory(rank ? H5Screate_simple(static_cast<int>(rank), room.data(), nullptr) : H5Screate(H5S_SCALAR),
+    const hdf5::handle in_memory(rank ? H5Screate_simple(static_cast<int>(rank), room.data(), nullptr) : H5Screate(H5S_SCALAR),
                                "create a dataspace");
     const std::vector<hsize_t> first = offset_of(array, chunks[i], rank);
     std::vector<hsize_t> count(rank);
@@ -316,10 +316,10 @@ written_chunks write_values(hid_t dataset, const zarr_array& array, const datase
     put_chunk(form, array, values, shape, count, out, references, arena);
     if (rank > 0) {
       const std::vector<hsize_t> zero(rank, 0);
-      h5::check(H5Sselect_hyperslab(in_file, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr), "select values");
-      h5::check(H5Sselect_hyperslab(in_memory, H5S_SELECT_SET, zero.data(), nullptr, count.data(), nullptr), "select values");
+      hdf5::check(H5Sselect_hyperslab(in_file, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr), "select values");
+      hdf5::check(H5Sselect_hyperslab(in_memory, H5S_SELECT_SET, zero.data(), nullptr, count.data(), nullptr), "select values");
     }
-    h5::check(H5Dwrite(dataset, form.type().memory, in_memory, in_file, H5P_DEFAULT, out.data()), "write values");
+    hdf5::check(H5Dwrite(dataset, form.type().memory, in_memory, in_file, H5P_DEFAULT, out.data()), "write values");
     ++written.count;
     written.store_bytes += stored_size;
     at(i + 1, chunks.size());

@@ -27,12 +27,12 @@ struct written_chunks {
 };
 
 // `at` is called repeatedly, with the chunks that are done and all of them. The file is the same for any number of threads.
-// Throws verification::store_error, verification::not_supported, conversion::damaged_chunk, not_expressible, h5::failure.
+// Throws zarr::store_error, zarr::not_supported, compressors::damaged_chunk, not_expressible, hdf5::failure.
 using chunk_progress = std::function<void(std::uint64_t done, std::uint64_t all)>;
 
-written_chunks write_chunks(hid_t dataset, const verification::store_folder& folder, const dataset_form& form,
+written_chunks write_chunks(hid_t dataset, const zarr::store_folder& folder, const dataset_form& form,
                             const chunk_recipe& recipe, const export_options& options, const chunk_progress& at);
-written_chunks write_values(hid_t dataset, const verification::zarr_array& array, const dataset_form& form,
+written_chunks write_values(hid_t dataset, const zarr::zarr_array& array, const dataset_form& form,
                             const export_options& options, reference_maker& references, const chunk_progress& at);
 
 }  // namespace zarrbits::exporting

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/arranged_type.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -19,4 +19,4 @@ void arrange_type(type_tree& type, const arrangement& arranged) {
     type.kind = type_class::boolean;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -5,11 +5,11 @@
 #include "hdf5/source_file.hpp"
 #include "hdf5/type_tree.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 // What the values of a dataset are by its convention, where their HDF5 type does not say.
 void arrange_type(type_tree& type, const arrangement& arranged);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

@@ -15,7 +15,7 @@
 #include <cstring>
 #include <unordered_set>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -29,7 +29,7 @@ herr_t collect_name(hid_t, const char* name, const H5A_info_t*, void* data) {
 // The order in which the attributes were created, if the file stores it.
 H5_index_t order_of(hid_t object) {
   const H5I_type_t kind = H5Iget_type(object);
-  const h5::handle properties(kind == H5I_GROUP     ? H5Gget_create_plist(object)
+  const handle properties(kind == H5I_GROUP     ? H5Gget_create_plist(object)
                               : kind == H5I_DATASET ? H5Dget_create_plist(object)
                                                     : H5I_INVALID_HID);
   unsigned order = 0;
@@ -64,11 +64,11 @@ bool holds_regions(const type_tree& t) {
   return t.kind == type_class::region_reference || std::any_of(t.parts.begin(), t.parts.end(), holds_regions);
 }
 
-std::uint64_t json_memory(const json& j) {
+std::uint64_t json_memory(const text::json& j) {
   if (j.is_string()) return json_of_a_number + json_of_a_byte * j.get_ref<const std::string&>().size();
   std::uint64_t all = json_of_a_number;
   if (j.is_structured()) {
-    for (const json& part : j) all += json_memory(part);
+    for (const text::json& part : j) all += json_memory(part);
   }
   return all;
 }
@@ -78,7 +78,7 @@ struct attribute_room {
   std::uint64_t all, left;
   void take(std::uint64_t bytes) {
     if (bytes > left)
-      throw h5::failure("as JSON it would take more than is left of " + human_bytes(all) +
+      throw failure("as JSON it would take more than is left of " + text::human_bytes(all) +
                         " for the attributes of an object; increase `memory`");
     left -= bytes;
   }
@@ -93,10 +93,10 @@ class attribute_values {
       : type_(type), space_(H5Aget_space(attribute), "get a dataspace") {
     null_ = H5Sget_simple_extent_type(space_) == H5S_NULL;
     if (null_) return;
-    dims_ = h5::extent(space_);
+    dims_ = extent(space_);
     const std::uint64_t n = product(dims_);
     if (n > largest_attribute / std::max<std::size_t>(type.size, 1))
-      throw h5::failure("it is larger than " + human_bytes(largest_attribute));
+      throw failure("it is larger than " + text::human_bytes(largest_attribute));
     std::uint64_t lists = 1;  // count lists of nothing too: an extent of [1000000000, 0] has no bytes, but that many lists
     for (const hsize_t d : dims_) {
       room.take(times(lists, json_of_a_number));
@@ -106,14 +106,14 @@ class attribute_values {
     if (holds_variable(type) && n > 0) {
       // each string is somewhere in the file, so a few strings in a small file need not be counted
       hsize_t file = 0;
-      const bool known = H5Fget_filesize(h5::handle(H5Iget_file_id(attribute), "get the file of an attribute"), &file) >= 0;
+      const bool known = H5Fget_filesize(handle(H5Iget_file_id(attribute), "get the file of an attribute"), &file) >= 0;
       const bool few = known && single_level(type) && times(times(n, leaves(type)), times(file, factor)) <= room.left / 8;
       if (!few) count_variable_bytes(attribute, type, n, room.left / factor);
     } else {
       room.take(times(n, times(type.size, factor)));
     }
     bytes_.resize(static_cast<std::size_t>(n) * type.size);
-    if (n > 0) h5::check(H5Aread(attribute, type.memory, bytes_.data()), "read the attribute");
+    if (n > 0) check(H5Aread(attribute, type.memory, bytes_.data()), "read the attribute");
     filled_ = n > 0;
   }
   ~attribute_values() {
@@ -139,31 +139,31 @@ class attribute_values {
 
  private:
   const type_tree& type_;
-  h5::handle space_;
+  handle space_;
   std::vector<hsize_t> dims_;
   std::vector<std::byte> bytes_;
   bool null_ = false, filled_ = false;
 };
 
-json nested(const attribute_values& values, const type_tree& type, std::size_t level, std::size_t& at,
+text::json nested(const attribute_values& values, const type_tree& type, std::size_t level, std::size_t& at,
             reference_reader& references, attribute_room& room) {
   if (level == values.dims().size()) {
-    json value = value_json(type, values.at(at++), references);
+    text::json value = value_json(type, values.at(at++), references);
     if (holds_regions(type) || holds_variable(type)) room.take(json_memory(value));  // the others are counted already
     return value;
   }
-  json list = json::array();
+  text::json list = text::json::array();
   for (hsize_t i = 0; i < values.dims()[level]; ++i) list.push_back(nested(values, type, level + 1, at, references, room));
   return list;
 }
 
-bool has_text(const json& value) {
+bool has_text(const text::json& value) {
   return value.is_string() || (value.is_structured() && std::any_of(value.begin(), value.end(), has_text));
 }
 
 // True if `export` makes this type of the JSON of a value: an integer of 64 bits, a float64, h5py's bool, a text of variable
 // length or, for netCDF, a single text of exactly its length.
-bool tells_type(const type_tree& t, const json& value, const attribute_form& form) {
+bool tells_type(const type_tree& t, const text::json& value, const attribute_form& form) {
   switch (t.kind) {
     case type_class::boolean: return !t.names.empty() && !is_int8_boolean(t) && !form.netcdf;
     case type_class::text:
@@ -178,14 +178,14 @@ bool tells_type(const type_tree& t, const json& value, const attribute_form& for
 
 // An attribute as JSON: in plain form, and as the readers expect it.
 struct attribute_json {
-  json plain, shown;
+  text::json plain, shown;
   bool hidden = false;  // readers must not see it
   bool whole = true;    // `shown` has the plain form
 };
 
 void show_as_netcdf(const attribute_values& v, const type_tree& type, attribute_json& a) {
   if (v.null()) {
-    a.shown = type.kind == type_class::text && !type.variable ? json("") : json::array();  // characters, or a list
+    a.shown = type.kind == type_class::text && !type.variable ? text::json("") : text::json::array();  // characters, or a list
     a.whole = false;
   } else if (type.kind == type_class::text) {
     if (v.dims().empty() && !type.variable) {  // libnetcdf gives all of its bytes
@@ -193,18 +193,18 @@ void show_as_netcdf(const attribute_values& v, const type_tree& type, attribute_
       if (type.space_padded) std::replace(bytes.begin(), bytes.end(), '\0', ' ');  // as in the file
       a.shown = netcdf_text(bytes);
     } else if (v.dims().size() <= 1) {
-      a.shown = json::array();
+      a.shown = text::json::array();
       for (std::size_t i = 0; i < v.count(); ++i) {
         const std::string_view text = text_of(type, v.at(i));
         a.shown.push_back(netcdf_text(text.substr(0, text.find('\0'))));
       }
-      if (v.dims().empty()) a.shown = json(a.shown[0]);
+      if (v.dims().empty()) a.shown = text::json(a.shown[0]);
     }
     a.whole = a.shown == a.plain;
   }
   if (holds_object(a.shown)) a.hidden = true;
   const bool one = a.shown.is_array() && a.shown.size() == 1 && v.dims().size() == 1;
-  if (one && !a.shown[0].is_structured()) a.shown = json(a.shown[0]);
+  if (one && !a.shown[0].is_structured()) a.shown = text::json(a.shown[0]);
   // netCDF-C has a single number as a list, and a single text as none; the notes say what is otherwise
   const bool text = type.kind == type_class::text, single = !v.null() && !a.shown.is_structured();
   if (single && (text ? one : v.dims().empty())) a.whole = false;
@@ -213,7 +213,7 @@ void show_as_netcdf(const attribute_values& v, const type_tree& type, attribute_
 void show_fill(const attribute_values& v, const type_tree& type, const type_tree& array, const attribute_form& form,
                attribute_json& a) {
   const bool one = !v.null() && v.count() == 1 && v.dims().size() <= 1;
-  a.shown = one ? fill_for_xarray(array, type, v.dims().empty() ? a.plain : a.plain[0]) : json(nullptr);
+  a.shown = one ? fill_for_xarray(array, type, v.dims().empty() ? a.plain : a.plain[0]) : text::json(nullptr);
   a.hidden = a.shown.is_null();
   const bool same_kind = (type.kind == array.kind && type.size == array.size && type.big_endian == array.big_endian) ||
                          (type.kind == type_class::integer && array.kind == type_class::enumeration);
@@ -221,7 +221,7 @@ void show_fill(const attribute_values& v, const type_tree& type, const type_tree
 }
 
 attribute_json form_of(const attribute_values& v, const type_tree& type, const type_tree* filled, const attribute_form& form,
-                       json plain) {
+                       text::json plain) {
   attribute_json a{std::move(plain), {}};
   a.shown = a.plain;
   if (filled) {
@@ -266,8 +266,8 @@ bool conversion_loses(hid_t stored, hid_t memory, std::span<const std::byte> val
 
 std::vector<std::string> text_attribute(hid_t object, const char* name) {
   std::vector<std::string> out;
-  const h5::handle attribute(H5Aopen(object, name, H5P_DEFAULT), "open an attribute");
-  const h5::handle stored(H5Aget_type(attribute), "get a type");
+  const handle attribute(H5Aopen(object, name, H5P_DEFAULT), "open an attribute");
+  const handle stored(H5Aget_type(attribute), "get a type");
   const type_tree type = describe_type(stored);
   if (type.kind != type_class::text) return out;
   attribute_room room{64U << 20, 64U << 20};  // a name
@@ -276,30 +276,30 @@ std::vector<std::string> text_attribute(hid_t object, const char* name) {
   return out;
 }
 
-json convert_attributes(hid_t object, reference_reader& references, const type_tree* array_type, const attribute_form& form,
+text::json convert_attributes(hid_t object, reference_reader& references, const type_tree* array_type, const attribute_form& form,
                         std::uint64_t memory, std::vector<attribute_report>& report) {
-  json result = json::object();
+  text::json result = text::json::object();
   // a set for lookups: json searches all members each time that one is set
   std::unordered_set<std::string> taken;
-  const auto add = [&](const std::string& key, json value) {
+  const auto add = [&](const std::string& key, text::json value) {
     taken.insert(key);
-    static_cast<json::object_t::Container&>(result.get_ref<json::object_t&>()).emplace_back(key, std::move(value));
+    static_cast<text::json::object_t::Container&>(result.get_ref<text::json::object_t&>()).emplace_back(key, std::move(value));
   };
   attribute_room room{memory, memory};
-  object_builder types, shapes, hidden_values;
+  text::object_builder types, shapes, hidden_values;
   std::vector<std::string> names;
   hsize_t position = 0;
   if (H5Aiterate2(object, order_of(object), H5_ITER_INC, &position, collect_name, &names) < 0) {
-    report.push_back({.reason = "the attributes of the object cannot all be listed: " + h5::last_error(), .skipped = true});
+    report.push_back({.reason = "the attributes of the object cannot all be listed: " + last_error(), .skipped = true});
   }
   bool scale = false;
   try {
     scale = is_dimension_scale(object);
-  } catch (const h5::failure&) {
+  } catch (const failure&) {
     H5Eclear2(H5E_DEFAULT);
   }
   for (const std::string& name : names) {
-    attribute_report e{.name = shown(name)};
+    attribute_report e{.name = text::shown(name)};
     bool kept = false;
     if (hidden(name, scale, form, kept) && !kept) {
       e.reason = "HDF5's own bookkeeping; not needed in Zarr";
@@ -307,15 +307,15 @@ json convert_attributes(hid_t object, reference_reader& references, const type_t
       continue;
     }
     try {
-      const h5::handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), "open the attribute");
-      const h5::handle stored(H5Aget_type(attribute), "get the attribute's type");
+      const handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), "open the attribute");
+      const handle stored(H5Aget_type(attribute), "get the attribute's type");
       const type_tree type = describe_type(stored);
-      if (const std::string why = unsupported_reason(type); !why.empty()) throw h5::failure("its type is not supported: " + why);
+      if (const std::string why = unsupported_reason(type); !why.empty()) throw failure("its type is not supported: " + why);
       const attribute_values values(attribute, type, room);
       std::size_t at = 0;
-      json plain = values.null() ? json(nullptr) : nested(values, type, 0, at, references, room);
+      text::json plain = values.null() ? text::json(nullptr) : nested(values, type, 0, at, references, room);
       std::string key = e.name;
-      while (taken.contains(key) || key == own_key || key == hidden_own_key) key += "_";
+      while (taken.contains(key) || key == text::own_key || key == text::hidden_own_key) key += "_";
       if (key != e.name) e.key = key;
       const bool fill = name == "_FillValue" && array_type;
       attribute_json a = form_of(values, type, fill ? array_type : nullptr, form, std::move(plain));
@@ -329,7 +329,7 @@ json convert_attributes(hid_t object, reference_reader& references, const type_t
         e.key = original;
       }
       if (!known && (values.null() || values.count() == 0 || !tells_type(type, noted ? a.plain : a.shown, form))) {
-        json description = type_description(type);
+        text::json description = type_description(type);
         room.take(json_memory(description));
         types.add(original, std::move(description));
       }
@@ -338,7 +338,7 @@ json convert_attributes(hid_t object, reference_reader& references, const type_t
       const auto zero = std::find(dims.begin(), dims.end(), hsize_t{0});
       if (zero != dims.end() && zero + 1 != dims.end()) {
         room.take(json_of_a_number * dims.size());
-        shapes.add(original, json(dims));
+        shapes.add(original, text::json(dims));
       }
       if (a.hidden) taken.insert(key);
       else add(key, std::move(a.shown));
@@ -356,17 +356,17 @@ json convert_attributes(hid_t object, reference_reader& references, const type_t
         e.lossy = true;
         e.reason = "a value of a " + type.stored + " does not fit in a float64";
       }
-    } catch (const h5::failure& failure) {
+    } catch (const failure& failure) {
       e.skipped = true;
       e.reason = failure.what();
     }
     H5Eclear2(H5E_DEFAULT);
     report.push_back(std::move(e));
   }
-  if (!types.empty()) result[own_key]["attribute_types"] = types.take();
-  if (!shapes.empty()) result[own_key]["attribute_shapes"] = shapes.take();
-  if (!hidden_values.empty()) result[own_key]["attribute_values"] = hidden_values.take();
+  if (!types.empty()) result[text::own_key]["attribute_types"] = types.take();
+  if (!shapes.empty()) result[text::own_key]["attribute_shapes"] = shapes.take();
+  if (!hidden_values.empty()) result[text::own_key]["attribute_values"] = hidden_values.take();
   return result;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 // What became of an attribute.
 struct attribute_report {
@@ -27,7 +27,7 @@ struct attribute_report {
 // internal ones (dimension scales, netCDF's bookkeeping) are left out. What this form does not show is under `own_key`: the type
 // under "attribute_types", and the plain value under "attribute_values". `array_type`: the element type, if the object becomes an
 // array ("_FillValue" depends on it).
-json convert_attributes(hid_t object, reference_reader& references, const type_tree* array_type, const attribute_form& form,
+text::json convert_attributes(hid_t object, reference_reader& references, const type_tree* array_type, const attribute_form& form,
                         std::uint64_t memory, std::vector<attribute_report>& report);
 
 // The strings of an attribute; empty if it has none. For HDF5's own attributes.
@@ -37,6 +37,6 @@ std::vector<std::string> text_attribute(hid_t object, const char* name);
 // `count` stored values.
 bool conversion_loses(hid_t stored, hid_t memory, std::span<const std::byte> values, std::size_t count);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

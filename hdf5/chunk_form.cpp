@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 std::string fill_bytes(hid_t creation_properties, hid_t type) {
   if (holds_references(describe_type(type))) return {};
@@ -22,11 +22,11 @@ std::string fill_bytes(hid_t creation_properties, hid_t type) {
 
 std::string chunk_form(hid_t creation_properties, hid_t type) {
   const pipeline filters = read_pipeline(creation_properties);
-  json text = json::array({static_cast<int>(H5Pget_layout(creation_properties)), filters.partial_unfiltered});
+  text::json text = text::json::array({static_cast<int>(H5Pget_layout(creation_properties)), filters.partial_unfiltered});
   for (const filter& f : filters.filters)
-    text.push_back(f.id == H5Z_FILTER_DEFLATE ? json::array({f.id}) : json::array({f.id, f.values}));
-  text.push_back(base64(fill_bytes(creation_properties, type)));
-  return json_text(text);
+    text.push_back(f.id == H5Z_FILTER_DEFLATE ? text::json::array({f.id}) : text::json::array({f.id, f.values}));
+  text.push_back(text::base64(fill_bytes(creation_properties, type)));
+  return text::json_text(text);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -260,4 +260,4 @@ std::vector<hsize_t> chunk_shape_for(std::span<const hsize_t> shape, std::uint64
   return chunk;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 // Chunks of the same length that follow each other along an axis.
 struct chunk_run {
@@ -80,6 +80,6 @@ void for_each_wanted_chunk(const chunk_grid& shards, std::uint64_t first, std::u
 // A chunk shape of about `target` bytes whose chunks are contiguous in the array's C order.
 std::vector<hsize_t> chunk_shape_for(std::span<const hsize_t> shape, std::uint64_t element, std::uint64_t target = 8U << 20);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

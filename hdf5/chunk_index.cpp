@@ -11,7 +11,7 @@
 #include <limits>
 #include <tuple>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -25,10 +25,10 @@ constexpr std::uint64_t list_limit = 20000;    // listing takes quadratic time
 bool can_be_walked(const chunk_grid& grid, hid_t dataset) {
   const std::uint64_t all = grid.chunks();
   if (all <= walk_limit) return true;
-  const h5::handle space(H5Dget_space(dataset), "get the dataspace");
+  const handle space(H5Dget_space(dataset), "get the dataspace");
   hsize_t stored = 0;
-  if (H5Pget_layout(h5::handle(H5Dget_create_plist(dataset), "get the properties")) != H5D_CHUNKED) return all < saturated;
-  h5::check(H5Dget_num_chunks(dataset, space, &stored), "count the chunks");
+  if (H5Pget_layout(handle(H5Dget_create_plist(dataset), "get the properties")) != H5D_CHUNKED) return all < saturated;
+  check(H5Dget_num_chunks(dataset, space, &stored), "count the chunks");
   return all / walk_per_stored <= stored;
 }
 
@@ -36,8 +36,8 @@ hsize_t stored_size(hid_t dataset, const std::vector<hsize_t>& first) {
   hsize_t size = 0;
   if (H5Dget_chunk_storage_size(dataset, first.data(), &size) >= 0) return size;
   // libhdf5 fails in the same way if the index is damaged; only its message differs
-  const std::string why = h5::last_error();
-  if (why.find("chunk storage is not allocated") == std::string::npos) throw h5::failure("cannot look up a chunk: " + why);
+  const std::string why = last_error();
+  if (why.find("chunk storage is not allocated") == std::string::npos) throw failure("cannot look up a chunk: " + why);
   return 0;
 }
 
@@ -45,11 +45,11 @@ namespace {
 
 void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards,
                         const std::function<bool(const std::vector<hsize_t>&, hsize_t)>& visit) {
-  const h5::handle space(H5Dget_space(dataset), "get the dataspace");
+  const handle space(H5Dget_space(dataset), "get the dataspace");
   hsize_t stored = 0;
-  h5::check(H5Dget_num_chunks(dataset, space, &stored), "count the chunks");
+  check(H5Dget_num_chunks(dataset, space, &stored), "count the chunks");
   if (stored > list_limit) {
-    throw h5::failure(std::to_string(stored) + " chunks in a grid of " + std::to_string(grid.chunks()) +
+    throw failure(std::to_string(stored) + " chunks in a grid of " + std::to_string(grid.chunks()) +
                       ": too sparse to walk, too many to list");
   }
   struct listed {
@@ -62,7 +62,7 @@ void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const chunk_grid&
     unsigned mask = 0;
     haddr_t address = 0;
     hsize_t size = 0;
-    h5::check(H5Dget_chunk_info(dataset, space, i, first.data(), &mask, &address, &size), "list the chunks");
+    check(H5Dget_chunk_info(dataset, space, i, first.data(), &mask, &address, &size), "list the chunks");
     bool within = true;
     for (std::size_t d = 0; d < grid.rank(); ++d) {
       within = within && first[d] < grid.shape[d];
@@ -70,7 +70,7 @@ void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const chunk_grid&
     }
     if (!within) continue;  // left over from when the dataset was shrunk
     if (stored_size(dataset, grid.start(at)) != size) {
-      throw h5::failure("libhdf5 lists chunks at wrong coordinates, and the grid is too large to walk");
+      throw failure("libhdf5 lists chunks at wrong coordinates, and the grid is too large to walk");
     }
     std::vector<hsize_t> shard = shards.chunk_of(at);
     all.push_back({std::move(shard), std::move(at), size});
@@ -108,4 +108,4 @@ void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid,
   });
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -23,7 +23,7 @@
 #include <H5FDdevelop.h>
 #endif
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -55,17 +55,17 @@ bool locks_are_needed() {
 
 // The kernel stamps a file with the time of its clock's last tick: two writes within one tick have the same time. The opened
 // state must be older than that, so that every later write shows.
-file_state settled_state_of(int descriptor) noexcept {
+io::file_state settled_state_of(int descriptor) noexcept {
 #ifdef CLOCK_REALTIME_COARSE
   for (int i = 0; i < 100; ++i) {
-    const file_state now = state_of(descriptor);
+    const io::file_state now = io::state_of(descriptor);
     timespec tick{};
     ::clock_gettime(CLOCK_REALTIME_COARSE, &tick);
     if (!now.regular || now.seconds != tick.tv_sec || now.nanoseconds < tick.tv_nsec) return now;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 #endif
-  return state_of(descriptor);
+  return io::state_of(descriptor);
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ struct chunk_locator::driver {
   // The settings of this driver in a property list. libhdf5 passes them on to files that it opens for this one.
   struct settings {
     std::shared_ptr<file_gate> gate;
-    std::shared_ptr<const remote_file> remote;  // the source, if it is on a server; else it is a local file
+    std::shared_ptr<const io::remote_file> remote;  // the source, if it is on a server; else it is a local file
     std::shared_ptr<source_lock> lock;
   };
   struct file {
@@ -96,7 +96,7 @@ struct chunk_locator::driver {
     bool source, locating, found, unsure;
     haddr_t address;
     std::size_t size;
-    file_state opened;
+    io::file_state opened;
     std::string name;
   };
   // Keeps libhdf5's errors. Its public functions, which this driver calls, clear earlier errors: when an open fails, such a
@@ -158,7 +158,7 @@ struct chunk_locator::driver {
   }
   static herr_t close(H5FD_t* f) {
     const kept_errors before;
-    if (below(f) && state_of(of(f).handle.descriptor) != of(f).opened)
+    if (below(f) && io::state_of(of(f).handle.descriptor) != of(f).opened)
       note_trouble(of(f).name, std::string("it changed meanwhile") + convert_again);
     const herr_t status = below(f) ? H5FDclose(below(f)) : 0;
     delete &of(f);
@@ -210,10 +210,10 @@ struct chunk_locator::driver {
       if (inside) {
         if (us.options.remote && type == H5FD_MEM_DRAW) us.options.remote->read(address, to);
         else if (us.options.remote) us.options.remote->read_metadata(address, to);
-        else read_range(us.handle.descriptor, address, to);
+        else io::read_range(us.handle.descriptor, address, to);
         return 0;
       }
-    } catch (const unreadable_range& e) {
+    } catch (const io::unreadable_range& e) {
       why = e.what();
       note_trouble(us.name, why + convert_again);
     } catch (const zarrbits::error& e) {
@@ -232,13 +232,13 @@ struct chunk_locator::driver {
   static herr_t lock(H5FD_t* f, hbool_t) {
     file& us = of(f);
     if (us.handle.descriptor < 0 || !us.options.lock || !us.options.lock->wanted) return 0;
-    const lock_state state = take_lock(us.handle.descriptor, true);
+    const io::lock_state state = io::take_lock(us.handle.descriptor, true);
     if (us.source) us.options.lock->state = state;
-    if (state == lock_state::taken || (state == lock_state::unknown && !locks_are_needed())) return 0;
-    if (!us.source && state == lock_state::busy)  // otherwise libhdf5 treats it as missing
+    if (state == io::lock_state::taken || (state == io::lock_state::unknown && !locks_are_needed())) return 0;
+    if (!us.source && state == io::lock_state::busy)  // otherwise libhdf5 treats it as missing
       note_trouble(us.name, "another process has it open for writing; convert again when it is closed");
     H5Epush2(H5E_DEFAULT, __FILE__, "lock", __LINE__, H5E_ERR_CLS, H5E_FILE, H5E_CANTOPENFILE, "%s",
-             state == lock_state::busy ? "another process has it open for writing" : "its file system does not support locks");
+             state == io::lock_state::busy ? "another process has it open for writing" : "its file system does not support locks");
     return -1;
   }
   static herr_t unlock(H5FD_t*) { return 0; }
@@ -278,15 +278,15 @@ struct chunk_locator::driver {
   }
 };
 
-void chunk_locator::set_driver(hid_t access, std::shared_ptr<file_gate> gate, std::shared_ptr<const remote_file> remote,
+void chunk_locator::set_driver(hid_t access, std::shared_ptr<file_gate> gate, std::shared_ptr<const io::remote_file> remote,
                                std::shared_ptr<source_lock> lock) {
   const driver::settings options{std::move(gate), std::move(remote), std::move(lock)};
   const hid_t id = driver::id();
-  if (id < 0 || H5Pset_driver(access, id, &options) < 0) h5::fail("set the file driver");
+  if (id < 0 || H5Pset_driver(access, id, &options) < 0) fail("set the file driver");
 }
 
 chunk_locator::chunk_locator(hid_t file) noexcept {
-  const h5::handle access(H5Fget_access_plist(file));
+  const handle access(H5Fget_access_plist(file));
   if (access && driver::id() >= 0 && H5Pget_driver(access) == driver::id() && H5Fget_vfd_handle(file, H5P_DEFAULT, &file_) >= 0) {
     file_ = static_cast<driver::file::handle_type*>(file_)->whole;
     return;
@@ -297,11 +297,11 @@ chunk_locator::chunk_locator(hid_t file) noexcept {
 
 int chunk_locator::descriptor() const noexcept { return file_ ? static_cast<driver::file*>(file_)->handle.descriptor : -1; }
 
-std::shared_ptr<const remote_file> chunk_locator::remote() const noexcept {
+std::shared_ptr<const io::remote_file> chunk_locator::remote() const noexcept {
   return file_ ? static_cast<driver::file*>(file_)->options.remote : nullptr;
 }
 
-file_state chunk_locator::opened() const noexcept { return file_ ? static_cast<driver::file*>(file_)->opened : file_state{}; }
+io::file_state chunk_locator::opened() const noexcept { return file_ ? static_cast<driver::file*>(file_)->opened : io::file_state{}; }
 
 std::optional<chunk_locator::range> chunk_locator::find(hid_t dataset, const hsize_t* first_element,
                                                         unsigned& mask) const noexcept {
@@ -320,4 +320,4 @@ std::optional<chunk_locator::range> chunk_locator::find(hid_t dataset, const hsi
   return range{f.address, f.size};
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

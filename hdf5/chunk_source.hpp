@@ -28,9 +28,11 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
-
+namespace zarrbits::io {
 class byte_source;
+}
+
+namespace zarrbits::hdf5 {
 
 // The number of a source's own file, among those that chunks may lie in: see chunk_source::bytes_of().
 constexpr std::size_t no_file = static_cast<std::size_t>(-1);
@@ -38,7 +40,7 @@ constexpr std::size_t no_file = static_cast<std::size_t>(-1);
 // The stored bytes of a chunk, or their place in a file; and its filter mask.
 struct stored_chunk {
   std::optional<std::uint64_t> offset = {};
-  buffer bytes = {};
+  compressors::buffer bytes = {};
   unsigned mask = 0;
   std::size_t file = no_file;  // the file of the offset
 };
@@ -82,26 +84,26 @@ class chunk_source : public opened_dataset {
 
   // Visits the chunks of these shards, until `visit` returns false: each stored chunk with its size, each chunk to assemble from
   // several parts with nothing. Returns the number of skipped chunks, which a growing store already has. Call it only if the
-  // source keeps chunks. The caller holds h5::lock, or is alone. Throws h5::failure.
+  // source keeps chunks. The caller holds lock, or is alone. Throws failure.
   virtual std::uint64_t visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const = 0;
   // Visits all chunks of these shards or, if skips_empty(), those that may have values. Returns the number of the others.
   virtual std::uint64_t visit_all(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const;
   virtual bool skips_empty() const { return false; }
 
-  // A chunk that was visited with this size, by its first element. Throws h5::failure, damaged_chunk. The caller holds h5::lock,
+  // A chunk that was visited with this size, by its first element. Throws failure, damaged_chunk. The caller holds lock,
   // or is alone.
   virtual stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const = 0;
   // True if a chunk may lie on a server.
   virtual bool is_remote() const { return bytes->remote() != nullptr; }
   // The bytes of the file that a chunk lies in. Callable from any thread. Throws zarrbits::error.
-  virtual std::shared_ptr<const byte_source> bytes_of(std::size_t file) const;
+  virtual std::shared_ptr<const io::byte_source> bytes_of(std::size_t file) const;
   // Throws zarrbits::error if a file has changed from which chunks are copied, and that nobody else looks after.
   virtual void require_unchanged() const {}
 
   // Reads a block, in the type `memory` with `size` bytes for each element, into the corner of an array of extent `room`, or to
-  // `corner` in it. Strings and sequences go to `strings`. Throws h5::failure, damaged_chunk, skip_dataset.
+  // `corner` in it. Strings and sequences go to `strings`. Throws failure, damaged_chunk, skip_dataset.
   void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                  const std::vector<hsize_t>& room, buffer& out, variable_memory* strings = nullptr,
+                  const std::vector<hsize_t>& room, compressors::buffer& out, variable_memory* strings = nullptr,
                   const std::vector<hsize_t>& corner = {}) const;
   // Offset of the values in the file of `bytes`, if they are one range that can be read without libhdf5.
   virtual std::optional<std::uint64_t> contiguous_address() const { return {}; }
@@ -121,7 +123,7 @@ class chunk_source : public opened_dataset {
  protected:
   bool rechunked() const { return rechunked_; }
   virtual void read_values(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                           const std::vector<hsize_t>& room, buffer& out, variable_memory* strings,
+                           const std::vector<hsize_t>& room, compressors::buffer& out, variable_memory* strings,
                            const std::vector<hsize_t>& corner) const = 0;
 
  private:
@@ -129,6 +131,6 @@ class chunk_source : public opened_dataset {
   mutable std::atomic<std::uint64_t> variable_bytes_ = 0;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

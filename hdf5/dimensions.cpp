@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -22,7 +22,7 @@ void take_scales(const source_file& source, hid_t dataset, std::vector<std::stri
   const auto scales = dimension_scales(dataset, rank);
   for (std::size_t d = 0; d < scales.size(); ++d) {
     for (std::size_t i = 0; i < scales[d].size() && names[d].empty(); ++i) {
-      const std::string name = leaf_of(source.target_of(dataset, &scales[d][i], H5R_OBJECT));
+      const std::string name = text::leaf_of(source.target_of(dataset, &scales[d][i], H5R_OBJECT));
       if (!name.empty() && !used(names, name)) names[d] = name;  // tensorstore refuses an array with two equal names
     }
   }
@@ -32,7 +32,7 @@ void take_labels(hid_t dataset, std::size_t rank, std::vector<std::string>& name
   if (H5Aexists(dataset, "DIMENSION_LABELS") <= 0) return;
   const std::vector<std::string> labels = text_attribute(dataset, "DIMENSION_LABELS");
   for (std::size_t d = 0; d < std::min(rank, labels.size()); ++d) {
-    const std::string label = shown(labels[d]);
+    const std::string label = text::shown(labels[d]);
     if (names[d].empty() && !label.empty() && !used(names, label)) names[d] = label;
   }
 }
@@ -42,15 +42,15 @@ void take_labels(hid_t dataset, std::size_t rank, std::vector<std::string>& name
 std::vector<std::vector<hobj_ref_t>> dimension_scales(hid_t dataset, std::size_t rank) {
   constexpr std::uint64_t most = 1 << 20;  // bytes of references
   if (H5Aexists(dataset, "DIMENSION_LIST") <= 0) return {};
-  const h5::handle attribute(H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT), "open DIMENSION_LIST");
-  const h5::handle type(H5Aget_type(attribute), "get a type"), space(H5Aget_space(attribute), "get a dataspace");
-  if (H5Tget_class(type) != H5T_VLEN || h5::extent(space) != std::vector<hsize_t>{rank}) return {};
-  const h5::handle base(H5Tget_super(type), "get a type");
+  const handle attribute(H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT), "open DIMENSION_LIST");
+  const handle type(H5Aget_type(attribute), "get a type"), space(H5Aget_space(attribute), "get a dataspace");
+  if (H5Tget_class(type) != H5T_VLEN || extent(space) != std::vector<hsize_t>{rank}) return {};
+  const handle base(H5Tget_super(type), "get a type");
   if (H5Tequal(base, H5T_STD_REF_OBJ) <= 0) return {};
   count_variable_bytes(attribute, describe_type(type), rank, most);
-  const h5::handle memory(H5Tvlen_create(H5T_STD_REF_OBJ), "create a type");
+  const handle memory(H5Tvlen_create(H5T_STD_REF_OBJ), "create a type");
   std::vector<hvl_t> lists(rank);
-  h5::check(H5Aread(attribute, memory, lists.data()), "read DIMENSION_LIST");
+  check(H5Aread(attribute, memory, lists.data()), "read DIMENSION_LIST");
   std::vector<std::vector<hobj_ref_t>> scales;
   for (const hvl_t& list : lists) {
     const auto* first = static_cast<const hobj_ref_t*>(list.p);
@@ -85,9 +85,9 @@ std::vector<std::string> dimension_namer::names(const source_object& o, hid_t da
   std::copy_n(o.arranged.dimension_names.begin(), std::min(rank, o.arranged.dimension_names.size()), names.begin());
   try {
     take_scales(source_, dataset, names, rank);
-    if (rank == 1 && names[0].empty() && is_dimension_scale(dataset)) names[0] = leaf_of(o.path);
+    if (rank == 1 && names[0].empty() && is_dimension_scale(dataset)) names[0] = text::leaf_of(o.path);
     take_labels(dataset, rank, names);
-  } catch (const h5::failure&) {  // damaged attributes are reported when attributes are converted
+  } catch (const failure&) {  // damaged attributes are reported when attributes are converted
     H5Eclear2(H5E_DEFAULT);
   }
   fill_in(o.store_path.substr(0, o.store_path.rfind('/')), shape, names);
@@ -107,9 +107,9 @@ void dimension_namer::fill_in(const std::string& group, std::span<const std::uin
     std::vector<std::string>& same = phony_[{group, shape[d]}];
     std::size_t& n = taken[shape[d]];
     while (n < same.size() && used(names, same[n])) ++n;
-    if (n == same.size()) same.push_back(std::string(phony_prefix) + std::to_string(next_++));
+    if (n == same.size()) same.push_back(std::string(text::phony_prefix) + std::to_string(next_++));
     names[d] = same[n++];
   }
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -13,7 +13,7 @@
 #include <memory>
 #include <span>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 class file_bytes {
  public:
@@ -25,18 +25,18 @@ class file_bytes {
   // Throws unreadable_range if the file was shorter when it was opened.
   void require_range(std::uint64_t offset, std::uint64_t size) const;
   // Its state now; of a remote file, when it was opened.
-  file_state state() const { return bytes_->state(); }
+  io::file_state state() const { return bytes_->state(); }
   // Null if the file is local.
-  const remote_file* remote() const noexcept { return bytes_->remote(); }
-  const std::shared_ptr<const byte_source>& source() const noexcept { return bytes_; }
+  const io::remote_file* remote() const noexcept { return bytes_->remote(); }
+  const std::shared_ptr<const io::byte_source>& source() const noexcept { return bytes_; }
   // Finds chunks in the file.
   const chunk_locator& chunks() const noexcept { return chunks_; }
 
  private:
   chunk_locator chunks_;
-  std::shared_ptr<const byte_source> bytes_;
+  std::shared_ptr<const io::byte_source> bytes_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

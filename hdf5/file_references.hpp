@@ -10,20 +10,20 @@
 
 #include "hdf5/source_file.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 class file_references final : public reference_reader {
  public:
   // `object`: an open object that holds the references. They are addresses in its file.
   file_references(const source_file& source, hid_t object) : source_(source), object_(object) {}
-  json object(const void* reference) override;
-  json region(const void* reference) override;
+  text::json object(const void* reference) override;
+  text::json region(const void* reference) override;
 
  private:
   const source_file& source_;
   hid_t object_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

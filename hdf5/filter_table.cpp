@@ -21,14 +21,14 @@
 #include <iterator>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
 using from = std::span<const std::byte>;
 
-buffer undo_checksum(const filter&, buffer in, size_before) {
-  drop_fletcher32(in);
+compressors::buffer undo_checksum(const filter&, compressors::buffer in, size_before) {
+  compressors::drop_fletcher32(in);
   return in;
 }
 
@@ -41,59 +41,59 @@ constexpr known_filter table[] = {
     {.id = H5Z_FILTER_DEFLATE,
      .name = "deflate",
      .role = known_filter::compresses,
-     .undo = [](const filter&, buffer in,
-                size_before size) { return size.exact ? undo_deflate(in, size.bytes) : undo_deflate_up_to(in, size.bytes); }},
+     .undo = [](const filter&, compressors::buffer in,
+                size_before size) { return size.exact ? compressors::undo_deflate(in, size.bytes) : compressors::undo_deflate_up_to(in, size.bytes); }},
     {.id = H5Z_FILTER_SHUFFLE,
      .name = "shuffle",
      .role = known_filter::rearranges,
-     .undo = [](const filter& f, buffer in, size_before) { return unshuffle(std::move(in), f.values.at(0)); },
+     .undo = [](const filter& f, compressors::buffer in, size_before) { return compressors::unshuffle(std::move(in), f.values.at(0)); },
      .knows = [](const filter& f, const type_tree&) { return f.values.size() == 1; }},
     {.id = H5Z_FILTER_FLETCHER32, .name = "fletcher32", .role = known_filter::checks, .undo = undo_checksum},
     {.id = H5Z_FILTER_SZIP, .name = "szip", .role = known_filter::compresses},
     {.id = H5Z_FILTER_NBIT,
      .name = "nbit",
      .role = known_filter::compresses,
-     .undo = [](const filter& f, buffer in, size_before size) { return undo_nbit(f.values, std::move(in), size.bytes); },
+     .undo = [](const filter& f, compressors::buffer in, size_before size) { return compressors::undo_nbit(f.values, std::move(in), size.bytes); },
      .announced = [](const filter& f, from) { return size_in_parameters(f); }},
     {.id = H5Z_FILTER_SCALEOFFSET,
      .name = "scaleoffset",
      .role = known_filter::compresses,
-     .undo = [](const filter& f, buffer in, size_before size) { return undo_scaleoffset(f.values, std::move(in), size.bytes); },
+     .undo = [](const filter& f, compressors::buffer in, size_before size) { return compressors::undo_scaleoffset(f.values, std::move(in), size.bytes); },
      .announced = [](const filter& f, from) { return size_in_parameters(f); }},
     {.id = bzip2_filter,
      .role = known_filter::compresses,
-     .undo = [](const filter&, buffer in,
-                size_before size) { return size.exact ? undo_bzip2(in, size.bytes) : undo_bzip2_up_to(in, size.bytes); },
+     .undo = [](const filter&, compressors::buffer in,
+                size_before size) { return size.exact ? compressors::undo_bzip2(in, size.bytes) : compressors::undo_bzip2_up_to(in, size.bytes); },
      .lent_as = "bzip2"},
     {.id = lzo_filter,
      .role = known_filter::compresses,
-     .undo = [](const filter&, buffer in,
-                size_before size) { return size.exact ? undo_lzo(in, size.bytes) : undo_lzo_up_to(in, size.bytes); },
+     .undo = [](const filter&, compressors::buffer in,
+                size_before size) { return size.exact ? compressors::undo_lzo(in, size.bytes) : compressors::undo_lzo_up_to(in, size.bytes); },
      .lent_as = "lzo"},
     {.id = lzf_filter,
      .role = known_filter::compresses,
-     .undo = [](const filter&, buffer in, size_before size) { return undo_lzf(in, size.bytes); },
+     .undo = [](const filter&, compressors::buffer in, size_before size) { return compressors::undo_lzf(in, size.bytes); },
      .lent_as = "lzf"},
     {.id = lz4_filter,
      .role = known_filter::compresses,
-     .undo = [](const filter&, buffer in, size_before size) { return undo_lz4(in, size.bytes); },
-     .announced = [](const filter&, from in) { return lz4_size(in); },
+     .undo = [](const filter&, compressors::buffer in, size_before size) { return compressors::undo_lz4(in, size.bytes); },
+     .announced = [](const filter&, from in) { return compressors::lz4_size(in); },
      .lent_as = "lz4"},
     {.id = bitshuffle_filter,
      .role = known_filter::compresses,
-     .undo = [](const filter& f, buffer in, size_before size) { return undo_bitshuffle(f.values, in, size.bytes); },
-     .knows = [](const filter& f, const type_tree&) { return knows_bitshuffle(f.values); },
-     .announced = [](const filter& f, from in) { return bitshuffle_size(f.values, in); },
+     .undo = [](const filter& f, compressors::buffer in, size_before size) { return compressors::undo_bitshuffle(f.values, in, size.bytes); },
+     .knows = [](const filter& f, const type_tree&) { return compressors::knows_bitshuffle(f.values); },
+     .announced = [](const filter& f, from in) { return compressors::bitshuffle_size(f.values, in); },
      .lent_as = "bitshuffle"},
     {.id = blosc_filter,
      .role = known_filter::compresses,
-     .undo = [](const filter&, buffer in, size_before size) { return undo_blosc(in, size.bytes); },
-     .announced = [](const filter&, from in) { return blosc_size(in); },
+     .undo = [](const filter&, compressors::buffer in, size_before size) { return compressors::undo_blosc(in, size.bytes); },
+     .announced = [](const filter&, from in) { return compressors::blosc_size(in); },
      .lent_as = "blosc"},
     {.id = zstd_filter,
      .role = known_filter::compresses,
-     .undo = [](const filter&, buffer in, size_before size) { return undo_zstd(in, size.bytes); },
-     .announced = [](const filter&, from in) { return zstd_size(in); },
+     .undo = [](const filter&, compressors::buffer in, size_before size) { return compressors::undo_zstd(in, size.bytes); },
+     .announced = [](const filter&, from in) { return compressors::zstd_size(in); },
      .lent_as = "zstd"},
     {.id = packbits_filter,
      .name = "packbits",
@@ -127,7 +127,7 @@ bool is_compression(const filter& f) {
 std::string filter_name(const filter& f) {
   const known_filter* known = find_filter(f.id);
   if (known && known->name) return known->name;
-  return std::to_string(f.id) + (f.name.empty() ? "" : " (" + shown(f.name) + ")");
+  return std::to_string(f.id) + (f.name.empty() ? "" : " (" + text::shown(f.name) + ")");
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

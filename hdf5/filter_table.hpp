@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <span>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 // The size of a filter's output: exact, or an upper limit.
 struct size_before {
@@ -27,10 +27,10 @@ struct known_filter {
   const char* name = nullptr;  // nullptr: use the id, and the name in the file
   enum kind { compresses, checks, rearranges } role = compresses;
   // Returns the chunk as it was before the filter. Throws damaged_chunk. nullptr: only libhdf5 knows how (foreign_filters.hpp).
-  buffer (*undo)(const filter& f, buffer in, size_before size) = nullptr;
+  compressors::buffer (*undo)(const filter& f, compressors::buffer in, size_before size) = nullptr;
   // Replaces undo() if the type of the values is needed; `size`: of the chunk's values, in bytes, and of what follows them: the
   // checksum of a fletcher32 that comes before.
-  buffer (*undo_typed)(const filter& f, buffer in, values_size size, const type_tree& type) = nullptr;
+  compressors::buffer (*undo_typed)(const filter& f, compressors::buffer in, values_size size, const type_tree& type) = nullptr;
   // False if the filter's parameters, or the type, are unknown. nullptr: all are known.
   bool (*knows)(const filter& f, const type_tree& type) = nullptr;
   // The output size that the stream, or the parameters, announce. nullptr: none is announced.
@@ -47,6 +47,6 @@ const known_filter* find_filter(H5Z_filter_t id);
 bool is_compression(const filter& f);
 std::string filter_name(const filter& f);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

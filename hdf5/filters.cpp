@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -27,18 +27,18 @@ bool pipeline::checks_only() const {
 }
 
 bool pipeline::undoable(const type_tree& stored) const {
-  const h5::lock one_thread;
+  const lock one_thread;
   return std::all_of(filters.begin(), filters.end(),
-                     [&](const filter& f) { return conversion::undoable(f, stored) || foreign_filter(f.id); });
+                     [&](const filter& f) { return hdf5::undoable(f, stored) || foreign_filter(f.id); });
 }
 
 std::string pipeline::missing(const type_tree& stored, unsigned mask) const {
-  const h5::lock one_thread;
+  const lock one_thread;
   std::string names;
   for (std::size_t i = 0; i < filters.size(); ++i) {
     const filter& f = filters[i];
     if (!applied(mask, i)) continue;
-    if (conversion::undoable(f, stored) || libhdf5_decodes(f.id)) continue;
+    if (hdf5::undoable(f, stored) || libhdf5_decodes(f.id)) continue;
     names += (names.empty() ? "" : ", ") + filter_name(f);
   }
   return names;
@@ -76,7 +76,7 @@ constexpr std::size_t most_filter_values = 65535;  // that a file can hold
 pipeline read_pipeline(hid_t dcpl) {
   pipeline p;
   const int n = H5Pget_nfilters(dcpl);
-  h5::check(n, "count the filters");
+  check(n, "count the filters");
   for (int i = 0; i < n; ++i) {
     filter f;
     unsigned flags = 0, config = 0;
@@ -88,7 +88,7 @@ pipeline read_pipeline(hid_t dcpl) {
       f.values.resize(room);
       count = room;
       f.id = H5Pget_filter2(dcpl, static_cast<unsigned>(i), &flags, &count, f.values.data(), sizeof name - 1, name, &config);
-      if (f.id < 0) h5::fail("get a filter");
+      if (f.id < 0) fail("get a filter");
     }
     f.values.resize(std::min(count, most_filter_values));
     f.name = name;
@@ -128,7 +128,7 @@ size_before size_at(const pipeline& p, std::size_t i, unsigned mask, std::size_t
   return here;
 }
 
-buffer undo_one(const filter& f, buffer chunk, size_before here, std::size_t size, const type_tree& type) {
+compressors::buffer undo_one(const filter& f, compressors::buffer chunk, size_before here, std::size_t size, const type_tree& type) {
   const known_filter* known = find_filter(f.id);
   if (known && known->knows && !known->knows(f, type)) known = nullptr;
   if (known && known->undo_typed) return known->undo_typed(f, std::move(chunk), size_of_values(here, size), type);
@@ -139,14 +139,14 @@ buffer undo_one(const filter& f, buffer chunk, size_before here, std::size_t siz
 }
 
 // Undoes the filters from number `end` - 1 down to `first`.
-buffer undo_some(const pipeline& p, std::size_t first, std::size_t end, unsigned mask, buffer chunk, std::size_t size,
+compressors::buffer undo_some(const pipeline& p, std::size_t first, std::size_t end, unsigned mask, compressors::buffer chunk, std::size_t size,
                  const type_tree& type) {
   for (std::size_t i = end; i-- > first;) {
     if (!applied(mask, i)) continue;
     const size_before here = size_at(p, i, mask, size, type);
     chunk = undo_one(p.filters[i], std::move(chunk), here, size, type);
     if (here.exact ? chunk.size() != here.bytes && is_compression(p.filters[i]) : chunk.size() > here.bytes) {
-      throw damaged_chunk("filter " + filter_name(p.filters[i]) + ": it holds " + counted(chunk.size(), "byte") + " instead of " +
+      throw compressors::damaged_chunk("filter " + filter_name(p.filters[i]) + ": it holds " + text::counted(chunk.size(), "byte") + " instead of " +
                           std::to_string(here.bytes));
     }
   }
@@ -155,7 +155,7 @@ buffer undo_some(const pipeline& p, std::size_t first, std::size_t end, unsigned
 
 }  // namespace
 
-buffer undo_after_packbits(const pipeline& p, std::size_t packs, unsigned mask, buffer chunk, std::size_t size,
+compressors::buffer undo_after_packbits(const pipeline& p, std::size_t packs, unsigned mask, compressors::buffer chunk, std::size_t size,
                            const type_tree& type) {
   const std::size_t first = packs + 1, end = p.filters.size();
   const bool compressed = std::any_of(p.filters.begin() + static_cast<std::ptrdiff_t>(first), p.filters.end(),
@@ -164,17 +164,17 @@ buffer undo_after_packbits(const pipeline& p, std::size_t packs, unsigned mask, 
   // decoders need the length in advance: there are two
   try {
     return undo_some(p, first, end, mask, chunk, size, type);
-  } catch (const damaged_chunk& e) {
-    const damaged_chunk packed = e;
+  } catch (const compressors::damaged_chunk& e) {
+    const compressors::damaged_chunk packed = e;
     try {
       return undo_some(p, first, end, mask | (packs < 32 ? 1U << packs : 0), std::move(chunk), size, type);
-    } catch (const damaged_chunk&) {
+    } catch (const compressors::damaged_chunk&) {
       throw packed;
     }
   }
 }
 
-buffer undo(const pipeline& p, unsigned mask, buffer chunk, std::size_t size, const type_tree& type) {
+compressors::buffer undo(const pipeline& p, unsigned mask, compressors::buffer chunk, std::size_t size, const type_tree& type) {
   const auto found = std::find_if(p.filters.begin(), p.filters.end(), [](const filter& f) { return f.id == packbits_filter; });
   std::size_t end = p.filters.size();
   if (found != p.filters.end()) {
@@ -186,9 +186,9 @@ buffer undo(const pipeline& p, unsigned mask, buffer chunk, std::size_t size, co
   }
   chunk = undo_some(p, 0, end, mask, std::move(chunk), size, type);
   if (chunk.size() != size) {
-    throw damaged_chunk("it holds " + counted(chunk.size(), "byte") + " instead of " + std::to_string(size));
+    throw compressors::damaged_chunk("it holds " + text::counted(chunk.size(), "byte") + " instead of " + std::to_string(size));
   }
   return chunk;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

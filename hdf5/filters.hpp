@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 struct filter {
   H5Z_filter_t id = 0;
@@ -58,11 +58,11 @@ inline bool applied(unsigned mask, std::size_t i) { return !(i < 32 && (mask >> 
 
 // `stored` becomes the chunk's elements in the stored type, `size` bytes. Throws
 // damaged_chunk.
-buffer undo(const pipeline& p, unsigned mask, buffer stored, std::size_t size, const type_tree& type);
+compressors::buffer undo(const pipeline& p, unsigned mask, compressors::buffer stored, std::size_t size, const type_tree& type);
 // The same, but stops at our packbits filter, number `packs`: the chunk as that filter left it, packed or not.
-buffer undo_after_packbits(const pipeline& p, std::size_t packs, unsigned mask, buffer stored, std::size_t size,
+compressors::buffer undo_after_packbits(const pipeline& p, std::size_t packs, unsigned mask, compressors::buffer stored, std::size_t size,
                            const type_tree& type);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

@@ -7,14 +7,14 @@
 #include <algorithm>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
 bool is_text(const type_tree& t) { return t.kind == type_class::object_reference || (t.kind == type_class::text && t.variable); }
 
 bool fits_in_struct(const type_tree& t) {
-  if (!is_utf8(t.name)) return false;
+  if (!text::is_utf8(t.name)) return false;
   if (t.kind == type_class::compound)
     return t.memory && !t.parts.empty() && std::all_of(t.parts.begin(), t.parts.end(), fits_in_struct);
   return is_text(t) || !zarr_data_type(t, true).is_null();
@@ -38,7 +38,7 @@ void each_field(const type_tree& t, const std::byte* at, const Text& text, const
 // The text of a field. A reference to nothing has none, and sets `dangling`.
 std::string text_in(const type_tree& t, const std::byte* at, reference_reader& references, bool& dangling) {
   if (t.kind == type_class::text) return std::string(text_of(t, at));
-  const json target = references.object(at);
+  const text::json target = references.object(at);
   if (target.is_null()) dangling = true;
   return target.is_null() ? "" : target.get<std::string>();
 }
@@ -48,30 +48,30 @@ std::size_t characters(std::string_view utf8) {
       std::count_if(utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
-void append_utf32(std::string_view utf8, std::size_t length, buffer& out) {
+void append_utf32(std::string_view utf8, std::size_t length, compressors::buffer& out) {
   const std::size_t end = out.size() + 4 * length;
   for (std::size_t i = 0; i < utf8.size();) {
-    const std::size_t n = utf8_length(utf8.substr(i));
+    const std::size_t n = text::utf8_length(utf8.substr(i));
     const auto lead = static_cast<unsigned char>(utf8[i]);
     std::uint32_t code = n == 1 ? lead : lead & (0xFFU >> (n + 1));
     for (std::size_t k = 1; k < n; ++k) code = code << 6 | (static_cast<unsigned char>(utf8[i + k]) & 0x3FU);
     for (unsigned k = 0; k < 4; ++k) out.push_back(static_cast<std::byte>(code >> (8 * k)));
     i += n;
   }
-  if (out.size() > end) throw h5::failure("a string is longer than when it was measured");
+  if (out.size() > end) throw failure("a string is longer than when it was measured");
   out.resize(end, std::byte{0});
 }
 
-json data_type_of(const type_tree& t, std::span<const std::size_t>& lengths) {
+text::json data_type_of(const type_tree& t, std::span<const std::size_t>& lengths) {
   if (is_text(t)) {
     const std::size_t length = std::max<std::size_t>(1, lengths.front());
     lengths = lengths.subspan(1);
     return {{"name", "fixed_length_utf32"}, {"configuration", {{"length_bytes", 4 * length}}}};
   }
   if (t.kind != type_class::compound) return zarr_data_type(t, true);
-  json fields = json::array();
+  text::json fields = text::json::array();
   for (const type_tree& m : t.parts) {
-    json type = data_type_of(m, lengths);
+    text::json type = data_type_of(m, lengths);
     fields.push_back({{"name", m.name}, {"data_type", std::move(type)}});
   }
   return {{"name", "struct"}, {"configuration", {{"fields", std::move(fields)}}}};
@@ -95,7 +95,7 @@ bool measure(const type_tree& t, const std::byte* element, reference_reader& ref
       t, element,
       [&](const type_tree& m, const std::byte* at) {
     const std::string text = text_in(m, at, references, dangling);
-    valid = valid && is_utf8(text);
+    valid = valid && text::is_utf8(text);
     lengths[field] = std::max(lengths[field], characters(text));
     ++field;
       },
@@ -103,19 +103,19 @@ bool measure(const type_tree& t, const std::byte* element, reference_reader& ref
   return valid;
 }
 
-json flat_data_type(const type_tree& t, std::span<const std::size_t> lengths) { return data_type_of(t, lengths); }
+text::json flat_data_type(const type_tree& t, std::span<const std::size_t> lengths) { return data_type_of(t, lengths); }
 
-json flat_fill(const type_tree& t, const std::byte* element) {
-  json object = json::object();
+text::json flat_fill(const type_tree& t, const std::byte* element) {
+  text::json object = text::json::object();
   for (const type_tree& m : t.parts) {
     const std::byte* at = element + m.offset;
-    object[m.name] = m.kind == type_class::compound ? flat_fill(m, at) : is_text(m) ? json("") : fill_json(m, at);
+    object[m.name] = m.kind == type_class::compound ? flat_fill(m, at) : is_text(m) ? text::json("") : fill_json(m, at);
   }
   return object;
 }
 
 bool append_flat(const type_tree& t, const std::byte* element, reference_reader& references, std::span<const std::size_t> lengths,
-                 buffer& out) {
+                 compressors::buffer& out) {
   std::size_t field = 0;
   bool dangling = false;
   each_field(
@@ -127,4 +127,4 @@ bool append_flat(const type_tree& t, const std::byte* element, reference_reader&
   return !dangling;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

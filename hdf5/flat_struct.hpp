@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 // True for a compound whose fields (nested ones too) are numbers, strings and object references, if one of them needs this form.
 bool can_be_flat(const type_tree& t);
@@ -30,14 +30,14 @@ std::size_t leaves_of_text(const type_tree& t);
 bool measure(const type_tree& t, const std::byte* element, reference_reader& references, std::vector<std::size_t>& lengths);
 
 // The Zarr data type, and its fill value. Each text field has room for at least one character.
-json flat_data_type(const type_tree& t, std::span<const std::size_t> lengths);
-json flat_fill(const type_tree& t, const std::byte* element);
+text::json flat_data_type(const type_tree& t, std::span<const std::size_t> lengths);
+text::json flat_fill(const type_tree& t, const std::byte* element);
 
-// Appends an element, with little-endian numbers. Throws h5::failure if a text is longer than its field. Returns false if a
+// Appends an element, with little-endian numbers. Throws failure if a text is longer than its field. Returns false if a
 // reference points to nothing.
 bool append_flat(const type_tree& t, const std::byte* element, reference_reader& references, std::span<const std::size_t> lengths,
-                 buffer& out);
+                 compressors::buffer& out);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

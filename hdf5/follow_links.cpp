@@ -10,7 +10,7 @@
 #include <cstring>
 #include <sys/stat.h>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -24,7 +24,7 @@ object_place source_file::place_of(hid_t object) const {
   if (H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0) return {unknown_file, HADDR_UNDEF};
   if (info.fileno == number_) return {0, info.addr};
   // libhdf5 gives a file a new number each time it is opened
-  const h5::handle file(H5Iget_file_id(object));
+  const handle file(H5Iget_file_id(object));
   struct stat where {};
   if (!file || ::fstat(chunk_locator(file).descriptor(), &where) != 0) return {unknown_file, HADDR_UNDEF};
   const auto known = std::find(linked_files_.begin(), linked_files_.end(), std::pair(where.st_dev, where.st_ino));
@@ -35,12 +35,12 @@ object_place source_file::place_of(hid_t object) const {
 object_place source_file::find_place(hid_t object) {
   object_place place = place_of(object);
   if (place.file != unknown_file) return place;
-  const h5::handle file(H5Iget_file_id(object), "get the file of an object");
+  const handle file(H5Iget_file_id(object), "get the file of an object");
   struct stat where {};
-  if (::fstat(chunk_locator(file).descriptor(), &where) != 0) throw h5::failure("it is in a file that is not local");
+  if (::fstat(chunk_locator(file).descriptor(), &where) != 0) throw failure("it is in a file that is not local");
   linked_files_.emplace_back(where.st_dev, where.st_ino);
   place = place_of(object);
-  if (place.file == unknown_file) throw h5::failure("libhdf5 does not report where it is");
+  if (place.file == unknown_file) throw failure("libhdf5 does not report where it is");
   return place;
 }
 
@@ -70,18 +70,18 @@ void source_file::follow_links(bool inside, bool tells_case_apart) {
 
 void source_file::follow_links_of(std::size_t index, bool inside, bool tells_case_apart) {
   if (objects_[index].links.empty()) return;
-  h5::handle group;
+  handle group;
   try {
     group = open(objects_[index]);
-  } catch (const h5::failure&) {  // already reported that it cannot be opened
+  } catch (const failure&) {  // already reported that it cannot be opened
     return;
   }
   // links within another file lead to objects that have no other place in the store
   const bool all = inside || objects_[index].place.file > 0;
   names taken;
   for (const std::size_t child : objects_[index].children) {
-    const std::string name = leaf_of(objects_[child].store_path);
-    taken.insert(tells_case_apart ? name : folded(name));
+    const std::string name = text::leaf_of(objects_[child].store_path);
+    taken.insert(tells_case_apart ? name : text::folded(name));
   }
   std::vector<extra_link> links = std::move(objects_[index].links);
   for (extra_link& link : links) {
@@ -89,7 +89,7 @@ void source_file::follow_links_of(std::size_t index, bool inside, bool tells_cas
     gate_->forget_refusal();
     try {
       follow(index, group, link, all, tells_case_apart, taken);
-    } catch (const h5::failure& e) {
+    } catch (const failure& e) {
       link.not_copied = gate_->refusal().empty() ? e.what() : gate_->refusal();
       if (!gate_->refusal().empty()) gate_->note_refusal();
     }
@@ -99,19 +99,19 @@ void source_file::follow_links_of(std::size_t index, bool inside, bool tells_cas
 }
 
 void source_file::follow(std::size_t index, hid_t group, extra_link& link, bool all, bool tells_case_apart, names& taken) {
-  h5::handle object(H5Oopen(group, link.name.c_str(), H5P_DEFAULT));
+  handle object(H5Oopen(group, link.name.c_str(), H5P_DEFAULT));
   if (!object) {
     if (link.kind == "soft" && !all && gate_->refusal().empty()) return;  // within the file, as far as is known
     // not every libhdf5 names the file in its message
-    h5::fail(("open \"" + link.target + "\"" + (link.file.empty() ? "" : " of \"" + link.file + "\"")).c_str());
+    fail(("open \"" + link.target + "\"" + (link.file.empty() ? "" : " of \"" + link.file + "\"")).c_str());
   }
   const object_place place = find_place(object);
   if (H5Iget_type(object) == H5I_DATATYPE || (!all && place.file == 0 && link.kind != "external")) return;
   link.leads_back = is_in(index, place);
-  if (link.leads_back) throw h5::failure("it points back to a group that contains it");
+  if (link.leads_back) throw failure("it points back to a group that contains it");
   bool left_out = false;
   add_object(index, link.name, object, place, true, tells_case_apart, taken, left_out);
   link.copied = true;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -11,7 +11,7 @@
 #include <memory>
 #include <new>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -62,16 +62,16 @@ const H5Z_class2_t* foreign_filter(H5Z_filter_t id) {
   return found;
 }
 
-buffer undo_foreign(const filter& f, std::span<const std::byte> in, std::size_t most) {
-  const h5::lock one_thread;
+compressors::buffer undo_foreign(const filter& f, std::span<const std::byte> in, std::size_t most) {
+  const lock one_thread;
   const H5Z_class2_t* c = foreign_filter(f.id);
-  if (!c || !c->filter) throw damaged_chunk("filter " + std::to_string(f.id) + " is not known");
-  if (in.empty()) throw damaged_chunk("filter " + std::to_string(f.id) + ": it is empty");
+  if (!c || !c->filter) throw compressors::damaged_chunk("filter " + std::to_string(f.id) + " is not known");
+  if (in.empty()) throw compressors::damaged_chunk("filter " + std::to_string(f.id) + ": it is empty");
   if (f.id == H5Z_FILTER_SZIP) {  // libhdf5 allocates the announced size
     std::size_t announced = 0;
     for (std::size_t i = std::min<std::size_t>(4, in.size()); i-- > 0;)
       announced = announced << 8 | std::to_integer<std::size_t>(in[i]);
-    if (announced > most) throw damaged_chunk("szip: it declares more than the chunk");
+    if (announced > most) throw compressors::damaged_chunk("szip: it declares more than the chunk");
   }
   // Zeros after the end, for decoders that read slightly too far.
   constexpr std::size_t margin = 4096;
@@ -84,13 +84,13 @@ buffer undo_foreign(const filter& f, std::span<const std::byte> in, std::size_t 
   std::size_t room = in.size();
   const std::size_t made = c->filter(H5Z_FLAG_REVERSE, f.values.size(), f.values.data(), in.size(), &room, &held.memory);
   if (made == 0 || made > room || !held.memory) {
-    const std::string why = h5::last_error();
-    throw damaged_chunk("filter " + std::to_string(f.id) + (c->name && *c->name ? std::string(" (") + c->name + ")" : "") + ": " +
+    const std::string why = last_error();
+    throw compressors::damaged_chunk("filter " + std::to_string(f.id) + (c->name && *c->name ? std::string(" (") + c->name + ")" : "") + ": " +
                         why);
   }
-  if (made > most) throw damaged_chunk("filter " + std::to_string(f.id) + ": it decodes to more than the chunk");
+  if (made > most) throw compressors::damaged_chunk("filter " + std::to_string(f.id) + ": it decodes to more than the chunk");
   const auto* out = static_cast<const std::byte*>(held.memory);
-  return buffer(out, out + made);
+  return compressors::buffer(out, out + made);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -8,17 +8,17 @@
 
 #include "hdf5/filters.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
-// A filter of libhdf5, or of a plugin that libhdf5 finds; null if none can decode. The caller holds h5::lock, or is alone.
+// A filter of libhdf5, or of a plugin that libhdf5 finds; null if none can decode. The caller holds lock, or is alone.
 const H5Z_class2_t* foreign_filter(H5Z_filter_t id);
 
 // True if libhdf5 decodes with this filter when it reads values itself: one of its own, or a plugin. The same callers.
 bool libhdf5_decodes(H5Z_filter_t id);
 
 // Returns the filter's output, of any length up to `most`. Throws damaged_chunk.
-buffer undo_foreign(const filter& f, std::span<const std::byte> in, std::size_t most);
+compressors::buffer undo_foreign(const filter& f, std::span<const std::byte> in, std::size_t most);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace zarrbits::h5 {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -74,4 +74,4 @@ std::string member_name(hid_t type, unsigned index) {
   return name;
 }
 
-}  // namespace zarrbits::h5
+}  // namespace zarrbits::hdf5

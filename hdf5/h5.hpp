@@ -2,7 +2,7 @@
 //
 // libhdf5's identifiers as values that close themselves, and its errors as sentences.
 //
-//   h5::handle file(H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT), "open the file");   // throws h5::failure
+//   handle file(H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT), "open the file");   // throws failure
 //
 #ifndef ZARRBITS_HDF5_H5_HPP
 #define ZARRBITS_HDF5_H5_HPP
@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::h5 {
+namespace zarrbits::hdf5 {
 
 // libhdf5 refused something. what() says what was attempted, and libhdf5's reason.
 struct failure : std::runtime_error {
@@ -128,6 +128,6 @@ std::vector<hsize_t> maximum_extent(hid_t space);
 // The name of a member, or of an enumeration's value, freed as libhdf5 requires.
 std::string member_name(hid_t type, unsigned index);
 
-}  // namespace zarrbits::h5
+}  // namespace zarrbits::hdf5
 
 #endif

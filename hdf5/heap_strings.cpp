@@ -8,14 +8,14 @@
 #include <cstring>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 // If anything is odd, libhdf5 is not asked either: it may crash on damaged heaps.
 
 namespace {
 
 [[noreturn]] void damaged(std::uint64_t address, const std::string& why) {
-  throw damaged_chunk("the texts of the global heap at byte " + std::to_string(address) + " " + why);
+  throw compressors::damaged_chunk("the texts of the global heap at byte " + std::to_string(address) + " " + why);
 }
 
 constexpr std::uint64_t most_held = 16U << 20;  // bytes of collections to keep
@@ -42,7 +42,7 @@ void heap_strings::load(std::uint64_t address, collection& c) {
   format_.file->read(begin, c.bytes);
   if (std::memcmp(c.bytes.data(), "GCOL\1", 5) != 0) damaged(begin, "cannot be read: there is no global heap of version 1");
   const std::uint64_t size = number(c.bytes.data() + 8, format_.length_size);
-  if (size < header || size > most) damaged(begin, "are said to take " + counted(size, "byte"));
+  if (size < header || size > most) damaged(begin, "are said to take " + text::counted(size, "byte"));
   read_ += size;
   if (read_ > 4 * format_.file_size + most_held) damaged(begin, "are read again and again, more than 4 times the whole file");
   const std::size_t have = std::min(c.bytes.size(), static_cast<std::size_t>(size));
@@ -118,7 +118,7 @@ bool heap_strings::read(std::span<const std::byte> elements, std::span<char*> te
       const collection& c = find(address);
       const object* const found = c.find(index);
       if (!found || found->size < length) {
-        damaged(address, "have no entry " + std::to_string(index) + " of " + counted(length, "byte"));
+        damaged(address, "have no entry " + std::to_string(index) + " of " + text::counted(length, "byte"));
       }
       std::memcpy(text, c.bytes.data() + found->offset, length);
     }
@@ -127,4 +127,4 @@ bool heap_strings::read(std::span<const std::byte> elements, std::span<char*> te
   return true;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

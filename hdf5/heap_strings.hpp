@@ -15,13 +15,15 @@
 #include <span>
 #include <vector>
 
-namespace zarrbits::conversion {
-
+namespace zarrbits::io {
 class byte_source;
+}
+
+namespace zarrbits::hdf5 {
 
 // The file's encoding of heap addresses.
 struct heap_format {
-  const byte_source* file = nullptr;
+  const io::byte_source* file = nullptr;
   std::uint64_t file_size = 0;
   std::uint64_t base = 0;  // offset in the file where its addresses begin
   std::size_t address_size = 8, length_size = 8;
@@ -43,7 +45,7 @@ class heap_strings {
     std::size_t offset = 0, size = 0;  // in `bytes`
   };
   struct collection {
-    buffer bytes;
+    compressors::buffer bytes;
     std::vector<object> objects;
     // Null if it has no such object.
     const object* find(std::uint64_t number) const;
@@ -60,6 +62,6 @@ class heap_strings {
   std::span<char> room_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

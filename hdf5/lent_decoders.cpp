@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -26,19 +26,19 @@ std::size_t room_for(const known_filter& known, const filter& f, std::span<const
   }
   if (!known.announced) return most;
   const std::size_t size = known.announced(f, in);
-  if (size > most) throw damaged_chunk("a length that no chunk can have");
+  if (size > most) throw compressors::damaged_chunk("a length that no chunk can have");
   return size;
 }
 
-buffer undo(const known_filter& known, const filter& f, buffer in) {
+compressors::buffer undo(const known_filter& known, const filter& f, compressors::buffer in) {
   if (!known.undo_typed) {
     const std::size_t room = room_for(known, f, in);
     return known.undo(f, std::move(in), {room, known.announced != nullptr});
   }
   if (!was_resolved(f)) return in;
   const auto chunks = own_chunks_of(f);
-  if (!chunks) throw damaged_chunk("parameters that this version does not know");
-  if (chunks->size.values > largest_output(in)) throw damaged_chunk("a length that no chunk can have");
+  if (!chunks) throw compressors::damaged_chunk("parameters that this version does not know");
+  if (chunks->size.values > largest_output(in)) throw compressors::damaged_chunk("a length that no chunk can have");
   return known.undo_typed(f, std::move(in), chunks->size, chunks->number);
 }
 
@@ -53,8 +53,8 @@ std::size_t decode(unsigned flags, std::size_t n, const unsigned values[], std::
     const known_filter& known = known_filters()[Row];
     f.id = known.id;
     f.values.assign(values, values + n);
-    buffer in(bytes, bytes + nbytes);
-    const buffer out = undo(known, f, std::move(in));
+    compressors::buffer in(bytes, bytes + nbytes);
+    const compressors::buffer out = undo(known, f, std::move(in));
     void* memory = H5allocate_memory(out.empty() ? 1 : out.size(), 0);
     if (!memory) return 0;
     std::copy(out.begin(), out.end(), static_cast<std::byte*>(memory));
@@ -99,4 +99,4 @@ void register_decoders(hid_t creation_properties) {
   H5Eclear2(H5E_DEFAULT);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 class opened_source {
  public:
@@ -27,14 +27,14 @@ class opened_source {
   // with any cache. `external`: other files that may be read for it. Without `lock`, reads files that others have open for
   // writing. `wanted`: how much of a file on a server will be read. Throws zarrbits::error.
   opened_source(std::string path, hid_t access, const remote_access& where, std::uint64_t cache,
-                const std::vector<std::string>& external, bool lock, read_extent wanted = read_extent::parts);
+                const std::vector<std::string>& external, bool lock, io::read_extent wanted = io::read_extent::parts);
 
   hid_t file() const { return file_; }
   const std::shared_ptr<file_gate>& gate() const { return gate_; }
   // Its writer is, or was, one that allows concurrent readers (SWMR).
   bool swmr() const { return swmr_; }
   // State when it was opened.
-  const file_state& state() const { return opened_; }
+  const io::file_state& state() const { return opened_; }
   const chunk_locator& chunks() const { return chunks_; }
   // Throws zarrbits::error if something expected could not be read, or if the file was written to since it was opened: the
   // result cannot be trusted then, even if it looks right. Does not ask a server.
@@ -47,19 +47,19 @@ class opened_source {
   [[noreturn]] void changed() const;
 
   std::string path_;
-  std::shared_ptr<const remote_file> remote_;  // null for a local file
+  std::shared_ptr<const io::remote_file> remote_;  // null for a local file
   std::shared_ptr<file_gate> gate_;
   std::uint64_t trouble_before_ = known_trouble().count;
-  h5::handle file_;
+  handle file_;
   bool swmr_ = false;
   chunk_locator chunks_;
-  file_state opened_;
+  io::file_state opened_;
 };
 
 // A writer's mark in the superblock of an open file (HDF5 1.10's format): it removes the mark when it closes the file.
 enum class writer_mark { none, writer, swmr_writer };
 writer_mark writer_mark_of(const std::string& file) noexcept;
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -20,7 +20,7 @@ std::int64_t size_in_file(hid_t type, std::size_t address) {
   const auto size = static_cast<std::int64_t>(H5Tget_size(type));
   if (c == H5T_VLEN || (c == H5T_STRING && H5Tis_variable_str(type) > 0)) return static_cast<std::int64_t>(4 + address + 4);
   if (c == H5T_ARRAY) {
-    const h5::handle base(H5Tget_super(type), "tell the base of an array type");
+    const handle base(H5Tget_super(type), "tell the base of an array type");
     const auto each = static_cast<std::int64_t>(H5Tget_size(base));
     return each > 0 ? size / each * size_in_file(base, address) : 0;
   }
@@ -28,7 +28,7 @@ std::int64_t size_in_file(hid_t type, std::size_t address) {
   std::int64_t all = size;
   const int n = H5Tget_nmembers(type);
   for (int i = 0; i < n; ++i) {
-    const h5::handle member(H5Tget_member_type(type, static_cast<unsigned>(i)), "tell the type of a member");
+    const handle member(H5Tget_member_type(type, static_cast<unsigned>(i)), "tell the type of a member");
     all += size_in_file(member, address) - static_cast<std::int64_t>(H5Tget_size(member));
   }
   return all;
@@ -37,23 +37,23 @@ std::int64_t size_in_file(hid_t type, std::size_t address) {
 }  // namespace
 
 opened_dataset::opened_dataset(source_file& from, const source_object& o) : file(from), object(o) {
-  const h5::handle opened = file.open(object);
-  dataset = h5::handle(H5Dopen2(opened, ".", H5P_DEFAULT));
+  const handle opened = file.open(object);
+  dataset = handle(H5Dopen2(opened, ".", H5P_DEFAULT));
   if (!dataset) {  // an object id of a dataset is a dataset id
     H5Eclear2(H5E_DEFAULT);
     H5Iinc_ref(opened);
-    dataset = h5::handle(opened.get());
+    dataset = handle(opened.get());
   }
   bytes =
       object.place.file == 0
           ? file.bytes()
-          : std::make_shared<const file_bytes>(chunk_locator(h5::handle(H5Iget_file_id(dataset), "tell the file of a dataset")));
+          : std::make_shared<const file_bytes>(chunk_locator(handle(H5Iget_file_id(dataset), "tell the file of a dataset")));
   // libhdf5 may open the sources of a virtual dataset to find its extent
   beside = file.find_external_data(dataset);
-  if (beside->endless) throw h5::failure(beside->obstacle);
-  stored_type = h5::handle(H5Dget_type(dataset), "tell the datatype");
-  space = h5::handle(H5Dget_space(dataset), "tell the dataspace");
-  dcpl = h5::handle(H5Dget_create_plist(dataset), "tell the properties");
+  if (beside->endless) throw failure(beside->obstacle);
+  stored_type = handle(H5Dget_type(dataset), "tell the datatype");
+  space = handle(H5Dget_space(dataset), "tell the dataspace");
+  dcpl = handle(H5Dget_create_plist(dataset), "tell the properties");
   element_size = H5Tget_size(stored_type);
   type = describe_type(stored_type);
   arrange_type(type, object.arranged);
@@ -65,8 +65,8 @@ opened_dataset::opened_dataset(source_file& from, const source_object& o) : file
   stored_bytes = H5Dget_storage_size(dataset);
   null = H5Sget_simple_extent_type(space) == H5S_NULL;
   if (!null) {
-    dims = h5::extent(space);
-    max_dims = h5::maximum_extent(space);
+    dims = extent(space);
+    max_dims = maximum_extent(space);
   }
   chunk_in_file.resize(layout == H5D_CHUNKED ? dims.size() : 0);
   if (!chunk_in_file.empty() &&
@@ -75,12 +75,12 @@ opened_dataset::opened_dataset(source_file& from, const source_object& o) : file
   }
   if (!unsupported_reason(type).empty()) return;
   std::size_t address = 8, length = 8;
-  const h5::handle creation(H5Fget_create_plist(h5::handle(H5Iget_file_id(dataset), "tell the file")), "tell the properties");
+  const handle creation(H5Fget_create_plist(handle(H5Iget_file_id(dataset), "tell the file")), "tell the properties");
   H5Pget_sizes(creation, &address, &length);
   element_in_file = static_cast<std::uint64_t>(std::max<std::int64_t>(1, size_in_file(stored_type, address)));
   const bool one_piece = layout == H5D_COMPACT || (layout == H5D_CONTIGUOUS && !external && stored_bytes > 0);
   if (!null && one_piece && stored_bytes / element_in_file < product(dims)) {
-    throw h5::failure("its values take " + human_bytes(stored_bytes) + " in the file, which is too few for its extent");
+    throw failure("its values take " + text::human_bytes(stored_bytes) + " in the file, which is too few for its extent");
   }
 }
 
@@ -94,9 +94,9 @@ void opened_dataset::require_sensible(std::uint64_t stored) const {
   constexpr std::uint64_t most_times = 1000;
   const std::uint64_t plain = product(std::vector<hsize_t>{product(chunk_in_file), element_in_file});
   if (plain <= file.largest_expansion() || plain / most_times <= stored) return;
-  throw damaged_chunk(
-      human_bytes(stored) + " would become " + human_bytes(plain) +
+  throw compressors::damaged_chunk(
+      text::human_bytes(stored) + " would become " + text::human_bytes(plain) +
       ", more than 1,000 times as much, and more than `memory` allows; set `allow_expansion` if the file can be trusted");
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -13,16 +13,16 @@
 #include <memory>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 struct opened_dataset {
-  // Throws h5::failure.
+  // Throws failure.
   opened_dataset(source_file& file, const source_object& object);
 
   source_file& file;
   const source_object& object;
   std::shared_ptr<const file_bytes> bytes;  // of its file, while the dataset is open
-  h5::handle dataset, stored_type, space, dcpl;
+  handle dataset, stored_type, space, dcpl;
   type_tree type;
   bool null = false;  // a null dataspace has no extent
   std::vector<hsize_t> dims, max_dims;
@@ -31,7 +31,7 @@ struct opened_dataset {
   pipeline filters;
   pipeline source_filters;  // virtual dataset: filters of its sources
   bool external = false;
-  std::shared_ptr<const conversion::beside> beside;  // what it needs from other files
+  std::shared_ptr<const hdf5::beside> beside;  // what it needs from other files
   std::uint64_t stored_bytes = 0;
   std::size_t element_size = 0;       // in the stored type
   std::uint64_t element_in_file = 1;  // bytes of an element in the file
@@ -42,6 +42,6 @@ struct opened_dataset {
   void require_sensible(std::uint64_t stored) const;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

@@ -21,7 +21,7 @@
 #include <tuple>
 #include <unistd.h>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -60,7 +60,7 @@ file_gate::file_gate(std::string name, bool remote, const std::vector<std::strin
     if (!real || ::stat(real->c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
       throw zarrbits::error(
           errc::invalid_option,
-          "`external` is \"" + shown(folder) + "\", which is not a folder; use a folder whose files may be read, or all",
+          "`external` is \"" + text::shown(folder) + "\", which is not a folder; use a folder whose files may be read, or all",
           {folder});
     }
     allowed_.push_back(*real);
@@ -97,7 +97,7 @@ file_gate::answer file_gate::ask(const std::string& name) {
     const int error = errno;
     if (is_absence(error)) return answer::missing;
     refused_file_ = name;
-    refusal_ = "\"" + shown(name) + "\" cannot be examined: " + std::system_category().message(error);
+    refusal_ = "\"" + text::shown(name) + "\" cannot be examined: " + std::system_category().message(error);
     return answer::refused;
   }
   if (S_ISDIR(info.st_mode)) return answer::missing;
@@ -112,7 +112,7 @@ file_gate::answer file_gate::ask(const std::string& name) {
   }
   if (why.empty()) return answer::allowed;
   refused_file_ = *real;
-  refusal_ = "\"" + shown(*real) + "\" " + why;
+  refusal_ = "\"" + text::shown(*real) + "\" " + why;
   return answer::refused;
 }
 
@@ -186,7 +186,7 @@ class looker {
   looker(file_gate& gate, beside& out) : gate_(gate), out_(out) {}
 
   void look(hid_t dataset, unsigned depth) {
-    const h5::handle dcpl(H5Dget_create_plist(dataset), "get the properties");
+    const handle dcpl(H5Dget_create_plist(dataset), "get the properties");
     const int raw = H5Pget_external_count(dcpl);
     for (int i = 0; i < raw && out_.obstacle.empty(); ++i) look_at_raw(dataset, dcpl, static_cast<unsigned>(i), depth);
     if (depth > 0 && raw == 0 && H5Pget_layout(dcpl) == H5D_CHUNKED) note_chunks(dataset, dcpl);
@@ -201,7 +201,7 @@ class looker {
                      " levels deep");
     path_.push_back(here);
     std::size_t n = 0;
-    h5::check(H5Pget_virtual_count(dcpl, &n), "count the sources of a virtual dataset");
+    check(H5Pget_virtual_count(dcpl, &n), "count the sources of a virtual dataset");
     if (depth == 0) out_.sources.assign(n, {});
     for (std::size_t i = 0; i < n && out_.obstacle.empty(); ++i) {
       gate_.forget_refusal();
@@ -229,7 +229,7 @@ class looker {
   static haddr_t address_of(hid_t object) {
     H5O_info_t info;
     std::memset(&info, 0, sizeof info);
-    h5::check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "get information about an object");
+    check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "get information about an object");
     return info.addr;
   }
 
@@ -238,10 +238,10 @@ class looker {
     const int rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk);
     if (rank <= 0 || std::find(chunk, chunk + rank, 0) != chunk + rank) return;
     const std::vector<hsize_t> shape(chunk, chunk + rank);
-    h5::handle type(H5Dget_type(dataset), "get the datatype");
+    handle type(H5Dget_type(dataset), "get the datatype");
     std::string form = chunk_form(dcpl, type);
     if (!out_.chunked) {
-      h5::handle properties(H5Pcopy(dcpl), "copy a property list");
+      handle properties(H5Pcopy(dcpl), "copy a property list");
       out_.chunked = std::make_shared<const beside::chunked_source>(
           beside::chunked_source{shape, std::move(type), std::move(properties), std::move(form)});
     } else if (shape != out_.chunked->chunk || form != out_.chunked->form || H5Tequal(type, out_.chunked->type) <= 0) {
@@ -249,7 +249,7 @@ class looker {
     }
     source_.chunked = true;
     source_.address = address_of(dataset);
-    source_.extent = h5::extent(h5::handle(H5Dget_space(dataset), "get the dataspace"));
+    source_.extent = extent(handle(H5Dget_space(dataset), "get the dataspace"));
   }
 
   void endless(std::string why) {
@@ -262,7 +262,7 @@ class looker {
     std::string name(2 * PATH_MAX, '\0');  // a longer one cannot be opened
     off_t offset = 0;
     hsize_t size = 0;
-    h5::check(H5Pget_external(dcpl, index, name.size() - 1, name.data(), &offset, &size), "get an external file");
+    check(H5Pget_external(dcpl, index, name.size() - 1, name.data(), &offset, &size), "get an external file");
     name.resize(std::strlen(name.c_str()));
     const char* environment = std::getenv("HDF5_EXTFILE_PREFIX");
     const std::string prefix = !environment || std::strcmp(environment, ".") == 0 ? "" : environment;
@@ -323,20 +323,20 @@ class looker {
       out_.obstacle = "it has more than " + std::to_string(most_sources) + " sources";
       return false;
     }
-    const h5::handle own(H5Iget_file_id(dataset), "get the file of a dataset");
+    const handle own(H5Iget_file_id(dataset), "get the file of a dataset");
     if (file == ".") return look_at_dataset(own, name_of_file(own), name, depth);
-    const h5::handle access(H5Fget_access_plist(own), "get the access properties of the file");
+    const handle access(H5Fget_access_plist(own), "get the access properties of the file");
     std::set<std::string> tried;
     std::optional<bool> found;
     virtual_source first;
     for (const std::string& candidate : candidates(dataset, file)) {
       if (gate_.ask(candidate) != file_gate::answer::allowed || !tried.insert(gate_.asked()).second) continue;
       const std::string real = gate_.asked();
-      const h5::handle opened(H5Fopen(candidate.c_str(), H5F_ACC_RDONLY, access));
+      const handle opened(H5Fopen(candidate.c_str(), H5F_ACC_RDONLY, access));
       if (!opened) {  // libhdf5 would treat it as missing
-        const std::string why = h5::last_error();
+        const std::string why = last_error();
         out_.obstacle =
-            "its source \"" + shown(candidate) + "\" " +
+            "its source \"" + text::shown(candidate) + "\" " +
             (writer_mark_of(candidate) != writer_mark::none ? "is marked as open for writing" : "cannot be opened: " + why);
         break;
       }
@@ -355,11 +355,11 @@ class looker {
   // Sets source_ to the result.
   bool look_at_dataset(hid_t file, const std::string& file_name, const std::string& name, unsigned depth) {
     source_ = {};
-    const h5::handle dataset(H5Dopen2(file, name.c_str(), H5P_DEFAULT));
+    const handle dataset(H5Dopen2(file, name.c_str(), H5P_DEFAULT));
     H5Eclear2(H5E_DEFAULT);
     if (!dataset) return false;
     look(dataset, depth + 1);
-    if (H5Pget_layout(h5::handle(H5Dget_create_plist(dataset), "get the properties")) != H5D_CHUNKED) source_ = {};
+    if (H5Pget_layout(handle(H5Dget_create_plist(dataset), "get the properties")) != H5D_CHUNKED) source_ = {};
     source_.file = file_name;
     return true;
   }
@@ -380,4 +380,4 @@ beside find_external_data(hid_t dataset, file_gate& gate) {
   return found;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 // Permits regular files in the source's folder and below, with symbolic links resolved, and what `allowed` adds: folders, or
 // "all".
@@ -89,13 +89,13 @@ struct beside {
   // The first chunked source of a virtual dataset; null if there is none.
   struct chunked_source {
     std::vector<hsize_t> chunk;
-    h5::handle type, properties;
+    handle type, properties;
     std::string form;  // chunk_form()
   };
   std::shared_ptr<const chunked_source> chunked = {};
 };
 beside find_external_data(hid_t dataset, file_gate& gate);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

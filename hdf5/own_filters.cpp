@@ -9,7 +9,7 @@
 #include <limits>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -66,7 +66,7 @@ std::size_t packed_size(const filter& f, std::size_t size, const type_tree& stor
   if (f.values.size() < 4) return size;  // never resolved
   const type_tree& number = number_of(stored);
   const auto layout = packbits_of(f, number);
-  if (!layout) throw damaged_chunk("packbits: parameters that this version does not know");
+  if (!layout) throw compressors::damaged_chunk("packbits: parameters that this version does not know");
   const std::size_t filling = filling_of(f, size);
   return filling > 0 ? size + filling : packed_size(*layout, size, number);
 }
@@ -77,7 +77,7 @@ bool knows_packbits(const filter& f, const type_tree& stored) {
 
 bool knows_bytes(const type_tree& stored) { return is_number(number_of(stored)) && stored.as_stored; }
 
-bool left_unpacked(const filter& f, buffer& chunk, values_size size, const type_tree& stored) {
+bool left_unpacked(const filter& f, compressors::buffer& chunk, values_size size, const type_tree& stored) {
   const std::size_t plain = size.values + size.after, filling = filling_of(f, size.values);
   const auto layout = packbits_of(f, number_of(stored));
   const std::size_t packed = layout ? packed_size(*layout, size.values, number_of(stored)) : 0;
@@ -86,7 +86,7 @@ bool left_unpacked(const filter& f, buffer& chunk, values_size size, const type_
     const std::size_t inside = raw ? plain : packed + size.after;
     if (raw > 1 || std::any_of(chunk.begin() + static_cast<std::ptrdiff_t>(inside), chunk.end() - 1,
                                [](std::byte b) { return b != std::byte{0}; }))
-      throw damaged_chunk("packbits: the filler at its end is not what packbits writes");
+      throw compressors::damaged_chunk("packbits: the filler at its end is not what packbits writes");
     chunk.resize(inside);
   }
   // the length alone distinguishes them
@@ -120,13 +120,13 @@ std::optional<own_chunks> own_chunks_of(const filter& f) {
   return c;
 }
 
-buffer undo_packbits(const filter& f, buffer in, values_size size, const type_tree& stored) {
+compressors::buffer undo_packbits(const filter& f, compressors::buffer in, values_size size, const type_tree& stored) {
   const type_tree& number = number_of(stored);
   const auto layout = packbits_of(f, number);
   if (left_unpacked(f, in, size, stored)) return in;
-  if (!layout) throw damaged_chunk("packbits: parameters that this version does not know");
-  if (in.size() < size.after) throw damaged_chunk("packbits: it ends too early");
-  const buffer checksum(in.end() - static_cast<std::ptrdiff_t>(size.after), in.end());
+  if (!layout) throw compressors::damaged_chunk("packbits: parameters that this version does not know");
+  if (in.size() < size.after) throw compressors::damaged_chunk("packbits: it ends too early");
+  const compressors::buffer checksum(in.end() - static_cast<std::ptrdiff_t>(size.after), in.end());
   in.resize(in.size() - size.after);
   if (layout->msb_first) {
     const std::size_t first = layout->padding == 1 ? 1 : 0, last = in.size() - (layout->padding == 2 && !in.empty() ? 1 : 0);
@@ -142,8 +142,8 @@ buffer undo_packbits(const filter& f, buffer in, values_size size, const type_tr
   const codec c = packbits(type, {.padding_encoding = static_cast<padding>(layout->padding),
                                   .first_bit = layout->first_bit,
                                   .last_bit = layout->first_bit + layout->bits - 1});
-  buffer out(size.values);
-  if (const auto r = decode_chunk(c, in, out); !r) throw damaged_chunk(c.explain(r.failure));
+  compressors::buffer out(size.values);
+  if (const auto r = decode_chunk(c, in, out); !r) throw compressors::damaged_chunk(c.explain(r.failure));
   if (number.big_endian && type.component_size() > 1) {
     const codec swap = bytes(type, {.endian = endian::big});
     (void)encode_chunk(swap, out, out);  // integers; bytes refuses none
@@ -152,7 +152,7 @@ buffer undo_packbits(const filter& f, buffer in, values_size size, const type_tr
   return out;
 }
 
-buffer undo_bytes(const filter& f, buffer in, values_size size, const type_tree& stored) {
+compressors::buffer undo_bytes(const filter& f, compressors::buffer in, values_size size, const type_tree& stored) {
   if (!was_resolved(f)) return in;
   const type_tree& number = number_of(stored);
   const bool big = f.values[0] == 1;
@@ -165,4 +165,4 @@ buffer undo_bytes(const filter& f, buffer in, values_size size, const type_tree&
   return in;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -8,7 +8,7 @@
 #include "hdf5/filter_table.hpp"
 #include "hdf5/filters.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 // False if the filter's parameters are those that a user gave: then nothing resolved them when the dataset was created, and the
 // filter leaves its chunks as they are.
@@ -25,7 +25,7 @@ std::optional<packbits_layout> packbits_of(const filter& f, const type_tree& num
 std::size_t packed_size(const filter& f, std::size_t size, const type_tree& stored);
 
 // True if the filter left this chunk unpacked. Takes off what fills the chunk up. Throws damaged_chunk.
-bool left_unpacked(const filter& f, buffer& chunk, values_size size, const type_tree& stored);
+bool left_unpacked(const filter& f, compressors::buffer& chunk, values_size size, const type_tree& stored);
 
 bool knows_packbits(const filter& f, const type_tree& stored);
 bool knows_bytes(const type_tree& stored);
@@ -38,9 +38,9 @@ struct own_chunks {
 std::optional<own_chunks> own_chunks_of(const filter& f);
 
 // Both throw damaged_chunk.
-buffer undo_packbits(const filter& f, buffer in, values_size size, const type_tree& stored);
-buffer undo_bytes(const filter& f, buffer in, values_size size, const type_tree& stored);
+compressors::buffer undo_packbits(const filter& f, compressors::buffer in, values_size size, const type_tree& stored);
+compressors::buffer undo_bytes(const filter& f, compressors::buffer in, values_size size, const type_tree& stored);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

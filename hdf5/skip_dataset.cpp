@@ -8,7 +8,7 @@
 
 #include <new>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 skip_dataset missing_filter(const std::string& names) {
   return skip_dataset("it needs HDF5 filter " + names +
@@ -21,9 +21,9 @@ std::optional<std::string> reason_to_skip(const std::function<void()>& f) {
     return {};
   } catch (const skip_dataset& e) {
     return e.what();
-  } catch (const damaged_chunk& e) {
+  } catch (const compressors::damaged_chunk& e) {
     return e.what();
-  } catch (const h5::failure& e) {
+  } catch (const failure& e) {
     return e.what();
   } catch (const zarrbits::error& e) {
     if (!is_codec_error(e)) throw;
@@ -35,4 +35,4 @@ std::optional<std::string> reason_to_skip(const std::function<void()>& f) {
   }
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

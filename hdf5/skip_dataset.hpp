@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 // Why one dataset is skipped; the conversion continues with the rest of the file. what() is the reason.
 struct skip_dataset : std::runtime_error {
@@ -24,6 +24,6 @@ skip_dataset missing_filter(const std::string& names);
 // exception.
 std::optional<std::string> reason_to_skip(const std::function<void()>& f);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

@@ -15,7 +15,7 @@
 #include <new>
 #include <span>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -27,9 +27,9 @@ source_dataset::source_dataset(opened_dataset opened) : chunk_source(std::move(o
   if (type.kind != type_class::text || !type.variable || external || file.swmr()) return;
   std::size_t address = 8, length = 8;
   hsize_t user_block = 0;
-  const h5::handle creation(H5Fget_create_plist(h5::handle(H5Iget_file_id(dataset), "tell the file")), "tell the properties");
+  const handle creation(H5Fget_create_plist(handle(H5Iget_file_id(dataset), "tell the file")), "tell the properties");
   H5Pget_sizes(creation, &address, &length);
-  h5::check(H5Pget_userblock(creation, &user_block), "tell the size of the user block");
+  check(H5Pget_userblock(creation, &user_block), "tell the size of the user block");
   const heap_format format{bytes->source().get(), bytes->state().size, user_block, address, length};
   if (format.element_size() == element_in_file) heap_ = format;
 }
@@ -38,7 +38,7 @@ std::uint64_t source_dataset::most_stored() const {
   if (!keeps_chunks()) return chunk_source::most_stored();
   hsize_t stored = 0;
   const std::uint64_t all = grid.chunks();
-  const h5::handle extent(H5Dget_space(dataset), "tell the dataspace");
+  const handle extent(H5Dget_space(dataset), "tell the dataspace");
   return H5Dget_num_chunks(dataset, extent, &stored) < 0 ? all : std::min<std::uint64_t>(all, stored);
 }
 
@@ -49,24 +49,24 @@ std::uint64_t source_dataset::visit_stored(std::uint64_t first, std::uint64_t co
 }
 
 void source_dataset::read_values(hid_t memory, std::size_t size, const std::vector<hsize_t>& first,
-                                 const std::vector<hsize_t>& count, const std::vector<hsize_t>& room, buffer& out,
+                                 const std::vector<hsize_t>& count, const std::vector<hsize_t>& room, compressors::buffer& out,
                                  variable_memory* strings, const std::vector<hsize_t>& corner) const {
   if (!beside->obstacle.empty()) throw skip_dataset(beside->obstacle);
   if (strings && corner.empty() && size == sizeof(char*) && read_strings(first, count, room, out, *strings)) return;
   require_whole_chunks(first, count);
-  const h5::lock one_thread;
+  const lock one_thread;
   const hid_t transfer = strings ? strings->transfer() : H5P_DEFAULT;
   if (dims.empty()) {
-    h5::check(H5Dread(dataset, memory, H5S_ALL, H5S_ALL, transfer, out.data()), "read the values");
+    check(H5Dread(dataset, memory, H5S_ALL, H5S_ALL, transfer, out.data()), "read the values");
     return;
   }
-  const h5::handle file_space(H5Scopy(space), "copy a dataspace");
-  h5::check(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr), "select a block");
-  const h5::handle memory_space(H5Screate_simple(static_cast<int>(room.size()), room.data(), nullptr), "create a dataspace");
+  const handle file_space(H5Scopy(space), "copy a dataspace");
+  check(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr), "select a block");
+  const handle memory_space(H5Screate_simple(static_cast<int>(room.size()), room.data(), nullptr), "create a dataspace");
   const std::vector<hsize_t> zero(room.size(), 0);
   const hsize_t* to = corner.empty() ? zero.data() : corner.data();
-  h5::check(H5Sselect_hyperslab(memory_space, H5S_SELECT_SET, to, nullptr, count.data(), nullptr), "select a block");
-  h5::check(H5Dread(dataset, memory, memory_space, file_space, transfer, out.data()), "read the values");
+  check(H5Sselect_hyperslab(memory_space, H5S_SELECT_SET, to, nullptr, count.data(), nullptr), "select a block");
+  check(H5Dread(dataset, memory, memory_space, file_space, transfer, out.data()), "read the values");
 }
 
 stored_chunk source_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {
@@ -74,7 +74,7 @@ stored_chunk source_dataset::find_chunk(const std::vector<hsize_t>& first, std::
   const auto found = bytes->chunks().find(dataset, first.data(), chunk.mask);
   if (found) {
     if (found->size != size)
-      throw damaged_chunk("it holds " + counted(found->size, "byte") + " instead of " + std::to_string(size));
+      throw compressors::damaged_chunk("it holds " + text::counted(found->size, "byte") + " instead of " + std::to_string(size));
     chunk.offset = found->offset;
     return chunk;
   }
@@ -84,9 +84,9 @@ stored_chunk source_dataset::find_chunk(const std::vector<hsize_t>& first, std::
   const std::size_t n = std::min(untouched.size(), chunk.bytes.size());
   const auto end = std::as_writable_bytes(std::span(chunk.bytes).last(n));
   std::memcpy(end.data(), untouched.data(), n);
-  h5::check(H5Dread_chunk(dataset, H5P_DEFAULT, first.data(), &chunk.mask, chunk.bytes.data()), "read a chunk");
+  check(H5Dread_chunk(dataset, H5P_DEFAULT, first.data(), &chunk.mask, chunk.bytes.data()), "read a chunk");
   if (n == untouched.size() && std::memcmp(end.data(), untouched.data(), n) == 0)
-    throw damaged_chunk("it holds fewer bytes than " + std::to_string(size));
+    throw compressors::damaged_chunk("it holds fewer bytes than " + std::to_string(size));
   return chunk;
 }
 
@@ -143,18 +143,18 @@ void source_dataset::require_whole_chunk(const std::vector<hsize_t>& at) const {
   seen_->whole.insert(at);
 }
 
-std::optional<buffer> source_dataset::decoded_chunk(const std::vector<hsize_t>& at) const {
+std::optional<compressors::buffer> source_dataset::decoded_chunk(const std::vector<hsize_t>& at) const {
   stored_chunk chunk;
   std::uint64_t stored = 0;
   {
-    const h5::lock one_thread;
+    const lock one_thread;
     const hsize_t size = stored_size(dataset, at);
     if (size == 0) return {};
     require_sensible(size);
-    if (size > std::uint64_t{4} << 30) throw damaged_chunk("a stored size of " + human_bytes(size));
+    if (size > std::uint64_t{4} << 30) throw compressors::damaged_chunk("a stored size of " + text::human_bytes(size));
     try {
       chunk = find_chunk(at, size);
-    } catch (const h5::failure&) {
+    } catch (const failure&) {
       if (filters.empty()) return {};  // never written, but in libhdf5's cache: libhdf5 then reports a size
       throw;
     }
@@ -165,19 +165,19 @@ std::optional<buffer> source_dataset::decoded_chunk(const std::vector<hsize_t>& 
       chunk.bytes.resize(static_cast<std::size_t>(stored));
       bytes->read(*chunk.offset, chunk.bytes);
     }
-  } catch (const unreadable_range& e) {
-    throw h5::failure(e.what());
+  } catch (const io::unreadable_range& e) {
+    throw failure(e.what());
   }
   bool partial = false;
   for (std::size_t d = 0; d < at.size(); ++d) partial = partial || dims[d] - at[d] < chunk_in_file[d];
   if (filters.partial_unfiltered && partial) chunk.mask = 0xFFFFFFFFU;
   const std::uint64_t plain = product(std::vector<hsize_t>{product(chunk_in_file), element_in_file});
-  if (plain > std::uint64_t{4} << 30) throw damaged_chunk("a chunk of " + human_bytes(plain));
+  if (plain > std::uint64_t{4} << 30) throw compressors::damaged_chunk("a chunk of " + text::human_bytes(plain));
   return undo(filters, chunk.mask, std::move(chunk.bytes), static_cast<std::size_t>(plain), type);
 }
 
 // For a block: one stored chunk, or a range of all elements. In C order, even if the block ends before the chunk.
-std::optional<buffer> source_dataset::elements_of(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
+std::optional<compressors::buffer> source_dataset::elements_of(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
                                                   const std::vector<hsize_t>& room) const {
   const std::size_t rank = dims.size();
   if (layout == H5D_CHUNKED) {
@@ -195,22 +195,22 @@ std::optional<buffer> source_dataset::elements_of(const std::vector<hsize_t>& fi
   }
   std::uint64_t before = 0;
   for (std::size_t i = 0; i < rank; ++i) before = before * dims[i] + first[i];
-  const h5::lock one_thread;
+  const lock one_thread;
   const haddr_t address = H5Dget_offset(dataset);
   H5Eclear2(H5E_DEFAULT);
   if (address == HADDR_UNDEF || address > largest_file - stored_bytes) return {};
-  buffer elements(static_cast<std::size_t>(product(count) * element_in_file));
+  compressors::buffer elements(static_cast<std::size_t>(product(count) * element_in_file));
   bytes->read(address + before * element_in_file, elements);
   return elements;
 }
 
 bool source_dataset::read_strings(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                                  const std::vector<hsize_t>& room, buffer& out, variable_memory& strings) const {
+                                  const std::vector<hsize_t>& room, compressors::buffer& out, variable_memory& strings) const {
   const std::uint64_t all = product(count);
   if (!heap_ || all == 0) return false;
   heap_strings reader(*heap_);
   try {
-    const std::optional<buffer> elements = elements_of(first, count, room);
+    const std::optional<compressors::buffer> elements = elements_of(first, count, room);
     if (!elements) return false;
     const bool chunk = layout == H5D_CHUNKED;
     const std::size_t row = static_cast<std::size_t>(chunk ? count.back() : all),
@@ -227,8 +227,8 @@ bool source_dataset::read_strings(const std::vector<hsize_t>& first, const std::
       for (std::size_t d = at.size() - 1; d-- > 0 && ++at[d] == count[d];) at[d] = 0;
     }
     return true;
-  } catch (const unreadable_range& e) {
-    throw h5::failure(e.what());
+  } catch (const io::unreadable_range& e) {
+    throw failure(e.what());
   }
 }
 
@@ -244,13 +244,13 @@ std::optional<std::uint64_t> source_dataset::contiguous_address() const {
     std::vector<hsize_t> at(dims.size(), 0);
     const std::vector<hsize_t> one(dims.size(), 1);
     for (std::size_t d = 0; last && d < dims.size(); ++d) at[d] = dims[d] - 1;
-    buffer read(element_size, std::byte{0}), there(element_size, std::byte{1});
+    compressors::buffer read(element_size, std::byte{0}), there(element_size, std::byte{1});
     try {
       read_block(stored_type, element_size, at, one, one, read);
       bytes->read(address + (last ? (elements - 1) * element_size : 0), there);
-    } catch (const h5::failure&) {
+    } catch (const failure&) {
       return {};
-    } catch (const unreadable_range&) {
+    } catch (const io::unreadable_range&) {
       return {};
     }
     if (read != there) return {};
@@ -258,4 +258,4 @@ std::optional<std::uint64_t> source_dataset::contiguous_address() const {
   return address;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -15,13 +15,13 @@
 #include <set>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 struct stored_place;
 
 class source_dataset : public chunk_source {
  public:
-  // Throws h5::failure.
+  // Throws failure.
   source_dataset(source_file& from, const source_object& of) : source_dataset(opened_dataset(from, of)) {}
   explicit source_dataset(opened_dataset opened);
 
@@ -30,12 +30,12 @@ class source_dataset : public chunk_source {
   stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const override;
   std::optional<std::uint64_t> contiguous_address() const override;
   // Where all its chunks are in the file, in C order; nothing where they are more than `most`, or that is not known. Throws
-  // h5::failure.
+  // failure.
   std::vector<stored_place> places_of_chunks(std::size_t most) const;
 
  protected:
   void read_values(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                   const std::vector<hsize_t>& room, buffer& out, variable_memory* strings,
+                   const std::vector<hsize_t>& room, compressors::buffer& out, variable_memory* strings,
                    const std::vector<hsize_t>& corner) const override;
 
  private:
@@ -44,11 +44,11 @@ class source_dataset : public chunk_source {
   void require_whole_chunks(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;
   void require_whole_chunk(const std::vector<hsize_t>& first) const;
   // The elements of a stored chunk in the stored type; empty if it is not stored.
-  std::optional<buffer> decoded_chunk(const std::vector<hsize_t>& first) const;
+  std::optional<compressors::buffer> decoded_chunk(const std::vector<hsize_t>& first) const;
   // Reads strings of one stored chunk, or of a range of all, without libhdf5; false if it cannot.
   bool read_strings(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count, const std::vector<hsize_t>& room,
-                    buffer& out, variable_memory& strings) const;
-  std::optional<buffer> elements_of(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
+                    compressors::buffer& out, variable_memory& strings) const;
+  std::optional<compressors::buffer> elements_of(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
                                     const std::vector<hsize_t>& room) const;
 
   std::optional<heap_format> heap_;  // set if its strings can be read without libhdf5
@@ -59,6 +59,6 @@ class source_dataset : public chunk_source {
   std::unique_ptr<seen_chunks> seen_ = std::make_unique<seen_chunks>();
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <optional>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -44,7 +44,7 @@ std::vector<std::string> creation_order(std::vector<found_link> links) {
 H5O_info_t info_of(hid_t object) {
   H5O_info_t info;
   std::memset(&info, 0, sizeof info);
-  h5::check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "get information about an object");
+  check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "get information about an object");
   return info;
 }
 
@@ -53,24 +53,24 @@ source_object::kind_type kind_of(hid_t object) {
     case H5I_GROUP: return source_object::kind_type::group;
     case H5I_DATASET: return source_object::kind_type::dataset;
     case H5I_DATATYPE: return source_object::kind_type::datatype;
-    default: throw h5::failure("an object of a kind that HDF5 1.10 does not know");
+    default: throw failure("an object of a kind that HDF5 1.10 does not know");
   }
 }
 
 std::vector<char> link_value(hid_t group, const found_link& link) {
   H5L_info_t info;
-  h5::check(H5Lget_info(group, link.name.c_str(), &info, H5P_DEFAULT), "get information about a link");
-  if (info.u.val_size > longest_link_value) throw h5::failure("a link's value of " + human_bytes(info.u.val_size));
+  check(H5Lget_info(group, link.name.c_str(), &info, H5P_DEFAULT), "get information about a link");
+  if (info.u.val_size > longest_link_value) throw failure("a link's value of " + text::human_bytes(info.u.val_size));
   std::vector<char> value(info.u.val_size + 1, '\0');
   if (info.u.val_size > 0)
-    h5::check(H5Lget_val(group, link.name.c_str(), value.data(), info.u.val_size, H5P_DEFAULT), "read a link");
+    check(H5Lget_val(group, link.name.c_str(), value.data(), info.u.val_size, H5P_DEFAULT), "read a link");
   return value;
 }
 
 }  // namespace
 
 source_file::source_file(const std::string& path, const source_options& options) : path_(path), options_(options) {
-  h5::handle access(H5Pcreate(H5P_FILE_ACCESS), "create a property list");
+  handle access(H5Pcreate(H5P_FILE_ACCESS), "create a property list");
   // size of the hash table: a prime number, many times the number of chunks that the cache is likely to hold
   if (options.chunk_cache > 0) H5Pset_cache(access, 0, 12421, static_cast<std::size_t>(options.chunk_cache), 0.75);
   opened_ = std::make_unique<const opened_source>(path, access, options.remote, options.cache, options.external, options.lock);
@@ -78,33 +78,33 @@ source_file::source_file(const std::string& path, const source_options& options)
   bytes_ = std::make_shared<const file_bytes>(opened_->chunks());
 }
 
-file_state source_file::state() const { return bytes_->state(); }
+io::file_state source_file::state() const { return bytes_->state(); }
 
 std::uint64_t source_file::user_block_size() const {
-  const h5::handle properties(H5Fget_create_plist(file()), "get the properties of the file");
+  const handle properties(H5Fget_create_plist(file()), "get the properties of the file");
   hsize_t size = 0;
-  h5::check(H5Pget_userblock(properties, &size), "get the size of the user block");
+  check(H5Pget_userblock(properties, &size), "get the size of the user block");
   return size;
 }
 
-h5::handle source_file::open(const source_object& o) const {
-  if (o.place.file == 0) return h5::handle(H5Oopen_by_addr(file(), o.place.address), "open the object");
+handle source_file::open(const source_object& o) const {
+  if (o.place.file == 0) return handle(H5Oopen_by_addr(file(), o.place.address), "open the object");
   // opened through the links, so that only files in use stay open
-  h5::handle object(H5Oopen(file(), o.route.c_str(), H5P_DEFAULT), "open the object");
-  if (place_of(object) != o.place) throw h5::failure("its links no longer lead to the same object");
+  handle object(H5Oopen(file(), o.route.c_str(), H5P_DEFAULT), "open the object");
+  if (place_of(object) != o.place) throw failure("its links no longer lead to the same object");
   return object;
 }
 
 std::shared_ptr<const beside> source_file::find_external_data(hid_t dataset) const {
-  const h5::lock one_thread;
+  const lock one_thread;
   const H5O_info_t info = info_of(dataset);
   std::shared_ptr<const beside>& known = beside_[{info.fileno, info.addr}];
-  if (!known) known = std::make_shared<const beside>(conversion::find_external_data(dataset, *gate_));
+  if (!known) known = std::make_shared<const beside>(hdf5::find_external_data(dataset, *gate_));
   return known;
 }
 
 void source_file::require_values(hid_t dataset) const {
-  if (const auto other = find_external_data(dataset); !other->obstacle.empty()) throw h5::failure(other->obstacle);
+  if (const auto other = find_external_data(dataset); !other->obstacle.empty()) throw failure(other->obstacle);
 }
 
 const source_object* source_file::at(hid_t object) const {
@@ -113,10 +113,10 @@ const source_object* source_file::at(hid_t object) const {
 }
 
 source_object source_file::top_object(const std::string& path) {
-  const h5::handle object(H5Oopen(file(), path.c_str(), H5P_DEFAULT));
+  const handle object(H5Oopen(file(), path.c_str(), H5P_DEFAULT));
   const std::string what = path == "/" ? "the root group of \"" + path_ + "\"" : "object \"" + path + "\" of \"" + path_ + "\"";
   if (!object) {
-    const std::string reason = h5::last_error();
+    const std::string reason = last_error();
     if (!gate_->refusal().empty())
       throw zarrbits::error(errc::refused, "cannot open " + what + ": it lies in another file, " + gate_->refusal(),
                             {path_, path});
@@ -133,12 +133,12 @@ source_object source_file::top_object(const std::string& path) {
       throw zarrbits::error(errc::refused, what + " lies in another file; convert that file", {path_, path});
     o.kind = kind_of(object);
     o.place.address = info.addr;
-  } catch (const h5::failure& e) {
+  } catch (const failure& e) {
     throw zarrbits::error(errc::damaged_source, "cannot open " + what + ": " + e.what() + "; the file is damaged", {path_, path});
   }
   if (o.kind == source_object::kind_type::datatype)
     throw zarrbits::error(errc::unsupported, what + " is a named datatype; use a dataset or a group", {path_, path});
-  o.path = shown(path);
+  o.path = text::shown(path);
   o.store_path = "/";
   return o;
 }
@@ -148,7 +148,7 @@ void source_file::walk(bool tells_case_apart, const std::string& top, const std:
   objects_.push_back(top_object(top_));
   by_place_[objects_[0].place] = 0;
   if (!top.empty()) {
-    selection_note_["object"] = shown(top);
+    selection_note_["object"] = text::shown(top);
     source_object rest;  // one entry for everything outside
     rest.path = "/";
     unselected_.push_back(std::move(rest));
@@ -166,7 +166,7 @@ void source_file::walk(bool tells_case_apart, const std::string& top, const std:
   require_unchanged();  // otherwise half of it may be missing
 }
 
-void source_file::select(selection& wanted) {
+void source_file::select(text::selection& wanted) {
   if (wanted.everything()) return;
   if (!wanted.included().empty()) selection_note_["include"] = wanted.included();
   if (!wanted.excluded().empty()) selection_note_["exclude"] = wanted.excluded();
@@ -176,7 +176,7 @@ void source_file::select(selection& wanted) {
   std::vector<std::size_t> added;
   for (source_object& o : objects_) {
     for (extra_link& link : o.links) {
-      link.selected = wanted.wants(join_path(o.path, shown(link.name)));
+      link.selected = wanted.wants(text::join_path(o.path, text::shown(link.name)));
       if (link.selected && !link.copied && link.object != no_object && !keep[link.object]) added.push_back(link.object);
     }
   }
@@ -234,22 +234,22 @@ std::size_t source_file::add_object(std::size_t parent, const std::string& link,
   o.copy = copy;
   o.parent = parent;
   o.link_name = link;
-  o.path = join_path(objects_[parent].path, shown(link));
+  o.path = text::join_path(objects_[parent].path, text::shown(link));
   if (place.file > 0) o.route = route_to(parent, link);
-  std::string name = node_name(link);
-  const auto is_free = [&] { return taken.insert(tells_case_apart ? name : folded(name)).second; };
+  std::string name = text::node_name(link);
+  const auto is_free = [&] { return taken.insert(tells_case_apart ? name : text::folded(name)).second; };
   bool free = is_free();
   while (!free) {
-    std::string other = unlike_by_case(name);
+    std::string other = text::unlike_by_case(name);
     if (other == name) break;
     name = std::move(other);
     free = is_free();
   }
-  o.store_path = join_path(objects_[parent].store_path, name);
-  left_out = !free || name.size() > longest_name || o.store_path.size() > longest_store_path_;
-  if (!free) throw h5::failure("its group has another object of this name");
-  if (left_out) throw h5::failure("its path is longer than a file system can hold");
-  if (copy && ++copies_ > max_copies) throw h5::failure("links lead to more than " + std::to_string(max_copies) + " objects");
+  o.store_path = text::join_path(objects_[parent].store_path, name);
+  left_out = !free || name.size() > text::longest_name || o.store_path.size() > longest_store_path_;
+  if (!free) throw failure("its group has another object of this name");
+  if (left_out) throw failure("its path is longer than a file system can hold");
+  if (copy && ++copies_ > max_copies) throw failure("links lead to more than " + std::to_string(max_copies) + " objects");
   const std::size_t n = objects_.size();
   by_place_.emplace(place, n);
   objects_.push_back(std::move(o));
@@ -259,14 +259,14 @@ std::size_t source_file::add_object(std::size_t parent, const std::string& link,
 
 void source_file::list_group(std::size_t index, bool tells_case_apart, std::vector<std::size_t>& fresh) {
   std::vector<found_link> found;
-  h5::handle group;
+  handle group;
   try {
     group = open(objects_[index]);
-    if (const h5::handle properties(H5Gget_create_plist(group)); properties)
+    if (const handle properties(H5Gget_create_plist(group)); properties)
       register_decoders(properties);  // its links may be compressed
     hsize_t position = 0;
-    h5::check(H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &position, collect_link, &found), "list the group");
-  } catch (const h5::failure& e) {
+    check(H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &position, collect_link, &found), "list the group");
+  } catch (const failure& e) {
     objects_[index].listing_error = e.what();
     if (!group) return;
   }
@@ -278,7 +278,7 @@ void source_file::list_group(std::size_t index, bool tells_case_apart, std::vect
     extra.name = link.name;
     try {
       if (link.type == H5L_TYPE_HARD) {
-        h5::handle object(H5Oopen(group, link.name.c_str(), H5P_DEFAULT), "open the object");
+        handle object(H5Oopen(group, link.name.c_str(), H5P_DEFAULT), "open the object");
         const object_place place = find_place(object);
         const auto known = by_place_.find(place);
         if (known != by_place_.end() && (!copy || is_in(index, place))) {
@@ -292,26 +292,26 @@ void source_file::list_group(std::size_t index, bool tells_case_apart, std::vect
         }
       } else if (link.type == H5L_TYPE_SOFT) {
         extra.kind = "soft";
-        extra.target = shown(link_value(group, link).data());
+        extra.target = text::shown(link_value(group, link).data());
       } else if (link.type == H5L_TYPE_EXTERNAL) {
         extra.kind = "external";
         const std::vector<char> value = link_value(group, link);
         unsigned flags = 0;
         const char *file = nullptr, *object = nullptr;
-        h5::check(H5Lunpack_elink_val(value.data(), value.size() - 1, &flags, &file, &object), "read an external link");
-        extra.file = shown(file);
-        extra.target = shown(object);
+        check(H5Lunpack_elink_val(value.data(), value.size() - 1, &flags, &file, &object), "read an external link");
+        extra.file = text::shown(file);
+        extra.target = text::shown(object);
       } else {
         extra.kind = "user";
         extra.target = "link class " + std::to_string(static_cast<int>(link.type));
         try {
           const std::vector<char> value = link_value(group, link);
-          extra.detail = base64(std::string_view(value.data(), value.size() - 1));
-        } catch (const h5::failure&) {  // libhdf5 returns nothing for a class that is not registered
+          extra.detail = text::base64(std::string_view(value.data(), value.size() - 1));
+        } catch (const failure&) {  // libhdf5 returns nothing for a class that is not registered
           H5Eclear2(H5E_DEFAULT);
         }
       }
-    } catch (const h5::failure& e) {
+    } catch (const failure& e) {
       extra.kind = "broken";
       extra.detail = e.what();
     }
@@ -324,10 +324,10 @@ void source_file::keep_reserved_names() {
   for (source_object& o : objects_) {  // parents come first
     if (o.parent == no_object) continue;
     const std::string& above = objects_[o.parent].store_path;
-    const auto path_of = [&](std::string node) { return join_path(above, with_reserved_prefix(o.link_name, std::move(node))); };
+    const auto path_of = [&](std::string node) { return text::join_path(above, text::with_reserved_prefix(o.link_name, std::move(node))); };
     // what it was unlike may be unlike it now
-    std::string path = path_of(o.link_name.starts_with("__") ? node_name(o.link_name) : leaf_of(o.store_path));
-    if (!taken.insert(folded(path)).second) path = path_of(leaf_of(o.store_path));
+    std::string path = path_of(o.link_name.starts_with("__") ? text::node_name(o.link_name) : text::leaf_of(o.store_path));
+    if (!taken.insert(text::folded(path)).second) path = path_of(text::leaf_of(o.store_path));
     o.store_path = std::move(path);
   }
 }
@@ -340,7 +340,7 @@ const source_object* source_file::target(hid_t holder, const void* reference, H5
       place.address = place.address << 8 | static_cast<const unsigned char*>(reference)[i];
     if (const auto found = by_place_.find(place); found != by_place_.end()) return &objects_[found->second];
   }
-  const h5::handle object(H5Rdereference2(holder, H5P_DEFAULT, type, reference));
+  const handle object(H5Rdereference2(holder, H5P_DEFAULT, type, reference));
   const source_object* found = object ? at(object) : nullptr;
   H5Eclear2(H5E_DEFAULT);
   return found;
@@ -350,16 +350,16 @@ std::string source_file::target_of(hid_t holder, const void* reference, H5R_type
   if (const source_object* o = target(holder, reference, type)) return o->path;
   std::string path;
   if (place_of(holder).file > 0) {
-    const h5::handle object(H5Rdereference2(holder, H5P_DEFAULT, type, reference));
+    const handle object(H5Rdereference2(holder, H5P_DEFAULT, type, reference));
     const auto found = unselected_paths_.find(object ? place_of(object) : object_place());
     if (found != unselected_paths_.end()) path = found->second;
   } else if (!selection_note_.empty()) {  // it may not be selected: libhdf5 searches the file for it
     char name[4096];
     const ssize_t n = H5Rget_name(file(), type, reference, name, sizeof name);
-    if (n > 0 && n < static_cast<ssize_t>(sizeof name)) path = shown(name);
+    if (n > 0 && n < static_cast<ssize_t>(sizeof name)) path = text::shown(name);
   }
   H5Eclear2(H5E_DEFAULT);
   return path;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -28,6 +28,10 @@
 #include <vector>
 
 namespace zarrbits::conversion {
+struct joined_parts;  // of the jobs that join files: nothing here looks into it
+}
+
+namespace zarrbits::hdf5 {
 
 constexpr std::size_t no_object = static_cast<std::size_t>(-1);
 
@@ -67,8 +71,6 @@ struct arrangement {
   std::vector<std::size_t> text_lengths;  // for a compound that becomes one array of structs: flat_struct.hpp
 };
 
-struct joined_parts;  // of the jobs that join files: nothing here looks into it
-
 struct source_object {
   // A dimension is a dataset without values of its own; it is not a node of the store.
   enum class kind_type { group, dataset, datatype, dimension } kind = kind_type::group;
@@ -84,7 +86,7 @@ struct source_object {
   std::vector<std::string> order;     // groups: names of all links as they were created; empty: unknown, or the order of names
   std::string listing_error;          // groups: why the list of objects is incomplete
   arrangement arranged;
-  std::shared_ptr<const joined_parts> joined;  // for a dataset that continues in other files; else null
+  std::shared_ptr<const conversion::joined_parts> joined;  // for a dataset that continues in other files; else null
 };
 
 // How a source is opened.
@@ -116,12 +118,12 @@ class source_file final {
   void limit_paths(std::size_t bytes) { longest_store_path_ = std::min(longest_store_path_, bytes); }
   // Call after walk(): keeps wanted objects and the groups above them. An object is selected by the path under which walk() found
   // it; further hard links may add it, and each is left out on its own. Throws zarrbits::error.
-  void select(selection& wanted);
+  void select(text::selection& wanted);
 
-  h5::handle open(const source_object& o) const;
+  handle open(const source_object& o) const;
   // For a dataset in this file, before its values and its extent are read.
   std::shared_ptr<const beside> find_external_data(hid_t dataset) const;
-  // Throws h5::failure if its values cannot be read.
+  // Throws failure if its values cannot be read.
   void require_values(hid_t dataset) const;
   // The other files that were read for it, and those that were refused.
   const file_gate& others() const { return *gate_; }
@@ -133,7 +135,7 @@ class source_file final {
   // The server's identifier of this content; empty for local files.
   const std::string& etag() const { return opened_->state().etag; }
   // Its state now; of a remote file, when it was opened.
-  file_state state() const;
+  io::file_state state() const;
   // Bytes of the source, without libhdf5.
   const std::shared_ptr<const file_bytes>& bytes() const { return bytes_; }
   // As opened_source::require_unchanged().
@@ -149,7 +151,7 @@ class source_file final {
   // The objects that select() left out: the topmost ones; all below is left out too.
   const std::vector<source_object>& unselected() const { return unselected_; }
   // The patterns given to select(), for the attributes of the store's root; empty if there are none.
-  const json& selection_note() const { return selection_note_; }
+  const text::json& selection_note() const { return selection_note_; }
   // The first entry of the open `object`, or null.
   const source_object* at(hid_t object) const;
 
@@ -163,12 +165,12 @@ class source_file final {
   void list_group(std::size_t index, bool tells_case_apart, std::vector<std::size_t>& fresh);
   void follow_links_of(std::size_t index, bool inside, bool tells_case_apart);
   void follow(std::size_t index, hid_t group, extra_link& link, bool all, bool tells_case_apart, names& taken);
-  // Appends `object`, the target of a link of the group. Throws h5::failure if the store cannot have it, and sets `left_out`.
+  // Appends `object`, the target of a link of the group. Throws failure if the store cannot have it, and sets `left_out`.
   std::size_t add_object(std::size_t parent, const std::string& link, hid_t object, const object_place& place, bool copy,
                          bool tells_case_apart, names& taken, bool& left_out);
   // Where an open object is stored; HADDR_UNDEF if its file is unknown.
   object_place place_of(hid_t object) const;
-  // The same, but adds an unknown file. Throws h5::failure.
+  // The same, but adds an unknown file. Throws failure.
   object_place find_place(hid_t object);
   std::string route_to(std::size_t parent, const std::string& link) const;
   // True if the group, or one that contains it, is stored there.
@@ -192,9 +194,9 @@ class source_file final {
   std::vector<source_object> unselected_;
   std::map<object_place, std::size_t> by_place_;          // the first of its copies
   std::map<object_place, std::string> unselected_paths_;  // in other files; libhdf5 finds those of the source
-  json selection_note_ = json::object();
+  text::json selection_note_ = text::json::object();
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -68,7 +68,7 @@ std::shared_ptr<const source_dataset> source_files::dataset(std::size_t number, 
 }
 
 hsize_t source_files::stored_size(const chunk_in_files& chunk) const {
-  return conversion::stored_size(dataset(chunk.file, chunk.address)->dataset, chunk.first);
+  return hdf5::stored_size(dataset(chunk.file, chunk.address)->dataset, chunk.first);
 }
 
 stored_chunk source_files::find_chunk(const chunk_in_files& chunk, std::uint64_t size) const {
@@ -77,12 +77,12 @@ stored_chunk source_files::find_chunk(const chunk_in_files& chunk, std::uint64_t
   return found;
 }
 
-std::shared_ptr<const byte_source> source_files::bytes(std::size_t file) const {
+std::shared_ptr<const io::byte_source> source_files::bytes(std::size_t file) const {
   const std::lock_guard held(bytes_turn_);
   return find_or(bytes_, file, most_bytes, [&] {
     const entry& e = files_[file];
-    auto one = open_bytes(e.name, options_.remote, e.state);
-    if (!one) fail_file("cannot read the source", e.name, errno, "is it still there?");
+    auto one = io::open_bytes(e.name, options_.remote, e.state);
+    if (!one) io::fail_file("cannot read the source", e.name, errno, "is it still there?");
     if (one->state() != e.state) changed(e.name);
     return one;
   });
@@ -91,14 +91,14 @@ std::shared_ptr<const byte_source> source_files::bytes(std::size_t file) const {
 void source_files::require_unchanged() const {
   for (const entry& e : files_) {
     if (!e.state.regular) continue;
-    const auto now = open_bytes(e.name, options_.remote, e.state);
+    const auto now = io::open_bytes(e.name, options_.remote, e.state);
     if (!now || (now->remote() ? now->remote()->state_now() : now->state()) != e.state) changed(e.name);
   }
 }
 
 void source_files::add(entry file) {
-  any_remote_ = any_remote_ || is_remote(file.name);
+  any_remote_ = any_remote_ || io::is_remote(file.name);
   files_.push_back(std::move(file));
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -10,7 +10,7 @@
 #include <set>
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -25,7 +25,7 @@ struct float_layout {
 
 float_layout layout_of(hid_t t) {
   float_layout l{};
-  h5::check(H5Tget_fields(t, &l.spos, &l.epos, &l.esize, &l.mpos, &l.msize), "get the fields of a float");
+  check(H5Tget_fields(t, &l.spos, &l.epos, &l.esize, &l.mpos, &l.msize), "get the fields of a float");
   l.ebias = H5Tget_ebias(t);
   return l;
 }
@@ -49,7 +49,7 @@ void unsupported(type_tree& t, std::string why) {
 // A number without a Zarr type: its stored bytes, so that libhdf5 has nothing to convert.
 void describe_bytes(type_tree& t, hid_t type) {
   t.kind = type_class::opaque;
-  t.memory = h5::handle(H5Tcopy(type), "copy a type");
+  t.memory = handle(H5Tcopy(type), "copy a type");
   t.size = H5Tget_size(type);
 }
 
@@ -61,13 +61,13 @@ void describe_integer(type_tree& t, hid_t type) {
   const H5T_order_t order = H5Tget_order(type);
   const bool plain_order = order == H5T_ORDER_LE || order == H5T_ORDER_BE || size == 1;
   if (size == standard_size(8 * size) && size != 0 && precision == 8 * size && plain_order) {
-    t.memory = h5::handle(H5Tcopy(type), "copy an integer type");
+    t.memory = handle(H5Tcopy(type), "copy an integer type");
     t.size = size;
     t.big_endian = order == H5T_ORDER_BE && size > 1;
     return;
   }
   t.stored = (t.is_signed ? "signed" : "unsigned") + std::string(" integer of ") + std::to_string(precision) + " bits in " +
-             counted(size, "byte") + (offset > 0 ? ", bit offset " + std::to_string(offset) : "");
+             text::counted(size, "byte") + (offset > 0 ? ", bit offset " + std::to_string(offset) : "");
   if (size > largest_number) return unsupported(t, t.stored);
   if (standard_size(precision) == 0) {
     t.big_endian = order == H5T_ORDER_BE;
@@ -79,7 +79,7 @@ void describe_integer(type_tree& t, hid_t type) {
   const std::size_t wanted = std::max(standard_size(precision), size <= 8 ? standard_size(8 * size) : 0);
   t.precision = static_cast<unsigned>(precision);
   t.bit_offset = static_cast<unsigned>(std::max(offset, 0));
-  t.memory = h5::handle(H5Tcopy(standard_integer(wanted, t.is_signed)), "copy an integer type");
+  t.memory = handle(H5Tcopy(standard_integer(wanted, t.is_signed)), "copy an integer type");
   t.size = wanted;
   t.as_stored = false;
 }
@@ -95,13 +95,13 @@ void describe_float(type_tree& t, hid_t type) {
   if (ieee &&
       ((size == 2 && l == float_layout{15, 10, 5, 0, 10, 15}) || (size == 4 && l == float_layout{31, 23, 8, 0, 23, 127}) ||
        (size == 8 && l == float_layout{63, 52, 11, 0, 52, 1023}))) {
-    t.memory = h5::handle(H5Tcopy(type), "copy a float type");
+    t.memory = handle(H5Tcopy(type), "copy a float type");
     t.size = size;
     t.big_endian = order == H5T_ORDER_BE;
     return;
   }
   t.stored = "float of " + std::to_string(H5Tget_precision(type)) + " bits (" + std::to_string(l.esize) + " exponent, " +
-             std::to_string(l.msize) + " mantissa) in " + counted(size, "byte");
+             std::to_string(l.msize) + " mantissa) in " + text::counted(size, "byte");
   if (order == H5T_ORDER_VAX) t.stored += ", VAX order";
   if (size > largest_number) return unsupported(t, t.stored);
   if (H5Tget_precision(type) > 8 * size) {
@@ -115,13 +115,13 @@ void describe_float(type_tree& t, hid_t type) {
   };
   const bool in_single = holds(8, 23, 127);
   t.maybe_lossy = !in_single && !holds(11, 52, 1023);
-  t.memory = h5::handle(H5Tcopy(in_single ? H5T_IEEE_F32LE : H5T_IEEE_F64LE), "copy a float type");
+  t.memory = handle(H5Tcopy(in_single ? H5T_IEEE_F32LE : H5T_IEEE_F64LE), "copy a float type");
   t.size = in_single ? 4 : 8;
   t.as_stored = false;
 }
 
 void describe_enumeration(type_tree& t, hid_t type) {
-  const h5::handle base(H5Tget_super(type), "get the base of an enumeration");
+  const handle base(H5Tget_super(type), "get the base of an enumeration");
   type_tree b;
   describe_integer(b, base);
   if (H5Tget_class(base) != H5T_INTEGER || b.kind != type_class::integer) {
@@ -136,18 +136,18 @@ void describe_enumeration(type_tree& t, hid_t type) {
   t.precision = b.precision;
   t.bit_offset = b.bit_offset;
   // libhdf5 converts enumerations by name, and turns unnamed values into -1; it keeps every value of a number
-  t.memory = h5::handle(H5Tcopy(b.as_stored ? type : b.memory), "copy an enumeration");
+  t.memory = handle(H5Tcopy(b.as_stored ? type : b.memory), "copy an enumeration");
   const int n = H5Tget_nmembers(type);
   std::vector<std::byte> value(std::max(H5Tget_size(type), b.size));
   for (int i = 0; i < n; ++i) {
-    h5::check(H5Tget_member_value(type, static_cast<unsigned>(i), value.data()), "get a value of an enumeration");
+    check(H5Tget_member_value(type, static_cast<unsigned>(i), value.data()), "get a value of an enumeration");
     if (!b.as_stored)
-      h5::check(H5Tconvert(base, b.memory, 1, value.data(), nullptr, H5P_DEFAULT), "convert a value of an enumeration");
-    t.names.emplace_back(h5::member_name(type, static_cast<unsigned>(i)), number_json(b, value.data()));
+      check(H5Tconvert(base, b.memory, 1, value.data(), nullptr, H5P_DEFAULT), "convert a value of an enumeration");
+    t.names.emplace_back(member_name(type, static_cast<unsigned>(i)), number_json(b, value.data()));
   }
   std::set<std::string_view> seen;  // damaged files repeat names
   for (const auto& [name, number] : t.names) {
-    if (!seen.insert(name).second) return unsupported(t, "enumeration with two members named \"" + shown(name) + "\"");
+    if (!seen.insert(name).second) return unsupported(t, "enumeration with two members named \"" + text::shown(name) + "\"");
   }
   if (t.size == 1 && n == 2) {
     const auto is = [&](std::size_t i, const char* name, int v) { return t.names[i].first == name && t.names[i].second == v; };
@@ -159,18 +159,18 @@ void describe_text(type_tree& t, hid_t type) {
   t.kind = type_class::text;
   t.variable = H5Tis_variable_str(type) > 0;
   if (t.variable) {
-    t.memory = h5::handle(H5Tcopy(H5T_C_S1), "copy a string type");
-    h5::check(H5Tset_size(t.memory, H5T_VARIABLE), "create a string type");
-    h5::check(H5Tset_cset(t.memory, H5Tget_cset(type)), "create a string type");
+    t.memory = handle(H5Tcopy(H5T_C_S1), "copy a string type");
+    check(H5Tset_size(t.memory, H5T_VARIABLE), "create a string type");
+    check(H5Tset_cset(t.memory, H5Tget_cset(type)), "create a string type");
     t.size = sizeof(char*);
     t.as_stored = false;
     return;
   }
-  t.memory = h5::handle(H5Tcopy(type), "copy a string type");
+  t.memory = handle(H5Tcopy(type), "copy a string type");
   // null-padded in memory: bytes after the end of a null-terminated string in the file are not part of it
   t.space_padded = H5Tget_strpad(type) == H5T_STR_SPACEPAD;
   t.as_stored = H5Tget_strpad(type) == H5T_STR_NULLPAD;
-  h5::check(H5Tset_strpad(t.memory, H5T_STR_NULLPAD), "create a string type");
+  check(H5Tset_strpad(t.memory, H5T_STR_NULLPAD), "create a string type");
   t.size = H5Tget_size(t.memory);
 }
 
@@ -184,20 +184,20 @@ bool is_complex(const type_tree& t, std::string_view real, std::string_view imag
 void describe_compound(type_tree& t, hid_t type, unsigned depth) {
   t.kind = type_class::compound;
   const int n = H5Tget_nmembers(type);
-  h5::check(n, "count the members of a compound");
+  check(n, "count the members of a compound");
   std::size_t offset = 0;
   std::set<std::string> seen;  // damaged files repeat names
   for (int i = 0; i < n; ++i) {
-    const h5::handle member(H5Tget_member_type(type, static_cast<unsigned>(i)), "get the type of a member");
+    const handle member(H5Tget_member_type(type, static_cast<unsigned>(i)), "get the type of a member");
     type_tree m = describe_type(member, depth + 1);
-    m.name = h5::member_name(type, static_cast<unsigned>(i));
+    m.name = member_name(type, static_cast<unsigned>(i));
     m.offset = offset;
-    if (!seen.insert(m.name).second) return unsupported(t, "compound with two members named \"" + shown(m.name) + "\"");
+    if (!seen.insert(m.name).second) return unsupported(t, "compound with two members named \"" + text::shown(m.name) + "\"");
     const std::size_t there = H5Tget_member_offset(type, static_cast<unsigned>(i)), whole = H5Tget_size(type);
     if (there > whole || H5Tget_size(member) > whole - there) {
-      throw h5::failure("member \"" + shown(m.name) + "\" of a compound reaches beyond its end");
+      throw failure("member \"" + text::shown(m.name) + "\" of a compound reaches beyond its end");
     }
-    if (m.kind == type_class::unsupported) t.why = "member \"" + shown(m.name) + "\": " + m.why;
+    if (m.kind == type_class::unsupported) t.why = "member \"" + text::shown(m.name) + "\": " + m.why;
     t.as_stored = t.as_stored && m.as_stored && H5Tget_member_offset(type, static_cast<unsigned>(i)) == offset;
     t.maybe_lossy = t.maybe_lossy || m.maybe_lossy;
     offset += m.size;
@@ -207,20 +207,20 @@ void describe_compound(type_tree& t, hid_t type, unsigned depth) {
   t.as_stored = t.as_stored && H5Tget_size(type) == offset;
   if (!t.why.empty()) return;  // members can still be read one by one
   if (t.size == 0) return unsupported(t, "compound without members");
-  t.memory = h5::handle(H5Tcreate(H5T_COMPOUND, t.size), "create a compound type");
-  for (const type_tree& m : t.parts) h5::check(H5Tinsert(t.memory, m.name.c_str(), m.offset, m.memory), "create a compound type");
+  t.memory = handle(H5Tcreate(H5T_COMPOUND, t.size), "create a compound type");
+  for (const type_tree& m : t.parts) check(H5Tinsert(t.memory, m.name.c_str(), m.offset, m.memory), "create a compound type");
   take_for_complex(t, "r", "i");  // as h5py has them
 }
 
 #if H5_VERSION_GE(2, 0, 0)
 // HDF5's own complex numbers: in memory as h5py's, real part first.
 void describe_complex(type_tree& t, hid_t type, unsigned depth) {
-  const h5::handle base(H5Tget_super(type), "get the base of a complex type");
+  const handle base(H5Tget_super(type), "get the base of a complex type");
   type_tree b = describe_type(base, depth + 1);
   if (b.kind != type_class::floating || b.size < 4)
     return unsupported(t, "complex number of " + (b.stored.empty() ? counted(8 * b.size, "bit") + " each" : b.stored));
   t.kind = type_class::complex;
-  t.memory = h5::handle(H5Tcomplex_create(b.memory), "create a complex type");
+  t.memory = handle(H5Tcomplex_create(b.memory), "create a complex type");
   t.size = 2 * b.size;
   t.big_endian = b.big_endian;
   t.as_stored = b.as_stored;
@@ -236,11 +236,11 @@ void describe_complex(type_tree& t, hid_t type, unsigned depth) {
 #endif
 
 void describe_array(type_tree& t, hid_t type, unsigned depth) {
-  const h5::handle base(H5Tget_super(type), "get the base of an array type");
+  const handle base(H5Tget_super(type), "get the base of an array type");
   const int rank = H5Tget_array_ndims(type);
-  h5::check(rank, "get the rank of an array type");
+  check(rank, "get the rank of an array type");
   t.dims.resize(static_cast<std::size_t>(rank));
-  h5::check(H5Tget_array_dims2(type, t.dims.data()), "get the extent of an array type");
+  check(H5Tget_array_dims2(type, t.dims.data()), "get the extent of an array type");
   type_tree b = describe_type(base, depth + 1);
   t.kind = type_class::array;
   t.as_stored = b.as_stored;
@@ -252,19 +252,19 @@ void describe_array(type_tree& t, hid_t type, unsigned depth) {
   }
   if (b.kind == type_class::unsupported || !b.memory) return unsupported(t, "array of " + b.why);
   t.size = b.size * count;
-  t.memory = h5::handle(H5Tarray_create2(b.memory, static_cast<unsigned>(rank), t.dims.data()), "create an array type");
+  t.memory = handle(H5Tarray_create2(b.memory, static_cast<unsigned>(rank), t.dims.data()), "create an array type");
   t.parts.push_back(std::move(b));
 }
 
 void describe_sequence(type_tree& t, hid_t type, unsigned depth) {
-  const h5::handle base(H5Tget_super(type), "get the base of a sequence type");
+  const handle base(H5Tget_super(type), "get the base of a sequence type");
   type_tree b = describe_type(base, depth + 1);
   t.kind = type_class::sequence;
   t.as_stored = false;
   t.size = sizeof(hvl_t);
   t.maybe_lossy = b.maybe_lossy;
   if (b.kind == type_class::unsupported || !b.memory) return unsupported(t, "sequences of " + b.why);
-  t.memory = h5::handle(H5Tvlen_create(b.memory), "create a sequence type");
+  t.memory = handle(H5Tvlen_create(b.memory), "create a sequence type");
   t.parts.push_back(std::move(b));
 }
 
@@ -289,7 +289,7 @@ type_tree describe_type(hid_t type, unsigned depth) {
     case H5T_TIME: {
       const bool time = H5Tget_class(type) == H5T_TIME;
       const std::size_t size = H5Tget_size(type);
-      t.memory = h5::handle(H5Tcopy(type), "copy a type");
+      t.memory = handle(H5Tcopy(type), "copy a type");
       t.size = size;
       if (size == standard_size(8 * size) && size != 0) {
         t.kind = type_class::integer;
@@ -299,13 +299,13 @@ type_tree describe_type(hid_t type, unsigned depth) {
         t.kind = type_class::opaque;  // its bytes
       }
       const std::size_t precision = H5Tget_precision(type);
-      t.stored = (time ? "time of " : "bitfield of ") + std::to_string(precision) + " bits in " + counted(size, "byte");
+      t.stored = (time ? "time of " : "bitfield of ") + std::to_string(precision) + " bits in " + text::counted(size, "byte");
       if (H5Tget_offset(type) > 0) t.stored += ", bit offset " + std::to_string(H5Tget_offset(type));
       break;
     }
     case H5T_OPAQUE: {
       t.kind = type_class::opaque;
-      t.memory = h5::handle(H5Tcopy(type), "copy an opaque type");
+      t.memory = handle(H5Tcopy(type), "copy an opaque type");
       t.size = H5Tget_size(type);
       char* tag = H5Tget_tag(type);
       if (tag) {
@@ -317,7 +317,7 @@ type_tree describe_type(hid_t type, unsigned depth) {
     case H5T_REFERENCE:
       t.as_stored = false;
       t.size = H5Tget_size(type);
-      t.memory = h5::handle(H5Tcopy(type), "copy a reference type");
+      t.memory = handle(H5Tcopy(type), "copy a reference type");
       if (H5Tequal(type, H5T_STD_REF_OBJ) > 0) t.kind = type_class::object_reference;
       else if (H5Tequal(type, H5T_STD_REF_DSETREG) > 0) t.kind = type_class::region_reference;
       else unsupported(t, "reference of the kind introduced by HDF5 1.12 (H5T_STD_REF); only those of 1.8 to 1.10 are converted");
@@ -399,4 +399,4 @@ void unify_byte_order(const type_tree& t, std::byte* values, std::size_t count, 
   for (std::byte* p = values; p != values + count * t.size; p += unit) std::reverse(p, p + unit);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

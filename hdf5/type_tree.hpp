@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 enum class type_class {
   boolean,      // h5py's: an enumeration FALSE = 0, TRUE = 1 in one byte
@@ -43,7 +43,7 @@ enum class type_class {
 
 struct type_tree {
   type_class kind = type_class::unsupported;
-  h5::handle memory;     // HDF5 type of a value in memory
+  handle memory;     // HDF5 type of a value in memory
   std::size_t size = 0;  // size of a value in memory
   std::size_t stored_size = 0;
   std::size_t offset = 0;  // offset in the compound that has this member
@@ -61,12 +61,12 @@ struct type_tree {
   std::string why;               // unsupported: what the type is
   std::vector<hsize_t> dims;     // array
   std::vector<type_tree> parts;  // array, sequence: the element type; compound: the members
-  std::vector<std::pair<std::string, json>> names;  // enumeration: names and values, in the order of the file
+  std::vector<std::pair<std::string, text::json>> names;  // enumeration: names and values, in the order of the file
 
   const type_tree& element() const { return parts.front(); }
 };
 
-// Does not throw for valid but unsupported types: the result says so. Throws h5::failure if libhdf5 fails.
+// Does not throw for valid but unsupported types: the result says so. Throws failure if libhdf5 fails.
 type_tree describe_type(hid_t stored_type, unsigned depth = 0);
 
 // Turns a compound of two equal floats with these names into a complex number, also inside of an array type.
@@ -92,6 +92,6 @@ bool stored_big_endian(const type_tree& t);
 // Reverses the numbers in `count` elements that are not in the wanted byte order (compounds of mixed byte order).
 void unify_byte_order(const type_tree& t, std::byte* values, std::size_t count, bool big_endian);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 // Header of each piece that libhdf5 gets.
 struct alignas(std::max_align_t) variable_memory::block {
@@ -20,7 +20,7 @@ struct alignas(std::max_align_t) variable_memory::block {
 
 variable_memory::variable_memory(std::uint64_t most)
     : most_(most), transfer_(H5Pcreate(H5P_DATASET_XFER), "make a property list") {
-  h5::check(H5Pset_vlen_mem_manager(transfer_, allocate, this, give_back, this), "set how memory is allocated");
+  check(H5Pset_vlen_mem_manager(transfer_, allocate, this, give_back, this), "set how memory is allocated");
 }
 
 variable_memory::~variable_memory() { clear(); }
@@ -47,7 +47,7 @@ void* variable_memory::allocate(std::size_t size, void* self) {
 
 char* variable_memory::copy(std::string_view text) {
   auto* const made = static_cast<char*>(allocate(text.size() + 1, this));
-  if (!made) throw h5::failure("there is no room for a string");
+  if (!made) throw failure("there is no room for a string");
   std::copy(text.begin(), text.end(), made);
   made[text.size()] = '\0';
   return made;
@@ -103,14 +103,14 @@ herr_t count_values(hid_t from, hid_t to, H5T_cdata_t* state, std::size_t n, std
   }
 }
 
-h5::handle opaque_bytes(std::size_t number) {
-  h5::handle t(H5Tcreate(H5T_OPAQUE, sizeof(hvl_t)), "make an opaque type");
-  h5::check(H5Tset_tag(t, std::to_string(number).c_str()), "make an opaque type");
+handle opaque_bytes(std::size_t number) {
+  handle t(H5Tcreate(H5T_OPAQUE, sizeof(hvl_t)), "make an opaque type");
+  check(H5Tset_tag(t, std::to_string(number).c_str()), "make an opaque type");
   return t;
 }
 
 // As type.memory, with opaque bytes in place of variable lengths.
-h5::handle counted_type(const type_tree& type, std::size_t& size, counting& all) {
+handle counted_type(const type_tree& type, std::size_t& size, counting& all) {
   if (type.kind == type_class::sequence || (type.kind == type_class::text && type.variable)) {
     size = sizeof(hvl_t);
     all.types.push_back(&type);
@@ -118,22 +118,22 @@ h5::handle counted_type(const type_tree& type, std::size_t& size, counting& all)
   }
   if (!holds_variable(type) || (type.kind != type_class::array && type.kind != type_class::compound)) {
     size = type.size;
-    return h5::handle(H5Tcopy(type.memory), "copy a type");
+    return handle(H5Tcopy(type.memory), "copy a type");
   }
   if (type.kind == type_class::array) {
-    const h5::handle element = counted_type(type.element(), size, all);
+    const handle element = counted_type(type.element(), size, all);
     for (const hsize_t d : type.dims) size *= static_cast<std::size_t>(d);
-    return h5::handle(H5Tarray_create2(element, static_cast<unsigned>(type.dims.size()), type.dims.data()), "make an array type");
+    return handle(H5Tarray_create2(element, static_cast<unsigned>(type.dims.size()), type.dims.data()), "make an array type");
   }
-  std::vector<h5::handle> members;
+  std::vector<handle> members;
   std::vector<std::size_t> sizes(type.parts.size());
   for (std::size_t i = 0; i < sizes.size(); ++i) members.push_back(counted_type(type.parts[i], sizes[i], all));
   size = 0;
   for (const std::size_t s : sizes) size += s;
-  h5::handle compound(H5Tcreate(H5T_COMPOUND, std::max<std::size_t>(size, 1)), "make a compound type");
+  handle compound(H5Tcreate(H5T_COMPOUND, std::max<std::size_t>(size, 1)), "make a compound type");
   std::size_t offset = 0;
   for (std::size_t i = 0; i < sizes.size(); offset += sizes[i++]) {
-    h5::check(H5Tinsert(compound, type.parts[i].name.c_str(), offset, members[i]), "make a compound type");
+    check(H5Tinsert(compound, type.parts[i].name.c_str(), offset, members[i]), "make a compound type");
   }
   return compound;
 }
@@ -147,24 +147,24 @@ bool holds_variable(const type_tree& t) {
 
 std::uint64_t count_variable_bytes(hid_t attribute, const type_tree& type, std::uint64_t elements, std::uint64_t most) {
   static const bool registered = [] {
-    const h5::handle from(H5Tvlen_create(H5T_NATIVE_CHAR), "make a sequence type"), to = opaque_bytes(0);
+    const handle from(H5Tvlen_create(H5T_NATIVE_CHAR), "make a sequence type"), to = opaque_bytes(0);
     return H5Tregister(H5T_PERS_SOFT, "zarrbits_count", from, to, count_values) >= 0;
   }();
-  if (!registered) h5::fail("count the bytes of strings");
+  if (!registered) fail("count the bytes of strings");
   counting all{.most = most};
   std::size_t size = 0;
-  const h5::handle memory = counted_type(type, size, all);
-  if (elements > most / std::max<std::size_t>(size, 1)) throw h5::failure("it takes more than " + human_bytes(most));
+  const handle memory = counted_type(type, size, all);
+  if (elements > most / std::max<std::size_t>(size, 1)) throw failure("it takes more than " + text::human_bytes(most));
   std::vector<std::byte> values(static_cast<std::size_t>(elements) * size);
   current = &all;
   const herr_t status = H5Aread(attribute, memory, values.data());
   current = nullptr;
   if (all.exceeded) {
     H5Eclear2(H5E_DEFAULT);
-    throw h5::failure("its strings or sequences take more than " + human_bytes(most));
+    throw failure("its strings or sequences take more than " + text::human_bytes(most));
   }
-  h5::check(status, "read the attribute");
+  check(status, "read the attribute");
   return all.total;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

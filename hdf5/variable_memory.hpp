@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 // Owns what is allocated through it.
 class variable_memory {
@@ -32,7 +32,7 @@ class variable_memory {
   void* take(std::size_t size) { return allocate(size, this); }
   bool exceeded() const { return exceeded_; }
   std::uint64_t used() const { return used_; }
-  // A separate string, zero-terminated. Throws h5::failure if there is no room.
+  // A separate string, zero-terminated. Throws failure if there is no room.
   char* copy(std::string_view text);
   void clear();
 
@@ -44,16 +44,16 @@ class variable_memory {
   std::uint64_t most_, used_ = 0;
   bool exceeded_ = false;
   block* blocks_ = nullptr;
-  h5::handle transfer_;
+  handle transfer_;
 };
 
 // True if values contain strings or sequences of variable length.
 bool holds_variable(const type_tree& t);
 
-// The bytes that H5Aread would allocate for an attribute: H5Aread itself takes no limit. Throws h5::failure if they are more than
+// The bytes that H5Aread would allocate for an attribute: H5Aread itself takes no limit. Throws failure if they are more than
 // `most`.
 std::uint64_t count_variable_bytes(hid_t attribute, const type_tree& type, std::uint64_t elements, std::uint64_t most);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

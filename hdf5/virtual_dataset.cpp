@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 virtual_dataset::virtual_dataset(opened_dataset opened) : source_dataset(std::move(opened)) {
   if (!unsupported_reason(type).empty()) return;
@@ -56,11 +56,11 @@ std::uint64_t virtual_dataset::visit_all(std::uint64_t first, std::uint64_t coun
 
 stored_chunk virtual_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {
   const auto found = chunk_of_source(grid.chunk_of(first));
-  if (!found) throw h5::failure("a chunk of several datasets is stored in none");
+  if (!found) throw failure("a chunk of several datasets is stored in none");
   return mapped_->files().find_chunk(*found, size);
 }
 
-std::shared_ptr<const byte_source> virtual_dataset::bytes_of(std::size_t number) const {
+std::shared_ptr<const io::byte_source> virtual_dataset::bytes_of(std::size_t number) const {
   return number == no_file ? source_dataset::bytes_of(number) : mapped_->files().bytes(number);
 }
 
@@ -74,4 +74,4 @@ std::unique_ptr<chunk_source> open_dataset(source_file& file, const source_objec
   return std::make_unique<source_dataset>(std::move(opened));
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -16,11 +16,11 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 class virtual_dataset final : public source_dataset {
  public:
-  // Throws zarrbits::error, h5::failure.
+  // Throws zarrbits::error, failure.
   explicit virtual_dataset(opened_dataset opened);
 
   std::vector<hsize_t> chunk_shape() const override;
@@ -32,7 +32,7 @@ class virtual_dataset final : public source_dataset {
   std::uint64_t visit_all(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const override;
   bool skips_empty() const override { return mapped_ != nullptr; }
   stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const override;
-  std::shared_ptr<const byte_source> bytes_of(std::size_t file) const override;
+  std::shared_ptr<const io::byte_source> bytes_of(std::size_t file) const override;
   void require_unchanged() const override;
 
  private:
@@ -44,9 +44,9 @@ class virtual_dataset final : public source_dataset {
   std::unique_ptr<const virtual_parts> mapped_;  // null if its mapping is unknown
 };
 
-// Opens a dataset, virtual or not. Throws zarrbits::error, h5::failure.
+// Opens a dataset, virtual or not. Throws zarrbits::error, failure.
 std::unique_ptr<chunk_source> open_dataset(source_file& file, const source_object& object);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -142,8 +142,8 @@ class file_list {
   std::optional<std::size_t> number_of(const std::string& name) {
     const auto [at, is_new] = known_.emplace(name, std::nullopt);
     if (!is_new) return at->second;
-    const file_descriptor opened(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    const file_state state = state_of(opened.get());
+    const io::file_descriptor opened(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const io::file_state state = io::state_of(opened.get());
     if (!state.regular) return {};
     at->second = files_->list().size();
     files_->add({name, state});
@@ -229,12 +229,12 @@ std::unique_ptr<const virtual_parts> parts_of_virtual(const opened_dataset& data
   bool any = false;
   for (std::size_t i = 0; i < data.beside->sources.size(); ++i) {
     const virtual_source& source = data.beside->sources[i];
-    const auto here = strided_selection_of(h5::handle(H5Pget_virtual_vspace(data.dcpl, i)), data.dims);
+    const auto here = strided_selection_of(handle(H5Pget_virtual_vspace(data.dcpl, i)), data.dims);
     H5Eclear2(H5E_DEFAULT);
     if (!here) return {};
     virtual_parts::part p{.here = here->list, .found = source.found};
     if (source.chunked && !chunk.empty()) {
-      const auto there = strided_selection_of(h5::handle(H5Pget_virtual_srcspace(data.dcpl, i)), source.extent);
+      const auto there = strided_selection_of(handle(H5Pget_virtual_srcspace(data.dcpl, i)), source.extent);
       H5Eclear2(H5E_DEFAULT);
       const std::optional<std::size_t> file = there && pairs(*here, *there) ? files.number_of(source.file) : std::nullopt;
       if (file) {
@@ -251,4 +251,4 @@ std::unique_ptr<const virtual_parts> parts_of_virtual(const opened_dataset& data
   return std::make_unique<const virtual_parts>(std::move(list), std::move(chunk), files.take());
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -16,7 +16,7 @@
 #include <optional>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 // Regular elements along one dimension: `count` blocks of `block` elements, `stride` apart.
 struct strided_blocks {
@@ -65,9 +65,9 @@ class virtual_parts {
   std::shared_ptr<const source_files> files_;
 };
 
-// Null if the mapping of a virtual dataset is unknown, or it has no dimensions. Throws zarrbits::error, h5::failure.
+// Null if the mapping of a virtual dataset is unknown, or it has no dimensions. Throws zarrbits::error, failure.
 std::unique_ptr<const virtual_parts> parts_of_virtual(const opened_dataset& data);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

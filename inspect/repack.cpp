@@ -16,12 +16,12 @@ void find_first_names(hid_t file, std::map<haddr_t, std::string>& names) {
 
 }  // namespace
 
-std::string repack_names::of(const conversion::source_object& o, hid_t dataset) {
+std::string repack_names::of(const hdf5::source_object& o, hid_t dataset) {
   H5O_info_t info;
   if (first_.empty() && H5Oget_info2(dataset, &info, H5O_INFO_BASIC) >= 0 && info.rc > 1) find_first_names(file_.file(), first_);
   if (const auto first = first_.find(o.place.address); first != first_.end()) return first->second;
   std::string name;
-  for (const conversion::source_object* at = &o; at->parent != conversion::no_object; at = &file_.objects()[at->parent])
+  for (const hdf5::source_object* at = &o; at->parent != hdf5::no_object; at = &file_.objects()[at->parent])
     name = "/" + at->link_name + name;
   return name;
 }

@@ -19,13 +19,13 @@ namespace zarrbits::inspection {
 // h5repack identifies a dataset only by the first of its names, and ignores options for another name.
 class repack_names {
  public:
-  explicit repack_names(const conversion::source_file& file) : file_(file) {}
+  explicit repack_names(const hdf5::source_file& file) : file_(file) {}
 
   // The name as in the file; the object's path is the shown form.
-  std::string of(const conversion::source_object& o, hid_t dataset);
+  std::string of(const hdf5::source_object& o, hid_t dataset);
 
  private:
-  const conversion::source_file& file_;
+  const hdf5::source_file& file_;
   std::map<haddr_t, std::string> first_;  // filled when a dataset has several names
 };
 

@@ -23,8 +23,8 @@ namespace zarrbits::inspection {
 
 namespace {
 
-using conversion::chunk_grid;
-using conversion::source_object;
+using hdf5::chunk_grid;
+using hdf5::source_object;
 
 constexpr std::size_t shown_raw_chunks = 3;
 constexpr std::uint64_t largest_chunk_looked_into = std::uint64_t{64} << 20;
@@ -85,12 +85,12 @@ std::string coordinates(const std::vector<hsize_t>& at) {
 }
 
 struct open_dataset {
-  h5::handle id, type, space, dcpl;
+  hdf5::handle id, type, space, dcpl;
   chunk_grid grid;
   std::uint64_t element_size = 0;
-  conversion::pipeline filters;
+  hdf5::pipeline filters;
   std::size_t place = 0;  // of our filter
-  conversion::type_tree tree;
+  hdf5::type_tree tree;
 
   std::uint64_t chunk_bytes() const { return grid.chunk_elements() * element_size; }
 };
@@ -111,7 +111,7 @@ class needed_bits {
     used_.any = (~std::uint64_t{0} >> (64 - p.format.bits)) << p.format.first_bit;
     used_.beyond = used_.any & ~(std::uint64_t{1} << (p.format.first_bit + p.format.bits - 1));  // without the sign
   }
-  void add(const conversion::buffer& values) { collect(values.data(), values.size() / t_.size, t_, used_); }
+  void add(const compressors::buffer& values) { collect(values.data(), values.size() / t_.size, t_, used_); }
   std::string in_words() const {
     unsigned first = 0, last = 0;
     used_.range(8 * t_.size, t_.is_signed, first, last);
@@ -125,7 +125,7 @@ class needed_bits {
 
 // Why this chunk is unpacked, as far as its values show.
 std::string why_raw(const open_dataset& d, const stored_packbits& p, const std::vector<hsize_t>& at, bool masked,
-                    const conversion::buffer& values) {
+                    const compressors::buffer& values) {
   if (d.filters.partial_unfiltered && d.grid.partial(at))
     return "it reaches over the edge, and the dataset leaves such chunks unfiltered (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS)";
   const auto sentence = [&p](std::uint64_t v) {
@@ -155,7 +155,7 @@ std::string why_raw(const open_dataset& d, const stored_packbits& p, const std::
              ? "all its values would fit: the process that wrote it had not loaded the plugin, which HDF5 does by itself when a "
                "dataset is created or read, but not when one that it opened is written (in Python, import zarrbits first; in C, "
                "call H5Zfilter_avail(" +
-                   std::to_string(conversion::packbits_filter) + ") first)"
+                   std::to_string(hdf5::packbits_filter) + ") first)"
              : "all its values would fit: it was written around the filter, as H5Dwrite_chunk does";
 }
 
@@ -164,7 +164,7 @@ std::string filter_name(hid_t dcpl, unsigned i, unsigned& flags, int& id) {
   std::size_t none = 0;
   unsigned config = 0;
   id = H5Pget_filter2(dcpl, i, &flags, &none, nullptr, sizeof name, name, &config);
-  if (id < 0) h5::fail("get the filters");
+  if (id < 0) hdf5::fail("get the filters");
   name[sizeof name - 1] = '\0';
   switch (id) {
     case H5Z_FILTER_DEFLATE: return "deflate";
@@ -177,7 +177,7 @@ std::string filter_name(hid_t dcpl, unsigned i, unsigned& flags, int& id) {
 // A stored chunk that our filter left as it was.
 struct unpacked {
   bool masked = false;        // the filter mask says so
-  conversion::buffer values;  // empty if it is too large to look into
+  compressors::buffer values;  // empty if it is too large to look into
 };
 
 // Without a compression after packbits, the stored length shows it. Otherwise the length after that compression does: the chunk
@@ -190,21 +190,21 @@ std::optional<unpacked> look_at(const open_dataset& d, bool told_by_size, std::u
   unpacked found;
   if (stored > largest_chunk_looked_into || d.chunk_bytes() > largest_chunk_looked_into)
     return told_by_size || !filtered ? std::optional(found) : std::nullopt;
-  conversion::buffer chunk(static_cast<std::size_t>(stored));
+  compressors::buffer chunk(static_cast<std::size_t>(stored));
   std::uint32_t mask = 0;
   const std::vector<hsize_t> start = d.grid.start(at);
-  h5::check(H5Dread_chunk(d.id, H5P_DEFAULT, start.data(), &mask, chunk.data()), "read a chunk");
+  hdf5::check(H5Dread_chunk(d.id, H5P_DEFAULT, start.data(), &mask, chunk.data()), "read a chunk");
   if (!filtered) mask = ~std::uint32_t{0};
   found.masked = d.place < 32 && (mask >> d.place & 1) != 0;
   const auto plain = static_cast<std::size_t>(d.chunk_bytes());
   if (found.masked) {
-    found.values = conversion::undo(d.filters, mask, std::move(chunk), plain, d.tree);
+    found.values = hdf5::undo(d.filters, mask, std::move(chunk), plain, d.tree);
     return found;
   }
   if (!told_by_size) {
-    chunk = conversion::undo_after_packbits(d.filters, d.place, mask, std::move(chunk), plain, d.tree);
+    chunk = hdf5::undo_after_packbits(d.filters, d.place, mask, std::move(chunk), plain, d.tree);
     // a checksum that comes before packbits follows the values
-    if (!conversion::left_unpacked(d.filters.filters[d.place], chunk, {plain, 4 * d.place}, d.tree)) return {};
+    if (!hdf5::left_unpacked(d.filters.filters[d.place], chunk, {plain, 4 * d.place}, d.tree)) return {};
   }
   chunk.resize(plain);
   found.values = std::move(chunk);
@@ -213,7 +213,7 @@ std::optional<unpacked> look_at(const open_dataset& d, bool told_by_size, std::u
 
 void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>& p, filtered_dataset& out) {
   const std::uint64_t decoded = d.chunk_bytes();  // HDF5 checked this when it opened the dataset
-  const auto checksum = [](const conversion::filter& f) { return f.id == H5Z_FILTER_FLETCHER32; };
+  const auto checksum = [](const hdf5::filter& f) { return f.id == H5Z_FILTER_FLETCHER32; };
   const auto after = d.filters.filters.begin() + static_cast<std::ptrdiff_t>(d.place) + 1;
   const bool checked_only = std::all_of(after, d.filters.filters.end(), checksum);
   const std::uint64_t raw_size = decoded + 4 * (d.filters.filters.size() - 1);
@@ -226,7 +226,7 @@ void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>&
     looks = told_by_size || d.filters.undoable(d.tree);
     if (!p->format.is_bool && !p->format.zero_above) needed.emplace(*p);
   }
-  conversion::for_each_stored_chunk(d.id, d.grid, [&](const std::vector<hsize_t>& at, hsize_t stored) {
+  hdf5::for_each_stored_chunk(d.id, d.grid, [&](const std::vector<hsize_t>& at, hsize_t stored) {
     ++out.chunks;
     out.decoded += decoded;
     out.stored += stored;
@@ -246,7 +246,7 @@ void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>&
         needed->add(found->values);
         out.would_hold_all = needed->in_words();
       }
-    } catch (const conversion::damaged_chunk& e) {
+    } catch (const compressors::damaged_chunk& e) {
       if (out.problem.empty()) out.problem = "the chunk at " + coordinates(origin) + " is damaged: " + e.what();
     }
   });
@@ -256,7 +256,7 @@ void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>&
 void examine_unresolved(const open_dataset& d, const std::string& name, filtered_dataset& out) {
   out.parameters = "as they were given, not resolved";
   const bool refers = H5Tdetect_class(d.type, H5T_REFERENCE) > 0 && H5Tequal(d.type, H5T_STD_REF_OBJ) == 0;
-  if (conversion::holds_variable(d.tree) || refers) {
+  if (hdf5::holds_variable(d.tree) || refers) {
     out.parameters +=
         ": its values lie elsewhere in the file (variable length, references), and the filter leaves their chunks as they are";
     return;
@@ -273,20 +273,20 @@ void examine_unresolved(const open_dataset& d, const std::string& name, filtered
     out.problem += ", which h5repack cannot do: its name has a colon, a comma or more than 250 bytes; rename it";
 }
 
-void examine_dataset(const conversion::source_file& file, const source_object& o, repack_names& names, filter_report& report) {
+void examine_dataset(const hdf5::source_file& file, const source_object& o, repack_names& names, filter_report& report) {
   open_dataset d;
   d.id = file.open(o);
   file.require_values(d.id);
-  d.dcpl = h5::handle(H5Dget_create_plist(d.id), "get the dataset's properties");
-  d.filters = conversion::read_pipeline(d.dcpl);
+  d.dcpl = hdf5::handle(H5Dget_create_plist(d.id), "get the dataset's properties");
+  d.filters = hdf5::read_pipeline(d.dcpl);
   const auto& filters = d.filters.filters;
-  while (d.place < filters.size() && filters[d.place].id != conversion::packbits_filter &&
-         filters[d.place].id != conversion::bytes_filter)
+  while (d.place < filters.size() && filters[d.place].id != hdf5::packbits_filter &&
+         filters[d.place].id != hdf5::bytes_filter)
     ++d.place;
   if (d.place == filters.size()) return;
   filtered_dataset out;
   out.path = o.path;
-  out.filter = filters[d.place].id == conversion::packbits_filter ? "packbits" : "bytes";
+  out.filter = filters[d.place].id == hdf5::packbits_filter ? "packbits" : "bytes";
   bool strange = d.place > 1;
   for (std::size_t i = 0; i < filters.size(); ++i) {
     unsigned flags = 0;
@@ -299,13 +299,13 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
   }
   report.filtered.push_back(out);
   filtered_dataset& entry = report.filtered.back();
-  d.type = h5::handle(H5Dget_type(d.id), "get the datatype");
-  d.space = h5::handle(H5Dget_space(d.id), "get the dataspace");
-  d.tree = conversion::describe_type(d.type);
+  d.type = hdf5::handle(H5Dget_type(d.id), "get the datatype");
+  d.space = hdf5::handle(H5Dget_space(d.id), "get the dataspace");
+  d.tree = hdf5::describe_type(d.type);
   d.element_size = H5Tget_size(d.type);
   std::optional<stored_packbits> p;
-  const conversion::filter& ours = filters[d.place];
-  if (!conversion::was_resolved(ours)) {
+  const hdf5::filter& ours = filters[d.place];
+  if (!hdf5::was_resolved(ours)) {
     examine_unresolved(d, names.of(o, d.id), entry);
   } else if (entry.filter == "packbits") {
     p = read_packbits(ours.values);
@@ -315,7 +315,7 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
     entry.parameters = std::string(ours.values[0] == 1 ? "big" : "little") + " endian chunks";
   }
   if (strange) entry.problem = "another filter comes before it, which the filter never allows: its values cannot be interpreted";
-  d.grid.shape = h5::extent(d.space);
+  d.grid.shape = hdf5::extent(d.space);
   d.grid.chunk.resize(d.grid.shape.size());
   if (d.grid.shape.empty() || H5Pget_layout(d.dcpl) != H5D_CHUNKED ||
       H5Pget_chunk(d.dcpl, static_cast<int>(d.grid.chunk.size()), d.grid.chunk.data()) != static_cast<int>(d.grid.chunk.size())) {
@@ -324,7 +324,7 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
   }
   entry.chunk.assign(d.grid.chunk.begin(), d.grid.chunk.end());
   if (strange) p.reset();
-  const bool never_packed = !entry.problem.empty() && !conversion::was_resolved(ours);
+  const bool never_packed = !entry.problem.empty() && !hdf5::was_resolved(ours);
   look_at_chunks(d, p, entry);
   if (never_packed) entry.raw = entry.chunks;
 }
@@ -332,7 +332,7 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
 }  // namespace
 
 filter_report read_filters(const file_options& options, const std::function<void(const std::string&, std::uint64_t)>& progress) {
-  conversion::source_file file(split_source(options.file).file,
+  hdf5::source_file file(split_source(options.file).file,
                                {.remote = options.remote, .external = options.external, .lock = options.lock});
   file.walk(true);
   filter_report report;
@@ -344,7 +344,7 @@ filter_report read_filters(const file_options& options, const std::function<void
     ++report.datasets;
     try {
       examine_dataset(file, o, names, report);
-    } catch (const h5::failure& e) {
+    } catch (const hdf5::failure& e) {
       report.unreadable.push_back(o.path + ": " + e.what());
     }
   }

@@ -19,8 +19,8 @@ namespace zarrbits::inspection {
 
 namespace {
 
-using conversion::chunk_grid;
-using conversion::source_object;
+using hdf5::chunk_grid;
+using hdf5::source_object;
 
 constexpr std::uint64_t piece = std::uint64_t{1} << 20;            // bytes to read at a time: they stay in the cache
 constexpr std::uint64_t new_chunk = std::uint64_t{1} << 20;        // bytes of a chunk if the dataset has none
@@ -28,16 +28,16 @@ constexpr std::uint64_t largest_chunk = std::uint64_t{256} << 20;  // libhdf5 ho
 
 class reader {
  public:
-  reader(const h5::handle& dataset, const h5::handle& type, const number& t, const std::function<void(std::uint64_t)>& advance)
+  reader(const hdf5::handle& dataset, const hdf5::handle& type, const number& t, const std::function<void(std::uint64_t)>& advance)
       : dataset_(dataset),
         type_(type),
         t_(t),
         advance_(advance),
         space_(H5Dget_space(dataset), "get the dataspace"),
-        shape_(h5::extent(space_)) {}
+        shape_(hdf5::extent(space_)) {}
 
   // Collects a whole chunk that is stored as it is, without libhdf5. False if libhdf5 must read it.
-  bool stored_chunk(const conversion::file_bytes& file, const std::vector<hsize_t>& first, std::uint64_t bytes, used_bits& out) {
+  bool stored_chunk(const hdf5::file_bytes& file, const std::vector<hsize_t>& first, std::uint64_t bytes, used_bits& out) {
     unsigned mask = 0;
     const auto at = file.chunks().find(dataset_, first.data(), mask);
     if (!at || at->size != bytes) return false;
@@ -49,8 +49,8 @@ class reader {
         done += values_.size();
         advance_(values_.size());
       }
-    } catch (const conversion::unreadable_range& e) {
-      throw h5::failure(e.what());
+    } catch (const io::unreadable_range& e) {
+      throw hdf5::failure(e.what());
     }
     return true;
   }
@@ -60,7 +60,7 @@ class reader {
     if (shape_.empty()) return read(H5S_ALL, H5S_ALL, 1, out);
     std::vector<hsize_t> step = count, at = start;
     for (std::size_t d = 0; d < step.size(); ++d) {
-      const hsize_t below = conversion::product(std::span(step).subspan(d + 1)) * t_.size;
+      const hsize_t below = hdf5::product(std::span(step).subspan(d + 1)) * t_.size;
       if (below <= piece) {
         step[d] = std::min<hsize_t>(step[d], std::max<hsize_t>(1, piece / std::max<hsize_t>(1, below)));
         break;
@@ -70,9 +70,9 @@ class reader {
     for (bool more = true; more;) {
       std::vector<hsize_t> now(step.size());
       for (std::size_t d = 0; d < step.size(); ++d) now[d] = std::min<hsize_t>(step[d], start[d] + count[d] - at[d]);
-      h5::check(H5Sselect_hyperslab(space_, H5S_SELECT_SET, at.data(), nullptr, now.data(), nullptr), "select elements");
-      const hsize_t n = conversion::product(now);
-      const h5::handle memory(H5Screate_simple(1, &n, nullptr), "create a dataspace");
+      hdf5::check(H5Sselect_hyperslab(space_, H5S_SELECT_SET, at.data(), nullptr, now.data(), nullptr), "select elements");
+      const hsize_t n = hdf5::product(now);
+      const hdf5::handle memory(H5Screate_simple(1, &n, nullptr), "create a dataspace");
       read(memory, space_, n, out);
       more = false;
       for (std::size_t d = step.size(); d-- > 0 && !more;) {
@@ -86,16 +86,16 @@ class reader {
  private:
   void read(hid_t memory, hid_t space, std::uint64_t n, used_bits& out) {
     values_.resize(static_cast<std::size_t>(n * t_.size));
-    h5::check(H5Dread(dataset_, type_, memory, space, H5P_DEFAULT, values_.data()), "read the values");
+    hdf5::check(H5Dread(dataset_, type_, memory, space, H5P_DEFAULT, values_.data()), "read the values");
     collect(values_.data(), static_cast<std::size_t>(n), t_, out);
     advance_(n * t_.size);
   }
 
-  const h5::handle& dataset_;
-  const h5::handle& type_;
+  const hdf5::handle& dataset_;
+  const hdf5::handle& type_;
   const number& t_;
   const std::function<void(std::uint64_t)>& advance_;
-  h5::handle space_;
+  hdf5::handle space_;
   std::vector<hsize_t> shape_;
   std::vector<std::byte> values_;
 };
@@ -104,13 +104,13 @@ void collect_fill_value(hid_t dcpl, hid_t type, const number& t, used_bits& out)
   H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
   std::byte fill[8] = {};
   if (H5Pfill_value_defined(dcpl, &defined) < 0 || defined == H5D_FILL_VALUE_UNDEFINED) return;
-  h5::check(H5Pget_fill_value(dcpl, type, fill), "get the fill value");
+  hdf5::check(H5Pget_fill_value(dcpl, type, fill), "get the fill value");
   collect(fill, 1, t, out);
 }
 
 std::vector<hsize_t> chunk_for(const std::vector<hsize_t>& shape, unsigned size) {
   std::vector<hsize_t> chunk = shape;
-  while (conversion::product(chunk) > new_chunk / size) {
+  while (hdf5::product(chunk) > new_chunk / size) {
     const auto longest = std::find_if(chunk.begin(), chunk.end(), [](hsize_t n) { return n > 1; });
     if (longest == chunk.end()) break;
     *longest = (*longest + 1) / 2;
@@ -127,8 +127,8 @@ std::string filters_of(hid_t dcpl, bool& ours, std::string* unfound = nullptr) {
     std::size_t values = 0;
     const int id = H5Pget_filter2(dcpl, static_cast<unsigned>(i), &flags, &values, nullptr, sizeof name, name, &config);
     name[sizeof name - 1] = '\0';
-    ours = ours || id == conversion::packbits_filter;
-    const std::string shown = *name ? conversion::shown(name) : "filter " + std::to_string(id);
+    ours = ours || id == hdf5::packbits_filter;
+    const std::string shown = *name ? text::shown(name) : "filter " + std::to_string(id);
     names += (names.empty() ? "" : ", ") + shown;
     if (unfound && unfound->empty() && H5Zfilter_avail(id) <= 0) *unfound = shown;
   }
@@ -137,7 +137,7 @@ std::string filters_of(hid_t dcpl, bool& ours, std::string* unfound = nullptr) {
 
 std::vector<std::string> repack_arguments(const suggestion& s, const std::string& name) {
   if (!repack_takes(name)) return {};
-  std::vector<std::string> arguments = repack_filter(name, conversion::packbits_filter, s.parameters);
+  std::vector<std::string> arguments = repack_filter(name, hdf5::packbits_filter, s.parameters);
   if (s.chunk_is_new) {
     std::string chunk;
     for (const auto n : s.chunk) chunk += (chunk.empty() ? "" : "x") + std::to_string(n);
@@ -146,22 +146,22 @@ std::vector<std::string> repack_arguments(const suggestion& s, const std::string
   return arguments;
 }
 
-suggestion examine_dataset(const conversion::source_file& file, const source_object& o, repack_names& names,
+suggestion examine_dataset(const hdf5::source_file& file, const source_object& o, repack_names& names,
                            const std::function<void(std::uint64_t)>& advance) {
   suggestion s;
   s.path = o.path;
-  h5::handle dataset = file.open(o);
+  hdf5::handle dataset = file.open(o);
   file.require_values(dataset);
   const std::string name = names.of(o, dataset);
-  const h5::handle type(H5Dget_type(dataset), "get the datatype"),
+  const hdf5::handle type(H5Dget_type(dataset), "get the datatype"),
       dcpl(H5Dget_create_plist(dataset), "get the dataset's properties");
   const number t = describe(type);
-  const h5::handle space(H5Dget_space(dataset), "get the dataspace");
-  const std::vector<hsize_t> shape = h5::extent(space);
+  const hdf5::handle space(H5Dget_space(dataset), "get the dataspace");
+  const std::vector<hsize_t> shape = hdf5::extent(space);
   const H5D_layout_t layout = H5Pget_layout(dcpl);
   s.type = t.name;
   s.width = 8 * t.size;
-  s.elements = conversion::product(shape);
+  s.elements = hdf5::product(shape);
   s.before = H5Dget_storage_size(dataset);
   if (H5Sget_simple_extent_type(space) != H5S_SIMPLE || shape.empty()) throw no_candidate{"a single value"};
   if (layout == H5D_VIRTUAL) throw no_candidate{"virtual: its values are in other datasets"};
@@ -173,21 +173,21 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
     chunk_grid grid;
     grid.shape = shape;
     grid.chunk.resize(shape.size());
-    if (H5Pget_chunk(dcpl, static_cast<int>(shape.size()), grid.chunk.data()) < 0) h5::fail("get the chunk's shape");
+    if (H5Pget_chunk(dcpl, static_cast<int>(shape.size()), grid.chunk.data()) < 0) hdf5::fail("get the chunk's shape");
     chunk_elements = grid.chunk_elements();
     if (chunk_elements > largest_chunk / t.size && H5Pget_nfilters(dcpl) > 0)
       throw no_candidate{"filtered chunks of more than 256 MiB"};
     // the cache must hold a chunk, or each piece would decode it again
-    const h5::handle access(H5Pcreate(H5P_DATASET_ACCESS), "create a property list");
-    h5::check(
+    const hdf5::handle access(H5Pcreate(H5P_DATASET_ACCESS), "create a property list");
+    hdf5::check(
         H5Pset_chunk_cache(
             access, 1, static_cast<std::size_t>(std::clamp<std::uint64_t>(chunk_elements * t.size, 1 << 20, largest_chunk)), 1),
         "set the cache");
-    dataset = h5::handle(H5Dopen2(file.file(), name.c_str(), access), "open the dataset");
+    dataset = hdf5::handle(H5Dopen2(file.file(), name.c_str(), access), "open the dataset");
     reader read(dataset, type, t, advance);
     bool partial = false;
     const bool plain = H5Pget_nfilters(dcpl) == 0;
-    conversion::for_each_stored_chunk(dataset, grid, [&](const std::vector<hsize_t>& at, hsize_t) {
+    hdf5::for_each_stored_chunk(dataset, grid, [&](const std::vector<hsize_t>& at, hsize_t) {
       ++chunks;
       partial = partial || grid.partial(at);
       if (plain && !grid.partial(at) && read.stored_chunk(*file.bytes(), grid.start(at), chunk_elements * t.size, used)) return;
@@ -251,7 +251,7 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
 }  // namespace
 
 suggested_bits read_bits(const file_options& options, const std::function<void(const suggest_progress&)>& at) {
-  conversion::source_file file(split_source(options.file).file,
+  hdf5::source_file file(split_source(options.file).file,
                                {.remote = options.remote, .external = options.external, .lock = options.lock});
   file.walk(true);
   suggested_bits r;
@@ -260,16 +260,16 @@ suggested_bits read_bits(const file_options& options, const std::function<void(c
   for (const source_object& o : file.objects()) {
     if (o.kind != source_object::kind_type::dataset) continue;
     try {
-      const h5::handle dataset = file.open(o);
+      const hdf5::handle dataset = file.open(o);
       file.require_values(dataset);
-      const h5::handle type(H5Dget_type(dataset), "get the datatype"), space(H5Dget_space(dataset), "get the dataspace");
-      const std::uint64_t elements = conversion::product(h5::extent(space)), size = H5Tget_size(type);
+      const hdf5::handle type(H5Dget_type(dataset), "get the datatype"), space(H5Dget_space(dataset), "get the dataspace");
+      const std::uint64_t elements = hdf5::product(hdf5::extent(space)), size = H5Tget_size(type);
       bool ours = false;
       std::string unfound;
-      filters_of(h5::handle(H5Dget_create_plist(dataset), "get the dataset's properties"), ours, &unfound);
+      filters_of(hdf5::handle(H5Dget_create_plist(dataset), "get the dataset's properties"), ours, &unfound);
       if (!unfound.empty()) r.unfound.push_back({o.path, unfound});
       if (H5Dget_storage_size(dataset) > 0 && size > 0 && elements < (UINT64_MAX - p.total) / size) p.total += elements * size;
-    } catch (const h5::failure&) {  // reported below
+    } catch (const hdf5::failure&) {  // reported below
     }
   }
   for (const source_object& o : file.objects()) {
@@ -285,7 +285,7 @@ suggested_bits read_bits(const file_options& options, const std::function<void(c
       }));
     } catch (const no_candidate& e) {
       r.left_out.push_back({o.path, e.reason});
-    } catch (const h5::failure& e) {
+    } catch (const hdf5::failure& e) {
       r.left_out.push_back({o.path, e.what()});
     }
   }

@@ -15,10 +15,10 @@
 namespace zarrbits::inspection {
 
 inspected_tree read_hdf5(const std::string& file, const std::string& object, const inspect_options& options);
-inspected_tree read_zarr(const verification::store_folder& store, const std::string& object, const inspect_options& options);
+inspected_tree read_zarr(const zarr::store_folder& store, const std::string& object, const inspect_options& options);
 
 // Empty if the folder has no plan of an unfinished store.
-std::optional<unfinished_store> read_unfinished(const verification::store_folder& root);
+std::optional<unfinished_store> read_unfinished(const zarr::store_folder& root);
 
 }  // namespace zarrbits::inspection
 

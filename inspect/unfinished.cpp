@@ -21,15 +21,15 @@ namespace zarrbits::inspection {
 
 namespace {
 
-using conversion::json;
+using text::json;
 
 constexpr std::uint64_t most_read = 256U << 20;  // bytes of one object
 constexpr unsigned most_shares = 1'000'000;      // as the command allows
 
-std::string text_of(const verification::store_folder& folder, const std::string& name) {
+std::string text_of(const zarr::store_folder& folder, const std::string& name) {
   const auto object = folder.open(name);
   if (!object) return {};
-  const auto bytes = verification::read_object(*object, most_read);
+  const auto bytes = zarr::read_object(*object, most_read);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -77,7 +77,7 @@ struct progress_of_share {
     for (std::string_view rest = text; !rest.empty();) {
       const std::string_view line = rest.substr(0, rest.find('\n'));
       rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-      const json j = conversion::parse_foreign_json(line);
+      const json j = text::parse_foreign_json(line);
       if (!j.is_object()) continue;
       if (const auto began = time_in(j, "began")) {
         keep(now);
@@ -113,11 +113,11 @@ struct progress_of_share {
 
 }  // namespace
 
-std::optional<unfinished_store> read_unfinished(const verification::store_folder& root) {
-  const verification::store_folder folder = root / conversion::unfinished_folder;
+std::optional<unfinished_store> read_unfinished(const zarr::store_folder& root) {
+  const zarr::store_folder folder = root / text::unfinished_folder;
   const std::string plan_text = text_of(folder, "plan");
-  if (!conversion::is_own_plan(plan_text)) return {};
-  const json plan = conversion::parse_foreign_json(plan_text);
+  if (!text::is_own_plan(plan_text)) return {};
+  const json plan = text::parse_foreign_json(plan_text);
   unfinished_store found;
   found.version = string_in(plan, "zarrbits");
   found.source = string_in(plan, "source");
@@ -127,7 +127,7 @@ std::optional<unfinished_store> read_unfinished(const verification::store_folder
     }
   }
   std::set<std::string> names;
-  folder.list([&](const verification::store_entry& e) {
+  folder.list([&](const zarr::store_entry& e) {
     if (!e.is_folder && e.name.starts_with("journal")) names.insert(e.name);
     return true;
   });

@@ -17,7 +17,7 @@ void used_bits::range(unsigned width, bool is_signed, unsigned& first_bit, unsig
 
 std::int64_t member_value(hid_t type, unsigned i, const number& n) {
   unsigned char raw[8] = {};
-  h5::check(H5Tget_member_value(type, i, raw), "get an enumeration's value");
+  hdf5::check(H5Tget_member_value(type, i, raw), "get an enumeration's value");
   std::uint64_t v = 0;
   for (unsigned b = 0; b < n.size; ++b) v = v << 8 | raw[n.big_endian ? b : n.size - 1 - b];
   const unsigned spare = 64 - 8 * n.size;
@@ -37,7 +37,7 @@ number describe(hid_t type) {
   if (n.size > 1 && order != H5T_ORDER_LE && order != H5T_ORDER_BE)
     throw no_candidate{"a byte order that packbits does not take"};
   n.big_endian = order == H5T_ORDER_BE;
-  const h5::handle base(cls == H5T_ENUM ? H5Tget_super(type) : H5Tcopy(type), "get a base type");
+  const hdf5::handle base(cls == H5T_ENUM ? H5Tget_super(type) : H5Tcopy(type), "get a base type");
   const bool is_integer = cls == H5T_INTEGER || cls == H5T_ENUM;
   n.is_signed = is_integer && H5Tget_sign(base) == H5T_SGN_2;
   const auto precision = static_cast<unsigned>(H5Tget_precision(base));

@@ -41,7 +41,7 @@ struct number {
   std::string name;
 };
 
-// Throws no_candidate, h5::failure.
+// Throws no_candidate, hdf5::failure.
 number describe(hid_t type);
 // The value of an enumeration's member.
 std::int64_t member_value(hid_t type, unsigned i, const number& n);

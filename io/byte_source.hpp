@@ -18,7 +18,7 @@
 #include <span>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 class remote_file;
 
@@ -59,6 +59,6 @@ class local_bytes final : public byte_source {
 // be opened; errno says why. Throws zarrbits::error.
 std::shared_ptr<const byte_source> open_bytes(const std::string& name, const remote_access& remote, const file_state& known);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -37,7 +37,7 @@ bool has_slashed(const chunk_arrays::entry& array, const std::string& key) {
 
 }  // namespace
 
-bool is_array_node(const json& node) {
+bool is_array_node(const text::json& node) {
   const auto type = node.is_object() ? node.find("node_type") : node.end();
   return node.is_object() && type != node.end() && *type == "array";
 }
@@ -46,25 +46,25 @@ std::string path_of_node(const std::string& key) {
   return key.substr(0, key.size() - std::min(key.size(), std::string_view("/zarr.json").size()));
 }
 
-std::optional<std::vector<std::uint64_t>> chunks_along(const json& array) {
-  const auto extent = [](const json& n) { return n.is_number_unsigned() ? n.get<std::uint64_t>() : 0; };
-  const auto member = [](const json* j, const char* key) {
+std::optional<std::vector<std::uint64_t>> chunks_along(const text::json& array) {
+  const auto extent = [](const text::json& n) { return n.is_number_unsigned() ? n.get<std::uint64_t>() : 0; };
+  const auto member = [](const text::json* j, const char* key) {
     return j && j->is_object() && j->contains(key) ? &(*j)[key] : nullptr;
   };
-  const json *const shape = member(&array, "shape"), *const configuration = member(member(&array, "chunk_grid"), "configuration");
+  const text::json *const shape = member(&array, "shape"), *const configuration = member(member(&array, "chunk_grid"), "configuration");
   if (!shape || !shape->is_array()) return {};
-  const json *const regular = member(configuration, "chunk_shape"), *const lengths =
+  const text::json *const regular = member(configuration, "chunk_shape"), *const lengths =
                                                                         regular ? regular : member(configuration, "chunk_shapes");
   if (!lengths || !lengths->is_array() || lengths->size() != shape->size()) return {};
   std::vector<std::uint64_t> counts;
   for (std::size_t d = 0; d < shape->size(); ++d) {
-    const json& along = (*lengths)[d];
+    const text::json& along = (*lengths)[d];
     const std::uint64_t all = extent((*shape)[d]), length = extent(along);
     std::uint64_t n = 0;
     if (length > 0) {
       n = all / length + (all % length != 0);
     } else if (!regular && along.is_array()) {
-      for (const json& each : along) {  // a length, or [length, count]
+      for (const text::json& each : along) {  // a length, or [length, count]
         const std::uint64_t more = each.is_array() && each.size() == 2 ? extent(each[1]) : 1;
         if (__builtin_add_overflow(n, more, &n)) return {};
       }
@@ -76,12 +76,12 @@ std::optional<std::vector<std::uint64_t>> chunks_along(const json& array) {
   return counts;
 }
 
-bool chunk_arrays::add(const std::string& array, const json& node) {
+bool chunk_arrays::add(const std::string& array, const text::json& node) {
   auto n = chunks_along(node);
   if (!n) return false;
   if (const auto keys = node.find("chunk_key_encoding");
-      keys != node.end() && keys->is_object() && keys->value("name", json()) == "v2" &&
-      keys->value(json::json_pointer("/configuration/separator"), json()) == "/")
+      keys != node.end() && keys->is_object() && keys->value("name", text::json()) == "v2" &&
+      keys->value(text::json::json_pointer("/configuration/separator"), text::json()) == "/")
     with_slashes_.insert(array);
   arrays_.insert_or_assign(array, std::move(*n));
   return true;
@@ -128,4 +128,4 @@ std::string chunk_arrays::slashed(const std::string& key) const {
   }
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

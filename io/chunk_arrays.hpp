@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 class chunk_arrays {
  public:
@@ -31,7 +31,7 @@ class chunk_arrays {
   using entry = std::pair<const std::string, counts>;
 
   // False if the node does not say what its chunks are. "" is the root.
-  bool add(const std::string& array, const json& node);
+  bool add(const std::string& array, const text::json& node);
   std::size_t size() const { return arrays_.size(); }
   // None if there is no such array.
   counts counts_of(const std::string& array) const {
@@ -51,12 +51,12 @@ class chunk_arrays {
 };
 
 // The number of chunks along each dimension, by the shape and the chunk grid in an array's metadata; empty: these are not valid.
-std::optional<std::vector<std::uint64_t>> chunks_along(const json& array);
+std::optional<std::vector<std::uint64_t>> chunks_along(const text::json& array);
 
-bool is_array_node(const json& node);
+bool is_array_node(const text::json& node);
 // The path of a node by the key of its zarr.json: "a/b" of "a/b/zarr.json".
 std::string path_of_node(const std::string& key);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -270,4 +270,4 @@ int copy_range(int from, std::uint64_t offset, std::uint64_t size, int to) {
   return 0;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // No file that the converter writes for itself and reads back (a plan, a journal, a zarr.json) is larger than this.
 constexpr std::uint64_t largest_read_back = std::uint64_t{1} << 30;
@@ -96,6 +96,6 @@ void read_range(int fd, std::uint64_t offset, std::span<std::byte> to);
 // read throws unreadable_range.
 int copy_range(int from, std::uint64_t offset, std::uint64_t size, int to);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -24,7 +24,7 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -230,7 +230,7 @@ std::string percent_encoded(const std::string& text, bool keep_slashes) {
     if (plain || (c == '/' && keep_slashes)) {
       out += c;
     } else {
-      append_percent(out, c);
+      text::append_percent(out, c);
     }
   }
   return out;
@@ -379,4 +379,4 @@ http_client::response http_client::send(const request& r) {
   return answer;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // Seconds without progress until a request counts as lost; the environment may set a different number (ZARRBITS_S3_PATIENCE).
 double http_patience();
@@ -107,6 +107,6 @@ class http_client {
 
 std::string percent_encoded(const std::string& text, bool keep_slashes);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -6,7 +6,7 @@
 #include <utility>
 #include <zstd.h>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -220,4 +220,4 @@ std::vector<std::optional<std::string_view>> parquet_file::texts(std::string_vie
   return out;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

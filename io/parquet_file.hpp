@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // The file is damaged, or has a feature that this reader does not support. what() is a reason, not a sentence.
 struct parquet_error : std::runtime_error {
@@ -82,6 +82,6 @@ class parquet_file {
   std::deque<std::vector<std::byte>> pages_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

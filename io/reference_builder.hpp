@@ -18,7 +18,7 @@
 #include <string_view>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // A key that a store can have: names between slashes.
 inline bool is_key(std::string_view key) {
@@ -39,7 +39,7 @@ class table_builder {
   // A few bytes can say that there are a million references, or repeat one text a million times.
   void count(std::uint64_t bytes) {
     if (bytes > memory_ - used_)
-      throw reference_error("the references take more than " + human_bytes(memory_) +
+      throw reference_error("the references take more than " + text::human_bytes(memory_) +
                             " of memory; increase `memory`, or do not trust them");
     used_ += bytes;
   }
@@ -88,7 +88,7 @@ class table_builder {
         }
       }
       if (!templates_.empty() && f.url.find("{{") != std::string::npos)
-        throw reference_error("the name of a file, \"" + shown(f.url) +
+        throw reference_error("the name of a file, \"" + text::shown(f.url) +
                               "\", has a template that is an expression; make the references without templates");
     }
     return std::move(table_);
@@ -96,7 +96,7 @@ class table_builder {
 
  private:
   void check(const std::string& key, std::size_t content) {
-    if (!is_key(key)) throw reference_error("\"" + shown(key) + "\" is not a key of a store; make the references again");
+    if (!is_key(key)) throw reference_error("\"" + text::shown(key) + "\" is not a key of a store; make the references again");
     count(sizeof(reference) + 80 + key.size() + content);  // with a node of the map
   }
 
@@ -109,6 +109,6 @@ class table_builder {
 // Of a JSON file. Throws reference_error.
 reference_table read_json_references(const std::string& path, std::uint64_t memory);  // reference_json.cpp
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

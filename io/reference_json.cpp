@@ -19,12 +19,12 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
 std::string from_base64(std::string_view text) {
-  const auto bytes = decode_base64(text);
+  const auto bytes = text::decode_base64(text);
   if (!bytes) throw reference_error("a reference is not valid base64");
   return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
 }
@@ -43,12 +43,12 @@ class text_of_value {
   }
   void key(const std::string& name) {
     separate();
-    text_ += json_text(name) + ":";
+    text_ += text::json_text(name) + ":";
     is_first_ = true;
   }
-  void value(const json& one) {
+  void value(const text::json& one) {
     separate();
-    text_ += json_text(one);
+    text_ += text::json_text(one);
   }
   std::uint64_t size() const { return text_.size(); }
   std::string take() { return std::exchange(text_, {}); }
@@ -170,7 +170,7 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
            path_[0] != "gen";
   }
   bool in(const char* a, const char* b) const { return path_.size() == 3 && path_[0] == a && path_[1] == b; }
-  bool other(const json& value) {
+  bool other(const text::json& value) {
     if (inside_ > 0) return within([&] { made_.value(value); });
     return !is_reference();
   }
@@ -218,4 +218,4 @@ reference_table read_json_references(const std::string& path, std::uint64_t memo
   return builder.take();
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -26,7 +26,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace fs = std::filesystem;
 
@@ -45,27 +45,27 @@ class parquet_folder {
 
   reference_table read() {
     const std::vector<std::byte> bytes = read_part(references_metadata);
-    const json document = parse_foreign_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    const json* const record_size = find(document, "record_size");
-    const json* const metadata = find(document, "metadata");
+    const text::json document = text::parse_foreign_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    const text::json* const record_size = find(document, "record_size");
+    const text::json* const metadata = find(document, "metadata");
     if (!record_size || !record_size->is_number_unsigned() || !metadata || !metadata->is_object()) damaged();
     record_size_ = record_size->get<std::uint64_t>();
     if (record_size_ == 0 || record_size_ > most_in_part) damaged();
-    if (const json* const own = find(document, "zarrbits")) {
+    if (const text::json* const own = find(document, "zarrbits")) {
       read_sources(*own);
       read_part_list(*own);
     }
     bool only_v2 = find(document, "zarrbits") == nullptr;  // made by others
-    for (const auto& item : metadata->items()) only_v2 = only_v2 && !is_node_key(item.key());
+    for (const auto& item : metadata->items()) only_v2 = only_v2 && !text::is_node_key(item.key());
     for (const auto& [key, value] : metadata->items()) {
-      if (is_node_key(key)) read_node(key, value);
-      else if (is_v2_metadata_key(key) && value.is_object() && !is_grid_alone(value)) {
-        builder_.add_content(key, python_json_text(value));
+      if (text::is_node_key(key)) read_node(key, value);
+      else if (text::is_v2_metadata_key(key) && value.is_object() && !is_grid_alone(value)) {
+        builder_.add_content(key, text::python_json_text(value));
         if (only_v2 && key.ends_with("/.zarray")) read_v2_array(key.substr(0, key.rfind('/')), value);
       }
     }
-    const json* const own = find(document, "zarrbits");
-    if (const json* const nodes = own ? find(*own, "nodes") : nullptr; nodes && nodes->is_object()) {
+    const text::json* const own = find(document, "zarrbits");
+    if (const text::json* const nodes = own ? find(*own, "nodes") : nullptr; nodes && nodes->is_object()) {
       builder_.set_no_v3();
       for (const auto& [key, value] : nodes->items()) read_node(key, value);
     }
@@ -88,11 +88,11 @@ class parquet_folder {
   }
 
   // Of an array of Zarr v3, for fsspec.
-  static bool is_grid_alone(const json& zarray) {
+  static bool is_grid_alone(const text::json& zarray) {
     return zarray.size() == 2 && zarray.contains("shape") && zarray.contains("chunks");
   }
 
-  static const json* find(const json& j, const char* key) {
+  static const text::json* find(const text::json& j, const char* key) {
     const auto found = j.is_object() ? j.find(key) : j.end();
     return found == j.end() ? nullptr : &*found;
   }
@@ -107,14 +107,14 @@ class parquet_folder {
   }
 
   // Which files each array has, and how many references are in each: a lost file would read as chunks that were never written.
-  void read_part_list(const json& own) {
-    const json* const parts = find(own, "parts");
+  void read_part_list(const text::json& own) {
+    const text::json* const parts = find(own, "parts");
     if (!parts) return;  // made by another program, or an earlier zarrbits
     lists_parts_ = true;
     if (!parts->is_object()) damaged();
     for (const auto& [array, list] : parts->items()) {
       builder_.count(array.size());
-      for (const json& part : list) {
+      for (const text::json& part : list) {
         const auto pair = numbers(&part);
         if (pair.size() != 2 || !parts_[array].emplace(pair[0], pair[1]).second) damaged();
         builder_.count(sizeof pair + 2 * sizeof pair[0]);
@@ -122,11 +122,11 @@ class parquet_folder {
     }
   }
 
-  void read_sources(const json& own) {
-    const json* const sources = find(own, "sources");
+  void read_sources(const text::json& own) {
+    const text::json* const sources = find(own, "sources");
     if (!sources || !sources->is_array()) damaged();
-    for (const json& s : *sources) {
-      const json *const url = find(s, "url"), *const size = find(s, "size"), *const modified = find(s, "modified"),
+    for (const text::json& s : *sources) {
+      const text::json *const url = find(s, "url"), *const size = find(s, "size"), *const modified = find(s, "modified"),
                         *const etag = find(s, "etag");
       const bool told = etag ? etag->is_string() : !modified || modified->is_number_integer();
       if (!url || !url->is_string() || !size || !size->is_number_unsigned() || !told) damaged();
@@ -136,29 +136,29 @@ class parquet_folder {
     }
   }
 
-  static std::vector<std::uint64_t> numbers(const json* list) {
+  static std::vector<std::uint64_t> numbers(const text::json* list) {
     std::vector<std::uint64_t> all;
     if (!list || !list->is_array()) return all;
-    for (const json& n : *list) all.push_back(n.is_number_unsigned() ? n.get<std::uint64_t>() : 0);
+    for (const text::json& n : *list) all.push_back(n.is_number_unsigned() ? n.get<std::uint64_t>() : 0);
     return all;
   }
 
   // Chunks are where their keys point to, whatever the keys in the metadata look like: they become those of Zarr v3.
-  void read_node(const std::string& key, json node) {
+  void read_node(const std::string& key, text::json node) {
     const std::string array = path_of_node(key);
-    if (const json* const type = find(node, "node_type"); type && *type == "array") {
+    if (const text::json* const type = find(node, "node_type"); type && *type == "array") {
       const auto counts = chunks_along(node);
       if (!counts) damaged();
       read_parts(array, *counts);
     }
     set_key_form(node, key_form::slashes);
-    builder_.add_content(key, python_json_text(node, 2) + "\n");
+    builder_.add_content(key, text::python_json_text(node, 2) + "\n");
   }
 
-  void read_v2_array(const std::string& array, const json& zarray) {
-    const json* const separator = find(zarray, "dimension_separator");
-    const auto counts = chunks_along({{"shape", zarray.value("shape", json())},
-                                      {"chunk_grid", {{"configuration", {{"chunk_shape", zarray.value("chunks", json())}}}}}});
+  void read_v2_array(const std::string& array, const text::json& zarray) {
+    const text::json* const separator = find(zarray, "dimension_separator");
+    const auto counts = chunks_along({{"shape", zarray.value("shape", text::json())},
+                                      {"chunk_grid", {{"configuration", {{"chunk_shape", zarray.value("chunks", text::json())}}}}}});
     if (!counts) damaged();
     v2_separator_ = separator && *separator == "/" ? '/' : '.';
     read_parts(array, *counts);
@@ -192,7 +192,7 @@ class parquet_folder {
     parquet_file part(read_part(references_part(array, number)), record_size_);
     const std::size_t n = static_cast<std::size_t>(part.rows());
     builder_.count(n * sizeof(std::uint64_t));
-    if (n < rows_of(counts, number)) throw parquet_error("it has only " + counted(n, "row"));
+    if (n < rows_of(counts, number)) throw parquet_error("it has only " + text::counted(n, "row"));
     if (!part.has("path") && !part.has("raw")) throw parquet_error("columns are missing");
     const auto texts = [&](const char* name) {
       return part.has(name) ? part.texts(name) : std::vector<std::optional<std::string_view>>(n);
@@ -217,7 +217,7 @@ class parquet_folder {
     auto& listed = parts_[array];
     const auto known = listed.find(number);
     if (known == listed.end() || known->second != references)
-      throw parquet_error("it has " + counted(references, "reference") +
+      throw parquet_error("it has " + text::counted(references, "reference") +
                           (known == listed.end() ? ", and should not be there" : ", and had " + std::to_string(known->second)));
     listed.erase(known);
   }
@@ -267,30 +267,30 @@ bool is_as_it_was(const referred_file& file, const file_state& now) {
   return !file.state || (file.size_only ? now.regular && now.size == file.state->size : now == *file.state);
 }
 
-void set_key_form(json& node, key_form form) {
+void set_key_form(text::json& node, key_form form) {
   if (!node.is_object()) return;
   if (node.contains("node_type") && node["node_type"] == "array") {
     const bool dots = form == key_form::dots;
     node["chunk_key_encoding"] = {{"name", dots ? "v2" : "default"}, {"configuration", {{"separator", dots ? "." : "/"}}}};
   }
   if (!node.contains("consolidated_metadata") || !node["consolidated_metadata"].is_object()) return;
-  json& all = node["consolidated_metadata"];
+  text::json& all = node["consolidated_metadata"];
   if (!all.contains("metadata") || !all["metadata"].is_object()) return;
-  for (json& each : all["metadata"]) set_key_form(each, form);
+  for (text::json& each : all["metadata"]) set_key_form(each, form);
 }
 
 namespace {
 
-bool has_dots(const json& node) {
+bool has_dots(const text::json& node) {
   const auto keys = node.find("chunk_key_encoding");
   return keys != node.end() && keys->is_object() && keys->contains("name") && (*keys)["name"] == "v2";
 }
 
 // Whether `stored` has the same documents as `made`, and the first key that differs.
-std::string first_difference(const std::map<std::string, std::string>& stored, const std::map<std::string, json>& made) {
+std::string first_difference(const std::map<std::string, std::string>& stored, const std::map<std::string, text::json>& made) {
   for (const auto& [key, document] : made) {
     const auto found = stored.find(key);
-    if (found == stored.end() || python_json_text(parse_foreign_json(found->second), 0) != python_json_text(document, 0))
+    if (found == stored.end() || text::python_json_text(text::parse_foreign_json(found->second), 0) != text::python_json_text(document, 0))
       return key;
   }
   for (const auto& [key, text] : stored) {
@@ -306,27 +306,27 @@ void take_v3(reference_table& table, bool is_folder) {
   chunk_arrays dotted;
   for (auto at = table.keys.begin(); at != table.keys.end();) {
     auto& [key, r] = *at;
-    if (is_v2_metadata_key(key) && !r.file) {
+    if (text::is_v2_metadata_key(key) && !r.file) {
       documents.emplace(key, std::move(r.content));
       at = table.keys.erase(at);
       continue;
     }
-    if (is_node_key(key) && !r.file) {
-      json node = parse_foreign_json(r.content);
+    if (text::is_node_key(key) && !r.file) {
+      text::json node = text::parse_foreign_json(r.content);
       if (is_array_node(node) && (!table.formats.v3 || has_dots(node)) && dotted.add(path_of_node(key), node) &&
           table.formats.v3) {
         set_key_form(node, key_form::slashes);
-        r.content = python_json_text(node, 2) + "\n";
+        r.content = text::python_json_text(node, 2) + "\n";
         r.size = r.content.size();
       } else if (key == "zarr.json" && node.is_object() && node.contains("consolidated_metadata")) {
         set_key_form(node, key_form::slashes);
-        r.content = python_json_text(node, 2) + "\n";
+        r.content = text::python_json_text(node, 2) + "\n";
         r.size = r.content.size();
       }
     }
     ++at;
   }
-  const bool has_v3 = std::any_of(table.keys.begin(), table.keys.end(), [](const auto& one) { return is_node_key(one.first); });
+  const bool has_v3 = std::any_of(table.keys.begin(), table.keys.end(), [](const auto& one) { return text::is_node_key(one.first); });
   if (!has_v3 && !documents.empty()) {  // made by others: a store of Zarr v2
     table.formats = {.v2 = true, .v3 = false};
     for (auto& [key, text] : documents) {
@@ -339,7 +339,7 @@ void take_v3(reference_table& table, bool is_folder) {
     std::map<std::string, reference> all;
     while (!table.keys.empty()) {
       auto one = table.keys.extract(table.keys.begin());
-      if (!is_node_key(one.key())) one.key() = dotted.slashed(one.key());
+      if (!text::is_node_key(one.key())) one.key() = dotted.slashed(one.key());
       if (!all.insert(std::move(one)).inserted)
         throw reference_error("two references are of the same chunk; make the references again");
     }
@@ -348,10 +348,10 @@ void take_v3(reference_table& table, bool is_folder) {
   table.formats.v2 = !documents.empty();
   if (!table.formats.v2 || !table.keys.contains("zarr.json")) return;
   for (const auto& [key, r] : table.keys) {
-    if (is_node_key(key)) v2.node(key, r.content);
+    if (text::is_node_key(key)) v2.node(key, r.content);
   }
   for (const auto& [key, r] : table.keys) {
-    if (!is_node_key(key)) v2.chunk(key);
+    if (!text::is_node_key(key)) v2.chunk(key);
   }
   auto made = v2.documents();
   if (is_folder) made.erase(references_metadata);
@@ -414,4 +414,4 @@ std::string references_part(const std::string& array, std::uint64_t number) {
   return array + "/refs." + std::to_string(number) + ".parq";
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // These are not references, or they are damaged. what() is a sentence.
 struct reference_error : std::runtime_error {
@@ -83,7 +83,7 @@ constexpr std::string_view file_url = "file://", s3_url = "s3://";
 // Parquet files. With that form one set of keys is enough for both.
 enum class key_form { slashes, dots };
 // Sets it in a node's metadata, also in the copies of all nodes that a root may have.
-void set_key_form(json& node, key_form form);
+void set_key_form(text::json& node, key_form form);
 
 // In the JSON of references that have only Zarr v2's metadata: those of Zarr v3, from which they were made.
 constexpr const char* own_nodes = "zarrbits.nodes";
@@ -93,6 +93,6 @@ constexpr const char* own_references_begin = R"({"version":1,"zarrbits":{)";
 constexpr const char* references_metadata = ".zmetadata";
 std::string references_part(const std::string& array, std::uint64_t number);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

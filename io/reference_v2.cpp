@@ -7,10 +7,10 @@
 
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 void v2_references::node(const std::string& key, std::string_view text) {
-  json node = parse_foreign_json(text);
+  text::json node = text::parse_foreign_json(text);
   const std::string path = path_of_node(key);
   if (is_array_node(node)) arrays_.add(path, node);
   nodes_.insert_or_assign(path, std::move(node));
@@ -28,15 +28,15 @@ std::string v2_references::only_v3() const {
   return {};
 }
 
-std::map<std::string, json> v2_references::documents() const {
-  std::map<std::string, json> all;
+std::map<std::string, text::json> v2_references::documents() const {
+  std::map<std::string, text::json> all;
   bool consolidated = false;
   for (const auto& [path, node] : nodes_) {
     if (!node.is_object()) continue;
     const std::string prefix = path.empty() ? "" : path + "/";
     if (!is_array_node(node)) {
       all[prefix + ".zgroup"] = {{"zarr_format", 2}};
-      all[prefix + ".zattrs"] = v2_group_attributes(node);
+      all[prefix + ".zattrs"] = text::v2_group_attributes(node);
       consolidated = consolidated || (path.empty() && node.contains("consolidated_metadata"));
       continue;
     }
@@ -46,18 +46,18 @@ std::map<std::string, json> v2_references::documents() const {
     for (const std::uint64_t n : arrays_.counts_of(path)) gaps = __builtin_mul_overflow(grid, n, &grid) || gaps;
     gaps = gaps || grid != (made == chunks_.end() ? 0 : made->second);
     try {
-      v2_array array = v2_array_of(node, gaps);
+      text::v2_array array = text::v2_array_of(node, gaps);
       all[prefix + ".zarray"] = std::move(array.zarray);
       all[prefix + ".zattrs"] = std::move(array.zattrs);
-    } catch (const no_v2_form&) {  // the report says why
+    } catch (const text::no_v2_form&) {  // the report says why
     }
   }
   if (consolidated) {
-    object_builder copies;
+    text::object_builder copies;
     for (const auto& [key, document] : all) copies.add(key, document);
     all[".zmetadata"] = {{"zarr_consolidated_format", 1}, {"metadata", copies.take()}};
   }
   return all;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -18,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 class v2_references {
  public:
@@ -26,16 +26,16 @@ class v2_references {
   void chunk(const std::string& key);
   const chunk_arrays& arrays() const { return arrays_; }
   // The metadata of Zarr v2 by its keys. Arrays that Zarr v2 cannot have are left out.
-  std::map<std::string, json> documents() const;
+  std::map<std::string, text::json> documents() const;
   // The first of them, "/a/b"; empty if there is none.
   std::string only_v3() const;
 
  private:
-  std::map<std::string, json> nodes_;  // by their paths
+  std::map<std::string, text::json> nodes_;  // by their paths
   chunk_arrays arrays_;
   std::map<std::string, std::uint64_t> chunks_;  // how many there are of each array
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

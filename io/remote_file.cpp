@@ -20,7 +20,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -381,4 +381,4 @@ std::shared_ptr<const byte_source> open_bytes(const std::string& name, const rem
   return file ? std::make_shared<const local_bytes>(std::move(file)) : nullptr;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 struct byte_range {
   std::uint64_t offset = 0, size = 0;
@@ -66,6 +66,6 @@ class remote_file final : public byte_source {
   const std::shared_ptr<inside> in_;  // downloads hold it, too
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

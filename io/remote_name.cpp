@@ -11,7 +11,7 @@
 #include <mutex>
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -58,7 +58,7 @@ std::string escaped(const std::string& url) {
       out += c;
       continue;
     }
-    append_percent(out, c);
+    text::append_percent(out, c);
   }
   return out;
 }
@@ -96,7 +96,7 @@ parts split(const std::string& given) {
   const std::string after = query == url.size() ? "" : url.substr(query + 1);
   if (after.size() == 9 && after.front() == '~') return {url, url};  // a name already
   if (const std::string rest = without_signature(after); !rest.empty()) {
-    sha256 sum;
+    text::sha256 sum;
     sum.add(rest);
     p.shown += "?~" + sum.hex(8);
   }
@@ -128,4 +128,4 @@ std::string remembered_url(const std::string& name) {
 
 std::string secret_url(const std::string& name) { return escaped(remembered_url(name)); }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // "s3://..."
 bool is_s3(const std::string& name);
@@ -37,6 +37,6 @@ std::string remembered_url(const std::string& name);
 // The same, percent-encoded where it has to be.
 std::string secret_url(const std::string& name);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

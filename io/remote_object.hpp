@@ -17,7 +17,7 @@
 #include <span>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 constexpr unsigned most_misunderstandings = 3;  // attempts whose responses do not belong to the request
 
@@ -51,6 +51,6 @@ std::unique_ptr<remote_object> find_s3_object(const std::string& name, const rem
 // "0-99": a range, as requests have it.
 std::string range_text(std::uint64_t offset, std::size_t size);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -13,7 +13,7 @@
 #include <set>
 #endif
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 void prevent_core_dumps() noexcept {
   rlimit limit{};
@@ -49,7 +49,7 @@ void hurry_s3() noexcept {}
 
 #endif
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #ifndef ZARRBITS_WITH_S3
 std::vector<std::string> zarrbits::find_s3_sources(const std::string& pattern, const remote_access&) {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // For a program that was asked to end: from now on, the first request to a server that gets no response for a second is the last
 // one, and all later ones fail.
@@ -27,6 +27,6 @@ void prepare_s3(const std::vector<std::string>& sources, const std::string& stor
 // For a program of its own that has credentials: a core dump of this process would hold them, so there is none.
 void prevent_core_dumps() noexcept;
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

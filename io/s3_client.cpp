@@ -12,7 +12,7 @@
 #include <strings.h>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -242,4 +242,4 @@ s3_client::response s3_client::store(const request& r) {
   return answer;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -21,7 +21,7 @@
 #include <span>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 struct s3_credentials;
 
@@ -82,6 +82,6 @@ class s3_client {
   std::shared_ptr<const place> place_;  // changes if the server says in which region the bucket is
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

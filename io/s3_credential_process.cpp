@@ -24,7 +24,7 @@
 
 extern char** environ;
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -163,10 +163,10 @@ s3_credentials credentials_of_process(const std::string& command, const std::str
   }
   if (WIFSIGNALED(*status)) fail(std::string("was ended by a signal: ") + ::strsignal(WTERMSIG(*status)));
   if (WEXITSTATUS(*status) != 0) fail("ended with status " + std::to_string(WEXITSTATUS(*status)));
-  const json all = parse_foreign_json(text);
+  const text::json all = text::parse_foreign_json(text);
   const auto version = all.is_object() ? all.find("Version") : all.end();
   if (all.is_object() && (version == all.end() || *version != 1)) fail("does not print JSON of \"Version\": 1");
   return credentials_in_json(text, "SessionToken", false, itself);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -186,4 +186,4 @@ std::string profile_name(const remote_access& remote) {
   return "default";
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

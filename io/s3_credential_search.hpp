@@ -20,7 +20,7 @@
 
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // Reads variables and files, and asks servers and programs, each time. `target`: for sentences; `region`, `ca_file`: for STS.
 // Throws zarrbits::error if there are none, or where they are to come from fails.
@@ -30,6 +30,6 @@ s3_credentials find_credentials(const std::string& target, const remote_access& 
 // The profile that is meant: of the options, else AWS_PROFILE or AWS_DEFAULT_PROFILE, else "default".
 std::string profile_name(const remote_access& remote);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -20,7 +20,7 @@
 #include <map>
 #include <unistd.h>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -172,7 +172,7 @@ std::optional<std::chrono::system_clock::time_point> parse_expiration(const std:
 }
 
 s3_credentials credentials_in_json(std::string_view text, const char* token, bool temporary, const std::string& from) {
-  const json all = text.size() > longest_answer ? json() : parse_foreign_json(text);
+  const text::json all = text.size() > longest_answer ? text::json() : text::parse_foreign_json(text);
   if (!all.is_object()) fail(from + " did not return credentials as JSON; ask who runs it");
   const auto member = [&](const char* name) -> std::string {
     const auto found = all.find(name);
@@ -261,4 +261,4 @@ std::optional<s3_credentials> instance_credentials(const std::string& endpoint) 
   return credentials_in_json(got.body, "Token", true, who);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

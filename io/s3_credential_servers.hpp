@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 struct role_request {
   std::string arn;
@@ -45,6 +45,6 @@ std::optional<s3_credentials> container_credentials(const std::string& ca_file);
 // profile.
 std::optional<s3_credentials> instance_credentials(const std::string& endpoint);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

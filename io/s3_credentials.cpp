@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -126,4 +126,4 @@ s3_credentials credential_source::current() { return of_process().current(target
 
 bool credential_source::renew(const s3_credentials& refused) { return of_process().renew(refused, target_); }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -18,7 +18,7 @@
 #include <mutex>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // Thread-safe. Nothing is asked for before current(), and what was found is shared by all sources of a process with the same
 // settings.
@@ -44,6 +44,6 @@ class credential_source {
   std::shared_ptr<shared> shared_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

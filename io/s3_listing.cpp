@@ -10,7 +10,7 @@
 #include <map>
 #include <set>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -122,10 +122,10 @@ std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, 
   return entries;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 std::vector<std::string> zarrbits::find_s3_sources(const std::string& pattern, const remote_access& remote) {
-  using namespace conversion;
+  using namespace io;
   const s3_settings settings = read_s3_settings(pattern, remote);
   const std::string bucket = "s3://" + settings.bucket + "/", wanted = settings.prefix;
   const std::size_t first = std::min(wanted.find_first_of("*?[\\"), wanted.size());

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 struct s3_entry {
   std::string key;  // whole key, with the prefix
@@ -32,6 +32,6 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
 // The same, in memory. At least `most` entries, if there are that many.
 std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, bool folders, std::size_t most);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -80,4 +80,4 @@ std::unique_ptr<remote_object> find_s3_object(const std::string& name, const rem
   return std::make_unique<object_in_s3>(name, remote);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <unistd.h>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -113,4 +113,4 @@ const s3_profiles::section& s3_profiles::in_credentials(const std::string& profi
 
 const s3_profiles::section& s3_profiles::in_config(const std::string& profile) const { return section_of(config_, profile); }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // The value of an environment variable; "" if it is not set.
 std::string environment_value(const char* name);
@@ -31,6 +31,6 @@ class s3_profiles {
   std::map<std::string, section> credentials_, config_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -10,7 +10,7 @@
 
 #include <initializer_list>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -63,4 +63,4 @@ s3_settings read_s3_settings(const std::string& target, const remote_access& rem
   return s;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

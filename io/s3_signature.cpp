@@ -9,7 +9,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -93,4 +93,4 @@ std::vector<std::string> signed_headers(request_to_sign r, const s3_credentials&
 
 std::string md5_of(std::span<const std::byte> bytes) { return digest_of(bytes, EVP_md5()); }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 struct s3_credentials {
   std::string access_key, secret_key;
@@ -48,6 +48,6 @@ std::vector<std::string> signed_headers(request_to_sign r, const s3_credentials&
 // In hexadecimal digits; "" if OpenSSL must not have this digest (MD5 in FIPS mode).
 std::string md5_of(std::span<const std::byte> bytes);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 std::string_view host_of(std::string_view url) {
   url.remove_prefix(std::min(url.size(), url.find("://") + 3));
@@ -41,4 +41,4 @@ std::string checked_server(std::string url, const std::string& what, const std::
   return url;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // "host" from "http://host:80/path"; "[::1]" with its brackets.
 std::string_view host_of(std::string_view url);
@@ -21,6 +21,6 @@ bool is_open_to_others(std::string_view url);
 // `from` where it may come from, for the sentence, which never repeats a password.
 std::string checked_server(std::string url, const std::string& what, const std::string& from);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

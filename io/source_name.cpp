@@ -14,15 +14,15 @@ source_name split_source(const std::string& text) {
     while (object.size() > 1 && object.ends_with('/')) object.pop_back();
     return {text.substr(0, colon), object == "/" ? "" : object};
   };
-  if (conversion::is_s3(text)) {  // no request asks which keys exist
+  if (io::is_s3(text)) {  // no request asks which keys exist
     const std::size_t colon = text.find(":/", 5);
     return colon == std::string::npos ? source_name{text, {}} : split_at(colon);
   }
-  if (conversion::is_web(text)) {
-    const std::string name = conversion::public_name(text);
-    const std::size_t colon = conversion::object_in_url(name);
+  if (io::is_web(text)) {
+    const std::string name = io::public_name(text);
+    const std::size_t colon = io::object_in_url(name);
     if (colon == std::string::npos) return {name, {}};
-    const source_name given = split_at(conversion::object_in_url(text));
+    const source_name given = split_at(io::object_in_url(text));
     return {name.substr(0, colon), given.object};
   }
   struct stat info {};

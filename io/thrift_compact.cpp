@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -183,4 +183,4 @@ std::pair<thrift_value, std::size_t> read_thrift(std::span<const std::byte> byte
   return {std::move(v), r.used()};
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

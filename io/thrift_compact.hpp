@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // Numbers of seven bits in each byte, the lowest first.
 void append_varint(std::string& out, std::uint64_t value);
@@ -73,6 +73,6 @@ struct thrift_value {
 // times the bytes.
 std::pair<thrift_value, std::size_t> read_thrift(std::span<const std::byte> bytes);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

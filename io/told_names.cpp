@@ -11,7 +11,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace fs = std::filesystem;
 
@@ -40,7 +40,7 @@ std::string escaped(const std::string& path) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                        std::string_view("-._~/!$&'()*+,;=:@").find(c) != std::string_view::npos;
     if (plain) out += c;
-    else append_percent(out, c);
+    else text::append_percent(out, c);
   }
   return out;
 }
@@ -94,7 +94,7 @@ std::string told_names::local(const std::string& url) const {
   if (!base_ || relative() || !is_below(base_->url, url)) return url;
   std::string name = below(base_->url, url);
   if (is_web(url)) {
-    const auto plain = without_percent(name);
+    const auto plain = text::without_percent(name);
     if (!plain) return url;
     name = *plain;
   }
@@ -111,4 +111,4 @@ std::string from_references(const std::string& url, const std::string& reference
   return std::string(file_url) + (fs::path(real_name(references)).parent_path() / url).lexically_normal().string();
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

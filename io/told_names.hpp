@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 class told_names {
  public:
@@ -40,6 +40,6 @@ class told_names {
 // The file that a name without a folder or with a relative one leads to, from the folder of the references; others as they are.
 std::string from_references(const std::string& url, const std::string& references);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

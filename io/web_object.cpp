@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -163,9 +163,9 @@ class web_object final : public remote_object {
   // What the server says of the content: a strong ETag, else the time of its last change.
   static std::string identity(const http_client::response& r) {
     const std::string_view etag = r.header("etag");
-    if (etag.size() > 2 && etag.front() == '"') return shown(etag);  // which is UTF-8: it is noted
-    if (const std::string_view time = r.header("last-modified"); !time.empty()) return "modified " + shown(time);
-    return shown(etag);
+    if (etag.size() > 2 && etag.front() == '"') return text::shown(etag);  // which is UTF-8: it is noted
+    if (const std::string_view time = r.header("last-modified"); !time.empty()) return "modified " + text::shown(time);
+    return text::shown(etag);
   }
 
   [[noreturn]] void changed() const {
@@ -330,4 +330,4 @@ std::unique_ptr<remote_object> find_web_object(const std::string& name, const re
   return std::make_unique<web_object>(name, remote);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

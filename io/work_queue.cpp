@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 unsigned usable_processors() noexcept {
 #ifdef __linux__
@@ -118,4 +118,4 @@ void work_queue::finish() {
   throw_failure();
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

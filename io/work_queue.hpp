@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 class work_queue {
  public:
@@ -64,6 +64,6 @@ class work_queue {
 // Processors that this process may use.
 unsigned usable_processors() noexcept;
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <pugixml.hpp>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -51,4 +51,4 @@ std::optional<xml_element> parse_xml(std::string_view xml) {
   return outermost;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 struct xml_element {
   std::string name;  // without the namespace prefix
@@ -27,6 +27,6 @@ constexpr std::size_t deepest_xml = 16, most_xml_elements = 100'000;
 // The outermost element. Empty if the text is not XML, is nested deeper, or has more elements.
 std::optional<xml_element> parse_xml(std::string_view xml);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -14,7 +14,7 @@
 #include <system_error>
 #include <unistd.h>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -231,4 +231,4 @@ void zip_archive::read_zip64(std::span<const std::byte> extra, const std::string
   }
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

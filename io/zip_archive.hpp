@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // The file cannot be read, or is damaged; what() is a sentence.
 struct zip_error : std::runtime_error {
@@ -83,6 +83,6 @@ class zip_archive {
 // True if a file begins like a .zip file.
 bool is_zip_file(const std::string& path);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 namespace {
 
@@ -188,4 +188,4 @@ std::optional<cf_epoch> parse_epoch(const std::string& units, const std::string&
   return cf_epoch{*unit, start};
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text

@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 struct cf_epoch {
   std::int64_t unit = 0;   // microseconds
@@ -34,6 +34,6 @@ bool is_time_units(const std::string& units);
 // Empty if the unit has no fixed length (months, years), or the date or the calendar cannot be read.
 std::optional<cf_epoch> parse_epoch(const std::string& units, const std::string& calendar);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "text/extension.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 std::string name_in(const json& extension) {
   if (extension.is_string()) return extension.get<std::string>();
@@ -14,4 +14,4 @@ json configuration_in(const json& extension) {
   return found != extension.end() && found->is_object() ? *found : json::object();
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text

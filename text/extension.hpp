@@ -13,13 +13,13 @@
 
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 // "" if there is none.
 std::string name_in(const json& extension);
 // An empty object if there is none.
 json configuration_in(const json& extension);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 json parse_json(std::string_view text, bool may_be_anything) { return json::parse(text, nullptr, !may_be_anything); }
 
@@ -22,7 +22,7 @@ json parse_foreign_json(std::string_view text) {
   }
 }
 
-json parse_foreign_node(std::string_view text, const std::string& what, std::vector<attribute_remark>& remarks,
+json parse_foreign_node(std::string_view text, const std::string& what, std::vector<detail::attribute_remark>& remarks,
                         bool attributes_alone) {
   return detail::parse_node_json(text, attributes_alone, errc::damaged_store, what, remarks);
 }
@@ -73,7 +73,7 @@ json without_numbers_of_python(json j) {
 }
 
 std::string python_json_text(const json& j, int indent) {
-  return text::json_text_with_words(j, python_word, [&](const json& all) { return strict_json_text(all, indent); });
+  return json_text_with_words(j, python_word, [&](const json& all) { return strict_json_text(all, indent); });
 }
 
 namespace {
@@ -95,4 +95,4 @@ bool is_own_plan(std::string_view text) {
   return is_text_of(j, "zarrbits") && is_text_of(j, "source") && j.contains("options") && j["options"].is_object();
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 using json = nlohmann::ordered_json;
 
@@ -30,8 +30,7 @@ json parse_foreign_json(std::string_view text);
 
 // The metadata of a node of a store, or its attributes alone, as core/json.hpp has them. Throws zarrbits::error, which begins
 // with `what`.
-using detail::attribute_remark;
-json parse_foreign_node(std::string_view text, const std::string& what, std::vector<attribute_remark>& remarks,
+json parse_foreign_node(std::string_view text, const std::string& what, std::vector<detail::attribute_remark>& remarks,
                         bool attributes_alone = false);
 
 // True if the text is a node of Zarr v3, or the plan of an unfinished store of ours: --overwrite may remove these.
@@ -56,8 +55,6 @@ class object_builder {
   std::unique_ptr<content> content_;
 };
 
-using text::json_text;
-
 // As json_text(), but bytes that are not UTF-8 throw nlohmann::json::exception.
 std::string strict_json_text(const json& j, int indent = -1);
 
@@ -68,6 +65,6 @@ json without_numbers_of_python(json j);
 // read.
 std::string python_json_text(const json& j, int indent = -1);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

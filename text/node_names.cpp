@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 std::string folded(std::string_view name) {
   std::string out(name);
@@ -108,4 +108,4 @@ std::string join_path(std::string_view parent, std::string_view name) {
 
 std::string leaf_of(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 constexpr std::size_t longest_name = 255;  // bytes, on every common file system
 constexpr std::string_view hashed_name = "%~";
@@ -41,6 +41,6 @@ std::string join_path(std::string_view parent, std::string_view name);
 // "c" of "/a/b/c".
 std::string leaf_of(std::string_view path);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 inline void append_percent(std::string& out, char c) {
   constexpr char digits[] = "0123456789ABCDEF";
@@ -40,6 +40,6 @@ inline std::optional<std::string> without_percent(std::string_view text) {
   return out;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

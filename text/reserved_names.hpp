@@ -7,7 +7,7 @@
 
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 // The key of zarrbits' notes on what Zarr has no place for: links, enumerations, unlimited dimensions, types.
 constexpr const char* own_key = "zarrbits";
@@ -35,6 +35,6 @@ constexpr bool is_phony(std::string_view dimension) {
          dimension.find_first_not_of("0123456789", phony_prefix.size()) == std::string_view::npos;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 namespace {
 
@@ -164,4 +164,4 @@ void selection::require_all_matched() const {
   }
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 class path_pattern {
  public:
@@ -67,6 +67,6 @@ class selection {
   std::vector<entry> include_, exclude_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 namespace {
 
@@ -73,4 +73,4 @@ std::string sha256::hex(std::size_t digits) noexcept {
   return out;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 class sha256 {
  public:
@@ -34,6 +34,6 @@ class sha256 {
   std::uint64_t size_ = 0;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

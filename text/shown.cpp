@@ -4,7 +4,7 @@
 #include "text/percent.hpp"
 #include "text/words.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 namespace {
 
@@ -50,4 +50,4 @@ std::string unshown(std::string_view s) {
   return out;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 // A name for people, reports and JSON keys: each byte that is not UTF-8 becomes %XX, and so does a "%" that would look like such
 // an escape; the rest stays. Different names stay different.
@@ -18,6 +18,6 @@ std::string unshown(std::string_view name);
 // A sentence whose names are already shown(): each byte that is not UTF-8 becomes %XX.
 std::string utf8_text(std::string_view text);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

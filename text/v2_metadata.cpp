@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 namespace {
 
@@ -269,4 +269,4 @@ bool is_v2_metadata_key(std::string_view key) {
   return name == ".zgroup" || name == ".zarray" || name == ".zattrs" || name == ".zmetadata";
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text

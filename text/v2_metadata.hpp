@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 // Zarr v2 cannot have this array. what() says why, as the end of a sentence.
 struct no_v2_form : std::runtime_error {
@@ -36,6 +36,6 @@ json v2_group_attributes(const json& node);
 // Whether it is a key of Zarr v2's metadata: ".zgroup", "a/.zarray", "a/.zattrs", ".zmetadata".
 bool is_v2_metadata_key(std::string_view key);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

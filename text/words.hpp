@@ -38,13 +38,4 @@ std::string json_text_with_words(const nlohmann::ordered_json& j,
 
 }  // namespace zarrbits::text
 
-namespace zarrbits::conversion {
-
-using text::counted;
-using text::human_bytes;
-using text::is_utf8;
-using text::utf8_length;
-
-}  // namespace zarrbits::conversion
-
 #endif

@@ -78,7 +78,7 @@ std::optional<long double> number_in(const json& attributes, const char* name) {
   if (!value.is_string()) return {};
   const std::string& text = value.get_ref<const std::string&>();
   if (text == "NaN") return std::numeric_limits<long double>::quiet_NaN();
-  const auto bytes = conversion::decode_base64(text);  // xarray's form of a float, for "_FillValue"
+  const auto bytes = text::decode_base64(text);  // xarray's form of a float, for "_FillValue"
   if (!bytes || bytes->size() != sizeof(double)) return {};
   std::uint64_t bits = 0;
   for (std::size_t i = sizeof bits; i-- > 0;) bits = bits << 8 | std::to_integer<std::uint64_t>((*bytes)[i]);
@@ -128,8 +128,8 @@ std::optional<cf_meaning> meaning_of_numbers(hid_t dataset, const lent_units& le
   return m;
 }
 
-std::optional<cf_meaning> meaning_in_store(const json& node, const zarr_array& array, const lent_units& lent) {
-  const zarr_type& t = array.type();
+std::optional<cf_meaning> meaning_in_store(const json& node, const zarr::zarr_array& array, const lent_units& lent) {
+  const zarr::zarr_type& t = array.type();
   const bool floating = t.name == "float32" || t.name == "float64";
   const bool integer = t.name.starts_with("int") || t.name.starts_with("uint");
   if ((!floating && !integer) || t.size == 0 || t.size > 8) return {};
@@ -147,7 +147,7 @@ std::optional<cf_meaning> meaning_in_store(const json& node, const zarr_array& a
   return m;
 }
 
-long double store_number(const zarr_type& t, const std::byte* p) {
+long double store_number(const zarr::zarr_type& t, const std::byte* p) {
   if (t.name.starts_with("float")) return *float_value(t.name, p);
   if (t.name.starts_with("uint")) return static_cast<long double>(load(p, t.size));
   return static_cast<long double>(load_signed(p, t.size));

@@ -42,10 +42,10 @@ struct lent_units {
 
 // Both take numbers only; empty for other types. The first throws source_error.
 std::optional<cf_meaning> meaning_in_source(hid_t dataset, const lent_units& lent);
-std::optional<cf_meaning> meaning_in_store(const nlohmann::json& node, const zarr_array& array, const lent_units& lent);
+std::optional<cf_meaning> meaning_in_store(const nlohmann::json& node, const zarr::zarr_array& array, const lent_units& lent);
 
 // A number of the store; `t` is a type that meaning_in_store() accepted.
-long double store_number(const zarr_type& t, const std::byte* p);
+long double store_number(const zarr::zarr_type& t, const std::byte* p);
 
 // The same of numbers of any size, for instant().
 std::optional<cf_meaning> meaning_of_numbers(hid_t dataset, const lent_units& lent);

@@ -8,7 +8,7 @@
 
 namespace zarrbits::verification {
 
-void warn_of_chunks(const verify_options& options, const std::string& path, const zarr_array& array) {
+void warn_of_chunks(const verify_options& options, const std::string& path, const zarr::zarr_array& array) {
   constexpr std::uint64_t copies = 4;                        // of both sides: stored, and decoded
   constexpr std::uint64_t largest = std::uint64_t{1} << 30;  // a larger one is not compared
   std::uint64_t bytes = array.type().variable() ? 0 : array.type().size;
@@ -17,7 +17,7 @@ void warn_of_chunks(const verify_options& options, const std::string& path, cons
   }
   if (bytes > largest || !options.warning) return;
   const std::string sentence =
-      text::warning_of_chunks({"array \"" + conversion::shown(path) + "\" of \"" + options.store + "\"", bytes, copies * bytes},
+      text::warning_of_chunks({"array \"" + text::shown(path) + "\" of \"" + options.store + "\"", bytes, copies * bytes},
                               options.memory, "increase `memory`");
   if (!sentence.empty()) options.warning(sentence);
 }

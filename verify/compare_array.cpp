@@ -31,7 +31,7 @@ source_type byte_type() {
 
 // How the array's dimensions correspond to the dataset's: first those of the dataspace, then those of array types.
 struct dataset_comparison::layout {
-  const zarr_array& array;
+  const zarr::zarr_array& array;
   const source_type& leaf;
   index extra;               // dimensions of array types
   std::uint64_t inside = 1;  // leaves in one element of the source
@@ -43,14 +43,14 @@ struct dataset_comparison::block {
   const view& v;
   const layout& l;
   const std::byte* source;
-  const zarr_values* chunk;  // null: never written, all fill value
+  const zarr::zarr_values* chunk;  // null: never written, all fill value
   index chunk_start, chunk_shape;
   index start, count;  // in the dimensions of the store's array
   bool undefined;      // the source never wrote it, and does not define its value
 };
 
-void dataset_comparison::array(const view& v, const store_folder& folder) {
-  const zarr_array a(folder);
+void dataset_comparison::array(const view& v, const zarr::store_folder& folder) {
+  const zarr::zarr_array a(folder);
   const source_type bytes = byte_type();
   const source_type* leaf = &v.type;
   index extra;
@@ -148,9 +148,9 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
 }
 
 // netCDF has fixed-length texts as characters.
-bool dataset_comparison::take_characters(const view& v, const zarr_array& a) {
+bool dataset_comparison::take_characters(const view& v, const zarr::zarr_array& a) {
   const bool is = exported_ && !place_ && v.type.kind == source_kind::text && v.type.size == 1 &&
-                  a.type().kind == zarr_kind::terminated && a.type().size > 1 && dims_.size() == a.shape().size() + 1 &&
+                  a.type().kind == zarr::zarr_kind::terminated && a.type().size > 1 && dims_.size() == a.shape().size() + 1 &&
                   dims_.back() == a.type().size;
   if (!is) return false;
   characters_ = a.type().size;
@@ -253,12 +253,12 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
     inside = inside && count[i] > 0;
   }
   if (place_ && !inside) return true;
-  zarr_values chunk_values;
+  zarr::zarr_values chunk_values;
   bool present = false;
   try {
     present = l.array.read_chunk(at, chunk_values);
-  } catch (const store_error& e) {
-    throw store_error("chunk " + join(at) + ": " + e.what());
+  } catch (const zarr::store_error& e) {
+    throw zarr::store_error("chunk " + join(at) + ": " + e.what());
   }
   if (!beyond_is_fill(l, at, present ? &chunk_values : nullptr)) {
     difference d;
@@ -313,14 +313,14 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
 }
 
 // Compares the part of a chunk that is inside the array, but beyond the source.
-bool dataset_comparison::beyond_is_fill(const layout& l, const index& at, const zarr_values* chunk) {
+bool dataset_comparison::beyond_is_fill(const layout& l, const index& at, const zarr::zarr_values* chunk) {
   const index& shape = l.array.shape();
   bool same = true;
   const auto is_joined = [&](std::size_t i) { return place_ && place_->axis == i; };
   for (std::size_t i = 0; i < dims_.size(); ++i) same = same && (is_joined(i) || dims_[i] == shape[i]);
   if (!chunk || same) return true;
   const index extent = l.array.shape_of(at);
-  const zarr_values& fill = l.array.fill();
+  const zarr::zarr_values& fill = l.array.fill();
   const std::size_t size = l.array.type().size;
   const std::uint64_t all = product(extent);
   for (std::uint64_t k = 0; k < all; ++k) {
@@ -343,8 +343,8 @@ bool dataset_comparison::beyond_is_fill(const layout& l, const index& at, const 
 
 bool dataset_comparison::elements_of(const block& b, const comparison& c) {
   const std::size_t rank = b.start.size();
-  const zarr_type& type = b.l.array.type();
-  const zarr_values& store = b.chunk ? *b.chunk : b.l.array.fill();
+  const zarr::zarr_type& type = b.l.array.type();
+  const zarr::zarr_values& store = b.chunk ? *b.chunk : b.l.array.fill();
 
   // strides in leaves, in H5Dread's buffer and in the chunk
   index source_stride(rank), store_stride(rank);

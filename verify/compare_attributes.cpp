@@ -35,7 +35,7 @@ bool is_bookkeeping(const std::string& name, bool scale) {
   return always.contains(name) || (scale && (name == "CLASS" || name == "NAME"));
 }
 
-std::string in_quotes(const std::string& name) { return show_text(conversion::shown(name)); }
+std::string in_quotes(const std::string& name) { return show_text(text::shown(name)); }
 
 // The plain form of an attribute that the notes have, because readers see a different one; else null.
 const json* noted_value(const node_pair& n, const std::string& key) {
@@ -48,7 +48,7 @@ const json* noted_value(const node_pair& n, const std::string& key) {
 // True for an attribute of a dataset by which netCDF says what the type of the array says.
 bool follows_from_type(hid_t dataset, const node_pair& n, const std::string& name) {
   try {
-    const json all = exported_attributes(parse_type(n.node.value("data_type", json())));
+    const json all = exported_attributes(zarr::parse_type(n.node.value("data_type", json())));
     if (!all.contains(name)) return false;
     const attribute_values a = read_attribute(dataset, name);
     if (a.null || product(a.dims) != 1) return false;
@@ -86,7 +86,7 @@ const json& node_pair::attributes() const {
 
 const json& node_pair::notes() const {
   static const json none = json::object();
-  const auto found = attributes().find(conversion::own_key);
+  const auto found = attributes().find(text::own_key);
   return found != attributes().end() && found->is_object() ? *found : none;
 }
 
@@ -96,7 +96,7 @@ attribute_values read_attribute(hid_t object, const std::string& name) {
   attribute_values a;
   a.file_type = checked(H5Aget_type(id.get()), "cannot read the datatype");
   a.type = describe(a.file_type.get());
-  if (a.type.kind == source_kind::unsupported || a.type.size == 0) throw not_supported(a.type.name);
+  if (a.type.kind == source_kind::unsupported || a.type.size == 0) throw zarr::not_supported(a.type.name);
   a.null = H5Sget_simple_extent_type(space.get()) == H5S_NULL;
   if (a.null) return a;
   a.dims = extent_of(space.get());
@@ -151,10 +151,10 @@ void metadata_comparison::attributes(hid_t object, const node_pair& n, bool is_d
   }
   const json& store = n.attributes();
   const json noted = n.notes().value("attribute_values", json::object());
-  std::set<std::string> taken = {conversion::own_key};
+  std::set<std::string> taken = {text::own_key};
   if (rules_.netcdf && rules_.is_part) taken.insert({"_Netcdf4Dimid", "_Netcdf4Coordinates"});
   for (const std::string& name : names) {
-    std::string key = conversion::shown(name);
+    std::string key = text::shown(name);
     const bool none = !store.contains(key) && !noted.contains(key);
     if (none && (is_bookkeeping(name, scale) || (unpacked_.contains(n.store_path) && says_packing(name)))) continue;
     if (none && rules_.exported && is_dataset && follows_from_type(object, n, name)) continue;
@@ -170,12 +170,12 @@ void metadata_comparison::attributes(hid_t object, const node_pair& n, bool is_d
     if (!taken.contains(key)) tell_extra(n, "attribute", key);
   }
   for (const auto& [key, value] : noted.items()) {
-    if (!taken.contains(key)) tell_extra(n, "note", std::string(conversion::own_key) + ".attribute_values." + key);
+    if (!taken.contains(key)) tell_extra(n, "note", std::string(text::own_key) + ".attribute_values." + key);
   }
   const json types = n.notes().value("attribute_types", json::object());
   for (const auto& [key, type] : types.items()) {
     if (!store.contains(key) && !noted.contains(key))
-      tell_extra(n, "note", std::string(conversion::own_key) + ".attribute_types." + key);
+      tell_extra(n, "note", std::string(text::own_key) + ".attribute_types." + key);
   }
 }
 
@@ -201,7 +201,7 @@ void metadata_comparison::attribute(hid_t object, const node_pair& n, const std:
                           : fill ? compare_fill(a, *shown, n.node, d)
                           : reference ? compare(a, name, plain_reference(rules_, name, *shown, n.store_path), d)
                                       : compare(a, name, *shown, d);
-    if (like == likeness::unknown) throw not_supported(a.type.name);
+    if (like == likeness::unknown) throw zarr::not_supported(a.type.name);
     if (like == likeness::equal) {
       const std::string fault = type_fault(a, n, beside ? source_form : key, noted);
       return tell(n, "attribute", name, fault.empty() ? verdict::equal : verdict::differs,
@@ -211,14 +211,14 @@ void metadata_comparison::attribute(hid_t object, const node_pair& n, const std:
          "has a different attribute " + quoted + (d.field.empty() ? "" : " at " + d.field) + ": source " + d.source + ", store " +
              d.store,
          d);
-  } catch (const not_supported& e) {
+  } catch (const zarr::not_supported& e) {
     if (missing) return tell_missing();
     tell(n, "attribute", name, verdict::unchecked,
          "has an attribute " + quoted + " that was not compared: this reader does not support " + e.what());
   } catch (const source_error& e) {
     tell(n, "attribute", name, verdict::unreadable,
          "has an attribute " + quoted + " that cannot be read from the source: " + e.what());
-  } catch (const h5::failure& e) {
+  } catch (const hdf5::failure& e) {
     tell(n, "attribute", name, verdict::unreadable,
          "has an attribute " + quoted + " that cannot be read from the source: " + e.what());
   }
@@ -228,7 +228,7 @@ std::string metadata_comparison::type_fault(const attribute_values& a, const nod
                                             const json* noted) const {
   const json shapes = n.notes().value("attribute_shapes", json::object());
   if (shapes.is_object() && shapes.contains(key) && shapes[key] != json(a.dims))
-    return "source shape " + json_text(json(a.dims)) + ", store shape " + json_text(shapes[key]);
+    return "source shape " + zarr::json_text(json(a.dims)) + ", store shape " + zarr::json_text(shapes[key]);
   const json types = n.notes().value("attribute_types", json::object());
   const json source = type_note(a.file_type.get());
   if (types.is_object() && types.contains(key)) return type_difference(source, types[key]);

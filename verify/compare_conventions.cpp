@@ -53,7 +53,7 @@ std::set<std::string> metadata_comparison::nwb_attributes(hid_t object, const no
                       path = link.is_object() ? link.value("path", "") : "";
     H5O_info_t info;
     const bool there = !is_dataset && !name.empty() && link.value("source", "") == "." &&
-                       H5Oget_info_by_name2(object, conversion::unshown(name).c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0;
+                       H5Oget_info_by_name2(object, text::unshown(name).c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0;
     H5Eclear2(H5E_DEFAULT);
     const bool right = there && objects_.address_of(path) == info.addr;
     tell(n, "link", name, right ? verdict::equal : verdict::differs,
@@ -72,12 +72,12 @@ std::set<std::string> metadata_comparison::hdmf_attributes(hid_t object, const n
   if (!right)
     tell(
         n, "attribute", "_DTYPE", verdict::differs,
-        "has other references than _DTYPE and _REFERENCE_FIELDS say in the store: " + show_json(said) + ", " + json_text(fields));
+        "has other references than _DTYPE and _REFERENCE_FIELDS say in the store: " + show_json(said) + ", " + zarr::json_text(fields));
   return {"_DTYPE", "_REFERENCE_FIELDS"};
 }
 
 void metadata_comparison::dimension(hid_t scale, const node_pair& group, const std::string& name, std::uint64_t length) {
-  const std::string shown = conversion::shown(name), key = std::string(conversion::own_key) + ".dimensions." + shown;
+  const std::string shown = text::shown(name), key = std::string(text::own_key) + ".dimensions." + shown;
   const json all = group.notes().value("dimensions", json::object());
   const json note = all.is_object() ? all.value(shown, json()) : json();
   if (!note.is_object()) return tell(group, "note", key, verdict::missing, "has no note " + key + " in the store");

@@ -35,9 +35,9 @@ class dataset_comparison {
   void know_export() { exported_ = true; }
 
   // `warn` is called with each array before its values are compared.
-  void warn_with(std::function<void(const zarr_array&)> warn) { warn_ = std::move(warn); }
+  void warn_with(std::function<void(const zarr::zarr_array&)> warn) { warn_ = std::move(warn); }
 
-  void run(const store_folder& folder);
+  void run(const zarr::store_folder& folder);
 
   // For a joined array: its length along the axis, and whether it has other numbers of equal meaning.
   std::uint64_t joined_length() const noexcept { return joined_length_; }
@@ -45,7 +45,7 @@ class dataset_comparison {
 
   std::uint64_t elements() const noexcept { return elements_; }
   std::uint64_t elements_unchecked() const noexcept { return unchecked_; }
-  const std::vector<store_folder>& only_in_store() const noexcept { return only_in_store_; }  // if the dataset is a group
+  const std::vector<zarr::store_folder>& only_in_store() const noexcept { return only_in_store_; }  // if the dataset is a group
 
  private:
   using index = std::vector<std::uint64_t>;
@@ -71,24 +71,24 @@ class dataset_comparison {
   class fixed_values;
   class sequence_values;
   class member_values;
-  std::unique_ptr<values> make_values(const view& v, const source_type& type, const store_folder& folder);
+  std::unique_ptr<values> make_values(const view& v, const source_type& type, const zarr::store_folder& folder);
 
   template <class F>
   void guarded(const std::string& member, F&& f);
-  void whole(const store_folder& folder);
+  void whole(const zarr::store_folder& folder);
   void read_properties();
-  void node(const view& v, const store_folder& folder);
-  void members(const view& v, const store_folder& folder);
-  void sequences(const view& v, const store_folder& folder);
-  void add_rest(const child_nodes& children);
-  void check_older(const store_folder& folder, const std::string& member);
-  void array(const view& v, const store_folder& folder);
+  void node(const view& v, const zarr::store_folder& folder);
+  void members(const view& v, const zarr::store_folder& folder);
+  void sequences(const view& v, const zarr::store_folder& folder);
+  void add_rest(const zarr::child_nodes& children);
+  void check_older(const zarr::store_folder& folder, const std::string& member);
+  void array(const view& v, const zarr::store_folder& folder);
   bool by_value() const { return place_ || says_bool_ || characters_ > 0 || fill_is_written_; }
-  bool take_characters(const view& v, const zarr_array& a);
+  bool take_characters(const view& v, const zarr::zarr_array& a);
   likeness fill_value(const view& v, const layout& l, const comparison& c);
   std::optional<std::vector<index>> chunks_to_visit(const layout& l, bool& all);
   bool chunk(const view& v, const layout& l, const comparison& c, const index& at, bool fill_known);
-  bool beyond_is_fill(const layout& l, const index& at, const zarr_values* chunk);
+  bool beyond_is_fill(const layout& l, const index& at, const zarr::zarr_values* chunk);
   bool elements_of(const block& b, const comparison& c);
   bool stored_in_source(const layout& l, const index& chunk) const;
   void conclude(verdict v, const std::string& reason, const std::string& member);
@@ -98,15 +98,15 @@ class dataset_comparison {
   const source_objects& objects_;
   std::vector<std::uint64_t> lengths_;
   std::function<void()> going_;
-  std::function<void(const zarr_array&)> warn_;
+  std::function<void(const zarr::zarr_array&)> warn_;
   finding& finding_;
-  std::vector<store_folder> only_in_store_;
+  std::vector<zarr::store_folder> only_in_store_;
   std::uint64_t elements_ = 0;
   std::uint64_t unchecked_ = 0;
 
   index where_in_source(const index& in_store) const;
-  void find_meaning(const zarr_array& a, const store_folder& folder);
-  likeness compare_meaning(const source_type& t, const std::byte* source, const zarr_type& type, const zarr_element& store,
+  void find_meaning(const zarr::zarr_array& a, const zarr::store_folder& folder);
+  likeness compare_meaning(const source_type& t, const std::byte* source, const zarr::zarr_type& type, const zarr_element& store,
                            difference& d) const;
 
   index dims_;

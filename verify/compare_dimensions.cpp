@@ -32,7 +32,7 @@ bool is_phony(const std::string& name) {
 using alternatives = std::vector<std::vector<std::string>>;
 
 std::vector<std::string> shown(std::vector<std::string> names) {
-  for (std::string& name : names) name = conversion::shown(name);
+  for (std::string& name : names) name = text::shown(name);
   return names;
 }
 
@@ -88,7 +88,7 @@ std::string metadata_comparison::dimension_difference(const node_pair& n, std::s
   }
   if (name.is_null()) return "";
   if (!is_phony(name.get<std::string>())) return dimension + ": source none, store " + show_text(name.get<std::string>());
-  const std::uint64_t length = extents(n.node["shape"], "shape")[d];
+  const std::uint64_t length = zarr::extents(n.node["shape"], "shape")[d];
   const std::pair<std::string, std::uint64_t> place{n.store_path.substr(0, n.store_path.rfind('/')), length};
   const auto [known, is_new] = phony_.try_emplace(name.get<std::string>(), place);
   if (is_new || known->second == place) return "";
@@ -136,7 +136,7 @@ void metadata_comparison::dimension_names(hid_t dataset, std::size_t rank, const
     if (!named || right[d].size() != 1 || right[d][0].size() != 1) continue;
     const std::string name = names[d].get<std::string>();
     if ((is_made && name.find('/') != std::string::npos) ||
-        is_exported_dimension(right[d][0][0], name, extents(n.node["shape"], "shape")[d]))
+        is_exported_dimension(right[d][0][0], name, zarr::extents(n.node["shape"], "shape")[d]))
       right[d] = {{name}};
   }
   if (names.is_null()) {

@@ -19,9 +19,9 @@ dataset_comparison::index dataset_comparison::where_in_source(const index& in_st
 
 // Numbers of several files may have been converted to other terms. If the store has the source's terms, they are compared as they
 // are.
-void dataset_comparison::find_meaning(const zarr_array& a, const store_folder& folder) {
+void dataset_comparison::find_meaning(const zarr::zarr_array& a, const zarr::store_folder& folder) {
   here_ = meaning_in_source(dataset_, place_->lent_in_source);
-  there_ = meaning_in_store(read_node(folder), a, place_->lent_in_store);
+  there_ = meaning_in_store(zarr::read_node(folder), a, place_->lent_in_store);
   const handle type = checked(H5Dget_type(dataset_), "cannot read the datatype");
   const bool same_size = H5Tget_size(type.get()) == a.type().size;
   if (here_ && there_ && !(same_size && *here_ == *there_)) return;
@@ -29,7 +29,7 @@ void dataset_comparison::find_meaning(const zarr_array& a, const store_folder& f
   there_.reset();
 }
 
-likeness dataset_comparison::compare_meaning(const source_type& t, const std::byte* source, const zarr_type& type,
+likeness dataset_comparison::compare_meaning(const source_type& t, const std::byte* source, const zarr::zarr_type& type,
                                              const zarr_element& store, difference& d) const {
   const std::uint64_t bits = load_source(t, source);
   const long double here = t.kind == source_kind::floating

@@ -51,7 +51,7 @@ std::string decimal(const source_type& t, const std::byte* p) {
 
 bool is_base64_of(const json& store, const void* bytes, std::size_t size) {
   if (!store.is_object() || store.size() != 1 || !store.contains("base64") || !store["base64"].is_string()) return false;
-  const auto decoded = conversion::decode_base64(store["base64"].get_ref<const std::string&>());
+  const auto decoded = text::decode_base64(store["base64"].get_ref<const std::string&>());
   return decoded && decoded->size() == size && (size == 0 || std::memcmp(decoded->data(), bytes, size) == 0);
 }
 
@@ -130,7 +130,7 @@ likeness compare_members(const source_type& t, const std::byte* p, const json& s
   if (!store.is_object() || store.size() != t.members.size()) return tell(t, p, store, d);
   likeness worst = likeness::equal;
   for (const source_member& m : t.members) {
-    const auto value = store.find(conversion::shown(m.name));
+    const auto value = store.find(text::shown(m.name));
     if (value == store.end()) {
       d.field = m.name;
       d.source = m.type.kind == source_kind::unsupported ? m.type.name : show(m.type, p + m.offset);
@@ -233,7 +233,7 @@ std::string show_json(const json& j) {
   if (j.is_string()) return show_text(j.get_ref<const std::string&>());
   if (j.is_array()) return "a list of " + std::to_string(j.size());
   if (j.is_object() && !j.contains("base64")) return "an object with " + std::to_string(j.size()) + " keys";
-  const std::string text = json_text(j);
+  const std::string text = zarr::json_text(j);
   return text.size() > 60 ? text.substr(0, 60) + "..." : text;
 }
 

@@ -39,7 +39,7 @@ void add_hdmf_links(const node_pair& n, json& links) {
 std::string value_of(hid_t group, const std::string& name) {
   H5L_info_t info;
   check(H5Lget_info(group, name.c_str(), &info, H5P_DEFAULT), "cannot read a link");
-  if (info.u.val_size > largest_link) throw not_supported("links of more than 1 MiB");
+  if (info.u.val_size > largest_link) throw zarr::not_supported("links of more than 1 MiB");
   std::string value(info.u.val_size, '\0');
   if (info.type >= H5L_TYPE_UD_MIN && info.type != H5L_TYPE_EXTERNAL) {
     if (!value.empty() && H5Lget_val(group, name.c_str(), value.data(), value.size(), H5P_DEFAULT) < 0) value.clear();
@@ -50,14 +50,14 @@ std::string value_of(hid_t group, const std::string& name) {
   return value;
 }
 
-json soft_note(const std::string& value) { return {{"kind", "soft"}, {"target", conversion::shown(value.c_str())}}; }
+json soft_note(const std::string& value) { return {{"kind", "soft"}, {"target", text::shown(value.c_str())}}; }
 
 json external_note(const std::string& value) {
   unsigned flags = 0;
   const char *file = nullptr, *object = nullptr;
   check(H5Lunpack_elink_val(value.data(), value.size(), &flags, &file, &object), "cannot read an external link");
-  json note = {{"kind", "external"}, {"target", conversion::shown(object)}};
-  if (*file != '\0') note["file"] = conversion::shown(file);
+  json note = {{"kind", "external"}, {"target", text::shown(object)}};
+  if (*file != '\0') note["file"] = text::shown(file);
   return note;
 }
 
@@ -67,11 +67,11 @@ bool is_user_link(const json& note, H5L_type_t type, const std::string& value) {
   if (note.value("target", json()) != "link class " + std::to_string(static_cast<int>(type))) return false;
   const json stored = note.value("value", json());
   if (!stored.is_object() || stored.size() != 1 || !stored.value("base64", json()).is_string()) return false;
-  const auto bytes = conversion::decode_base64(stored["base64"].get_ref<const std::string&>());
+  const auto bytes = text::decode_base64(stored["base64"].get_ref<const std::string&>());
   return bytes && std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) == value;
 }
 
-std::string in_quotes(const source_link& l) { return show_text(conversion::shown(l.name)); }
+std::string in_quotes(const source_link& l) { return show_text(text::shown(l.name)); }
 
 }  // namespace
 
@@ -82,7 +82,7 @@ void link_comparison::group(haddr_t address, const node_pair& n, const std::set<
   const handle id = tree_.open(address);
   std::set<std::string> seen;
   for (const source_link& l : tree_.at(address).links) {
-    const std::string key = conversion::shown(l.name);
+    const std::string key = text::shown(l.name);
     seen.insert(key);
     if (l.type != H5L_TYPE_HARD) {
       other_link(id.get(), l, n, links);
@@ -120,10 +120,10 @@ void link_comparison::hard_link(const source_link& l, const node_pair& n, const 
   const bool same = note.is_object() && note.size() == 2 && note.value("kind", json()) == "hard" && target.is_string() &&
                     tree_.address_of(target.get<std::string>()) == l.target;
   if (same) return metadata_.tell(n, "link", l.name, verdict::equal, "");
-  const std::string path = conversion::shown(tree_.at(l.target).path);
+  const std::string path = text::shown(tree_.at(l.target).path);
   metadata_.tell(
       n, "link", l.name, verdict::differs,
-      "has a different link " + in_quotes(l) + ": source hard, to " + path + ", store " + json_text(note).substr(0, 200));
+      "has a different link " + in_quotes(l) + ": source hard, to " + path + ", store " + zarr::json_text(note).substr(0, 200));
 }
 
 void link_comparison::named_type(const source_link& l, const node_pair& n, const json& note) {
@@ -140,7 +140,7 @@ void link_comparison::named_type(const source_link& l, const node_pair& n, const
 }
 
 void link_comparison::other_link(hid_t group, const source_link& l, const node_pair& n, const json& links) {
-  const auto note = links.find(conversion::shown(l.name));
+  const auto note = links.find(text::shown(l.name));
   if (note == links.end()) return missing(n, "link", l.name);
   try {
     const std::string value = value_of(group, l.name);
@@ -149,11 +149,11 @@ void link_comparison::other_link(hid_t group, const source_link& l, const node_p
     else if (l.type == H5L_TYPE_EXTERNAL) source = external_note(value);
     const bool same = source.is_null() ? is_user_link(*note, l.type, value) : source == *note;
     if (same) return metadata_.tell(n, "link", l.name, verdict::equal, "");
-    const std::string is = source.is_null() ? "of class " + std::to_string(static_cast<int>(l.type)) : json_text(source);
+    const std::string is = source.is_null() ? "of class " + std::to_string(static_cast<int>(l.type)) : zarr::json_text(source);
     metadata_.tell(
         n, "link", l.name, verdict::differs,
-        "has a different link " + in_quotes(l) + ": source " + is.substr(0, 200) + ", store " + json_text(*note).substr(0, 200));
-  } catch (const not_supported& e) {
+        "has a different link " + in_quotes(l) + ": source " + is.substr(0, 200) + ", store " + zarr::json_text(*note).substr(0, 200));
+  } catch (const zarr::not_supported& e) {
     metadata_.tell(n, "link", l.name, verdict::unchecked,
                    "has a link " + in_quotes(l) + " that was not compared: this reader does not support " + e.what());
   } catch (const source_error& e) {
@@ -165,7 +165,7 @@ void link_comparison::other_link(hid_t group, const source_link& l, const node_p
 void link_comparison::missing(const node_pair& n, const char* kind, const std::string& name) {
   const verdict v = if_missing_(child_path(n.path, name));
   if (v == verdict::equal) return;
-  const std::string what = "has no " + std::string(kind) + " " + show_text(conversion::shown(name)) + " in the store";
+  const std::string what = "has no " + std::string(kind) + " " + show_text(text::shown(name)) + " in the store";
   metadata_.tell(n, kind, name, v,
                  v == verdict::missing ? what : what + ", which says (zarrbits.selection) that it was not selected");
 }

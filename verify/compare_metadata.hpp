@@ -53,7 +53,7 @@ dimension_names_of names_of_dimensions(hid_t dataset, std::size_t rank, const so
 
 // A sentence on a field of the node's zarr.json that Zarr does not have and that readers must understand, so that they refuse the
 // node; "" if there is none. Throws store_error.
-std::string refused_field(const store_folder& node);
+std::string refused_field(const zarr::store_folder& node);
 
 // An object of the source, and a node of the store.
 struct node_pair {
@@ -79,7 +79,7 @@ class metadata_comparison {
   // A dataset that is not a node: compares its attributes, if the group keeps them.
   void skipped(hid_t dataset, const node_pair& group, const std::string& name);
   // The notes and dimension names of a dataset's node, and of its inner nodes.
-  void dataset(hid_t dataset, const node_pair& n, const store_folder& folder);
+  void dataset(hid_t dataset, const node_pair& n, const zarr::store_folder& folder);
   // Compares the notes that the source implies, by name. The content of those in `known` is compared elsewhere.
   void notes(const node_pair& n, const std::map<std::string, nlohmann::json>& expected, const std::set<std::string>& known);
   // The note of the order in which the links of a group were created, if the store has it.
@@ -88,7 +88,7 @@ class metadata_comparison {
   void names(const node_pair& n, const std::map<std::string, std::string>& children);
 
   // Compares the `size` bytes before the HDF5 superblock.
-  void user_block(const node_pair& n, const conversion::opened_source& file, std::uint64_t size);
+  void user_block(const node_pair& n, const hdf5::opened_source& file, std::uint64_t size);
 
   // Reports a finding on a named part of an object: "has a different attribute "a": ...".
   void tell(const node_pair& n, const char* kind, const std::string& name, verdict outcome, const std::string& reason,
@@ -114,7 +114,7 @@ class metadata_comparison {
   likeness compare_fill(const attribute_values& a, const nlohmann::json& shown, const nlohmann::json& array, difference& d) const;
   void dimension_names(hid_t dataset, std::size_t rank, const node_pair& n);
   std::string dimension_difference(const node_pair& n, std::size_t d, const std::vector<std::vector<std::string>>& right);
-  void part(hid_t type, const node_pair& n, const store_folder& folder, const std::vector<std::uint64_t>* shape, bool is_whole,
+  void part(hid_t type, const node_pair& n, const zarr::store_folder& folder, const std::vector<std::uint64_t>* shape, bool is_whole,
             std::map<std::string, nlohmann::json> expected);
 
   const source_objects& objects_;

@@ -72,15 +72,15 @@ json limits_note(hid_t space) {
 }
 
 // `export` makes some types and limits of the array alone: they need no notes. `rank`: of the dataset in the file.
-void drop_what_follows(const store_folder& folder, const json& notes, const json& references, std::size_t rank, bool netcdf,
+void drop_what_follows(const zarr::store_folder& folder, const json& notes, const json& references, std::size_t rank, bool netcdf,
                        expected_notes& expected) {
   const auto follows = [&](const char* name, const json& value) {
     if (!notes.contains(name) && expected.contains(name) && expected[name] == value) expected.erase(name);
   };
   try {
-    const zarr_array array(folder);
+    const zarr::zarr_array array(folder);
     std::vector<std::uint64_t> shape = array.shape(), chunk = array.chunk_shape();
-    if (netcdf && rank == shape.size() + 1 && array.type().kind == zarr_kind::terminated) {  // characters have a dimension
+    if (netcdf && rank == shape.size() + 1 && array.type().kind == zarr::zarr_kind::terminated) {  // characters have a dimension
       shape.push_back(array.type().size);
       chunk.push_back(array.type().size);
       follows("hdf5_type", {{"class", "string"}, {"length", 1}, {"padding", "null"}});
@@ -94,14 +94,14 @@ void drop_what_follows(const store_folder& folder, const json& notes, const json
 
 }  // namespace
 
-std::string refused_field(const store_folder& node) {
+std::string refused_field(const zarr::store_folder& node) {
   static const std::set<std::string> of_zarr = {"zarr_format", "node_type",       "attributes",          "shape",
                                                 "data_type",   "chunk_grid",      "fill_value",          "chunk_key_encoding",
                                                 "codecs",      "dimension_names", "storage_transformers"};
   const auto object = node.is_v2() ? nullptr : node.open("zarr.json");
   if (!object) return "";
-  const std::vector<std::byte> text = read_object(*object, 64U << 20);
-  const json document = conversion::parse_foreign_json({reinterpret_cast<const char*>(text.data()), text.size()});
+  const std::vector<std::byte> text = zarr::read_object(*object, 64U << 20);
+  const json document = text::parse_foreign_json({reinterpret_cast<const char*>(text.data()), text.size()});
   for (const auto& [name, value] : document.items()) {
     const bool optional = value.is_object() && value.value("must_understand", json()) == false;
     if (optional || of_zarr.contains(name) || (name == "consolidated_metadata" && value.is_null())) continue;
@@ -140,10 +140,10 @@ void metadata_comparison::tell_extra(const node_pair& n, const char* kind, const
 void metadata_comparison::notes(const node_pair& n, const std::map<std::string, json>& expected,
                                 const std::set<std::string>& known) {
   const json& store = n.notes();
-  if (n.attributes().contains(conversion::own_key) && !n.attributes()[conversion::own_key].is_object())
-    tell_extra(n, "attribute", conversion::own_key);
+  if (n.attributes().contains(text::own_key) && !n.attributes()[text::own_key].is_object())
+    tell_extra(n, "attribute", text::own_key);
   for (const auto& [name, value] : expected) {
-    const std::string key = std::string(conversion::own_key) + "." + name;
+    const std::string key = std::string(text::own_key) + "." + name;
     if (!store.contains(name)) {
       tell(n, "note", key, verdict::missing, "has no note " + key + " in the store");
     } else if (const std::string why = type_difference(value, store[name]); !why.empty()) {
@@ -153,34 +153,34 @@ void metadata_comparison::notes(const node_pair& n, const std::map<std::string, 
     }
   }
   for (const auto& [name, value] : store.items()) {
-    if (!expected.contains(name) && !known.contains(name)) tell_extra(n, "note", std::string(conversion::own_key) + "." + name);
+    if (!expected.contains(name) && !known.contains(name)) tell_extra(n, "note", std::string(text::own_key) + "." + name);
   }
 }
 
-void metadata_comparison::user_block(const node_pair& n, const conversion::opened_source& file, std::uint64_t size) {
+void metadata_comparison::user_block(const node_pair& n, const hdf5::opened_source& file, std::uint64_t size) {
   constexpr std::uint64_t most = 64u << 20;  // as much as convert keeps
-  const std::string key = std::string(conversion::own_key) + ".user_block";
+  const std::string key = std::string(text::own_key) + ".user_block";
   const json note = n.notes().value("user_block", json());
   if (note.is_null()) return tell(n, "note", key, verdict::missing, "has no note " + key + " in the store");
   std::string bytes(static_cast<std::size_t>(std::min(size, most)), '\0');
   try {
-    conversion::file_bytes(file.chunks()).read(0, std::as_writable_bytes(std::span(bytes)));
-  } catch (const conversion::unreadable_range&) {
+    hdf5::file_bytes(file.chunks()).read(0, std::as_writable_bytes(std::span(bytes)));
+  } catch (const io::unreadable_range&) {
     return tell(n, "note", key, verdict::unreadable, "has a user block that cannot be read from the source");
   }
   const bool text = note.is_object() && note.size() == 1 && note.value("base64", json()).is_string();
-  const auto stored = text ? conversion::decode_base64(note["base64"].get_ref<const std::string&>()) : std::nullopt;
+  const auto stored = text ? text::decode_base64(note["base64"].get_ref<const std::string&>()) : std::nullopt;
   const bool same = stored && stored->size() == size && std::memcmp(stored->data(), bytes.data(), bytes.size()) == 0;
   if (same) return tell(n, "note", key, verdict::equal, "");
   tell(n, "note", key, verdict::differs, "has a different note " + key + ": the user block of the source has different bytes");
 }
 
 void metadata_comparison::names(const node_pair& n, const std::map<std::string, std::string>& children) {
-  const std::string key = std::string(conversion::own_key) + ".names";
+  const std::string key = std::string(text::own_key) + ".names";
   const json store = n.notes().value("names", json::object());
   for (const auto& [stored, name] : children) {
     const bool noted = store.is_object() && store.contains(stored);
-    if (noted ? is_json_of(name, store[stored]) : stored == name || unescape(stored) == name) continue;
+    if (noted ? is_json_of(name, store[stored]) : stored == name || zarr::unescape(stored) == name) continue;
     const std::string which = show_text(stored) + " is " + show_text(name) + " in the source";
     if (noted)
       tell(n, "note", key, verdict::differs,
@@ -192,7 +192,7 @@ void metadata_comparison::names(const node_pair& n, const std::map<std::string, 
   }
 }
 
-void metadata_comparison::dataset(hid_t dataset, const node_pair& n, const store_folder& folder) {
+void metadata_comparison::dataset(hid_t dataset, const node_pair& n, const zarr::store_folder& folder) {
   attributes(dataset, n, true);
   try {
     const handle type = checked(H5Dget_type(dataset), "cannot read the datatype");
@@ -219,7 +219,7 @@ void metadata_comparison::dataset(hid_t dataset, const node_pair& n, const store
     part(type.get(), n, folder, &shape, true, std::move(expected));
   } catch (const source_error& e) {
     tell(n, "note", "", verdict::unreadable, std::string("cannot be read from the source: ") + e.what());
-  } catch (const store_error& e) {  // in an inner node; reported when its values are compared
+  } catch (const zarr::store_error& e) {  // in an inner node; reported when its values are compared
     tell(n, "note", "", verdict::differs, std::string("cannot be read from the store: ") + e.what());
   } catch (const std::runtime_error& e) {
     tell(n, "note", "", verdict::unchecked, std::string("was not compared: this reader does not support ") + e.what());
@@ -227,7 +227,7 @@ void metadata_comparison::dataset(hid_t dataset, const node_pair& n, const store
 }
 
 void metadata_comparison::skipped(hid_t dataset, const node_pair& group, const std::string& name) {
-  const std::string shown = conversion::shown(name);
+  const std::string shown = text::shown(name);
   const json all = group.notes().value("skipped", json::object());
   const json note = all.is_object() ? all.value(shown, json()) : json();
   if (!note.is_object()) return;
@@ -240,7 +240,7 @@ void metadata_comparison::skipped(hid_t dataset, const node_pair& group, const s
 
 // Compares the node of a dataset or of one of its members, and the inner nodes. `shape`: that of the elements; null inside of
 // sequences, which have none.
-void metadata_comparison::part(hid_t type, const node_pair& n, const store_folder& folder,
+void metadata_comparison::part(hid_t type, const node_pair& n, const zarr::store_folder& folder,
                                const std::vector<std::uint64_t>* shape, bool is_whole, std::map<std::string, json> expected) {
   std::vector<std::uint64_t> dims;
   if (shape) dims = *shape;
@@ -253,23 +253,23 @@ void metadata_comparison::part(hid_t type, const node_pair& n, const store_folde
   if (kind == H5T_ENUM && !(array && n.node.value("data_type", json()) == "bool")) expected["enum"] = enum_note(leaf.get());
   if (!is_whole) {
     for (const auto& [key, value] : n.attributes().items()) {
-      if (key != conversion::own_key) tell_extra(n, "attribute", key);
+      if (key != text::own_key) tell_extra(n, "attribute", key);
     }
     if (array) dimension_names(-1, 0, n);
   }
-  const auto inner = [&](hid_t inner_type, const store_folder& child, const std::vector<std::uint64_t>* inner_shape) {
-    if (kind_of(child) == node_kind::none) return;  // missing; reported when values are compared
-    const json node = read_node(child);
+  const auto inner = [&](hid_t inner_type, const zarr::store_folder& child, const std::vector<std::uint64_t>* inner_shape) {
+    if (zarr::kind_of(child) == zarr::node_kind::none) return;  // missing; reported when values are compared
+    const json node = zarr::read_node(child);
     part(inner_type, {n.path, "/" + child.path(), node}, child, inner_shape, false, {});
   };
   if (!array && kind == H5T_COMPOUND) {
-    child_nodes children(folder, n.node);
+    zarr::child_nodes children(folder, n.node);
     std::map<std::string, std::string> stored;
     const int count = H5Tget_nmembers(leaf.get());
     for (unsigned i = 0; count > 0 && i < static_cast<unsigned>(count); ++i) {
       const handle member = checked(H5Tget_member_type(leaf.get(), i), "cannot read a compound's member");
       const std::unique_ptr<char, decltype(&H5free_memory)> name(H5Tget_member_name(leaf.get(), i), &H5free_memory);
-      for (const store_folder& child : children.take(name ? name.get() : "")) {
+      for (const zarr::store_folder& child : children.take(name ? name.get() : "")) {
         stored[child.last()] = name ? name.get() : "";
         inner(member.get(), child, shape ? &dims : nullptr);
       }

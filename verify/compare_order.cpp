@@ -2,6 +2,7 @@
 //
 // Compares the note of the order in which the links of a group were created with that of the file.
 //
+#include "text/reserved_names.hpp"
 #include "text/shown.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/source_values.hpp"
@@ -18,7 +19,7 @@ using nlohmann::json;
 namespace {
 
 herr_t collect_shown(hid_t, const char* name, const H5L_info_t*, void* names) {
-  static_cast<std::vector<std::string>*>(names)->push_back(conversion::shown(name));
+  static_cast<std::vector<std::string>*>(names)->push_back(text::shown(name));
   return 0;
 }
 
@@ -27,7 +28,7 @@ herr_t collect_shown(hid_t, const char* name, const H5L_info_t*, void* names) {
 void metadata_comparison::order(hid_t group, const node_pair& n) {
   const json note = n.notes().value("order", json());
   if (note.is_null()) return;
-  const std::string key = std::string(conversion::own_key) + ".order";
+  const std::string key = std::string(text::own_key) + ".order";
   std::vector<std::string> stored, source;
   for (const json& name : note) stored.push_back(name.is_string() ? name.get<std::string>() : "");
   hsize_t position = 0;

@@ -23,14 +23,14 @@ constexpr std::uint64_t rows_at_once = 4096;  // their content is in memory too
 // An array of the store whose rows are read in order.
 class row_reader {
  public:
-  explicit row_reader(const store_folder& folder) : array_(folder) {
+  explicit row_reader(const zarr::store_folder& folder) : array_(folder) {
     const auto &shape = array_.shape(), &chunk = array_.chunk_shape();
-    if (shape.empty()) throw store_error("an array of sequences has no dimensions");
-    if (!array_.is_regular()) throw not_supported("sequences in a rectilinear chunk grid");
+    if (shape.empty()) throw zarr::store_error("an array of sequences has no dimensions");
+    if (!array_.is_regular()) throw zarr::not_supported("sequences in a rectilinear chunk grid");
     if (!std::equal(shape.begin() + 1, shape.end(), chunk.begin() + 1))
-      throw not_supported("chunks that divide the values of sequences");
+      throw zarr::not_supported("chunks that divide the values of sequences");
   }
-  const zarr_array& array() const noexcept { return array_; }
+  const zarr::zarr_array& array() const noexcept { return array_; }
   std::uint64_t size() const noexcept { return array_.shape()[0]; }
   // Element `k` of row `i`, which must exist; rows have `width` elements.
   zarr_element at(std::uint64_t i, std::uint64_t k = 0, std::uint64_t width = 1) {
@@ -47,8 +47,8 @@ class row_reader {
   }
 
  private:
-  zarr_array array_;
-  zarr_values values_;
+  zarr::zarr_array array_;
+  zarr::zarr_values values_;
   std::uint64_t chunk_ = 0;
   bool loaded_ = false;
   bool present_ = false;
@@ -66,7 +66,7 @@ class dataset_comparison::values {
 
 class dataset_comparison::fixed_values final : public values {
  public:
-  fixed_values(dataset_comparison& owner, const view& v, const source_type& type, const store_folder& folder)
+  fixed_values(dataset_comparison& owner, const view& v, const source_type& type, const zarr::store_folder& folder)
       : owner_(owner), view_(v), type_(type), leaf_(&type), rows_(folder) {
     index wanted{rows_.size()};
     const index& shape = rows_.array().shape();
@@ -80,16 +80,16 @@ class dataset_comparison::fixed_values final : public values {
       byte_.size = 1;
       leaf_ = &byte_;
     }
-    if (wanted != shape) throw store_error("the values of sequences have the shape " + join(shape));
+    if (wanted != shape) throw zarr::store_error("the values of sequences have the shape " + join(shape));
     width_ = product(wanted.data() + 1, wanted.data() + wanted.size());
     comparison_.emplace(*leaf_, rows_.array().type(), owner.objects_);
     if (comparison_->types() == likeness::different)
-      throw store_error("the values of sequences have a different data type: " + comparison_->why());
-    if (comparison_->types() == likeness::unknown) throw not_supported(comparison_->why());
+      throw zarr::store_error("the values of sequences have a different data type: " + comparison_->why());
+    if (comparison_->types() == likeness::unknown) throw zarr::not_supported(comparison_->why());
   }
 
   bool take(const std::byte* source, std::uint64_t count, const index& at, std::uint64_t first) override {
-    if (count > rows_.size() - done_) throw store_error("there are fewer values of sequences than the source has");
+    if (count > rows_.size() - done_) throw zarr::store_error("there are fewer values of sequences than the source has");
     for (std::uint64_t i = 0; i < count; ++i, ++done_) {
       for (std::uint64_t k = 0; k < width_; ++k) {
         difference d;
@@ -126,18 +126,18 @@ class dataset_comparison::fixed_values final : public values {
 class dataset_comparison::sequence_values final : public values {
  public:
   // `level`: the number of sequences around these in the same group.
-  sequence_values(dataset_comparison& owner, const view& v, const source_type& type, const store_folder& folder, unsigned level)
+  sequence_values(dataset_comparison& owner, const view& v, const source_type& type, const zarr::store_folder& folder, unsigned level)
       : owner_(owner), view_(v), offsets_(folder / name_of_offsets(level)) {
-    const zarr_type& t = offsets_.array().type();
-    if ((t.kind != zarr_kind::signed_integer && t.kind != zarr_kind::unsigned_integer) || t.size != 8)
-      throw not_supported("offsets of the type " + t.name);
-    if (offsets_.array().shape().size() != 1) throw store_error("the offsets of sequences have more than one dimension");
-    if (offsets_.size() == 0 || offset(0) != 0) throw store_error("the offsets of sequences do not begin with 0");
+    const zarr::zarr_type& t = offsets_.array().type();
+    if ((t.kind != zarr::zarr_kind::signed_integer && t.kind != zarr::zarr_kind::unsigned_integer) || t.size != 8)
+      throw zarr::not_supported("offsets of the type " + t.name);
+    if (offsets_.array().shape().size() != 1) throw zarr::store_error("the offsets of sequences have more than one dimension");
+    if (offsets_.size() == 0 || offset(0) != 0) throw zarr::store_error("the offsets of sequences do not begin with 0");
     const source_type& base = type.members[0].type;
     if (base.kind == source_kind::sequence) inner_ = std::make_unique<sequence_values>(owner, v, base, folder, level + 1);
     else inner_ = owner.make_values(v, base, folder / "values");
     if (level > 0) return;
-    child_nodes children(folder, read_node(folder));
+    zarr::child_nodes children(folder, zarr::read_node(folder));
     children.take("values");
     const source_type* t2 = &type;
     for (unsigned l = 0; t2->kind == source_kind::sequence; t2 = &t2->members[0].type) children.take(name_of_offsets(l++));
@@ -201,13 +201,13 @@ class dataset_comparison::sequence_values final : public values {
 // Compounds that Zarr's struct cannot hold: a group with a node for each member.
 class dataset_comparison::member_values final : public values {
  public:
-  member_values(dataset_comparison& owner, const view& v, const source_type& type, const store_folder& folder) : type_(type) {
-    child_nodes children(folder, read_node(folder));
+  member_values(dataset_comparison& owner, const view& v, const source_type& type, const zarr::store_folder& folder) : type_(type) {
+    zarr::child_nodes children(folder, zarr::read_node(folder));
     for (const source_member& m : type.members) {
-      if (m.type.kind == source_kind::unsupported || m.type.size == 0) throw not_supported(m.type.name + " in sequences");
-      const std::vector<store_folder> found = children.take(m.name);
-      if (found.empty()) throw store_error("member " + m.name + " of the values of sequences is not there");
-      if (found.size() > 1) throw not_supported("several spellings of one name, " + m.name);
+      if (m.type.kind == source_kind::unsupported || m.type.size == 0) throw zarr::not_supported(m.type.name + " in sequences");
+      const std::vector<zarr::store_folder> found = children.take(m.name);
+      if (found.empty()) throw zarr::store_error("member " + m.name + " of the values of sequences is not there");
+      if (found.size() > 1) throw zarr::not_supported("several spellings of one name, " + m.name);
       members_.push_back(owner.make_values(v, m.type, found[0]));
     }
     owner.add_rest(children);
@@ -232,17 +232,17 @@ class dataset_comparison::member_values final : public values {
 };
 
 std::unique_ptr<dataset_comparison::values> dataset_comparison::make_values(const view& v, const source_type& type,
-                                                                            const store_folder& folder) {
+                                                                            const zarr::store_folder& folder) {
   check_older(folder, v.member());
   if (type.kind == source_kind::sequence) return std::make_unique<sequence_values>(*this, v, type, folder, 0);
-  if (kind_of(folder) == node_kind::group) {
-    if (type.kind != source_kind::compound) throw not_supported(type.name + " in a group of their own");
+  if (zarr::kind_of(folder) == zarr::node_kind::group) {
+    if (type.kind != source_kind::compound) throw zarr::not_supported(type.name + " in a group of their own");
     return std::make_unique<member_values>(*this, v, type, folder);
   }
   return std::make_unique<fixed_values>(*this, v, type, folder);
 }
 
-void dataset_comparison::sequences(const view& v, const store_folder& folder) {
+void dataset_comparison::sequences(const view& v, const zarr::store_folder& folder) {
   const source_type* leaf = &v.type;
   std::uint64_t inside = 1;  // sequences in one element of the source
   for (; leaf->kind == source_kind::array; leaf = &leaf->members[0].type) inside *= product(leaf->dims);

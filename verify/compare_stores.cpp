@@ -35,7 +35,7 @@ struct part {
   std::size_t elements() const {
     std::uint64_t n = 1;
     for (const std::uint64_t extent : shape) {
-      if (__builtin_mul_overflow(n, extent, &n)) throw not_supported("chunks of more than 2^64 elements");
+      if (__builtin_mul_overflow(n, extent, &n)) throw zarr::not_supported("chunks of more than 2^64 elements");
     }
     return static_cast<std::size_t>(n);
   }
@@ -58,7 +58,7 @@ void each_place(const numbers& first, const numbers& last, const Each& each) {
 // The values of a part of an array; chunks that do not exist have the fill value.
 class part_values {
  public:
-  part_values(const zarr_array& array, const part& wanted) : array_(array), wanted_(wanted), size_(array.type().size) {
+  part_values(const zarr::zarr_array& array, const part& wanted) : array_(array), wanted_(wanted), size_(array.type().size) {
     const std::size_t n = wanted.elements();
     if (array.type().variable()) {
       all_.strings.assign(n, array.fill().strings[0]);
@@ -71,15 +71,15 @@ class part_values {
       first.push_back(array.edges(d).chunk_of(wanted.first[d]));
       last.push_back(array.edges(d).chunk_of(wanted.first[d] + wanted.shape[d] - 1));
     }
-    zarr_values chunk;
+    zarr::zarr_values chunk;
     each_place(first, last, [&](const numbers& at) {
       if (array_.read_chunk(at, chunk)) take(at, chunk);
     });
   }
-  const zarr_values& all() const noexcept { return all_; }
+  const zarr::zarr_values& all() const noexcept { return all_; }
 
  private:
-  void take(const numbers& at, zarr_values& chunk) {
+  void take(const numbers& at, zarr::zarr_values& chunk) {
     const numbers extent = array_.shape_of(at);
     const std::size_t rank = at.size();
     numbers begin(rank), end(rank);  // of what both have, in the array
@@ -108,14 +108,14 @@ class part_values {
     });
   }
 
-  const zarr_array& array_;
+  const zarr::zarr_array& array_;
   const part& wanted_;
   const std::size_t size_;
-  zarr_values all_;
+  zarr::zarr_values all_;
 };
 
 struct node {
-  store_folder folder;
+  zarr::store_folder folder;
   json document;
   std::string unreadable = {};  // why there is no document
   std::string fault = {};       // why readers refuse it
@@ -124,35 +124,35 @@ struct node {
 using nodes_by_path = std::map<std::string, node>;
 
 // By their paths; "/" is the root.
-nodes_by_path nodes_of(const store_folder& root, const std::function<void(const std::string&)>& at) {
+nodes_by_path nodes_of(const zarr::store_folder& root, const std::function<void(const std::string&)>& at) {
   constexpr std::size_t longest_path = 4000;
   nodes_by_path all;
-  std::vector<std::pair<std::string, store_folder>> todo{{"/", root}};
+  std::vector<std::pair<std::string, zarr::store_folder>> todo{{"/", root}};
   while (!todo.empty()) {
     const auto [path, folder] = todo.back();
     todo.pop_back();
     if (at) at(path);
-    if (path.size() > longest_path) throw not_supported("a path of more than 4000 bytes");
+    if (path.size() > longest_path) throw zarr::not_supported("a path of more than 4000 bytes");
     json document;
     try {
-      document = read_node(folder);
-    } catch (const store_error& e) {
+      document = zarr::read_node(folder);
+    } catch (const zarr::store_error& e) {
       if (path == "/" || e.code != errc::damaged_store) throw;
       all.emplace(path, node{folder, json::object(), e.what()});
       continue;
-    } catch (const not_supported& e) {
+    } catch (const zarr::not_supported& e) {
       if (path == "/") throw;
       all.emplace(path, node{folder, json::object(), e.what()});
       continue;
     }
     std::string fault = refused_field(folder);
     try {
-      (void)kind_of(folder);
-    } catch (const store_error& e) {
+      (void)zarr::kind_of(folder);
+    } catch (const zarr::store_error& e) {
       fault = std::string("has a zarr.json that is not valid: ") + e.what();
     }
     if (document.value("node_type", json()) == "group") {
-      for (const store_folder& child : folder.nodes()) todo.emplace_back((path == "/" ? path : path + "/") + child.last(), child);
+      for (const zarr::store_folder& child : folder.nodes()) todo.emplace_back((path == "/" ? path : path + "/") + child.last(), child);
     }
     all.emplace(path, node{folder, std::move(document), {}, std::move(fault)});
   }
@@ -161,13 +161,13 @@ nodes_by_path nodes_of(const store_folder& root, const std::function<void(const 
 
 class stores_comparison {
  public:
-  stores_comparison(const verify_options& options, const store_folder& source, const store_folder& store)
+  stores_comparison(const verify_options& options, const zarr::store_folder& source, const zarr::store_folder& store)
       : options_(options), source_(nodes_of(source, options.progress)), store_(nodes_of(store, options.progress)) {}
 
   verify_result run() {
     const std::string sentence = text::warning_of_nodes(options_.source, source_.size(), options_.memory);
     if (!sentence.empty() && options_.warning) options_.warning(sentence);
-    conversion::selection wanted(options_.include, options_.exclude);
+    text::selection wanted(options_.include, options_.exclude);
     for (const auto& [path, of_source] : source_) {
       if (path != "/" && !wanted.wants(path) && !store_.contains(path)) continue;
       if (options_.progress) options_.progress(path);
@@ -219,8 +219,8 @@ class stores_comparison {
       f.reason = fault;
       return add_finding(result_, std::move(f));
     }
-    const std::string older = older_metadata(store.folder);
-    const auto other = differing_consolidated(store.folder);
+    const std::string older = zarr::older_metadata(store.folder);
+    const auto other = zarr::differing_consolidated(store.folder);
     if (!older.empty() || !other.empty()) {
       f.outcome = verdict::unchecked;
       f.reason = !older.empty()
@@ -236,7 +236,7 @@ class stores_comparison {
   // A value that xarray does not take, which is in the notes instead.
   static bool is_noted(const json& attributes, const std::string& name, const json& value) {
     const json noted = attributes.value(json::json_pointer("/zarrbits/attribute_values"), json());
-    return noted.is_object() && noted.contains(name) && json_text(noted[name]) == json_text(value);
+    return noted.is_object() && noted.contains(name) && zarr::json_text(noted[name]) == zarr::json_text(value);
   }
 
   void compare_attributes(const std::string& path, const json& source, const json& store) {
@@ -249,17 +249,17 @@ class stores_comparison {
       } else if (!b.contains(name)) {
         f.outcome = verdict::missing;
         f.reason = "is not in the store";
-      } else if (json_text(b[name]) != json_text(value) &&  // as text, since NaN is not equal to itself
-                 !(name == "_FillValue" && b[name] == json(missing_value_of(source.value("data_type", json()), value)))) {
+      } else if (zarr::json_text(b[name]) != zarr::json_text(value) &&  // as text, since NaN is not equal to itself
+                 !(name == "_FillValue" && b[name] == json(zarr::missing_value_of(source.value("data_type", json()), value)))) {
         f.outcome = verdict::differs;
         f.reason = "has another value";
-        f.source_value = json_text(value).substr(0, 200);
-        f.store_value = json_text(b[name]).substr(0, 200);
+        f.source_value = zarr::json_text(value).substr(0, 200);
+        f.store_value = zarr::json_text(b[name]).substr(0, 200);
       }
       add_finding(result_, std::move(f));
     }
     for (const auto& [name, value] : b.items()) {
-      if (!a.contains(name) && name != conversion::own_key) result_.extras.push_back({path, "attribute", shown_name(name)});
+      if (!a.contains(name) && name != text::own_key) result_.extras.push_back({path, "attribute", shown_name(name)});
     }
   }
 
@@ -274,18 +274,18 @@ class stores_comparison {
       finding names = about(f.path, "dimension names");
       if (const json a = names_in(source.document), b = names_in(store.document); a != b) {
         names.outcome = verdict::differs;
-        names.reason = "are " + json_text(a) + ", and in the store " + json_text(b);
+        names.reason = "are " + zarr::json_text(a) + ", and in the store " + zarr::json_text(b);
       }
       add_finding(result_, std::move(names));
-      std::optional<zarr_array> from;
+      std::optional<zarr::zarr_array> from;
       try {
         from.emplace(source.folder);
-      } catch (const store_error& e) {
+      } catch (const zarr::store_error& e) {
         f.outcome = verdict::unreadable;
         f.reason = e.what();
         return;
       }
-      const zarr_array to(store.folder);
+      const zarr::zarr_array to(store.folder);
       const json a = source.document.value("data_type", json()), b = store.document.value("data_type", json());
       if (!differs(f, "data type", a, b) && !differs(f, "shape", json(from->shape()), json(to.shape()))) {
         if (from->fill().data != to.fill().data || from->fill().strings != to.fill().strings)
@@ -293,25 +293,25 @@ class stores_comparison {
         warn_of_chunks(options_, f.path, to);
         compare_values(*from, to, f);
       }
-    } catch (const store_error& e) {
+    } catch (const zarr::store_error& e) {
       f.outcome = verdict::differs;
       f.reason = e.what();
-    } catch (const not_supported& e) {
+    } catch (const zarr::not_supported& e) {
       f.outcome = verdict::unchecked;
       f.reason = std::string("cannot be compared: this reader does not support ") + e.what();
     }
   }
 
   static bool differs(finding& f, const char* what, const json& a, const json& b) {
-    if (json_text(a) == json_text(b)) return false;
+    if (zarr::json_text(a) == zarr::json_text(b)) return false;
     f.outcome = verdict::differs;
-    f.reason = std::string("has the ") + what + " " + json_text(a) + ", and in the store " + json_text(b);
+    f.reason = std::string("has the ") + what + " " + zarr::json_text(a) + ", and in the store " + zarr::json_text(b);
     return true;
   }
 
   // Parts as long as the longer chunk in each dimension, so that few chunks are decoded twice; shorter ones if those take too
   // much memory.
-  numbers shape_of_parts(const zarr_array& a, const zarr_array& b) const {
+  numbers shape_of_parts(const zarr::zarr_array& a, const zarr::zarr_array& b) const {
     const std::uint64_t room = options_.memory / 8 / std::max<std::uint64_t>(a.type().variable() ? 64 : a.type().size, 1);
     numbers shape;
     for (std::size_t d = 0; d < a.shape().size(); ++d)
@@ -327,14 +327,14 @@ class stores_comparison {
     return shape;
   }
 
-  void compare_values(const zarr_array& a, const zarr_array& b, finding& f) {
+  void compare_values(const zarr::zarr_array& a, const zarr::zarr_array& b, finding& f) {
     const numbers& shape = a.shape();
     if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return;
     const numbers step = shape_of_parts(a, b);
     numbers grid;
     for (std::size_t d = 0; d < shape.size(); ++d) grid.push_back((shape[d] - 1) / step[d] + 1);
     numbers parts;
-    for (const zarr_array* array : {&a, &b}) add_parts(*array, step, grid, parts);
+    for (const zarr::zarr_array* array : {&a, &b}) add_parts(*array, step, grid, parts);
     std::sort(parts.begin(), parts.end());
     parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
     for (const std::uint64_t number : parts) {
@@ -355,13 +355,13 @@ class stores_comparison {
   }
 
   // The numbers of the parts that have elements of existing objects; all others have only the fill value.
-  void add_parts(const zarr_array& array, const numbers& step, const numbers& grid, numbers& parts) const {
+  void add_parts(const zarr::zarr_array& array, const numbers& step, const numbers& grid, numbers& parts) const {
     std::uint64_t all = 1;
     for (const std::uint64_t n : grid) {
-      if (__builtin_mul_overflow(all, n, &all)) throw not_supported("arrays of more than 2^64 chunks");
+      if (__builtin_mul_overflow(all, n, &all)) throw zarr::not_supported("arrays of more than 2^64 chunks");
     }
     const std::size_t most = static_cast<std::size_t>(options_.memory / 64);
-    array.each_object([&](const numbers& object, const store_entry&) {
+    array.each_object([&](const numbers& object, const zarr::store_entry&) {
       numbers first, last;
       for (std::size_t d = 0; d < object.size(); ++d) {
         const std::uint64_t each = array.chunks_per_shard()[d], next = (object[d] + 1) * each;
@@ -377,17 +377,17 @@ class stores_comparison {
       if (parts.size() > most) {
         std::sort(parts.begin(), parts.end());
         parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
-        if (parts.size() > most / 2) throw not_supported("more chunks than the memory can list");
+        if (parts.size() > most / 2) throw zarr::not_supported("more chunks than the memory can list");
       }
       return true;
     });
   }
 
-  void compare_part(const zarr_array& a, const zarr_array& b, const part& p, finding& f) {
+  void compare_part(const zarr::zarr_array& a, const zarr::zarr_array& b, const part& p, finding& f) {
     std::optional<part_values> of_source;
     try {
       of_source.emplace(a, p);
-    } catch (const store_error& e) {
+    } catch (const zarr::store_error& e) {
       if (f.outcome < verdict::unreadable) {
         f.outcome = verdict::unreadable;
         f.reason = e.what();
@@ -395,7 +395,7 @@ class stores_comparison {
       return;
     }
     const part_values of_store(b, p);
-    const zarr_values &x = of_source->all(), &y = of_store.all();
+    const zarr::zarr_values &x = of_source->all(), &y = of_store.all();
     const std::size_t n = p.elements(), size = a.type().size;
     if (x.data == y.data && x.strings == y.strings) return;
     for (std::size_t i = 0; i < n; ++i) {
@@ -424,7 +424,7 @@ class stores_comparison {
 
 }  // namespace
 
-verify_result compare_stores(const verify_options& options, const store_folder& source, const store_folder& store) {
+verify_result compare_stores(const verify_options& options, const zarr::store_folder& source, const zarr::store_folder& store) {
   return stores_comparison(options, source, store).run();
 }
 

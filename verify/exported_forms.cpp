@@ -142,15 +142,15 @@ json exported_value(const attribute_values& a, const std::string& name, const js
   if (a.type.kind == source_kind::variable_text && a.dims.size() <= 1 && is_json_alone(value)) {
     const std::string text(text_of(a.type, a.values->data()));
     try {
-      if (same_json(conversion::parse_foreign_json(text), value)) return text;
+      if (same_json(text::parse_foreign_json(text), value)) return text;
     } catch (const std::runtime_error&) {  // not JSON
     }
   }
   return value;
 }
 
-json exported_attributes(const zarr_type& array) {
-  if (array.kind == zarr_kind::boolean) return {{"dtype", "bool"}};
+json exported_attributes(const zarr::zarr_type& array) {
+  if (array.kind == zarr::zarr_kind::boolean) return {{"dtype", "bool"}};
   if (array.unit.empty()) return json::object();
   static const std::map<std::string, std::string> units = {{"D", "days"},        {"h", "hours"},         {"m", "minutes"},
                                                            {"s", "seconds"},     {"ms", "milliseconds"}, {"us", "microseconds"},
@@ -162,30 +162,30 @@ json exported_attributes(const zarr_type& array) {
   return {{"units", unit + " since 1970-01-01"}, {"calendar", "proleptic_gregorian"}, {"_FillValue", INT64_MIN}};
 }
 
-json exported_type(const zarr_type& array, const json& references, bool netcdf) {
+json exported_type(const zarr::zarr_type& array, const json& references, bool netcdf) {
   const json reference = {{"class", "object_reference"}};
   if (references == "object_reference") return reference;
   const auto opaque = [&](const std::string& tag) { return json{{"class", "opaque"}, {"length", array.size}, {"tag", tag}}; };
   switch (array.kind) {
-    case zarr_kind::boolean: return netcdf ? "int8" : "bool";
-    case zarr_kind::raw: return opaque("");
-    case zarr_kind::terminated: return {{"class", "string"}, {"length", array.size}, {"padding", "null"}};
-    case zarr_kind::text32:
-    case zarr_kind::text: return {{"class", "string"}, {"length", "variable"}};
-    case zarr_kind::binary: return {{"class", "sequence"}, {"base", "uint8"}};
-    case zarr_kind::record: {
+    case zarr::zarr_kind::boolean: return netcdf ? "int8" : "bool";
+    case zarr::zarr_kind::raw: return opaque("");
+    case zarr::zarr_kind::terminated: return {{"class", "string"}, {"length", array.size}, {"padding", "null"}};
+    case zarr::zarr_kind::text32:
+    case zarr::zarr_kind::text: return {{"class", "string"}, {"length", "variable"}};
+    case zarr::zarr_kind::binary: return {{"class", "sequence"}, {"base", "uint8"}};
+    case zarr::zarr_kind::record: {
       json fields = json::array();
-      for (const zarr_field& f : array.fields) {
+      for (const zarr::zarr_field& f : array.fields) {
         const bool refers = std::find(references.begin(), references.end(), json(f.name)) != references.end();
         fields.push_back({{"name", f.name}, {"type", refers ? reference : exported_type(f.type, nullptr, netcdf)}});
-        if (netcdf && f.type.kind == zarr_kind::terminated && f.type.size > 1)
+        if (netcdf && f.type.kind == zarr::zarr_kind::terminated && f.type.size > 1)
           fields.back()["type"] = {
               {"class", "array"}, {"shape", {f.type.size}}, {"base", {{"class", "string"}, {"length", 1}, {"padding", "null"}}}};
       }
       return {{"class", "compound"}, {"fields", std::move(fields)}};
     }
-    case zarr_kind::signed_integer:
-    case zarr_kind::unsigned_integer:
+    case zarr::zarr_kind::signed_integer:
+    case zarr::zarr_kind::unsigned_integer:
       if (!array.unit.empty())
         return opaque(std::string("NUMPY:<") + (array.name == "numpy.datetime64" ? "M8[" : "m8[") + array.unit + "]");
       [[fallthrough]];
@@ -215,13 +215,13 @@ bool is_exported_dimension(const std::string& made, const std::string& name, std
   return rest.empty() || rest == "_" + std::to_string(length);
 }
 
-stored_dimensions::stored_dimensions(const store_folder& root) {
-  std::vector<std::pair<std::string, store_folder>> todo{{"/", root}};
+stored_dimensions::stored_dimensions(const zarr::store_folder& root) {
+  std::vector<std::pair<std::string, zarr::store_folder>> todo{{"/", root}};
   while (!todo.empty()) {
     const auto [group, folder] = todo.back();
     todo.pop_back();
-    for (const store_folder& child : folder.nodes()) {
-      const json node = read_node(child);
+    for (const zarr::store_folder& child : folder.nodes()) {
+      const json node = zarr::read_node(child);
       if (node.value("node_type", json()) != "array") {
         todo.emplace_back("/" + child.path(), child);
         continue;
@@ -236,7 +236,7 @@ stored_dimensions::stored_dimensions(const store_folder& root) {
       }
       const json characters = node.value(json::json_pointer("/data_type/configuration/length_bytes"), json());
       if (characters.is_number_unsigned())
-        groups_[{"string" + json_text(characters), characters.get<std::uint64_t>()}].insert(group);
+        groups_[{"string" + zarr::json_text(characters), characters.get<std::uint64_t>()}].insert(group);
     }
   }
 }

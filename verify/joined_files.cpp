@@ -12,13 +12,13 @@ namespace {
 
 // The axis in "PATTERN:N"; empty if the text has another form, or the path does not match.
 struct axis_pattern {
-  conversion::selection paths;
+  text::selection paths;
   std::size_t axis = 0;
 };
 std::optional<axis_pattern> axis_pattern_of(const std::string& dimension) {
   const auto colon = dimension.rfind(':');
   if (colon == std::string::npos) return {};
-  axis_pattern p{conversion::selection({dimension.substr(0, colon)}, {}), 0};
+  axis_pattern p{text::selection({dimension.substr(0, colon)}, {}), 0};
   std::from_chars(dimension.data() + colon + 1, dimension.data() + dimension.size(), p.axis);
   return p;
 }
@@ -73,7 +73,7 @@ std::optional<joined_place> joined_arrays::place(hid_t dataset, haddr_t address,
   return joined_place{*axis, begin_of(dimension)};
 }
 
-void joined_arrays::find_units(joined_place& place, haddr_t address, const store_folder& store, const std::string& store_path,
+void joined_arrays::find_units(joined_place& place, haddr_t address, const zarr::store_folder& store, const std::string& store_path,
                                const source_tree& tree) {
   if (!source_lenders_) source_lenders_.emplace(tree);
   place.lent_in_source = source_lenders_->to(address);

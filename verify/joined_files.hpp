@@ -41,7 +41,7 @@ class joined_arrays {
                                     const source_tree& tree, const convention& rules);
   // What a variable of the current file, and its array, inherit from the variable that names it. Throws source_error,
   // store_error.
-  void find_units(joined_place& place, haddr_t address, const store_folder& store, const std::string& store_path,
+  void find_units(joined_place& place, haddr_t address, const zarr::store_folder& store, const std::string& store_path,
                   const source_tree& tree);
   // Notes the length of such a dataset's array.
   void note_length(const std::string& store_path, std::uint64_t length) { arrays_[store_path].length = length; }

@@ -22,7 +22,7 @@ std::string text_of(hid_t dataset, const char* name) {
     const std::vector<std::string> all = text_attribute(dataset, name);
     return all.size() == 1 ? all[0] : "";
   } catch (const source_error&) {
-  } catch (const not_supported&) {
+  } catch (const zarr::not_supported&) {
   }
   return "";
 }
@@ -53,7 +53,7 @@ source_lenders::source_lenders(const source_tree& tree) {
     const handle dataset = tree.open(address);
     if (!dataset) continue;  // reported where it is compared
     for (const char* attribute : naming_attributes) {
-      for (const std::string& path : places_of(o.path, conversion::shown(text_of(dataset.get(), attribute)))) {
+      for (const std::string& path : places_of(o.path, text::shown(text_of(dataset.get(), attribute)))) {
         const auto named = tree.address_of(path);
         if (!named) continue;
         const lent_units units = units_of(dataset.get(), o.path);
@@ -75,11 +75,11 @@ const lent_units& source_lenders::to(haddr_t dataset) const {
   return found == lent_.end() ? no_units : found->second;
 }
 
-void store_lenders::look_at(const store_folder& root, const std::string& group) {
+void store_lenders::look_at(const zarr::store_folder& root, const std::string& group) {
   const auto [here, fresh] = by_group_.try_emplace(group);
   if (!fresh) return;
-  for (const store_folder& node : (group.empty() ? root : root / group.substr(1)).nodes()) {
-    const nlohmann::json all = read_node(node);
+  for (const zarr::store_folder& node : (group.empty() ? root : root / group.substr(1)).nodes()) {
+    const nlohmann::json all = zarr::read_node(node);
     const auto found = all.find("attributes");
     if (found == all.end() || !found->is_object()) continue;
     const auto text = [&](const char* name) {
@@ -90,7 +90,7 @@ void store_lenders::look_at(const store_folder& root, const std::string& group) 
     if (!is_time_units(text("units"))) continue;
     for (const char* attribute : naming_attributes) {
       for (const std::string& path : places_of(own, text(attribute))) {
-        if (kind_of(root / path.substr(1)) != node_kind::array) continue;
+        if (zarr::kind_of(root / path.substr(1)) != zarr::node_kind::array) continue;
         if (path != own) here->second.try_emplace(path, lent_units{text("units"), text("calendar"), own});
         break;
       }
@@ -98,7 +98,7 @@ void store_lenders::look_at(const store_folder& root, const std::string& group) 
   }
 }
 
-const lent_units& store_lenders::to(const store_folder& root, const std::string& path) {
+const lent_units& store_lenders::to(const zarr::store_folder& root, const std::string& path) {
   // where CF files have the variable that names it: next to it
   const std::string group = group_above(path);
   look_at(root, group);

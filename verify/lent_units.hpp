@@ -34,10 +34,10 @@ class source_lenders {
 class store_lenders {
  public:
   // `path`: of an array in the store: "/a/b". Throws store_error.
-  const lent_units& to(const store_folder& root, const std::string& path);
+  const lent_units& to(const zarr::store_folder& root, const std::string& path);
 
  private:
-  void look_at(const store_folder& root, const std::string& group);
+  void look_at(const zarr::store_folder& root, const std::string& group);
   std::map<std::string, std::map<std::string, lent_units>> by_group_;  // of the naming variable; then by the named path
 };
 

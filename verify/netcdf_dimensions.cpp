@@ -113,7 +113,7 @@ netcdf_dimensions::netcdf_dimensions(source_tree& tree) {
     const std::vector<std::uint64_t> dims = extent(dataset);
     if (dims.empty() || !is_dimension_scale(dataset)) return;
     const std::string name = o.path.substr(o.path.rfind('/') + 1);
-    dimensions_[address] = {dims[0], !is_dimension_alone(dataset) || address == tree.root(), conversion::shown(name)};
+    dimensions_[address] = {dims[0], !is_dimension_alone(dataset) || address == tree.root(), text::shown(name)};
     if (const auto id = integers(dataset, "_Netcdf4Dimid"); !id.empty()) by_id[id[0]] = address;
   });
   each([&](haddr_t address, const source_object&, hid_t dataset) {

@@ -26,7 +26,7 @@ bool same_number(double a, double b) {
 
 // The little-endian float64 in base64 by which xarray has fill values.
 std::optional<double> float64_of(const json& text) {
-  const auto bytes = text.is_string() ? conversion::decode_base64(text.get_ref<const std::string&>()) : std::nullopt;
+  const auto bytes = text.is_string() ? text::decode_base64(text.get_ref<const std::string&>()) : std::nullopt;
   if (!bytes || bytes->size() != 8) return {};
   std::uint64_t bits = 0;
   for (std::size_t i = 8; i-- > 0;) bits = bits << 8 | std::to_integer<std::uint64_t>((*bytes)[i]);

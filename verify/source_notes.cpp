@@ -111,7 +111,7 @@ json compound_note(hid_t type, unsigned depth) {
     const handle member = checked(H5Tget_member_type(type, i), "cannot read a compound's member");
     const std::string name = member_name(type, i);
     if (!names.insert(name).second) return unsupported_note();
-    fields.push_back({{"name", conversion::shown(name)}, {"type", note_of(member.get(), depth + 1)}});
+    fields.push_back({{"name", text::shown(name)}, {"type", note_of(member.get(), depth + 1)}});
   }
   // h5py's complex numbers
   const source_type t = describe(type);
@@ -132,7 +132,7 @@ json note_of(hid_t type, unsigned depth) {
     case H5T_STRING: return text_note(type);
     case H5T_OPAQUE: {
       const std::unique_ptr<char, decltype(&H5free_memory)> tag(H5Tget_tag(type), &H5free_memory);
-      return bytes_note(type, tag ? conversion::shown(tag.get()) : "");
+      return bytes_note(type, tag ? text::shown(tag.get()) : "");
     }
     case H5T_ENUM: {
       const handle base = checked(H5Tget_super(type), "cannot read an enum");
@@ -191,7 +191,7 @@ json enum_note(hid_t type) {
     check(H5Tget_member_value(type, i, value), "cannot read a value of an enum");
     check(H5Tconvert(base.get(), t.is_signed ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64, 1, value, nullptr, H5P_DEFAULT),
           "cannot read a value of an enum");
-    members[conversion::shown(member_name(type, i))] = t.is_signed ? json(static_cast<std::int64_t>(value[0])) : json(value[0]);
+    members[text::shown(member_name(type, i))] = t.is_signed ? json(static_cast<std::int64_t>(value[0])) : json(value[0]);
   }
   return members;
 }
@@ -200,7 +200,7 @@ std::string type_difference(const json& source, const json& store) {
   if (source == store || (holds_unsupported(source) && is_unsupported(store))) return "";
   if (holds_unsupported(source) && holds_unsupported(store)) return "";
   const auto text = [](const json& j) {
-    const std::string all = json_text(j);
+    const std::string all = zarr::json_text(j);
     return all.size() > 200 ? all.substr(0, 200) + "..." : all;
   };
   return "source " + text(source) + ", store " + text(store);

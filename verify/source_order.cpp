@@ -25,7 +25,7 @@ std::optional<long double> first_meaning(hid_t dataset) {
   const handle space = checked(H5Dget_space(dataset), "cannot read the shape");
   if (!meaning || H5Sget_simple_extent_ndims(space.get()) != 1) return {};
   const handle properties = checked(H5Dget_create_plist(dataset), "cannot read the properties");
-  conversion::register_decoders(properties.get());
+  hdf5::register_decoders(properties.get());
   const auto length = static_cast<hsize_t>(H5Sget_simple_extent_npoints(space.get()));
   std::vector<double> values(static_cast<std::size_t>(std::min<hsize_t>(length, 4096)));
   for (hsize_t first = 0; first < length; first += values.size()) {
@@ -45,7 +45,7 @@ std::optional<long double> first_meaning(hid_t dataset) {
 long double first_value(const std::string& source, const verify_options& options) {
   const source_name name = split_source(source);
   const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
-  const conversion::opened_source file(name.file, access.get(), options.remote, options.memory / 4, options.external,
+  const hdf5::opened_source file(name.file, access.get(), options.remote, options.memory / 4, options.external,
                                        options.lock);
   const source_tree tree(file.file(), name.object.empty() ? "/" : name.object, {});
   std::vector<std::pair<std::string, haddr_t>> variables;

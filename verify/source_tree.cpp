@@ -74,7 +74,7 @@ void source_tree::list(hid_t root, const std::function<void(const std::string& p
 void source_tree::list_group(haddr_t address, source_object& group) {
   const handle id = open(address);
   if (const handle properties(id ? H5Gget_create_plist(id.get()) : -1); properties)
-    conversion::register_decoders(properties.get());  // its links may be compressed
+    hdf5::register_decoders(properties.get());  // its links may be compressed
   if (!id || H5Literate(id.get(), H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, add_link, &group.links) < 0) {
     group.reason = "cannot be listed: " + hdf5_reason();
   }
@@ -115,7 +115,7 @@ bool source_tree::leads_back(const std::string& path, const H5O_info_t& object) 
   return false;
 }
 
-void source_tree::select(conversion::selection& wanted, conversion::selection& claimed) {
+void source_tree::select(text::selection& wanted, text::selection& claimed) {
   std::deque<source_object*> brought;
   const auto want = [&](source_object& o) {
     if (!o.wanted) brought.push_back(&o);
@@ -125,7 +125,7 @@ void source_tree::select(conversion::selection& wanted, conversion::selection& c
     for (const source_link& l : group.links) {
       if (l.target == HADDR_UNDEF) continue;
       source_object& o = objects_[l.target];
-      const std::string path = conversion::shown(child_path(group.path, l.name));
+      const std::string path = text::shown(child_path(group.path, l.name));
       if (wanted.wants(path)) want(o);
       else o.unwanted = true;
       if (!claimed.wants(path)) o.disclaimed = true;
@@ -135,14 +135,14 @@ void source_tree::select(conversion::selection& wanted, conversion::selection& c
     const source_object& group = *brought.front();
     brought.pop_front();
     for (const source_link& l : group.links) {
-      if (l.target != HADDR_UNDEF && !wanted.excludes(conversion::shown(child_path(group.path, l.name))))
+      if (l.target != HADDR_UNDEF && !wanted.excludes(text::shown(child_path(group.path, l.name))))
         want(objects_[l.target]);
     }
   }
 }
 
 std::optional<std::uint64_t> source_tree::address_of(const std::string& path) const {
-  for (const std::string& p : {conversion::unshown(path), path, unescape(path)}) {
+  for (const std::string& p : {text::unshown(path), path, zarr::unescape(path)}) {
     H5O_info_t info;
     if (!p.empty() && H5Oget_info_by_name(source_, p.c_str(), &info, H5P_DEFAULT) >= 0 && info.fileno == number_)
       return info.addr;

@@ -50,7 +50,7 @@ class source_tree final : public source_objects {
   source_tree(const source_tree& source, hid_t object, const std::string& path,
               const std::function<void(const std::string& path)>& at);
   // An object is wanted if any of its links is, and brings what is below it.
-  void select(conversion::selection& wanted, conversion::selection& claimed);
+  void select(text::selection& wanted, text::selection& claimed);
 
   haddr_t root() const { return root_; }
   // True if it is in the tree's file.

@@ -358,12 +358,12 @@ void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start,
           "cannot select a block");
     memory_space = checked(H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr), "cannot make a dataspace");
   }
-  if (type_->has_variable_parts() && !variable_) variable_ = std::make_unique<conversion::variable_memory>(most_variable);
+  if (type_->has_variable_parts() && !variable_) variable_ = std::make_unique<hdf5::variable_memory>(most_variable);
   const hid_t transfer = variable_ ? variable_->transfer() : H5P_DEFAULT;
   const herr_t status = H5Dread(dataset, memory_, memory_space.get(), file_space.get(), transfer, data_.data());
   if (variable_ && variable_->exceeded()) {
     H5Eclear2(H5E_DEFAULT);
-    throw not_supported("strings or sequences of more than 512 MiB in a block of the source");
+    throw zarr::not_supported("strings or sequences of more than 512 MiB in a block of the source");
   }
   check(status, "H5Dread failed");
 }
@@ -371,13 +371,13 @@ void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start,
 void source_values::read_attribute(hid_t attribute, hid_t file_type, std::uint64_t elements) {
   reclaim();
   if (elements > largest_attribute / std::max<std::size_t>(type_->size, 1))
-    throw not_supported("attributes of more than 256 MiB");
+    throw zarr::not_supported("attributes of more than 256 MiB");
   data_.assign(static_cast<std::size_t>(elements) * type_->size, std::byte{0});
   if (elements == 0) return;
   if (type_->has_variable_parts()) {
     try {  // H5Aread takes no limit for its allocations
-      conversion::count_variable_bytes(attribute, conversion::describe_type(file_type), elements, largest_attribute);
-    } catch (const h5::failure& e) {
+      hdf5::count_variable_bytes(attribute, hdf5::describe_type(file_type), elements, largest_attribute);
+    } catch (const hdf5::failure& e) {
       throw source_error(e.what());
     }
   }

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 class variable_memory;
 }
 
@@ -127,7 +127,7 @@ class source_values {
   const source_type* type_;
   hid_t memory_;
   std::vector<std::byte> data_;
-  std::unique_ptr<conversion::variable_memory> variable_;  // H5Dread's allocations
+  std::unique_ptr<hdf5::variable_memory> variable_;  // H5Dread's allocations
   std::size_t live_ = 0;                                   // elements with variable parts that libhdf5 must free
 };
 

@@ -34,7 +34,7 @@ bool is_hdf5_file(const std::string& path) {
   return is;
 }
 
-verify_result verify_one(const verify_options& options, const store_folder& store, const source_name& name, joined_arrays* joined,
+verify_result verify_one(const verify_options& options, const zarr::store_folder& store, const source_name& name, joined_arrays* joined,
                          bool first) {
   verify_result result;
   walk all(options, store, name, joined, first, result);
@@ -48,26 +48,26 @@ struct stored_place {
   std::uint64_t first = 0;
   bool is_first = false;  // the first of all files
 };
-stored_place place_in(const store_folder& store, const std::string& source) {
-  const std::string leaf = conversion::leaf_of(split_source(source).file);
+stored_place place_in(const zarr::store_folder& store, const std::string& source) {
+  const std::string leaf = text::leaf_of(split_source(source).file);
   const nlohmann::json notes =
-      read_node(store).value(nlohmann::json::json_pointer("/attributes/zarrbits/sources"), nlohmann::json::array());
+      zarr::read_node(store).value(nlohmann::json::json_pointer("/attributes/zarrbits/sources"), nlohmann::json::array());
   const nlohmann::json* found = nullptr;
   for (const nlohmann::json& note : notes) {
     if (!note.is_object() || note.value("file", nlohmann::json()) != nlohmann::json(leaf)) continue;
     if (found)
-      throw store_error("\"" + store.name() + "\" has several files named \"" + conversion::shown(leaf) +
+      throw zarr::store_error("\"" + store.name() + "\" has several files named \"" + text::shown(leaf) +
                         "\"; compare the store with all files, without `part`");
     found = &note;
   }
   if (!found || !found->contains("first") || !(*found)["first"].is_number_unsigned())
-    throw store_error("\"" + store.name() + "\" does not list \"" + conversion::shown(source) +
+    throw zarr::store_error("\"" + store.name() + "\" does not list \"" + text::shown(source) +
                       "\" among its sources; append it, or compare the store with all files, without `part`");
   return {(*found)["first"].get<std::uint64_t>(), found == &notes[0]};
 }
 
 // Everything but values is compared with the first file only.
-verify_result verify_joined(const verify_options& options, const store_folder& store) {
+verify_result verify_joined(const verify_options& options, const zarr::store_folder& store) {
   joined_arrays joined(*options.concat);
   verify_result all;
   bool first = true;
@@ -121,65 +121,65 @@ bool verify_result::incomplete() const noexcept {
 void check_options(const verify_options& options) {
   if (options.part && !options.concat)
     throw zarrbits::error(errc::invalid_option, "`part` requires `concat`: it is for stores made from several files");
-  conversion::selection(options.include, options.exclude);
+  text::selection(options.include, options.exclude);
 }
 
 bool is_whole_store(const verify_options& options) {
-  conversion::prepare_s3(verification::sources_of(options), options.store, options.remote, {});
+  io::prepare_s3(verification::sources_of(options), options.store, options.remote, {});
   try {
-    using verification::store_entry;
-    const auto store = verification::open_store(options.store, options.remote, verification::sources_of(options), options.memory);
+    using zarr::store_entry;
+    const auto store = zarr::open_store(options.store, options.remote, verification::sources_of(options), options.memory);
     bool begun = false;
     store.list([&](const store_entry& e) {
-      if (!e.name.starts_with(conversion::own_prefix)) return true;
+      if (!e.name.starts_with(text::own_prefix)) return true;
       begun = !e.is_folder || e.is_link;
       // a conversion that was killed as it ended may have left what it removes after its plan
       if (!begun) {
         (store / e.name).list([&](const store_entry& inner) {
-          begun = inner.name == conversion::plan_name || inner.name == conversion::removing;
+          begun = inner.name == text::plan_name || inner.name == text::removing;
           return !begun;
         });
       }
       return !begun;
     });
     return !begun;
-  } catch (const verification::store_error&) {
+  } catch (const zarr::store_error&) {
     return false;
   }
 }
 
 verify_result verify(const verify_options& given) {
   verify_options options = given;
-  options.source = conversion::public_name(options.source);
+  options.source = io::public_name(options.source);
   if (options.concat)
     std::transform(options.concat->sources.begin(), options.concat->sources.end(), options.concat->sources.begin(),
-                   conversion::public_name);
+                   io::public_name);
   check_options(options);
-  const h5::silence quiet;
-  return verification::as_public_errors(options.store, options.source, [&] {
-    if (!options.concat && verification::is_store_name(options.source) && verification::is_hdf5_file(options.store)) {
+  const hdf5::silence quiet;
+  return zarr::as_public_errors(options.store, options.source, [&] {
+    if (!options.concat && zarr::is_store_name(options.source) && verification::is_hdf5_file(options.store)) {
       std::swap(options.source, options.store);
       verify_result result = verify(options);
       result.is_exchanged = true;
       return result;
     }
     const std::vector<std::string> sources = verification::sources_of(options);
-    conversion::prepare_s3(sources, options.store, options.remote, options.warning);
-    const conversion::told_names names(options.base, sources, options.store);
+    io::prepare_s3(sources, options.store, options.remote, options.warning);
+    const io::told_names names(options.base, sources, options.store);
     const auto extent = verification::extent_of(options, options.concat ? source_name() : split_source(options.source));
-    verification::store_folder store = verification::open_store(
-        options.store, options.remote, conversion::may_be_read(sources, options.external), options.memory,
-        extent == conversion::read_extent::whole ? verification::use_of_store::all_of_it
-                                                 : verification::use_of_store::parts_of_it,
-        verification::symbolic_links::follow, &names);
+    zarr::store_folder store = zarr::open_store(
+        options.store, options.remote, io::may_be_read(sources, options.external), options.memory,
+        extent == io::read_extent::whole ? zarr::use_of_store::all_of_it
+                                                 : zarr::use_of_store::parts_of_it,
+        zarr::symbolic_links::follow, &names);
     store.max_text = options.memory / 2;
-    if (verification::is_store_name(options.source)) {
+    if (zarr::is_store_name(options.source)) {
       if (options.concat)
         throw zarrbits::error(errc::invalid_option,
                               "only HDF5 files are joined, and the source is a Zarr store; leave out `concat`");
       return verification::compare_stores(
           options,
-          verification::open_source_store(options.source, options.remote, conversion::may_be_read({}, options.external),
+          zarr::open_source_store(options.source, options.remote, io::may_be_read({}, options.external),
                                           options.memory),
           store);
     }

@@ -14,12 +14,12 @@
 
 namespace zarrbits::verification {
 
-conversion::read_extent extent_of(const verify_options& options, const source_name& source) {
+io::read_extent extent_of(const verify_options& options, const source_name& source) {
   const bool all = source.object.empty() && options.include.empty() && options.exclude.empty();
-  return all ? conversion::read_extent::whole : conversion::read_extent::parts;
+  return all ? io::read_extent::whole : io::read_extent::parts;
 }
 
-walk::walk(const verify_options& options, const store_folder& store, const source_name& name, joined_arrays* joined, bool first,
+walk::walk(const verify_options& options, const zarr::store_folder& store, const source_name& name, joined_arrays* joined, bool first,
            verify_result& result)
     : options_(options),
       store_(store),
@@ -30,25 +30,25 @@ walk::walk(const verify_options& options, const store_folder& store, const sourc
       result_(result) {
   const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
   check(H5Pset_cache(access.get(), 0, 12421, 64u << 20, 0.75), "cannot prepare to open a file");
-  source_ = std::make_shared<const conversion::opened_source>(name.file, access.get(), options.remote, options.memory / 4,
+  source_ = std::make_shared<const hdf5::opened_source>(name.file, access.get(), options.remote, options.memory / 4,
                                                               options.external, options.lock, extent_of(options, name));
   gate_ = source_->gate();
-  if (kind_of(store_) == node_kind::none) throw store_error("there is no " + (store_ / "zarr.json").name());
-  const store_selection s = selection_of(store_);
-  std::string top = !name.object.empty() ? name.object : s.object.empty() ? "/" : conversion::unshown(s.object);
-  const std::string only = name.object.empty() && kind_of(store_) == node_kind::array ? only_dataset(source_->file()) : "";
+  if (zarr::kind_of(store_) == zarr::node_kind::none) throw zarr::store_error("there is no " + (store_ / "zarr.json").name());
+  const zarr::store_selection s = zarr::selection_of(store_);
+  std::string top = !name.object.empty() ? name.object : s.object.empty() ? "/" : text::unshown(s.object);
+  const std::string only = name.object.empty() && zarr::kind_of(store_) == zarr::node_kind::array ? only_dataset(source_->file()) : "";
   if (!only.empty()) top = only;
   else if (name.object.empty() && !s.object.empty()) part_ = s.object;
   selections_ = std::make_shared<selections>();
-  selections_->wanted = conversion::selection(options.include, options.exclude);
+  selections_->wanted = text::selection(options.include, options.exclude);
   if (selections_->wanted.everything())
-    selections_->claimed = conversion::selection(s.include, s.exclude);  // otherwise the caller has selected
+    selections_->claimed = text::selection(s.include, s.exclude);  // otherwise the caller has selected
   tree_.emplace(source_->file(), top, at_);
   begin();
   pairs_.push_back({tree_->root(), top, store_});
 }
 
-walk::walk(const walk& above, hid_t object, const std::string& path, const store_folder& folder)
+walk::walk(const walk& above, hid_t object, const std::string& path, const zarr::store_folder& folder)
     : options_(above.options_),
       store_(above.store_),
       joined_(above.joined_),
@@ -67,10 +67,10 @@ walk::walk(const walk& above, hid_t object, const std::string& path, const store
 
 void walk::begin() {
   tree_->select(selections_->wanted, selections_->claimed);
-  rules_ = convention_of(read_node(store_), *tree_);
+  rules_ = convention_of(zarr::read_node(store_), *tree_);
   metadata_.emplace(*tree_, rules_, result_);
   links_.emplace(*tree_, *metadata_, [this](const std::string& path) {
-    const std::string shown = conversion::shown(path);
+    const std::string shown = text::shown(path);
     if (rules_.exported && is_exported_type(path)) return verdict::equal;
     return !selections_->wanted.wants(shown)   ? verdict::equal
            : selections_->claimed.wants(shown) ? verdict::missing
@@ -121,7 +121,7 @@ void walk::compare_named_type(const place& p) {
   try {
     const handle type = tree_->open(p.address);
     if (!type) throw source_error(hdf5_reason());
-    const nlohmann::json node = read_node(p.folder);
+    const nlohmann::json node = zarr::read_node(p.folder);
     const node_pair n{p.path, f.store_path, node};
     metadata_->attributes(type.get(), n, false);
     metadata_->notes(n, {{"datatype", type_note(type.get())}}, {"attribute_types", "attribute_shapes", "attribute_values"});
@@ -129,7 +129,7 @@ void walk::compare_named_type(const place& p) {
   } catch (const source_error& e) {
     f.outcome = verdict::unreadable;
     f.reason = std::string("cannot be read from the source: ") + e.what();
-  } catch (const store_error& e) {
+  } catch (const zarr::store_error& e) {
     f.outcome = verdict::differs;
     f.reason = std::string("cannot be read from the store: ") + e.what();
   }
@@ -142,21 +142,21 @@ void walk::pair_group(const place& p, const source_object& group) {
   f.path = path;
   f.store_path = store_path(folder);
   f.kind = "group";
-  child_nodes children;
+  zarr::child_nodes children;
   nlohmann::json node;
   try {
-    if (kind_of(folder) != node_kind::group) {
+    if (zarr::kind_of(folder) != zarr::node_kind::group) {
       f.outcome = verdict::differs;
       f.reason = "is not a group in the store";
     } else {
-      node = read_node(folder);
-      children = child_nodes(folder, node);
+      node = zarr::read_node(folder);
+      children = zarr::child_nodes(folder, node);
       check_metadata(folder, f);
     }
-  } catch (const store_error& e) {
+  } catch (const zarr::store_error& e) {
     f.outcome = verdict::differs;
     f.reason = std::string("cannot be read from the store: ") + e.what();
-  } catch (const not_supported& e) {
+  } catch (const zarr::not_supported& e) {
     f.outcome = verdict::unchecked;
     f.reason = std::string("was not compared: this reader does not support ") + e.what();
   }
@@ -170,7 +170,7 @@ void walk::pair_group(const place& p, const source_object& group) {
   std::map<std::string, std::string> stored;  // HDF5 names, by those of the nodes
   for (const source_link& l : group.links) {
     if (l.type != H5L_TYPE_HARD) {
-      for (const store_folder& child : children.take(l.name)) {
+      for (const zarr::store_folder& child : children.take(l.name)) {
         stored[child.last()] = l.name;
         pair_link(p, l, child);
       }
@@ -179,7 +179,7 @@ void walk::pair_group(const place& p, const source_object& group) {
     if (rules_.netcdf && rules_.netcdf->has_no_variable(l.target)) {
       tree_->at(l.target).in_store = true;
       nodes.insert(l.name);
-      const bool noted = n.notes().value("dimensions", nlohmann::json::object()).contains(conversion::shown(l.name));
+      const bool noted = n.notes().value("dimensions", nlohmann::json::object()).contains(text::shown(l.name));
       if (!noted && rules_.is_part && is_exported_dimension(*rules_.netcdf, group, l)) continue;
       if (const handle scale = tree_->open(l.target); scale && node.is_object() && tree_->at(l.target).wanted)
         compare_dimension(scale.get(), n, l);
@@ -188,7 +188,7 @@ void walk::pair_group(const place& p, const source_object& group) {
     const netcdf_dimensions* const dimensions = rules_.netcdf ? rules_.netcdf.get() : rules_.exported.get();
     const bool is_exported = rules_.exported && rules_.exported->has_no_variable(l.target);
     std::string name_in_store = l.name;
-    std::vector<store_folder> found;
+    std::vector<zarr::store_folder> found;
     if (!is_exported || !rules_.exported->has_hidden(group, l)) {
       found = children.take(l.name);
       if (found.empty() && dimensions) {
@@ -203,7 +203,7 @@ void walk::pair_group(const place& p, const source_object& group) {
       continue;
     }
     if (l.target == HADDR_UNDEF) {
-      if (!selections_->wanted.wants(conversion::shown(child_path(path, l.name)))) continue;
+      if (!selections_->wanted.wants(text::shown(child_path(path, l.name)))) continue;
       finding broken;
       broken.path = child_path(path, l.name);
       broken.kind = "link";
@@ -215,7 +215,7 @@ void walk::pair_group(const place& p, const source_object& group) {
     if (found.empty() && node.is_object() && tree_->at(l.target).type == H5O_TYPE_DATASET) {
       if (const handle dataset = tree_->open(l.target); dataset) metadata_->skipped(dataset.get(), n, l.name);
     }
-    for (const store_folder& child : found) {
+    for (const zarr::store_folder& child : found) {
       nodes.insert(l.name);
       stored[child.last()] = name_in_store;
       pairs_.push_back({l.target, child_path(path, l.name), child});
@@ -244,18 +244,18 @@ void walk::pair_group(const place& p, const source_object& group) {
       std::set<std::string> copied;
       for (const auto& [name, original] : stored) copied.insert(original);
       for (const source_link& l : group.links) {
-        if (!copied.contains(l.name) && noted.contains(conversion::shown(l.name))) expect_copy(p, id.get(), l);
+        if (!copied.contains(l.name) && noted.contains(text::shown(l.name))) expect_copy(p, id.get(), l);
       }
     }
   }
-  for (const store_folder& child : children.rest()) result_.only_in_store.push_back(store_path(child));
+  for (const zarr::store_folder& child : children.rest()) result_.only_in_store.push_back(store_path(child));
 }
 
 // The store has a note of the link, but no copy of its target.
 void walk::expect_copy(const place& group, hid_t id, const source_link& link) {
   const std::string path = child_path(group.path, link.name);
   if (link.type != H5L_TYPE_HARD && link.type != H5L_TYPE_SOFT && link.type != H5L_TYPE_EXTERNAL) return;
-  if (!selections_->wanted.wants(conversion::shown(path))) return;
+  if (!selections_->wanted.wants(text::shown(path))) return;
   const handle object(H5Oopen(id, link.name.c_str(), H5P_DEFAULT));
   H5O_info_t info;
   const bool there = object && H5Oget_info(object.get(), &info) >= 0;
@@ -269,14 +269,14 @@ void walk::expect_copy(const place& group, hid_t id, const source_link& link) {
   f.kind = "link";
   f.attribute = link.name;
   f.outcome = policy_ ? verdict::missing : verdict::unchecked;
-  f.reason = "has a link " + show_text(conversion::shown(link.name)) +
+  f.reason = "has a link " + show_text(text::shown(link.name)) +
              " that the store has as a note, without a copy of its target" +
              (policy_ ? "" : "; use `links` keep if that was asked for");
   add(std::move(f));
 }
 
 // The node at the link's place is a copy of its target.
-void walk::pair_link(const place& group, const source_link& link, const store_folder& child) {
+void walk::pair_link(const place& group, const source_link& link, const zarr::store_folder& child) {
   const std::string path = child_path(group.path, link.name);
   const handle above = tree_->open(group.address);
   gate_->forget_refusal();
@@ -297,8 +297,8 @@ void walk::pair_link(const place& group, const source_link& link, const store_fo
 }
 
 // Readers may take metadata from another place than each node's zarr.json.
-void walk::check_metadata(const store_folder& folder, finding& f) const {
-  if (const std::string older = older_metadata(folder); !older.empty()) {
+void walk::check_metadata(const zarr::store_folder& folder, finding& f) const {
+  if (const std::string older = zarr::older_metadata(folder); !older.empty()) {
     f.outcome = verdict::unchecked;
     f.reason = "has metadata of Zarr v2 beside the zarr.json in the store (" + older +
                "), which were not compared; readers may use either";
@@ -308,7 +308,7 @@ void walk::check_metadata(const store_folder& folder, finding& f) const {
     f.reason = why;
     return;
   }
-  for (const std::string& path : differing_consolidated(folder)) {
+  for (const std::string& path : zarr::differing_consolidated(folder)) {
     f.outcome = verdict::unchecked;
     f.reason = "has consolidated metadata in the store that disagree with the zarr.json of " +
                store_path(path.empty() ? folder : folder / path) + ", which was compared; readers may use either";
@@ -318,7 +318,7 @@ void walk::check_metadata(const store_folder& folder, finding& f) const {
 
 // True for a named type that the store need not have: netCDF needs one for each type that is not one number or text.
 bool walk::is_exported_type(const std::string& path) {
-  const auto address = tree_->address_of(conversion::shown(path));
+  const auto address = tree_->address_of(text::shown(path));
   const auto found = address ? tree_->objects().find(*address) : tree_->objects().end();
   return found != tree_->objects().end() && found->second.type == H5O_TYPE_NAMED_DATATYPE && !found->second.has_attributes;
 }
@@ -335,7 +335,7 @@ bool walk::is_exported_dimension(const netcdf_dimensions& all, const source_obje
 // A netCDF dimension without a variable. If it is joined, its length is that of the arrays, which are compared.
 void walk::compare_dimension(hid_t scale, const node_pair& group, const source_link& link) {
   std::uint64_t length = rules_.netcdf->at(link.target)->length;
-  const std::string name = conversion::shown(link.name);
+  const std::string name = text::shown(link.name);
   if (joined_ && joined_->is_dimension(name)) {
     const auto notes = group.notes().value("dimensions", nlohmann::json::object()).value(name, nlohmann::json::object());
     if (notes.contains("length") && notes["length"].is_number_unsigned()) length = notes["length"].get<std::uint64_t>();
@@ -343,15 +343,15 @@ void walk::compare_dimension(hid_t scale, const node_pair& group, const source_l
   metadata_->dimension(scale, group, link.name, length);
 }
 
-void walk::compare_metadata(hid_t dataset, const std::string& path, const store_folder& folder) {
+void walk::compare_metadata(hid_t dataset, const std::string& path, const zarr::store_folder& folder) {
   try {
-    const nlohmann::json node = kind_of(folder) == node_kind::none ? nlohmann::json() : read_node(folder);
+    const nlohmann::json node = zarr::kind_of(folder) == zarr::node_kind::none ? nlohmann::json() : zarr::read_node(folder);
     if (node.is_object()) metadata_->dataset(dataset, {path, store_path(folder), node}, folder);
-  } catch (const store_error&) {  // reported when values are compared
+  } catch (const zarr::store_error&) {  // reported when values are compared
   }
 }
 
-void walk::compare_dataset(haddr_t address, const std::string& path, const store_folder& folder) {
+void walk::compare_dataset(haddr_t address, const std::string& path, const zarr::store_folder& folder) {
   finding f;
   f.path = path;
   f.store_path = store_path(folder);
@@ -363,7 +363,7 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
     return add(std::move(f));
   }
   try {
-    const auto other = conversion::find_external_data(dataset.get(), *gate_);
+    const auto other = hdf5::find_external_data(dataset.get(), *gate_);
     if (!other.endless && !joined_) compare_metadata(dataset.get(), path, folder);
     if (!other.obstacle.empty() || other.refused > 0) {
       f.outcome = verdict::unreadable;
@@ -371,7 +371,7 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
                  (other.obstacle.empty() ? "one of its sources must not be read: " + other.why_refused : other.obstacle);
       return add(std::move(f));
     }
-  } catch (const h5::failure& e) {
+  } catch (const hdf5::failure& e) {
     f.outcome = verdict::unreadable;
     f.reason = e.what();
     return add(std::move(f));
@@ -387,7 +387,7 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
       f);
   if (rules_.netcdf_forms()) c.know_netcdf();
   if (rules_.exported) c.know_export();
-  c.warn_with([&](const zarr_array& array) { warn_of_chunks(options_, path, array); });
+  c.warn_with([&](const zarr::zarr_array& array) { warn_of_chunks(options_, path, array); });
   std::optional<joined_place> lies;
   try {
     if (joined_) lies = joined_->place(dataset.get(), address, path, f.store_path, *tree_, rules_);
@@ -403,7 +403,7 @@ void walk::compare_dataset(haddr_t address, const std::string& path, const store
   }
   metadata_->add_dimension(lies && lies->added ? joined_->added_dimension() : "");
   if (joined_ && first_) compare_metadata(dataset.get(), path, folder);
-  for (const store_folder& more : c.only_in_store()) result_.only_in_store.push_back(store_path(more));
+  for (const zarr::store_folder& more : c.only_in_store()) result_.only_in_store.push_back(store_path(more));
   result_.elements += c.elements();
   result_.elements_unchecked += c.elements_unchecked();
   add(std::move(f));

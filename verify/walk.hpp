@@ -30,13 +30,13 @@
 namespace zarrbits::verification {
 
 // How much of a file on a server will be read: all of it, unless the caller has selected objects.
-conversion::read_extent extent_of(const verify_options& options, const source_name& source);
+io::read_extent extent_of(const verify_options& options, const source_name& source);
 
 class walk {
  public:
   // Opens the source. Findings go to `result`. Throws source_error, store_error.
   // `joined`: set if this is one of several files; else null.
-  walk(const verify_options& options, const store_folder& store, const source_name& name, joined_arrays* joined, bool first,
+  walk(const verify_options& options, const zarr::store_folder& store, const source_name& name, joined_arrays* joined, bool first,
        verify_result& result);
   // Compares.
   void run();
@@ -47,38 +47,38 @@ class walk {
   struct place {
     haddr_t address;
     std::string path;
-    store_folder folder;
+    zarr::store_folder folder;
   };
   struct selections {
-    conversion::selection wanted, claimed;
+    text::selection wanted, claimed;
   };
 
   // Walks the target of a link that the store has at the link's place, and that is not an object of the tree above.
-  walk(const walk& above, hid_t object, const std::string& path, const store_folder& folder);
+  walk(const walk& above, hid_t object, const std::string& path, const zarr::store_folder& folder);
   void begin();
   void pair();
   void pair_group(const place& p, const source_object& group);
   void expect_copy(const place& group, hid_t id, const source_link& link);
-  void pair_link(const place& group, const source_link& link, const store_folder& child);
+  void pair_link(const place& group, const source_link& link, const zarr::store_folder& child);
   void compare_named_type(const place& p);
-  void compare_dataset(haddr_t address, const std::string& path, const store_folder& folder);
+  void compare_dataset(haddr_t address, const std::string& path, const zarr::store_folder& folder);
   bool is_exported_type(const std::string& path);
   bool is_exported_dimension(const netcdf_dimensions& all, const source_object& group, const source_link& link);
   void compare_dimension(hid_t scale, const node_pair& group, const source_link& link);
-  void compare_metadata(hid_t dataset, const std::string& path, const store_folder& folder);
-  void check_metadata(const store_folder& folder, finding& f) const;
+  void compare_metadata(hid_t dataset, const std::string& path, const zarr::store_folder& folder);
+  void check_metadata(const zarr::store_folder& folder, finding& f) const;
   void add_missing(const source_object& o);
   void add_rest();
 
   void add(finding&& f) { add_finding(result_, std::move(f)); }
-  static std::string store_path(const store_folder& folder) { return "/" + folder.path(); }
+  static std::string store_path(const zarr::store_folder& folder) { return "/" + folder.path(); }
 
   const verify_options& options_;
-  store_folder store_;
+  zarr::store_folder store_;
   joined_arrays* joined_ = nullptr;
   bool first_ = true;                            // the first of several files
-  std::shared_ptr<conversion::file_gate> gate_;  // the converter's gate: decides which other files may be read
-  std::shared_ptr<const conversion::opened_source> source_;
+  std::shared_ptr<hdf5::file_gate> gate_;  // the converter's gate: decides which other files may be read
+  std::shared_ptr<const hdf5::opened_source> source_;
   const std::function<void(const std::string&)>& at_;
   std::optional<source_tree> tree_;
   std::string part_;  // the part of the source that the store says it was made of, if the caller does not say it

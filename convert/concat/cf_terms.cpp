@@ -69,14 +69,14 @@ bool same_packing(const cf_terms& a, const cf_terms& b) {
 }
 
 bool in_another_epoch(const cf_terms& a, const cf_terms& b) {
-  const auto here = parse_epoch(a.units, a.calendar), there = parse_epoch(b.units, b.calendar);
+  const auto here = text::parse_epoch(a.units, a.calendar), there = text::parse_epoch(b.units, b.calendar);
   return here && there && (here->unit != there->unit || here->start != there->start);
 }
 
 // True if no integer of `from` is a time that integers of `to` can tell: one file a time step, each with an epoch of its own.
 bool is_never_whole(const cf_terms& from, const cf_terms& to) {
   if (!from.kind.integer || !to.kind.integer) return false;
-  const auto here = parse_epoch(from.units, from.calendar), there = parse_epoch(to.units, to.calendar);
+  const auto here = text::parse_epoch(from.units, from.calendar), there = text::parse_epoch(to.units, to.calendar);
   return here && there && (here->start - there->start) % std::gcd(here->unit, there->unit) != 0;
 }
 
@@ -84,9 +84,9 @@ bool is_never_whole(const cf_terms& from, const cf_terms& to) {
 class cf_change final : public value_change {
  public:
   cf_change(const cf_terms& from, const agreement& to) : from_(from), to_(to) {
-    const auto here = parse_epoch(from.units, from.calendar), there = parse_epoch(to.terms.units, to.terms.calendar);
+    const auto here = text::parse_epoch(from.units, from.calendar), there = text::parse_epoch(to.terms.units, to.terms.calendar);
     if (here && there && (from.units != to.terms.units || from.calendar != to.terms.calendar)) {
-      earliest_ = same_from(from.calendar, to.terms.calendar).value_or(std::numeric_limits<std::int64_t>::max());
+      earliest_ = text::same_from(from.calendar, to.terms.calendar).value_or(std::numeric_limits<std::int64_t>::max());
       moved_ = true;
       here_ = *here;
       there_ = *there;
@@ -159,7 +159,7 @@ class cf_change final : public value_change {
     return made;
   }
 
-  static std::string text_of(double v) { return json_text(json(v)); }
+  static std::string text_of(double v) { return text::json_text(text::json(v)); }
 
   // A time in the other epoch: to the microsecond, or not at all.
   double moved(double v) const {
@@ -198,7 +198,7 @@ class cf_change final : public value_change {
   std::int64_t shift_ = 0;
   bool moved_ = false;
   std::int64_t earliest_ = std::numeric_limits<std::int64_t>::min();  // from here on both calendars agree; microseconds
-  cf_epoch here_, there_;
+  text::cf_epoch here_, there_;
 };
 
 // The smallest type that holds all numbers of both types.
@@ -241,12 +241,12 @@ agreement agree(const std::vector<cf_terms>& all, const std::vector<std::string>
              "\" is not a single number that can be read exactly, and they differ in it or in another of these attributes");
     }
     const bool dates_agree =
-        t.calendar == first.calendar || (same_from(t.calendar, first.calendar) && parse_epoch(t.units, t.calendar) &&
-                                         parse_epoch(first.units, first.calendar) && !t.scale && !t.offset);
+        t.calendar == first.calendar || (text::same_from(t.calendar, first.calendar) && text::parse_epoch(t.units, t.calendar) &&
+                                         text::parse_epoch(first.units, first.calendar) && !t.scale && !t.offset);
     if (!dates_agree)
       refuse("their calendars are \"" + first.calendar + "\" and \"" + t.calendar + "\"; convert the files separately");
     if (t.units != first.units) {
-      if (!parse_epoch(t.units, t.calendar) || !parse_epoch(first.units, first.calendar))
+      if (!text::parse_epoch(t.units, t.calendar) || !text::parse_epoch(first.units, first.calendar))
         refuse("their units are \"" + first.units + "\" and \"" + t.units + "\"; convert the files separately");
       if (t.scale || t.offset || first.scale || first.offset) refuse("they are packed times of different epochs");
     }
@@ -332,7 +332,7 @@ std::optional<long double> meaning(const cf_terms& terms, double stored) {
   }
   if (terms.scale) value *= static_cast<long double>(terms.scale->value());
   if (terms.offset) value += static_cast<long double>(terms.offset->value());
-  const auto epoch = parse_epoch(terms.units, terms.calendar);
+  const auto epoch = text::parse_epoch(terms.units, terms.calendar);
   return epoch ? value * static_cast<long double>(epoch->unit) + static_cast<long double>(epoch->start) : value;
 }
 

@@ -53,12 +53,12 @@ struct cf_terms {
 };
 
 // Terms of an open dataset. `lender`: the variable that it inherits units and calendar from (inherited_units.hpp), or none.
-// Throws h5::failure.
+// Throws hdf5::failure.
 cf_terms terms_of(hid_t dataset, hid_t lender = H5I_INVALID_HID);
 
 // Terms of an array in a store, from its zarr.json and its type. JSON does not give the sizes of numbers: these are taken from
 // `like`. `lender`: the zarr.json of the variable that it inherits from, or null.
-cf_terms terms_in_store(const json& node, const stored_values& array, const cf_terms& like, const json* lender);
+cf_terms terms_in_store(const text::json& node, const append::stored_values& array, const cf_terms& like, const text::json* lender);
 
 // The terms of an array that is made of several variables.
 struct agreement {

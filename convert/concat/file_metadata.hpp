@@ -25,7 +25,7 @@ struct found_part {
   hsize_t room = 0;                  // length of its dimension in the file, at least `count`
   std::uint64_t stored = 0;          // bytes
   bool nothing_stored = false;       // as chunk_source::nothing_stored()
-  std::vector<stored_place> chunks;  // as in joined_part
+  std::vector<hdf5::stored_place> chunks;  // as in joined_part
   std::vector<double> values;        // of a dimension's own variable, if the order of its values matters
 };
 
@@ -37,7 +37,7 @@ struct remark {
 };
 
 struct file_metadata {
-  std::optional<file_state> state;  // empty: it could not be opened
+  std::optional<io::file_state> state;  // empty: it could not be opened
   std::optional<std::string> why;   // why it cannot be joined
   bool stops = false;               // ... and no file can
   std::vector<remark> remarks;
@@ -45,7 +45,7 @@ struct file_metadata {
 };
 
 std::string to_bytes(const file_metadata& file);
-// Throws json::exception, h5::failure.
+// Throws json::exception, hdf5::failure.
 file_metadata from_bytes(std::string_view bytes);
 
 }  // namespace zarrbits::conversion

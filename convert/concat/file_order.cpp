@@ -15,23 +15,23 @@ namespace zarrbits::conversion {
 namespace {
 
 // The meaning of the first value of the dimension's variable that is not missing.
-long double first_value(const std::string& source, const std::string& dimension, const source_options& how) {
+long double first_value(const std::string& source, const std::string& dimension, const hdf5::source_options& how) {
   const source_name name = split_source(source);
-  source_file file(name.file, how);
+  hdf5::source_file file(name.file, how);
   file.walk(true, name.object);
   std::optional<long double> value;
-  for (const source_object& o : file.objects()) {
-    if (o.kind != source_object::kind_type::dataset || leaf_of(o.store_path) != dimension || value) continue;
-    const auto why = reason_to_skip([&] {
-      const source_dataset data(file, o);
+  for (const hdf5::source_object& o : file.objects()) {
+    if (o.kind != hdf5::source_object::kind_type::dataset || text::leaf_of(o.store_path) != dimension || value) continue;
+    const auto why = hdf5::reason_to_skip([&] {
+      const hdf5::source_dataset data(file, o);
       const cf_terms terms = terms_of(data.dataset);
       if (data.dims.size() != 1 || terms.kind.size == 0) return;
       if (const std::string factor = lacks_packing(terms); !factor.empty())
-        throw skip_dataset("its \"" + factor + "\" is not a single number that can be read exactly");
+        throw hdf5::skip_dataset("its \"" + factor + "\" is not a single number that can be read exactly");
       constexpr hsize_t most = 4096;
       for (hsize_t first = 0; first < data.dims[0] && !value; first += most) {
         const hsize_t count = std::min(most, data.dims[0] - first);
-        buffer bytes(static_cast<std::size_t>(count) * sizeof(double));
+        compressors::buffer bytes(static_cast<std::size_t>(count) * sizeof(double));
         data.read_block(H5T_NATIVE_DOUBLE, sizeof(double), {first}, {count}, {count}, bytes);
         for (std::size_t i = 0; i < count && !value; ++i) {
           double stored = 0;
@@ -61,7 +61,7 @@ std::vector<std::string> given_sources(const std::string& first, const std::opti
   return names;
 }
 
-std::vector<std::string> ordered_sources(const convert_options& options, const source_options& how) {
+std::vector<std::string> ordered_sources(const convert_options& options, const hdf5::source_options& how) {
   using order = concatenation::order_type;
   std::vector<std::string> names = given_sources(options.source, options.concat);
   if (options.concat->order == order::name) std::stable_sort(names.begin(), names.end(), text::name_before);

@@ -31,40 +31,40 @@ class file_reader {
   struct setting {
     const std::vector<std::string>& names;
     const convert_options& options;
-    const source_files& files;  // opens them
+    const hdf5::source_files& files;  // opens them
     bool tells_case_apart;
-    const grown_store* store;  // the store that grows; null: there is none
+    const append::grown_store* store;  // the store that grows; null: there is none
     const std::vector<variable>& variables;
   };
   // `first`: the first file, after select(). It and the setting must outlive the reader.
-  file_reader(source_file& first, const setting& all);
+  file_reader(hdf5::source_file& first, const setting& all);
 
   // Of file `k`. What is wrong with the file is in the result.
   file_metadata read(std::size_t k);
 
  private:
-  using objects = std::unordered_map<std::string, const source_object*>;  // by path in the store
+  using objects = std::unordered_map<std::string, const hdf5::source_object*>;  // by path in the store
 
   void read_file(std::size_t k, file_metadata& found);
-  std::string fill_of(const source_object& model) const;
-  void add_part(std::size_t k, std::size_t variable, source_file& file, const objects& there, file_metadata& found);
-  void compare_rest(std::size_t k, source_file& file, const objects& there, file_metadata& found);
-  void compare_with_store(std::size_t k, source_file& file, file_metadata& found);
-  void compare_attributes(const source_object& model, source_file& file, hid_t object, const type_tree* leaf, bool joined,
+  std::string fill_of(const hdf5::source_object& model) const;
+  void add_part(std::size_t k, std::size_t variable, hdf5::source_file& file, const objects& there, file_metadata& found);
+  void compare_rest(std::size_t k, hdf5::source_file& file, const objects& there, file_metadata& found);
+  void compare_with_store(std::size_t k, hdf5::source_file& file, file_metadata& found);
+  void compare_attributes(const hdf5::source_object& model, hdf5::source_file& file, hid_t object, const hdf5::type_tree* leaf, bool joined,
                           file_metadata& found);
   std::uint64_t memory() const;
   // The variable that lends its units of time to a dataset: as in the first file or the store, or else in this file. Invalid if
   // it needs none.
-  h5::handle lender_of(const std::string& store_path, hid_t dataset, const source_file& file, const objects& there);
+  hdf5::handle lender_of(const std::string& store_path, hid_t dataset, const hdf5::source_file& file, const objects& there);
 
-  source_file& first_;
+  hdf5::source_file& first_;
   setting all_;
   const concatenation& concat_;
-  selection wanted_;
+  text::selection wanted_;
   std::set<std::string> joined_;             // paths in the store
   std::set<std::string> left_out_;           // those that differed in a file that was read here
-  std::map<std::string, json> attributes_;   // of the first file's objects
-  const convention_rules* rules_ = nullptr;  // of the file before
+  std::map<std::string, text::json> attributes_;   // of the first file's objects
+  const conventions::convention_rules* rules_ = nullptr;  // of the file before
   unit_lenders lenders_;                     // of the store, or of the first file
   std::optional<unit_lenders> own_lenders_;  // of the file that is read
 };

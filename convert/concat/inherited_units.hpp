@@ -22,9 +22,9 @@ namespace zarrbits::conversion {
 using unit_lenders = std::map<std::string, std::string>;
 
 // `file`: after walk() and a convention's arrange().
-unit_lenders unit_lenders_in(const source_file& file);
+unit_lenders unit_lenders_in(const hdf5::source_file& file);
 // `nodes`: the zarr.json of each node of a store, by its path.
-unit_lenders unit_lenders_in(const std::map<std::string, json>& nodes);
+unit_lenders unit_lenders_in(const std::map<std::string, text::json>& nodes);
 
 }  // namespace zarrbits::conversion
 

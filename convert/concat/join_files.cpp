@@ -27,7 +27,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-using kind_type = source_object::kind_type;
+using kind_type = hdf5::source_object::kind_type;
 
 constexpr std::size_t most_named = 20;  // files, in one sentence
 
@@ -43,8 +43,8 @@ std::string escaped_pattern(const std::string& path) {
 
 class joiner {
  public:
-  joiner(source_file& first, const open_function& open_first, const std::vector<std::string>& sources,
-         const convert_options& options, const source_options& how, bool tells_case_apart, const grown_store* store)
+  joiner(hdf5::source_file& first, const open_function& open_first, const std::vector<std::string>& sources,
+         const convert_options& options, const hdf5::source_options& how, bool tells_case_apart, const append::grown_store* store)
       : first_(first),
         open_first_(open_first),
         names_(sources),
@@ -52,7 +52,7 @@ class joiner {
         concat_(*options.concat),
         tells_case_apart_(tells_case_apart),
         there_(store),
-        files_(std::make_shared<source_files>(how, first.largest_expansion())) {
+        files_(std::make_shared<hdf5::source_files>(how, first.largest_expansion())) {
     files_->lend_first(first);
   }
 
@@ -64,7 +64,7 @@ class joiner {
     // an open store cannot be shared, either
     const unsigned processes = there_ ? 1 : options_.processes;
     reader_processes others(names_.size(), processes, [&] {
-      const std::shared_ptr<source_file> first = open_first_();
+      const std::shared_ptr<hdf5::source_file> first = open_first_();
       if (first->state() != first_.state()) throw zarrbits::error(errc::changed, "the first file has changed", {names_[0]});
       return [first, reader = std::make_shared<file_reader>(*first, setting)](std::size_t k) { return reader->read(k); };
     });
@@ -77,7 +77,7 @@ class joiner {
       std::optional<file_metadata> found;
       if (k > 0) found = others.take(k);
       if (!found) found = here.read(k);
-      note_state(split_source(names_[k]).file, found->state.value_or(file_state{}));
+      note_state(split_source(names_[k]).file, found->state.value_or(io::file_state{}));
       if (found->stops) throw unjoinable(*found->why);
       if (!found->why) {
         add(k, *found, note);
@@ -91,14 +91,14 @@ class joiner {
     tell(first_.objects()[0].path);
     if (count > most_named) damaged += "; and " + std::to_string(count - most_named) + " more";
     if (count > 0 && (!options_.keep_going || store_.sources[0].left_out)) {
-      throw zarrbits::error(errc::not_joinable, counted(count, "file") + " of " + std::to_string(names_.size()) +
+      throw zarrbits::error(errc::not_joinable, text::counted(count, "file") + " of " + std::to_string(names_.size()) +
                                                     " cannot be joined: " + damaged +
                                                     "; `keep_going` leaves out such files, except the first, and reports them");
     }
     for (variable& v : variables_)
       v.finish(first_.objects()[v.object], ends_[v.dimension], files_, store_.sources, there_ ? there_->name() : "",
                concat_.is_new ? concat_.dimension : "");
-    for (source_object& o : first_.objects()) {
+    for (hdf5::source_object& o : first_.objects()) {
       if (o.kind == kind_type::dimension && is_dimension(o)) o.arranged.shape = {ends_[o.store_path]};
     }
     leave_out();
@@ -113,27 +113,27 @@ class joiner {
   }
 
   // As netCDF looks for a dimension: in the group, then in those above.
-  std::string dimension_path(const source_object& o) const {
+  std::string dimension_path(const hdf5::source_object& o) const {
     if (concat_.is_new) return "/" + concat_.dimension;
     for (std::string group = o.store_path; !group.empty();) {
       group.resize(group.rfind('/'));
       const std::string path = group + "/" + concat_.dimension;
-      const auto has = [&](const source_object& other) { return other.store_path == path; };
+      const auto has = [&](const hdf5::source_object& other) { return other.store_path == path; };
       if (std::any_of(first_.objects().begin(), first_.objects().end(), has)) return path;
     }
     return o.store_path;
   }
 
-  bool is_dimension(const source_object& o) const {
-    return leaf_of(o.store_path) == concat_.dimension && ends_.contains(o.store_path);
+  bool is_dimension(const hdf5::source_object& o) const {
+    return text::leaf_of(o.store_path) == concat_.dimension && ends_.contains(o.store_path);
   }
 
   void find_variables() {
     for (std::size_t i = 0; i < first_.objects().size(); ++i) {
-      const source_object& o = first_.objects()[i];
+      const hdf5::source_object& o = first_.objects()[i];
       if (o.kind != kind_type::dataset) continue;
-      reason_to_skip([&] {
-        const source_dataset data(first_, o);
+      hdf5::reason_to_skip([&] {
+        const hdf5::source_dataset data(first_, o);
         const auto axis = axis_of(concat_, first_, o, data);
         if (!axis) return;
         variable_of_[o.store_path] = variables_.size();
@@ -152,7 +152,7 @@ class joiner {
         {names_[0]});
   }
 
-  void note_state(const std::string& name, const file_state& state) {
+  void note_state(const std::string& name, const io::file_state& state) {
     files_->add({name, state});
     sum_.add_field(std::filesystem::path(name).filename().string());
     sum_.add_number(state.size);
@@ -196,7 +196,7 @@ class joiner {
     sum_.add_field(there_->checksum());
     const unit_lenders lenders = unit_lenders_in(there_->nodes());
     for (variable& v : variables_) {
-      const source_object& o = first_.objects()[v.object];
+      const hdf5::source_object& o = first_.objects()[v.object];
       const auto refuse = [&](const std::string& why) {
         throw unjoinable("\"" + o.path + "\" of \"" + names_[0] + "\" cannot be appended to \"" + there_->name() + "\": " + why,
                          {names_[0], o.path});
@@ -209,10 +209,10 @@ class joiner {
         if (d >= v.before->shape.size() || (d != v.axis && v.dims[d] != v.before->shape[d]))
           refuse("its dimensions and those of the array in the store differ");
       }
-      const source_dataset data(first_, o);
-      if (data.leaf().kind == type_class::enumeration) {
-        const json notes = there_->notes(o.store_path);
-        if (notes.contains("enum") && notes["enum"] != parse_json(json_text(enumeration_members(data.leaf()))))
+      const hdf5::source_dataset data(first_, o);
+      if (data.leaf().kind == hdf5::type_class::enumeration) {
+        const text::json notes = there_->notes(o.store_path);
+        if (notes.contains("enum") && notes["enum"] != text::parse_json(text::json_text(hdf5::enumeration_members(data.leaf()))))
           refuse("its enumeration has different members in the store");
       }
       hsize_t& end = ends_.emplace(v.dimension, v.before->count).first->second;
@@ -223,7 +223,7 @@ class joiner {
     }
     for (const auto& [path, node] : there_->nodes()) {
       if (variable_of_.contains(path) || !node.contains("dimension_names") || !node["dimension_names"].is_array()) continue;
-      const json& names = node["dimension_names"];
+      const text::json& names = node["dimension_names"];
       if (std::find(names.begin(), names.end(), concat_.dimension) != names.end()) {
         throw unjoinable("\"" + path + "\" of \"" + there_->name() + "\" has the dimension, and \"" + names_[0] +
                              "\", the first of the new files, has no such dataset; put a file first that has all",
@@ -233,50 +233,50 @@ class joiner {
   }
 
   void leave_out() {
-    for (const source_object& o : first_.objects()) {
+    for (const hdf5::source_object& o : first_.objects()) {
       if (there_ && o.kind == kind_type::dataset && !o.joined) left_out_.insert(o.store_path);
     }
     if (left_out_.empty()) return;
     std::vector<std::string> patterns;
-    for (const source_object& o : first_.objects()) {
+    for (const hdf5::source_object& o : first_.objects()) {
       if (left_out_.contains(o.store_path)) patterns.push_back(escaped_pattern(o.path));
     }
-    selection rest({}, patterns);
+    text::selection rest({}, patterns);
     first_.select(rest);
   }
 
-  source_file& first_;
+  hdf5::source_file& first_;
   const open_function& open_first_;
   const std::vector<std::string>& names_;
   const convert_options& options_;
   const concatenation& concat_;
   bool tells_case_apart_;
-  const grown_store* there_;
-  std::shared_ptr<source_files> files_;
+  const append::grown_store* there_;
+  std::shared_ptr<hdf5::source_files> files_;
   std::vector<variable> variables_;
   std::map<std::string, std::size_t> variable_of_;  // by path in the store
   std::map<std::string, hsize_t> ends_;             // of each dimension, so far
   std::map<std::string, value_order> directions_;
   std::set<std::string> left_out_;
   joined_store store_;
-  sha256 sum_;
+  text::sha256 sum_;
 };
 
 }  // namespace
 
-joined_store join_files(source_file& first, const open_function& open_first, const std::vector<std::string>& sources,
-                        const convert_options& options, const source_options& how, bool tells_case_apart,
-                        const grown_store* store) {
+joined_store join_files(hdf5::source_file& first, const open_function& open_first, const std::vector<std::string>& sources,
+                        const convert_options& options, const hdf5::source_options& how, bool tells_case_apart,
+                        const append::grown_store* store) {
   return joiner(first, open_first, sources, options, how, tells_case_apart, store).run();
 }
 
-void add_sources(json& report, const std::vector<joined_source>& sources) {
+void add_sources(text::json& report, const std::vector<joined_source>& sources) {
   if (sources.empty()) return;
-  json list = json::array();
+  text::json list = text::json::array();
   for (const joined_source& s : sources) {
-    json notes = json::array();
-    for (const std::string& note : s.notes) notes.push_back(utf8_text(note));
-    list.push_back({{"file", shown(s.file)},
+    text::json notes = text::json::array();
+    for (const std::string& note : s.notes) notes.push_back(text::utf8_text(note));
+    list.push_back({{"file", text::shown(s.file)},
                     {"bytes", s.bytes},
                     {"first", s.first},
                     {"count", s.count},

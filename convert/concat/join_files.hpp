@@ -28,23 +28,23 @@ namespace zarrbits::conversion {
 
 struct joined_store {
   std::vector<joined_source> sources;
-  std::shared_ptr<const source_files> files;
+  std::shared_ptr<const hdf5::source_files> files;
   std::string checksum;  // of the states of the files: it identifies them
 };
 
 // Opens the first file once more, up to select().
-using open_function = std::function<std::unique_ptr<source_file>()>;
+using open_function = std::function<std::unique_ptr<hdf5::source_file>()>;
 
 // `sources`: from ordered_sources(); `first` is the first of them, after select(). Sets source_object::joined of its datasets.
 // With convert_options::processes other than 1, other processes read the files. With a store, the parts come after those of the
 // store, in its terms. Other datasets must then be equal to those of the store, and are removed from `first`. Throws
 // zarrbits::error.
-joined_store join_files(source_file& first, const open_function& open_first, const std::vector<std::string>& sources,
-                        const convert_options& options, const source_options& how, bool tells_case_apart,
-                        const grown_store* store = nullptr);
+joined_store join_files(hdf5::source_file& first, const open_function& open_first, const std::vector<std::string>& sources,
+                        const convert_options& options, const hdf5::source_options& how, bool tells_case_apart,
+                        const append::grown_store* store = nullptr);
 
 // For reports: adds nothing if the source is one file.
-void add_sources(json& report, const std::vector<joined_source>& sources);
+void add_sources(text::json& report, const std::vector<joined_source>& sources);
 
 }  // namespace zarrbits::conversion
 

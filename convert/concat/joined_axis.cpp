@@ -16,11 +16,11 @@ namespace zarrbits::conversion {
 namespace {
 
 // All datasets except scales get the new dimension, in front of their own.
-std::optional<std::size_t> new_axis_of(const std::string& dimension, const source_file& file, const source_object& o,
-                                       const opened_dataset& data) {
-  if (data.null || is_dimension_scale(data.dataset)) return {};
+std::optional<std::size_t> new_axis_of(const std::string& dimension, const hdf5::source_file& file, const hdf5::source_object& o,
+                                       const hdf5::opened_dataset& data) {
+  if (data.null || hdf5::is_dimension_scale(data.dataset)) return {};
   const std::vector<std::uint64_t> shape(data.dims.begin(), data.dims.end());
-  const std::vector<std::string> names = dimension_namer(file).names(o, data.dataset, shape, shape.size());
+  const std::vector<std::string> names = hdf5::dimension_namer(file).names(o, data.dataset, shape, shape.size());
   const std::string which = "\"" + o.path + "\" of \"" + file.path() + "\" ";
   if (std::find(names.begin(), names.end(), dimension) != names.end())
     throw unjoinable(which + "has a dimension \"" + dimension + "\" already; join along it with `concat`");
@@ -31,8 +31,8 @@ std::optional<std::size_t> new_axis_of(const std::string& dimension, const sourc
 
 }  // namespace
 
-std::optional<std::size_t> axis_of(const concatenation& how, const source_file& file, const source_object& o,
-                                   const opened_dataset& data) {
+std::optional<std::size_t> axis_of(const concatenation& how, const hdf5::source_file& file, const hdf5::source_object& o,
+                                   const hdf5::opened_dataset& data) {
   if (how.is_new) return new_axis_of(how.dimension, file, o, data);
   if (data.null || data.dims.empty()) return {};
   const std::string& wanted = how.dimension;
@@ -42,7 +42,7 @@ std::optional<std::size_t> axis_of(const concatenation& how, const source_file& 
     const auto [at, error] = std::from_chars(wanted.data() + colon + 1, end, axis);
     if (error != std::errc() || at != end)
       throw zarrbits::error(errc::invalid_option, "`concat` \"" + wanted + "\" does not end with the number of an axis");
-    if (!selection({wanted.substr(0, colon)}, {}).wants(o.store_path)) return {};
+    if (!text::selection({wanted.substr(0, colon)}, {}).wants(o.store_path)) return {};
     if (axis >= data.dims.size()) {
       throw zarrbits::error(errc::no_match,
                             "dataset \"" + o.path + "\" of \"" + file.path() + "\" has no axis " + std::to_string(axis),
@@ -51,7 +51,7 @@ std::optional<std::size_t> axis_of(const concatenation& how, const source_file& 
     return axis;
   }
   const std::vector<std::uint64_t> shape(data.dims.begin(), data.dims.end());
-  const std::vector<std::string> names = dimension_namer(file).names(o, data.dataset, shape, shape.size());
+  const std::vector<std::string> names = hdf5::dimension_namer(file).names(o, data.dataset, shape, shape.size());
   const auto found = std::find(names.begin(), names.end(), wanted);
   if (found == names.end()) return {};
   return static_cast<std::size_t>(found - names.begin());

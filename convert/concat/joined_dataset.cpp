@@ -14,8 +14,8 @@
 
 namespace zarrbits::conversion {
 
-joined_dataset::joined_dataset(opened_dataset first) : chunk_source(std::move(first)), parts_(*object.joined) {
-  if (!unsupported_reason(type).empty()) return;
+joined_dataset::joined_dataset(hdf5::opened_dataset first) : hdf5::chunk_source(std::move(first)), parts_(*object.joined) {
+  if (!hdf5::unsupported_reason(type).empty()) return;
   if (adds_axis()) {
     dims.insert(dims.begin(), 1);
     max_dims.insert(max_dims.begin(), 1);
@@ -25,29 +25,29 @@ joined_dataset::joined_dataset(opened_dataset first) : chunk_source(std::move(fi
   stored_bytes = parts_.stored_bytes;
   if (parts_.before && parts_.before->missing) {
     const auto& [kind, value] = *parts_.before->missing;
-    dcpl = h5::handle(H5Pcopy(dcpl), "copy properties");
+    dcpl = hdf5::handle(H5Pcopy(dcpl), "copy properties");
     // libhdf5 converts no integer to an enumeration
-    const bool enumeration = type.kind == type_class::enumeration && type.size == value.size();
-    h5::check(H5Pset_fill_value(dcpl, enumeration ? type.memory : kind, value.data()), "set a fill value");
+    const bool enumeration = type.kind == hdf5::type_class::enumeration && type.size == value.size();
+    hdf5::check(H5Pset_fill_value(dcpl, enumeration ? type.memory : kind, value.data()), "set a fill value");
   }
   if (!parts_.type) return;
-  stored_type = h5::handle(H5Tcopy(parts_.type), "copy a type");
+  stored_type = hdf5::handle(H5Tcopy(parts_.type), "copy a type");
   element_size = H5Tget_size(stored_type);
-  type = describe_type(stored_type);
+  type = hdf5::describe_type(stored_type);
   if (!parts_.missing_is_nan || parts_.before) return;
-  dcpl = h5::handle(H5Pcopy(dcpl), "copy properties");
+  dcpl = hdf5::handle(H5Pcopy(dcpl), "copy properties");
   const double missing = std::numeric_limits<double>::quiet_NaN();
-  h5::check(H5Pset_fill_value(dcpl, H5T_NATIVE_DOUBLE, &missing), "set a fill value");
+  hdf5::check(H5Pset_fill_value(dcpl, H5T_NATIVE_DOUBLE, &missing), "set a fill value");
 }
 
 std::vector<hsize_t> joined_dataset::chunk_shape() const {
-  return layout == H5D_CHUNKED && !parts_.chunk.empty() ? parts_.chunk : chunk_source::chunk_shape();
+  return layout == H5D_CHUNKED && !parts_.chunk.empty() ? parts_.chunk : hdf5::chunk_source::chunk_shape();
 }
 
-std::optional<chunk_grid> joined_dataset::grid_of_parts(const chunk_grid& regular) const {
+std::optional<hdf5::chunk_grid> joined_dataset::grid_of_parts(const hdf5::chunk_grid& regular) const {
   const std::size_t axis = parts_.axis;
   const hsize_t usual = regular.chunk[axis];
-  chunk_grid made = regular;
+  hdf5::chunk_grid made = regular;
   made.axis = axis;
   hsize_t end = 0;
   const auto fill = [&](hsize_t to, hsize_t length) {
@@ -69,9 +69,9 @@ std::optional<chunk_grid> joined_dataset::grid_of_parts(const chunk_grid& regula
   return made;
 }
 
-chunks_kept joined_dataset::kept_on(const chunk_grid& on) const {
+hdf5::chunks_kept joined_dataset::kept_on(const hdf5::chunk_grid& on) const {
   const std::size_t axis = parts_.axis;
-  chunks_kept all;
+  hdf5::chunks_kept all;
   const hsize_t first = parts_.before ? parts_.before->whole_chunks : 0;
   all.chunks = on.along(axis) - std::min(first, on.along(axis));
   for (const joined_part& p : parts_.list) {
@@ -106,14 +106,14 @@ std::optional<joined_dataset::chunk_of_part> joined_dataset::part_with(const std
   if (grid.length(parts_.axis, at[parts_.axis]) != part.chunk_length || (begin - part.first) % part.chunk_length != 0) return {};
   first[parts_.axis] = begin - part.first;
   if (adds_axis()) first.erase(first.begin());
-  const stored_place* known = known_place(part, first);
+  const hdf5::stored_place* known = known_place(part, first);
   return chunk_of_part{{part.file, part.address, std::move(first)}, known};
 }
 
 // The chunk that begins at this element of the part's own dataset; null where that is not known.
-const stored_place* joined_dataset::known_place(const joined_part& part, const std::vector<hsize_t>& first) const {
+const hdf5::stored_place* joined_dataset::known_place(const joined_part& part, const std::vector<hsize_t>& first) const {
   if (part.chunks.empty()) return nullptr;
-  chunk_grid own{dims, grid.chunk};
+  hdf5::chunk_grid own{dims, grid.chunk};
   own.shape[parts_.axis] = part.count;
   own.chunk[parts_.axis] = part.chunk_length;
   if (adds_axis()) {
@@ -134,14 +134,14 @@ bool joined_dataset::has_values(const std::vector<hsize_t>& at) const {
 
 std::uint64_t joined_dataset::visit_new(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const {
   if (!parts_.before) {
-    for_each_chunk(shards, first, count, visit);
+    hdf5::for_each_chunk(shards, first, count, visit);
     return 0;
   }
-  const box_test has_new = [&](const std::vector<hsize_t>& at, const std::vector<hsize_t>& chunks) {
+  const hdf5::box_test has_new = [&](const std::vector<hsize_t>& at, const std::vector<hsize_t>& chunks) {
     return at[parts_.axis] + chunks[parts_.axis] > parts_.before->whole_chunks;
   };
-  std::uint64_t others = chunks_in(shards, first, count);
-  for_each_wanted_chunk(shards, first, count, has_new, [&](const std::vector<hsize_t>& at) {
+  std::uint64_t others = hdf5::chunks_in(shards, first, count);
+  hdf5::for_each_wanted_chunk(shards, first, count, has_new, [&](const std::vector<hsize_t>& at) {
     --others;
     return visit(at);
   });
@@ -165,22 +165,22 @@ std::uint64_t joined_dataset::visit_stored(std::uint64_t first, std::uint64_t co
   });
 }
 
-stored_chunk joined_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {
+hdf5::stored_chunk joined_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {
   const auto found = part_with(grid.chunk_of(first));
-  if (!found) throw h5::failure("a chunk of several datasets is stored in none");
+  if (!found) throw hdf5::failure("a chunk of several datasets is stored in none");
   if (!found->known) return parts_.files->find_chunk(found->chunk, size);
   return {.offset = found->known->offset, .mask = found->known->mask, .file = found->chunk.file};
 }
 
-std::shared_ptr<const byte_source> joined_dataset::bytes_of(std::size_t number) const {
-  return number == no_file ? chunk_source::bytes_of(number) : parts_.files->bytes(number);
+std::shared_ptr<const io::byte_source> joined_dataset::bytes_of(std::size_t number) const {
+  return number == hdf5::no_file ? hdf5::chunk_source::bytes_of(number) : parts_.files->bytes(number);
 }
 
 namespace {
 
 // Copies a block of `count` elements to `corner` of an array of extent `room`.
-void put_block(const buffer& block, std::size_t size, const std::vector<hsize_t>& count, const std::vector<hsize_t>& room,
-               const std::vector<hsize_t>& corner, buffer& out) {
+void put_block(const compressors::buffer& block, std::size_t size, const std::vector<hsize_t>& count, const std::vector<hsize_t>& room,
+               const std::vector<hsize_t>& corner, compressors::buffer& out) {
   const std::size_t rank = count.size();
   const std::size_t row = static_cast<std::size_t>(count[rank - 1]) * size;
   std::vector<hsize_t> at(rank, 0);
@@ -195,11 +195,11 @@ void put_block(const buffer& block, std::size_t size, const std::vector<hsize_t>
 }  // namespace
 
 void joined_dataset::read_values(hid_t memory, std::size_t size, const std::vector<hsize_t>& first,
-                                 const std::vector<hsize_t>& count, const std::vector<hsize_t>& room, buffer& out,
-                                 variable_memory* strings, const std::vector<hsize_t>&) const {
+                                 const std::vector<hsize_t>& count, const std::vector<hsize_t>& room, compressors::buffer& out,
+                                 hdf5::variable_memory* strings, const std::vector<hsize_t>&) const {
   const std::size_t axis = parts_.axis;
-  const h5::lock one_thread;
-  if (product(count) == 0) return;
+  const hdf5::lock one_thread;
+  if (hdf5::product(count) == 0) return;
   const hsize_t end = first[axis] + count[axis];
   if (first[axis] < parts_.stored_count()) {
     std::vector<hsize_t> n = count;
@@ -213,16 +213,16 @@ void joined_dataset::read_values(hid_t memory, std::size_t size, const std::vect
     there[axis] = from - part.first;
     n[axis] = to - from;
     corner[axis] = from - first[axis];
-    const std::shared_ptr<const source_dataset> one = parts_.files->dataset(part.file, part.address);
+    const std::shared_ptr<const hdf5::source_dataset> one = parts_.files->dataset(part.file, part.address);
     if (!one->beside->obstacle.empty())
-      throw skip_dataset("of \"" + parts_.files->list()[part.file].name + "\", " + one->beside->obstacle);
+      throw hdf5::skip_dataset("of \"" + parts_.files->list()[part.file].name + "\", " + one->beside->obstacle);
     std::vector<hsize_t> count_there = n;
     if (adds_axis()) {
       there.erase(there.begin());
       count_there.erase(count_there.begin());
     }
     if (!part.change && adds_axis()) {
-      buffer values(static_cast<std::size_t>(product(n)) * size, std::byte{0});
+      compressors::buffer values(static_cast<std::size_t>(hdf5::product(n)) * size, std::byte{0});
       one->read_block(memory, size, there, count_there, count_there, values, strings);
       put_block(values, size, n, room, corner, out);
       continue;
@@ -232,8 +232,8 @@ void joined_dataset::read_values(hid_t memory, std::size_t size, const std::vect
       continue;
     }
     const std::size_t before = H5Tget_size(part.change->from()), after = H5Tget_size(part.change->to());
-    const std::size_t elements = static_cast<std::size_t>(product(n));
-    buffer values(elements * before), changed(elements * std::max(after, size));
+    const std::size_t elements = static_cast<std::size_t>(hdf5::product(n));
+    compressors::buffer values(elements * before), changed(elements * std::max(after, size));
     one->read_block(part.change->from(), before, there, count_there, count_there, values);
     try {
       part.change->apply(values.data(), changed.data(), elements);
@@ -243,15 +243,15 @@ void joined_dataset::read_values(hid_t memory, std::size_t size, const std::vect
           "\"" + object.path + "\" of \"" + parts_.files->list()[part.file].name + "\" cannot be joined: " + e.what(),
           {parts_.files->list()[part.file].name, object.path});
     }
-    h5::check(H5Tconvert(part.change->to(), memory, elements, changed.data(), nullptr, H5P_DEFAULT), "convert the values");
+    hdf5::check(H5Tconvert(part.change->to(), memory, elements, changed.data(), nullptr, H5P_DEFAULT), "convert the values");
     changed.resize(elements * size);
     put_block(changed, size, n, room, corner, out);
   }
 }
 
-std::unique_ptr<chunk_source> open_chunks(source_file& file, const source_object& object) {
-  if (object.joined) return std::make_unique<joined_dataset>(opened_dataset(file, object));
-  return open_dataset(file, object);
+std::unique_ptr<hdf5::chunk_source> open_chunks(hdf5::source_file& file, const hdf5::source_object& object) {
+  if (object.joined) return std::make_unique<joined_dataset>(hdf5::opened_dataset(file, object));
+  return hdf5::open_dataset(file, object);
 }
 
 }  // namespace zarrbits::conversion

@@ -42,21 +42,21 @@ struct joined_part {
   bool stored_alike = false;                        // its chunks are chunks of the array, where the array's grid has them
   hsize_t chunk_length = 0;                         // of its chunks along the axis, if they are stored alike
   std::shared_ptr<const value_change> change = {};  // null: its values are those of the array
-  std::vector<stored_place> chunks = {};            // all of its dataset, in C order; empty: ask its file
+  std::vector<hdf5::stored_place> chunks = {};            // all of its dataset, in C order; empty: ask its file
 };
 
 struct joined_parts {
   std::size_t axis = 0;  // a new first one (arrangement::new_dimension), if each part is one step along it
-  std::shared_ptr<const stored_values> before = {};  // for a growing store; null: the array begins with the first part
+  std::shared_ptr<const append::stored_values> before = {};  // for a growing store; null: the array begins with the first part
   hsize_t length = 0;                                // total length along the axis
   std::vector<hsize_t> chunk;                        // chunk shape of most parts; empty: they are not chunked
   std::vector<joined_part> list;                     // ordered by `first`, without overlap; gaps between them read as fill values
   std::uint64_t stored_bytes = 0;
   bool nothing_stored = true;        // in no part; values in other files have no stored bytes
-  h5::handle type;                   // type of the array, if it differs from the first file's
+  hdf5::handle type;                   // type of the array, if it differs from the first file's
   bool missing_is_nan = false;       // if set, its fill value is NaN
   std::vector<std::string> without;  // names of attributes that the array must not have
-  std::shared_ptr<const source_files> files;
+  std::shared_ptr<const hdf5::source_files> files;
 
   hsize_t stored_count() const { return before ? before->count : 0; }
   // The first part that ends after this position; list.size() if there is none.
@@ -65,7 +65,7 @@ struct joined_parts {
 };
 
 // What the store already has of the object's array; null: it does not grow.
-inline const stored_values* in_store(const source_object& o) { return o.joined ? o.joined->before.get() : nullptr; }
+inline const append::stored_values* in_store(const hdf5::source_object& o) { return o.joined ? o.joined->before.get() : nullptr; }
 
 }  // namespace zarrbits::conversion
 

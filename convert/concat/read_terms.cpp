@@ -27,29 +27,29 @@ number_kind kind_of(hid_t type) {
 }
 
 // A number, if an int64 or a double holds it exactly.
-std::optional<cf_number> exact_number(hid_t type, const buffer& stored) {
+std::optional<cf_number> exact_number(hid_t type, const compressors::buffer& stored) {
   cf_number n;
   n.integer = H5Tget_class(type) == H5T_INTEGER;
   n.size = n.integer ? stored.size() : std::clamp<std::size_t>(stored.size(), 4, 8);
   const hid_t native = n.integer ? H5T_NATIVE_INT64 : H5T_NATIVE_DOUBLE;
-  buffer value = stored;
+  compressors::buffer value = stored;
   value.resize(std::max(stored.size(), sizeof(double)));
-  h5::check(H5Tconvert(type, native, 1, value.data(), nullptr, H5P_DEFAULT), "convert an attribute");
+  hdf5::check(H5Tconvert(type, native, 1, value.data(), nullptr, H5P_DEFAULT), "convert an attribute");
   std::memcpy(n.integer ? static_cast<void*>(&n.whole) : &n.real, value.data(), sizeof(double));
   const bool nan = !n.integer && std::isnan(n.real);
-  if (!nan && conversion_loses(type, native, stored, 1)) return {};
+  if (!nan && hdf5::conversion_loses(type, native, stored, 1)) return {};
   return n;
 }
 
 // Of an attribute that is not a number here: enough to tell whether it is the same in two files.
-json plain_json(hid_t attribute, hid_t type, std::size_t count) {
+text::json plain_json(hid_t attribute, hid_t type, std::size_t count) {
   const H5T_class_t c = H5Tget_class(type);
   if (c != H5T_INTEGER && c != H5T_FLOAT) return "of another type";
   const bool is_signed = c == H5T_INTEGER && H5Tget_sign(type) == H5T_SGN_2;
-  json list = json::array();
+  text::json list = text::json::array();
   const auto read = [&]<class T>(hid_t native, T) {
     std::vector<T> values(count);
-    if (count > 0) h5::check(H5Aread(attribute, native, values.data()), "read an attribute");
+    if (count > 0) hdf5::check(H5Aread(attribute, native, values.data()), "read an attribute");
     for (const T v : values) list.push_back(v);
   };
   if (c == H5T_FLOAT) read(H5T_NATIVE_DOUBLE, double());
@@ -60,8 +60,8 @@ json plain_json(hid_t attribute, hid_t type, std::size_t count) {
 
 std::optional<cf_number> number_attribute(hid_t dataset, const char* name, cf_terms& terms) {
   if (H5Aexists(dataset, name) <= 0) return {};
-  const h5::handle attribute(H5Aopen(dataset, name, H5P_DEFAULT), "open an attribute");
-  const h5::handle space(H5Aget_space(attribute), "get a dataspace"), type(H5Aget_type(attribute), "get a type");
+  const hdf5::handle attribute(H5Aopen(dataset, name, H5P_DEFAULT), "open an attribute");
+  const hdf5::handle space(H5Aget_space(attribute), "get a dataspace"), type(H5Aget_type(attribute), "get a type");
   const hssize_t points = H5Sget_simple_extent_npoints(space);
   if (points < 0 || points > 4096) {
     terms.unread[name] = "too many";
@@ -69,19 +69,19 @@ std::optional<cf_number> number_attribute(hid_t dataset, const char* name, cf_te
   }
   const H5T_class_t c = H5Tget_class(type);
   if (points == 1 && (c == H5T_INTEGER || c == H5T_FLOAT)) {
-    buffer stored(H5Tget_size(type));
-    h5::check(H5Aread(attribute, type, stored.data()), "read an attribute");
+    compressors::buffer stored(H5Tget_size(type));
+    hdf5::check(H5Aread(attribute, type, stored.data()), "read an attribute");
     if (auto n = exact_number(type, stored)) return n;
   }
-  const std::vector<std::string> text = text_attribute(dataset, name);
-  terms.unread[name] = json_text(!text.empty() ? json(text.size() == 1 ? json(text[0]) : json(text))
+  const std::vector<std::string> text = hdf5::text_attribute(dataset, name);
+  terms.unread[name] = text::json_text(!text.empty() ? text::json(text.size() == 1 ? text::json(text[0]) : text::json(text))
                                                : plain_json(attribute, type, static_cast<std::size_t>(points)));
   return {};
 }
 
 std::string text_of_attribute(hid_t dataset, const char* name) {
   if (H5Aexists(dataset, name) <= 0) return "";
-  const std::vector<std::string> text = text_attribute(dataset, name);
+  const std::vector<std::string> text = hdf5::text_attribute(dataset, name);
   return text.size() == 1 ? text[0] : "";
 }
 
@@ -89,7 +89,7 @@ std::string text_of_attribute(hid_t dataset, const char* name) {
 
 cf_terms terms_of(hid_t dataset, hid_t lender) {
   cf_terms t;
-  const h5::handle type(H5Dget_type(dataset), "get the datatype");
+  const hdf5::handle type(H5Dget_type(dataset), "get the datatype");
   t.kind = kind_of(type);
   if (t.kind.size == 0) return t;
   t.scale = number_attribute(dataset, "scale_factor", t);
@@ -100,22 +100,22 @@ cf_terms terms_of(hid_t dataset, hid_t lender) {
     return text_of_attribute(H5Aexists(dataset, name) > 0 || lender < 0 ? dataset : lender, name);
   };
   t.units = text("units");
-  t.calendar = is_time_units(t.units) ? calendar_name(text("calendar")) : "";
+  t.calendar = text::is_time_units(t.units) ? text::calendar_name(text("calendar")) : "";
   t.reinterpreted = text_of_attribute(dataset, "_Unsigned") == (t.kind.is_signed ? "true" : "false");
   return t;
 }
 
-cf_terms terms_in_store(const json& node, const stored_values& array, const cf_terms& like, const json* lender) {
+cf_terms terms_in_store(const text::json& node, const append::stored_values& array, const cf_terms& like, const text::json* lender) {
   cf_terms t;
   if (!array.missing) return t;
   t.kind = kind_of(array.number);
-  const json& attributes = node["attributes"];
-  const auto value_in = [](const json& all, const char* name) -> json {
+  const text::json& attributes = node["attributes"];
+  const auto value_in = [](const text::json& all, const char* name) -> text::json {
     if (!all.contains(name)) return nullptr;
     return all[name].is_array() && all[name].size() == 1 ? all[name][0] : all[name];
   };
-  const auto text_in = [&](const json& all, const char* name) {
-    const json value = value_in(all, name);
+  const auto text_in = [&](const text::json& all, const char* name) {
+    const text::json value = value_in(all, name);
     return value.is_string() ? value.get<std::string>() : "";
   };
   const auto text = [&](const char* name) {
@@ -123,13 +123,13 @@ cf_terms terms_in_store(const json& node, const stored_values& array, const cf_t
   };
   const auto number = [&](const char* name, const std::optional<cf_number>& other) -> std::optional<cf_number> {
     if (!attributes.contains(name)) return {};
-    const json v = value_in(attributes, name);
+    const text::json v = value_in(attributes, name);
     cf_number n;
     n.integer = v.is_number_integer() && (!other || other->integer);
     n.size = other ? other->size : 8;
     const bool nan = v.is_string() && v == "NaN";
     if ((!nan && !v.is_number()) || like.unread.contains(name)) {
-      t.unread[name] = json_text(v);
+      t.unread[name] = text::json_text(v);
       return {};
     }
     if (n.integer) n.whole = v.get<std::int64_t>();
@@ -141,21 +141,21 @@ cf_terms terms_in_store(const json& node, const stored_values& array, const cf_t
   t.missing = number("missing_value", like.missing);
   if (const auto unread = like.unread.find("_FillValue"); unread != like.unread.end()) {
     // one that readers refuse is not among the attributes
-    t.unread[unread->first] = attributes.contains("_FillValue") ? json_text(value_in(attributes, "_FillValue")) : unread->second;
+    t.unread[unread->first] = attributes.contains("_FillValue") ? text::json_text(value_in(attributes, "_FillValue")) : unread->second;
   } else if (attributes.contains("_FillValue")) {
     const auto& [type, bytes] = *array.missing;
     cf_number n;
     n.integer = t.kind.integer;
     n.size = t.kind.size;
-    buffer value = bytes;
+    compressors::buffer value = bytes;
     value.resize(sizeof(double));
-    h5::check(H5Tconvert(type, n.integer ? H5T_NATIVE_INT64 : H5T_NATIVE_DOUBLE, 1, value.data(), nullptr, H5P_DEFAULT),
+    hdf5::check(H5Tconvert(type, n.integer ? H5T_NATIVE_INT64 : H5T_NATIVE_DOUBLE, 1, value.data(), nullptr, H5P_DEFAULT),
               "convert a fill value");
     std::memcpy(n.integer ? static_cast<void*>(&n.whole) : &n.real, value.data(), sizeof(double));
     t.fill = n;
   }
   t.units = text("units");
-  t.calendar = is_time_units(t.units) ? calendar_name(text("calendar")) : "";
+  t.calendar = text::is_time_units(t.units) ? text::calendar_name(text("calendar")) : "";
   t.reinterpreted = text_in(attributes, "_Unsigned") == (t.kind.is_signed ? "true" : "false");
   return t;
 }

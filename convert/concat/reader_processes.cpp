@@ -40,7 +40,7 @@ using read_function = reader_processes::read_function;
     for (std::size_t k = first; k < files; k += step) {
       const std::string answer = to_bytes(read(k));
       const std::uint64_t size = answer.size();
-      if (write_all(pipe, std::as_bytes(std::span(&size, 1))) != 0 || write_all(pipe, std::as_bytes(std::span(answer))) != 0)
+      if (io::write_all(pipe, std::as_bytes(std::span(&size, 1))) != 0 || io::write_all(pipe, std::as_bytes(std::span(answer))) != 0)
         break;
     }
   } catch (...) {  // the caller reads the file, and meets the same
@@ -80,7 +80,7 @@ reader_processes::reader_processes(std::size_t files, unsigned processes, const 
   for (std::size_t i = 0; i < n; ++i) {
     std::array<int, 2> ends{-1, -1};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) ends = {-1, -1};
-    const h5::lock::pause others;  // a child could not release it
+    const hdf5::lock::pause others;  // a child could not release it
     const pid_t child = ends[0] < 0 ? -1 : ::fork();
     if (child == 0) serve(ends[1], self, i + 1, n, files, make);
     if (ends[1] >= 0) ::close(ends[1]);

@@ -34,11 +34,11 @@ void add_note(joined_source& source, std::string text, bool minor) {
   if (minor) ++source.minor_notes;
 }
 
-variant form_of(const opened_dataset& data, hid_t lender) {
+variant form_of(const hdf5::opened_dataset& data, hid_t lender) {
   variant form{terms_of(data.dataset, lender),
-               h5::handle(H5Tcopy(data.stored_type), "copy a type"),
+               hdf5::handle(H5Tcopy(data.stored_type), "copy a type"),
                {},
-               chunk_form(data.dcpl, data.stored_type),
+               hdf5::chunk_form(data.dcpl, data.stored_type),
                {}};
   if (data.layout == H5D_CHUNKED) {
     form.chunk.resize(data.dims.size());
@@ -58,7 +58,7 @@ std::size_t variable::variant_of(variant form) {
   return variants.size() - 1;
 }
 
-void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<const source_files>& files,
+void variable::finish(hdf5::source_object& o, hsize_t length, const std::shared_ptr<const hdf5::source_files>& files,
                       std::vector<joined_source>& sources, const std::string& store, const std::string& added) {
   auto made = std::make_shared<joined_parts>();
   made->axis = axis;
@@ -105,7 +105,7 @@ void variable::finish(source_object& o, hsize_t length, const std::shared_ptr<co
   const bool other_type =
       before ? before->missing && H5Tequal(variants[0].type, before->number) <= 0 && H5Tget_class(variants[0].type) != H5T_ENUM
              : way.unpacked || way.terms.kind != terms[0].kind;
-  if (other_type) made->type = h5::handle(H5Tcopy(before ? before->number.get() : native_type(way.terms.kind)), "copy a type");
+  if (other_type) made->type = hdf5::handle(H5Tcopy(before ? before->number.get() : native_type(way.terms.kind)), "copy a type");
   made->missing_is_nan = way.unpacked;
   if (way.unpacked) made->without = packing_attributes;
   std::vector<std::shared_ptr<const value_change>> changes;

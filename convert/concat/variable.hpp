@@ -30,7 +30,7 @@ void add_note(joined_source& source, std::string text, bool minor = false);
 // One of the forms in which the files store a variable.
 struct variant {
   cf_terms terms;
-  h5::handle type;
+  hdf5::handle type;
   std::vector<hsize_t> chunk;  // empty: not chunked
   std::string layout;          // filters and fill value
   std::string file;            // the first file that has this form
@@ -38,13 +38,13 @@ struct variant {
 };
 
 // The form of a file's dataset; `file` is left empty. `lender`: as in terms_of().
-variant form_of(const opened_dataset& data, hid_t lender);
+variant form_of(const hdf5::opened_dataset& data, hid_t lender);
 
 struct draft_part {
   std::size_t file = 0, variant = 0;
   haddr_t address = 0;
   hsize_t first = 0, count = 0;
-  std::vector<stored_place> chunks = {};
+  std::vector<hdf5::stored_place> chunks = {};
 };
 
 struct variable {
@@ -55,16 +55,16 @@ struct variable {
   std::vector<draft_part> parts;
   std::uint64_t stored = 0;
   bool nothing_stored = true;
-  std::shared_ptr<const stored_values> before = {};  // for a growing store; else null
-  const json* node = nullptr;                        // its zarr.json
-  const json* lender = nullptr;                      // that of the variable that it inherits units from
+  std::shared_ptr<const append::stored_values> before = {};  // for a growing store; else null
+  const text::json* node = nullptr;                        // its zarr.json
+  const text::json* lender = nullptr;                      // that of the variable that it inherits units from
 
   // The index of this form among `variants`; adds it if it is new.
   std::size_t variant_of(variant form);
   // Makes `o`, the first file's object, represent all parts, with `length` along the axis. Adds notes to files whose values are
   // converted to other terms. `store`: the growing store. `added`: arrangement::new_dimension. Throws unjoinable,
   // zarrbits::error.
-  void finish(source_object& o, hsize_t length, const std::shared_ptr<const source_files>& files,
+  void finish(hdf5::source_object& o, hsize_t length, const std::shared_ptr<const hdf5::source_files>& files,
               std::vector<joined_source>& sources, const std::string& store, const std::string& added);
 };
 

@@ -20,21 +20,21 @@ namespace zarrbits::conversion {
 
 namespace {
 
-using verification::zarr_array;
-using verification::zarr_kind;
-using verification::zarr_type;
+using zarr::zarr_array;
+using zarr::zarr_kind;
+using zarr::zarr_type;
 
 bool is_bytes_to_bytes(const std::string& name) {
   static const char* const known[] = {"gzip", "zstd", "blosc", "crc32c"};
   return std::find(std::begin(known), std::end(known), name) != std::end(known) ||
-         (name.starts_with("numcodecs.") && name != "numcodecs.packbits" && !verification::is_array_filter(name));
+         (name.starts_with("numcodecs.") && name != "numcodecs.packbits" && !zarr::is_array_filter(name));
 }
 
 // The codecs of chunks, without shards around them.
-json inner_codecs(const json& document) {
-  const json& codecs = document.at("codecs");
-  for (const json& codec : codecs) {
-    if (name_in(codec) == "sharding_indexed") return codec.at("configuration").at("codecs");
+text::json inner_codecs(const text::json& document) {
+  const text::json& codecs = document.at("codecs");
+  for (const text::json& codec : codecs) {
+    if (text::name_in(codec) == "sharding_indexed") return codec.at("configuration").at("codecs");
   }
   return codecs;
 }
@@ -50,9 +50,9 @@ bool is_packable(const zarr_type& type) {
   return type.kind == zarr_kind::boolean || type.kind == zarr_kind::signed_integer || type.kind == zarr_kind::unsigned_integer;
 }
 
-json data_type_of(const json& document) { return document.at("data_type"); }
+text::json data_type_of(const text::json& document) { return document.at("data_type"); }
 
-json bytes_codec(const zarr_type& type) { return bytes_codecs(type.size > 1, false).front(); }
+text::json bytes_codec(const zarr_type& type) { return zarr::bytes_codecs(type.size > 1, false).front(); }
 
 struct bits_request {
   unsigned first = 0, last = 0;
@@ -64,7 +64,7 @@ std::optional<bits_request> bits_for(const zarr_type& type, const std::string& p
   std::optional<bits_request> wanted;
   const unsigned width = type.kind == zarr_kind::boolean ? 1 : type.bits;
   for (const auto& of : options.bits_of) {
-    selection one({of.pattern}, {});
+    text::selection one({of.pattern}, {});
     if (one.wants(path)) wanted = bits_request{of.first_bit, of.last_bit, false};
   }
   if (wanted) {
@@ -78,11 +78,11 @@ std::optional<bits_request> bits_for(const zarr_type& type, const std::string& p
 }
 
 // The codec from array to bytes, as the options want it; and what comes before it.
-json front_codecs(const json& codecs, const zarr_array& array, const json& document, const std::string& path,
+text::json front_codecs(const text::json& codecs, const zarr_array& array, const text::json& document, const std::string& path,
                   const convert_options& options, bool bits_suffice, bool& packs_if_it_fits) {
-  json front = json::array();
-  for (const json& codec : codecs) {
-    const std::string name = name_in(codec);
+  text::json front = text::json::array();
+  for (const text::json& codec : codecs) {
+    const std::string name = text::name_in(codec);
     if (is_bytes_to_bytes(name)) break;
     const bool packed = name == "packbits" || name == "numcodecs.packbits", plain = name == "bytes" || name == "endian";
     if (packed && options.codec == array_codec::bytes) {
@@ -94,12 +94,12 @@ json front_codecs(const json& codecs, const zarr_array& array, const json& docum
         continue;
       }
       packs_if_it_fits = bits->if_they_fit;
-      const json type = data_type_of(document);
+      const text::json type = data_type_of(document);
       packbits_parameters parameters;
       parameters.first_bit = bits->first;
       parameters.last_bit = bits->last;
-      front.push_back(parse_json(
-          packbits(zarrbits::data_type(type.is_string() ? type.get<std::string>() : json_text(type)), parameters).json()));
+      front.push_back(text::parse_json(
+          packbits(zarrbits::data_type(type.is_string() ? type.get<std::string>() : text::json_text(type)), parameters).json()));
     } else {
       front.push_back(codec);
     }
@@ -108,11 +108,11 @@ json front_codecs(const json& codecs, const zarr_array& array, const json& docum
 }
 
 // The codecs from bytes to bytes.
-json last_codecs(const json& codecs, const zarr_array& array, const convert_options& options) {
-  json last = json::array();
+text::json last_codecs(const text::json& codecs, const zarr_array& array, const convert_options& options) {
+  text::json last = text::json::array();
   bool of_numcodecs = false, checksum = false, compresses = false;
-  for (const json& codec : codecs) {
-    const std::string name = name_in(codec);
+  for (const text::json& codec : codecs) {
+    const std::string name = text::name_in(codec);
     if (!is_bytes_to_bytes(name)) continue;
     of_numcodecs = of_numcodecs || name.starts_with("numcodecs.");
     checksum = name == "crc32c";
@@ -124,40 +124,40 @@ json last_codecs(const json& codecs, const zarr_array& array, const convert_opti
   if (again) {
     const std::size_t typesize = typesize_of(array.type());
     const compression wanted = options.compress ? with_level(*options.compress) : usual_compression({}, typesize);
-    last = json::array();
+    last = text::json::array();
     if (options.compress || compresses || options.profile == profile::recode) append_codec(last, wanted, typesize);
-    if (checksum) append_crc32c_codec(last);
+    if (checksum) zarr::append_crc32c_codec(last);
   }
-  if (options.checksum == checksum::crc32c && !checksum) append_crc32c_codec(last);
+  if (options.checksum == checksum::crc32c && !checksum) zarr::append_crc32c_codec(last);
   return last;
 }
 
 // The codecs of chunks that are encoded again. Filters of numcodecs from array to array are not written: without them the values
 // are the same ones. numcodecs' shuffle takes whole elements only, so it goes where chunks may have a part of one.
-json writable_codecs(const json& codecs, const zarr_array& array, const json& data_type, const extents* chunk) {
-  json made = json::array();
+text::json writable_codecs(const text::json& codecs, const zarr_array& array, const text::json& data_type, const extents* chunk) {
+  text::json made = text::json::array();
   const zarr_type& type = array.type();
   std::uint64_t size = 0;  // of what the next codec gets, or a divisor of it if chunks differ; 0: not known
   bool filtered = false;
-  for (json codec : codecs) {
-    const std::string name = name_in(codec);
-    if (verification::is_array_filter(name)) {
+  for (text::json codec : codecs) {
+    const std::string name = text::name_in(codec);
+    if (zarr::is_array_filter(name)) {
       filtered = true;
       continue;
     }
     if (name == "numcodecs.shuffle") {
-      const json element = configuration_in(codec).value("elementsize", json(4));
+      const text::json element = text::configuration_in(codec).value("elementsize", text::json(4));
       if (size == 0 || !element.is_number_unsigned() || element == 0 || size % element.get<std::uint64_t>() != 0) continue;
     } else if (name == "bytes" || name == "endian") {
-      if (filtered) codec = type.variable() ? json{{"name", "vlen-utf8"}} : bytes_codec(type);
+      if (filtered) codec = type.variable() ? text::json{{"name", "vlen-utf8"}} : bytes_codec(type);
       if (!type.variable()) size = type.size;
       for (std::size_t d = 0; size > 0 && chunk && d < chunk->size(); ++d) size = times(size, (*chunk)[d]);
     } else if (name == "packbits" || name == "numcodecs.packbits") {
       std::uint64_t elements = 1;
       for (std::size_t d = 0; chunk && d < chunk->size(); ++d) elements = times(elements, (*chunk)[d]);
       if (chunk)
-        size = parse_codec(json_text(codec),
-                           zarrbits::data_type(data_type.is_string() ? data_type.get<std::string>() : json_text(data_type)))
+        size = parse_codec(text::json_text(codec),
+                           zarrbits::data_type(data_type.is_string() ? data_type.get<std::string>() : text::json_text(data_type)))
                    .encoded_size(elements);
     } else if (name == "numcodecs.fletcher32" || name == "crc32c" || name == "numcodecs.crc32c") {
       if (name == "numcodecs.crc32c") codec = {{"name", "crc32c"}};
@@ -172,11 +172,11 @@ json writable_codecs(const json& codecs, const zarr_array& array, const json& da
 }
 
 // Filters that numcodecs has in Zarr v2, and zarr-python not in v3: there, values stay as long when they are quantized.
-bool is_only_in_v2(const json& codecs) {
-  return std::any_of(codecs.begin(), codecs.end(), [](const json& c) {
-    const json with = configuration_in(c);
-    return name_in(c) == "numcodecs.categorize" ||
-           (name_in(c) == "numcodecs.quantize" && with.value("astype", json()) != with.value("dtype", json()));
+bool is_only_in_v2(const text::json& codecs) {
+  return std::any_of(codecs.begin(), codecs.end(), [](const text::json& c) {
+    const text::json with = text::configuration_in(c);
+    return text::name_in(c) == "numcodecs.categorize" ||
+           (text::name_in(c) == "numcodecs.quantize" && with.value("astype", text::json()) != with.value("dtype", text::json()));
   });
 }
 
@@ -200,7 +200,7 @@ extents chunks_in_shard(const zarr_array& array, const extents& chunk, const con
   const extents& before = array.chunks_per_shard();
   const bool asked = options.shard.bytes > 0 || !options.shard.shape.empty();
   if (asked && (options.shard.shape.empty() || options.shard.shape.size() == array.shape().size())) {
-    const chunk_grid grid{{array.shape().begin(), array.shape().end()}, {chunk.begin(), chunk.end()}};
+    const hdf5::chunk_grid grid{{array.shape().begin(), array.shape().end()}, {chunk.begin(), chunk.end()}};
     const std::vector<hsize_t> n = chunks_per_shard(options.shard, grid, std::max<std::uint64_t>(element_bytes(array.type()), 1));
     return {n.begin(), n.end()};
   }
@@ -219,16 +219,16 @@ void require_sane(const array_change& change) {
   for (std::size_t d = 0; d < change.chunk.size(); ++d) {
     in_shard = times(in_shard, change.per_shard[d]);
     if (times(change.chunk[d], change.per_shard[d]) > longest)
-      throw verification::not_supported("chunks or shards of more than 2^62 elements along a dimension");
+      throw zarr::not_supported("chunks or shards of more than 2^62 elements along a dimension");
     if (change.way == array_change::way_type::rechunk && change.shape[d] > longest)
-      throw verification::not_supported("other chunks of an array of more than 2^62 elements along a dimension");
+      throw zarr::not_supported("other chunks of an array of more than 2^62 elements along a dimension");
   }
   if (in_shard > most_in_shard && change.way != array_change::way_type::copy)
-    throw verification::not_supported("shards of more than 2^26 chunks");
+    throw zarr::not_supported("shards of more than 2^26 chunks");
 }
 
-json shape_json(const extents& shape) {
-  json list = json::array();
+text::json shape_json(const extents& shape) {
+  text::json list = text::json::array();
   for (const std::uint64_t n : shape) list.push_back(n);
   return list;
 }
@@ -255,21 +255,21 @@ std::string array_change::how() const {
   }
   if (chunk_by_chunk) return "decoded for each chunk of shards that do not fit in the memory";
   if (!plan.two_passes())
-    return counted(plan.reads, "chunk") + " decoded for regions of " + joined_text(plan.region) + ", in one pass";
-  return counted(plan.reads, "chunk") + " decoded once, " + joined_text(plan.gathered) + " at a time, into a scratch file of " +
-         counted(plan.tiles, "piece") + "; then regions of " + joined_text(plan.region);
+    return text::counted(plan.reads, "chunk") + " decoded for regions of " + joined_text(plan.region) + ", in one pass";
+  return text::counted(plan.reads, "chunk") + " decoded once, " + joined_text(plan.gathered) + " at a time, into a scratch file of " +
+         text::counted(plan.tiles, "piece") + "; then regions of " + joined_text(plan.region);
 }
 
-array_change plan_change(const zarr_array& array, const json& document, const std::string& path, const convert_options& options,
+array_change plan_change(const zarr_array& array, const text::json& document, const std::string& path, const convert_options& options,
                          bool bits_suffice) {
   array_change change;
   change.shape = array.shape();
   change.regular = array.is_regular();
   change.chunk = requested_chunk(array, options);
   change.document = document;
-  const json before = inner_codecs(document);
+  const text::json before = inner_codecs(document);
   change.codecs = front_codecs(before, array, document, path, options, bits_suffice, change.packs_if_it_fits);
-  for (json& codec : last_codecs(before, array, options)) change.codecs.push_back(std::move(codec));
+  for (text::json& codec : last_codecs(before, array, options)) change.codecs.push_back(std::move(codec));
 
   const bool same_grid = change.regular ? change.chunk == array.chunk_shape() : options.chunk.size() != array.shape().size();
   if (same_grid) change.chunk = array.chunk_shape();
@@ -292,8 +292,8 @@ array_change plan_change(const zarr_array& array, const json& document, const st
   require_sane(change);
   if (change.way == way::recode || change.way == way::rechunk) array.require_decodable();
   if (!(same_grid && same_codecs && same_objects)) {
-    json& codecs = change.document["codecs"];
-    codecs = change.shards ? sharding_codecs(shape_json(change.chunk), change.codecs) : change.codecs;
+    text::json& codecs = change.document["codecs"];
+    codecs = change.shards ? zarr::sharding_codecs(shape_json(change.chunk), change.codecs) : change.codecs;
     if (change.regular || !same_grid)
       change.document["chunk_grid"] = {{"name", "regular"},
                                        {"configuration", {{"chunk_shape", shape_json(change.object_shape())}}}};

@@ -27,12 +27,12 @@ struct array_change {
     recode,   // each chunk is decoded and encoded again
     rechunk,  // the chunks have other shapes
   } way = way_type::copy;
-  json document;                         // the new zarr.json
-  json codecs;                           // of its chunks
+  text::json document;                         // the new zarr.json
+  text::json codecs;                           // of its chunks
   extents shape, chunk, per_shard;       // of the target; per_shard: chunks of an object
   bool shards = false, regular = true;   // regular: the source's chunks all have one shape
   bool packs_if_it_fits = false;         // values that do not fit make the array one of bytes
-  std::optional<chunk_encoder> encoder;  // recode, rechunk
+  std::optional<zarr::chunk_encoder> encoder;  // recode, rechunk
   rechunk_plan plan;                     // rechunk
   bool chunk_by_chunk = false;           // rechunk: a shard is larger than the memory
 
@@ -42,11 +42,11 @@ struct array_change {
 };
 
 // `bits_suffice`: whether the values fit in convert_options::bits. Throws zarrbits::error, store_error and not_supported.
-array_change plan_change(const verification::zarr_array& array, const json& document, const std::string& path,
+array_change plan_change(const zarr::zarr_array& array, const text::json& document, const std::string& path,
                          const convert_options& options, bool bits_suffice);
 
 // Bytes of an element in memory, about.
-std::uint64_t element_bytes(const verification::zarr_type& type);
+std::uint64_t element_bytes(const zarr::zarr_type& type);
 
 }  // namespace zarrbits::conversion
 

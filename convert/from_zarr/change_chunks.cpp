@@ -11,8 +11,8 @@
 
 namespace zarrbits::conversion {
 
-using verification::zarr_array;
-using verification::zarr_values;
+using zarr::zarr_array;
+using zarr::zarr_values;
 using way = array_change::way_type;
 
 namespace {
@@ -35,7 +35,7 @@ bool same(const box& a, const box& b) { return a.first == b.first && a.shape == 
 }  // namespace
 
 change_chunks::change_chunks(const zarr_array& array, const array_change& change, const std::string& path,
-                             const convert_options& options, sink* out)
+                             const convert_options& options, zarr::sink* out)
     : array_(array),
       change_(change),
       path_(path),
@@ -58,13 +58,13 @@ void change_chunks::list() {
   const std::uint64_t most = options_.memory / 8 / sizeof(std::uint64_t);
   const auto too_many = [&] {
     return error(errc::unsupported, "array \"" + path_ + "\" of \"" + options_.source + "\" has or gets more than " +
-                                        counted(most, "chunk") +
+                                        text::counted(most, "chunk") +
                                         ", more than the memory can list; increase `memory`, or use larger chunks");
   };
   std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
-  array_.each_object([&](const zarr_array::chunk_index& index, const verification::store_entry& object) {
+  array_.each_object([&](const zarr_array::chunk_index& index, const zarr::store_entry& object) {
     if (found.size() >= most) throw too_many();
-    found.emplace_back(number_of(index, source_grid_), verification::number_for(object.state));
+    found.emplace_back(number_of(index, source_grid_), zarr::number_for(object.state));
     source_bytes_ += object.size;
     return true;
   });
@@ -103,7 +103,7 @@ void change_chunks::list() {
   sort_unique(items_);
 }
 
-void change_chunks::add_identity(sha256& sum) const {
+void change_chunks::add_identity(text::sha256& sum) const {
   sum.add_number(existing_.size());
   for (const numbers* all : {&existing_, &states_}) {
     for (const std::uint64_t each : *all) sum.add_number(each);
@@ -111,7 +111,7 @@ void change_chunks::add_identity(sha256& sum) const {
 }
 
 std::optional<std::uint64_t> change_chunks::item_of(std::string_view coordinates) const {
-  auto index = chunk_coordinates(coordinates);
+  auto index = zarr::chunk_coordinates(coordinates);
   if (!index || index->size() != target_grid_.size()) return {};
   const extents object = change_.object_shape();
   for (std::size_t d = 0; d < index->size(); ++d) {
@@ -206,9 +206,9 @@ error change_chunks::has_changed() const {
                {options_.source, path_});
 }
 
-void change_chunks::require_listed(const verification::stored_object* object, const extents& index) const {
+void change_chunks::require_listed(const zarr::stored_object* object, const extents& index) const {
   const auto at = std::lower_bound(existing_.begin(), existing_.end(), number_of(index, source_grid_));
-  if (object && verification::number_for(object->state()) == states_[static_cast<std::size_t>(at - existing_.begin())]) return;
+  if (object && zarr::number_for(object->state()) == states_[static_cast<std::size_t>(at - existing_.begin())]) return;
   throw has_changed();
 }
 
@@ -229,7 +229,7 @@ bool change_chunks::read(const zarr_array& array, const extents& chunk, zarr_val
   return true;
 }
 
-std::string change_chunks::key_of(const extents& object) const { return chunk_key(path_ == "/" ? "" : path_, object); }
+std::string change_chunks::key_of(const extents& object) const { return zarr::chunk_key(path_ == "/" ? "" : path_, object); }
 
 void change_chunks::lose(array_result& done, const extents& chunk, const std::string& why) const {
   if (!options_.keep_going)
@@ -263,7 +263,7 @@ void change_chunks::read_chunks(const zarr_array& array, const box& b, values& t
   for (const extents& at : chunks) {
     try {
       if (!read(array, at, one)) continue;
-    } catch (const verification::store_error& e) {
+    } catch (const zarr::store_error& e) {
       if (e.code == errc::changed) throw has_changed();
       lose(done, at, e.what());
       continue;
@@ -305,7 +305,7 @@ void change_chunks::write_object(const extents& object, const Make& make, array_
     }
     return;
   }
-  shard_writer shard(*out_, key, static_cast<std::size_t>(product_of(change_.per_shard)));
+  zarr::shard_writer shard(*out_, key, static_cast<std::size_t>(product_of(change_.per_shard)));
   const extents grid = grid_of(change_.shape, change_.chunk);
   extents first, last;
   for (std::size_t d = 0; d < object.size(); ++d) {
@@ -329,7 +329,7 @@ void change_chunks::copy_object(const zarr_array& array, const extents& object, 
   if (from->descriptor() >= 0) {
     out_->put_range(key, from->descriptor(), 0, size);
   } else if (size <= piece) {
-    out_->put(key, verification::read_object(*from, piece));
+    out_->put(key, zarr::read_object(*from, piece));
   } else {
     const auto to = out_->begin(key);
     std::vector<std::byte> bytes;
@@ -346,15 +346,15 @@ void change_chunks::copy_object(const zarr_array& array, const extents& object, 
 }
 
 // The bytes of a chunk that stays as it is, or none if it does not exist or the kernel has copied it.
-std::optional<buffer> change_chunks::regrouped(const zarr_array& array, const extents& object, const extents& chunk,
-                                               shard_writer* shard, std::size_t number, array_result& done) const {
+std::optional<compressors::buffer> change_chunks::regrouped(const zarr_array& array, const extents& object, const extents& chunk,
+                                               zarr::shard_writer* shard, std::size_t number, array_result& done) const {
   const auto stored = found(array, chunk);
   if (!stored) return {};
   ++done.counts.raw;
   const int file = stored->object->descriptor();
   if (file < 0) {
     const std::vector<std::byte> bytes = zarr_array::read(*stored);
-    return buffer(bytes.begin(), bytes.end());
+    return compressors::buffer(bytes.begin(), bytes.end());
   }
   const std::uint64_t sizes[] = {stored->size};
   if (shard) {
@@ -372,12 +372,12 @@ void change_chunks::make_object(const zarr_array& array, const extents& object, 
   zarr_values one;
   write_object(
       object,
-      [&](const extents& chunk, shard_writer* shard, std::size_t number) -> std::optional<buffer> {
+      [&](const extents& chunk, zarr::shard_writer* shard, std::size_t number) -> std::optional<compressors::buffer> {
         try {
           if (!object_exists(chunk)) return {};
           if (change_.way == way::regroup) return regrouped(array, object, chunk, shard, number, done);
           if (!read(array, chunk, one)) return {};
-        } catch (const verification::store_error& e) {
+        } catch (const zarr::store_error& e) {
           if (e.code == errc::changed) throw has_changed();
           lose(done, chunk, e.what());
           return {};
@@ -391,7 +391,7 @@ void change_chunks::make_object(const zarr_array& array, const extents& object, 
 
 // Bit by bit: -0.0 is not 0.0, and a NaN may hold more than another one.
 bool change_chunks::is_fill(const values& v) const {
-  const verification::zarr_values& fill = array_.fill();
+  const zarr::zarr_values& fill = array_.fill();
   if (array_.type().variable())
     return std::all_of(v.strings.begin(), v.strings.end(), [&](const std::string& s) { return s == fill.strings[0]; });
   // each element is as the one before it
@@ -401,9 +401,9 @@ bool change_chunks::is_fill(const values& v) const {
 }
 
 // Encodes a chunk whose elements in the array are in `from`; none if it has only the fill value.
-std::optional<buffer> change_chunks::encoded(const values& from, const box& of_from, const box& chunk, const box& inside) const {
+std::optional<compressors::buffer> change_chunks::encoded(const values& from, const box& of_from, const box& chunk, const box& inside) const {
   const bool strings = array_.type().variable();
-  const auto encode = [&](const values& v) -> std::optional<buffer> {
+  const auto encode = [&](const values& v) -> std::optional<compressors::buffer> {
     if (!options_.write_empty_chunks && is_fill(v)) return {};
     return strings ? change_.encoder->encode(v.strings, chunk.shape) : change_.encoder->encode(v.data, chunk.shape);
   };
@@ -424,7 +424,7 @@ void change_chunks::write_region(const box& region, const Each& each, array_resu
   each_index(objects.first, objects.last, [&](const extents& object) {
     write_object(
         object,
-        [&](const extents& chunk, shard_writer*, std::size_t) -> std::optional<buffer> {
+        [&](const extents& chunk, zarr::shard_writer*, std::size_t) -> std::optional<compressors::buffer> {
           const box all = {in_grid(chunk, change_.chunk, change_.shape).first, change_.chunk}, inside = both(all, whole_);
           auto bytes = inside.empty() ? std::nullopt : each(all, inside);
           if (bytes) ++done.counts.recoded;
@@ -445,7 +445,7 @@ void change_chunks::make_region(const zarr_array& array, const extents& index, a
   const numbers& present = scratch_ ? present_ : found;
   write_region(
       region,
-      [&](const box& chunk, const box& inside) -> std::optional<buffer> {
+      [&](const box& chunk, const box& inside) -> std::optional<compressors::buffer> {
         if (!is_present(inside, present)) return {};
         return encoded(v, region, chunk, inside);
       },
@@ -456,7 +456,7 @@ void change_chunks::make_region(const zarr_array& array, const extents& index, a
 void change_chunks::make_chunk_by_chunk(const zarr_array& array, const box& region, array_result& done) const {
   write_region(
       region,
-      [&](const box& chunk, const box& inside) -> std::optional<buffer> {
+      [&](const box& chunk, const box& inside) -> std::optional<compressors::buffer> {
         values v = filled(inside);
         numbers found;
         read_chunks(array, inside, v, found, done);
@@ -473,7 +473,7 @@ array_result change_chunks::make(std::uint64_t first, std::uint64_t count) const
     const extents index = index_of(items_.at(static_cast<std::size_t>(i)), items_grid_);
     switch (change_.way) {
       case way::copy: try { copy_object(array, index, done);
-        } catch (const verification::store_error& e) {
+        } catch (const zarr::store_error& e) {
           if (e.code == errc::changed) throw has_changed();
           lose(done, index, e.what());
         }
@@ -531,7 +531,7 @@ void change_chunks::gather(std::uint64_t number, array_result& done) {
   numbers found;
   read_chunks(array, b, v, found, done);
   const index_range regions = touched(b, change_.plan.region);
-  buffer bytes;
+  compressors::buffer bytes;
   each_index(regions.first, regions.last, [&](const extents& at) {
     if (!has(needed_, number_of(at, items_grid_))) return;
     const box region = in_grid(at, change_.plan.region, change_.shape), tile = both(region, b);
@@ -547,7 +547,7 @@ void change_chunks::finish_gathering() { sort_unique(present_); }
 
 void change_chunks::read_tiles(const box& region, values& to) const {
   const index_range boxes = touched(region, change_.plan.gathered);
-  buffer bytes;
+  compressors::buffer bytes;
   each_index(boxes.first, boxes.last, [&](const extents& at) {
     if (!has(gathered_, number_of(at, gathered_grid_))) return;
     const box tile = both(region, in_grid(at, change_.plan.gathered, change_.shape));

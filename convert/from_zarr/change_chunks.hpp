@@ -30,14 +30,14 @@ namespace zarrbits::conversion {
 class change_chunks {
  public:
   // The references live as long as this. `path`: "/a/b", of the array in both stores. `out`: null if nothing is to be made.
-  change_chunks(const verification::zarr_array& array, const array_change& change, const std::string& path,
-                const convert_options& options, sink* out);
+  change_chunks(const zarr::zarr_array& array, const array_change& change, const std::string& path,
+                const convert_options& options, zarr::sink* out);
 
   // Throws store_error, not_supported, and zarrbits::error if the memory cannot hold the list.
   void list();
   std::uint64_t source_bytes() const noexcept { return source_bytes_; }
   // Adds which objects of the source list() found, and their states.
-  void add_identity(sha256& sum) const;
+  void add_identity(text::sha256& sum) const;
   // What is made one by one: objects of the target, or regions of them.
   std::uint64_t items() const noexcept { return items_.size(); }
   // Which of them makes the object of the target with these coordinates ("1/2"); nothing if none does.
@@ -66,7 +66,7 @@ class change_chunks {
  private:
   // The elements of a box, in C order.
   struct values {
-    buffer data;
+    compressors::buffer data;
     std::vector<std::string> strings;
   };
   using numbers = std::vector<std::uint64_t>;  // sorted
@@ -74,18 +74,18 @@ class change_chunks {
   std::uint64_t bytes_of(const extents& shape) const;
   error has_changed() const;
   // Throws that for an object that was changed or removed since list().
-  void require_listed(const verification::stored_object* object, const extents& index) const;
-  std::optional<verification::zarr_array::stored_range> found(const verification::zarr_array& array, const extents& chunk) const;
-  bool read(const verification::zarr_array& array, const extents& chunk, verification::zarr_values& to) const;
+  void require_listed(const zarr::stored_object* object, const extents& index) const;
+  std::optional<zarr::zarr_array::stored_range> found(const zarr::zarr_array& array, const extents& chunk) const;
+  bool read(const zarr::zarr_array& array, const extents& chunk, zarr::zarr_values& to) const;
 
-  void copy_object(const verification::zarr_array& array, const extents& object, array_result& done) const;
-  void make_object(const verification::zarr_array& array, const extents& object, array_result& done) const;
-  std::optional<buffer> regrouped(const verification::zarr_array& array, const extents& object, const extents& chunk,
-                                  shard_writer* shard, std::size_t number, array_result& done) const;
-  void make_region(const verification::zarr_array& array, const extents& region, array_result& done) const;
-  void make_chunk_by_chunk(const verification::zarr_array& array, const box& region, array_result& done) const;
+  void copy_object(const zarr::zarr_array& array, const extents& object, array_result& done) const;
+  void make_object(const zarr::zarr_array& array, const extents& object, array_result& done) const;
+  std::optional<compressors::buffer> regrouped(const zarr::zarr_array& array, const extents& object, const extents& chunk,
+                                  zarr::shard_writer* shard, std::size_t number, array_result& done) const;
+  void make_region(const zarr::zarr_array& array, const extents& region, array_result& done) const;
+  void make_chunk_by_chunk(const zarr::zarr_array& array, const box& region, array_result& done) const;
   bool is_fill(const values& v) const;
-  std::optional<buffer> encoded(const values& from, const box& of_from, const box& chunk, const box& inside) const;
+  std::optional<compressors::buffer> encoded(const values& from, const box& of_from, const box& chunk, const box& inside) const;
   template <class Each>
   void write_region(const box& region, const Each& each, array_result& done) const;
   template <class Make>
@@ -93,7 +93,7 @@ class change_chunks {
 
   values filled(const box& b) const;
   // Reads the source's chunks that share elements with the box, and adds the numbers of those that exist.
-  void read_chunks(const verification::zarr_array& array, const box& b, values& to, numbers& present, array_result& done) const;
+  void read_chunks(const zarr::zarr_array& array, const box& b, values& to, numbers& present, array_result& done) const;
   void read_tiles(const box& region, values& to) const;
   std::uint64_t tile_offset(const box& tile, const box& region) const;
   bool is_present(const box& b, const numbers& present) const;
@@ -106,11 +106,11 @@ class change_chunks {
   std::string key_of(const extents& object) const;
   void lose(array_result& done, const extents& chunk, const std::string& why) const;
 
-  const verification::zarr_array& array_;
+  const zarr::zarr_array& array_;
   const array_change& change_;
   const std::string& path_;
   const convert_options& options_;
-  sink* const out_;
+  zarr::sink* const out_;
   const box whole_;
   const std::uint64_t element_;          // bytes
   extents source_grid_, source_chunks_;  // of the source's objects, of its chunks

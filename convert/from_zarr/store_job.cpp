@@ -31,7 +31,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-using verification::zarr_array;
+using zarr::zarr_array;
 using way = array_change::way_type;
 
 // An array, and what becomes of it.
@@ -79,8 +79,8 @@ class store_job {
   array_work& work_of(std::size_t node);
   void list_chunks(array_work& work, const std::string& path);
   std::vector<planned_unit> units();
-  void run_array(std::size_t node, const std::vector<std::uint64_t>& numbers, work_queue& queue);
-  void gather(array_work& work, const std::vector<std::uint64_t>& numbers, work_queue& queue, unit_result& lost);
+  void run_array(std::size_t node, const std::vector<std::uint64_t>& numbers, io::work_queue& queue);
+  void gather(array_work& work, const std::vector<std::uint64_t>& numbers, io::work_queue& queue, unit_result& lost);
   unit_result make(std::size_t node, const chunk_range& range);
   void unit_done(const unit_id& id, unit_result&& result, std::uint64_t bytes);
   void tell();
@@ -98,7 +98,7 @@ class store_job {
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   source_nodes source_;
   std::map<std::size_t, array_work> works_;
-  std::unique_ptr<sink> out_;
+  std::unique_ptr<zarr::sink> out_;
   std::unique_ptr<journal> journal_;
   std::map<unit_id, unit_result> results_;
   std::mutex mutex_;
@@ -113,10 +113,10 @@ std::string without_slashes(std::string path) {
 
 // A target within the source would become a part of it.
 void refuse_target_within(const convert_options& options) {
-  if (is_s3(options.source) != is_s3(options.store) || options.store.empty()) return;
+  if (io::is_s3(options.source) != io::is_s3(options.store) || options.store.empty()) return;
   const auto place = [](const std::string& name) {
     std::error_code e;
-    if (is_s3(name)) return without_slashes(name);
+    if (io::is_s3(name)) return without_slashes(name);
     return without_slashes(std::filesystem::weakly_canonical(std::filesystem::absolute(name), e).native());
   };
   const std::string from = place(split_source(options.source).file), to = place(options.store);
@@ -126,7 +126,7 @@ void refuse_target_within(const convert_options& options) {
 }
 
 store_job::store_job(const convert_options& given, mode how) : options_(given) {
-  prepare_s3({options_.source}, how == mode::look ? "" : options_.store, options_.remote, options_.warning);
+  io::prepare_s3({options_.source}, how == mode::look ? "" : options_.store, options_.remote, options_.warning);
   source_ = read_nodes(options_, [&](const std::string& path) { at_hand(path); });
   refuse_target_within(options_);
   require_uses();
@@ -142,7 +142,7 @@ void store_job::require_uses() const {
     if (!n.is_array || !n.selected) continue;
     if (const auto shape = n.document.find("shape"); shape != n.document.end() && shape->is_array()) ranks.insert(shape->size());
     for (const auto& of : options_.bits_of) {
-      selection one({of.pattern}, {});
+      text::selection one({of.pattern}, {});
       patterns[of.pattern] = patterns[of.pattern] || one.wants(n.path);
     }
   }
@@ -150,7 +150,7 @@ void store_job::require_uses() const {
     if (shape.empty() || ranks.empty() || ranks.contains(shape.size())) return;
     std::string there;
     for (const std::size_t n : ranks) there += (there.empty() ? "" : n == *ranks.rbegin() ? " and " : ", ") + std::to_string(n);
-    throw error(errc::no_match, std::string(option) + " has " + counted(shape.size(), "dimension") + ", but the arrays have " +
+    throw error(errc::no_match, std::string(option) + " has " + text::counted(shape.size(), "dimension") + ", but the arrays have " +
                                     there + "; \"zarrbits inspect\" lists their shapes");
   };
   require_rank("`chunk`", options_.chunk);
@@ -161,10 +161,10 @@ void store_job::require_uses() const {
 }
 
 void store_job::open_target(mode how) {
-  using existing = sink_options::existing;
-  const bool one_file = is_one_file(options_.store);
+  using existing = zarr::sink_options::existing;
+  const bool one_file = zarr::is_one_file(options_.store);
   const bool joins = how == mode::join || (how == mode::resume && !one_file);
-  out_ = make_sink(options_.store, {.target = how == mode::finish  ? existing::finish
+  out_ = zarr::make_sink(options_.store, {.target = how == mode::finish  ? existing::finish
                                               : joins              ? existing::join
                                               : options_.overwrite ? existing::replace
                                               : one_file           ? existing::refuse
@@ -183,18 +183,18 @@ void store_job::open_target(mode how) {
     if (take_plan(*out_, options_, begun)) select_nodes(source_, options_);
     options_.memory = region_memory_of(*out_, options_.memory);
   }
-  if (options_.consolidate.value_or(source_.consolidated)) out_ = consolidating(std::move(out_));
+  if (options_.consolidate.value_or(source_.consolidated)) out_ = zarr::consolidating(std::move(out_));
   if (out_->keeps_unfinished()) open_journal(how, goes_on);
 }
 
 // The metadata of all nodes, and the states of all objects of the arrays.
 source_identity store_job::identity() {
   source_identity id;
-  sha256 sum;
+  text::sha256 sum;
   for (std::size_t i = 0; i < source_.nodes.size(); ++i) {
     const source_node& n = source_.nodes[i];
     sum.add_field(n.path);
-    sum.add_field(json_text(n.document));
+    sum.add_field(text::json_text(n.document));
     if (!n.is_array || !n.selected) continue;
     const array_work& work = work_of(i);
     if (!work.skipped.empty()) continue;
@@ -215,7 +215,7 @@ void store_job::open_journal(mode how, bool goes_on) {
   results_ = journal_->read(how != mode::finish);
   if (!options_.share) check_journal(how != mode::finish);
   if (options_.note && out_->found_unfinished() && !options_.share && how != mode::finish)
-    options_.note("continuing the unfinished store \"" + options_.store + "\": " + counted(results_.size(), "unit") + " " +
+    options_.note("continuing the unfinished store \"" + options_.store + "\": " + text::counted(results_.size(), "unit") + " " +
                   (results_.size() == 1 ? "is" : "are") + " already made");
 }
 
@@ -238,7 +238,7 @@ void store_job::check_journal(bool make_again) {
     if (!make_again)
       throw error(errc::incomplete, what + "; convert again with `resume`, which writes them again", {options_.store, path});
     if (options_.warning) options_.warning(what + "; the array is converted again");
-    if (!work_of(node).array->shape().empty()) out_->remove(chunk_key(path == "/" ? "" : path, {}));
+    if (!work_of(node).array->shape().empty()) out_->remove(zarr::chunk_key(path == "/" ? "" : path, {}));
     results_.erase(results_.lower_bound({node, 0}), results_.lower_bound({node + 1, 0}));
   }
 }
@@ -248,7 +248,7 @@ bool store_job::has_units(std::size_t node, const std::map<std::uint64_t, std::u
   const array_work& work = work_of(node);
   if (!work.skipped.empty()) return true;
   const std::string& path = source_.nodes[node].path;
-  const std::string chunks = chunk_key(path == "/" ? "" : path, {});
+  const std::string chunks = zarr::chunk_key(path == "/" ? "" : path, {});
   std::map<std::uint64_t, std::uint64_t> stored;
   if (work.array->shape().empty()) {  // its only chunk is an object of that name
     const auto one = out_->get(chunks);
@@ -264,11 +264,11 @@ bool store_job::has_units(std::size_t node, const std::map<std::uint64_t, std::u
 
 void store_job::list_chunks(array_work& work, const std::string& path) {
   std::string lost;
-  work.skipped = verification::reason_unreadable([&] {
+  work.skipped = zarr::reason_unreadable([&] {
     try {
       work.chunks->list();
       bytes_ += work.chunks->source_bytes();
-    } catch (const verification::store_error& e) {
+    } catch (const zarr::store_error& e) {
       lost = "the chunks of \"" + path + "\" in \"" + options_.source + "\" cannot be listed: " + e.what();
       if (!options_.keep_going)
         throw error(errc::damaged_source, lost + "; leave such arrays out with `keep_going`", {options_.source, path});
@@ -284,7 +284,7 @@ array_work& store_job::work_of(std::size_t node) {
   if (!is_new) return work;
   const source_node& n = source_.nodes[node];
   at_hand(n.path);
-  work.skipped = verification::reason_unreadable([&] {
+  work.skipped = zarr::reason_unreadable([&] {
     work.array = std::make_unique<zarr_array>(n.folder);
     work.change = std::make_shared<const array_change>(plan_change(*work.array, n.document, n.path, options_, true));
     work.chunks = std::make_shared<change_chunks>(*work.array, *work.change, n.path, options_, out_.get());
@@ -346,10 +346,10 @@ unit_result store_job::make(std::size_t node, const chunk_range& range) {
     made = again.make(0, again.items());
     made.assumed.bits_suffice = false;
     made.unpacked = e.what();
-  } catch (const damaged_chunk& e) {
+  } catch (const compressors::damaged_chunk& e) {
     throw error(errc::unsupported, "array \"" + n.path + "\" of \"" + options_.source + "\": " + e.what(),
                 {options_.source, n.path});
-  } catch (const unreadable_range& e) {
+  } catch (const io::unreadable_range& e) {
     throw error(errc::io_failed, "the source \"" + options_.source + "\" cannot be read: " + e.what(), {options_.source, n.path});
   }
   return result;
@@ -372,7 +372,7 @@ void store_job::warn_of_chunks(std::size_t node) const {
 }
 
 // The first pass of two, for these units.
-void store_job::gather(array_work& work, const std::vector<std::uint64_t>& numbers, work_queue& queue, unit_result& lost) {
+void store_job::gather(array_work& work, const std::vector<std::uint64_t>& numbers, io::work_queue& queue, unit_result& lost) {
   std::vector<bool> needed(static_cast<std::size_t>(work.chunks->items()), false);
   for (const std::uint64_t number : numbers) {
     const chunk_range range = work.unit(number);
@@ -392,7 +392,7 @@ void store_job::gather(array_work& work, const std::vector<std::uint64_t>& numbe
   work.chunks->finish_gathering();
 }
 
-void store_job::run_array(std::size_t node, const std::vector<std::uint64_t>& numbers, work_queue& queue) {
+void store_job::run_array(std::size_t node, const std::vector<std::uint64_t>& numbers, io::work_queue& queue) {
   array_work& work = work_of(node);
   if (!work.skipped.empty()) {
     unit_result skipped;
@@ -424,9 +424,9 @@ void store_job::run(bool only_share) {
   for (std::size_t i = 0; i < own.size(); ++i) {
     if (i == 0 || own[i].id.dataset != own[i - 1].id.dataset) warn_of_chunks(own[i].id.dataset);
   }
-  const unsigned threads = !out_->any_order() ? 1 : options_.threads ? options_.threads : usable_processors();
+  const unsigned threads = !out_->any_order() ? 1 : options_.threads ? options_.threads : io::usable_processors();
   {
-    work_queue queue(threads, std::max<std::uint64_t>(options_.memory, least_memory) / 2);
+    io::work_queue queue(threads, std::max<std::uint64_t>(options_.memory, least_memory) / 2);
     for (std::size_t i = 0; i < own.size();) {
       const std::size_t node = own[i].id.dataset;
       std::vector<std::uint64_t> numbers;
@@ -471,7 +471,7 @@ converted_object store_job::write_node(std::size_t node) {
     entry.reason = worded(n.unreadable);
     return entry;
   }
-  const json* document = &n.document;
+  const text::json* document = &n.document;
   std::optional<array_change> plain;
   if (n.is_array) {
     const array_work& work = work_of(node);
@@ -495,11 +495,11 @@ converted_object store_job::write_node(std::size_t node) {
     entry.store_bytes = done.store_bytes;
     entry.lossy = !done.lost.empty();
     for (const auto& lost : done.lost) entry.lost_chunks.push_back(lost.first);
-    if (entry.lossy) entry.reason = counted(done.lost.size(), "chunk") + " cannot be read: " + worded(done.lost.begin()->second);
+    if (entry.lossy) entry.reason = text::counted(done.lost.size(), "chunk") + " cannot be read: " + worded(done.lost.begin()->second);
   } else {
     entry.outcome = outcome::raw;
   }
-  out_->put(metadata_key(n.path == "/" ? "" : n.path), python_json_text(*document, 2) + "\n");
+  out_->put(zarr::metadata_key(n.path == "/" ? "" : n.path), text::python_json_text(*document, 2) + "\n");
   return entry;
 }
 
@@ -522,20 +522,20 @@ convert_result store_job::finished(const std::string& started) {
   convert_result result = result_for(started);
   for (std::size_t i = 0; i < source_.nodes.size(); ++i) {
     if (objects[i].outcome == outcome::skipped) continue;
-    for (const attribute_remark& r : source_.nodes[i].remarks) {
+    for (const detail::attribute_remark& r : source_.nodes[i].remarks) {
       converted_object& entry = objects.emplace_back();
       entry.path = source_.nodes[i].path;
       entry.kind = object_kind::attribute;
-      entry.attribute = shown(r.attribute);
+      entry.attribute = text::shown(r.attribute);
       entry.outcome = r.left_out ? outcome::skipped : outcome::mapped;
       entry.reason = r.reason;
     }
   }
   result.objects = std::move(objects);
-  if (!is_s3(options_.store) || out_->found_unfinished()) {  // also what other processes and earlier runs wrote
+  if (!io::is_s3(options_.store) || out_->found_unfinished()) {  // also what other processes and earlier runs wrote
     result.store_objects = result.store_bytes = 0;
     out_->each("", [&](std::string_view key, std::uint64_t size) {
-      if (in_unfinished_folder(key)) return;
+      if (zarr::in_unfinished_folder(key)) return;
       ++result.store_objects;
       result.store_bytes += size;
     });
@@ -575,7 +575,7 @@ convert_plan store_job::plan() {
       const array_change& c = *work.change;
       p.outcome = c.way == way::copy || c.way == way::regroup ? outcome::raw : outcome::recoded;
       p.how = c.how();
-      p.codecs = json_text(c.document.at("codecs"));
+      p.codecs = text::json_text(c.document.at("codecs"));
       p.objects = work.chunks->objects() + 1;
       p.source_bytes = work.chunks->source_bytes();
       p.store_bytes = p.outcome == outcome::raw ? p.source_bytes : work.chunks->plain_bytes();
@@ -596,11 +596,11 @@ auto with_public_errors(const convert_options& options, Run&& run) {
     return run();
   } catch (const error&) {
     throw;
-  } catch (const verification::store_error& e) {
+  } catch (const zarr::store_error& e) {
     throw error(e.code == errc::damaged_store ? errc::damaged_source : e.code, e.what(), {source});
-  } catch (const verification::not_supported& e) {
+  } catch (const zarr::not_supported& e) {
     throw error(errc::unsupported, "\"" + source + "\" cannot be read: this reader does not support " + e.what(), {source});
-  } catch (const json::exception& e) {
+  } catch (const text::json::exception& e) {
     throw error(errc::damaged_source, "the metadata of \"" + source + "\" are invalid: " + e.what(), {source});
   }
 }

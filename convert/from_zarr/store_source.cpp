@@ -13,14 +13,14 @@ namespace zarrbits::conversion {
 
 namespace {
 
-using verification::store_error;
-using verification::store_folder;
+using zarr::store_error;
+using zarr::store_folder;
 
 constexpr std::size_t longest_path = 4000;  // a link that leads above itself would never end
 
 source_node read_one(const store_folder& folder, std::string path, bool& consolidated) {
-  verification::stored_node stored = verification::read_stored_node(folder);
-  source_node node{folder, std::move(path), stored.kind == verification::node_kind::array, std::move(stored.document),
+  zarr::stored_node stored = zarr::read_stored_node(folder);
+  source_node node{folder, std::move(path), stored.kind == zarr::node_kind::array, std::move(stored.document),
                    std::move(stored.remarks)};
   if (const auto all = node.document.find("consolidated_metadata"); all != node.document.end()) {
     consolidated = consolidated || all->is_object();
@@ -37,7 +37,7 @@ source_node read_or_skip(const store_folder& folder, const std::string& path, bo
   } catch (const store_error& e) {
     if (e.code != errc::damaged_store) throw;
     skipped.unreadable = std::string("its metadata cannot be used: ") + e.what();
-  } catch (const verification::not_supported& e) {
+  } catch (const zarr::not_supported& e) {
     skipped.unreadable = std::string("this reader does not support ") + e.what();
   }
   return skipped;
@@ -48,7 +48,7 @@ source_node read_or_skip(const store_folder& folder, const std::string& path, bo
 source_nodes read_nodes(const convert_options& options, const std::function<void(const std::string& path)>& at) {
   source_nodes all;
   all.nodes.push_back(
-      read_one(verification::open_source_store(options.source, options.remote, may_be_read({}, options.external), options.memory),
+      read_one(zarr::open_source_store(options.source, options.remote, io::may_be_read({}, options.external), options.memory),
                "/", all.consolidated));
   for (std::size_t i = 0; i < all.nodes.size(); ++i) {
     if (all.nodes[i].is_array || !all.nodes[i].unreadable.empty()) continue;
@@ -58,7 +58,7 @@ source_nodes read_nodes(const convert_options& options, const std::function<void
     std::sort(children.begin(), children.end(), [](const store_folder& a, const store_folder& b) { return a.path() < b.path(); });
     for (const store_folder& child : children) {
       bool ignored = false;
-      if (child.last().starts_with(own_prefix))
+      if (child.last().starts_with(text::own_prefix))
         throw store_error("the node \"" + child.path() + "\" has a name that zarrbits keeps for itself");
       source_node node = read_or_skip(child, (path == "/" ? path : path + "/") + child.last(), ignored);
       if (node.path.size() > longest_path)
@@ -72,7 +72,7 @@ source_nodes read_nodes(const convert_options& options, const std::function<void
 }
 
 void select_nodes(source_nodes& all, const convert_options& options) {
-  selection wanted(options.include, options.exclude);
+  text::selection wanted(options.include, options.exclude);
   for (source_node& node : all.nodes) node.selected = wanted.wants(node.path);
   wanted.require_all_matched();
   all.nodes.front().selected = true;

@@ -19,11 +19,11 @@
 namespace zarrbits::conversion {
 
 struct source_node {
-  verification::store_folder folder;
+  zarr::store_folder folder;
   std::string path;  // "/a/b"; "/" is the root
   bool is_array = false;
-  json document = {};  // its zarr.json, without consolidated metadata
-  std::vector<attribute_remark> remarks = {};
+  text::json document = {};  // its zarr.json, without consolidated metadata
+  std::vector<detail::attribute_remark> remarks = {};
   std::string unreadable = {};  // why it is not converted, and nothing below it
   bool selected = true;         // false: it was not selected, and nothing below it
   std::size_t parent = 0;

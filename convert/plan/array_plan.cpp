@@ -27,65 +27,65 @@ namespace {
 constexpr std::uint64_t largest_chunk = std::uint64_t{2} << 30;  // bytes in memory; a chunk of HDF5 has less than 4 GiB
 constexpr unsigned blosc_snappy = 3;                             // many Zarr readers are built without it
 
-bool is_packable(const type_tree& t) {
-  return t.kind == type_class::boolean || t.kind == type_class::integer || t.kind == type_class::enumeration;
+bool is_packable(const hdf5::type_tree& t) {
+  return t.kind == hdf5::type_class::boolean || t.kind == hdf5::type_class::integer || t.kind == hdf5::type_class::enumeration;
 }
 
 // A compound may mix byte orders; a Zarr struct may not.
-bool uniform_order(const type_tree& t, bool big) {
-  if (t.kind == type_class::compound) {
-    return std::all_of(t.parts.begin(), t.parts.end(), [&](const type_tree& m) { return uniform_order(m, big); });
+bool uniform_order(const hdf5::type_tree& t, bool big) {
+  if (t.kind == hdf5::type_class::compound) {
+    return std::all_of(t.parts.begin(), t.parts.end(), [&](const hdf5::type_tree& m) { return uniform_order(m, big); });
   }
-  return t.kind == type_class::array || !has_byte_order(t) || t.big_endian == big;
+  return t.kind == hdf5::type_class::array || !hdf5::has_byte_order(t) || t.big_endian == big;
 }
 
-bool only(const pipeline& p, H5Z_filter_t id) { return p.filters.size() == 1 && p.filters[0].id == id; }
+bool only(const hdf5::pipeline& p, H5Z_filter_t id) { return p.filters.size() == 1 && p.filters[0].id == id; }
 
 // A deflate stream, possibly with checksums around it, and shuffles without effect.
-bool deflate_and_checksums(const pipeline& p) {
+bool deflate_and_checksums(const hdf5::pipeline& p) {
   std::size_t deflates = 0;
-  for (const filter& f : p.filters) {
+  for (const hdf5::filter& f : p.filters) {
     if (f.id == H5Z_FILTER_DEFLATE) ++deflates;
-    else if (f.id != H5Z_FILTER_FLETCHER32 && !does_nothing(f)) return false;
+    else if (f.id != H5Z_FILTER_FLETCHER32 && !hdf5::does_nothing(f)) return false;
   }
   return deflates == 1;
 }
 
 // Buffers that every reader's Blosc can decode.
-bool readable_blosc(const filter& f) { return f.values.size() >= 4 && !(f.values.size() > 6 && f.values[6] == blosc_snappy); }
+bool readable_blosc(const hdf5::filter& f) { return f.values.size() >= 4 && !(f.values.size() > 6 && f.values[6] == blosc_snappy); }
 
 }  // namespace
 
-void release(const value_view& view, buffer& values) {
-  if (!holds_references(*view.leaf) || values.empty()) return;
+void release(const value_view& view, compressors::buffer& values) {
+  if (!hdf5::holds_references(*view.leaf) || values.empty()) return;
   const hsize_t n = values.size() / view.size;
-  const h5::lock one_thread;
-  const h5::handle space(H5Screate_simple(1, &n, nullptr));
+  const hdf5::lock one_thread;
+  const hdf5::handle space(H5Screate_simple(1, &n, nullptr));
   H5Dvlen_reclaim(view.memory, space, H5P_DEFAULT, values.data());
 }
 
-array_plan::array_plan(const chunk_source& d, const value_view& v, const convert_options& options, const assumptions& a)
+array_plan::array_plan(const hdf5::chunk_source& d, const value_view& v, const convert_options& options, const assumptions& a)
     : data(d), view(v), leaf(*v.leaf), in_store(conversion::in_store(d.object)), assumed(a) {
-  time = numpy_time(leaf);
-  opaque = leaf.kind == type_class::opaque && time.is_null();
-  characters = leaf.kind == type_class::text && !leaf.variable && leaf.size == 1 && data.object.arranged.characters;
-  text = (leaf.kind == type_class::text && !characters) || leaf.kind == type_class::object_reference ||
-         leaf.kind == type_class::region_reference;
-  flat = leaf.kind == type_class::compound && !data.object.arranged.text_lengths.empty();
-  big_endian = stored_big_endian(leaf) && !flat;
+  time = hdf5::numpy_time(leaf);
+  opaque = leaf.kind == hdf5::type_class::opaque && time.is_null();
+  characters = leaf.kind == hdf5::type_class::text && !leaf.variable && leaf.size == 1 && data.object.arranged.characters;
+  text = (leaf.kind == hdf5::type_class::text && !characters) || leaf.kind == hdf5::type_class::object_reference ||
+         leaf.kind == hdf5::type_class::region_reference;
+  flat = leaf.kind == hdf5::type_class::compound && !data.object.arranged.text_lengths.empty();
+  big_endian = hdf5::stored_big_endian(leaf) && !flat;
   keeps_empty = options.write_empty_chunks;
   choose_shape();
-  if (is_int8_boolean(leaf)) choose_boolean(options);
+  if (hdf5::is_int8_boolean(leaf)) choose_boolean(options);
   choose_fill();
   if (text) meta.data_type = assumed.text_is_utf8 ? "string" : "variable_length_bytes";
   else if (!time.is_null()) meta.data_type = time;
   else if (opaque) meta.data_type = "uint8";
-  else if (flat) meta.data_type = flat_data_type(leaf, data.object.arranged.text_lengths);
-  else if (characters) meta.data_type = zarr_data_type(leaf, true);
+  else if (flat) meta.data_type = hdf5::flat_data_type(leaf, data.object.arranged.text_lengths);
+  else if (characters) meta.data_type = hdf5::zarr_data_type(leaf, true);
   else if (!assumed.bools_are_0_or_1) meta.data_type = leaf.is_signed ? "int8" : "uint8";
-  else meta.data_type = zarr_data_type(leaf);
+  else meta.data_type = hdf5::zarr_data_type(leaf);
   if (data.grid.chunk_elements() > largest_chunk / std::max<std::size_t>(1, view.size)) {
-    throw skip_dataset("its chunks have more than " + human_bytes(largest_chunk) + " each");
+    throw hdf5::skip_dataset("its chunks have more than " + text::human_bytes(largest_chunk) + " each");
   }
   checksum = in_store ? ends_with_crc32c(in_store->codecs) : options.checksum != zarrbits::checksum::none;
   native = data.filters;
@@ -128,7 +128,7 @@ void array_plan::choose_fill() {
   H5Pfill_value_defined(data.dcpl, &status);
   if (status == H5D_FILL_VALUE_USER_DEFINED && H5Pget_fill_value(data.dcpl, view.memory, fill.data()) < 0) {
     std::fill(fill.begin(), fill.end(), std::byte{0});
-    loss = "the fill value cannot be read: " + h5::last_error();
+    loss = "the fill value cannot be read: " + hdf5::last_error();
   }
   H5Eclear2(H5E_DEFAULT);
   const std::size_t n = static_cast<std::size_t>(view.per_element());
@@ -140,28 +140,28 @@ void array_plan::choose_fill() {
     meta.fill_value = std::to_integer<int>(fill[0]);
   } else if (text) {
     std::string value;
-    if (leaf.kind == type_class::text) {
-      value = text_of(leaf, fill.data());
+    if (leaf.kind == hdf5::type_class::text) {
+      value = hdf5::text_of(leaf, fill.data());
     } else {
-      const bool object = leaf.kind == type_class::object_reference;
-      file_references references(data.file, data.dataset);
-      const json target = object ? references.object(fill.data()) : references.region(fill.data());
+      const bool object = leaf.kind == hdf5::type_class::object_reference;
+      hdf5::file_references references(data.file, data.dataset);
+      const text::json target = object ? references.object(fill.data()) : references.region(fill.data());
       if (target.is_null()) loss = "the fill value is a reference that points nowhere";
-      else value = target.is_string() ? target.get<std::string>() : strict_json_text(target);
+      else value = target.is_string() ? target.get<std::string>() : text::strict_json_text(target);
     }
-    if (!is_utf8(value)) assumed.text_is_utf8 = false;
-    meta.fill_value = assumed.text_is_utf8 ? json(value) : json(base64(value));
+    if (!text::is_utf8(value)) assumed.text_is_utf8 = false;
+    meta.fill_value = assumed.text_is_utf8 ? text::json(value) : text::json(text::base64(value));
   } else if (!time.is_null()) {
     std::int64_t ticks = 0;
     for (std::size_t i = 8; i-- > 0;)
       ticks = static_cast<std::int64_t>(static_cast<std::uint64_t>(ticks) << 8 | std::to_integer<std::uint64_t>(fill[i]));
     meta.fill_value = ticks;
   } else if (flat) {
-    meta.fill_value = flat_fill(leaf, fill.data());
+    meta.fill_value = hdf5::flat_fill(leaf, fill.data());
   } else {
     const auto number = std::to_integer<std::uint8_t>(fill[0]);
-    if (leaf.kind == type_class::boolean && number > 1) {
-      if (is_int8_boolean(leaf) && assumed.bools_are_0_or_1) {
+    if (leaf.kind == hdf5::type_class::boolean && number > 1) {
+      if (hdf5::is_int8_boolean(leaf) && assumed.bools_are_0_or_1) {
         // every value is looked at: an element that was never written is not a boolean, and what is beyond the edge does not
         // count
         materialize = true;
@@ -170,18 +170,18 @@ void array_plan::choose_fill() {
         assumed.bools_are_0_or_1 = false;
       }
     }
-    if (assumed.bools_are_0_or_1) meta.fill_value = fill_json(leaf, fill.data());
-    else meta.fill_value = leaf.is_signed ? json(static_cast<std::int8_t>(number)) : json(number);
+    if (assumed.bools_are_0_or_1) meta.fill_value = hdf5::fill_json(leaf, fill.data());
+    else meta.fill_value = leaf.is_signed ? text::json(static_cast<std::int8_t>(number)) : text::json(number);
   }
-  if (holds_references(leaf)) {  // HDF5 allocates strings; chunks that were never written are not read through it
+  if (hdf5::holds_references(leaf)) {  // HDF5 allocates strings; chunks that were never written are not read through it
     release(view, fill);
     std::fill(fill.begin(), fill.end(), std::byte{0});
   }
 }
 
 void array_plan::choose_way(const convert_options& options) {
-  const pipeline& p = data.filters;
-  if (is_int8_boolean(leaf) && assumed.bools_are_0_or_1 && materialize) return;  // read
+  const hdf5::pipeline& p = data.filters;
+  if (hdf5::is_int8_boolean(leaf) && assumed.bools_are_0_or_1 && materialize) return;  // read
   const bool bytes_are_bytes = view.whole && !text && !flat && data.type.as_stored && uniform_order(leaf, big_endian);
   as_stored = bytes_are_bytes;
   if (!data.keeps_chunks()) {
@@ -192,18 +192,18 @@ void array_plan::choose_way(const convert_options& options) {
   const bool wants_native = in_store ? has_native_codecs(in_store->codecs) : options.effective_profile() == profile::native;
   if (bytes_are_bytes && p.empty()) {
     way = strategy::copy;
-  } else if (bytes_are_bytes && only(p, bytes_filter) && p.undoable(data.type)) {
+  } else if (bytes_are_bytes && only(p, hdf5::bytes_filter) && p.undoable(data.type)) {
     way = strategy::copy;
-    if (was_resolved(p.filters[0])) big_endian = p.filters[0].values[0] == 1;
-  } else if (bytes_are_bytes && !again && only(p, zstd_filter)) {
+    if (hdf5::was_resolved(p.filters[0])) big_endian = p.filters[0].values[0] == 1;
+  } else if (bytes_are_bytes && !again && only(p, hdf5::zstd_filter)) {
     way = strategy::copy_zstd;
-  } else if (bytes_are_bytes && !again && only(p, blosc_filter) && readable_blosc(p.filters[0])) {
+  } else if (bytes_are_bytes && !again && only(p, hdf5::blosc_filter) && readable_blosc(p.filters[0])) {
     way = strategy::copy_blosc;
   } else if (bytes_are_bytes && wants_native && can_be_native() && p.undoable(data.type)) {
     way = strategy::copy_native;
   } else if (bytes_are_bytes && !again && (p.checks_only() || deflate_and_checksums(p))) {
     way = strategy::rewrap;
-  } else if (view.whole && !holds_references(data.type) && p.undoable(data.type)) {
+  } else if (view.whole && !hdf5::holds_references(data.type) && p.undoable(data.type)) {
     way = strategy::decode;
   }
 }
@@ -211,16 +211,16 @@ void array_plan::choose_way(const convert_options& options) {
 // For chunks of every length.
 bool array_plan::can_be_native() const {
   if (!data.grid.is_rectilinear()) return native_codecs(native, chunk_bytes()).has_value();
-  const chunk_grid& grid = data.grid;
-  return std::all_of(grid.runs.begin(), grid.runs.end(), [&](const chunk_run& run) {
+  const hdf5::chunk_grid& grid = data.grid;
+  return std::all_of(grid.runs.begin(), grid.runs.end(), [&](const hdf5::chunk_run& run) {
     return native_codecs(native, chunk_bytes() / grid.chunk[grid.axis] * run.length).has_value();
   });
 }
 
 void array_plan::choose_compression(const convert_options& options) {
   const bool is_virtual = data.layout == H5D_VIRTUAL;
-  const pipeline& p = is_virtual ? data.source_filters : data.filters;
-  const std::size_t number = leaf.kind == type_class::complex ? leaf.size / 2 : leaf.size;
+  const hdf5::pipeline& p = is_virtual ? data.source_filters : data.filters;
+  const std::size_t number = leaf.kind == hdf5::type_class::complex ? leaf.size / 2 : leaf.size;
   typesize = packed || text || opaque || flat ? 1 : number;
   if (way == strategy::packed) return;
   if (options.effective_profile() == profile::recode && options.compress) {
@@ -249,14 +249,14 @@ void array_plan::choose_compression(const convert_options& options) {
 }
 
 // Blosc with zlib has the bytes of shuffle and deflate, and its buffers say themselves how they are compressed.
-bool array_plan::can_keep_stream(const pipeline& p) const {
-  std::vector<const filter*> filters;
-  for (const filter& f : p.filters)
-    if (!does_nothing(f)) filters.push_back(&f);
+bool array_plan::can_keep_stream(const hdf5::pipeline& p) const {
+  std::vector<const hdf5::filter*> filters;
+  for (const hdf5::filter& f : p.filters)
+    if (!hdf5::does_nothing(f)) filters.push_back(&f);
   if (filters.size() == 3 && filters[2]->id == H5Z_FILTER_FLETCHER32) filters.pop_back();
   return way == strategy::decode && as_stored && filters.size() == 2 && filters[0]->id == H5Z_FILTER_SHUFFLE &&
          filters[1]->id == H5Z_FILTER_DEFLATE && filters[0]->values.size() == 1 &&
-         fits_one_block(static_cast<std::size_t>(chunk_bytes()), filters[0]->values[0]);
+         compressors::fits_one_block(static_cast<std::size_t>(chunk_bytes()), filters[0]->values[0]);
 }
 
 namespace {
@@ -268,7 +268,7 @@ struct wanted_bits {
 };
 
 // Chunks that the filter packed are chunks of the codec for `type` if both make the same of the bits above the kept ones.
-bool is_codec_of(const packbits_layout& layout, const data_type& type) {
+bool is_codec_of(const hdf5::packbits_layout& layout, const data_type& type) {
   return !layout.msb_first &&
          (layout.is_signed == type.name().starts_with("int") || layout.first_bit + layout.bits == type.component_bits());
 }
@@ -276,7 +276,7 @@ bool is_codec_of(const packbits_layout& layout, const data_type& type) {
 std::optional<wanted_bits> bits_for(const std::string& path, const convert_options& options) {
   for (std::size_t i = options.bits_of.size(); i-- > 0;) {
     const auto& of = options.bits_of[i];
-    if (selection({of.pattern}, {}).wants(path)) return wanted_bits{of.first_bit, of.last_bit, true};
+    if (text::selection({of.pattern}, {}).wants(path)) return wanted_bits{of.first_bit, of.last_bit, true};
   }
   if (!options.bits) return {};
   return wanted_bits{0, *options.bits - 1, false};
@@ -287,11 +287,11 @@ std::optional<wanted_bits> bits_for(const std::string& path, const convert_optio
 void array_plan::choose_packbits(const convert_options& options) {
   if (in_store) {
     if (name_of_codec(in_store->codecs[0]) != "packbits") return;
-    const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : strict_json_text(meta.data_type));
-    packed = parse_codec(strict_json_text(in_store->codecs[0]), type);
+    const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : text::strict_json_text(meta.data_type));
+    packed = parse_codec(text::strict_json_text(in_store->codecs[0]), type);
     way = strategy::read;
-    const auto layout = only(data.filters, packbits_filter) && view.whole && data.keeps_chunks() && in_store->codecs.size() == 1
-                            ? packbits_of(data.filters.filters[0], leaf)
+    const auto layout = only(data.filters, hdf5::packbits_filter) && view.whole && data.keeps_chunks() && in_store->codecs.size() == 1
+                            ? hdf5::packbits_of(data.filters.filters[0], leaf)
                             : std::nullopt;
     if (!layout || !is_codec_of(*layout, type)) return;
     const codec own = packbits(type, {.padding_encoding = static_cast<padding>(layout->padding),
@@ -302,12 +302,12 @@ void array_plan::choose_packbits(const convert_options& options) {
   }
   if (options.codec == array_codec::bytes || text || opaque || !assumed.bools_are_0_or_1 || !assumed.raw_packing_fits) return;
   const std::optional<wanted_bits> wanted = bits_for(data.object.path, options);
-  const pipeline& p = data.filters;
-  const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : strict_json_text(meta.data_type));
+  const hdf5::pipeline& p = data.filters;
+  const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : text::strict_json_text(meta.data_type));
   // chunks of our own filter are chunks of the codec already
-  if (only(p, packbits_filter) && view.whole) {
-    const auto layout = packbits_of(p.filters[0], leaf);
-    const bool asked_otherwise = wanted && leaf.kind != type_class::boolean && layout &&
+  if (only(p, hdf5::packbits_filter) && view.whole) {
+    const auto layout = hdf5::packbits_of(p.filters[0], leaf);
+    const bool asked_otherwise = wanted && leaf.kind != hdf5::type_class::boolean && layout &&
                                  (wanted->first != layout->first_bit || wanted->last + 1 != layout->first_bit + layout->bits);
     if (layout && is_codec_of(*layout, type) && !asked_otherwise) {
       packed = packbits(type, {.padding_encoding = static_cast<padding>(layout->padding),
@@ -321,7 +321,7 @@ void array_plan::choose_packbits(const convert_options& options) {
   if (options.codec != array_codec::packbits || !is_packable(leaf)) return;
   const unsigned width = type.component_bits();
   unsigned first = 0, last = width - 1;
-  if (leaf.kind != type_class::boolean) {
+  if (leaf.kind != hdf5::type_class::boolean) {
     if (wanted) {
       last = std::min(wanted->last, last);
       first = std::min(wanted->first, last);
@@ -339,33 +339,33 @@ void array_plan::choose_packbits(const convert_options& options) {
 }
 
 void array_plan::choose_codecs() {
-  if (packed) meta.codecs = json::array({parse_json(packed->json())});
-  else if (text) meta.codecs = text_codecs(assumed.text_is_utf8);
-  else meta.codecs = bytes_codecs(flat || !time.is_null() || (!opaque && has_byte_order(leaf)), big_endian);
+  if (packed) meta.codecs = text::json::array({text::parse_json(packed->json())});
+  else if (text) meta.codecs = zarr::text_codecs(assumed.text_is_utf8);
+  else meta.codecs = zarr::bytes_codecs(flat || !time.is_null() || (!opaque && hdf5::has_byte_order(leaf)), big_endian);
   if (way == strategy::copy_native) {
-    const std::optional<json> codecs = native_codecs(native, chunk_bytes());
-    for (const json& codec : *codecs) meta.codecs.push_back(codec);
+    const std::optional<text::json> codecs = native_codecs(native, chunk_bytes());
+    for (const text::json& codec : *codecs) meta.codecs.push_back(codec);
   } else {
     append_codec(meta.codecs, after, way == strategy::copy_blosc ? data.filters.filters[0].values[2] : typesize);
   }
-  if (checksum) append_crc32c_codec(meta.codecs);
+  if (checksum) zarr::append_crc32c_codec(meta.codecs);
 }
 
 void array_plan::adopt() {
-  const stored_values& there = *in_store;
-  const auto refuse = [](const std::string& what, const json& stored, const json& here) {
-    throw skip_dataset("in the store its " + what + " is " + strict_json_text(stored) + ", and of these files it would be " +
-                       strict_json_text(here));
+  const append::stored_values& there = *in_store;
+  const auto refuse = [](const std::string& what, const text::json& stored, const text::json& here) {
+    throw hdf5::skip_dataset("in the store its " + what + " is " + text::strict_json_text(stored) + ", and of these files it would be " +
+                       text::strict_json_text(here));
   };
   std::vector<std::uint64_t> shape = meta.shape;
   const std::size_t axis = data.growing_axis().value();
   shape[axis] = there.shape[axis];
-  if (shape != there.shape) refuse("shape", json(there.shape), json(shape));
+  if (shape != there.shape) refuse("shape", text::json(there.shape), text::json(shape));
   std::vector<std::uint64_t> chunk = meta.chunk;
   if (data.grid.is_rectilinear()) chunk[axis] = there.chunk[axis];
-  if (chunk != there.chunk) refuse("chunk shape", json(there.chunk), json(chunk));
+  if (chunk != there.chunk) refuse("chunk shape", text::json(there.chunk), text::json(chunk));
   if (meta.data_type != there.data_type && characters && there.data_type == "string")
-    throw skip_dataset(
+    throw hdf5::skip_dataset(
         "the store was made with another convention, such as none, and these files are netCDF: its characters "
         "are strings in the store; make it again from all files, with `concat` and `convention`");
   if (meta.data_type != there.data_type) refuse("data type", there.data_type, meta.data_type);
@@ -374,14 +374,14 @@ void array_plan::adopt() {
   if (packed) meta.codecs[0] = there.codecs[0];  // the codec that the chunks were made with
   if (!decode_alike(meta.codecs, there.codecs)) {
     const auto chain = compression_in(there.codecs);
-    if (!chain || !decode_alike(json::array({meta.codecs[0]}), json::array({there.codecs[0]})))
+    if (!chain || !decode_alike(text::json::array({meta.codecs[0]}), text::json::array({there.codecs[0]})))
       refuse("list of codecs", there.codecs, meta.codecs);
     after = chain->first;
     typesize = chain->second;
     instead.reset();
     keeps_stream = false;
     if (way != strategy::copy || after.kind != compressor::none) {
-      const bool undone = data.keeps_chunks() && view.whole && !packed && !holds_references(data.type);
+      const bool undone = data.keeps_chunks() && view.whole && !packed && !hdf5::holds_references(data.type);
       way = undone && data.filters.undoable(data.type) ? strategy::decode : strategy::read;
     }
   }
@@ -394,18 +394,18 @@ array_plan::origin array_plan::where() const {
 }
 
 array_plan::step array_plan::step_for(const std::vector<hsize_t>& at, std::uint64_t stored, unsigned mask) const {
-  const std::vector<filter>& filters = data.filters.filters;
+  const std::vector<hdf5::filter>& filters = data.filters.filters;
   const step undone = undoable ? step::decode : step::read;
-  const bool filtered = applied(mask, 0);
+  const bool filtered = hdf5::applied(mask, 0);
   switch (way) {
     case strategy::copy:
       if (!filters.empty() && !filtered) return undone;
-      return stored == chunk_bytes(at) && leaf.kind != type_class::boolean ? step::take : step::check;
+      return stored == chunk_bytes(at) && leaf.kind != hdf5::type_class::boolean ? step::take : step::check;
     case strategy::copy_zstd: return filtered ? step::check : undone;
     case strategy::copy_blosc: return filtered ? step::check : step::encode;
     case strategy::copy_native:
       if (mask != 0) return undone;
-      return filters.back().id == H5Z_FILTER_FLETCHER32 || filters.back().id == lz4_filter ? step::native : step::take;
+      return filters.back().id == H5Z_FILTER_FLETCHER32 || filters.back().id == hdf5::lz4_filter ? step::native : step::take;
     case strategy::rewrap: return step::rewrap;
     case strategy::packed:
       if (filtered && stored == packed->encoded_size(data.grid.chunk_elements(at) * view.per_element())) return step::take;
@@ -433,13 +433,13 @@ std::uint64_t array_plan::chunk_bytes(const std::vector<hsize_t>& at) const {
 }
 
 std::size_t array_plan::element_size() const {
-  return flat ? data_type(strict_json_text(meta.data_type)).element_size() : view.size;
+  return flat ? data_type(text::strict_json_text(meta.data_type)).element_size() : view.size;
 }
 
-array_metadata array_plan::stored_metadata() const {
-  array_metadata m = meta;
+zarr::array_metadata array_plan::stored_metadata() const {
+  zarr::array_metadata m = meta;
   if (!data.sharded()) return m;
-  m.codecs = sharding_codecs(meta.chunk, meta.codecs);
+  m.codecs = zarr::sharding_codecs(meta.chunk, meta.codecs);
   for (std::size_t d = 0; d < data.grid.rank(); ++d) m.chunk[d] *= data.shards.chunk[d];
   return m;
 }

@@ -23,13 +23,13 @@ namespace zarrbits::conversion {
 
 // The part of a dataset's values that becomes one array: all of them, or one member of a compound.
 struct value_view {
-  const type_tree* leaf = nullptr;  // the type of one value, not an array type
+  const hdf5::type_tree* leaf = nullptr;  // the type of one value, not an array type
   std::vector<hsize_t> extra;       // extents that array types add
-  h5::handle memory;                // the type to request from H5Dread
+  hdf5::handle memory;                // the type to request from H5Dread
   std::size_t size = 0;             // its size in bytes for one element of the dataset
   bool whole = true;                // false: a member
 
-  std::uint64_t per_element() const { return product(extra); }
+  std::uint64_t per_element() const { return hdf5::product(extra); }
 };
 
 // Assumptions about the data, which hold until a chunk proves one wrong. Then the array is planned and made again without it: all
@@ -56,7 +56,7 @@ struct wrong_options : error {
 
 struct array_plan {
   // Throws skip_dataset. The plan refers to `data`, `view` and `options`.
-  array_plan(const chunk_source& data, const value_view& view, const convert_options& options, const assumptions& assumed);
+  array_plan(const hdf5::chunk_source& data, const value_view& view, const convert_options& options, const assumptions& assumed);
 
   // How the chunks are made. Everything that follows for a single chunk is decided here, too: where(), step_for(), is_read(),
   // outcome_if_read(). convert/run/ carries it out.
@@ -71,16 +71,16 @@ struct array_plan {
     read,         // H5Dread reads the values
   };
 
-  const chunk_source& data;
+  const hdf5::chunk_source& data;
   const value_view& view;
-  const type_tree& leaf;
-  const stored_values* const in_store;  // what a growing store already has of the array; null: it does not grow
+  const hdf5::type_tree& leaf;
+  const append::stored_values* const in_store;  // what a growing store already has of the array; null: it does not grow
   assumptions assumed;
-  array_metadata meta;  // without attributes and dimension names, and without shards
+  zarr::array_metadata meta;  // without attributes and dimension names, and without shards
   strategy way = strategy::read;
   bool text = false, opaque = false;
   bool characters = false;  // strings of one byte, as bytes
-  json time;                // the data type of numpy's times, which HDF5 stores as opaque bytes; else null
+  text::json time;                // the data type of numpy's times, which HDF5 stores as opaque bytes; else null
   bool flat = false;        // a compound whose strings have one length per field: flat_struct.hpp
   bool big_endian = false;
   bool keeps_empty = false;  // convert_options::write_empty_chunks
@@ -90,11 +90,11 @@ struct array_plan {
   // it cannot be, another compression replaces it.
   bool keeps_stream = false;
   std::optional<compression> instead;
-  pipeline native;           // copy_native: the filters that become codecs
+  hdf5::pipeline native;           // copy_native: the filters that become codecs
   bool checksum = false;     // each chunk ends with its crc32c
   std::size_t typesize = 1;  // of the shuffle: bytes of one number
   std::size_t trailing = 0;  // dimensions after the dataset's own
-  buffer fill;               // one dataset element, in memory
+  compressors::buffer fill;               // one dataset element, in memory
   std::optional<codec> packed;
   bool packed_in_source = false;   // its parameters come from the source's filter, not from an option
   bool packed_if_it_fits = false;  // its parameters come from an option for all datasets
@@ -133,7 +133,7 @@ struct array_plan {
   std::uint64_t chunk_bytes(const std::vector<hsize_t>& at) const;
 
   // As written to the store: with shards, if there are any.
-  array_metadata stored_metadata() const;
+  zarr::array_metadata stored_metadata() const;
 
  private:
   void choose_shape();
@@ -142,7 +142,7 @@ struct array_plan {
   void choose_way(const convert_options& options);
   bool can_be_native() const;
   void choose_compression(const convert_options& options);
-  bool can_keep_stream(const pipeline& p) const;
+  bool can_keep_stream(const hdf5::pipeline& p) const;
   void choose_packbits(const convert_options& options);
   void choose_codecs();
   // For an existing array that grows: takes over its form. Throws skip_dataset if its chunks cannot be made.
@@ -150,7 +150,7 @@ struct array_plan {
 };
 
 // Frees what libhdf5 allocated for values of the view, if anything.
-void release(const value_view& view, buffer& values);
+void release(const value_view& view, compressors::buffer& values);
 
 }  // namespace zarrbits::conversion
 

@@ -29,24 +29,24 @@ constexpr std::uint64_t most_sparse_units = 4096;
 
 // True if a chunk may prove an assumption about the whole array wrong.
 bool assumes_something(const array_plan& plan) {
-  return (plan.text && plan.leaf.kind == type_class::text) || plan.leaf.kind == type_class::boolean || plan.packed_in_source ||
+  return (plan.text && plan.leaf.kind == hdf5::type_class::text) || plan.leaf.kind == hdf5::type_class::boolean || plan.packed_in_source ||
          plan.packed_if_it_fits;
 }
 
 }  // namespace
 
-dataset_plan::dataset_plan(source_file& file, const source_object& object, const convert_options& o)
+dataset_plan::dataset_plan(hdf5::source_file& file, const hdf5::source_object& object, const convert_options& o)
     : source_(open_chunks(file, object)), data(*source_), options(o) {}
 
-value_view dataset_plan::make_view(const type_tree& type, std::vector<step> steps) const {
+value_view dataset_plan::make_view(const hdf5::type_tree& type, std::vector<step> steps) const {
   value_view v;
-  const type_tree* leaf = &type;
-  while (leaf->kind == type_class::array) {
+  const hdf5::type_tree* leaf = &type;
+  while (leaf->kind == hdf5::type_class::array) {
     steps.push_back({leaf, nullptr});
     leaf = &leaf->element();
   }
   v.leaf = leaf;
-  v.memory = h5::handle(leaf->memory ? H5Tcopy(leaf->memory) : H5I_INVALID_HID);
+  v.memory = hdf5::handle(leaf->memory ? H5Tcopy(leaf->memory) : H5I_INVALID_HID);
   v.size = leaf->size;
   for (const step& s : steps) {
     if (s.array) v.extra.insert(v.extra.end(), s.array->dims.begin(), s.array->dims.end());
@@ -54,43 +54,43 @@ value_view dataset_plan::make_view(const type_tree& type, std::vector<step> step
   }
   if (!v.memory) return v;  // only the members of this compound can be read
   for (std::size_t i = steps.size(); i-- > 0;) {
-    h5::handle outer;
-    if (const type_tree* a = steps[i].array) {
-      outer = h5::handle(H5Tarray_create2(v.memory, static_cast<unsigned>(a->dims.size()), a->dims.data()), "make an array type");
-      v.size *= static_cast<std::size_t>(product(a->dims));
+    hdf5::handle outer;
+    if (const hdf5::type_tree* a = steps[i].array) {
+      outer = hdf5::handle(H5Tarray_create2(v.memory, static_cast<unsigned>(a->dims.size()), a->dims.data()), "make an array type");
+      v.size *= static_cast<std::size_t>(hdf5::product(a->dims));
     } else {
-      outer = h5::handle(H5Tcreate(H5T_COMPOUND, v.size), "make a compound type");
-      h5::check(H5Tinsert(outer, steps[i].member->name.c_str(), 0, v.memory), "make a compound type");
+      outer = hdf5::handle(H5Tcreate(H5T_COMPOUND, v.size), "make a compound type");
+      hdf5::check(H5Tinsert(outer, steps[i].member->name.c_str(), 0, v.memory), "make a compound type");
     }
     v.memory = std::move(outer);
   }
   return v;
 }
 
-json dataset_plan::own_attributes() const {
-  json own = json::object();
-  const type_tree* t = &data.leaf();
-  const bool plain = (t->kind == type_class::integer || t->kind == type_class::floating || is_int8_boolean(*t) ||
-                      (t->kind == type_class::complex && (t->parts.empty() || t->parts[0].name == "r"))) &&
+text::json dataset_plan::own_attributes() const {
+  text::json own = text::json::object();
+  const hdf5::type_tree* t = &data.leaf();
+  const bool plain = (t->kind == hdf5::type_class::integer || t->kind == hdf5::type_class::floating || hdf5::is_int8_boolean(*t) ||
+                      (t->kind == hdf5::type_class::complex && (t->parts.empty() || t->parts[0].name == "r"))) &&
                      t->stored.empty();
-  if (t->kind == type_class::enumeration) own["enum"] = enumeration_members(*t);
-  if (!plain && (t->kind != type_class::boolean || t->names.empty()) &&
-      (t->kind != type_class::enumeration || !t->stored.empty()) &&
-      (!(t->kind == type_class::text && t->variable) || data.null)) {
-    own["hdf5_type"] = type_description(*t);
+  if (t->kind == hdf5::type_class::enumeration) own["enum"] = hdf5::enumeration_members(*t);
+  if (!plain && (t->kind != hdf5::type_class::boolean || t->names.empty()) &&
+      (t->kind != hdf5::type_class::enumeration || !t->stored.empty()) &&
+      (!(t->kind == hdf5::type_class::text && t->variable) || data.null)) {
+    own["hdf5_type"] = hdf5::type_description(*t);
   }
   // in netCDF such a scale is a dimension without values; xarray would take its zeros for coordinates
-  if (is_dimension_without_variable(data.dataset)) own["dimension_without_variable"] = true;
+  if (hdf5::is_dimension_without_variable(data.dataset)) own["dimension_without_variable"] = true;
   if (data.object.store_path == "/") own["selection"] = data.file.selection_note();
   if (std::find(data.max_dims.begin(), data.max_dims.end(), H5S_UNLIMITED) != data.max_dims.end() || data.max_dims != data.dims) {
-    json list = json::array();
+    text::json list = text::json::array();
     const std::size_t added = data.object.arranged.new_dimension.empty() ? 0 : 1;
-    for (const hsize_t m : std::span(data.max_dims).subspan(added)) list.push_back(m == H5S_UNLIMITED ? json(nullptr) : json(m));
+    for (const hsize_t m : std::span(data.max_dims).subspan(added)) list.push_back(m == H5S_UNLIMITED ? text::json(nullptr) : text::json(m));
     own["maxshape"] = std::move(list);  // null: unlimited
   }
   if (data.null) own["null_dataspace"] = true;
-  json extents = json::array();
-  for (const type_tree* a = &data.type; a->kind == type_class::array; a = &a->element()) {
+  text::json extents = text::json::array();
+  for (const hdf5::type_tree* a = &data.type; a->kind == hdf5::type_class::array; a = &a->element()) {
     for (const hsize_t e : a->dims) extents.push_back(e);
   }
   if (!extents.empty()) own["array_type"] = std::move(extents);
@@ -99,46 +99,46 @@ json dataset_plan::own_attributes() const {
 
 void dataset_plan::prepare() {
   if (std::exchange(prepared_, true)) return;
-  if (const std::string why = unsupported_reason(data.type); !why.empty())
-    throw skip_dataset("its datatype is not supported: " + why);
-  if (!data.beside->obstacle.empty()) throw skip_dataset(data.beside->obstacle);
+  if (const std::string why = hdf5::unsupported_reason(data.type); !why.empty())
+    throw hdf5::skip_dataset("its datatype is not supported: " + why);
+  if (!data.beside->obstacle.empty()) throw hdf5::skip_dataset(data.beside->obstacle);
   if (data.null) return;
   choose_grid(*source_, options);
-  add_parts(data.type, {}, data.object.store_path, json::object());
+  add_parts(data.type, {}, data.object.store_path, text::json::object());
   choose_units();
 }
 
-void dataset_plan::add_parts(const type_tree& type, const std::vector<step>& steps, const std::string& store_path,
-                             json attributes) {
+void dataset_plan::add_parts(const hdf5::type_tree& type, const std::vector<step>& steps, const std::string& store_path,
+                             text::json attributes) {
   value_view view = make_view(type, steps);
-  const type_tree& leaf = *view.leaf;
+  const hdf5::type_tree& leaf = *view.leaf;
   using kind = dataset_part::kind_type;
-  if (leaf.kind == type_class::sequence) {
+  if (leaf.kind == hdf5::type_class::sequence) {
     parts_.push_back({kind::sequences, store_path, std::move(view), std::move(attributes)});
     return;
   }
   const bool flat = steps.empty() && view.extra.empty() && !data.object.arranged.text_lengths.empty();
-  if (leaf.kind != type_class::compound || flat || !zarr_data_type(leaf).is_null()) {
+  if (leaf.kind != hdf5::type_class::compound || flat || !hdf5::zarr_data_type(leaf).is_null()) {
     parts_.push_back({kind::array, store_path, std::move(view), std::move(attributes)});
     return;
   }
   std::vector<step> outer = steps;
-  for (const type_tree* t = &type; t->kind == type_class::array; t = &t->element()) outer.push_back({t, nullptr});
-  object_builder names;  // members that are stored under another name
-  const std::vector<std::string> stored = member_nodes(leaf);
+  for (const hdf5::type_tree* t = &type; t->kind == hdf5::type_class::array; t = &t->element()) outer.push_back({t, nullptr});
+  text::object_builder names;  // members that are stored under another name
+  const std::vector<std::string> stored = hdf5::member_nodes(leaf);
   for (std::size_t i = 0; i < leaf.parts.size(); ++i) {
-    const type_tree& m = leaf.parts[i];
+    const hdf5::type_tree& m = leaf.parts[i];
     std::vector<step> inner = outer;
     inner.push_back({nullptr, &m});
-    json own = json::object();
-    const type_tree* t = &m;
-    while (t->kind == type_class::array) t = &t->element();
-    if (t->kind == type_class::enumeration) own[own_key] = {{"enum", enumeration_members(*t)}};
+    text::json own = text::json::object();
+    const hdf5::type_tree* t = &m;
+    while (t->kind == hdf5::type_class::array) t = &t->element();
+    if (t->kind == hdf5::type_class::enumeration) own[text::own_key] = {{"enum", hdf5::enumeration_members(*t)}};
     const std::string& name = stored[i];
-    if (name != m.name) names.add(name, text_or_base64(m.name));
-    add_parts(m, inner, join_path(store_path, name), std::move(own));
+    if (name != m.name) names.add(name, hdf5::text_or_base64(m.name));
+    add_parts(m, inner, text::join_path(store_path, name), std::move(own));
   }
-  if (!names.empty()) attributes[own_key]["names"] = names.take();
+  if (!names.empty()) attributes[text::own_key]["names"] = names.take();
   parts_.push_back({kind::group, store_path, {}, std::move(attributes)});
 }
 
@@ -160,7 +160,7 @@ void dataset_plan::choose_units() {
   const array_plan& plan = *array(0);
   if (assumes_something(plan) || (data.nothing_stored() && !plan.materialize) || !data.can_be_walked()) return;
   divisible_ = true;
-  const std::uint64_t plain = product(std::vector<hsize_t>{data.shards.chunk_elements(), data.grid.chunk_elements(),
+  const std::uint64_t plain = hdf5::product(std::vector<hsize_t>{data.shards.chunk_elements(), data.grid.chunk_elements(),
                                                            std::max<std::size_t>(1, parts_[0].view.size)});
   const std::uint64_t each = std::max<std::uint64_t>(1, data.stored_bytes > 0 ? data.stored_bytes / all : plain);
   const std::uint64_t unit_bytes = std::clamp(data.stored_bytes / units_of_a_dataset, least_unit_bytes, most_unit_bytes);
@@ -179,7 +179,7 @@ chunk_range dataset_plan::unit(std::uint64_t number) const {
 }
 
 std::optional<std::uint64_t> dataset_plan::unit_of(std::string_view text) const {
-  const auto coordinates = chunk_coordinates(text);
+  const auto coordinates = zarr::chunk_coordinates(text);
   if (!coordinates || coordinates->size() < data.shards.rank()) return {};  // zeros of further dimensions follow
   std::uint64_t number = 0;
   for (std::size_t d = 0; d < data.shards.rank(); ++d) {

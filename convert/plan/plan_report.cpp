@@ -17,10 +17,10 @@
 
 namespace zarrbits {
 
-void conversion::list_other_files(const file_gate& gate, std::vector<std::string>& read,
+void conversion::list_other_files(const hdf5::file_gate& gate, std::vector<std::string>& read,
                                   std::vector<convert_result::refused_file>& refused) {
-  for (const std::string& file : gate.read()) read.push_back(shown(file));
-  for (const auto& [file, reason] : gate.refused()) refused.push_back({shown(file), reason});
+  for (const std::string& file : gate.read()) read.push_back(text::shown(file));
+  for (const auto& [file, reason] : gate.refused()) refused.push_back({text::shown(file), reason});
 }
 
 void conversion::add_other_files(nlohmann::ordered_json& report, const std::vector<std::string>& read,
@@ -61,7 +61,7 @@ struct put_together {
   std::uint64_t elements = 0, all_elements = 0;
 };
 
-put_together put_together_of(const chunk_source& data) {
+put_together put_together_of(const hdf5::chunk_source& data) {
   const auto axis = data.growing_axis();
   if (!axis || !data.keeps_chunks()) return {};
   const auto times_others = [&](hsize_t along, const auto& of) {
@@ -69,9 +69,9 @@ put_together put_together_of(const chunk_source& data) {
     for (std::size_t d = 0; d < data.grid.rank(); ++d) {
       if (d != *axis) all.push_back(of(d));
     }
-    return product(all);
+    return hdf5::product(all);
   };
-  const chunks_kept kept = data.kept_on(data.grid);
+  const hdf5::chunks_kept kept = data.kept_on(data.grid);
   if (kept.chunks == 0) return {};
   const hsize_t length = data.dims[*axis] - data.grid.start(*axis, data.grid.along(*axis) - kept.chunks);
   const auto chunks = [&](std::size_t d) { return data.grid.along(d); };
@@ -80,7 +80,7 @@ put_together put_together_of(const chunk_source& data) {
           times_others(length - std::min(length, kept.kept_elements), elements), times_others(length, elements)};
 }
 
-std::optional<planned_dataset::grid_choice> choice_of_grid(const chunk_source& data) {
+std::optional<planned_dataset::grid_choice> choice_of_grid(const hdf5::chunk_source& data) {
   const auto both = compare_grids(data);
   if (!both) return {};
   planned_dataset::grid_choice c;
@@ -88,7 +88,7 @@ std::optional<planned_dataset::grid_choice> choice_of_grid(const chunk_source& d
   c.rectilinear = {both->rectilinear.chunks, both->rectilinear.kept};
   c.used = data.grid.is_rectilinear() ? grid_type::rectilinear : grid_type::regular;
   const std::uint64_t all = put_together_of(data).all_elements;
-  const auto again = [&](const chunks_kept& kept) { return all - std::min<std::uint64_t>(all, kept.kept_elements); };
+  const auto again = [&](const hdf5::chunks_kept& kept) { return all - std::min<std::uint64_t>(all, kept.kept_elements); };
   const bool less = again(both->rectilinear) < again(both->regular) / 2;
   c.suggested = less ? grid_type::rectilinear : c.used;
   return c;
@@ -99,7 +99,7 @@ std::optional<planned_dataset::grid_choice> choice_of_grid(const chunk_source& d
 namespace conversion {
 
 void describe(planned_dataset& p, const dataset_plan& dataset, const convert_options& options) {
-  const chunk_source& data = dataset.data;
+  const hdf5::chunk_source& data = dataset.data;
   if (dataset.parts().empty()) {
     p.how = "no elements: an array of length 0";
     p.objects = 1;
@@ -115,16 +115,16 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
     const array_plan& a = *dataset.array(i);
     const std::uint64_t chunks = a.materialize ? data.grid.chunks() : data.most_stored();  // upper limit of those to write
     way w = way_of(a);
-    if (a.checksum || (a.way == strategy::copy_native && a.data.filters.filters.back().id == lz4_filter))
+    if (a.checksum || (a.way == strategy::copy_native && a.data.filters.filters.back().id == hdf5::lz4_filter))
       w.expected = std::max(w.expected, outcome::rewrapped);
     p.objects += data.sharded() ? std::min(chunks, data.shards.chunks()) : chunks;
-    const std::uint64_t plain = product(std::vector<hsize_t>{chunks, data.grid.chunk_elements(), a.element_size()});
+    const std::uint64_t plain = hdf5::product(std::vector<hsize_t>{chunks, data.grid.chunk_elements(), a.element_size()});
     const bool referred = options.references && w.expected == outcome::raw;
     const put_together again = w.expected == outcome::recoded ? put_together() : put_together_of(data);
     if (again.chunks > 0) {
       const double copied = 1 - static_cast<double>(again.elements) / static_cast<double>(again.all_elements);
       if (!referred) p.store_bytes += static_cast<std::uint64_t>(copied * static_cast<double>(data.stored_bytes));
-      p.store_bytes += product(std::vector<hsize_t>{again.elements, a.element_size()});
+      p.store_bytes += hdf5::product(std::vector<hsize_t>{again.elements, a.element_size()});
     } else {
       p.store_bytes += w.expected == outcome::recoded ? plain : referred ? 0 : data.stored_bytes;
     }
@@ -135,34 +135,34 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
       p.how = referred ? "referred to" + std::string(w.words).substr(std::string_view("copied").size()) : w.words;
       if (again.chunks > 0) {
         p.outcome = outcome::recoded;
-        p.how += "; " + std::to_string(again.chunks) + " of " + counted(again.all_chunks, "chunk") +
+        p.how += "; " + std::to_string(again.chunks) + " of " + text::counted(again.all_chunks, "chunk") +
                  " put together from the files' values";
       }
       if (w.expected == outcome::recoded && a.after.kind != compressor::none) p.how += " as " + text_of(a.after);
       const std::string only_v3 =
           options.references && options.format != zarr_format::v3
-              ? why_only_v3(a.stored_metadata(), !a.materialize && data.most_stored() < data.grid.chunks())
+              ? zarr::why_only_v3(a.stored_metadata(), !a.materialize && data.most_stored() < data.grid.chunks())
               : "";
       if (!only_v3.empty()) p.how += "; only for readers of Zarr v3: " + only_v3;
-      p.codecs = json_text(a.stored_metadata().codecs);
+      p.codecs = text::json_text(a.stored_metadata().codecs);
     }
   }
   if (dataset.parts().size() > 1)
-    p.how = "a group of " + counted(dataset.parts().size() - 1, "array") + ": no Zarr array can hold such values";
+    p.how = "a group of " + text::counted(dataset.parts().size() - 1, "array") + ": no Zarr array can hold such values";
   else if (dataset.parts()[0].kind == dataset_part::kind_type::sequences) p.how = "a group: values, and offsets into them";
 }
 
 }  // namespace conversion
 
 std::string convert_plan::json() const {
-  using conversion::json;
+  using text::json;
   json list = json::array();
   for (const planned_dataset& d : datasets) {
     json units = json::array();
     for (const auto& u : d.units) units.push_back({{"first", u.first}, {"count", u.count}, {"bytes", u.bytes}});
     json j = {{"path", d.path},
               {"outcome", to_string(d.outcome)},
-              {d.outcome == outcome::skipped ? "reason" : "how", utf8_text(d.how)},
+              {d.outcome == outcome::skipped ? "reason" : "how", text::utf8_text(d.how)},
               {"objects", d.objects},
               {"source_bytes", d.source_bytes},
               {"store_bytes", d.store_bytes},
@@ -178,17 +178,17 @@ std::string convert_plan::json() const {
     }
     if (const auto& c = d.compressed)
       j["compressed"] = {{"compress", c->compress}, {"store_bytes", c->store_bytes}, {"sampled", c->sampled}};
-    if (!d.codecs.empty()) j["codecs"] = parse_json(d.codecs);
+    if (!d.codecs.empty()) j["codecs"] = text::parse_json(d.codecs);
     list.push_back(std::move(j));
   }
-  conversion::json j{{"version", 1},
+  text::json j{{"version", 1},
                      {"convention", to_string(convention)},
                      {"links", {{"copied", links.copied}, {"kept", links.kept}, {"lost", links.lost}}},
                      {"groups", groups},
                      {"datasets", std::move(list)}};
   add_other_files(j, other_files, refused_files);
   add_sources(j, sources);
-  return json_text(j, 1) + "\n";
+  return text::json_text(j, 1) + "\n";
 }
 
 }  // namespace zarrbits

@@ -21,7 +21,7 @@ namespace zarrbits::conversion {
 void describe(planned_dataset& p, const dataset_plan& dataset, const convert_options& options);
 
 // The files that were read besides the source, and those that were not.
-void list_other_files(const file_gate& gate, std::vector<std::string>& read, std::vector<convert_result::refused_file>& refused);
+void list_other_files(const hdf5::file_gate& gate, std::vector<std::string>& read, std::vector<convert_result::refused_file>& refused);
 void add_other_files(nlohmann::ordered_json& report, const std::vector<std::string>& read,
                      const std::vector<convert_result::refused_file>& refused);
 

@@ -12,24 +12,24 @@ namespace zarrbits::conversion {
 
 namespace {
 
-json configuration_of(const json& codec) {
+text::json configuration_of(const text::json& codec) {
   return codec.is_object() && codec.contains("configuration") && codec["configuration"].is_object() ? codec["configuration"]
-                                                                                                    : json::object();
+                                                                                                    : text::json::object();
 }
 
 // The parts of a codec that a decoder needs: compressed chunks contain the rest.
-json for_decoders(const json& codec) {
+text::json for_decoders(const text::json& codec) {
   const std::string name = name_of_codec(codec);
   static constexpr std::array told_by_chunks = {"gzip",           "zstd",           "blosc",
                                                 "numcodecs.zlib", "numcodecs.gzip", "numcodecs.bz2",
                                                 "numcodecs.zstd", "numcodecs.lz4",  "numcodecs.blosc"};
   const bool told = std::any_of(told_by_chunks.begin(), told_by_chunks.end(), [&](const char* n) { return name == n; });
-  json configuration = told ? json::object() : configuration_of(codec);
-  if (name == "vlen-utf8" || name == "vlen-bytes" || name == "crc32c") configuration = json::object();
+  text::json configuration = told ? text::json::object() : configuration_of(codec);
+  if (name == "vlen-utf8" || name == "vlen-bytes" || name == "crc32c") configuration = text::json::object();
   return {{"name", name}, {"configuration", std::move(configuration)}};
 }
 
-std::uint64_t number_in(const json& configuration, const char* key, std::uint64_t most, std::uint64_t otherwise) {
+std::uint64_t number_in(const text::json& configuration, const char* key, std::uint64_t most, std::uint64_t otherwise) {
   const auto found = configuration.find(key);
   return found != configuration.end() && found->is_number_unsigned() && found->get<std::uint64_t>() <= most
              ? found->get<std::uint64_t>()
@@ -38,29 +38,29 @@ std::uint64_t number_in(const json& configuration, const char* key, std::uint64_
 
 }  // namespace
 
-std::string name_of_codec(const json& codec) {
+std::string name_of_codec(const text::json& codec) {
   if (codec.is_string()) return codec.get<std::string>();
   return codec.is_object() && codec.contains("name") && codec["name"].is_string() ? codec["name"].get<std::string>() : "";
 }
 
-bool ends_with_crc32c(const json& codecs) { return codecs.size() > 1 && name_of_codec(codecs.back()) == "crc32c"; }
+bool ends_with_crc32c(const text::json& codecs) { return codecs.size() > 1 && name_of_codec(codecs.back()) == "crc32c"; }
 
-bool has_native_codecs(const json& codecs) {
-  return std::any_of(codecs.begin(), codecs.end(), [](const json& c) { return name_of_codec(c).starts_with("numcodecs."); });
+bool has_native_codecs(const text::json& codecs) {
+  return std::any_of(codecs.begin(), codecs.end(), [](const text::json& c) { return name_of_codec(c).starts_with("numcodecs."); });
 }
 
-bool decode_alike(const json& a, const json& b) {
+bool decode_alike(const text::json& a, const text::json& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const json& x, const json& y) { return for_decoders(x) == for_decoders(y); });
+                    [](const text::json& x, const text::json& y) { return for_decoders(x) == for_decoders(y); });
 }
 
-std::optional<std::pair<compression, std::size_t>> compression_in(const json& codecs) {
+std::optional<std::pair<compression, std::size_t>> compression_in(const text::json& codecs) {
   const std::size_t end = codecs.size() - (ends_with_crc32c(codecs) ? 1 : 0);
   if (end > 2) return {};
   std::pair<compression, std::size_t> found{{}, 1};
   if (end < 2) return found;
   const std::string name = name_of_codec(codecs[1]);
-  const json with = configuration_of(codecs[1]);
+  const text::json with = configuration_of(codecs[1]);
   compression& c = found.first;
   if (name == "gzip") {
     c = {compressor::gzip, static_cast<int>(number_in(with, "level", 9, 0))};

@@ -33,24 +33,24 @@ namespace {
 
 // What is to be appended, in the terms of a job.
 struct new_files {
-  std::shared_ptr<const grown_store> store;
+  std::shared_ptr<const append::grown_store> store;
   convert_options options;           // of the files that are new
   std::vector<joined_source> known;  // that are in the store
   bool none = false;                 // all are in the store
 };
 
-std::vector<std::string> texts_in(const json& note, const char* key) {
+std::vector<std::string> texts_in(const text::json& note, const char* key) {
   std::vector<std::string> out;
   if (!note.is_object() || !note.contains(key) || !note[key].is_array()) return out;
-  for (const json& text : note[key]) {
+  for (const text::json& text : note[key]) {
     if (text.is_string()) out.push_back(text.get<std::string>());
   }
   return out;
 }
 
 // What the store is a conversion of, and by whose rules.
-void take_choices(const grown_store& store, convert_options& options) {
-  const json notes = store.notes("/");
+void take_choices(const append::grown_store& store, convert_options& options) {
+  const text::json notes = store.notes("/");
   if (const auto said = notes.find("selection"); said != notes.end()) {
     if (options.include.empty()) options.include = texts_in(*said, "include");
     if (options.exclude.empty()) options.exclude = texts_in(*said, "exclude");
@@ -63,28 +63,28 @@ void take_choices(const grown_store& store, convert_options& options) {
 }
 
 // Of a file as it is now; not regular where there is none.
-file_state state_now(const std::string& file, const remote_access& remote) {
-  if (is_remote(file)) return find_object(file, remote)->now();
-  return state_of(file_descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)).get());
+io::file_state state_now(const std::string& file, const remote_access& remote) {
+  if (io::is_remote(file)) return io::find_object(file, remote)->now();
+  return io::state_of(io::file_descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)).get());
 }
 
 // The entry of a file that is in the store; null where it is in none. Throws zarrbits::error where it has changed since.
-const known_source* find_known(const grown_store& store, const std::string& name, const remote_access& remote) {
-  const source_files::entry file{split_source(name).file, {}};
-  const json leaf = text_or_base64(leaf_of(file.name));
-  std::vector<const known_source*> same_name;
-  for (const known_source& s : store.sources()) {
+const append::known_source* find_known(const append::grown_store& store, const std::string& name, const remote_access& remote) {
+  const hdf5::source_files::entry file{split_source(name).file, {}};
+  const text::json leaf = hdf5::text_or_base64(text::leaf_of(file.name));
+  std::vector<const append::known_source*> same_name;
+  for (const append::known_source& s : store.sources()) {
     if (leaf == s.file) same_name.push_back(&s);
   }
-  const file_state now = same_name.empty() ? file_state() : state_now(file.name, remote);
+  const io::file_state now = same_name.empty() ? io::file_state() : state_now(file.name, remote);
   if (!now.regular) return nullptr;  // new, or unreadable, which is reported when it is joined
-  const json state = parse_json(json_text(state_note({file.name, now})));
-  for (const known_source* s : same_name) {
+  const text::json state = text::parse_json(text::json_text(append::state_note({file.name, now})));
+  for (const append::known_source* s : same_name) {
     if (s->state == state) return s;
   }
   throw zarrbits::error(
       errc::different,
-      "a file \"" + leaf_of(file.name) + "\" is in \"" + store.name() + "\" already, and \"" + name +
+      "a file \"" + text::leaf_of(file.name) + "\" is in \"" + store.name() + "\" already, and \"" + name +
           "\" has a different size, time or content; if it was changed, make the store again with `concat`; if it is "
           "another file, rename it",
       {name});
@@ -93,15 +93,15 @@ const known_source* find_known(const grown_store& store, const std::string& name
 new_files choose(const convert_options& given) {
   const std::vector<std::string> names = given_sources(given.source, given.concat);
   std::vector<std::string> fresh;
-  new_files all{std::make_shared<const grown_store>(given.store, given.remote, may_be_read(names, given.external), given.memory,
+  new_files all{std::make_shared<const append::grown_store>(given.store, given.remote, io::may_be_read(names, given.external), given.memory,
                                                     given.base),
                 given,
                 {},
                 false};
-  if (is_reference_target(given.store) && !all.options.references) all.options.references = usual_inline_bytes;
+  if (zarr::is_reference_target(given.store) && !all.options.references) all.options.references = usual_inline_bytes;
   take_choices(*all.store, all.options);
   for (const std::string& name : names) {
-    if (const known_source* s = find_known(*all.store, name, given.remote)) {
+    if (const append::known_source* s = find_known(*all.store, name, given.remote)) {
       joined_source known;
       known.file = name;
       known.first = s->first;
@@ -149,11 +149,11 @@ void append_references(new_files& all, convert_result& result) {
   const grown_metadata metadata = make_new(made, all, consolidate, result);
   made.out().remove_old(metadata.absent);
   made.out().finish();
-  std::tie(result.store_objects, result.store_bytes) = count_reference_files(all.options.store);
+  std::tie(result.store_objects, result.store_bytes) = zarr::count_reference_files(all.options.store);
 }
 
 // New chunks are made in a folder of the store, and moved to their places when all are there.
-void append_chunks(new_files& all, waiting_append& waiting, convert_result& result) {
+void append_chunks(new_files& all, append::waiting_append& waiting, convert_result& result) {
   all.options.store = waiting.folder();
   const bool consolidate =
       std::exchange(all.options.consolidate, false).value_or(false);  // of the whole store, by write_grown_metadata()
@@ -169,24 +169,24 @@ void append_chunks(new_files& all, waiting_append& waiting, convert_result& resu
   made->out().finish();
   made.reset();
   waiting.remove_from_store(metadata.absent);
-  std::vector<replaced_metadata> replaced;
+  std::vector<append::replaced_metadata> replaced;
   for (const std::string& key : metadata.keys) replaced.push_back({key, all.store->checksum_of(key), metadata.checksums.at(key)});
   waiting.declare(replaced, metadata.chunk_bytes);
   waiting.move();
 }
 
 // Keeps other appends away from references: whoever writes them renames new ones to their place, and with them the lock goes.
-file_descriptor lock_references(const std::string& path) {
+io::file_descriptor lock_references(const std::string& path) {
   std::error_code e;
   const std::string name = std::filesystem::canonical(path, e).string();
   for (int tries = 0; !e && tries < 100; ++tries) {
-    file_descriptor there(::open(name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    io::file_descriptor there(::open(name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
     if (!there) break;
-    const lock_state state = take_lock(there.get(), AT_FDCWD, name, false);
-    if (state == lock_state::busy)
+    const io::lock_state state = io::take_lock(there.get(), AT_FDCWD, name, false);
+    if (state == io::lock_state::busy)
       throw zarrbits::error(errc::busy, "another process is appending to \"" + path + "\"; wait until it ends, then append",
                             {path});
-    if (state != lock_state::gone) return there;
+    if (state != io::lock_state::gone) return there;
   }
   return {};  // what is wrong with it is told where it is read
 }
@@ -194,14 +194,14 @@ file_descriptor lock_references(const std::string& path) {
 }  // namespace
 
 convert_result append_files(const convert_options& given, const std::string& started) {
-  std::unique_ptr<waiting_append> waiting;
-  file_descriptor references;
-  if (!is_one_file(given.store)) {
-    waiting = waiting_append::begin(given.store, {.run = front_end_of(given).run, .sync = given.sync, .remote = given.remote});
+  std::unique_ptr<append::waiting_append> waiting;
+  io::file_descriptor references;
+  if (!zarr::is_one_file(given.store)) {
+    waiting = append::waiting_append::begin(given.store, {.run = front_end_of(given).run, .sync = given.sync, .remote = given.remote});
     if (waiting->is_whole()) waiting->move();  // of a run that was killed
   } else {
     references = lock_references(given.store);
-    remove_unfinished(given.store, {});  // of such a run, too, which may have been done but for this
+    zarr::remove_unfinished(given.store, {});  // of such a run, too, which may have been done but for this
   }
   new_files all = choose(given);
   convert_result result;

@@ -21,7 +21,7 @@ struct batch_worker::one_chunk {
   chunk_destination& out;
   const remote_chunks* remote;  // null if all is local
   array_result& result;
-  const chunk_source& data = plan.data;
+  const hdf5::chunk_source& data = plan.data;
   const chunk_maker maker{plan};
   std::string why = chunk.why;
 
@@ -49,14 +49,14 @@ struct batch_worker::one_chunk {
   }
   void note_rounding() {
     if (!plan.leaf.maybe_lossy || result.rounded) return;
-    result.rounded = !(plan.view.whole && plan.leaf.kind == type_class::floating) || data.chunk_loses(chunk.at);
+    result.rounded = !(plan.view.whole && plan.leaf.kind == hdf5::type_class::floating) || data.chunk_loses(chunk.at);
   }
 };
 
 std::uint64_t batch_worker::work(chunk_batch& all) {
   // a thread-safe libhdf5 has one error stack per thread, and prints it unless told not to
   [[maybe_unused]] static thread_local const bool quiet = [] {
-    const h5::lock one_thread;
+    const hdf5::lock one_thread;
     return H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) >= 0;
   }();
   array_result result;
@@ -68,7 +68,7 @@ std::uint64_t batch_worker::work(chunk_batch& all) {
       progress += chunk.progress;
       one_chunk c{chunk, *all.plan, out, all.coming.get(), result};
       try {
-        if (const auto why = reason_to_skip([&] { make(c); })) all.unit->skip({all.part, chunk.at}, *why);
+        if (const auto why = hdf5::reason_to_skip([&] { make(c); })) all.unit->skip({all.part, chunk.at}, *why);
       } catch (const wrong_assumption& wrong) {
         all.unit->drop_assumption({all.part, chunk.at}, wrong);
       }
@@ -101,13 +101,13 @@ bool batch_worker::from_range(one_chunk& c) {
     }
     // elements beyond the edge read as the fill value
     const std::size_t element = c.data.element_size, plain = static_cast<std::size_t>(c.plan.chunk_bytes(chunk.at));
-    buffer bytes(plain);
+    compressors::buffer bytes(plain);
     c.read(std::span(bytes).first(static_cast<std::size_t>(chunk.size)));
     for (std::size_t i = static_cast<std::size_t>(chunk.size); i < plain; i += element)
       std::memcpy(bytes.data() + i, c.plan.fill.data(), element);
     c.put(std::move(*c.maker.from_stored(std::move(bytes), 0, chunk.at)));
     return true;
-  } catch (const unreadable_range& e) {
+  } catch (const io::unreadable_range& e) {
     c.why = e.what();
     return false;
   }
@@ -133,11 +133,11 @@ bool batch_worker::from_stored(one_chunk& c) {
       else c.put(std::move(*made));
       return true;
     }
-  } catch (const damaged_chunk& e) {
+  } catch (const compressors::damaged_chunk& e) {
     c.why = e.what();
-  } catch (const unreadable_range& e) {
+  } catch (const io::unreadable_range& e) {
     c.why = e.what();
-  } catch (const h5::failure& e) {
+  } catch (const hdf5::failure& e) {
     c.why = e.what();
   }
   return false;
@@ -146,7 +146,7 @@ bool batch_worker::from_stored(one_chunk& c) {
 bool batch_worker::through_libhdf5(one_chunk& c) {
   try {
     held_strings strings;
-    buffer values = read_values(c.maker, c.data, c.chunk.at, strings);
+    compressors::buffer values = read_values(c.maker, c.data, c.chunk.at, strings);
     if (c.chunk.drop_if_fill && c.maker.all_fill(values)) {
       ++c.result.counts.absent;
       return true;
@@ -158,10 +158,10 @@ bool batch_worker::through_libhdf5(one_chunk& c) {
     made.how = c.plan.outcome_if_read();
     c.put(std::move(made));
     return true;
-  } catch (const h5::failure& e) {
+  } catch (const hdf5::failure& e) {
     c.why = e.what();
-    if (c.data.external) throw skip_dataset("its external files cannot be read: " + c.why);
-  } catch (const damaged_chunk& e) {
+    if (c.data.external) throw hdf5::skip_dataset("its external files cannot be read: " + c.why);
+  } catch (const compressors::damaged_chunk& e) {
     c.why = e.what();
   }
   return false;
@@ -179,29 +179,29 @@ void batch_worker::lose(one_chunk& c) {
   c.result.lost[{c.chunk.at.begin(), c.chunk.at.end()}] = c.why;
 }
 
-buffer batch_worker::read_values(const chunk_maker& maker, const chunk_source& data, const std::vector<hsize_t>& at,
+compressors::buffer batch_worker::read_values(const chunk_maker& maker, const hdf5::chunk_source& data, const std::vector<hsize_t>& at,
                                  held_strings& strings) {
   if (!maker.has_strings()) return maker.read_values(at, nullptr);
   const std::uint64_t most = std::max<std::uint64_t>(options_.memory, 16U << 20) / 4;
-  const unsigned threads = std::max(8U, options_.threads ? options_.threads : usable_processors());
+  const unsigned threads = std::max(8U, options_.threads ? options_.threads : io::usable_processors());
   strings.one_of_many = std::shared_lock(strings_turn_);
   for (const bool alone : {false, true}) {
     {
-      const h5::lock one_thread;
-      strings.memory = std::make_unique<variable_memory>(alone ? most : most / threads);
+      const hdf5::lock one_thread;
+      strings.memory = std::make_unique<hdf5::variable_memory>(alone ? most : most / threads);
     }
     try {
-      buffer values = maker.read_values(at, strings.memory.get());
+      compressors::buffer values = maker.read_values(at, strings.memory.get());
       data.count_variable(strings.memory->used());
       return values;
-    } catch (const h5::failure&) {
+    } catch (const hdf5::failure&) {
       if (!strings.memory->exceeded()) throw;
     }
     strings.memory.reset();
     if (!alone) strings.one_of_many.unlock();
     if (!alone) strings.alone = std::unique_lock(strings_turn_);
   }
-  throw skip_dataset("the strings of chunk " + place(at) + " take more than " + human_bytes(most) + ", a quarter of `memory`");
+  throw hdf5::skip_dataset("the strings of chunk " + place(at) + " take more than " + text::human_bytes(most) + ", a quarter of `memory`");
 }
 
 }  // namespace zarrbits::conversion

@@ -28,7 +28,7 @@ class chunk_destination;
 
 class batch_worker {
  public:
-  batch_worker(sink& out, const convert_options& options) : out_(out), options_(options) {}
+  batch_worker(zarr::sink& out, const convert_options& options) : out_(out), options_(options) {}
 
   // Reports the results of the chunks to the batch's unit. Returns the bytes of the source that are done. Throws zarrbits::error.
   std::uint64_t work(chunk_batch& all);
@@ -39,16 +39,16 @@ class batch_worker {
   struct held_strings {
     std::shared_lock<std::shared_mutex> one_of_many;
     std::unique_lock<std::shared_mutex> alone;
-    std::unique_ptr<variable_memory> memory;
+    std::unique_ptr<hdf5::variable_memory> memory;
   };
   void make(one_chunk& c);
   bool from_range(one_chunk& c);
   bool from_stored(one_chunk& c);
   bool through_libhdf5(one_chunk& c);
   void lose(one_chunk& c);
-  buffer read_values(const chunk_maker& maker, const chunk_source& data, const std::vector<hsize_t>& at, held_strings& strings);
+  compressors::buffer read_values(const chunk_maker& maker, const hdf5::chunk_source& data, const std::vector<hsize_t>& at, held_strings& strings);
 
-  sink& out_;
+  zarr::sink& out_;
   const convert_options& options_;
   std::shared_mutex strings_turn_;
 };

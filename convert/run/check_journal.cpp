@@ -27,7 +27,7 @@ void job::check_journal(on_mismatch then) {
     if (index < source_->objects().size() && !skipped && !is_as_journalled(index, bytes)) wrong.push_back(index);
   }
   for (const std::size_t index : wrong) {
-    const source_object& o = source_->objects()[index];
+    const hdf5::source_object& o = source_->objects()[index];
     const std::string what = "chunks of dataset \"" + o.path + "\" are missing in \"" + options_.store +
                              "\", or do not have the size that its journal says";
     if (then == on_mismatch::refuse)
@@ -43,12 +43,12 @@ bool job::is_as_journalled(std::size_t index, const std::map<std::uint64_t, std:
   const std::string node = source_->objects()[index].store_path.substr(1);
   std::uint64_t journalled = 0, there = 0;
   for (const auto& unit : bytes) journalled += unit.second;
-  out_->each(node, [&](std::string_view key, std::uint64_t size) { there += is_node_key(key) ? 0 : size; });
+  out_->each(node, [&](std::string_view key, std::uint64_t size) { there += text::is_node_key(key) ? 0 : size; });
   if (there == journalled) return true;
   // some of them may be of units that the journal does not have
   bool divisible = false;
   std::map<std::uint64_t, std::uint64_t> found;
-  const auto why = reason_to_skip([&] {
+  const auto why = hdf5::reason_to_skip([&] {
     const auto dataset = planned(index);
     divisible = dataset->divisible();
     if (!divisible) return;

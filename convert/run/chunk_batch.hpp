@@ -30,10 +30,10 @@ struct chunk_input {
     via_libhdf5,  // nothing: the thread itself reads the values through libhdf5
   } form = form_type::stored;
   std::vector<hsize_t> at;
-  buffer bytes = {};
+  compressors::buffer bytes = {};
   unsigned mask = 0;
   std::uint64_t offset = 0, size = 0;  // in_file, range
-  std::size_t file = no_file;          // in_file: see stored_chunk
+  std::size_t file = hdf5::no_file;          // in_file: see stored_chunk
   bool drop_if_fill = false;           // via_libhdf5
   std::string why = {};                // why the chunk could not be decoded here, if it is via_libhdf5
   std::uint64_t progress = 0;
@@ -51,7 +51,7 @@ struct chunk_batch {
   std::shared_ptr<const array_plan> plan = {};
   std::vector<chunk_input> chunks = {};
   std::uint64_t cost = 0;                        // approximate bytes of memory
-  std::shared_ptr<concurrent_shard> shard = {};  // the shard of all chunks; null if there are no shards
+  std::shared_ptr<zarr::concurrent_shard> shard = {};  // the shard of all chunks; null if there are no shards
   std::vector<hsize_t> shard_at = {};
   std::uint64_t turn = 0;
   bool is_remote = false;

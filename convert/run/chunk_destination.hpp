@@ -27,16 +27,16 @@ namespace zarrbits::conversion {
 // A range of the source's file, or of one of several files: see stored_chunk.
 struct stored_range {
   std::uint64_t offset = 0, size = 0;
-  std::size_t file = no_file;
+  std::size_t file = hdf5::no_file;
 };
 
 // Used by one thread. `node` is the array's path in the store. The batch has one turn at a shard.
 class chunk_destination {
  public:
-  chunk_destination(sink& out, const std::string& node, const array_plan& plan, std::shared_ptr<concurrent_shard> shard,
+  chunk_destination(zarr::sink& out, const std::string& node, const array_plan& plan, std::shared_ptr<zarr::concurrent_shard> shard,
                     std::uint64_t turn);
 
-  void put(const std::vector<hsize_t>& at, buffer bytes);
+  void put(const std::vector<hsize_t>& at, compressors::buffer bytes);
   void put(const std::vector<hsize_t>& at, std::span<const std::byte> bytes);
   // From a local file, or as a reference. Throws unreadable_range; the chunk is then not written.
   void put_range(const std::vector<hsize_t>& at, const stored_range& range);
@@ -47,17 +47,17 @@ class chunk_destination {
  private:
   struct waiting {  // until the batch's turn
     std::size_t at;
-    buffer bytes = {};
+    compressors::buffer bytes = {};
     std::optional<stored_range> in_file = {};
   };
   std::vector<std::uint64_t> run_from(std::size_t i) const;
   std::string key(const std::vector<hsize_t>& at) const;
   std::size_t number_in_shard(const std::vector<hsize_t>& at) const;
 
-  sink& out_;
+  zarr::sink& out_;
   const std::string& node_;
   const array_plan& plan_;
-  const std::shared_ptr<concurrent_shard> shard_;
+  const std::shared_ptr<zarr::concurrent_shard> shard_;
   const std::uint64_t turn_;
   std::vector<waiting> waiting_;
 };

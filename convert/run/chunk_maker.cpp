@@ -27,7 +27,7 @@ namespace {
 
 using strategy = array_plan::strategy;
 
-void reverse_each(buffer& values, std::size_t unit) {
+void reverse_each(compressors::buffer& values, std::size_t unit) {
   for (std::size_t i = 0; i + unit <= values.size(); i += unit) {
     std::reverse(values.begin() + static_cast<std::ptrdiff_t>(i), values.begin() + static_cast<std::ptrdiff_t>(i + unit));
   }
@@ -44,27 +44,27 @@ std::string place(const std::vector<hsize_t>& at) {
   return s + "]";
 }
 
-void chunk_maker::expect_size(const buffer& stored, std::size_t size) const {
+void chunk_maker::expect_size(const compressors::buffer& stored, std::size_t size) const {
   if (stored.size() != size)
-    throw damaged_chunk("it holds " + counted(stored.size(), "byte") + " instead of " + std::to_string(size));
+    throw compressors::damaged_chunk("it holds " + text::counted(stored.size(), "byte") + " instead of " + std::to_string(size));
 }
 
-std::optional<made_chunk> chunk_maker::from_stored(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
+std::optional<made_chunk> chunk_maker::from_stored(compressors::buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
   auto chunk = without_checksum(std::move(stored), mask, at);
   if (chunk && plan_.checksum) {
-    append_crc32c(chunk->bytes);
+    compressors::append_crc32c(chunk->bytes);
     chunk->how = std::max(chunk->how, outcome::rewrapped);
   }
   return chunk;
 }
 
-made_chunk chunk_maker::from_values(buffer values, const std::vector<hsize_t>& at) const {
+made_chunk chunk_maker::from_values(compressors::buffer values, const std::vector<hsize_t>& at) const {
   made_chunk chunk = encoded(std::move(values), at);
-  if (plan_.checksum) append_crc32c(chunk.bytes);
+  if (plan_.checksum) compressors::append_crc32c(chunk.bytes);
   return chunk;
 }
 
-std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
+std::optional<made_chunk> chunk_maker::without_checksum(compressors::buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
   using step = array_plan::step;
   const step how = plan_.step_for(at, stored.size(), mask);
   if (how == step::take) return made_chunk{std::move(stored), outcome::raw};
@@ -76,7 +76,7 @@ std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned 
     case step::rewrap: return rewrapped(std::move(stored), mask, at);
     case step::decode: return decoded(std::move(stored), mask, at);
     case step::encode:
-      if (stored.size() != plain_size) throw damaged_chunk("its length differs from the chunk's");
+      if (stored.size() != plain_size) throw compressors::damaged_chunk("its length differs from the chunk's");
       return encoded(std::move(stored), at);
     case step::take:
     case step::read: break;
@@ -85,89 +85,89 @@ std::optional<made_chunk> chunk_maker::without_checksum(buffer stored, unsigned 
 }
 
 // The bytes are the chunk; damaged ones are not.
-made_chunk chunk_maker::checked(buffer stored, const std::vector<hsize_t>& at) const {
+made_chunk chunk_maker::checked(compressors::buffer stored, const std::vector<hsize_t>& at) const {
   const std::size_t plain_size = static_cast<std::size_t>(plan_.chunk_bytes(at));
   if (plan_.way == strategy::copy) {
     expect_size(stored, plain_size);
     check_bools(stored);
   } else if (plan_.way == strategy::copy_blosc) {
-    check_blosc(stored, plain_size);
+    compressors::check_blosc(stored, plain_size);
   } else if (plan_.way == strategy::packed) {
-    throw damaged_chunk("packbits: it holds " + counted(stored.size(), "byte") + " instead of " +
+    throw compressors::damaged_chunk("packbits: it holds " + text::counted(stored.size(), "byte") + " instead of " +
                         std::to_string(plan_.packed->encoded_size(data_.grid.chunk_elements(at) * plan_.view.per_element())));
-  } else if (plan_.leaf.kind == type_class::boolean || !check_zstd(stored, plain_size)) {
-    buffer plain = undo_zstd(stored, plain_size);
+  } else if (plan_.leaf.kind == hdf5::type_class::boolean || !compressors::check_zstd(stored, plain_size)) {
+    compressors::buffer plain = compressors::undo_zstd(stored, plain_size);
     check_bools(plain);
   }
   return {std::move(stored), outcome::raw};
 }
 
-made_chunk chunk_maker::decoded(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
+made_chunk chunk_maker::decoded(compressors::buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
   const std::size_t plain_size = static_cast<std::size_t>(plan_.chunk_bytes(at));
   original source{stored.size(), kept_stream(stored, mask, plain_size)};
-  buffer values = to_memory(undo(data_.filters, mask, std::move(stored), plain_size, data_.type));
+  compressors::buffer values = to_memory(hdf5::undo(data_.filters, mask, std::move(stored), plain_size, data_.type));
   if (plan_.packed) clear_beyond_edge(values, at);
-  if (plan_.way == strategy::copy && has_byte_order(plan_.leaf) && plan_.big_endian != plan_.leaf.big_endian) {
+  if (plan_.way == strategy::copy && hdf5::has_byte_order(plan_.leaf) && plan_.big_endian != plan_.leaf.big_endian) {
     // the bytes filter was left out for this chunk, so it has the other byte order
-    reverse_each(values, plan_.leaf.kind == type_class::complex ? plan_.leaf.size / 2 : plan_.leaf.size);
+    reverse_each(values, plan_.leaf.kind == hdf5::type_class::complex ? plan_.leaf.size / 2 : plan_.leaf.size);
   }
   return encoded(std::move(values), at, &source);
 }
 
 // The chunk's shuffled deflate stream as a buffer of blosc, if the plan is to keep it and the chunk has all of its filters.
-buffer chunk_maker::kept_stream(const buffer& stored, unsigned mask, std::size_t size) const {
+compressors::buffer chunk_maker::kept_stream(const compressors::buffer& stored, unsigned mask, std::size_t size) const {
   if (!plan_.keeps_stream || mask != 0) return {};
-  const std::vector<filter>& filters = data_.filters.filters;
+  const std::vector<hdf5::filter>& filters = data_.filters.filters;
   std::span<const std::byte> zlib = stored;
   if (filters.back().id == H5Z_FILTER_FLETCHER32) {
     if (zlib.size() < 4) return {};
     zlib = zlib.first(zlib.size() - 4);
   }
-  const auto shuffle = std::find_if(filters.begin(), filters.end(), [](const filter& f) { return !does_nothing(f); });
-  return blosc_of_shuffled_zlib(zlib, size, shuffle->values[0]);
+  const auto shuffle = std::find_if(filters.begin(), filters.end(), [](const hdf5::filter& f) { return !hdf5::does_nothing(f); });
+  return compressors::blosc_of_shuffled_zlib(zlib, size, shuffle->values[0]);
 }
 
 // A last filter that Zarr readers do not have in this form.
-made_chunk chunk_maker::native(buffer stored, std::size_t plain_size) const {
-  const std::vector<filter>& codecs = plan_.native.filters;
+made_chunk chunk_maker::native(compressors::buffer stored, std::size_t plain_size) const {
+  const std::vector<hdf5::filter>& codecs = plan_.native.filters;
   if (data_.filters.filters.back().id == H5Z_FILTER_FLETCHER32) {
-    buffer chunk = stored;
-    drop_fletcher32(chunk);
+    compressors::buffer chunk = stored;
+    compressors::drop_fletcher32(chunk);
     if (codecs.size() == data_.filters.filters.size()) {
       // HDF5 before 1.6.3 wrote the checksum's bytes in another order, which Zarr readers do not know
-      append_fletcher32(chunk);
+      compressors::append_fletcher32(chunk);
       const outcome how = chunk == stored ? outcome::raw : outcome::rewrapped;
       return {std::move(chunk), how};
     }
     if (codecs.empty()) expect_size(chunk, plain_size);
-    if (codecs.empty() || codecs.back().id != lz4_filter) return {std::move(chunk), outcome::rewrapped};
+    if (codecs.empty() || codecs.back().id != hdf5::lz4_filter) return {std::move(chunk), outcome::rewrapped};
     stored = std::move(chunk);  // lz4, whose checksum becomes a crc32c
   }
   // lz4; no filter before it changes the size
-  if (auto chunk = numcodecs_lz4_of(stored, plain_size)) return {std::move(*chunk), outcome::rewrapped};
-  return {numcodecs_lz4(undo_lz4(stored, plain_size)), outcome::recoded};
+  if (auto chunk = compressors::numcodecs_lz4_of(stored, plain_size)) return {std::move(*chunk), outcome::rewrapped};
+  return {compressors::numcodecs_lz4(compressors::undo_lz4(stored, plain_size)), outcome::recoded};
 }
 
 // Undoes the outermost filters first, until the deflate stream itself is the payload.
-made_chunk chunk_maker::rewrapped(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
-  const pipeline& p = data_.filters;
+made_chunk chunk_maker::rewrapped(compressors::buffer stored, unsigned mask, const std::vector<hsize_t>& at) const {
+  const hdf5::pipeline& p = data_.filters;
   const std::size_t plain_size = static_cast<std::size_t>(plan_.chunk_bytes(at));
   for (std::size_t i = p.filters.size(); i-- > 0;) {
-    if (!applied(mask, i)) continue;
-    if (does_nothing(p.filters[i])) continue;
+    if (!hdf5::applied(mask, i)) continue;
+    if (hdf5::does_nothing(p.filters[i])) continue;
     if (p.filters[i].id == H5Z_FILTER_FLETCHER32) {
-      drop_fletcher32(stored);
+      compressors::drop_fletcher32(stored);
       continue;
     }
     bool inner = false;
-    for (std::size_t j = 0; j < i; ++j) inner = inner || (applied(mask, j) && !does_nothing(p.filters[j]));
+    for (std::size_t j = 0; j < i; ++j) inner = inner || (hdf5::applied(mask, j) && !hdf5::does_nothing(p.filters[j]));
     if (inner) {  // a checksum inside the compression
       mask |= ~((2U << i) - 1);
       for (std::size_t j = i + 1; j < p.filters.size(); ++j) mask |= 1U << j;
-      return encoded(undo(p, mask, std::move(stored), plain_size, data_.type), at);
+      return encoded(hdf5::undo(p, mask, std::move(stored), plain_size, data_.type), at);
     }
-    buffer plain;
-    buffer chunk = zlib_to_gzip(stored, plain_size, plain);
+    compressors::buffer plain;
+    compressors::buffer chunk = compressors::zlib_to_gzip(stored, plain_size, plain);
     check_bools(plain);
     return {std::move(chunk), outcome::rewrapped};
   }
@@ -178,8 +178,8 @@ made_chunk chunk_maker::rewrapped(buffer stored, unsigned mask, const std::vecto
 }
 
 // A chunk may be unpacked only because the fill value does not fit, which HDF5 has where the chunk reaches over the edge.
-void chunk_maker::clear_beyond_edge(buffer& values, const std::vector<hsize_t>& at) const {
-  const chunk_grid& grid = data_.grid;
+void chunk_maker::clear_beyond_edge(compressors::buffer& values, const std::vector<hsize_t>& at) const {
+  const hdf5::chunk_grid& grid = data_.grid;
   if (!grid.partial(at)) return;
   const std::vector<hsize_t> inside = grid.inside(at), extent = grid.extent(at);
   const std::size_t size = plan_.view.size;
@@ -192,26 +192,26 @@ void chunk_maker::clear_beyond_edge(buffer& values, const std::vector<hsize_t>& 
   }
 }
 
-buffer chunk_maker::to_memory(buffer stored) const {
+compressors::buffer chunk_maker::to_memory(compressors::buffer stored) const {
   if (data_.type.as_stored) return stored;
   const std::size_t from = data_.element_size, n = stored.size() / from;
   stored.resize(n * std::max(from, plan_.view.size));
-  buffer background(stored.size(), std::byte{0});
-  const h5::lock one_thread;
-  h5::check(H5Tconvert(data_.stored_type, plan_.view.memory, n, stored.data(), background.data(), H5P_DEFAULT),
+  compressors::buffer background(stored.size(), std::byte{0});
+  const hdf5::lock one_thread;
+  hdf5::check(H5Tconvert(data_.stored_type, plan_.view.memory, n, stored.data(), background.data(), H5P_DEFAULT),
             "convert the values");
   stored.resize(n * plan_.view.size);
   return stored;
 }
 
-buffer chunk_maker::read_values(const std::vector<hsize_t>& at, variable_memory* strings) const {
-  const chunk_grid& grid = data_.grid;
+compressors::buffer chunk_maker::read_values(const std::vector<hsize_t>& at, hdf5::variable_memory* strings) const {
+  const hdf5::chunk_grid& grid = data_.grid;
   const std::size_t elements = static_cast<std::size_t>(grid.chunk_elements(at)), size = plan_.view.size;
-  buffer values(elements * size, std::byte{0});
+  compressors::buffer values(elements * size, std::byte{0});
   // elements beyond the edge, or between the parts, read as fill value; packbits needs a value that fits: 0 beyond the edge
   const bool inside = plan_.is_extended() || data_.has_gaps();
   const bool zero = std::all_of(plan_.fill.begin(), plan_.fill.end(), [](std::byte b) { return b == std::byte{0}; });
-  if (!zero && !holds_references(plan_.leaf) && (!plan_.packed || inside)) {
+  if (!zero && !hdf5::holds_references(plan_.leaf) && (!plan_.packed || inside)) {
     for (std::size_t i = 0; i < elements; ++i) std::memcpy(values.data() + i * size, plan_.fill.data(), size);
   }
   data_.read_block(plan_.view.memory, size, grid.start(at), grid.inside(at), grid.extent(at), values, strings);
@@ -220,7 +220,7 @@ buffer chunk_maker::read_values(const std::vector<hsize_t>& at, variable_memory*
 
 // Bytes of the whole chunk in memory.
 std::uint64_t chunk_maker::plain_bytes() const {
-  return product(std::vector<hsize_t>{data_.grid.chunk_elements(), std::max(data_.element_size, plan_.view.size)});
+  return hdf5::product(std::vector<hsize_t>{data_.grid.chunk_elements(), std::max(data_.element_size, plan_.view.size)});
 }
 
 std::uint64_t chunk_maker::memory_from_stored(std::uint64_t stored) const {
@@ -251,23 +251,23 @@ std::uint64_t chunk_maker::memory() const {
   return data_.layout == H5D_CONTIGUOUS && plan_.way == strategy::copy ? 0 : memory_from_read();  // 0: copied by the kernel
 }
 
-bool chunk_maker::all_fill(const buffer& values) const {
-  if (holds_references(plan_.leaf)) return false;
+bool chunk_maker::all_fill(const compressors::buffer& values) const {
+  if (hdf5::holds_references(plan_.leaf)) return false;
   for (std::size_t i = 0; i < values.size(); i += plan_.view.size) {
     if (std::memcmp(values.data() + i, plan_.fill.data(), plan_.view.size) != 0) return false;
   }
   return true;
 }
 
-made_chunk chunk_maker::encoded(buffer values, const std::vector<hsize_t>& at, original* source) const {
+made_chunk chunk_maker::encoded(compressors::buffer values, const std::vector<hsize_t>& at, original* source) const {
   made_chunk chunk{{}, outcome::recoded};
   if (plan_.text) {
     encode_text(chunk, values);
     compress(chunk, std::move(chunk.bytes), source);
     return chunk;
   }
-  if (plan_.leaf.kind == type_class::compound && plan_.way != strategy::copy) {
-    unify_byte_order(plan_.leaf, values.data(), values.size() / plan_.leaf.size, plan_.big_endian);
+  if (plan_.leaf.kind == hdf5::type_class::compound && plan_.way != strategy::copy) {
+    hdf5::unify_byte_order(plan_.leaf, values.data(), values.size() / plan_.leaf.size, plan_.big_endian);
   }
   if (plan_.flat) encode_flat(chunk, values);
   check_bools(values);
@@ -276,47 +276,47 @@ made_chunk chunk_maker::encoded(buffer values, const std::vector<hsize_t>& at, o
   return chunk;
 }
 
-void chunk_maker::encode_text(made_chunk& chunk, const buffer& values) const {
-  const type_tree& leaf = plan_.leaf;
+void chunk_maker::encode_text(made_chunk& chunk, const compressors::buffer& values) const {
+  const hdf5::type_tree& leaf = plan_.leaf;
   constexpr std::uint64_t most_text = 256U << 20;
   std::uint64_t regions = 0;
-  text_chunk strings;
-  file_references references(data_.file, data_.dataset);
+  zarr::text_chunk strings;
+  hdf5::file_references references(data_.file, data_.dataset);
   for (std::size_t i = 0; i + leaf.size <= values.size(); i += leaf.size) {
     const std::byte* p = values.data() + i;
-    if (leaf.kind == type_class::text) {
-      const std::string_view s = text_of(leaf, p);
-      if (plan_.assumed.text_is_utf8 && !is_utf8(s)) throw wrong_assumption{&assumptions::text_is_utf8};
+    if (leaf.kind == hdf5::type_class::text) {
+      const std::string_view s = hdf5::text_of(leaf, p);
+      if (plan_.assumed.text_is_utf8 && !text::is_utf8(s)) throw wrong_assumption{&assumptions::text_is_utf8};
       strings.add(s);
       continue;
     }
-    const h5::lock one_thread;
-    const json target = leaf.kind == type_class::object_reference ? references.object(p) : references.region(p);
+    const hdf5::lock one_thread;
+    const text::json target = leaf.kind == hdf5::type_class::object_reference ? references.object(p) : references.region(p);
     if (target.is_null()) chunk.dangling = true;
-    const std::string text = target.is_null() ? "" : target.is_string() ? target.get<std::string>() : strict_json_text(target);
+    const std::string text = target.is_null() ? "" : target.is_string() ? target.get<std::string>() : text::strict_json_text(target);
     if ((regions += text.size()) > most_text)
-      throw skip_dataset("the regions of a chunk take more than " + human_bytes(most_text) + " as text");
+      throw hdf5::skip_dataset("the regions of a chunk take more than " + text::human_bytes(most_text) + " as text");
     strings.add(text);
   }
   chunk.bytes = strings.take();
 }
 
-void chunk_maker::encode_flat(made_chunk& chunk, buffer& values) const {
-  buffer flat;
-  const h5::lock one_thread;  // for references
-  file_references references(data_.file, data_.dataset);
+void chunk_maker::encode_flat(made_chunk& chunk, compressors::buffer& values) const {
+  compressors::buffer flat;
+  const hdf5::lock one_thread;  // for references
+  hdf5::file_references references(data_.file, data_.dataset);
   for (std::size_t i = 0; i + plan_.leaf.size <= values.size(); i += plan_.leaf.size) {
-    if (!append_flat(plan_.leaf, values.data() + i, references, data_.object.arranged.text_lengths, flat)) chunk.dangling = true;
+    if (!hdf5::append_flat(plan_.leaf, values.data() + i, references, data_.object.arranged.text_lengths, flat)) chunk.dangling = true;
   }
   values = std::move(flat);
 }
 
-void chunk_maker::encode_packed(buffer& values, const std::vector<hsize_t>& at) const {
+void chunk_maker::encode_packed(compressors::buffer& values, const std::vector<hsize_t>& at) const {
   const data_type& type = plan_.packed->type();
   if (plan_.leaf.big_endian && type.component_size() > 1)
     (void)decode_chunk(zarrbits::bytes(type, {.endian = endian::big}), values,
                        values);  // integers; bytes refuses none
-  buffer out(static_cast<std::size_t>(plan_.packed->encoded_size(values.size() / type.element_size())));
+  compressors::buffer out(static_cast<std::size_t>(plan_.packed->encoded_size(values.size() / type.element_size())));
   if (const auto r = encode_chunk(*plan_.packed, values, out); !r) {
     const std::string sentence = plan_.packed->explain(r.failure);
     const std::string what =
@@ -333,7 +333,7 @@ void chunk_maker::encode_packed(buffer& values, const std::vector<hsize_t>& at) 
   values = std::move(out);
 }
 
-void chunk_maker::compress(made_chunk& chunk, buffer bytes, original* source) const {
+void chunk_maker::compress(made_chunk& chunk, compressors::buffer bytes, original* source) const {
   const std::size_t typesize = plan_.typesize;
   if (plan_.way == strategy::copy_native) {
     chunk.bytes = apply_native(plan_.native, std::move(bytes), typesize);
@@ -351,13 +351,13 @@ void chunk_maker::compress(made_chunk& chunk, buffer bytes, original* source) co
   }
 }
 
-void chunk_maker::check_bools(buffer& values) const {
-  if (plan_.leaf.kind != type_class::boolean || !plan_.assumed.bools_are_0_or_1) return;
+void chunk_maker::check_bools(compressors::buffer& values) const {
+  if (plan_.leaf.kind != hdf5::type_class::boolean || !plan_.assumed.bools_are_0_or_1) return;
   if (!decode_chunk(zarrbits::bytes("bool"), values, values)) throw wrong_assumption{&assumptions::bools_are_0_or_1};
 }
 
 std::vector<hsize_t> chunk_maker::index_in_chunk(std::uint64_t element, const std::vector<hsize_t>& at) const {
-  const array_metadata& meta = plan_.meta;
+  const zarr::array_metadata& meta = plan_.meta;
   std::vector<hsize_t> index(meta.shape.size(), 0);
   for (std::size_t d = index.size(); d-- > 0;) {
     const hsize_t length = d < at.size() ? data_.grid.length(d, at[d]) : meta.chunk[d];

@@ -13,7 +13,7 @@
 namespace zarrbits::conversion {
 
 struct made_chunk {
-  buffer bytes;
+  compressors::buffer bytes;
   outcome how = outcome::raw;
   bool dangling = false;  // a reference in it points to nothing
 };
@@ -24,18 +24,18 @@ class chunk_maker {
 
   // Makes a chunk from stored bytes and their filter mask (HDF5's; all ones for chunks at the edge that are stored unfiltered).
   // Empty if only libhdf5 can decode it. Throws damaged_chunk, wrong_assumption, zarrbits::error.
-  std::optional<made_chunk> from_stored(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
+  std::optional<made_chunk> from_stored(compressors::buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
   // True if a chunk of this stored size becomes a chunk of the store without a look at its bytes.
   bool is_copied(const std::vector<hsize_t>& at, std::uint64_t stored, unsigned mask) const {
     return !plan_.checksum && plan_.step_for(at, stored, mask) == array_plan::step::take;
   }
   // From the values of the whole chunk in memory.
-  made_chunk from_values(buffer values, const std::vector<hsize_t>& at) const;
+  made_chunk from_values(compressors::buffer values, const std::vector<hsize_t>& at) const;
 
-  // Reads the values of the chunk through libhdf5; those of variable length go to `strings`. Throws h5::failure.
-  bool has_strings() const { return holds_variable(plan_.leaf); }
-  buffer read_values(const std::vector<hsize_t>& at, variable_memory* strings) const;
-  bool all_fill(const buffer& values) const;
+  // Reads the values of the chunk through libhdf5; those of variable length go to `strings`. Throws hdf5::failure.
+  bool has_strings() const { return hdf5::holds_variable(plan_.leaf); }
+  compressors::buffer read_values(const std::vector<hsize_t>& at, hdf5::variable_memory* strings) const;
+  bool all_fill(const compressors::buffer& values) const;
 
   // Approximate bytes of memory to make a chunk, with its own: from `stored` bytes, and if libhdf5 reads it.
   std::uint64_t memory_from_stored(std::uint64_t stored) const;
@@ -45,31 +45,31 @@ class chunk_maker {
   static constexpr unsigned most_times = 4;
 
  private:
-  std::optional<made_chunk> without_checksum(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
-  made_chunk checked(buffer stored, const std::vector<hsize_t>& at) const;
-  made_chunk decoded(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
+  std::optional<made_chunk> without_checksum(compressors::buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
+  made_chunk checked(compressors::buffer stored, const std::vector<hsize_t>& at) const;
+  made_chunk decoded(compressors::buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
   // The chunk in the source, if it is known.
   struct original {
     std::size_t size = 0;
-    buffer kept;  // what is stored if it becomes larger; empty: there is none
+    compressors::buffer kept;  // what is stored if it becomes larger; empty: there is none
   };
-  made_chunk encoded(buffer values, const std::vector<hsize_t>& at, original* source = nullptr) const;
-  buffer kept_stream(const buffer& stored, unsigned mask, std::size_t size) const;
-  made_chunk native(buffer stored, std::size_t plain_size) const;
+  made_chunk encoded(compressors::buffer values, const std::vector<hsize_t>& at, original* source = nullptr) const;
+  compressors::buffer kept_stream(const compressors::buffer& stored, unsigned mask, std::size_t size) const;
+  made_chunk native(compressors::buffer stored, std::size_t plain_size) const;
   std::uint64_t plain_bytes() const;
-  made_chunk rewrapped(buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
-  buffer to_memory(buffer stored) const;
-  void clear_beyond_edge(buffer& values, const std::vector<hsize_t>& at) const;
-  void encode_text(made_chunk& chunk, const buffer& values) const;
-  void encode_flat(made_chunk& chunk, buffer& values) const;
-  void encode_packed(buffer& values, const std::vector<hsize_t>& at) const;
-  void compress(made_chunk& chunk, buffer bytes, original* source) const;
-  void check_bools(buffer& values) const;
-  void expect_size(const buffer& stored, std::size_t size) const;
+  made_chunk rewrapped(compressors::buffer stored, unsigned mask, const std::vector<hsize_t>& at) const;
+  compressors::buffer to_memory(compressors::buffer stored) const;
+  void clear_beyond_edge(compressors::buffer& values, const std::vector<hsize_t>& at) const;
+  void encode_text(made_chunk& chunk, const compressors::buffer& values) const;
+  void encode_flat(made_chunk& chunk, compressors::buffer& values) const;
+  void encode_packed(compressors::buffer& values, const std::vector<hsize_t>& at) const;
+  void compress(made_chunk& chunk, compressors::buffer bytes, original* source) const;
+  void check_bools(compressors::buffer& values) const;
+  void expect_size(const compressors::buffer& stored, std::size_t size) const;
   std::vector<hsize_t> index_in_chunk(std::uint64_t element, const std::vector<hsize_t>& at) const;
 
   const array_plan& plan_;
-  const chunk_source& data_;
+  const hdf5::chunk_source& data_;
 };
 
 // "[0, 4]"

@@ -20,7 +20,7 @@ constexpr std::uint64_t most_chunks = 50'000'000;  // upper limit of chunks that
                                                    // of them
 
 // If a chunk's values are one range of all values, and the beginning of the chunk: the number of values before it, and in it.
-std::optional<std::pair<std::uint64_t, std::uint64_t>> run_of(const chunk_grid& grid, const std::vector<hsize_t>& at) {
+std::optional<std::pair<std::uint64_t, std::uint64_t>> run_of(const hdf5::chunk_grid& grid, const std::vector<hsize_t>& at) {
   const std::vector<hsize_t> inside = grid.inside(at), first = grid.start(at);
   std::size_t d = 0;
   while (d < grid.rank() && inside[d] == 1) ++d;
@@ -29,7 +29,7 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> run_of(const chunk_grid& 
   }
   std::uint64_t before = 0;
   for (std::size_t i = 0; i < grid.rank(); ++i) before = before * grid.shape[i] + first[i];
-  return std::pair{before, product(inside)};
+  return std::pair{before, hdf5::product(inside)};
 }
 
 void add_absent(chunk_batch& next, std::uint64_t chunks) {
@@ -48,14 +48,14 @@ void chunk_reader::read(chunk_batch& next, const chunk_range& range) {
 }
 
 void chunk_reader::enter_shard(chunk_batch& next, const std::vector<hsize_t>& at) {
-  const chunk_source& data = next.plan->data;
+  const hdf5::chunk_source& data = next.plan->data;
   if (!data.sharded()) return;
   std::vector<hsize_t> shard = data.shards.chunk_of(at);
   if (next.shard && shard == next.shard_at) return;
   submit_(next);
   leave_shard(next);
   next.shard =
-      std::make_shared<concurrent_shard>(out_, chunk_key(next.node().store_path, key_numbers(shard), next.plan->trailing),
+      std::make_shared<zarr::concurrent_shard>(out_, zarr::chunk_key(next.node().store_path, hdf5::key_numbers(shard), next.plan->trailing),
                                          static_cast<std::size_t>(data.shards.chunk_elements()));
   if (next.plan->in_store) {
     if (auto there = next.plan->in_store->shard(shard)) next.shard->begin_with(*there->bytes, there->size, there->index);
@@ -65,7 +65,7 @@ void chunk_reader::enter_shard(chunk_batch& next, const std::vector<hsize_t>& at
 
 void chunk_reader::leave_shard(chunk_batch& next) {
   if (!next.shard) return;
-  const h5::lock::pause others;  // the last chunk may be written here
+  const hdf5::lock::pause others;  // the last chunk may be written here
   const std::uint64_t overhead = std::exchange(next.shard, nullptr)->close();
   array_result index;
   index.store_bytes = overhead;
@@ -73,12 +73,12 @@ void chunk_reader::leave_shard(chunk_batch& next) {
 }
 
 void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
-  const chunk_source& data = next.plan->data;
+  const hdf5::chunk_source& data = next.plan->data;
   const array_plan& plan = *next.plan;
   const chunk_maker maker(plan);
   std::uint64_t stored = 0;
   std::string missing;
-  const h5::lock one_thread;
+  const hdf5::lock one_thread;
   const std::uint64_t in_store =
       data.visit_stored(range.first, range.count, [&](const std::vector<hsize_t>& at, std::optional<hsize_t> stored_size) {
         if (next.stopped()) return false;
@@ -96,10 +96,10 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
           chunk.drop_if_fill = of_several && !plan.materialize && !plan.keeps_empty && !data.overlaps_stored_part(at);
         } else if (size > largest_stored) {
           chunk.form = chunk_input::form_type::via_libhdf5;
-          chunk.why = "a stored size of " + human_bytes(size);
+          chunk.why = "a stored size of " + text::human_bytes(size);
         } else {
           try {
-            stored_chunk found = data.find_chunk(data.grid.start(at), size);
+            hdf5::stored_chunk found = data.find_chunk(data.grid.start(at), size);
             chunk.mask = found.mask;
             chunk.bytes = std::move(found.bytes);
             if (found.offset) {
@@ -108,16 +108,16 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
               chunk.size = size;
               chunk.file = found.file;
             }
-          } catch (const h5::failure& e) {
+          } catch (const hdf5::failure& e) {
             chunk.form = chunk_input::form_type::via_libhdf5;
             chunk.why = e.what();
-          } catch (const damaged_chunk& e) {
+          } catch (const compressors::damaged_chunk& e) {
             chunk.form = chunk_input::form_type::via_libhdf5;
             chunk.why = e.what();
           }
           // a writer without the filter may have stored the chunk unfiltered
           if (!missing.empty() && !data.filters.missing(data.type, chunk.mask).empty()) {
-            throw missing_filter(missing);
+            throw hdf5::missing_filter(missing);
           }
           if (is_read) {
             chunk.form = chunk_input::form_type::via_libhdf5;
@@ -131,27 +131,27 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
         if (next.is_full()) submit_(next);
         return true;
       });
-  add_absent(next, chunks_in(data.shards, range.first, range.count) - stored - in_store);
+  add_absent(next, hdf5::chunks_in(data.shards, range.first, range.count) - stored - in_store);
 }
 
 void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
-  const chunk_source& data = next.plan->data;
+  const hdf5::chunk_source& data = next.plan->data;
   const array_plan& plan = *next.plan;
-  const chunk_grid& grid = data.grid;
+  const hdf5::chunk_grid& grid = data.grid;
   const std::uint64_t all = grid.chunks();
-  const std::uint64_t chunks = chunks_in(data.shards, range.first, range.count);
+  const std::uint64_t chunks = hdf5::chunks_in(data.shards, range.first, range.count);
   std::uint64_t absent = 0;
   std::optional<std::uint64_t> address;
   {
-    const h5::lock one_thread;
+    const hdf5::lock one_thread;
     if (data.nothing_stored() && !plan.materialize) {
       absent = chunks;
     } else {
       if (const std::string missing = data.layout == H5D_CHUNKED ? data.filters.missing(data.type) : "";
           !missing.empty() && !data.nothing_stored()) {
-        throw missing_filter(missing);
+        throw hdf5::missing_filter(missing);
       }
-      if (!data.skips_empty() && all > most_chunks) throw skip_dataset("it would take " + std::to_string(all) + " chunks");
+      if (!data.skips_empty() && all > most_chunks) throw hdf5::skip_dataset("it would take " + std::to_string(all) + " chunks");
       if (plan.where() == array_plan::origin::range) address = data.contiguous_address();
     }
   }
@@ -162,7 +162,7 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
   const auto visit = [&](const std::vector<hsize_t>& at) {
     if (next.stopped()) return false;
     if (data.is_in_store(at)) return true;
-    if (++visited > most_chunks) throw skip_dataset("it would take more than " + std::to_string(most_chunks) + " chunks");
+    if (++visited > most_chunks) throw hdf5::skip_dataset("it would take more than " + std::to_string(most_chunks) + " chunks");
     enter_shard(next, at);
     chunk_input chunk;
     chunk.at = at;

@@ -16,10 +16,10 @@ namespace zarrbits::conversion {
 class chunk_reader {
  public:
   // `submit` empties a batch.
-  chunk_reader(sink& out, std::function<void(chunk_batch&)> submit) : out_(out), submit_(std::move(submit)) {}
+  chunk_reader(zarr::sink& out, std::function<void(chunk_batch&)> submit) : out_(out), submit_(std::move(submit)) {}
 
   // Reads all chunks of a range, which belong to one part of a unit; `next` is the template of its batches. Throws skip_dataset,
-  // h5::failure, damaged_chunk.
+  // hdf5::failure, damaged_chunk.
   void read(chunk_batch& next, const chunk_range& range);
 
  private:
@@ -28,7 +28,7 @@ class chunk_reader {
   void enter_shard(chunk_batch& next, const std::vector<hsize_t>& at);
   void leave_shard(chunk_batch& next);
 
-  sink& out_;
+  zarr::sink& out_;
   std::function<void(chunk_batch&)> submit_;
 };
 

@@ -19,8 +19,8 @@ constexpr double worth_it = 0.75;  // of the size without compression
 constexpr compression suggested{compressor::blosc, 1, blosc_compressor::zstd, blosc_shuffle::bytes};
 
 // Blocks that tile the array: its chunks or, if they are large, pieces of chunks.
-chunk_grid blocks_of(const chunk_grid& grid, std::size_t element) {
-  chunk_grid blocks{grid.shape, std::vector<hsize_t>(grid.rank(), 1)};
+hdf5::chunk_grid blocks_of(const hdf5::chunk_grid& grid, std::size_t element) {
+  hdf5::chunk_grid blocks{grid.shape, std::vector<hsize_t>(grid.rank(), 1)};
   std::uint64_t room = block_bytes / std::max<std::size_t>(1, element);
   for (std::size_t d = grid.rank(); d-- > 0 && room > 1;) {
     blocks.chunk[d] = std::min<hsize_t>(room, grid.chunk[d]);
@@ -33,17 +33,17 @@ bool can_be_compressed(const dataset_plan& dataset) {
   const convert_options& o = dataset.options;
   if (o.compress || o.references || o.profile.value_or(profile::recode) != profile::recode) return false;
   if (dataset.parts().size() != 1 || dataset.parts()[0].kind != dataset_part::kind_type::array) return false;
-  const chunk_source& data = dataset.data;
+  const hdf5::chunk_source& data = dataset.data;
   return data.stored_bytes >= block_bytes && data.filters.empty() && data.source_filters.empty() && !data.is_remote();
 }
 
 bool is_plain(const array_plan& a) {
   using way = array_plan::strategy;
   return (a.way == way::copy || a.way == way::read || a.way == way::decode) && a.after.kind == compressor::none && !a.in_store &&
-         !a.text && !holds_variable(a.leaf) && !holds_references(a.leaf);
+         !a.text && !hdf5::holds_variable(a.leaf) && !hdf5::holds_references(a.leaf);
 }
 
-bool is_filled_with(const buffer& values, const buffer& fill) {
+bool is_filled_with(const compressors::buffer& values, const compressors::buffer& fill) {
   for (std::size_t i = 0; i < values.size(); i += fill.size()) {
     if (std::memcmp(values.data() + i, fill.data(), fill.size()) != 0) return false;
   }
@@ -56,29 +56,29 @@ std::optional<planned_dataset::compression_choice> sample_compression(const data
   if (!can_be_compressed(dataset)) return {};
   const auto plan = dataset.array(0);
   if (!is_plain(*plan)) return {};
-  const chunk_source& data = dataset.data;
+  const hdf5::chunk_source& data = dataset.data;
   const std::size_t size = plan->view.size;
-  const chunk_grid blocks = blocks_of(data.grid, size);
+  const hdf5::chunk_grid blocks = blocks_of(data.grid, size);
   const std::uint64_t all = blocks.chunks(), count = std::min(all, most_blocks);
   // fill values of chunks that were never written take no space in the store either
-  const bool has_holes = data.stored_bytes < product(data.dims) * data.element_size;
+  const bool has_holes = data.stored_bytes < hdf5::product(data.dims) * data.element_size;
   std::uint64_t plain = 0, small = 0;
   try {
     for (std::uint64_t i = 0; i < count; ++i) {
       // the middle of each of `count` equal parts
       const std::vector<hsize_t> at = blocks.at(all / count * i + (all / count) / 2);
       const std::vector<hsize_t> shape = blocks.inside(at);
-      const std::uint64_t bytes = product(shape) * size;
+      const std::uint64_t bytes = hdf5::product(shape) * size;
       if (bytes > block_bytes) return {};  // elements that are larger than a block
-      buffer values(static_cast<std::size_t>(bytes), std::byte{0});
+      compressors::buffer values(static_cast<std::size_t>(bytes), std::byte{0});
       data.read_block(plan->view.memory, size, blocks.start(at), shape, shape, values);
       if (has_holes && is_filled_with(values, plan->fill)) continue;
       plain += values.size();
       small += compressed(suggested, values, plan->typesize).size();
     }
-  } catch (const h5::failure&) {  // convert says which chunk is damaged
+  } catch (const hdf5::failure&) {  // convert says which chunk is damaged
     return {};
-  } catch (const damaged_chunk&) {
+  } catch (const compressors::damaged_chunk&) {
     return {};
   }
   const double ratio = plain == 0 ? 1 : static_cast<double>(small) / static_cast<double>(plain);

@@ -16,7 +16,7 @@ namespace zarrbits::conversion {
 
 // For a prepared dataset whose array would have `store_bytes` without compression. Nothing if it would have one, if it has not
 // enough bytes for a difference to matter, if it is on a server, and if it would hardly become smaller. Reads at most 512 KiB.
-// Call it under h5::lock or alone.
+// Call it under hdf5::lock or alone.
 std::optional<planned_dataset::compression_choice> sample_compression(const dataset_plan& dataset, std::uint64_t store_bytes);
 
 }  // namespace zarrbits::conversion

@@ -15,7 +15,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-std::string rounding(const type_tree& leaf) {
+std::string rounding(const hdf5::type_tree& leaf) {
   return "a " + leaf.stored + " does not fit in Zarr's floats; values are rounded to float64";
 }
 
@@ -23,48 +23,48 @@ std::string rounding(const type_tree& leaf) {
 std::string group_of(const std::string& store_path) { return store_path.substr(0, store_path.rfind('/')); }
 
 // Readers no longer see this attribute; the notes have it.
-void move_to_notes(json& attributes, const std::string& name) {
+void move_to_notes(text::json& attributes, const std::string& name) {
   const auto found = attributes.find(name);
   if (found == attributes.end()) return;
-  json value = std::move(*found);
+  text::json value = std::move(*found);
   attributes.erase(found);
-  attributes[own_key]["attribute_values"][name] = std::move(value);
+  attributes[text::own_key]["attribute_values"][name] = std::move(value);
 }
 
 // References have the metadata of Zarr v2, too. What is appended to says so itself: here it has no attributes.
-void note_only_v3(const convert_options& options, const array_metadata& meta, const chunk_counts& counts,
+void note_only_v3(const convert_options& options, const zarr::array_metadata& meta, const chunk_counts& counts,
                   converted_object& entry) {
   if (!options.references || options.format == zarr_format::v3 || (options.concat && options.concat->append)) return;
-  const std::string why = why_only_v3(meta, counts.absent + counts.lost > 0);
+  const std::string why = zarr::why_only_v3(meta, counts.absent + counts.lost > 0);
   if (why.empty()) return;
-  if (options.format == zarr_format::v2) throw skip_dataset("Zarr v2 cannot have it: " + why + "; set `format` to both or 3");
+  if (options.format == zarr_format::v2) throw hdf5::skip_dataset("Zarr v2 cannot have it: " + why + "; set `format` to both or 3");
   entry.reason += (entry.reason.empty() ? "only for readers of Zarr v3: " : "; only for readers of Zarr v3: ") + why;
 }
 
-void write_null(const dataset_plan& dataset, node_writer& out, dimension_namer& dimensions, json attributes) {
-  const chunk_source& data = dataset.data;
-  const type_tree& leaf = data.leaf();
-  array_metadata m;
+void write_null(const dataset_plan& dataset, zarr::node_writer& out, hdf5::dimension_namer& dimensions, text::json attributes) {
+  const hdf5::chunk_source& data = dataset.data;
+  const hdf5::type_tree& leaf = data.leaf();
+  zarr::array_metadata m;
   m.shape = {0};
   m.chunk = {1};
-  const json type = zarr_data_type(leaf);
+  const text::json type = hdf5::zarr_data_type(leaf);
   const bool fixed = !type.is_null();
-  m.data_type = fixed ? type : json("uint8");
-  const buffer zeros(leaf.size, std::byte{0});
-  m.fill_value = fixed ? fill_json(leaf, zeros.data()) : json(0);
-  m.codecs = bytes_codecs(fixed && has_byte_order(leaf), false);
-  if (dataset.options.checksum != checksum::none) append_crc32c_codec(m.codecs);
+  m.data_type = fixed ? type : text::json("uint8");
+  const compressors::buffer zeros(leaf.size, std::byte{0});
+  m.fill_value = fixed ? hdf5::fill_json(leaf, zeros.data()) : text::json(0);
+  m.codecs = zarr::bytes_codecs(fixed && hdf5::has_byte_order(leaf), false);
+  if (dataset.options.checksum != checksum::none) zarr::append_crc32c_codec(m.codecs);
   m.attributes = std::move(attributes);
   m.dimension_names = dimensions.phony(group_of(data.object.store_path), m.shape);
   out.array(data.object.store_path, m);
 }
 
-void write_array(const dataset_plan& dataset, std::size_t number, node_writer& out, dimension_namer& dimensions, json attributes,
+void write_array(const dataset_plan& dataset, std::size_t number, zarr::node_writer& out, hdf5::dimension_namer& dimensions, text::json attributes,
                  const array_result& result, converted_object& entry) {
-  const chunk_source& data = dataset.data;
+  const hdf5::chunk_source& data = dataset.data;
   const dataset_part& part = dataset.parts()[number];
   const array_plan& plan = *dataset.array(number, result.assumed);
-  array_metadata meta = plan.stored_metadata();
+  zarr::array_metadata meta = plan.stored_metadata();
   meta.attributes = std::move(attributes);
   if (!meta.shape.empty()) {
     meta.dimension_names = part.view.whole ? dimensions.names(data.object, data.dataset, meta.shape, data.dims.size())
@@ -76,16 +76,16 @@ void write_array(const dataset_plan& dataset, std::size_t number, node_writer& o
   };
   if (!plan.loss.empty()) lossy(plan.loss);
   if (const auto missing = data.beside->missing; missing > 0) {
-    lossy(counted(missing, "source") + " of the virtual dataset cannot be found; their part reads as the fill value");
+    lossy(text::counted(missing, "source") + " of the virtual dataset cannot be found; their part reads as the fill value");
   }
   if (const auto refused = data.beside->refused; refused > 0) {
-    lossy(counted(refused, "source") +
+    lossy(text::counted(refused, "source") +
           " of the virtual dataset must not be read, so that their part reads as the fill value: " + data.beside->why_refused);
   }
   if (result.rounded) lossy(rounding(plan.leaf));
   if (result.dangling) lossy("a reference that points nowhere");
   if (!result.lost.empty()) {
-    lossy(counted(result.counts.lost, "chunk") + " cannot be read: " + result.lost.begin()->second);
+    lossy(text::counted(result.counts.lost, "chunk") + " cannot be read: " + result.lost.begin()->second);
     for (const auto& lost : result.lost) entry.lost_chunks.push_back(lost.first);
   }
   H5D_fill_time_t fill_time = H5D_FILL_TIME_IFSET;
@@ -95,17 +95,17 @@ void write_array(const dataset_plan& dataset, std::size_t number, node_writer& o
         "HDF5 leaves elements that were never written undefined (fill time \"never\"); in the store they read as the fill value";
   }
   if (!result.unpacked.empty() && entry.reason.empty()) entry.reason = result.unpacked;
-  if (is_int8_boolean(plan.leaf)) {
+  if (hdf5::is_int8_boolean(plan.leaf)) {
     // the data type says it, as xarray writes it to Zarr
     if (plan.assumed.bools_are_0_or_1) move_to_notes(meta.attributes, "dtype");
   } else if (!plan.assumed.bools_are_0_or_1) {
     entry.reason = "booleans other than 0 and 1: stored as integers";
-    if (!plan.leaf.names.empty()) meta.attributes[own_key]["enum"] = enumeration_members(plan.leaf);
+    if (!plan.leaf.names.empty()) meta.attributes[text::own_key]["enum"] = hdf5::enumeration_members(plan.leaf);
   }
   note_only_v3(dataset.options, meta, result.counts, entry);
   entry.store_bytes += result.store_bytes;
   if (part.view.whole) {
-    const bool references = plan.leaf.kind == type_class::object_reference || plan.leaf.kind == type_class::region_reference;
+    const bool references = plan.leaf.kind == hdf5::type_class::object_reference || plan.leaf.kind == hdf5::type_class::region_reference;
     entry.chunks = result.counts;
     entry.outcome = references ? outcome::mapped : result.worst;
   } else {
@@ -117,9 +117,9 @@ void write_array(const dataset_plan& dataset, std::size_t number, node_writer& o
 
 }  // namespace
 
-void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimension_namer& dimensions, json attributes,
+void write_dataset_metadata(const dataset_plan& dataset, zarr::node_writer& out, hdf5::dimension_namer& dimensions, text::json attributes,
                             const unit_result& result, converted_object& entry) {
-  const chunk_source& data = dataset.data;
+  const hdf5::chunk_source& data = dataset.data;
   const std::vector<dataset_part>& parts = dataset.parts();
   using kind = dataset_part::kind_type;
   entry.outcome = outcome::mapped;
@@ -128,10 +128,10 @@ void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimen
   std::size_t made = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const dataset_part& part = parts[i];
-    json own = part.attributes;
+    text::json own = part.attributes;
     if (i + 1 == parts.size()) {  // notes of the dataset, and of the part about its members
       own = std::move(attributes);
-      if (part.attributes.contains(own_key)) own[own_key].update(part.attributes[own_key]);
+      if (part.attributes.contains(text::own_key)) own[text::own_key].update(part.attributes[text::own_key]);
     }
     const array_result found = i < result.arrays.size() ? result.arrays[i] : array_result{};
     if (part.kind == kind::array) {
@@ -143,9 +143,9 @@ void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimen
       // inner nodes come first, in the order of creation, up to the group of the sequences itself
       for (; made < result.made.size(); ++made) {
         const made_array& m = result.made[made];
-        if (m.store_path != part.store_path && !m.store_path.starts_with(join_path(part.store_path, ""))) {
+        if (m.store_path != part.store_path && !m.store_path.starts_with(text::join_path(part.store_path, ""))) {
           throw zarrbits::error(errc::damaged_store,
-                                "the journal of the unfinished store names \"" + utf8_text(m.store_path.substr(0, 200)) +
+                                "the journal of the unfinished store names \"" + text::utf8_text(m.store_path.substr(0, 200)) +
                                     "\" in place of dataset \"" + data.object.path + "\"; start over with `overwrite`",
                                 {"", data.object.path});
         }
@@ -154,16 +154,16 @@ void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimen
           break;
         }
         if (!m.meta) {
-          out.group(m.store_path, json::object());
+          out.group(m.store_path, text::json::object());
           continue;
         }
-        array_metadata meta = *m.meta;
+        zarr::array_metadata meta = *m.meta;
         meta.dimension_names = dimensions.phony(group_of(m.store_path), meta.shape);
         out.array(m.store_path, meta);
       }
-      json& ours = own[own_key];
-      if (!ours.is_object()) ours = json::object();
-      json shape = data.dims;
+      text::json& ours = own[text::own_key];
+      if (!ours.is_object()) ours = text::json::object();
+      text::json shape = data.dims;
       for (const hsize_t e : part.view.extra) shape.push_back(e);
       ours["shape"] = std::move(shape);  // shape of the array of sequences
       entry.store_bytes += found.store_bytes;

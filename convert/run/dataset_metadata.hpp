@@ -17,7 +17,7 @@
 namespace zarrbits::conversion {
 
 // Call after all units: writes zarr.json of each node, and fills in the dataset's entry.
-void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimension_namer& dimensions, json attributes,
+void write_dataset_metadata(const dataset_plan& dataset, zarr::node_writer& out, hdf5::dimension_namer& dimensions, text::json attributes,
                             const unit_result& result, converted_object& entry);
 
 }  // namespace zarrbits::conversion

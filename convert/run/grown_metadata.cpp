@@ -23,11 +23,11 @@ namespace zarrbits::conversion {
 
 namespace {
 
-using kind_type = source_object::kind_type;
+using kind_type = hdf5::source_object::kind_type;
 
 class grown_writer {
  public:
-  grown_writer(job& all, const grown_store& store, bool consolidate)
+  grown_writer(job& all, const append::grown_store& store, bool consolidate)
       : all_(all), store_(store), consolidate_(consolidate), out_(all.out(), false), dimensions_(all.source()) {}
 
   grown_metadata run() {
@@ -35,22 +35,22 @@ class grown_writer {
     std::vector<std::string> coordinates;
     rename_shared();
     for (std::size_t i = 0; i < all_.source().objects().size(); ++i) {
-      const source_object& o = all_.source().objects()[i];
-      if (o.kind == kind_type::dimension && leaf_of(o.store_path) == dimension) note_length(o);
+      const hdf5::source_object& o = all_.source().objects()[i];
+      if (o.kind == kind_type::dimension && text::leaf_of(o.store_path) == dimension) note_length(o);
       if (o.kind != kind_type::dataset || !o.joined) continue;
       dataset(i);
       if (o.store_path != "/")
-        (leaf_of(o.store_path) == dimension ? coordinates : made_.keys).push_back(metadata_key(o.store_path));
+        (text::leaf_of(o.store_path) == dimension ? coordinates : made_.keys).push_back(zarr::metadata_key(o.store_path));
     }
     made_.keys.insert(made_.keys.end(), coordinates.begin(), coordinates.end());
     root();
     for (const auto& [path, node] : changed_) {
-      if (path != "/" && node["node_type"] == "group") made_.keys.push_back(metadata_key(path));
+      if (path != "/" && node["node_type"] == "group") made_.keys.push_back(zarr::metadata_key(path));
     }
     for (const auto& [path, node] : changed_) {
-      const std::string text = python_json_text(node, 2) + "\n";
-      all_.out().put(metadata_key(path), text);
-      made_.checksums[metadata_key(path)] = checksum_of_text(text);
+      const std::string text = text::python_json_text(node, 2) + "\n";
+      all_.out().put(zarr::metadata_key(path), text);
+      made_.checksums[zarr::metadata_key(path)] = append::checksum_of_text(text);
     }
     made_.keys.push_back("zarr.json");
     return std::move(made_);
@@ -58,24 +58,24 @@ class grown_writer {
 
  private:
   // The name that stands for a dimension without one, or null.
-  static json phony_name(const json& node, std::size_t axis) {
-    const json names = node.value("dimension_names", json());
+  static text::json phony_name(const text::json& node, std::size_t axis) {
+    const text::json names = node.value("dimension_names", text::json());
     const bool is =
-        names.is_array() && axis < names.size() && names[axis].is_string() && is_phony(names[axis].get_ref<const std::string&>());
-    return is ? names[axis] : json();
+        names.is_array() && axis < names.size() && names[axis].is_string() && text::is_phony(names[axis].get_ref<const std::string&>());
+    return is ? names[axis] : text::json();
   }
 
   // Arrays of one length share such a name. Those that grow get another one than those that do not: a dimension has one length.
   void rename_shared() {
     std::map<std::string, std::size_t> grown;
-    for (const source_object& o : all_.source().objects()) {
+    for (const hdf5::source_object& o : all_.source().objects()) {
       if (o.kind == kind_type::dataset && o.joined) grown[o.store_path] = o.joined->axis;
     }
     std::set<std::string> kept, taken;
     for (const auto& [path, node] : store_.nodes()) {
       const auto found = grown.find(path);
       for (std::size_t d = 0; node.contains("shape") && d < node["shape"].size(); ++d) {
-        const json name = phony_name(node, d);
+        const text::json name = phony_name(node, d);
         if (name.is_null()) continue;
         taken.insert(name.get<std::string>());
         if (found == grown.end() || found->second != d) kept.insert(name.get<std::string>());
@@ -83,38 +83,38 @@ class grown_writer {
     }
     std::size_t next = 0;
     for (const auto& [path, axis] : grown) {
-      const json* const node = store_.node(path);
-      const json name = node ? phony_name(*node, axis) : json();
+      const text::json* const node = store_.node(path);
+      const text::json name = node ? phony_name(*node, axis) : text::json();
       if (name.is_null() || !kept.contains(name.get<std::string>()) || renamed_.contains(name.get<std::string>())) continue;
       std::string made;
-      do made = std::string(phony_prefix) + std::to_string(next++);
+      do made = std::string(text::phony_prefix) + std::to_string(next++);
       while (!taken.insert(made).second);
       renamed_[name.get<std::string>()] = made;
     }
   }
 
-  json& changed(const std::string& path) { return changed_.try_emplace(path, *store_.node(path)).first->second; }
+  text::json& changed(const std::string& path) { return changed_.try_emplace(path, *store_.node(path)).first->second; }
 
   void dataset(std::size_t index) {
-    const source_object& o = all_.source().objects()[index];
+    const hdf5::source_object& o = all_.source().objects()[index];
     all_.at_hand(o.path);
     converted_object e;
     e.path = o.path;
     e.kind = object_kind::dataset;
     if (o.store_path != o.path) e.zarr_path = o.store_path;
-    json grid;
-    const auto why = reason_to_skip([&] {
+    text::json grid;
+    const auto why = hdf5::reason_to_skip([&] {
       const auto plan = all_.planned(index);
       e.source_bytes = plan->data.stored_bytes;
       const unit_result result = all_.take(index);
-      if (!result.skipped.empty()) throw skip_dataset(result.skipped);
+      if (!result.skipped.empty()) throw hdf5::skip_dataset(result.skipped);
       for (const array_result& a : result.arrays) made_.chunk_bytes += a.store_bytes;
       if (plan->parts().size() != 1 || plan->parts()[0].kind != dataset_part::kind_type::array)
-        throw skip_dataset("it is not a single array");
-      write_dataset_metadata(*plan, out_, dimensions_, json::object(), result, e);  // only for the report: what it writes is
+        throw hdf5::skip_dataset("it is not a single array");
+      write_dataset_metadata(*plan, out_, dimensions_, text::json::object(), result, e);  // only for the report: what it writes is
                                                                                     // replaced
       if (e.chunks.absent > 0) list_absent(*plan);
-      if (plan->data.grid.is_rectilinear()) grid = chunk_grid_json(plan->array(0)->meta);
+      if (plan->data.grid.is_rectilinear()) grid = zarr::chunk_grid_json(plan->array(0)->meta);
     });
     if (why) {
       throw zarrbits::error(
@@ -123,12 +123,12 @@ class grown_writer {
           {store_.name(), o.path});
     }
     const std::size_t axis = o.joined->axis;
-    json& node = changed(o.store_path);
+    text::json& node = changed(o.store_path);
     node["shape"][axis] = o.joined->length;
-    if (const json name = phony_name(node, axis); !name.is_null() && renamed_.contains(name.get<std::string>()))
+    if (const text::json name = phony_name(node, axis); !name.is_null() && renamed_.contains(name.get<std::string>()))
       node["dimension_names"][axis] = renamed_[name.get<std::string>()];
     if (!grid.is_null()) node["chunk_grid"] = std::move(grid);
-    json limits = store_.notes(o.store_path);
+    text::json limits = store_.notes(o.store_path);
     if (limits.contains("maxshape") && limits["maxshape"].is_array() && limits["maxshape"].size() > axis &&
         limits["maxshape"][axis].is_number()) {
       limits["maxshape"][axis] = o.joined->length;
@@ -140,41 +140,41 @@ class grown_writer {
 
   // Lists chunks that were not made: an old file of that name, from a longer array, must not become one.
   void list_absent(const dataset_plan& plan) {
-    const chunk_source& data = plan.data;
+    const hdf5::chunk_source& data = plan.data;
     const std::size_t axis = data.object.joined->axis;
     const std::size_t trailing = store_.node(data.object.store_path)->at("shape").size() - data.grid.rank();
     const std::vector<hsize_t> one(data.shards.rank(), 1);
-    chunk_grid shards{{}, one};
+    hdf5::chunk_grid shards{{}, one};
     for (std::size_t d = 0; d < data.shards.rank(); ++d) shards.shape.push_back(data.shards.along(d));
     std::vector<hsize_t> at(shards.rank(), 0);
     const hsize_t stored = data.object.joined->stored_count(), begin = data.grid.chunk_of(axis, stored) / data.shards.chunk[axis];
     shards.shape[axis] -= std::min(begin, shards.shape[axis]);
-    if (product(shards.shape) == 0) return;
+    if (hdf5::product(shards.shape) == 0) return;
     do {
       std::vector<hsize_t> shard = at;
       shard[axis] += begin;
       if (data.grid.start(axis, shard[axis] * data.shards.chunk[axis]) >= stored)
-        made_.absent.push_back(chunk_key(data.object.store_path, key_numbers(shard), trailing));
+        made_.absent.push_back(zarr::chunk_key(data.object.store_path, hdf5::key_numbers(shard), trailing));
     } while (shards.next(at));
   }
 
   // A dimension without values: its group notes the length.
-  void note_length(const source_object& o) {
+  void note_length(const hdf5::source_object& o) {
     const std::string group = o.store_path.rfind('/') == 0 ? "/" : o.store_path.substr(0, o.store_path.rfind('/'));
-    json dimensions = store_.notes(group);
+    text::json dimensions = store_.notes(group);
     if (!dimensions.contains("dimensions") || !dimensions["dimensions"].is_object()) return;
-    json& all = dimensions["dimensions"];
-    const std::string name = shown(o.link_name);
+    text::json& all = dimensions["dimensions"];
+    const std::string name = text::shown(o.link_name);
     if (o.arranged.shape.empty() || !all.contains(name) || !all[name].is_object()) return;
     all[name]["length"] = o.arranged.shape[0];
     store_.set_note(changed(group), "dimensions", all);
   }
 
   void root() {
-    json& node = changed("/");
-    const json notes = store_.notes("/");
-    json list = notes.contains("sources") ? notes["sources"] : json::array();
-    for (json& each : source_notes(all_.joined_sources(), all_.files())) list.push_back(std::move(each));
+    text::json& node = changed("/");
+    const text::json notes = store_.notes("/");
+    text::json list = notes.contains("sources") ? notes["sources"] : text::json::array();
+    for (text::json& each : append::source_notes(all_.joined_sources(), all_.files())) list.push_back(std::move(each));
     store_.set_note(node, "sources", std::move(list));
     consolidate();
   }
@@ -186,7 +186,7 @@ class grown_writer {
       const bool there = stored.contains("consolidated_metadata") && stored["consolidated_metadata"].is_object();
       if (stored["node_type"] != "group" || !(there || (consolidate_ && path == "/"))) continue;
       const std::string prefix = path == "/" ? "/" : path + "/";
-      json all = json::object();
+      text::json all = text::json::object();
       bool differs = path == "/";
       for (auto inner = store_.nodes().upper_bound(path); inner != store_.nodes().end(); ++inner) {
         if (!inner->first.starts_with(prefix)) continue;
@@ -200,18 +200,18 @@ class grown_writer {
   }
 
   job& all_;
-  const grown_store& store_;
+  const append::grown_store& store_;
   bool consolidate_;
-  node_writer out_;
-  dimension_namer dimensions_;
-  std::map<std::string, json> changed_;
+  zarr::node_writer out_;
+  hdf5::dimension_namer dimensions_;
+  std::map<std::string, text::json> changed_;
   std::map<std::string, std::string> renamed_;  // dimensions without a name
   grown_metadata made_;
 };
 
 }  // namespace
 
-grown_metadata write_grown_metadata(job& all, const grown_store& store, bool consolidate) {
+grown_metadata write_grown_metadata(job& all, const append::grown_store& store, bool consolidate) {
   return grown_writer(all, store, consolidate).run();
 }
 

@@ -29,7 +29,7 @@ struct grown_metadata {
 
 // Call when all chunks are made. `consolidate`: consolidate even if the root has no consolidated metadata yet. Throws
 // zarrbits::error if an object could not be converted: a store grows as a whole.
-grown_metadata write_grown_metadata(job& all, const grown_store& store, bool consolidate);
+grown_metadata write_grown_metadata(job& all, const append::grown_store& store, bool consolidate);
 
 }  // namespace zarrbits::conversion
 

@@ -31,15 +31,15 @@ namespace {
 // The room for paths of objects: the longest name that the store's place allows, without the store's own.
 std::size_t room_for_paths(const std::string& store) {
   constexpr std::size_t key_of_a_chunk = 500, key_in_s3 = 1024, path = 4095;
-  const std::size_t taken = store.size() + (is_s3(store) ? 100 : key_of_a_chunk), all = is_s3(store) ? key_in_s3 : path;
+  const std::size_t taken = store.size() + (io::is_s3(store) ? 100 : key_of_a_chunk), all = io::is_s3(store) ? key_in_s3 : path;
   return all > taken ? all - taken : 0;
 }
 
 }  // namespace
 
-job::job(const convert_options& given, mode how, std::shared_ptr<const grown_store> grown)
+job::job(const convert_options& given, mode how, std::shared_ptr<const append::grown_store> grown)
     : options_(given), grown_(std::move(grown)) {
-  prepare_s3(given_sources(options_.source, options_.concat), how == mode::look ? "" : options_.store, options_.remote,
+  io::prepare_s3(given_sources(options_.source, options_.concat), how == mode::look ? "" : options_.store, options_.remote,
              options_.warning);
   order_sources();
   // the plan says which objects are selected, without which files may not be joined
@@ -57,7 +57,7 @@ job::job(const convert_options& given, mode how, std::shared_ptr<const grown_sto
   if (taken || !out_->tells_case_apart()) source_ = read_source(out_->tells_case_apart());
   // readers of Parquet have all metadata in one file anyway, and cannot list nodes without a warning
   const bool consolidated = options_.consolidate.value_or(rules_ && rules_->consolidated && !grown_);
-  if (consolidated || (is_parquet_target(options_.store) && !grown_)) out_ = consolidating(std::move(out_));
+  if (consolidated || (zarr::is_parquet_target(options_.store) && !grown_)) out_ = zarr::consolidating(std::move(out_));
   if (out_->keeps_unfinished()) open_journal(how, goes_on);
 }
 
@@ -72,31 +72,31 @@ void job::order_sources() {
   if (options_.concat) {
     how_opened_.chunk_cache = options_.memory / 32;  // per open dataset
     sources_ = ordered_sources(options_, how_opened_);
-    if (options_.processes == 0) options_.processes = usable_processors();
+    if (options_.processes == 0) options_.processes = io::usable_processors();
     options_.source = sources_.front();
   }
   name_ = split_source(options_.source);
 }
 
 // Opens the (first) source, with the objects that are wanted of it, as the convention arranges them.
-std::unique_ptr<source_file> job::open_source(bool tells_case_apart) {
-  auto file = std::make_unique<source_file>(name_.file, how_opened_);
+std::unique_ptr<hdf5::source_file> job::open_source(bool tells_case_apart) {
+  auto file = std::make_unique<hdf5::source_file>(name_.file, how_opened_);
   file->limit_paths(room_for_paths(options_.store));
   file->limit_expansion(options_.allow_expansion ? UINT64_MAX : std::max<std::uint64_t>(options_.memory, 64U << 20));
   file->walk(tells_case_apart, name_.object, [&](const std::string& group) {
     if (options_.progress) options_.progress({group, 0, 0, 0, 0});
   });
-  rules_ = find_convention(*file, options_.convention);
+  rules_ = conventions::find_convention(*file, options_.convention);
   follow_links(*file, options_, rules_, tells_case_apart);
-  arrange(*file, rules_);
-  selection wanted(options_.include, options_.exclude);
+  conventions::arrange(*file, rules_);
+  text::selection wanted(options_.include, options_.exclude);
   file->select(wanted);
   refuse_links(*file, options_);
   return file;
 }
 
 // The same, joined with the other files, if there are any.
-std::unique_ptr<source_file> job::read_source(bool tells_case_apart) {
+std::unique_ptr<hdf5::source_file> job::read_source(bool tells_case_apart) {
   auto file = open_source(tells_case_apart);
   if (options_.concat) {
     const auto in_other_process = [&] {  // which must not talk to the caller
@@ -116,28 +116,28 @@ void job::warn_of_source() const {
     options_.warning("\"" + name_.file +
                      "\" is marked as open for writing (SWMR): what its writer has not brought to the file yet is not converted");
   warn_of_links(*source_, options_);
-  const std::string hint = rules_ || options_.convention ? "" : convention_hint(*source_);
+  const std::string hint = rules_ || options_.convention ? "" : conventions::convention_hint(*source_);
   if (!hint.empty()) options_.warning(hint);
 }
 
 // True if the run takes part in what others began. Of a store in one file nothing is left of a run that was cut off: it is
 // started over.
-bool job::joins(mode how) const { return how == mode::join || (how == mode::resume && !is_one_file(options_.store)); }
+bool job::joins(mode how) const { return how == mode::join || (how == mode::resume && !zarr::is_one_file(options_.store)); }
 
 void job::open_store(mode how) {
-  using existing = sink_options::existing;
-  sink_options options = options_of_store();
+  using existing = zarr::sink_options::existing;
+  zarr::sink_options options = options_of_store();
   options.target = how == mode::finish                                                     ? existing::finish
                    : joins(how)                                                            ? existing::join
                    : grown_                                                                ? existing::grow
                    : options_.overwrite                                                    ? existing::replace
-                   : is_one_file(options_.store) || is_begun_in_partitions(options_.store) ? existing::refuse
+                   : zarr::is_one_file(options_.store) || zarr::is_begun_in_partitions(options_.store) ? existing::refuse
                                                                                            : existing::go_on;
   options.shared = how == mode::join;
-  out_ = make_sink(options_.store, options);
+  out_ = zarr::make_sink(options_.store, options);
 }
 
-sink_options job::options_of_store() const {
+zarr::sink_options job::options_of_store() const {
   return {.run = front_end_of(options_).run,
           .source = name_.file,
           .sync = options_.sync,
@@ -150,7 +150,7 @@ sink_options job::options_of_store() const {
 }
 
 void job::units_done() {
-  std::vector<unit_key> units;
+  std::vector<zarr::unit_key> units;
   for (const auto& [id, result] : results_) units.emplace_back(id.dataset, id.number);
   out_->units_done(units, options_of_store());
 }
@@ -166,7 +166,7 @@ void job::open_journal(mode how, bool goes_on) {
   // a share leaves this to the process that writes the metadata: each share would check all the work of the others
   if (!options_.share) check_journal(how == mode::resume || how == mode::all ? on_mismatch::make_again : on_mismatch::refuse);
   if (options_.note && out_->found_unfinished() && !options_.share && how != mode::finish)
-    options_.note("continuing the unfinished store \"" + options_.store + "\": " + counted(results_.size(), "unit") + " " +
+    options_.note("continuing the unfinished store \"" + options_.store + "\": " + text::counted(results_.size(), "unit") + " " +
                   (results_.size() == 1 ? "is" : "are") + " already made");
 }
 
@@ -176,28 +176,28 @@ std::uint64_t bound_of(const convert_options& options) { return std::max<std::ui
 
 // Upper limit of the memory for a chunk of this dataset, or of the array in a store that it goes on in, in whatever way; 0 if it
 // has no chunks.
-std::uint64_t largest_need(const source_object& o, hid_t dataset) {
-  const h5::handle properties(H5Dget_create_plist(dataset)), type(H5Dget_type(dataset));
+std::uint64_t largest_need(const hdf5::source_object& o, hid_t dataset) {
+  const hdf5::handle properties(H5Dget_create_plist(dataset)), type(H5Dget_type(dataset));
   hsize_t chunk[H5S_MAX_RANK] = {};
   const int rank = H5Pget_layout(properties) == H5D_CHUNKED ? H5Pget_chunk(properties, H5S_MAX_RANK, chunk) : -1;
   std::vector<hsize_t> factors(chunk, chunk + std::max(rank, 0));
   if (o.joined && !o.joined->chunk.empty()) factors = o.joined->chunk;
   if (factors.empty()) return 0;
   factors.insert(factors.end(), {H5Tget_size(type), chunk_maker::most_times});
-  return product(factors);
+  return hdf5::product(factors);
 }
 
 }  // namespace
 
 void job::prepare_queue() {
   if (queue_) return;
-  unsigned threads = options_.threads ? options_.threads : usable_processors();
+  unsigned threads = options_.threads ? options_.threads : io::usable_processors();
   if (!out_->any_order()) threads = 1;
   // chunks on a server are downloaded while their batches wait; but a log of units has one unit after the other
   const bool waits = out_->any_order() || !out_->keeps_unfinished();
   const std::size_t ahead =
-      waits && any_remote(given_sources(options_.source, options_.concat)) ? 2 * std::size_t{options_.remote.connections} : 0;
-  queue_ = std::make_unique<work_queue>(threads, bound_of(options_) / 2, ahead);
+      waits && io::any_remote(given_sources(options_.source, options_.concat)) ? 2 * std::size_t{options_.remote.connections} : 0;
+  queue_ = std::make_unique<io::work_queue>(threads, bound_of(options_) / 2, ahead);
   runner_ = std::make_unique<unit_runner>(
       *out_, options_, *queue_,
       unit_runner::calls{[this](const unit_id& id, unit_result&& r) { unit_done(id, std::move(r)); },
@@ -213,10 +213,10 @@ void job::look_ahead() {
   const bool measure = options_.progress && front_end_of(options_).measure_first;
   if (!measure && !options_.warning) return;
   for (std::size_t i = 0; i < source_->objects().size(); ++i) {
-    const source_object& o = source_->objects()[i];
-    if (o.kind != source_object::kind_type::dataset) continue;
-    h5::handle d;
-    reason_to_skip([&] { d = source_->open(o); });  // reported when it is converted
+    const hdf5::source_object& o = source_->objects()[i];
+    if (o.kind != hdf5::source_object::kind_type::dataset) continue;
+    hdf5::handle d;
+    hdf5::reason_to_skip([&] { d = source_->open(o); });  // reported when it is converted
     if (d && measure) bytes_ += o.joined ? o.joined->stored_bytes : H5Dget_storage_size(d);
     // a full plan takes time: only for datasets that may need a warning
     if (d && options_.warning && (!options_.chunk.empty() || largest_need(o, d) > bound_of(options_))) warn_of_chunks(i);
@@ -225,11 +225,11 @@ void job::look_ahead() {
 }
 
 void job::warn_of_chunks(std::size_t index) {
-  const source_object& o = source_->objects()[index];
+  const hdf5::source_object& o = source_->objects()[index];
   std::uint64_t need = 0, chunk = 0;
-  reason_to_skip([&] {
+  hdf5::reason_to_skip([&] {
     const auto dataset = planned(index);
-    chunk = product(std::vector<hsize_t>{dataset->data.grid.chunk_elements(), dataset->data.element_size});
+    chunk = hdf5::product(std::vector<hsize_t>{dataset->data.grid.chunk_elements(), dataset->data.element_size});
     for (std::size_t part = 0; part < dataset->parts().size(); ++part) {
       if (dataset->parts()[part].kind == dataset_part::kind_type::array)
         need = std::max(need, chunk_maker(*dataset->array(part)).memory());
@@ -304,10 +304,10 @@ std::shared_ptr<dataset_plan> job::planned(std::size_t index) {
 std::vector<planned_unit> job::units() {
   std::vector<planned_unit> all;
   for (std::size_t i = 0; i < source_->objects().size(); ++i) {
-    const source_object& o = source_->objects()[i];
-    if (o.kind != source_object::kind_type::dataset) continue;
+    const hdf5::source_object& o = source_->objects()[i];
+    if (o.kind != hdf5::source_object::kind_type::dataset) continue;
     at_hand(o.path);
-    const auto why = reason_to_skip([&] {
+    const auto why = hdf5::reason_to_skip([&] {
       const auto dataset = planned(i);
       for (std::uint64_t k = 0; k < dataset->units(); ++k) all.push_back({{i, k}, dataset->unit(k)});
     });
@@ -326,7 +326,7 @@ void job::run() {
     journal_->begin(all, all);
   }
   for (std::size_t i = 0; i < source_->objects().size(); ++i) {
-    if (source_->objects()[i].kind == source_object::kind_type::dataset) run_dataset(i, nullptr);
+    if (source_->objects()[i].kind == hdf5::source_object::kind_type::dataset) run_dataset(i, nullptr);
   }
   runner_->finish();
   if (journal_) journal_->flush();
@@ -352,15 +352,15 @@ void job::run_share() {
 }
 
 void job::run_dataset(std::size_t index, const std::vector<std::uint64_t>* numbers) {
-  const source_object& o = source_->objects()[index];
+  const hdf5::source_object& o = source_->objects()[index];
   at_hand(o.path);
   const auto known = [&](std::uint64_t number) {
     const std::lock_guard held(mutex_);
     return results_.contains({index, number});
   };
   std::shared_ptr<dataset_plan> dataset;
-  const auto why = reason_to_skip([&] {
-    const h5::lock one_thread;
+  const auto why = hdf5::reason_to_skip([&] {
+    const hdf5::lock one_thread;
     dataset = planned(index);
     H5Eclear2(H5E_DEFAULT);
   });
@@ -398,14 +398,14 @@ namespace {
 
 // Times that the array cannot have, such as hours in whole days, end a run, and so a plan. The values of a dimension are read for
 // their order in any case; those of other variables are not read for a plan.
-void require_counterparts(const chunk_source& data, const convert_options& options) {
+void require_counterparts(const hdf5::chunk_source& data, const convert_options& options) {
   constexpr hsize_t most = 1U << 20;  // at once
-  const source_object& o = data.object;
-  if (!o.joined || !options.concat || data.dims.size() != 1 || leaf_of(o.store_path) != options.concat->dimension) return;
+  const hdf5::source_object& o = data.object;
+  if (!o.joined || !options.concat || data.dims.size() != 1 || text::leaf_of(o.store_path) != options.concat->dimension) return;
   for (const joined_part& part : o.joined->list) {
     for (hsize_t done = 0; part.change && done < part.count; done += most) {
       const hsize_t n = std::min(most, part.count - done);
-      buffer values(static_cast<std::size_t>(n) * data.type.size);
+      compressors::buffer values(static_cast<std::size_t>(n) * data.type.size);
       data.read_block(data.type.memory, data.type.size, {part.first + done}, {n}, {n}, values);
     }
   }
@@ -418,22 +418,22 @@ convert_plan job::plan() {
   all.convention = convention();
   all.links = count_links(*source_);
   add_lost_links(*source_, all);
-  for (const source_object& o : source_->objects()) {
-    if (o.kind == source_object::kind_type::group) ++all.groups;
-    if (o.kind != source_object::kind_type::dataset) continue;
+  for (const hdf5::source_object& o : source_->objects()) {
+    if (o.kind == hdf5::source_object::kind_type::group) ++all.groups;
+    if (o.kind != hdf5::source_object::kind_type::dataset) continue;
     at_hand(o.path);
     planned_dataset p;
     p.path = o.path;
-    const auto why = reason_to_skip([&] {
+    const auto why = hdf5::reason_to_skip([&] {
       dataset_plan dataset(*source_, o, options_);
       p.source_bytes = dataset.data.stored_bytes;
-      if (const std::string reason = unsupported_reason(dataset.data.type); !reason.empty())
-        throw skip_dataset("its datatype is not supported: " + reason);
+      if (const std::string reason = hdf5::unsupported_reason(dataset.data.type); !reason.empty())
+        throw hdf5::skip_dataset("its datatype is not supported: " + reason);
       dataset.prepare();
-      if (!dataset.data.beside->missing_raw.empty() && product(dataset.data.dims) > 0)
-        throw skip_dataset("its external file \"" + shown(dataset.data.beside->missing_raw) + "\" cannot be opened");
+      if (!dataset.data.beside->missing_raw.empty() && hdf5::product(dataset.data.dims) > 0)
+        throw hdf5::skip_dataset("its external file \"" + text::shown(dataset.data.beside->missing_raw) + "\" cannot be opened");
       const std::string missing = dataset.data.layout == H5D_CHUNKED ? dataset.data.filters.missing(dataset.data.type) : "";
-      if (!missing.empty()) throw skip_dataset("it needs HDF5 filter " + missing + ", which is not installed");
+      if (!missing.empty()) throw hdf5::skip_dataset("it needs HDF5 filter " + missing + ", which is not installed");
       require_counterparts(dataset.data, options_);
       describe(p, dataset, options_);
       p.compressed = sample_compression(dataset, p.store_bytes);

@@ -38,19 +38,19 @@ class job {
   };
   // Opens the source and the store. `grown`: the store whose arrays grow; only new chunks are written then. Throws
   // zarrbits::error.
-  job(const convert_options& given, mode how, std::shared_ptr<const grown_store> grown = nullptr);
+  job(const convert_options& given, mode how, std::shared_ptr<const append::grown_store> grown = nullptr);
 
-  source_file& source() { return *source_; }
-  const source_file& source() const { return *source_; }
-  sink& out() { return *out_; }
+  hdf5::source_file& source() { return *source_; }
+  const hdf5::source_file& source() const { return *source_; }
+  zarr::sink& out() { return *out_; }
   // The files that are joined; none if the source is one file.
   const std::vector<joined_source>& joined_sources() const { return joined_.sources; }
-  const source_files& files() const { return *joined_.files; }
+  const hdf5::source_files& files() const { return *joined_.files; }
   // Throws zarrbits::error if a file has changed.
   void require_unchanged() const;
   const convert_options& options() const { return options_; }
   // The convention that the store follows; null: none.
-  const convention_rules* rules() const { return rules_; }
+  const conventions::convention_rules* rules() const { return rules_; }
   zarrbits::convention convention() const { return rules_ ? rules_->which : zarrbits::convention::none; }
 
   // All units, in order. Opens every dataset.
@@ -59,7 +59,7 @@ class job {
   convert_plan plan();
 
   // A dataset, planned. Later calls return the same one if it is still open: as many stay open until close() as the memory
-  // allows. Throws skip_dataset, h5::failure. Only one thread may call it.
+  // allows. Throws skip_dataset, hdf5::failure. Only one thread may call it.
   std::shared_ptr<dataset_plan> planned(std::size_t index);
   // The same before dataset_plan::prepare(); its attributes can be read even if that throws.
   std::shared_ptr<dataset_plan> opened(std::size_t index);
@@ -94,12 +94,12 @@ class job {
 
  private:
   void order_sources();
-  std::unique_ptr<source_file> open_source(bool tells_case_apart);
-  std::unique_ptr<source_file> read_source(bool tells_case_apart);
+  std::unique_ptr<hdf5::source_file> open_source(bool tells_case_apart);
+  std::unique_ptr<hdf5::source_file> read_source(bool tells_case_apart);
   void warn_of_source() const;
   bool joins(mode how) const;
   void open_store(mode how);
-  sink_options options_of_store() const;
+  zarr::sink_options options_of_store() const;
   void open_journal(mode how, bool goes_on);
   enum class on_mismatch { refuse, make_again };
   void check_journal(on_mismatch then);
@@ -112,14 +112,14 @@ class job {
   void warn_of_chunks(std::size_t index);
 
   convert_options options_;  // including those of the plan
-  source_options how_opened_;
+  hdf5::source_options how_opened_;
   std::vector<std::string> sources_;  // of several files: all, in their order
   source_name name_;                  // the source or, of several files, the first
-  std::unique_ptr<source_file> source_;
-  std::shared_ptr<const grown_store> grown_;
+  std::unique_ptr<hdf5::source_file> source_;
+  std::shared_ptr<const append::grown_store> grown_;
   joined_store joined_;
-  const convention_rules* rules_ = nullptr;
-  std::unique_ptr<sink> out_;
+  const conventions::convention_rules* rules_ = nullptr;
+  std::unique_ptr<zarr::sink> out_;
   std::unique_ptr<journal> journal_;
   std::map<unit_id, unit_result> results_;
   std::map<std::size_t, std::shared_ptr<dataset_plan>> kept_;
@@ -127,7 +127,7 @@ class job {
   std::string at_hand_;
   std::uint64_t objects_done_ = 0, bytes_done_ = 0, bytes_ = 0;
   std::unique_ptr<unit_runner> runner_;
-  std::unique_ptr<work_queue> queue_;  // declared last: its threads must end before the things that they use
+  std::unique_ptr<io::work_queue> queue_;  // declared last: its threads must end before the things that they use
 };
 
 // The sizes of the source or, with `result.sources`, of each of its files.

@@ -23,34 +23,34 @@ namespace {
 
 constexpr auto patience = std::chrono::milliseconds(200);  // upper limit of the work that may be lost and done again
 
-std::string key_of(const char* name) { return std::string(unfinished_folder) + "/" + name; }
+std::string key_of(const char* name) { return std::string(text::unfinished_folder) + "/" + name; }
 
 // Enough to detect another file of the same name, size and time, and little enough to cost nothing beside the conversion: the
 // result of the listing, the beginning of each object's header (type, shape, filters, chunk index), and the whole of a small file
 // or samples of a large one. Remote files have an ETag.
-std::string checksum_of(const source_file& file) {
+std::string checksum_of(const hdf5::source_file& file) {
   constexpr std::uint64_t small = 1 << 20, samples = 64, sample = 4096, header = 512;
-  sha256 sum;
+  text::sha256 sum;
   std::vector<std::byte> room(static_cast<std::size_t>(small));
   const auto add_bytes = [&](std::uint64_t offset, std::uint64_t size) {
     for (std::uint64_t done = 0; done < size;) {
       const ssize_t n = ::pread(file.bytes()->source()->descriptor(), room.data(), static_cast<std::size_t>(size - done),
                                 static_cast<off_t>(offset + done));
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) fail_file("cannot read the source", file.path(), errno, "is it still there?");
+      if (n < 0) io::fail_file("cannot read the source", file.path(), errno, "is it still there?");
       if (n == 0) break;
       sum.add(std::span(room).first(static_cast<std::size_t>(n)));
       done += static_cast<std::uint64_t>(n);
     }
   };
   const bool local = !file.bytes()->remote();
-  for (const source_object& o : file.objects()) {
+  for (const hdf5::source_object& o : file.objects()) {
     sum.add_number(static_cast<std::uint64_t>(o.kind));
     sum.add_number(o.place.file);
     sum.add_number(o.place.address);
     sum.add_field(o.store_path);
     sum.add_field(o.link_name);
-    for (const extra_link& l : o.links) {
+    for (const hdf5::extra_link& l : o.links) {
       for (const std::string& text : {l.name, l.kind, l.target, l.file, l.detail}) sum.add_field(text);
     }
     if (local && o.place.file == 0 && o.place.address < std::uint64_t{1} << 62) add_bytes(o.place.address, header);
@@ -66,7 +66,7 @@ std::string name_of_source(const convert_options& options) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();  // a folder may end in "/"
 }
 
-json plan_of(const convert_options& options, const source_identity& source) {
+text::json plan_of(const convert_options& options, const source_identity& source) {
   return {{"zarrbits", version()},
           {"source", name_of_source(options)},  // the folder may have another name on another machine
           {"size", source.size},
@@ -75,9 +75,9 @@ json plan_of(const convert_options& options, const source_identity& source) {
           {"checksum", source.checksum},
           {"joined", source.joined},
           {"memory", source.region_memory},
-          {"concat", options.concat ? json((options.concat->is_new ? "new: " : "") + options.concat->dimension) : json(nullptr)},
+          {"concat", options.concat ? text::json((options.concat->is_new ? "new: " : "") + options.concat->dimension) : text::json(nullptr)},
           {"options", plan_options(options)},
-          {"consolidate", options.consolidate ? json(*options.consolidate) : json(nullptr)},
+          {"consolidate", options.consolidate ? text::json(*options.consolidate) : text::json(nullptr)},
           {"external", !options.external.empty()},
           {"command", front_end_of(options).command}};
 }
@@ -87,12 +87,12 @@ std::string_view as_text(const std::vector<std::byte>& bytes) {
 }
 
 // Anybody may have written a plan: its command is shown as words, quoted for a shell by the caller.
-std::string command_in(const json& plan, const convert_options& options) {
+std::string command_in(const text::json& plan, const convert_options& options) {
   constexpr std::size_t most = 400;
   const auto& show = front_end_of(options).show_command;
   if (!show || !plan.is_object() || !plan.contains("command") || !plan["command"].is_array()) return {};
   std::vector<std::string> words;
-  for (const json& word : plan["command"]) {
+  for (const text::json& word : plan["command"]) {
     if (!word.is_string()) return {};
     words.push_back(word.get<std::string>());
   }
@@ -106,7 +106,7 @@ std::string command_in(const json& plan, const convert_options& options) {
 }
 
 // What is done is worth keeping: the sentence says how to go on, and no more than that `overwrite` would remove it.
-[[noreturn]] void differs(const convert_options& options, const json& plan, const std::string& what) {
+[[noreturn]] void differs(const convert_options& options, const text::json& plan, const std::string& what) {
   std::string commands;
   const std::string before = command_in(plan, options), now = command_in({{"command", front_end_of(options).command}}, options);
   if (!before.empty() && before != now) commands = ": it was begun by " + before + (now.empty() ? "" : ", and this is " + now);
@@ -126,14 +126,14 @@ std::string command_in(const json& plan, const convert_options& options) {
 
 }  // namespace
 
-bool take_plan(sink& out, convert_options& options, bool same) {
+bool take_plan(zarr::sink& out, convert_options& options, bool same) {
   const auto there = out.get(key_of("plan"));
   if (!there) return false;
-  const json plan = parse_foreign_json(as_text(*there));
+  const text::json plan = text::parse_foreign_json(as_text(*there));
   if (!plan.is_object() || !plan.contains("options")) useless(options, "has a plan that cannot be read");
   if (!plan.contains("zarrbits") || plan["zarrbits"] != version())
     differs(options, plan, "was begun by a different version of zarrbits");
-  if (!plan.contains("source") || plan["source"] != parse_json(json_text(name_of_source(options))))
+  if (!plan.contains("source") || plan["source"] != text::parse_json(text::json_text(name_of_source(options))))
     differs(options, plan, "was begun from a different source");
   // a file in the store must not decide which files may be read
   if (plan.contains("external") && plan["external"] == true && options.external.empty())
@@ -150,8 +150,8 @@ bool take_plan(sink& out, convert_options& options, bool same) {
   }
 }
 
-source_identity identity_of(const source_file& file, const std::string& joined) {
-  const file_state state = file.state();
+source_identity identity_of(const hdf5::source_file& file, const std::string& joined) {
+  const io::file_state state = file.state();
   return {.size = state.size,
           .etag = state.etag,
           .seconds = state.seconds,
@@ -160,27 +160,27 @@ source_identity identity_of(const source_file& file, const std::string& joined) 
           .joined = joined};
 }
 
-std::uint64_t region_memory_of(sink& out, std::uint64_t otherwise) {
+std::uint64_t region_memory_of(zarr::sink& out, std::uint64_t otherwise) {
   const auto there = out.get(key_of("plan"));
-  const json plan = there ? parse_foreign_json(as_text(*there)) : json();
+  const text::json plan = there ? text::parse_foreign_json(as_text(*there)) : text::json();
   const auto found = plan.is_object() ? plan.find("memory") : plan.end();
   return found != plan.end() && found->is_number_unsigned() ? std::max(found->get<std::uint64_t>(), least_memory) : otherwise;
 }
 
-journal::journal(sink& out, const convert_options& options, const source_identity& source, start how)
+journal::journal(zarr::sink& out, const convert_options& options, const source_identity& source, start how)
     : out_(out), key_(key_of("journal")) {
   if (options.share) key_ += "-" + std::to_string(options.share->index) + "-of-" + std::to_string(options.share->count);
-  const json plan = plan_of(options, source);
-  const std::string text = json_text(plan, 1) + "\n";
+  const text::json plan = plan_of(options, source);
+  const std::string text = text::json_text(plan, 1) + "\n";
   if (how != start::finish && out.put_new(key_of("plan"), std::as_bytes(std::span(text.data(), text.size())))) return;
   const auto there = out.get(key_of("plan"));
   if (how == start::begin || !there)
     throw zarrbits::error(errc::busy,
                           "another conversion is writing to \"" + options.store + "\"; wait for it or choose another name",
                           {options.store});
-  const json other = parse_foreign_json(as_text(*there));
+  const text::json other = text::parse_foreign_json(as_text(*there));
   if (!other.is_object() || !other.contains("options")) useless(options, "has a plan that cannot be read");
-  const json ours = parse_json(text);
+  const text::json ours = text::parse_json(text);
   const auto same = [&](const char* key) { return other.contains(key) && other[key] == ours[key]; };
   if (!same("source")) differs(options, other, "was begun from a different source");
   if (!same("joined") || !same("concat"))
@@ -203,7 +203,7 @@ bool is_made(const unit_result& result) { return result.skipped.empty(); }
 
 std::map<unit_id, unit_result> journal::read(bool only_made) {
   std::map<unit_id, unit_result> done;
-  for (const std::string& name : out_.list(unfinished_folder)) {
+  for (const std::string& name : out_.list(text::unfinished_folder)) {
     const std::string leaf = name.substr(name.rfind('/') + 1);
     if (!leaf.starts_with("journal")) continue;
     if (const auto of = leaf.find("-of-"); of != std::string::npos) {
@@ -239,18 +239,18 @@ double seconds_now() { return std::chrono::duration<double>(std::chrono::system_
 
 void journal::begin(std::uint64_t all_units, std::uint64_t own_units) {
   all_ = all_units;
-  waiting_ += json_text({{"began", seconds_now()}, {"units", all_units}, {"own", own_units}}) + "\n";
+  waiting_ += text::json_text({{"began", seconds_now()}, {"units", all_units}, {"own", own_units}}) + "\n";
 }
 
 void journal::end() {
-  waiting_ += json_text({{"ended", seconds_now()}}) + "\n";
+  waiting_ += text::json_text({{"ended", seconds_now()}}) + "\n";
   flush();
 }
 
 void journal::flush() {
   flushed_ = std::chrono::steady_clock::now();
   if (waiting_.empty()) return;
-  waiting_ += json_text({{"at", seconds_now()}}) + "\n";
+  waiting_ += text::json_text({{"at", seconds_now()}}) + "\n";
   // an earlier run may have been killed while it wrote a line
   const std::string text = (begun_ ? "" : "\n") + waiting_;
   waiting_.clear();
@@ -275,7 +275,7 @@ bool fails_again(const error& e) noexcept {
 std::string what_is_kept(const convert_options& options, journal& done) {
   const std::uint64_t units = done.kept();
   return "What is done is kept in \"" + options.store + "\" (" +
-         (done.all() > 0 ? std::to_string(units) + " of " + counted(done.all(), "unit") : counted(units, "unit")) +
+         (done.all() > 0 ? std::to_string(units) + " of " + text::counted(done.all(), "unit") : text::counted(units, "unit")) +
          "); run the same command " + (options.overwrite ? "without `overwrite` " : "again ") + "to continue";
 }
 

@@ -21,7 +21,7 @@ namespace zarrbits::conversion {
 
 // For a store that somebody began: options that are not set get the values of its plan. True if there were some. Throws
 // zarrbits::error if an option is set to another value or, with `same`, if an option has another value than in the plan.
-bool take_plan(sink& out, convert_options& options, bool same);
+bool take_plan(zarr::sink& out, convert_options& options, bool same);
 
 // What tells a source from another one of the same name.
 struct source_identity {
@@ -32,9 +32,9 @@ struct source_identity {
   std::string joined = {};                    // joined_store::checksum
   std::uint64_t region_memory = 0;            // a Zarr store: the `memory` by which its regions were chosen
 };
-source_identity identity_of(const source_file& file, const std::string& joined);
+source_identity identity_of(const hdf5::source_file& file, const std::string& joined);
 // That of the plan of a store that somebody began, if there is one.
-std::uint64_t region_memory_of(sink& out, std::uint64_t otherwise);
+std::uint64_t region_memory_of(zarr::sink& out, std::uint64_t otherwise);
 
 class journal {
  public:
@@ -45,7 +45,7 @@ class journal {
     finish,  // compare it with the existing one
   };
   // Throws zarrbits::error if the plans differ.
-  journal(sink& out, const convert_options& options, const source_identity& source, start how);
+  journal(zarr::sink& out, const convert_options& options, const source_identity& source, start how);
   // Writes the rest, if possible.
   ~journal();
   journal(const journal&) = delete;
@@ -69,7 +69,7 @@ class journal {
   std::uint64_t all() const noexcept { return all_; }
 
  private:
-  sink& out_;
+  zarr::sink& out_;
   std::string key_;
   std::string waiting_;
   bool begun_ = false;

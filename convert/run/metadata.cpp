@@ -31,18 +31,18 @@ void append(std::vector<converted_object>& to, std::vector<converted_object>& fr
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
-link_kind kind_of(const extra_link& link) {
+link_kind kind_of(const hdf5::extra_link& link) {
   for (const link_kind k : {link_kind::hard, link_kind::soft, link_kind::external, link_kind::user}) {
     if (link.kind == to_string(k)) return k;
   }
   return link_kind::broken;
 }
 
-converted_object entry_for(const source_object& o) {
+converted_object entry_for(const hdf5::source_object& o) {
   converted_object e;
   e.path = o.path;
-  e.kind = o.kind == source_object::kind_type::group      ? object_kind::group
-           : o.kind == source_object::kind_type::datatype ? object_kind::datatype
+  e.kind = o.kind == hdf5::source_object::kind_type::group      ? object_kind::group
+           : o.kind == hdf5::source_object::kind_type::datatype ? object_kind::datatype
                                                           : object_kind::dataset;
   if (o.store_path != o.path) e.zarr_path = o.store_path;
   return e;
@@ -55,10 +55,10 @@ converted_object not_selected(converted_object e) {
   return e;
 }
 
-void remove_attribute(json& attributes, const std::string& name) {
+void remove_attribute(text::json& attributes, const std::string& name) {
   attributes.erase(name);
   attributes.erase(name + "_source");
-  const auto notes = attributes.find(own_key);
+  const auto notes = attributes.find(text::own_key);
   if (notes == attributes.end()) return;
   for (const char* kind : {"attribute_types", "attribute_shapes", "attribute_values"}) {
     if (const auto of = notes->find(kind); of != notes->end()) of->erase(name);
@@ -78,17 +78,17 @@ class metadata_writer {
 
   std::vector<converted_object> run() {
     for (std::size_t i = 0; i < source_.objects().size(); ++i) {
-      const source_object& o = source_.objects()[i];
+      const hdf5::source_object& o = source_.objects()[i];
       all_.at_hand(o.path);
-      if (o.kind == source_object::kind_type::dataset) dataset(i);
-      else if (o.kind == source_object::kind_type::datatype) datatype(i);
-      else if (o.kind == source_object::kind_type::dimension) dimension(i);
-      if (o.kind != source_object::kind_type::dataset) all_.object_done();
+      if (o.kind == hdf5::source_object::kind_type::dataset) dataset(i);
+      else if (o.kind == hdf5::source_object::kind_type::datatype) datatype(i);
+      else if (o.kind == hdf5::source_object::kind_type::dimension) dimension(i);
+      if (o.kind != hdf5::source_object::kind_type::dataset) all_.object_done();
     }
-    for (const source_object& o : source_.unselected()) report_.push_back(not_selected(entry_for(o)));
+    for (const hdf5::source_object& o : source_.unselected()) report_.push_back(not_selected(entry_for(o)));
     // parents come before their children in the list; the reverse order writes every group after its content
     for (std::size_t i = source_.objects().size(); i-- > 0;) {
-      if (source_.objects()[i].kind == source_object::kind_type::group) group(i);
+      if (source_.objects()[i].kind == hdf5::source_object::kind_type::group) group(i);
     }
     for (converted_object& e : report_) {
       if (!e.reason.empty()) e.reason = all_.worded(e.reason);
@@ -99,13 +99,13 @@ class metadata_writer {
  private:
   std::uint64_t memory() const { return std::max<std::uint64_t>(options_.memory, 16U << 20); }
 
-  json attributes_of(const source_object& o, hid_t object, const type_tree* leaf, std::vector<converted_object>& report) {
-    file_references references(source_, object);
-    attribute_form form = all_.rules() ? all_.rules()->form : attribute_form();
+  text::json attributes_of(const hdf5::source_object& o, hid_t object, const hdf5::type_tree* leaf, std::vector<converted_object>& report) {
+    hdf5::file_references references(source_, object);
+    hdf5::attribute_form form = all_.rules() ? all_.rules()->form : hdf5::attribute_form();
     form.notes_shown = all_.options().convention == convention::none;
-    std::vector<attribute_report> found;
-    json user = convert_attributes(object, references, leaf, form, memory(), found);
-    for (attribute_report& a : found) {
+    std::vector<hdf5::attribute_report> found;
+    text::json user = hdf5::convert_attributes(object, references, leaf, form, memory(), found);
+    for (hdf5::attribute_report& a : found) {
       converted_object& e = report.emplace_back();
       e.path = o.path;
       e.kind = object_kind::attribute;
@@ -123,21 +123,21 @@ class metadata_writer {
   }
 
   void dataset(std::size_t index) {
-    const source_object& o = source_.objects()[index];
+    const hdf5::source_object& o = source_.objects()[index];
     converted_object e = entry_for(o);
     std::vector<converted_object> attributes;
-    json user;
-    const auto why = reason_to_skip([&] {
+    text::json user;
+    const auto why = hdf5::reason_to_skip([&] {
       const auto opened = all_.opened(index);
       const dataset_plan& dataset = *opened;
       e.source_bytes = dataset.data.stored_bytes;
-      if (unsupported_reason(dataset.data.type).empty()) {
+      if (hdf5::unsupported_reason(dataset.data.type).empty()) {
         user = attributes_of(o, dataset.data.dataset, &dataset.data.leaf(), attributes);
-        if (json own = dataset.own_attributes(); !own.empty()) user[own_key].update(own);
+        if (text::json own = dataset.own_attributes(); !own.empty()) user[text::own_key].update(own);
       }
       opened->prepare();
       const unit_result made = all_.take(index);
-      if (!made.skipped.empty()) throw skip_dataset(made.skipped);
+      if (!made.skipped.empty()) throw hdf5::skip_dataset(made.skipped);
       if (index == 0) source_.require_unchanged();
       write_dataset_metadata(dataset, out_, dimensions_, user, made, e);
     });
@@ -150,7 +150,7 @@ class metadata_writer {
 
   // Removes what was written of it. Its attributes move to the parent group: an array without its values would read as fill
   // value.
-  void skip(std::size_t index, converted_object& e, std::vector<converted_object>& attributes, json user,
+  void skip(std::size_t index, converted_object& e, std::vector<converted_object>& attributes, text::json user,
             const std::string& reason) {
     if (index == 0) {  // nothing would remain
       throw zarrbits::error(errc::unsupported,
@@ -165,9 +165,9 @@ class metadata_writer {
     e.reason = reason;
     e.lossy = false;
     e.lost_chunks.clear();
-    const source_object& o = source_.objects()[index];
+    const hdf5::source_object& o = source_.objects()[index];
     const bool kept = user.is_object() && !user.empty();
-    if (kept) skipped_datasets_[o.parent].add(shown(o.link_name), {{"reason", reason}, {"attributes", std::move(user)}});
+    if (kept) skipped_datasets_[o.parent].add(text::shown(o.link_name), {{"reason", reason}, {"attributes", std::move(user)}});
     for (converted_object& a : attributes) {
       a.outcome = outcome::skipped;
       a.lossy = false;
@@ -179,23 +179,23 @@ class metadata_writer {
 
   // A named type with attributes becomes a group that holds them; its name and type are also among the parent's attributes.
   void datatype(std::size_t index) {
-    const source_object& o = source_.objects()[index];
+    const hdf5::source_object& o = source_.objects()[index];
     converted_object e = entry_for(o);
     std::vector<converted_object> attributes;
     try {
-      const h5::handle type = source_.open(o);
-      const json description = type_description(describe_type(type));
-      named_types_[o.parent].add(shown(o.link_name), description);
-      json user = attributes_of(o, type, nullptr, attributes);
+      const hdf5::handle type = source_.open(o);
+      const text::json description = hdf5::type_description(hdf5::describe_type(type));
+      named_types_[o.parent].add(text::shown(o.link_name), description);
+      text::json user = attributes_of(o, type, nullptr, attributes);
       if (!user.empty()) {
-        user[own_key]["datatype"] = description;
+        user[text::own_key]["datatype"] = description;
         out_.group(o.store_path, user);
       } else {
         e.zarr_path.clear();
         skipped_[index] = true;  // no node
       }
       e.outcome = outcome::mapped;
-    } catch (const h5::failure& reason) {
+    } catch (const hdf5::failure& reason) {
       skipped_[index] = true;
       e.outcome = outcome::skipped;
       e.reason = reason.what();
@@ -206,38 +206,38 @@ class metadata_writer {
 
   // A dimension without values is a name at its arrays; its length is noted, because none of them may have it.
   void dimension(std::size_t index) {
-    const source_object& o = source_.objects()[index];
+    const hdf5::source_object& o = source_.objects()[index];
     converted_object e = entry_for(o);
     e.outcome = outcome::mapped;
     e.reason =
         "a dimension without values: its name is with the arrays that have it, its length under zarrbits.dimensions of the group";
     e.zarr_path.clear();
     std::vector<converted_object> attributes;
-    json note = {{"length", o.arranged.shape.empty() ? 0 : o.arranged.shape[0]}};
+    text::json note = {{"length", o.arranged.shape.empty() ? 0 : o.arranged.shape[0]}};
     try {
-      const h5::handle scale = source_.open(o);
-      const std::vector<hsize_t> most = h5::maximum_extent(h5::handle(H5Dget_space(scale), "get the dataspace"));
+      const hdf5::handle scale = source_.open(o);
+      const std::vector<hsize_t> most = hdf5::maximum_extent(hdf5::handle(H5Dget_space(scale), "get the dataspace"));
       if (most.size() == 1 && most[0] == H5S_UNLIMITED) note["unlimited"] = true;
-      json user = attributes_of(o, scale, nullptr, attributes);
+      text::json user = attributes_of(o, scale, nullptr, attributes);
       if (!user.empty()) note["attributes"] = std::move(user);
-    } catch (const h5::failure& reason) {
+    } catch (const hdf5::failure& reason) {
       e.lossy = true;
       e.reason = std::string("its attributes cannot be read: ") + reason.what();
     }
-    dimensions_without_values_[o.parent].add(shown(o.link_name), std::move(note));
+    dimensions_without_values_[o.parent].add(text::shown(o.link_name), std::move(note));
     report_.push_back(std::move(e));
     append(report_, attributes);
   }
 
   void group(std::size_t index) {
-    const source_object& o = source_.objects()[index];
+    const hdf5::source_object& o = source_.objects()[index];
     converted_object e = entry_for(o);
     std::vector<converted_object> attributes, links;
-    json user = json::object();
+    text::json user = text::json::object();
     e.outcome = outcome::mapped;
     try {
       user = attributes_of(o, source_.open(o), nullptr, attributes);
-    } catch (const h5::failure& reason) {
+    } catch (const hdf5::failure& reason) {
       e.lossy = true;
       e.reason = std::string("its attributes cannot be read: ") + reason.what();
     }
@@ -245,17 +245,17 @@ class metadata_writer {
       e.lossy = true;
       e.reason = "not everything in it can be listed: " + o.listing_error;
     }
-    json own = json::object();
-    object_builder recorded, names;
+    text::json own = text::json::object();
+    text::object_builder recorded, names;
     if (index == 0 && all_.rules()) own["convention"] = to_string(all_.convention());
     if (index == 0 && !source_.selection_note().empty()) own["selection"] = source_.selection_note();
-    for (const extra_link& link : o.links) {
+    for (const hdf5::extra_link& link : o.links) {
       if (link.selected) {
         links.push_back(record(o, link, recorded));
         continue;
       }
       converted_object l;
-      l.path = join_path(o.path, shown(link.name));
+      l.path = text::join_path(o.path, text::shown(link.name));
       l.kind = object_kind::link;
       l.link = kind_of(link);
       l.target = link.target;
@@ -267,16 +267,16 @@ class metadata_writer {
       own["dimensions"] = dims->second.take();
     if (const auto lost = skipped_datasets_.find(index); lost != skipped_datasets_.end()) own["skipped"] = lost->second.take();
     for (const std::size_t child : o.children) {
-      const source_object& c = source_.objects()[child];
-      const std::string leaf = leaf_of(c.store_path);
-      if (leaf != c.link_name && !skipped_[child] && c.kind != source_object::kind_type::dimension)
-        names.add(leaf, text_or_base64(c.link_name));
+      const hdf5::source_object& c = source_.objects()[child];
+      const std::string leaf = text::leaf_of(c.store_path);
+      if (leaf != c.link_name && !skipped_[child] && c.kind != hdf5::source_object::kind_type::dimension)
+        names.add(leaf, hdf5::text_or_base64(c.link_name));
     }
-    for (const std::string& name : o.order) own["order"].push_back(shown(name));
+    for (const std::string& name : o.order) own["order"].push_back(text::shown(name));
     if (!names.empty()) own["names"] = names.take();  // children that are stored under another name
     if (index == 0) user_block(o, own);
     if (index == 0 && !all_.joined_sources().empty()) own["sources"] = sources_note();
-    if (!own.empty()) user[own_key].update(own);
+    if (!own.empty()) user[text::own_key].update(own);
     if (index == 0) all_.require_unchanged();  // this write makes the store complete
     out_.group(o.store_path, user);
     report_.push_back(std::move(e));
@@ -285,10 +285,10 @@ class metadata_writer {
   }
 
   // The files of the store, and where each begins.
-  json sources_note() const { return source_notes(all_.joined_sources(), all_.files()); }
+  text::json sources_note() const { return append::source_notes(all_.joined_sources(), all_.files()); }
 
   // The bytes before the HDF5 superblock: any kind of data, such as a program or a text.
-  void user_block(const source_object& root, json& own) {
+  void user_block(const hdf5::source_object& root, text::json& own) {
     const std::uint64_t size = source_.user_block_size();
     if (size == 0) return;
     const std::uint64_t most = std::min<std::uint64_t>(memory() / 8, 64U << 20);
@@ -300,29 +300,29 @@ class metadata_writer {
       e.selected = false;
       e.reason = "not selected";
     } else if (size > most) {
-      e.reason = "its " + human_bytes(size) + " exceed the " + human_bytes(most) + " that are kept";
+      e.reason = "its " + text::human_bytes(size) + " exceed the " + text::human_bytes(most) + " that are kept";
     } else {
       std::vector<std::byte> bytes(static_cast<std::size_t>(size));
       try {
         source_.bytes()->require_range(0, size);
         source_.bytes()->read(0, bytes);
-      } catch (const unreadable_range& reason) {
+      } catch (const io::unreadable_range& reason) {
         throw zarrbits::error(errc::io_failed, "the user block of \"" + source_.path() + "\" cannot be read: " + reason.what(),
                               {source_.path()});
       }
-      own["user_block"] = {{"base64", base64(bytes)}};
+      own["user_block"] = {{"base64", text::base64(bytes)}};
       e.outcome = outcome::mapped;
     }
     report_.push_back(std::move(e));
   }
 
-  converted_object record(const source_object& o, const extra_link& link, object_builder& recorded) {
+  converted_object record(const hdf5::source_object& o, const hdf5::extra_link& link, text::object_builder& recorded) {
     converted_object e;
-    e.path = join_path(o.path, shown(link.name));
+    e.path = text::join_path(o.path, text::shown(link.name));
     e.kind = object_kind::link;
     e.link = kind_of(link);
     e.outcome = outcome::mapped;
-    json note = {{"kind", link.kind}};
+    text::json note = {{"kind", link.kind}};
     if (link.kind == "hard") {
       e.target = link.target;
       note["target"] = e.target;
@@ -348,7 +348,7 @@ class metadata_writer {
       e.reason = link.not_copied;
       e.lossy = !link.leads_back;
     }
-    if (!recorded.add(shown(link.name), std::move(note))) {  // only a damaged file has this
+    if (!recorded.add(text::shown(link.name), std::move(note))) {  // only a damaged file has this
       e.outcome = outcome::skipped;
       e.reason = "its group has another link of this name";
     }
@@ -357,13 +357,13 @@ class metadata_writer {
 
   job& all_;
   const convert_options& options_;
-  source_file& source_;
-  node_writer out_;
-  dimension_namer dimensions_;
+  hdf5::source_file& source_;
+  zarr::node_writer out_;
+  hdf5::dimension_namer dimensions_;
   std::vector<converted_object> report_;
-  std::map<std::size_t, object_builder> named_types_;                // by their group
-  std::map<std::size_t, object_builder> dimensions_without_values_;  // by their group
-  std::map<std::size_t, object_builder> skipped_datasets_;           // by their parent group: reason and attributes of each
+  std::map<std::size_t, text::object_builder> named_types_;                // by their group
+  std::map<std::size_t, text::object_builder> dimensions_without_values_;  // by their group
+  std::map<std::size_t, text::object_builder> skipped_datasets_;           // by their parent group: reason and attributes of each
   std::vector<bool> skipped_;
 };
 

@@ -14,26 +14,26 @@ namespace zarrbits::conversion {
 
 namespace {
 
-using dataset_visitor = std::function<bool(const source_object&, hid_t)>;
+using dataset_visitor = std::function<bool(const hdf5::source_object&, hid_t)>;
 
 // Until `visit` returns true; false if it never does. Datasets that cannot be opened are reported when they are converted.
-bool any_dataset(const source_file& source, const dataset_visitor& visit) {
-  for (const source_object& o : source.objects()) {
-    if (o.kind != source_object::kind_type::dataset) continue;
+bool any_dataset(const hdf5::source_file& source, const dataset_visitor& visit) {
+  for (const hdf5::source_object& o : source.objects()) {
+    if (o.kind != hdf5::source_object::kind_type::dataset) continue;
     bool found = false;
-    reason_to_skip([&] { found = visit(o, source.open(o)); });
+    hdf5::reason_to_skip([&] { found = visit(o, source.open(o)); });
     H5Eclear2(H5E_DEFAULT);
     if (found) return true;
   }
   return false;
 }
 
-void require_rank(const source_file& source, const char* option, const std::vector<std::uint64_t>& shape) {
+void require_rank(const hdf5::source_file& source, const char* option, const std::vector<std::uint64_t>& shape) {
   if (shape.empty()) return;
   std::set<std::size_t> ranks;
-  const bool found = any_dataset(source, [&](const source_object& o, hid_t dataset) {
-    const h5::handle space(H5Dget_space(dataset), "tell the dataspace");
-    const std::size_t added = o.arranged.new_dimension.empty() ? 0 : 1, rank = h5::extent(space).size() + added;
+  const bool found = any_dataset(source, [&](const hdf5::source_object& o, hid_t dataset) {
+    const hdf5::handle space(H5Dget_space(dataset), "tell the dataspace");
+    const std::size_t added = o.arranged.new_dimension.empty() ? 0 : 1, rank = hdf5::extent(space).size() + added;
     ranks.insert(rank);
     return rank == shape.size();
   });
@@ -41,24 +41,24 @@ void require_rank(const source_file& source, const char* option, const std::vect
   std::string text, there;
   for (const std::uint64_t n : shape) text += (text.empty() ? "" : "x") + std::to_string(n);
   for (const std::size_t n : ranks) there += (there.empty() ? "" : n == *ranks.rbegin() ? " and " : ", ") + std::to_string(n);
-  throw zarrbits::error(errc::no_match, std::string(option) + " " + text + " has " + counted(shape.size(), "dimension") +
+  throw zarrbits::error(errc::no_match, std::string(option) + " " + text + " has " + text::counted(shape.size(), "dimension") +
                                             ", but the datasets have " + there + "; \"zarrbits inspect\" lists their shapes");
 }
 
 bool has_integers(hid_t dataset) {
-  const h5::handle type(H5Dget_type(dataset), "get the datatype");
+  const hdf5::handle type(H5Dget_type(dataset), "get the datatype");
   return H5Tdetect_class(type, H5T_INTEGER) > 0 || H5Tdetect_class(type, H5T_ENUM) > 0 || H5Tdetect_class(type, H5T_BITFIELD) > 0;
 }
 
 }  // namespace
 
-void require_uses(const source_file& source, const convert_options& options) {
+void require_uses(const hdf5::source_file& source, const convert_options& options) {
   require_rank(source, "`chunk`", options.chunk);
   require_rank(source, "`shard`", options.shard.shape);
   for (const auto& of : options.bits_of) {
-    selection one({of.pattern}, {});
+    text::selection one({of.pattern}, {});
     bool matches = false;
-    const bool found = any_dataset(source, [&](const source_object& o, hid_t dataset) {
+    const bool found = any_dataset(source, [&](const hdf5::source_object& o, hid_t dataset) {
       if (!one.wants(o.path)) return false;
       matches = true;
       return has_integers(dataset);

@@ -13,7 +13,7 @@
 namespace zarrbits::conversion {
 
 // Call after the objects are selected, and joined with those of other files. Throws zarrbits::error.
-void require_uses(const source_file& source, const convert_options& options);
+void require_uses(const hdf5::source_file& source, const convert_options& options);
 
 }  // namespace zarrbits::conversion
 

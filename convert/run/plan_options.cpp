@@ -20,37 +20,37 @@ namespace {
 // Thrown for an invalid value of an option: anybody may have written the plan.
 struct no_value {};
 
-std::uint64_t number_in(const json& j, std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
+std::uint64_t number_in(const text::json& j, std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
   if (!j.is_number_unsigned() || j.get<std::uint64_t>() > most) throw no_value();
   return j.get<std::uint64_t>();
 }
 
-bool truth(const json& j) {
+bool truth(const text::json& j) {
   if (!j.is_boolean()) throw no_value();
   return j.get<bool>();
 }
 
-const json& member(const json& j, const char* key) {
+const text::json& member(const text::json& j, const char* key) {
   if (!j.is_object() || !j.contains(key)) throw no_value();
   return j[key];
 }
 
 template <class E>
-void take_enum(const json& j, E last, E& to) {
+void take_enum(const text::json& j, E last, E& to) {
   to = static_cast<E>(number_in(j, static_cast<std::uint64_t>(last)));
 }
 
-void take_list(const json& j, std::vector<std::string>& to) {
+void take_list(const text::json& j, std::vector<std::string>& to) {
   if (!j.is_array()) throw no_value();
-  for (const json& text : j) {
+  for (const text::json& text : j) {
     if (!text.is_string()) throw no_value();
     to.push_back(text.get<std::string>());
   }
 }
 
-void take_list(const json& j, std::vector<std::uint64_t>& to) {
+void take_list(const text::json& j, std::vector<std::uint64_t>& to) {
   if (!j.is_array()) throw no_value();
-  for (const json& n : j) to.push_back(number_in(n));
+  for (const text::json& n : j) to.push_back(number_in(n));
 }
 
 template <class E>
@@ -58,7 +58,7 @@ std::uint64_t as_number(E value) {
   return static_cast<std::uint64_t>(value);
 }
 
-json value_of(const std::optional<compression>& given) {
+text::json value_of(const std::optional<compression>& given) {
   if (!given) return nullptr;
   const compression c = with_level(*given);
   return {{"kind", as_number(c.kind)},
@@ -67,7 +67,7 @@ json value_of(const std::optional<compression>& given) {
           {"shuffle", as_number(c.shuffle)}};
 }
 
-void take(const json& j, std::optional<compression>& to) {
+void take(const text::json& j, std::optional<compression>& to) {
   if (j.is_null()) return;
   compression& c = to.emplace();
   take_enum(member(j, "kind"), compressor::blosc, c.kind);
@@ -78,38 +78,38 @@ void take(const json& j, std::optional<compression>& to) {
 
 // For an enumeration that is optional.
 template <class E>
-json value_of(const std::optional<E>& given) {
-  return given ? json(as_number(*given)) : json(nullptr);
+text::json value_of(const std::optional<E>& given) {
+  return given ? text::json(as_number(*given)) : text::json(nullptr);
 }
 
 template <class E>
-void take(const json& j, E last, std::optional<E>& to) {
+void take(const text::json& j, E last, std::optional<E>& to) {
   if (!j.is_null()) take_enum(j, last, to.emplace());
 }
 
-json bits_of(const convert_options& o) {
-  json all = {{"all", value_of(o.bits)}, {"of", json::array()}};
+text::json bits_of(const convert_options& o) {
+  text::json all = {{"all", value_of(o.bits)}, {"of", text::json::array()}};
   for (const auto& b : o.bits_of) all["of"].push_back({{"pattern", b.pattern}, {"first", b.first_bit}, {"last", b.last_bit}});
   return all;
 }
 
-void take_bits(const json& j, convert_options& o) {
-  if (const json& all = member(j, "all"); !all.is_null()) o.bits = static_cast<unsigned>(number_in(all, 64));
+void take_bits(const text::json& j, convert_options& o) {
+  if (const text::json& all = member(j, "all"); !all.is_null()) o.bits = static_cast<unsigned>(number_in(all, 64));
   if (!member(j, "of").is_array()) throw no_value();
-  for (const json& of : member(j, "of")) {
+  for (const text::json& of : member(j, "of")) {
     if (!member(of, "pattern").is_string()) throw no_value();
     o.bits_of.push_back({of["pattern"].get<std::string>(), static_cast<unsigned>(number_in(member(of, "first"), 63)),
                          static_cast<unsigned>(number_in(member(of, "last"), 63))});
   }
 }
 
-json value_of(const std::optional<source_base>& base) {
-  return base ? json{{"folder", base->folder}, {"url", base->url}} : json(nullptr);
+text::json value_of(const std::optional<source_base>& base) {
+  return base ? text::json{{"folder", base->folder}, {"url", base->url}} : text::json(nullptr);
 }
 
-void take(const json& j, std::optional<source_base>& to) {
+void take(const text::json& j, std::optional<source_base>& to) {
   if (j.is_null()) return;
-  const json &folder = member(j, "folder"), &url = member(j, "url");
+  const text::json &folder = member(j, "folder"), &url = member(j, "url");
   if (!folder.is_string() || !url.is_string()) throw no_value();
   to = {folder.get<std::string>(), url.get<std::string>()};
 }
@@ -121,8 +121,8 @@ using options_out = convert_options&;
 struct option {
   const char* name;
   bool (*is_set)(options_in);
-  json (*value)(options_in);
-  void (*take)(const json&, options_out);
+  text::json (*value)(options_in);
+  void (*take)(const text::json&, options_out);
 };
 
 // clang-format off
@@ -130,82 +130,82 @@ const option known_options[] = {
     {"profile",
      [](options_in o) { return o.profile.has_value(); },
      [](options_in o) { return value_of(o.profile); },
-     [](const json& j, options_out o) { take(j, profile::recode, o.profile); }},
+     [](const text::json& j, options_out o) { take(j, profile::recode, o.profile); }},
     {"compress",
      [](options_in o) { return o.compress.has_value(); },
      [](options_in o) { return value_of(o.compress); },
-     [](const json& j, options_out o) { take(j, o.compress); }},
+     [](const text::json& j, options_out o) { take(j, o.compress); }},
     {"chunk",
      [](options_in o) { return !o.chunk.empty(); },
-     [](options_in o) { return json(o.chunk); },
-     [](const json& j, options_out o) { take_list(j, o.chunk); }},
+     [](options_in o) { return text::json(o.chunk); },
+     [](const text::json& j, options_out o) { take_list(j, o.chunk); }},
     {"write_empty_chunks",
      [](options_in o) { return o.write_empty_chunks; },
-     [](options_in o) { return json(o.write_empty_chunks); },
-     [](const json& j, options_out o) { o.write_empty_chunks = truth(j); }},
+     [](options_in o) { return text::json(o.write_empty_chunks); },
+     [](const text::json& j, options_out o) { o.write_empty_chunks = truth(j); }},
     {"shard",
      [](options_in o) { return o.shard.bytes > 0 || !o.shard.shape.empty(); },
-     [](options_in o) { return json{{"bytes", o.shard.bytes}, {"shape", o.shard.shape}}; },
-     [](const json& j, options_out o) { o.shard.bytes = number_in(member(j, "bytes")); take_list(member(j, "shape"), o.shard.shape); }},
+     [](options_in o) { return text::json{{"bytes", o.shard.bytes}, {"shape", o.shard.shape}}; },
+     [](const text::json& j, options_out o) { o.shard.bytes = number_in(member(j, "bytes")); take_list(member(j, "shape"), o.shard.shape); }},
     {"grid",
      [](options_in o) { return o.grid != grid_type::regular; },
-     [](options_in o) { return json(as_number(o.grid)); },
-     [](const json& j, options_out o) { take_enum(j, grid_type::rectilinear, o.grid); }},
+     [](options_in o) { return text::json(as_number(o.grid)); },
+     [](const text::json& j, options_out o) { take_enum(j, grid_type::rectilinear, o.grid); }},
     {"checksum",
      [](options_in o) { return o.checksum != checksum::none; },
-     [](options_in o) { return json(as_number(o.checksum)); },
-     [](const json& j, options_out o) { take_enum(j, checksum::crc32c, o.checksum); }},
+     [](options_in o) { return text::json(as_number(o.checksum)); },
+     [](const text::json& j, options_out o) { take_enum(j, checksum::crc32c, o.checksum); }},
     {"codec",
      [](options_in o) { return o.codec != array_codec::automatic; },
-     [](options_in o) { return json(as_number(o.codec)); },
-     [](const json& j, options_out o) { take_enum(j, array_codec::packbits, o.codec); }},
+     [](options_in o) { return text::json(as_number(o.codec)); },
+     [](const text::json& j, options_out o) { take_enum(j, array_codec::packbits, o.codec); }},
     {"convention",
      [](options_in o) { return o.convention.has_value(); },
      [](options_in o) { return value_of(o.convention); },
-     [](const json& j, options_out o) { take(j, convention::pytables, o.convention); }},
+     [](const text::json& j, options_out o) { take(j, convention::pytables, o.convention); }},
     {"links",
      [](options_in o) { return o.links.has_value(); },
      [](options_in o) { return value_of(o.links); },
-     [](const json& j, options_out o) { take(j, link_policy::refuse, o.links); }},
+     [](const text::json& j, options_out o) { take(j, link_policy::refuse, o.links); }},
     {"bits",
      [](options_in o) { return o.bits || !o.bits_of.empty(); },
      bits_of,
      take_bits},
     {"include",
      [](options_in o) { return !o.include.empty(); },
-     [](options_in o) { return json(o.include); },
-     [](const json& j, options_out o) { take_list(j, o.include); }},
+     [](options_in o) { return text::json(o.include); },
+     [](const text::json& j, options_out o) { take_list(j, o.include); }},
     {"exclude",
      [](options_in o) { return !o.exclude.empty(); },
-     [](options_in o) { return json(o.exclude); },
-     [](const json& j, options_out o) { take_list(j, o.exclude); }},
+     [](options_in o) { return text::json(o.exclude); },
+     [](const text::json& j, options_out o) { take_list(j, o.exclude); }},
     {"references",
      [](options_in o) { return o.references.has_value(); },
-     [](options_in o) { return o.references ? json(*o.references) : json(nullptr); },
-     [](const json& j, options_out o) { if (!j.is_null()) o.references = number_in(j); }},
+     [](options_in o) { return o.references ? text::json(*o.references) : text::json(nullptr); },
+     [](const text::json& j, options_out o) { if (!j.is_null()) o.references = number_in(j); }},
     {"format",
      [](options_in o) { return o.format.has_value(); },
      [](options_in o) { return value_of(o.references ? std::optional(o.format.value_or(zarr_format::both)) : std::nullopt); },
-     [](const json& j, options_out o) { take(j, zarr_format::both, o.format); }},
+     [](const text::json& j, options_out o) { take(j, zarr_format::both, o.format); }},
     {"base",
      [](options_in o) { return o.base.has_value(); },
      [](options_in o) { return value_of(o.base); },
-     [](const json& j, options_out o) { take(j, o.base); }},
+     [](const text::json& j, options_out o) { take(j, o.base); }},
     {"keep_going",
      [](options_in o) { return o.keep_going; },
-     [](options_in o) { return json(o.keep_going); },
-     [](const json& j, options_out o) { o.keep_going = truth(j); }},
+     [](options_in o) { return text::json(o.keep_going); },
+     [](const text::json& j, options_out o) { o.keep_going = truth(j); }},
     {"allow_expansion",
      [](options_in o) { return o.allow_expansion; },
-     [](options_in o) { return json(o.allow_expansion); },
-     [](const json& j, options_out o) { o.allow_expansion = truth(j); }},
+     [](options_in o) { return text::json(o.allow_expansion); },
+     [](const text::json& j, options_out o) { o.allow_expansion = truth(j); }},
 };
 // clang-format on
 
 }  // namespace
 
-json plan_options(const convert_options& o) {
-  json all = json::object();
+text::json plan_options(const convert_options& o) {
+  text::json all = text::json::object();
   for (const option& each : known_options) all[each.name] = each.value(o);
   return all;
 }
@@ -216,21 +216,21 @@ bool is_permission(const std::string& name) { return name == "keep_going" || nam
 
 }  // namespace
 
-bool same_options(const json& plan, const json& other) {
+bool same_options(const text::json& plan, const text::json& other) {
   return std::all_of(std::begin(known_options), std::end(known_options), [&](const option& each) {
     return is_permission(each.name) ||
            (plan.contains(each.name) && other.contains(each.name) && plan[each.name] == other[each.name]);
   });
 }
 
-bool take_plan_options(const json& plan, convert_options& o, bool same) {
-  const json ours = parse_json(json_text(plan_options(o)));  // numbers as the parser returns them
+bool take_plan_options(const text::json& plan, convert_options& o, bool same) {
+  const text::json ours = text::parse_json(text::json_text(plan_options(o)));  // numbers as the parser returns them
   convert_options taken = o;
   other_options differing;
   bool some = false;
   try {
     for (const option& each : known_options) {
-      const json& there = member(plan, each.name);
+      const text::json& there = member(plan, each.name);
       if (there == ours[each.name]) continue;
       const bool permission = is_permission(each.name), given = each.is_set(o);
       convert_options read = o;

@@ -14,11 +14,11 @@
 namespace zarrbits::conversion {
 
 // All options that may affect a byte of the store.
-json plan_options(const convert_options& options);
+text::json plan_options(const convert_options& options);
 
 // Whether two plans mean the same store. Permissions (`keep_going`, `allow_expansion`) may differ: they change nothing that is
 // made.
-bool same_options(const json& plan, const json& other);
+bool same_options(const text::json& plan, const text::json& other);
 
 // Thrown for a set option that has another value in the plan, and for a plan that is invalid.
 struct other_options {
@@ -28,7 +28,7 @@ struct invalid_plan {};
 
 // Sets unset options to the values of `plan`, from plan_options(). True if there were some. With `same`, only permissions may be
 // set otherwise. Throws other_options, invalid_plan; zarrbits::error if the options together make no sense.
-bool take_plan_options(const json& plan, convert_options& options, bool same);
+bool take_plan_options(const text::json& plan, convert_options& options, bool same);
 
 }  // namespace zarrbits::conversion
 

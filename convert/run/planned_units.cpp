@@ -49,7 +49,7 @@ void require_all_done(const std::vector<planned_unit>& units, const std::functio
   for (const unsigned share : of) whose += (whose.empty() ? "" : ", ") + std::to_string(share);
   whose = shares > 0 ? ", of partition " + whose + " of " + std::to_string(shares) : "";
   throw zarrbits::error(errc::incomplete,
-                        std::to_string(missing) + " of " + counted(units.size(), "unit") + " are missing in \"" + store + "\"" +
+                        std::to_string(missing) + " of " + text::counted(units.size(), "unit") + " are missing in \"" + store + "\"" +
                             whose + "; run these partitions again, or convert all that is missing with `resume`",
                         {store});
 }

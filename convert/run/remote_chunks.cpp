@@ -12,7 +12,7 @@ namespace zarrbits::conversion {
 remote_chunks::remote_chunks(const chunk_batch& batch, bool refers) {
   using form = chunk_input::form_type;
   const chunk_maker maker(*batch.plan);
-  std::map<std::size_t, std::pair<std::shared_ptr<const byte_source>, std::vector<byte_range>>> wanted;
+  std::map<std::size_t, std::pair<std::shared_ptr<const io::byte_source>, std::vector<io::byte_range>>> wanted;
   for (const chunk_input& chunk : batch.chunks) {
     if (chunk.form != form::in_file && chunk.form != form::range) continue;
     auto& [file, ranges] = wanted[chunk.file];

@@ -29,7 +29,7 @@ class remote_chunks {
   std::optional<std::span<const std::byte>> bytes(const stored_range& range) const;
 
  private:
-  std::map<std::size_t, std::shared_ptr<const remote_file::coming>> files_;
+  std::map<std::size_t, std::shared_ptr<const io::remote_file::coming>> files_;
 };
 
 }  // namespace zarrbits::conversion

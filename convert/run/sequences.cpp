@@ -33,10 +33,10 @@ class array_appender : public value_appender {
   array_appender(const appending& context, std::string store_path) : context_(context), store_path_(std::move(store_path)) {}
 
  protected:
-  void put_chunk(buffer bytes) {
-    if (context_.checksum) append_crc32c(bytes);
+  void put_chunk(compressors::buffer bytes) {
+    if (context_.checksum) compressors::append_crc32c(bytes);
     const std::uint64_t at[] = {chunks_++};
-    context_.out.put(chunk_key(store_path_, at, meta_.shape.empty() ? 0 : meta_.shape.size() - 1), bytes);
+    context_.out.put(zarr::chunk_key(store_path_, at, meta_.shape.empty() ? 0 : meta_.shape.size() - 1), bytes);
     context_.result.store_bytes += bytes.size();
   }
   // shape[0] is the number of values, with `per_chunk` in a chunk; a single chunk is as long as the array
@@ -44,33 +44,33 @@ class array_appender : public value_appender {
     if (meta_.shape.empty()) meta_.shape = meta_.chunk = {0};
     meta_.shape[0] = count;
     meta_.chunk[0] = std::max<std::uint64_t>(1, chunks_ <= 1 ? count : per_chunk);
-    if (context_.checksum) append_crc32c_codec(meta_.codecs);
+    if (context_.checksum) zarr::append_crc32c_codec(meta_.codecs);
     context_.made.push_back({store_path_, meta_});
   }
 
   const appending& context_;
   std::string store_path_;
-  array_metadata meta_;
+  zarr::array_metadata meta_;
   std::uint64_t chunks_ = 0;
 };
 
 class fixed_appender final : public array_appender {
  public:
-  fixed_appender(const appending& context, const type_tree& type, std::string store_path)
+  fixed_appender(const appending& context, const hdf5::type_tree& type, std::string store_path)
       : array_appender(context, std::move(store_path)), type_(type), leaf_(&type) {
     meta_.shape = {0};
-    for (; leaf_->kind == type_class::array; leaf_ = &leaf_->element()) {
+    for (; leaf_->kind == hdf5::type_class::array; leaf_ = &leaf_->element()) {
       meta_.shape.insert(meta_.shape.end(), leaf_->dims.begin(), leaf_->dims.end());
     }
-    const bool opaque = leaf_->kind == type_class::opaque;
+    const bool opaque = leaf_->kind == hdf5::type_class::opaque;
     if (opaque) meta_.shape.push_back(leaf_->size);
     meta_.chunk = meta_.shape;
-    big_ = stored_big_endian(*leaf_);
-    const buffer zeros(leaf_->size, std::byte{0});
-    meta_.data_type = opaque ? json("uint8") : zarr_data_type(*leaf_);
-    meta_.fill_value = opaque ? json(0) : fill_json(*leaf_, zeros.data());
-    meta_.codecs = bytes_codecs(!opaque && has_byte_order(*leaf_), big_);
-    if (leaf_->kind == type_class::enumeration) meta_.attributes[own_key] = {{"enum", enumeration_members(*leaf_)}};
+    big_ = hdf5::stored_big_endian(*leaf_);
+    const compressors::buffer zeros(leaf_->size, std::byte{0});
+    meta_.data_type = opaque ? text::json("uint8") : hdf5::zarr_data_type(*leaf_);
+    meta_.fill_value = opaque ? text::json(0) : hdf5::fill_json(*leaf_, zeros.data());
+    meta_.codecs = zarr::bytes_codecs(!opaque && hdf5::has_byte_order(*leaf_), big_);
+    if (leaf_->kind == hdf5::type_class::enumeration) meta_.attributes[text::own_key] = {{"enum", hdf5::enumeration_members(*leaf_)}};
     per_chunk_ = std::max<std::uint64_t>(1, chunk_bytes / type.size);
   }
 
@@ -95,21 +95,21 @@ class fixed_appender final : public array_appender {
 
  private:
   void flush() {
-    if (leaf_->kind == type_class::compound) unify_byte_order(*leaf_, pending_.data(), pending_.size() / leaf_->size, big_);
+    if (leaf_->kind == hdf5::type_class::compound) hdf5::unify_byte_order(*leaf_, pending_.data(), pending_.size() / leaf_->size, big_);
     put_chunk(pending_);
     pending_.clear();
   }
 
-  const type_tree& type_;
-  const type_tree* leaf_;
+  const hdf5::type_tree& type_;
+  const hdf5::type_tree* leaf_;
   bool big_ = false;
   std::uint64_t per_chunk_ = 1, count_ = 0;
-  buffer pending_;
+  compressors::buffer pending_;
 };
 
 class text_appender final : public array_appender {
  public:
-  text_appender(const appending& context, const type_tree& type, std::string store_path)
+  text_appender(const appending& context, const hdf5::type_tree& type, std::string store_path)
       : array_appender(context, std::move(store_path)), type_(type) {}
 
   // Strings wait in memory until all are known: only then is it clear whether all are text.
@@ -120,8 +120,8 @@ class text_appender final : public array_appender {
   void finish() override {
     meta_.data_type = utf8_ ? "string" : "variable_length_bytes";
     meta_.fill_value = "";
-    meta_.codecs = text_codecs(utf8_);
-    text_chunk chunk;
+    meta_.codecs = zarr::text_codecs(utf8_);
+    zarr::text_chunk chunk;
     for (std::size_t i = 0; i < all_.size(); ++i) {
       chunk.add(all_[i]);
       if (chunk.count() == per_chunk) put_chunk(chunk.take());
@@ -139,24 +139,24 @@ class text_appender final : public array_appender {
   void hold(std::string text) {
     held_ += text.size() + sizeof text;
     if (held_ > context_.memory / 2)
-      throw skip_dataset("its sequences of strings take more than " + human_bytes(context_.memory / 2) + ", half of `memory`");
+      throw hdf5::skip_dataset("its sequences of strings take more than " + text::human_bytes(context_.memory / 2) + ", half of `memory`");
     all_.push_back(std::move(text));
   }
   void add(const std::byte* p) {
-    if (type_.kind == type_class::text) {
-      hold(std::string(text_of(type_, p)));
-      utf8_ = utf8_ && is_utf8(all_.back());
+    if (type_.kind == hdf5::type_class::text) {
+      hold(std::string(hdf5::text_of(type_, p)));
+      utf8_ = utf8_ && text::is_utf8(all_.back());
       return;
     }
-    file_references references(context_.data.file, context_.data.dataset);
-    const json target = type_.kind == type_class::object_reference ? references.object(p) : references.region(p);
+    hdf5::file_references references(context_.data.file, context_.data.dataset);
+    const text::json target = type_.kind == hdf5::type_class::object_reference ? references.object(p) : references.region(p);
     if (target.is_null()) {
       context_.result.dangling = true;
     }
-    hold(target.is_string() ? target.get<std::string>() : target.is_null() ? "" : strict_json_text(target));
+    hold(target.is_string() ? target.get<std::string>() : target.is_null() ? "" : text::strict_json_text(target));
   }
 
-  const type_tree& type_;
+  const hdf5::type_tree& type_;
   bool utf8_ = true;
   std::vector<std::string> all_;
   std::uint64_t held_ = 0;
@@ -165,15 +165,15 @@ class text_appender final : public array_appender {
 class sequence_appender final : public value_appender {
  public:
   // `level`: the number of sequences around this one in the same group.
-  sequence_appender(const appending& context, const type_tree& type, std::string store_path, unsigned level = 0)
+  sequence_appender(const appending& context, const hdf5::type_tree& type, std::string store_path, unsigned level = 0)
       : context_(context),
         store_path_(std::move(store_path)),
-        offset_type_(describe_type(H5T_STD_I64LE)),
-        offsets_(context, offset_type_, join_path(store_path_, level == 0 ? "offsets" : "offsets_" + std::to_string(level))) {
-    if (type.element().kind == type_class::sequence) {
+        offset_type_(hdf5::describe_type(H5T_STD_I64LE)),
+        offsets_(context, offset_type_, text::join_path(store_path_, level == 0 ? "offsets" : "offsets_" + std::to_string(level))) {
+    if (type.element().kind == hdf5::type_class::sequence) {
       values_ = std::make_unique<sequence_appender>(context, type.element(), store_path_, level + 1);
     } else {
-      values_ = make(context, type.element(), join_path(store_path_, "values"));
+      values_ = make(context, type.element(), text::join_path(store_path_, "values"));
     }
     own_group_ = level == 0;
     put_offset();
@@ -206,7 +206,7 @@ class sequence_appender final : public value_appender {
 
   const appending& context_;
   std::string store_path_;
-  type_tree offset_type_;
+  hdf5::type_tree offset_type_;
   fixed_appender offsets_;
   std::unique_ptr<value_appender> values_;
   bool own_group_ = true;
@@ -216,11 +216,11 @@ class sequence_appender final : public value_appender {
 // Compounds that Zarr's struct cannot hold: a group with one array for each member.
 class members_appender final : public value_appender {
  public:
-  members_appender(const appending& context, const type_tree& type, std::string store_path)
+  members_appender(const appending& context, const hdf5::type_tree& type, std::string store_path)
       : context_(context), type_(type), store_path_(std::move(store_path)) {
-    const std::vector<std::string> names = member_nodes(type);
+    const std::vector<std::string> names = hdf5::member_nodes(type);
     for (std::size_t i = 0; i < names.size(); ++i)
-      members_.push_back(make(context, type.parts[i], join_path(store_path_, names[i])));
+      members_.push_back(make(context, type.parts[i], text::join_path(store_path_, names[i])));
   }
   void append(const std::byte* values, std::size_t count) override {
     for (std::size_t i = 0; i < count; ++i) {
@@ -234,30 +234,30 @@ class members_appender final : public value_appender {
 
  private:
   const appending& context_;
-  const type_tree& type_;
+  const hdf5::type_tree& type_;
   std::string store_path_;
   std::vector<std::unique_ptr<value_appender>> members_;
 };
 
 }  // namespace
 
-std::unique_ptr<value_appender> value_appender::make(const appending& context, const type_tree& type,
+std::unique_ptr<value_appender> value_appender::make(const appending& context, const hdf5::type_tree& type,
                                                      const std::string& store_path) {
-  const type_tree* leaf = &type;
-  while (leaf->kind == type_class::array) leaf = &leaf->element();
+  const hdf5::type_tree* leaf = &type;
+  while (leaf->kind == hdf5::type_class::array) leaf = &leaf->element();
   const bool array = leaf != &type;
   switch (leaf->kind) {
-    case type_class::sequence:
-      if (array) throw skip_dataset("sequences of arrays of sequences are not supported");
+    case hdf5::type_class::sequence:
+      if (array) throw hdf5::skip_dataset("sequences of arrays of sequences are not supported");
       return std::make_unique<sequence_appender>(context, type, store_path);
-    case type_class::text:
-    case type_class::object_reference:
-    case type_class::region_reference:
-      if (array) throw skip_dataset("sequences of arrays of strings or references are not supported");
+    case hdf5::type_class::text:
+    case hdf5::type_class::object_reference:
+    case hdf5::type_class::region_reference:
+      if (array) throw hdf5::skip_dataset("sequences of arrays of strings or references are not supported");
       return std::make_unique<text_appender>(context, type, store_path);
-    case type_class::compound:
-      if (zarr_data_type(*leaf).is_null()) {
-        if (array) throw skip_dataset("sequences of arrays of compounds that a Zarr struct cannot hold are not supported");
+    case hdf5::type_class::compound:
+      if (hdf5::zarr_data_type(*leaf).is_null()) {
+        if (array) throw hdf5::skip_dataset("sequences of arrays of compounds that a Zarr struct cannot hold are not supported");
         return std::make_unique<members_appender>(context, type, store_path);
       }
       break;
@@ -269,17 +269,17 @@ std::unique_ptr<value_appender> value_appender::make(const appending& context, c
 namespace {
 
 // Appends rows in C order. Splits them in halves if libhdf5 would allocate too much for all.
-void append_rows(const chunk_source& data, const value_view& view, const std::vector<hsize_t>& first,
+void append_rows(const hdf5::chunk_source& data, const value_view& view, const std::vector<hsize_t>& first,
                  const std::vector<hsize_t>& count, const appending& context, sequence_appender& to) {
   const std::uint64_t most = context.memory / 4;
   {
-    variable_memory strings(most);
-    buffer rows(static_cast<std::size_t>(product(count)) * view.size, std::byte{0});
+    hdf5::variable_memory strings(most);
+    compressors::buffer rows(static_cast<std::size_t>(hdf5::product(count)) * view.size, std::byte{0});
     bool read = false;
     try {
       data.read_block(view.memory, view.size, first, count, count, rows, &strings);
       read = true;
-    } catch (const h5::failure&) {
+    } catch (const hdf5::failure&) {
       if (!strings.exceeded()) throw;
     }
     if (read) {
@@ -289,7 +289,7 @@ void append_rows(const chunk_source& data, const value_view& view, const std::ve
   }
   const auto longer = std::find_if(count.begin(), count.end(), [](hsize_t n) { return n > 1; });
   if (longer == count.end())
-    throw skip_dataset("the sequence at " + place(first) + " takes more than " + human_bytes(most) + ", a quarter of `memory`");
+    throw hdf5::skip_dataset("the sequence at " + place(first) + " takes more than " + text::human_bytes(most) + ", a quarter of `memory`");
   const auto d = static_cast<std::size_t>(longer - count.begin());
   std::vector<hsize_t> half = count, second = first;
   half[d] = count[d] / 2;
@@ -301,13 +301,13 @@ void append_rows(const chunk_source& data, const value_view& view, const std::ve
 
 }  // namespace
 
-void write_sequences(const chunk_source& data, const value_view& view, const std::string& store_path, const appending& context) {
+void write_sequences(const hdf5::chunk_source& data, const value_view& view, const std::string& store_path, const appending& context) {
   sequence_appender sequences(context, *view.leaf, store_path);
 
   // rows in C order: blocks that are whole runs of the dataset
-  chunk_grid blocks{data.dims, chunk_shape_for(data.dims, 64 * std::max<std::uint64_t>(1, view.per_element()), 4U << 20)};
+  hdf5::chunk_grid blocks{data.dims, hdf5::chunk_shape_for(data.dims, 64 * std::max<std::uint64_t>(1, view.per_element()), 4U << 20)};
   const std::string missing = data.stored_bytes > 0 ? data.filters.missing(data.type) : "";
-  if (!missing.empty()) throw missing_filter(missing);
+  if (!missing.empty()) throw hdf5::missing_filter(missing);
   if (blocks.chunks() > 0) {
     std::vector<hsize_t> at(data.dims.size(), 0);
     do {

@@ -16,8 +16,8 @@
 namespace zarrbits::conversion {
 
 struct appending {
-  const chunk_source& data;
-  sink& out;
+  const hdf5::chunk_source& data;
+  zarr::sink& out;
   array_result& result;
   std::vector<made_array>& made;
   bool checksum = false;     // chunks end with their crc32c
@@ -31,11 +31,11 @@ class value_appender {
   virtual void append(const std::byte* values, std::size_t count) = 0;
   virtual void finish() = 0;  // completes the arrays
   // Throws skip_dataset if Zarr cannot hold values of this type.
-  static std::unique_ptr<value_appender> make(const appending& context, const type_tree& type, const std::string& store_path);
+  static std::unique_ptr<value_appender> make(const appending& context, const hdf5::type_tree& type, const std::string& store_path);
 };
 
-// Writes the chunks. Leaves the metadata in `context.made`, with the sequences' own group last. The caller holds h5::lock.
-void write_sequences(const chunk_source& data, const value_view& view, const std::string& store_path, const appending& context);
+// Writes the chunks. Leaves the metadata in `context.made`, with the sequences' own group last. The caller holds hdf5::lock.
+void write_sequences(const hdf5::chunk_source& data, const value_view& view, const std::string& store_path, const appending& context);
 
 }  // namespace zarrbits::conversion
 

@@ -11,9 +11,9 @@ namespace zarrbits::conversion {
 
 namespace {
 
-json to_json(const array_result& r) {
-  json lost = json::array();
-  for (const auto& [at, why] : r.lost) lost.push_back({at, utf8_text(why)});
+text::json to_json(const array_result& r) {
+  text::json lost = text::json::array();
+  for (const auto& [at, why] : r.lost) lost.push_back({at, text::utf8_text(why)});
   return {{"utf8", r.assumed.text_is_utf8},
           {"bool", r.assumed.bools_are_0_or_1},
           {"packed", r.assumed.raw_packing_fits},
@@ -23,24 +23,24 @@ json to_json(const array_result& r) {
           {"bytes", r.store_bytes},
           {"rounded", r.rounded},
           {"dangling", r.dangling},
-          {"unpacked", utf8_text(r.unpacked)},
+          {"unpacked", text::utf8_text(r.unpacked)},
           {"lost", lost}};
 }
 
 // A journal may contain anything; the JSON library would convert -1 and 1e99 to numbers too.
-std::uint64_t number(const json& j) {
+std::uint64_t number(const text::json& j) {
   if (!j.is_number_unsigned()) throw std::runtime_error("not a number");
   return j.get<std::uint64_t>();
 }
 
-std::vector<std::uint64_t> numbers(const json& list) {
+std::vector<std::uint64_t> numbers(const text::json& list) {
   if (!list.is_array() || list.size() > H5S_MAX_RANK) throw std::runtime_error("not a list of extents");
   std::vector<std::uint64_t> out;
-  for (const json& n : list) out.push_back(number(n));
+  for (const text::json& n : list) out.push_back(number(n));
   return out;
 }
 
-array_result array_from(const json& j) {
+array_result array_from(const text::json& j) {
   array_result r;
   r.assumed = {j.at("utf8").get<bool>(), j.at("bool").get<bool>(), j.at("packed").get<bool>(), j.at("fits").get<bool>()};
   const auto counts = numbers(j.at("counts"));
@@ -50,15 +50,15 @@ array_result array_from(const json& j) {
   r.rounded = j.at("rounded").get<bool>();
   r.dangling = j.at("dangling").get<bool>();
   r.unpacked = j.at("unpacked").get<std::string>();
-  for (const json& l : j.at("lost")) {
+  for (const text::json& l : j.at("lost")) {
     const std::vector<std::uint64_t> at = numbers(l.at(0));
     r.lost[{at.begin(), at.end()}] = l.at(1).get<std::string>();
   }
   return r;
 }
 
-json to_json(const made_array& m) {
-  json j = {{"path", m.store_path}};
+text::json to_json(const made_array& m) {
+  text::json j = {{"path", m.store_path}};
   if (m.meta) {
     j["shape"] = m.meta->shape;
     j["chunk"] = m.meta->chunk;
@@ -70,7 +70,7 @@ json to_json(const made_array& m) {
   return j;
 }
 
-made_array made_from(const json& j) {
+made_array made_from(const text::json& j) {
   made_array m;
   m.store_path = j.at("path").get<std::string>();
   if (j.contains("shape")) {
@@ -121,30 +121,30 @@ unit_result take_units(std::map<unit_id, unit_result>& results, std::size_t data
 }
 
 std::string journal_line(const unit_id& id, const unit_result& result) {
-  json j = {{"dataset", id.dataset}, {"unit", id.number}};
+  text::json j = {{"dataset", id.dataset}, {"unit", id.number}};
   if (!result.skipped.empty()) {
-    j["skipped"] = utf8_text(result.skipped);
+    j["skipped"] = text::utf8_text(result.skipped);
   } else {
-    j["arrays"] = json::array();
+    j["arrays"] = text::json::array();
     for (const array_result& r : result.arrays) j["arrays"].push_back(to_json(r));
-    j["made"] = json::array();
+    j["made"] = text::json::array();
     for (const made_array& m : result.made) j["made"].push_back(to_json(m));
   }
   j["end"] = true;  // a truncated number is still a number
-  return json_text(j) + "\n";
+  return text::json_text(j) + "\n";
 }
 
 std::optional<std::pair<unit_id, unit_result>> parse_journal_line(std::string_view line) {
   try {
-    const json j = parse_foreign_json(line);
+    const text::json j = text::parse_foreign_json(line);
     if (!j.at("end").get<bool>()) return {};
     unit_id id{static_cast<std::size_t>(number(j.at("dataset"))), number(j.at("unit"))};
     unit_result r;
     if (j.contains("skipped")) {
       r.skipped = j.at("skipped").get<std::string>();
     } else {
-      for (const json& a : j.at("arrays")) r.arrays.push_back(array_from(a));
-      for (const json& m : j.at("made")) r.made.push_back(made_from(m));
+      for (const text::json& a : j.at("arrays")) r.arrays.push_back(array_from(a));
+      for (const text::json& m : j.at("made")) r.made.push_back(made_from(m));
     }
     return std::pair{id, std::move(r)};
   } catch (const std::exception&) {

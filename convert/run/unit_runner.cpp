@@ -11,7 +11,7 @@ namespace zarrbits::conversion {
 
 using part_kind = dataset_part::kind_type;
 
-unit_runner::unit_runner(sink& out, const convert_options& options, work_queue& queue, calls c)
+unit_runner::unit_runner(zarr::sink& out, const convert_options& options, io::work_queue& queue, calls c)
     : out_(out),
       options_(options),
       queue_(queue),
@@ -53,17 +53,17 @@ void unit_runner::produce(const std::shared_ptr<unit_state>& unit) {
   const auto& parts = unit->dataset->parts();
   for (std::size_t part = 0; part < parts.size() && !unit->stopped(); ++part) {
     if (!unit->to_do(part) || parts[part].kind == part_kind::group) continue;
-    if (const auto why = reason_to_skip([&] { produce_part(unit, part); })) unit->skip({part, {}}, *why);
+    if (const auto why = hdf5::reason_to_skip([&] { produce_part(unit, part); })) unit->skip({part, {}}, *why);
   }
   release(unit);
 }
 
 void unit_runner::produce_part(const std::shared_ptr<unit_state>& unit, std::size_t part) {
-  const chunk_source& data = unit->dataset->data;
+  const hdf5::chunk_source& data = unit->dataset->data;
   const dataset_part& node = unit->dataset->parts()[part];
   if (node.kind == part_kind::sequences) {
     if (!out_.any_order()) queue_.finish();  // what was submitted before is put before
-    const h5::lock one_thread;
+    const hdf5::lock one_thread;
     const std::uint64_t memory = std::max<std::uint64_t>(options_.memory, 16U << 20);
     write_sequences(data, node.view, node.store_path,
                     {data, out_, unit->result_of(part), unit->made(), options_.checksum != checksum::none, memory});
@@ -74,7 +74,7 @@ void unit_runner::produce_part(const std::shared_ptr<unit_state>& unit, std::siz
   chunk_batch next{unit, part};
   next.is_remote = data.is_remote();
   {
-    const h5::lock one_thread;
+    const hdf5::lock one_thread;
     next.plan = unit->dataset->array(part, unit->assumed(part));
   }
   reader_.read(next, range);
@@ -82,7 +82,7 @@ void unit_runner::produce_part(const std::shared_ptr<unit_state>& unit, std::siz
 
 void unit_runner::submit(chunk_batch& next) {
   if (next.chunks.empty()) return;
-  const h5::lock::pause others;  // the queue may wait for threads that wait for the lock
+  const hdf5::lock::pause others;  // the queue may wait for threads that wait for the lock
   std::vector<chunk_input> chunks = std::exchange(next.chunks, {});
   auto batch = std::make_shared<chunk_batch>(next);
   batch->chunks = std::move(chunks);

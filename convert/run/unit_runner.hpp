@@ -30,7 +30,7 @@ class unit_runner {
     std::function<void(const unit_id&, unit_result&&)> done;
     std::function<void(std::uint64_t)> advance;
   };
-  unit_runner(sink& out, const convert_options& options, work_queue& queue, calls calls);
+  unit_runner(zarr::sink& out, const convert_options& options, io::work_queue& queue, calls calls);
 
   // Begins a unit of a prepared dataset, and reads what it needs. Its chunks may be made later. Throws zarrbits::error.
   void run(std::shared_ptr<const dataset_plan> dataset, const unit_id& id);
@@ -44,9 +44,9 @@ class unit_runner {
   void release(const std::shared_ptr<unit_state>& unit);
   void repeat_units();
 
-  sink& out_;
+  zarr::sink& out_;
   const convert_options& options_;
-  work_queue& queue_;
+  io::work_queue& queue_;
   calls calls_;
   chunk_reader reader_;
   batch_worker worker_;

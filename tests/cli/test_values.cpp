@@ -11,7 +11,7 @@
 #include <vector>
 
 using namespace zarrbits;
-using namespace zarrbits::cli;
+using namespace zarrbits::command;
 
 BOOST_AUTO_TEST_CASE(compressions) {
   struct asked {

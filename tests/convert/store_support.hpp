@@ -11,11 +11,11 @@
 namespace store_support {
 
 using zarrbits::error;
-using zarrbits::conversion::file_descriptor;
-using zarrbits::conversion::make_sink;
-using zarrbits::conversion::sink;
-using zarrbits::conversion::sink_options;
-using zarrbits::conversion::unreadable_range;
+using zarrbits::io::file_descriptor;
+using zarrbits::zarr::make_sink;
+using zarrbits::zarr::sink;
+using zarrbits::zarr::sink_options;
+using zarrbits::io::unreadable_range;
 
 namespace fs = std::filesystem;
 

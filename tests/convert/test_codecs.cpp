@@ -14,7 +14,7 @@
 #include <random>
 
 using namespace support;
-using namespace zarrbits::conversion;
+using namespace zarrbits::compressors;
 
 namespace {
 

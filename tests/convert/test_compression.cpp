@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_shuffled_deflate_stream_is_kept_where_zstd_is_larger) {
       check(H5Dread_chunk(d, H5P_DEFAULT, at, &mask, stream.data()), "read a chunk");
       if (checked) stream.resize(size - 4);
     }
-    const std::size_t low = zarrbits::conversion::blosc_buffer(std::as_bytes(std::span(v)), 8, 1, 1, "zstd").size();
+    const std::size_t low = zarrbits::compressors::blosc_buffer(std::as_bytes(std::span(v)), 8, 1, 1, "zstd").size();
     BOOST_TEST_REQUIRE(low > stream.size() + 24);  // or this tests nothing
     BOOST_TEST(!c.run().lost());
     const zarrbits::chunk_counts counts = c.entry("/x").chunks;
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_chunk_that_gets_larger_is_compressed_again_at_a_higher_le
     check(H5Fflush(c.file(), H5F_SCOPE_LOCAL), "flush");
     stored = H5Dget_storage_size(d);
   }
-  const std::size_t low = zarrbits::conversion::blosc_buffer(std::as_bytes(std::span(v)), 8, 1, 1, "zstd").size();
+  const std::size_t low = zarrbits::compressors::blosc_buffer(std::as_bytes(std::span(v)), 8, 1, 1, "zstd").size();
   BOOST_TEST_REQUIRE(low > stored);  // or this tests nothing
   BOOST_TEST(!c.run().lost());
   const std::string chunk = c.chunk("x/c/0");

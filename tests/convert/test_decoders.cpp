@@ -20,7 +20,7 @@
 using namespace support;
 
 BOOST_AUTO_TEST_CASE(lz4_and_lzf_give_what_was_compressed_by_hand) {
-  using namespace zarrbits::conversion;
+  using namespace zarrbits::compressors;
   const std::string plain = "abcabcabcabcabcabc!!!!!";
   const auto bytes = [](const std::string& s) { return std::as_bytes(std::span(s.data(), s.size())); };
   const auto text = [](const buffer& b) { return std::string(reinterpret_cast<const char*>(b.data()), b.size()); };
@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(lz4_and_lzf_give_what_was_compressed_by_hand) {
 }
 
 BOOST_AUTO_TEST_CASE(a_blosc_buffer_gives_what_went_in) {
-  using namespace zarrbits::conversion;
+  using namespace zarrbits::compressors;
   buffer plain(10000);
   for (std::size_t i = 0; i < plain.size(); ++i) plain[i] = static_cast<std::byte>(i * i >> 4);
   const buffer stored = blosc_stored(plain, 4);
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(a_blosc_buffer_gives_what_went_in) {
 }
 
 BOOST_AUTO_TEST_CASE(hostile_compressed_chunks_are_refused_and_nothing_else) {
-  using namespace zarrbits::conversion;
+  using namespace zarrbits::compressors;
   std::mt19937 random(1);
   std::size_t refused = 0;
   for (int i = 0; i < 20000; ++i) {

@@ -13,7 +13,8 @@
 #include <random>
 
 using namespace support;
-using namespace zarrbits::conversion;
+using namespace zarrbits::compressors;
+using namespace zarrbits::hdf5;
 
 namespace {
 

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-using namespace zarrbits::conversion;
+using namespace zarrbits::text;
 
 namespace {
 

@@ -21,7 +21,8 @@
 #include <string_view>
 #include <vector>
 
-using namespace zarrbits::conversion;
+using namespace zarrbits::io;
+using namespace zarrbits::zarr;
 
 namespace {
 

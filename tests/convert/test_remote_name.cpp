@@ -10,7 +10,7 @@
 
 #include <string>
 
-using namespace zarrbits::conversion;
+using namespace zarrbits::io;
 
 BOOST_AUTO_TEST_CASE(names_without_a_secret_stay) {
   for (const std::string name : {"in.h5", "s3://bucket/a?b", "https://host/a/b.nc", "http://host:8000/in.h5:/a/b",

@@ -8,8 +8,8 @@
 #include <string>
 
 using zarrbits::error;
-using zarrbits::conversion::path_pattern;
-using zarrbits::conversion::selection;
+using zarrbits::text::path_pattern;
+using zarrbits::text::selection;
 
 BOOST_AUTO_TEST_CASE(patterns_match_as_the_help_says) {
   const struct {

@@ -12,11 +12,11 @@
 #include <thread>
 
 using namespace support;
-using zarrbits::conversion::concurrent_shard;
-using zarrbits::conversion::file_descriptor;
-using zarrbits::conversion::make_sink;
-using zarrbits::conversion::shard_writer;
-using zarrbits::conversion::unreadable_range;
+using zarrbits::zarr::concurrent_shard;
+using zarrbits::io::file_descriptor;
+using zarrbits::zarr::make_sink;
+using zarrbits::zarr::shard_writer;
+using zarrbits::io::unreadable_range;
 
 namespace fs = std::filesystem;
 

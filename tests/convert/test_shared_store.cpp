@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(of_two_that_put_one_new_object_one_hears_so) {
 
 BOOST_AUTO_TEST_CASE(a_killed_run_is_removed_by_its_own_name_alone) {
   folder f;
-  using zarrbits::conversion::remove_unfinished;
+  using zarrbits::zarr::remove_unfinished;
   for (const std::string run : {"mine", ""}) {
     fs::create_directories(f / "out/.zarrbits-unfinished");
     std::ofstream(f / "out/.zarrbits-unfinished/plan") << plan;

@@ -22,7 +22,7 @@
 #include <unistd.h>
 #include <vector>
 
-using namespace zarrbits::verification;
+using namespace zarrbits::zarr;
 
 namespace {
 
@@ -144,14 +144,14 @@ void read_file(const std::uint8_t* data, std::size_t size,
 void read_parquet(const std::uint8_t* data, std::size_t size) {
   try {
     const auto bytes = std::as_bytes(std::span(data, size));
-    zarrbits::conversion::parquet_file file({bytes.begin(), bytes.end()}, 100'000);
+    zarrbits::io::parquet_file file({bytes.begin(), bytes.end()}, 100'000);
     for (const char* column : {"path", "raw"}) {
       if (file.has(column)) fuzz::require(file.texts(column).size() == file.rows(), "a column has a text for each row");
     }
     for (const char* column : {"offset", "size"}) {
       if (file.has(column)) fuzz::require(file.numbers(column).size() == file.rows(), "a column has a number for each row");
     }
-  } catch (const zarrbits::conversion::parquet_error&) {
+  } catch (const zarrbits::io::parquet_error&) {
   }
 }
 

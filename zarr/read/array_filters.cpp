@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 using nlohmann::json;
 
@@ -212,4 +212,4 @@ void array_filter::decode_texts(zarr_values& values, std::uint64_t most) const {
   }
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

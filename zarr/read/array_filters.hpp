@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 // Of a codec of Zarr v3: "numcodecs.delta".
 bool is_array_filter(std::string_view name);
@@ -59,6 +59,6 @@ class array_filter {
   std::optional<std::vector<std::string>> labels_;
 };
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

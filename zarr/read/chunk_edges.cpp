@@ -10,7 +10,7 @@
 #include <iterator>
 #include <string>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 using nlohmann::json;
 
@@ -76,4 +76,4 @@ std::uint64_t chunk_edges::chunk_of(std::uint64_t element) const {
   return r.first_chunk + (element - r.first_element) / r.length;
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 class chunk_edges {
  public:
@@ -45,6 +45,6 @@ class chunk_edges {
   std::vector<run> runs_;  // at least one
 };
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

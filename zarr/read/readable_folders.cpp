@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 namespace fs = std::filesystem;
 
@@ -38,4 +38,4 @@ bool readable_folders::contain(const std::string& real) const {
   });
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

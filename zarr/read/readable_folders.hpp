@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 class readable_folders {
  public:
@@ -25,6 +25,6 @@ class readable_folders {
   std::vector<std::string> folders_;
 };
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

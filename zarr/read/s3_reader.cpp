@@ -12,7 +12,7 @@
 #include <mutex>
 #include <utility>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 namespace {
 
@@ -26,23 +26,23 @@ auto asked(F&& f) {
   }
 }
 
-conversion::file_state state_in_s3(std::uint64_t size, const std::string& etag) {
+io::file_state state_in_s3(std::uint64_t size, const std::string& etag) {
   return {.regular = true, .size = size, .etag = etag};
 }
 
 class s3_object final : public stored_object {
  public:
   // `etag`: only this state of it is read; "": any.
-  s3_object(conversion::s3_client& client, std::string key, std::uint64_t size, std::string etag = "")
+  s3_object(io::s3_client& client, std::string key, std::uint64_t size, std::string etag = "")
       : client_(client), key_(std::move(key)), size_(size), etag_(std::move(etag)) {}
   std::uint64_t size() const override { return size_; }
-  conversion::file_state state() const override { return state_in_s3(size_, etag_); }
+  io::file_state state() const override { return state_in_s3(size_, etag_); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     while (!out.empty()) {
       const auto piece = out.first(std::min(out.size(), most_at_once));
       const std::string range = std::to_string(offset) + "-" + std::to_string(offset + piece.size() - 1);
       const auto answer = asked([&] {
-        conversion::s3_client::request r{.key = key_, .range = range, .into = piece};
+        io::s3_client::request r{.key = key_, .range = range, .into = piece};
         if (!etag_.empty()) r.only_if["if-match"] = "\"" + etag_ + "\"";
         return client_.send(r);
       });
@@ -60,7 +60,7 @@ class s3_object final : public stored_object {
 
  private:
   static constexpr std::size_t most_at_once = 32U << 20;
-  conversion::s3_client& client_;
+  io::s3_client& client_;
   std::string key_;
   std::uint64_t size_;
   std::string etag_;
@@ -68,7 +68,7 @@ class s3_object final : public stored_object {
 
 class s3_reader final : public store_reader {
  public:
-  s3_reader(const std::string& name, const remote_access& remote) : client_(conversion::read_s3_settings(name, remote)) {}
+  s3_reader(const std::string& name, const remote_access& remote) : client_(io::read_s3_settings(name, remote)) {}
 
   std::unique_ptr<stored_object> open(const std::string& key) const override {
     const auto answer = asked([&] { return client_.send({.method = "HEAD", .key = whole(key)}); });
@@ -81,7 +81,7 @@ class s3_reader final : public store_reader {
     std::string start = whole(folder);
     if (!start.empty()) start += '/';
     asked([&] {
-      conversion::for_each_object(client_, start, true, conversion::all_of_them, [&](conversion::s3_entry&& found) {
+      io::for_each_object(client_, start, true, io::all_of_them, [&](io::s3_entry&& found) {
         store_entry e;
         e.name = found.key.substr(start.size());
         e.is_folder = e.name.back() == '/';
@@ -99,18 +99,18 @@ class s3_reader final : public store_reader {
     return prefix.empty() || key.empty() ? prefix + key : prefix + "/" + key;
   }
 
-  mutable conversion::s3_client client_;  // thread-safe
+  mutable io::s3_client client_;  // thread-safe
 };
 
 // One listing says what there is, and how long it is. What is read is kept: small objects (all metadata are) as long as the
 // reader, others while there is room. Large objects come in blocks: the chunks of a shard lie close together.
 class s3_snapshot final : public store_reader {
  public:
-  s3_snapshot(const std::string& name, const remote_access& remote) : client_(conversion::read_s3_settings(name, remote)) {
+  s3_snapshot(const std::string& name, const remote_access& remote) : client_(io::read_s3_settings(name, remote)) {
     const std::string& prefix = client_.settings().prefix;
     const std::string start = prefix.empty() ? "" : prefix + "/";
     asked([&] {
-      conversion::for_each_object(client_, start, false, conversion::all_of_them, [&](conversion::s3_entry&& e) {
+      io::for_each_object(client_, start, false, io::all_of_them, [&](io::s3_entry&& e) {
         if (e.key.size() > start.size()) objects_.emplace(e.key.substr(start.size()), listed{e.size, std::move(e.etag)});
         return true;
       });
@@ -140,7 +140,7 @@ class s3_snapshot final : public store_reader {
    public:
     object(const s3_snapshot& store, std::string key, const listed& found) : store_(store), key_(std::move(key)), found_(found) {}
     std::uint64_t size() const override { return found_.size; }
-    conversion::file_state state() const override { return state_in_s3(found_.size, found_.etag); }
+    io::file_state state() const override { return state_in_s3(found_.size, found_.etag); }
     void read(std::uint64_t offset, std::span<std::byte> out) const override {
       while (!out.empty()) {
         const std::uint64_t begin = offset % block;
@@ -194,7 +194,7 @@ class s3_snapshot final : public store_reader {
     return recent_.front().second;
   }
 
-  mutable conversion::s3_client client_;  // thread-safe
+  mutable io::s3_client client_;  // thread-safe
   std::map<std::string, listed> objects_;
   mutable std::mutex turn_;
   mutable std::map<std::string, bytes> kept_;
@@ -211,4 +211,4 @@ std::shared_ptr<const store_reader> open_s3(const std::string& name, const remot
   });
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

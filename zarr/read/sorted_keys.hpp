@@ -11,7 +11,7 @@
 #include <iterator>
 #include <string>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 // The same as store_reader::list(); the map's values have a `size`. `state_of`: store_entry::state of a value.
 template <class Map, class State>
@@ -33,6 +33,6 @@ void list_sorted(const Map& keys, const std::string& folder, const State& state_
   }
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <system_error>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 namespace fs = std::filesystem;
 
@@ -34,12 +34,12 @@ class regular_file {
   static std::unique_ptr<regular_file> open(const fs::path& root, const std::string& key, symbolic_links links,
                                             const readable_folders& readable);
   std::uint64_t size() const noexcept { return size_; }
-  conversion::file_state state() const noexcept { return conversion::state_of(fd_.get()); }
+  io::file_state state() const noexcept { return io::state_of(fd_.get()); }
   void read(std::uint64_t offset, std::span<std::byte> out) const;
   int descriptor() const noexcept { return fd_.get(); }
 
  private:
-  conversion::file_descriptor fd_;
+  io::file_descriptor fd_;
   std::string path_;
   std::uint64_t size_ = 0;
 };
@@ -72,16 +72,16 @@ std::string require_readable(const std::string& path, const readable_folders& re
 
 // Opens a file, or a link to one. A link is not opened before it is known where it leads; folders on the way may be links, too,
 // and so it counts where the opened file is. Negative, with errno, if there is nothing.
-conversion::file_descriptor open_readable(const std::string& path, const readable_folders& readable) {
+io::file_descriptor open_readable(const std::string& path, const readable_folders& readable) {
   constexpr int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;  // a FIFO in a store must not block
-  conversion::file_descriptor fd(::open(path.c_str(), flags));
+  io::file_descriptor fd(::open(path.c_str(), flags));
   if (!fd && errno == ELOOP) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) return {};
-    fd = conversion::file_descriptor(::open(require_readable(path, readable).c_str(), flags));
+    fd = io::file_descriptor(::open(require_readable(path, readable).c_str(), flags));
   }
   if (!fd) return fd;
-  const std::string real = conversion::path_of(fd.get());
+  const std::string real = io::path_of(fd.get());
   if (!real.empty() && readable.contain(real)) return fd;
   struct stat opened {
   }, there{};
@@ -97,7 +97,7 @@ std::unique_ptr<regular_file> regular_file::open(const fs::path& root, const std
   auto file = std::make_unique<regular_file>();
   const std::string path = file->path_ = (root / key).string();
   file->fd_ =
-      links == symbolic_links::refuse ? conversion::open_without_links(root.string(), key) : open_readable(path, readable);
+      links == symbolic_links::refuse ? io::open_without_links(root.string(), key) : open_readable(path, readable);
   if (!file->fd_) {
     if (errno == ENOENT || errno == ENOTDIR) {
       require_no_broken_link(root, path);
@@ -116,8 +116,8 @@ std::unique_ptr<regular_file> regular_file::open(const fs::path& root, const std
 
 void regular_file::read(std::uint64_t offset, std::span<std::byte> out) const {
   try {
-    conversion::read_range(fd_.get(), offset, out);
-  } catch (const conversion::unreadable_range& e) {
+    io::read_range(fd_.get(), offset, out);
+  } catch (const io::unreadable_range& e) {
     throw store_error("cannot read " + path_ + ": " + e.what());
   }
 }
@@ -126,7 +126,7 @@ class file_object final : public stored_object {
  public:
   explicit file_object(std::unique_ptr<regular_file> file) : file_(std::move(file)) {}
   std::uint64_t size() const override { return file_->size(); }
-  conversion::file_state state() const override { return file_->state(); }
+  io::file_state state() const override { return file_->state(); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override { file_->read(offset, out); }
   int descriptor() const noexcept override { return file_->descriptor(); }
 
@@ -151,8 +151,8 @@ class directory_reader final : public store_reader {
     std::error_code error, ignored;
     const fs::path path = folder.empty() ? root_ : root_ / folder;
     // the real path is looked up folder by folder, so a deep one is asked of the system first
-    if (const conversion::file_descriptor opened(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-        opened && !folder.empty() && !readable_.contain(conversion::path_of(opened.get())))
+    if (const io::file_descriptor opened(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        opened && !folder.empty() && !readable_.contain(io::path_of(opened.get())))
       require_readable(path.string(), readable_);
     for (fs::directory_iterator i(path, error), end; !error && i != end; i.increment(error)) {
       store_entry e;
@@ -163,7 +163,7 @@ class directory_reader final : public store_reader {
         struct stat s = {};
         e.is_readable = ::stat(i->path().c_str(), &s) == 0 && S_ISREG(s.st_mode);
         if (e.is_readable) {
-          e.state = conversion::state_in(s);
+          e.state = io::state_in(s);
           e.size = e.state.size;
         }
       }
@@ -216,7 +216,7 @@ bool has_metadata(const store_folder& folder) {
 bool store_folder::holds_nodes() const {
   bool found = false;
   list([&](const store_entry& e) {
-    if (!e.is_folder || e.is_link || e.name.starts_with(conversion::own_prefix)) return true;
+    if (!e.is_folder || e.is_link || e.name.starts_with(text::own_prefix)) return true;
     const store_folder child = *this / e.name;
     found = has_metadata(child) || child.holds_nodes();
     return !found;
@@ -229,7 +229,7 @@ std::optional<store_folder> store_folder::node(const store_entry& child) const {
   store_folder folder = *this / child.name;
   if (has_metadata(folder)) return folder;
   // links may lead above themselves
-  if (child.is_link || child.name.starts_with(conversion::own_prefix) || !folder.holds_nodes()) return {};
+  if (child.is_link || child.name.starts_with(text::own_prefix) || !folder.holds_nodes()) return {};
   folder.is_bare_ = true;
   return folder;
 }
@@ -256,7 +256,7 @@ class mixer {
 
 }  // namespace
 
-std::uint64_t number_for(const conversion::file_state& state) noexcept {
+std::uint64_t number_for(const io::file_state& state) noexcept {
   mixer all;
   all.add(state.size);
   all.add(static_cast<std::uint64_t>(state.seconds));
@@ -268,7 +268,7 @@ std::uint64_t number_for(const conversion::file_state& state) noexcept {
 std::uint64_t number_for(const store_folder& all) {
   std::uint64_t sum = 0;  // of objects in any order
   all.list([&](const store_entry& e) {
-    if (e.name.starts_with(conversion::own_prefix)) return true;  // an append that is not complete
+    if (e.name.starts_with(text::own_prefix)) return true;  // an append that is not complete
     if (e.is_folder) {
       if (!e.is_link) sum += number_for(all / e.name);  // a link may lead to a folder above it
       return true;
@@ -295,8 +295,8 @@ namespace {
 
 std::shared_ptr<const store_reader> open_reader(const std::string& name, const remote_access& remote,
                                                 const std::vector<std::string>& sources, std::uint64_t memory, use_of_store use,
-                                                symbolic_links links, const conversion::told_names* names) {
-  if (conversion::is_s3(name)) {
+                                                symbolic_links links, const io::told_names* names) {
+  if (io::is_s3(name)) {
 #ifdef ZARRBITS_WITH_S3
     return open_s3(name, remote, use);
 #else
@@ -304,10 +304,10 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
                       errc::unsupported);
 #endif
   }
-  if (conversion::is_web(name))
+  if (io::is_web(name))
     throw store_error("a store at \"" + name + "\" cannot be read; use a directory, a .zip file or \"s3://bucket/prefix\"",
                       errc::unsupported);
-  if (!remote.endpoint.empty() && !conversion::any_in_s3(sources))
+  if (!remote.endpoint.empty() && !io::any_in_s3(sources))
     throw store_error("an endpoint is only for a store or a source \"s3://...\", not for \"" + name + "\"");
   std::error_code e;
   const fs::file_status s = fs::status(name, e);
@@ -315,10 +315,10 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
     throw store_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"), errc::not_found);
   const auto holds = [&](const char* key) { return fs::exists(fs::path(name) / key, e); };
   // the consolidated metadata of Zarr v2 have the same name
-  if (fs::is_directory(s) && holds(conversion::references_metadata) && !holds("zarr.json") && !holds(".zgroup"))
+  if (fs::is_directory(s) && holds(io::references_metadata) && !holds("zarr.json") && !holds(".zgroup"))
     return open_references(name, remote, sources, memory, use, names);
   if (fs::is_directory(s)) return std::make_shared<directory_reader>(name, links, sources);
-  if (conversion::is_zip_file(name)) return open_zip(name);
+  if (io::is_zip_file(name)) return open_zip(name);
   if (!name.ends_with(".json"))
     throw store_error("\"" + name +
                       "\" is neither a directory nor a .zip file, nor a .json file of references; use a Zarr v3 store");
@@ -329,14 +329,14 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
 
 store_folder open_folder(const std::string& name, const remote_access& remote) {
   std::error_code e;
-  if (!conversion::is_s3(name) && !fs::is_directory(name, e)) throw store_error("\"" + name + "\" is not a folder");
-  return {conversion::is_s3(name) ? open_reader(name, remote, {}, 0, use_of_store::a_little, symbolic_links::follow, nullptr)
+  if (!io::is_s3(name) && !fs::is_directory(name, e)) throw store_error("\"" + name + "\" is not a folder");
+  return {io::is_s3(name) ? open_reader(name, remote, {}, 0, use_of_store::a_little, symbolic_links::follow, nullptr)
                                   : std::make_shared<directory_reader>(name, symbolic_links::follow, std::vector<std::string>()),
           name};
 }
 
 store_folder open_store(const std::string& name, const remote_access& remote, const std::vector<std::string>& sources,
-                        std::uint64_t memory, use_of_store use, symbolic_links links, const conversion::told_names* names) {
+                        std::uint64_t memory, use_of_store use, symbolic_links links, const io::told_names* names) {
   try {
     auto reader = open_reader(name, remote, sources, memory, use, links, names);
     if (is_v2_store(*reader)) reader = as_v3(std::move(reader), name, memory);
@@ -352,8 +352,8 @@ bool is_store_name(const std::string& source) {
   const std::string name = split_source(source).file;
   std::string last = name;
   while (last.size() > 1 && last.back() == '/') last.pop_back();
-  if (conversion::is_web(name)) return false;
-  if (conversion::is_s3(name)) return last.ends_with(".zarr") || name.ends_with('/');
+  if (io::is_web(name)) return false;
+  if (io::is_s3(name)) return last.ends_with(".zarr") || name.ends_with('/');
   std::error_code e;
   if (fs::is_directory(name, e)) return true;
   return (last.ends_with(".zip") || last.ends_with(".json")) && fs::is_regular_file(name, e);
@@ -394,4 +394,4 @@ store_folder node_at(const store_folder& root, const std::string& path) {
   return folder;
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

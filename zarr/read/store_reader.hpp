@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 // The store violates the Zarr specification, or a part of it cannot be read.
 struct store_error : std::runtime_error {
@@ -61,7 +61,7 @@ class stored_object {
   virtual ~stored_object() = default;
   virtual std::uint64_t size() const = 0;
   // As store_entry::state, of what is read here.
-  virtual conversion::file_state state() const { return {}; }
+  virtual io::file_state state() const { return {}; }
   // Bytes from `offset` on, which must be within size().
   virtual void read(std::uint64_t offset, std::span<std::byte> out) const = 0;
   // Of a local file, for copies in the kernel; negative if there is none.
@@ -73,7 +73,7 @@ class text_object final : public stored_object {
  public:
   explicit text_object(std::string text) : text_(std::move(text)) {}
   std::uint64_t size() const override { return text_.size(); }
-  conversion::file_state state() const override { return {.regular = true, .size = text_.size(), .etag = text_}; }
+  io::file_state state() const override { return {.regular = true, .size = text_.size(), .etag = text_}; }
   void read(std::uint64_t offset, std::span<std::byte> out) const override;
 
  private:
@@ -91,11 +91,11 @@ struct store_entry {
   std::uint64_t size = 0;   // of an object
   // Of an object: another one once it was changed, as far as the store tells (by time, ETag or checksum). It equals the state()
   // of the opened object.
-  conversion::file_state state = {};
+  io::file_state state = {};
 };
 
 // The same for equal states, on every machine; for others another one, in all likelihood.
-std::uint64_t number_for(const conversion::file_state& state) noexcept;
+std::uint64_t number_for(const io::file_state& state) noexcept;
 
 class store_reader {
  public:
@@ -164,7 +164,7 @@ enum class use_of_store {
 enum class symbolic_links { follow, refuse };
 store_folder open_store(const std::string& name, const remote_access& remote, const std::vector<std::string>& sources,
                         std::uint64_t memory, use_of_store use = use_of_store::a_little,
-                        symbolic_links links = symbolic_links::follow, const conversion::told_names* names = nullptr);
+                        symbolic_links links = symbolic_links::follow, const io::told_names* names = nullptr);
 // True if a source is a Zarr store, by its name and what the file system says: a directory (HDF5 files are none), "x.zip",
 // references "x.json", "s3://bucket/x.zarr" or "s3://bucket/prefix/". Its name may end with ":/a/b", a node.
 bool is_store_name(const std::string& source);
@@ -180,10 +180,10 @@ std::shared_ptr<const store_reader> open_zip(const std::string& path);  // zip_r
 std::shared_ptr<const store_reader> open_references(const std::string& path, const remote_access& remote,
                                                     const std::vector<std::string>& sources, std::uint64_t memory,
                                                     use_of_store use,
-                                                    const conversion::told_names* names = nullptr);  // reference_reader.cpp
+                                                    const io::told_names* names = nullptr);  // reference_reader.cpp
 std::shared_ptr<const store_reader> open_s3(const std::string& name, const remote_access& remote,
                                             use_of_store use);  // s3_reader.cpp
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

@@ -19,13 +19,13 @@
 #include <string_view>
 #include <utility>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
-using ordered = conversion::json;  // its members stay in their order
+using ordered = text::json;  // its members stay in their order
 
 namespace {
 
-using remark_list = std::vector<conversion::attribute_remark>;
+using remark_list = std::vector<detail::attribute_remark>;
 
 constexpr std::uint64_t most_v2_metadata = 64U << 20;
 constexpr unsigned deepest_struct = 32;
@@ -112,7 +112,7 @@ translated_type type_or_name(const ordered& dtype) {
   try {
     return type_of(dtype);
   } catch (const no_counterpart&) {
-    return {dtype.is_string() ? dtype.get<std::string>() : conversion::json_text(dtype), "", 1};
+    return {dtype.is_string() ? dtype.get<std::string>() : text::json_text(dtype), "", 1};
   }
 }
 
@@ -152,7 +152,7 @@ ordered bytes_codec_of(const ordered& codec, std::uint64_t typesize) {
 std::optional<ordered> array_codec_of(const ordered& filter, translated_type& type) {
   const std::string id = filter.value("id", "");
   if (id == "vlen-utf8" || id == "vlen-bytes") {
-    const bool is_text = id == "vlen-utf8" && conversion::name_in(type.type) == "fixed_length_utf32";  // of zarr-python 3.0
+    const bool is_text = id == "vlen-utf8" && text::name_in(type.type) == "fixed_length_utf32";  // of zarr-python 3.0
     if (type.size != 0 && !is_text) throw store_error("the filter " + id + " is for objects, which the array does not have");
     if (is_text) type = {"string", "", 0};
     if (id == "vlen-bytes") type.type = "variable_length_bytes";
@@ -209,7 +209,7 @@ ordered codecs_of(const ordered& zarray, translated_type& type, std::size_t rank
 
 // What chunks that do not exist read as, if Zarr v2 does not say it.
 ordered usual_fill(const ordered& type, std::uint64_t size) {
-  const std::string name = conversion::name_in(type);
+  const std::string name = text::name_in(type);
   if (name == "bool") return false;
   if (name.starts_with("numpy.")) return "NaT";
   if (name.starts_with("complex")) return ordered::array({0.0, 0.0});
@@ -217,7 +217,7 @@ ordered usual_fill(const ordered& type, std::uint64_t size) {
   if (name == "string" || name == "fixed_length_utf32" || name == "null_terminated_bytes" || name == "variable_length_bytes")
     return "";
   if (name == "raw_bytes" || name == "struct")
-    return conversion::base64(std::string_view(std::string(static_cast<std::size_t>(size), '\0')));
+    return text::base64(std::string_view(std::string(static_cast<std::size_t>(size), '\0')));
   return 0;
 }
 
@@ -236,22 +236,22 @@ void turn_around(const ordered& dtype, std::vector<std::byte>& bytes, std::size_
     return;
   }
   const translated_type type = type_of(dtype);
-  const std::size_t number = type.order == "big" ? number_size(conversion::name_in(type.type), type.size) : 1;
+  const std::size_t number = type.order == "big" ? number_size(text::name_in(type.type), type.size) : 1;
   for (std::size_t end = at + static_cast<std::size_t>(type.size); at < end; at += number)
     std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(at), bytes.begin() + static_cast<std::ptrdiff_t>(at + number));
 }
 
 // A struct's fill value is its bytes in base64: in the order of `dtype` in Zarr v2, and in little-endian order in Zarr v3.
 ordered struct_fill(const ordered& fill, const translated_type& type, const ordered& dtype) {
-  auto bytes = fill.is_string() ? conversion::decode_base64(fill.get<std::string>()) : std::nullopt;
+  auto bytes = fill.is_string() ? text::decode_base64(fill.get<std::string>()) : std::nullopt;
   if (!bytes || bytes->size() != type.size || type.order != "big") return fill;
   std::size_t at = 0;
   turn_around(dtype, *bytes, at);
-  return conversion::base64(std::span<const std::byte>(*bytes));
+  return text::base64(std::span<const std::byte>(*bytes));
 }
 
 ordered fill_of(const ordered& fill, const translated_type& type, const ordered& dtype) {
-  const std::string name = conversion::name_in(type.type);
+  const std::string name = text::name_in(type.type);
   if (fill.is_null()) return usual_fill(type.type, type.size);
   if (name == "struct") return fill == 0 ? usual_fill(type.type, type.size) : struct_fill(fill, type, dtype);
   const bool text = name == "string" || name == "fixed_length_utf32" || name == "null_terminated_bytes" || name == "raw_bytes";
@@ -307,9 +307,9 @@ void add_missing_value(const ordered& fill, const ordered& type, ordered& attrib
     if (ordered missing = missing_value_of(type, fill); !missing.is_null()) attributes["_FillValue"] = std::move(missing);
   } else if (!is_same_fill(type, fill, *found)) {
     remarks.push_back({"_FillValue", false,
-                       "it stays " + conversion::json_text(*found) +
+                       "it stays " + text::json_text(*found) +
                            ", which xarray takes for missing values in Zarr v3; in Zarr " + "v2 it takes the fill value " +
-                           conversion::json_text(fill) + ", which chunks that were never written still have"});
+                           text::json_text(fill) + ", which chunks that were never written still have"});
   }
 }
 
@@ -320,7 +320,7 @@ ordered object_of(const stored_object& object, const std::string& key, std::uint
   if (const std::string why = text::reason_against_json(text, memory); !why.empty()) throw store_error("\"" + key + "\" " + why);
   ordered parsed;
   try {
-    parsed = conversion::parse_foreign_node(text, "\"" + key + "\"", remarks, key.ends_with(".zattrs"));
+    parsed = text::parse_foreign_node(text, "\"" + key + "\"", remarks, key.ends_with(".zattrs"));
   } catch (const zarrbits::error& e) {
     throw store_error(e.what());
   }
@@ -360,7 +360,7 @@ class v2_reader final : public store_reader {
     constexpr std::string_view metadata = "zarr.json";
     const bool is_metadata = key == metadata || (key.ends_with(metadata) && key[key.size() - metadata.size() - 1] == '/');
     if (!is_metadata) {
-      if (conversion::is_v2_metadata_key(key)) return nullptr;  // they are in the zarr.json
+      if (text::is_v2_metadata_key(key)) return nullptr;  // they are in the zarr.json
       return store_->open(key);
     }
     const std::string node = key.substr(0, key.size() - metadata.size());
@@ -378,15 +378,15 @@ class v2_reader final : public store_reader {
         if (const auto all = store_->open(".zmetadata"))
           made["consolidated_metadata"] = consolidated_of(object_of(*all, at + ".zmetadata", 4 * memory_, ignored));
       }
-      if (!remarks.empty()) made[conversion::remarks_key] = remarks_json(remarks);
-      return std::make_unique<text_object>(conversion::python_json_text(made));
+      if (!remarks.empty()) made[text::remarks_key] = remarks_json(remarks);
+      return std::make_unique<text_object>(text::python_json_text(made));
     } catch (const ordered::exception& e) {
       throw store_error("the metadata of Zarr v2 at \"" + at + "\" are invalid: " + e.what());
     }
   }
 
   void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
-    store_->list(folder, [&](const store_entry& e) { return conversion::is_v2_metadata_key(e.name) || each(e); });
+    store_->list(folder, [&](const store_entry& e) { return text::is_v2_metadata_key(e.name) || each(e); });
   }
 
   bool is_v2() const noexcept override { return true; }
@@ -446,4 +446,4 @@ std::shared_ptr<const store_reader> as_v3(std::shared_ptr<const store_reader> st
   return std::make_shared<v2_reader>(std::move(store), name, memory);
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 // True if the root has metadata of Zarr v2, and none of v3.
 bool is_v2_store(const store_reader& store);
@@ -26,10 +26,10 @@ std::shared_ptr<const store_reader> as_v3(std::shared_ptr<const store_reader> st
                                           std::uint64_t memory);
 
 // zarr.json of an array, and of a group. `zattrs` may be null.
-conversion::json v3_array_of(const conversion::json& zarray, const conversion::json& zattrs,
-                             std::vector<conversion::attribute_remark>& remarks);
-conversion::json v3_group_of(const conversion::json& zattrs);
+text::json v3_array_of(const text::json& zarray, const text::json& zattrs,
+                             std::vector<detail::attribute_remark>& remarks);
+text::json v3_group_of(const text::json& zattrs);
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

@@ -10,7 +10,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 namespace {
 
@@ -197,4 +197,4 @@ void drop_crc32c(std::vector<std::byte>& bytes) {
   bytes.resize(size);
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

@@ -11,14 +11,14 @@
 #include <algorithm>
 #include <cstring>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 using nlohmann::json;
 
 namespace {
 
 not_supported too_much_text(std::uint64_t most) {
-  return not_supported("a chunk of strings that takes more than " + conversion::human_bytes(most) +
+  return not_supported("a chunk of strings that takes more than " + text::human_bytes(most) +
                        ", half of the memory that is allowed");
 }
 
@@ -294,4 +294,4 @@ void codec_chain::untranspose(zarr_values& values) const {
   values = std::move(out);
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

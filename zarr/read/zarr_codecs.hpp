@@ -15,7 +15,7 @@
 #include <memory>
 #include <optional>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 class codec_chain {
  public:
@@ -73,6 +73,6 @@ class codec_chain {
   std::vector<bytes_codec> after_;  // bytes to bytes, in the order of encoding
 };
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 // For messages, and for the core, which reads JSON as text. A function, so that the JSON writer, a template, is compiled once.
 std::string json_text(const nlohmann::json& j);
@@ -25,6 +25,6 @@ std::string named(const nlohmann::json& j, nlohmann::json& configuration);
 
 const nlohmann::json& required(const nlohmann::json& j, const char* key);
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

@@ -16,7 +16,7 @@
 #include <set>
 #include <utility>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 using nlohmann::json;
 
@@ -26,24 +26,24 @@ constexpr std::uint64_t most_metadata = 64u << 20;
 
 // The converter puts notes where a convention's readers do not show them; this moves them to the attributes.
 void gather_notes(json& node) {
-  if (!node.contains("attributes") || !node["attributes"].is_object() || node["attributes"].contains(conversion::own_key)) return;
+  if (!node.contains("attributes") || !node["attributes"].is_object() || node["attributes"].contains(text::own_key)) return;
   json& attributes = node["attributes"];
-  if (const auto hidden = attributes.find(conversion::hidden_own_key); hidden != attributes.end()) {
+  if (const auto hidden = attributes.find(text::hidden_own_key); hidden != attributes.end()) {
     json notes = std::move(*hidden);
     attributes.erase(hidden);
-    attributes[conversion::own_key] = std::move(notes);
-  } else if (const auto field = node.find(conversion::own_key); field != node.end() && field->is_object()) {
+    attributes[text::own_key] = std::move(notes);
+  } else if (const auto field = node.find(text::own_key); field != node.end() && field->is_object()) {
     field->erase("must_understand");
-    attributes[conversion::own_key] = std::move(*field);
+    attributes[text::own_key] = std::move(*field);
     node.erase(field);
   }
 }
 
 // What v2_store.cpp says of attributes.
-void take_remarks(conversion::json& node, std::vector<conversion::attribute_remark>& remarks) {
-  const auto found = node.find(conversion::remarks_key);
+void take_remarks(text::json& node, std::vector<detail::attribute_remark>& remarks) {
+  const auto found = node.find(text::remarks_key);
   if (found == node.end()) return;
-  for (const conversion::json& r : found->value("list", conversion::json::array())) {
+  for (const text::json& r : found->value("list", text::json::array())) {
     if (r.is_array() && r.size() == 3 && r[0].is_string() && r[1].is_boolean() && r[2].is_string())
       remarks.push_back({r[0].get<std::string>(), r[1].get<bool>(), r[2].get<std::string>()});
   }
@@ -51,7 +51,7 @@ void take_remarks(conversion::json& node, std::vector<conversion::attribute_rema
 }
 
 // Null if there is no metadata.
-conversion::json read_metadata(const store_folder& folder, std::vector<conversion::attribute_remark>& remarks) {
+text::json read_metadata(const store_folder& folder, std::vector<detail::attribute_remark>& remarks) {
   const auto object = folder.open("zarr.json");
   if (!object) return nullptr;
   const std::vector<std::byte> bytes = read_object(*object, most_metadata);
@@ -60,9 +60,9 @@ conversion::json read_metadata(const store_folder& folder, std::vector<conversio
   if (const std::string why = text::reason_against_json(metadata, (folder.path().empty() ? 4 : 2) * folder.max_text);
       !why.empty())
     throw store_error("\"" + name + "\" " + why);
-  conversion::json j;
+  text::json j;
   try {
-    j = conversion::parse_foreign_node(metadata, name, remarks);
+    j = text::parse_foreign_node(metadata, name, remarks);
   } catch (const zarrbits::error& e) {
     throw store_error(e.what());
   }
@@ -72,7 +72,7 @@ conversion::json read_metadata(const store_folder& folder, std::vector<conversio
 }
 
 json read_metadata(const store_folder& folder, bool& exists) {
-  std::vector<conversion::attribute_remark> ignored;
+  std::vector<detail::attribute_remark> ignored;
   json j = read_metadata(folder, ignored);
   exists = !j.is_null();
   if (exists) gather_notes(j);
@@ -134,13 +134,13 @@ node_kind kind_of(const store_folder& folder) {
   return exists ? kind_in(j) : node_kind::none;
 }
 
-std::vector<std::string> dimension_names_in(const conversion::json& array) {
+std::vector<std::string> dimension_names_in(const text::json& array) {
   const auto shape = array.find("shape");
-  const auto names_in = [&](const char* key, const conversion::json& from) {
+  const auto names_in = [&](const char* key, const text::json& from) {
     std::vector<std::string> names;
     const auto found = from.is_object() ? from.find(key) : from.end();
     if (shape == array.end() || found == from.end() || !found->is_array() || found->size() != shape->size()) return names;
-    for (const conversion::json& name : *found) names.push_back(name.is_string() ? name.get<std::string>() : "");
+    for (const text::json& name : *found) names.push_back(name.is_string() ? name.get<std::string>() : "");
     if (std::all_of(names.begin(), names.end(), [](const std::string& name) { return name.empty(); })) names.clear();
     return names;
   };
@@ -202,7 +202,7 @@ std::string name_in_source(const json& group, const std::string& stored) {
   if (found == group[names].end()) return stored;
   if (found->is_string()) return found->get<std::string>();
   const json text = found->is_object() ? found->value("base64", json()) : json();
-  const auto bytes = text.is_string() ? conversion::decode_base64(text.get_ref<const std::string&>()) : std::nullopt;
+  const auto bytes = text.is_string() ? text::decode_base64(text.get_ref<const std::string&>()) : std::nullopt;
   return bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) : stored;
 }
 
@@ -229,7 +229,7 @@ std::vector<store_folder> child_nodes::take(const std::string& name) {
   };
   add(name, true);
   add(name, false);
-  const std::string stored = conversion::node_name(name);
+  const std::string stored = text::node_name(name);
   if (stored != name) add(stored, true);
   if (stored != name) add(stored, false);
   return out;
@@ -292,4 +292,4 @@ std::vector<std::string> differing_consolidated(const store_folder& group) {
   return out;
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 using nlohmann::json;
 
@@ -75,8 +75,8 @@ zarr_array::zarr_array(store_folder folder) try : folder_(std::move(folder)) {
   codecs_ = std::make_shared<const codec_chain>(required(j, "codecs"), j["data_type"], type_, chunk_shape_, folder_.max_text);
   if (codecs_->shards()) {
     if (const std::uint64_t size = codecs_->shards()->index->encoded_size().value_or(0); size > folder_.max_text)
-      throw not_supported("an index of a shard that takes " + conversion::human_bytes(size) + " of memory, more than the " +
-                          conversion::human_bytes(folder_.max_text) + " that are allowed; increase `memory`");
+      throw not_supported("an index of a shard that takes " + text::human_bytes(size) + " of memory, more than the " +
+                          text::human_bytes(folder_.max_text) + " that are allowed; increase `memory`");
     if (!is_regular()) throw not_supported("shards in a rectilinear chunk grid");
     for (std::size_t i = 0; i < shape_.size(); ++i) per_shard_.push_back(chunk_shape_[i] / codecs_->shards()->chunk_shape[i]);
     chunk_shape_ = codecs_->shards()->chunk_shape;
@@ -275,4 +275,4 @@ std::optional<std::vector<zarr_array::chunk_index>> zarr_array::list_chunks(std:
   return out;
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

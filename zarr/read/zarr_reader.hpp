@@ -28,7 +28,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 class codec_chain;
 class zarr_shard;
@@ -81,14 +81,14 @@ node_kind kind_of(const store_folder& folder);
 // A node's zarr.json with its members in their order, and what is not in it as it is in the store. Throws store_error.
 struct stored_node {
   node_kind kind = node_kind::none;
-  conversion::json document;
-  std::vector<conversion::attribute_remark> remarks;
+  text::json document;
+  std::vector<detail::attribute_remark> remarks;
 };
 stored_node read_stored_node(const store_folder& folder);
 
 // The names of the dimensions of an array, by its zarr.json: "" where one has none, and empty if none has. Some writers have them
 // in the attribute that xarray has in Zarr v2.
-std::vector<std::string> dimension_names_in(const conversion::json& array);
+std::vector<std::string> dimension_names_in(const text::json& array);
 
 // A zarr.json with any content. Throws store_error if it is missing, no JSON object, or absurdly nested.
 nlohmann::json read_node(const store_folder& folder);
@@ -230,6 +230,6 @@ void drop_fletcher32(std::vector<std::byte>& bytes);
 void drop_crc32c(std::vector<std::byte>& bytes);
 std::vector<std::byte> unzstd(const std::vector<std::byte>& in, std::uint64_t most);
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

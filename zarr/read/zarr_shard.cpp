@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 namespace {
 
@@ -57,4 +57,4 @@ std::pair<std::uint64_t, std::uint64_t> zarr_shard::range(std::uint64_t chunk) c
   return {offset, length};
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 class zarr_shard {
  public:
@@ -33,6 +33,6 @@ class zarr_shard {
   std::vector<std::uint64_t> index_;  // offset and length of each chunk; all ones: there is none
 };
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

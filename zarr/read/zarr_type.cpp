@@ -15,7 +15,7 @@
 #include <limits>
 #include <string_view>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 using nlohmann::json;
 
@@ -115,7 +115,7 @@ void store(std::uint64_t value, std::size_t size, std::byte* out) {
 // Bytes are written as a list of numbers or as base64.
 std::vector<std::byte> byte_string(const zarr_type& type, const json& fill) {
   if (fill.is_string()) {
-    const auto bytes = conversion::decode_base64(fill.get_ref<const std::string&>());
+    const auto bytes = text::decode_base64(fill.get_ref<const std::string&>());
     if (!bytes) throw store_error("\"fill_value\" is not base64");
     return *bytes;
   }
@@ -261,4 +261,4 @@ zarr_values parse_fill(const zarr_type& type, const json& fill) {
   return v;
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

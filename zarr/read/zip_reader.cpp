@@ -15,26 +15,26 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 namespace {
 
-using conversion::zip_archive;
+using io::zip_archive;
 
 // Turns errors of the file into errors of the store.
 template <class F>
 auto told_of_store(F&& f) {
   try {
     return f();
-  } catch (const conversion::zip_error& e) {
+  } catch (const io::zip_error& e) {
     throw store_error(e.what());
-  } catch (const conversion::zip_not_supported& e) {
+  } catch (const io::zip_not_supported& e) {
     throw not_supported(e.what());
   }
 }
 
 // The checksum tells members apart whose archive was made again.
-conversion::file_state state_of_member(std::uint64_t size, std::uint32_t crc) {
+io::file_state state_of_member(std::uint64_t size, std::uint32_t crc) {
   return {.regular = true, .size = size, .etag = std::to_string(crc)};
 }
 
@@ -42,7 +42,7 @@ class zip_object final : public stored_object {
  public:
   zip_object(const zip_archive& archive, zip_archive::place place) : archive_(archive), place_(std::move(place)) {}
   std::uint64_t size() const override { return place_.size; }
-  conversion::file_state state() const override { return state_of_member(place_.size, place_.crc); }
+  io::file_state state() const override { return state_of_member(place_.size, place_.crc); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     told_of_store([&] { archive_.read(place_, offset, out); });
   }
@@ -57,7 +57,7 @@ class deflated_object final : public stored_object {
  public:
   deflated_object(const zip_archive& archive, zip_archive::place place) : archive_(archive), place_(std::move(place)) {}
   std::uint64_t size() const override { return place_.size; }
-  conversion::file_state state() const override { return state_of_member(place_.size, place_.crc); }
+  io::file_state state() const override { return state_of_member(place_.size, place_.crc); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     std::call_once(is_inflated_, [&] { bytes_ = told_of_store([&] { return archive_.inflated(place_); }); });
     std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
@@ -96,4 +96,4 @@ std::shared_ptr<const store_reader> open_zip(const std::string& path) {
   return told_of_store([&] { return std::make_shared<zip_reader>(path); });
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

@@ -18,23 +18,23 @@
 #include <cstring>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace {
 
-int number_in(const json& configuration, const char* key, int otherwise, int least, int most) {
+int number_in(const text::json& configuration, const char* key, int otherwise, int least, int most) {
   const auto found = configuration.find(key);
   if (found == configuration.end() || !found->is_number_integer()) return otherwise;
   if (found->is_number_unsigned() && found->get<std::uint64_t>() > static_cast<std::uint64_t>(most)) return most;
   return static_cast<int>(std::clamp<std::int64_t>(found->get<std::int64_t>(), least, most));
 }
 
-std::vector<std::size_t> order_in(const json& configuration) {
+std::vector<std::size_t> order_in(const text::json& configuration) {
   std::vector<std::size_t> order;
   const auto found = configuration.find("order");
   if (found == configuration.end() || !found->is_array())
     throw error(errc::unsupported, "chunks with a transpose whose order is not a list cannot be encoded");
-  for (const json& n : *found) order.push_back(n.is_number_unsigned() ? n.get<std::size_t>() : order.max_size());
+  for (const text::json& n : *found) order.push_back(n.is_number_unsigned() ? n.get<std::size_t>() : order.max_size());
   std::vector<std::size_t> sorted = order;
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t i = 0; i < sorted.size(); ++i) {
@@ -66,7 +66,7 @@ void each_transposed(const std::vector<std::size_t>& order, const std::vector<st
 
 }  // namespace
 
-chunk_encoder::chunk_encoder(const json& codecs, const json& data_type) {
+chunk_encoder::chunk_encoder(const text::json& codecs, const text::json& data_type) {
   static const std::pair<const char*, step::kind_type> known[] = {{"gzip", step::gzip},
                                                                   {"zstd", step::zstd},
                                                                   {"blosc", step::blosc},
@@ -77,9 +77,9 @@ chunk_encoder::chunk_encoder(const json& codecs, const json& data_type) {
                                                                   {"numcodecs.shuffle", step::shuffle},
                                                                   {"numcodecs.fletcher32", step::fletcher32}};
   bool in_bytes = false;
-  for (const json& entry : codecs) {
-    const std::string name = name_in(entry);
-    const json configuration = configuration_in(entry);
+  for (const text::json& entry : codecs) {
+    const std::string name = text::name_in(entry);
+    const text::json configuration = text::configuration_in(entry);
     const auto found = std::find_if(std::begin(known), std::end(known), [&](const auto& k) { return name == k.first; });
     if (found != std::end(known)) {
       after_.push_back(step_of(found->second, configuration));
@@ -88,8 +88,8 @@ chunk_encoder::chunk_encoder(const json& codecs, const json& data_type) {
     } else if (name == "vlen-utf8" || name == "vlen-bytes") {
       in_bytes = true;
     } else if (name == "bytes" || name == "endian" || name == "packbits" || name == "numcodecs.packbits") {
-      codec_ = parse_codec(json_text(entry),
-                           zarrbits::data_type(data_type.is_string() ? data_type.get<std::string>() : json_text(data_type)));
+      codec_ = parse_codec(text::json_text(entry),
+                           zarrbits::data_type(data_type.is_string() ? data_type.get<std::string>() : text::json_text(data_type)));
       element_ = codec_->element_size();
       in_bytes = true;
     } else {
@@ -99,7 +99,7 @@ chunk_encoder::chunk_encoder(const json& codecs, const json& data_type) {
   if (!in_bytes) throw error(errc::unsupported, "chunks without a codec from array to bytes cannot be encoded");
 }
 
-chunk_encoder::step chunk_encoder::step_of(step::kind_type kind, const json& configuration) const {
+chunk_encoder::step chunk_encoder::step_of(step::kind_type kind, const text::json& configuration) const {
   step s{kind};
   switch (kind) {
     case step::gzip: s.level = number_in(configuration, "level", 5, 0, 9); break;
@@ -110,7 +110,7 @@ chunk_encoder::step chunk_encoder::step_of(step::kind_type kind, const json& con
     case step::blosc: {
       s.level = number_in(configuration, "clevel", 5, 0, 9);
       s.element = static_cast<std::size_t>(number_in(configuration, "typesize", static_cast<int>(element_), 1, 1 << 30));
-      const json shuffle = configuration.value("shuffle", json("shuffle")), inside = configuration.value("cname", json("lz4"));
+      const text::json shuffle = configuration.value("shuffle", text::json("shuffle")), inside = configuration.value("cname", text::json("lz4"));
       s.order = shuffle == "noshuffle" ? 0 : shuffle == "bitshuffle" ? 2 : 1;
       s.inside = inside.is_string() ? inside.get<std::string>() : "";
       static const char* const usable[] = {"blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"};
@@ -125,26 +125,26 @@ chunk_encoder::step chunk_encoder::step_of(step::kind_type kind, const json& con
   return s;
 }
 
-buffer chunk_encoder::compressed(buffer bytes) const {
+compressors::buffer chunk_encoder::compressed(compressors::buffer bytes) const {
   for (const step& s : after_) {
     switch (s.kind) {
-      case step::gzip: bytes = gzip_member(bytes, s.level); break;
-      case step::zstd: bytes = zstd_frame(bytes, s.level); break;
-      case step::blosc: bytes = blosc_buffer(bytes, blosc_typesize(s.element), s.level, s.order, s.inside); break;
-      case step::zlib: bytes = zlib_stream(bytes, s.level); break;
-      case step::bz2: bytes = bzip2_stream(bytes, s.level); break;
-      case step::lz4: bytes = numcodecs_lz4(bytes); break;
-      case step::shuffle: bytes = shuffled(std::move(bytes), s.element); break;
-      case step::fletcher32: append_fletcher32(bytes); break;
-      case step::crc32c: append_crc32c(bytes); break;
+      case step::gzip: bytes = compressors::gzip_member(bytes, s.level); break;
+      case step::zstd: bytes = compressors::zstd_frame(bytes, s.level); break;
+      case step::blosc: bytes = compressors::blosc_buffer(bytes, compressors::blosc_typesize(s.element), s.level, s.order, s.inside); break;
+      case step::zlib: bytes = compressors::zlib_stream(bytes, s.level); break;
+      case step::bz2: bytes = compressors::bzip2_stream(bytes, s.level); break;
+      case step::lz4: bytes = compressors::numcodecs_lz4(bytes); break;
+      case step::shuffle: bytes = compressors::shuffled(std::move(bytes), s.element); break;
+      case step::fletcher32: compressors::append_fletcher32(bytes); break;
+      case step::crc32c: compressors::append_crc32c(bytes); break;
     }
   }
   return bytes;
 }
 
-buffer chunk_encoder::encode(std::span<const std::byte> values, const std::vector<std::uint64_t>& shape) const {
+compressors::buffer chunk_encoder::encode(std::span<const std::byte> values, const std::vector<std::uint64_t>& shape) const {
   if (!codec_) throw std::logic_error("numbers are encoded as strings");
-  buffer transposed;
+  compressors::buffer transposed;
   if (!order_.empty()) {
     transposed.resize(values.size());
     std::byte* to = transposed.data();
@@ -154,13 +154,13 @@ buffer chunk_encoder::encode(std::span<const std::byte> values, const std::vecto
     });
     values = transposed;
   }
-  buffer bytes(static_cast<std::size_t>(codec_->encoded_size(element_ == 0 ? 0 : values.size() / element_)));
+  compressors::buffer bytes(static_cast<std::size_t>(codec_->encoded_size(element_ == 0 ? 0 : values.size() / element_)));
   const chunk_result made = encode_chunk(*codec_, values, bytes);
   if (!made) throw data_error(made.failure, codec_->explain(made.failure));
   return compressed(std::move(bytes));
 }
 
-buffer chunk_encoder::encode(std::span<const std::string> values, const std::vector<std::uint64_t>& shape) const {
+compressors::buffer chunk_encoder::encode(std::span<const std::string> values, const std::vector<std::uint64_t>& shape) const {
   if (codec_) throw std::logic_error("strings are encoded as numbers");
   text_chunk chunk;
   if (order_.empty()) {
@@ -171,4 +171,4 @@ buffer chunk_encoder::encode(std::span<const std::string> values, const std::vec
   return compressed(chunk.take());
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/write/concurrent_shard.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 std::uint64_t concurrent_shard::next_turn() {
   const std::lock_guard held(mutex_);
@@ -48,4 +48,4 @@ bool concurrent_shard::is_whole() const { return closed_ && done_ == turns_ && !
 
 std::uint64_t concurrent_shard::commit() { return writer_.commit() > 0 ? writer_.overhead() : 0; }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

@@ -15,7 +15,7 @@
 #include <span>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 // One thread assigns turns and closes the shard; any thread may take a turn. A turn waits for those before it, so turns must
 // begin in order (work_queue does this).
@@ -24,7 +24,7 @@ class concurrent_shard {
   concurrent_shard(sink& out, std::string key, std::size_t chunks) : writer_(out, std::move(key), chunks) {}
 
   // Call before the first turn; see shard_writer. Throws zarrbits::error, unreadable_range.
-  void begin_with(const byte_source& from, std::uint64_t size, std::span<const std::byte> index) {
+  void begin_with(const io::byte_source& from, std::uint64_t size, std::span<const std::byte> index) {
     writer_.begin_with(from, size, index);
   }
   std::uint64_t next_turn();
@@ -45,6 +45,6 @@ class concurrent_shard {
   bool closed_ = false, given_up_ = false;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace {
 
@@ -38,7 +38,7 @@ class consolidating_sink final : public sink {
     out_->put_range(key, fd, offset, size);
   }
   bool refers() const override { return out_->refers(); }
-  void refer(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset,
+  void refer(std::string_view key, const std::string& url, const io::file_state& state, std::uint64_t offset,
              std::uint64_t size) override {
     out_->refer(key, url, state, offset, size);
   }
@@ -74,13 +74,13 @@ class consolidating_sink final : public sink {
 
  private:
   std::string with_all(const std::string& text) const {
-    json root = parse_foreign_json(text);
+    text::json root = text::parse_foreign_json(text);
     if (root.value("node_type", "") != "group") return text;
-    json all = json::object();
+    text::json all = text::json::object();
     const std::lock_guard lock(mutex_);
-    for (const auto& [place, node] : nodes_) all[place.second] = parse_foreign_json(node);
+    for (const auto& [place, node] : nodes_) all[place.second] = text::parse_foreign_json(node);
     root["consolidated_metadata"] = {{"kind", "inline"}, {"must_understand", false}, {"metadata", std::move(all)}};
-    return python_json_text(root, 2) + "\n";
+    return text::python_json_text(root, 2) + "\n";
   }
 
   std::unique_ptr<sink> out_;
@@ -92,4 +92,4 @@ class consolidating_sink final : public sink {
 
 std::unique_ptr<sink> consolidating(std::unique_ptr<sink> out) { return std::make_unique<consolidating_sink>(std::move(out)); }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

@@ -12,11 +12,11 @@
 
 #include "zarr/write/sink.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 // One process must write the metadata of all nodes. A root that is an array is not changed.
 std::unique_ptr<sink> consolidating(std::unique_ptr<sink> out);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

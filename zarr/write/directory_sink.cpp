@@ -15,7 +15,7 @@
 #include <system_error>
 #include <unistd.h>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace fs = std::filesystem;
 
@@ -36,8 +36,8 @@ void remove_temporaries(const fs::path& folder) {
 }
 
 void sync_path(const std::string& path) {
-  const file_descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd || (::fsync(fd.get()) != 0 && errno != EINVAL)) fail_file("cannot flush to the disk", path, errno, "check the disk");
+  const io::file_descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd || (::fsync(fd.get()) != 0 && errno != EINVAL)) io::fail_file("cannot flush to the disk", path, errno, "check the disk");
 }
 
 }  // namespace
@@ -48,12 +48,12 @@ directory_sink::directory_sink(std::string path, const sink_options& options)
       sync_(options.sync),
       joined_(joins(options.target) || target_.found_unfinished()),
       is_alone_(!joined_),
-      token_(unique_token()) {
+      token_(io::unique_token()) {
   if (sync_) {
     if (target_.created_root()) remember(upper_folder(fs::absolute(root_).native()));
     remember(root_);
   }
-  std::string upper = path_of(unfinished_folder);
+  std::string upper = path_of(text::unfinished_folder);
   for (std::size_t i = root_.size(); i < upper.size(); ++i) {
     if (upper[i] >= 'a' && upper[i] <= 'z') upper[i] = static_cast<char>(upper[i] - 'a' + 'A');
   }
@@ -72,14 +72,14 @@ bool directory_sink::remove_unfinished(const std::string& path, const sink_optio
 
 void directory_sink::tidy_whole(const std::string& path) noexcept { directory_target::tidy_whole(without_slashes(path)); }
 
-file_descriptor directory_sink::folder_of(std::string_view key, missing folders) const {
-  file_descriptor at(::openat(target_.root(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+io::file_descriptor directory_sink::folder_of(std::string_view key, missing folders) const {
+  io::file_descriptor at(::openat(target_.root(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   for (std::size_t begin = 0, end = 0; (end = key.find('/', begin)) != std::string_view::npos; begin = end + 1) {
     const std::string part(key.substr(begin, end - begin));
     if (folders == missing::is_made && ::mkdirat(at.get(), part.c_str(), 0777) != 0 && errno != EEXIST) {
-      fail_file("cannot create the folder", path_of(key.substr(0, end)), errno);
+      io::fail_file("cannot create the folder", path_of(key.substr(0, end)), errno);
     }
-    at = file_descriptor(::openat(at.get(), part.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    at = io::file_descriptor(::openat(at.get(), part.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (at) continue;
     if (errno == ELOOP || errno == ENOTDIR) {
       throw zarrbits::error(errc::refused,
@@ -98,7 +98,7 @@ directory_sink::place directory_sink::place_of(std::string_view key, missing fol
   if (is_alone_) return {{}, AT_FDCWD, path_of(key)};
   place p{folder_of(key, missing::stays), 0, std::string(key.substr(key.rfind('/') + 1))};
   if (!p.folder && errno == ENOENT && folders == missing::is_made) p.folder = folder_of(key, folders);
-  if (!p.folder && errno != ENOENT) fail_file("cannot open the folder of", path_of(key), errno);
+  if (!p.folder && errno != ENOENT) io::fail_file("cannot open the folder of", path_of(key), errno);
   p.at = p.folder.get();  // -1 if there is none: every call with it fails
   return p;
 }
@@ -121,7 +121,7 @@ class directory_sink::new_file {
                  std::to_string(sink.next_temporary_++) + std::string(temporary_suffix);
       open();
     }
-    if (!fd_) fail_file("cannot write", sink_.path_of(key_), errno);
+    if (!fd_) io::fail_file("cannot write", sink_.path_of(key_), errno);
   }
   ~new_file() {
     if (!committed_ && fd_) ::unlinkat(place_.at, written_.c_str(), 0);
@@ -131,10 +131,10 @@ class directory_sink::new_file {
 
   int fd() const { return fd_.get(); }
   void check(int error) const {
-    if (error) fail_file("cannot write", sink_.path_of(key_), error);
+    if (error) io::fail_file("cannot write", sink_.path_of(key_), error);
   }
-  void write(std::span<const std::byte> bytes) { check(write_all(fd(), bytes)); }
-  void write(int from, std::uint64_t offset, std::uint64_t size) { check(copy_range(from, offset, size, fd())); }
+  void write(std::span<const std::byte> bytes) { check(io::write_all(fd(), bytes)); }
+  void write(int from, std::uint64_t offset, std::uint64_t size) { check(io::copy_range(from, offset, size, fd())); }
   void commit() {
     close();
     if (written_ != place_.name && ::renameat(place_.at, written_.c_str(), place_.at, place_.name.c_str()) != 0)
@@ -164,7 +164,7 @@ class directory_sink::new_file {
  private:
   void open() {
     const auto try_to = [this] {
-      fd_ = file_descriptor(::openat(place_.at, written_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+      fd_ = io::file_descriptor(::openat(place_.at, written_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
     };
     try_to();
     if (fd_ || errno != ENOENT || place_.folder) return;
@@ -178,7 +178,7 @@ class directory_sink::new_file {
   }
   [[noreturn]] void remove_and_fail(int error) {
     ::unlinkat(place_.at, written_.c_str(), 0);
-    fail_file("cannot write", sink_.path_of(key_), error);
+    io::fail_file("cannot write", sink_.path_of(key_), error);
   }
   void done() {
     committed_ = true;
@@ -189,7 +189,7 @@ class directory_sink::new_file {
   std::string key_;
   place place_;
   std::string written_;
-  file_descriptor fd_;
+  io::file_descriptor fd_;
   bool committed_ = false;
 };
 
@@ -231,7 +231,7 @@ class directory_sink::writer final : public object_writer {
 };
 
 void directory_sink::put(std::string_view key, std::span<const std::byte> bytes) {
-  const bool chunk = !is_node_key(key) && !in_unfinished_folder(key);
+  const bool chunk = !text::is_node_key(key) && !in_unfinished_folder(key);
   if (sync_ && !chunk) sync_folders();  // what it refers to comes first
   if (key == "zarr.json") root_written_ = true;
   new_file file(*this, key, chunk && is_alone_ ? new_file::named::at_once : new_file::named::with_commit);
@@ -260,7 +260,7 @@ bool directory_sink::put_new(std::string_view key, std::span<const std::byte> by
 std::optional<std::vector<std::byte>> directory_sink::get(std::string_view key) {
   const place p = place_of(key, missing::stays);
   if (p.at < 0 && p.at != AT_FDCWD) return std::nullopt;
-  return read_regular_file(p.at, p.name, path_of(key));
+  return io::read_regular_file(p.at, p.name, path_of(key));
 }
 
 std::vector<std::string> directory_sink::list(std::string_view folder) {
@@ -269,11 +269,11 @@ std::vector<std::string> directory_sink::list(std::string_view folder) {
   std::error_code e;
   for (fs::directory_iterator i(path_of(folder), e), end; !e && i != end; i.increment(e)) {
     const std::string name = i->path().filename().native();
-    if (!is_temporary(name) && (name != lock_name || folder != unfinished_folder))
+    if (!is_temporary(name) && (name != text::lock_name || folder != text::unfinished_folder))
       keys.push_back(folder.empty() ? name : std::string(folder) + "/" + name);
   }
   if (e && e != std::errc::no_such_file_or_directory)
-    fail_file("cannot list", path_of(folder), e.value(), "check the permissions there");
+    io::fail_file("cannot list", path_of(folder), e.value(), "check the permissions there");
   std::sort(keys.begin(), keys.end());
   return keys;
 }
@@ -286,12 +286,12 @@ void directory_sink::each(std::string_view folder, const std::function<void(std:
   for (fs::recursive_directory_iterator i(path_of(folder), e), end; !e && i != end; i.increment(e)) {
     struct stat info {};
     const std::string& path = i->path().native();
-    if (i.depth() == 0 && folder.empty() && i->path().filename() == unfinished_folder) i.disable_recursion_pending();
+    if (i.depth() == 0 && folder.empty() && i->path().filename() == text::unfinished_folder) i.disable_recursion_pending();
     if (is_temporary(i->path().filename().native()) || ::lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
     found(std::string_view(path).substr(above.size()), static_cast<std::uint64_t>(info.st_size));
   }
   if (e && e != std::errc::no_such_file_or_directory)
-    fail_file("cannot list", path_of(folder), e.value(), "check the permissions there");
+    io::fail_file("cannot list", path_of(folder), e.value(), "check the permissions there");
 }
 
 void directory_sink::append(std::string_view key, std::string_view text) {
@@ -307,7 +307,7 @@ void directory_sink::append(std::string_view key, std::string_view text) {
         line.insert(0, "\n");  // a killed run left a partial last line
     }
   }
-  file_descriptor fd(::openat(p.at, p.name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
+  io::file_descriptor fd(::openat(p.at, p.name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
   if (!fd && (errno == ENOENT || errno == EBADF))
     throw zarrbits::error(errc::changed, "the store \"" + root_ + "\" was finished or removed by another process in the meantime",
                           {root_});
@@ -315,10 +315,10 @@ void directory_sink::append(std::string_view key, std::string_view text) {
   int error = fd && ::fstat(fd.get(), &info) == 0 ? 0 : errno;
   if (!error && (!S_ISREG(info.st_mode) || info.st_nlink > 1))
     throw zarrbits::error(errc::refused, "\"" + path + "\" is not a file of this store; start over with `overwrite`", {path});
-  if (!error) error = write_all(fd.get(), std::as_bytes(std::span(line.data(), line.size())));
+  if (!error) error = io::write_all(fd.get(), std::as_bytes(std::span(line.data(), line.size())));
   if (!error && sync_ && ::fsync(fd.get()) != 0) error = errno;
   if (const int closing = fd.close(); !error) error = closing;
-  if (error) fail_file("cannot write", path, error);
+  if (error) io::fail_file("cannot write", path, error);
   if (sync_) sync_path(upper_folder(path));
 }
 
@@ -328,7 +328,7 @@ void directory_sink::remove(std::string_view folder) {
   if (!is_alone_) folder_of(folder, missing::stays);  // no symbolic link in the path; a link at its end would itself be removed
   std::error_code e;
   fs::remove_all(path_of(folder), e);
-  if (e) fail_file("cannot remove", path_of(folder), e.value(), "check the permissions there");
+  if (e) io::fail_file("cannot remove", path_of(folder), e.value(), "check the permissions there");
 }
 
 void directory_sink::finish() {
@@ -336,7 +336,7 @@ void directory_sink::finish() {
   try {
     if (joined_) remove_temporaries(root_);
   } catch (const fs::filesystem_error& e) {
-    fail_file("cannot finish the store", root_, e.code().value(), "convert again");
+    io::fail_file("cannot finish the store", root_, e.code().value(), "convert again");
   }
   target_.declare_whole();
   finished_ = true;
@@ -364,7 +364,7 @@ void directory_sink::make_folders(const std::string& path) {
       ::mkdir(path.substr(0, end).c_str(), 0777);
     fs::create_directories(path, e);
   }
-  if (e) fail_file("cannot create the folder", path, e.value());
+  if (e) io::fail_file("cannot create the folder", path, e.value());
 }
 
 void directory_sink::remember(const std::string& folder) {
@@ -382,4 +382,4 @@ void directory_sink::sync_folders() {
   for (const std::string& folder : folders) sync_path(folder.empty() ? "/" : folder);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

@@ -13,7 +13,7 @@
 #include <set>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 // Several processes, on several machines, may write to one directory together.
 class directory_sink final : public sink {
@@ -46,13 +46,13 @@ class directory_sink final : public sink {
   // The place of a key. In a store that only this process writes, it is a path. Otherwise it is a name in a folder that was
   // opened without following symbolic links, which another process may have put there.
   struct place {
-    file_descriptor folder;
+    io::file_descriptor folder;
     int at;
     std::string name;
   };
   enum class missing { stays, is_made };
   place place_of(std::string_view key, missing folders) const;
-  file_descriptor folder_of(std::string_view key, missing folders) const;
+  io::file_descriptor folder_of(std::string_view key, missing folders) const;
   std::string path_of(std::string_view key) const { return root_ + "/" + std::string(key); }
   void make_folders(const std::string& path);
   void remember(const std::string& folder);  // folders with entries that are not on disk yet
@@ -72,6 +72,6 @@ class directory_sink final : public sink {
   std::set<std::string> appended_;  // by this process
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

@@ -18,7 +18,7 @@
 #include <thread>
 #include <unistd.h>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace fs = std::filesystem;
 using existing = sink_options::existing;
@@ -27,18 +27,18 @@ namespace {
 
 std::string text_of_file(int folder, const char* name) {
   try {
-    const auto bytes = read_regular_file(folder, name, name);
+    const auto bytes = io::read_regular_file(folder, name, name);
     if (bytes) return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
   } catch (const zarrbits::error&) {  // the converter writes no such file
   }
   return {};
 }
 
-bool is_node(int folder) { return is_zarr_node(text_of_file(folder, "zarr.json")); }
-bool is_plan(int mark) { return is_own_plan(text_of_file(mark, plan_name)); }
+bool is_node(int folder) { return text::is_zarr_node(text_of_file(folder, "zarr.json")); }
+bool is_plan(int mark) { return text::is_own_plan(text_of_file(mark, text::plan_name)); }
 
 bool is_removing(int mark) {
-  const auto j = parse_foreign_json(text_of_file(mark, removing));
+  const auto j = text::parse_foreign_json(text_of_file(mark, text::removing));
   return j.is_object() && j.contains("zarrbits") && j["zarrbits"].is_string() && j.contains("removing");
 }
 
@@ -54,7 +54,7 @@ void remove_metadata(const fs::path& folder) {
 void empty_mark(const fs::path& mark, const std::string& but = {}) {
   for (const auto& entry : fs::directory_iterator(mark)) {
     const std::string name = entry.path().filename().native();
-    if (name != lock_name && name != but) fs::remove_all(entry.path());
+    if (name != text::lock_name && name != but) fs::remove_all(entry.path());
   }
 }
 
@@ -63,7 +63,7 @@ void empty_mark(const fs::path& mark, const std::string& but = {}) {
 void remove_content(const std::string& root) {
   remove_metadata(root);
   for (const auto& entry : fs::directory_iterator(root)) {
-    if (entry.path().filename() != unfinished_folder) fs::remove_all(entry.path());
+    if (entry.path().filename() != text::unfinished_folder) fs::remove_all(entry.path());
   }
 }
 
@@ -73,16 +73,16 @@ struct directory_target::content {
   bool more_in_mark = false, begun = false;  // a plan that another process is still writing does not count as begun
 
   explicit content(const directory_target& t) {
-    for (const auto& entry : fs::directory_iterator(t.path_)) more = more || entry.path().filename() != unfinished_folder;
-    const file_descriptor mark_fd(::openat(t.root(), unfinished_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    for (const auto& entry : fs::directory_iterator(t.path_)) more = more || entry.path().filename() != text::unfinished_folder;
+    const io::file_descriptor mark_fd(::openat(t.root(), text::unfinished_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!mark_fd && errno == ENOENT) return;
     if (!mark_fd)
-      fail_file("cannot use the folder", t.path_ + "/" + unfinished_folder, errno, "remove it or choose another target");
+      io::fail_file("cannot use the folder", t.path_ + "/" + text::unfinished_folder, errno, "remove it or choose another target");
     mark = true;
-    for (const auto& entry : fs::directory_iterator(fs::path(t.path_) / unfinished_folder)) {
+    for (const auto& entry : fs::directory_iterator(fs::path(t.path_) / text::unfinished_folder)) {
       const std::string name = entry.path().filename().native();
-      more_in_mark = more_in_mark || name != lock_name;
-      begun = begun || (name != lock_name && !is_temporary(name));
+      more_in_mark = more_in_mark || name != text::lock_name;
+      begun = begun || (name != text::lock_name && !is_temporary(name));
     }
     plan = is_plan(mark_fd.get());
     half_removed = is_removing(mark_fd.get());
@@ -108,26 +108,26 @@ directory_target::directory_target(const std::string& path, const sink_options& 
     created_root_ = false;
     if (options.target != existing::finish && ::mkdir(path_.c_str(), 0777) == 0) created_root_ = true;
     else if (options.target != existing::finish && errno != EEXIST)
-      fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
-    root_ = file_descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      io::fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
+    root_ = io::file_descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!root_ && errno == ENOTDIR)
       throw zarrbits::error(errc::already_exists,
                             "the target \"" + path_ + "\" exists and is not a directory; choose another name or remove it",
                             {path_});
     if (!root_ && errno == ENOENT && options.target == existing::finish) throw nothing_to_finish(path_);
     if (!root_ && errno == ENOENT) continue;
-    if (!root_) fail_file("cannot list the target", path_, errno, "choose another place");
+    if (!root_) io::fail_file("cannot list the target", path_, errno, "choose another place");
     try {
       look(options, false);
       if (!open_mark()) continue;
-      const lock_state state = take_lock(lock_.get(), mark_.get(), lock_name, shared);
-      if (state == lock_state::gone) continue;
-      if (state == lock_state::busy ||
-          (state == lock_state::unknown && !joins(options.target) && options.target != existing::replace && !made_mark_))
+      const io::lock_state state = io::take_lock(lock_.get(), mark_.get(), text::lock_name, shared);
+      if (state == io::lock_state::gone) continue;
+      if (state == io::lock_state::busy ||
+          (state == io::lock_state::unknown && !joins(options.target) && options.target != existing::replace && !made_mark_))
         throw busy();
     } catch (const fs::filesystem_error& e) {
       if (e.code() == std::errc::no_such_file_or_directory) continue;
-      fail_file("cannot list the target", path_, e.code().value(), "choose another place");
+      io::fail_file("cannot list the target", path_, e.code().value(), "choose another place");
     }
     break;
   }
@@ -137,13 +137,13 @@ directory_target::directory_target(const std::string& path, const sink_options& 
       const bool alone = !joins(options.target) && !(found_unfinished_ && options.target == existing::go_on);
       const std::string run = alone ? options.run : "";  // what others made is not for this run to remove
       const int error =
-          ::ftruncate(lock_.get(), 0) != 0 ? errno : write_all(lock_.get(), std::as_bytes(std::span(run.data(), run.size())));
-      if (error) fail_file("cannot write to the store", path_, error);
+          ::ftruncate(lock_.get(), 0) != 0 ? errno : io::write_all(lock_.get(), std::as_bytes(std::span(run.data(), run.size())));
+      if (error) io::fail_file("cannot write to the store", path_, error);
     }
     if (replaced) replace(options);
   } catch (const fs::filesystem_error& e) {
     undo();
-    fail_file("cannot list the target", path_, e.code().value(), "choose another place");
+    io::fail_file("cannot list the target", path_, e.code().value(), "choose another place");
   } catch (...) {
     undo();
     throw;
@@ -176,27 +176,27 @@ bool directory_target::look(const sink_options& options, bool locked) {
 
 // Opens the folder of the unfinished and its lock. False if they were removed in the meantime.
 bool directory_target::open_mark() {
-  made_mark_ = ::mkdirat(root(), unfinished_folder, 0777) == 0;
+  made_mark_ = ::mkdirat(root(), text::unfinished_folder, 0777) == 0;
   if (!made_mark_ && errno != EEXIST) {
     const int error = errno;
     if (created_root_) ::rmdir(path_.c_str());
     if (error == ENOENT) return false;
-    fail_file("cannot write to the store", path_, error);
+    io::fail_file("cannot write to the store", path_, error);
   }
-  const std::string name = path_ + "/" + unfinished_folder;
-  mark_ = file_descriptor(::openat(root(), unfinished_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const std::string name = path_ + "/" + text::unfinished_folder;
+  mark_ = io::file_descriptor(::openat(root(), text::unfinished_folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!mark_ && errno == ENOENT) return false;
-  if (!mark_) fail_file("cannot use the folder", name, errno, "remove it or choose another target");
-  lock_ = file_descriptor(::openat(mark_.get(), lock_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
+  if (!mark_) io::fail_file("cannot use the folder", name, errno, "remove it or choose another target");
+  lock_ = io::file_descriptor(::openat(mark_.get(), text::lock_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
   if (!lock_ && errno == ENOENT) return false;
   struct stat info {};
   if (!lock_ || ::fstat(lock_.get(), &info) != 0) {
     const int error = errno;
     undo();
-    fail_file("cannot write to the store", name + "/" + lock_name, error);
+    io::fail_file("cannot write to the store", name + "/" + text::lock_name, error);
   }
   if (!S_ISREG(info.st_mode) || info.st_nlink > 1)
-    throw zarrbits::error(errc::refused, "\"" + name + "/" + lock_name + "\" is not a file of this store; choose another target",
+    throw zarrbits::error(errc::refused, "\"" + name + "/" + text::lock_name + "\" is not a file of this store; choose another target",
                           {name});
   return true;
 }
@@ -211,7 +211,7 @@ void directory_target::undo() noexcept {
 }
 
 void directory_target::replace(const sink_options& options) {
-  const fs::path root = path_, mark = root / unfinished_folder;
+  const fs::path root = path_, mark = root / text::unfinished_folder;
   std::error_code e;
   const fs::path relative = fs::weakly_canonical(options.source, e).lexically_relative(fs::weakly_canonical(root, e));
   if (!options.source.empty() && !relative.empty() && *relative.begin() != "..") {
@@ -220,15 +220,15 @@ void directory_target::replace(const sink_options& options) {
                           {path_});
   }
   try {
-    fs::remove_all(mark / removing);
-    const std::string text = json_text({{"zarrbits", version()}, {"removing", true}}) + "\n";
-    file_descriptor fd(::openat(mark_.get(), removing, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    int error = fd ? write_all(fd.get(), std::as_bytes(std::span(text.data(), text.size()))) : errno;
+    fs::remove_all(mark / text::removing);
+    const std::string text = text::json_text({{"zarrbits", version()}, {"removing", true}}) + "\n";
+    io::file_descriptor fd(::openat(mark_.get(), text::removing, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    int error = fd ? io::write_all(fd.get(), std::as_bytes(std::span(text.data(), text.size()))) : errno;
     if (const int closing = fd.close(); !error) error = closing;
-    if (error) fail_file("cannot write", (mark / removing).native(), error);
+    if (error) io::fail_file("cannot write", (mark / text::removing).native(), error);
     remove_content(path_);
-    empty_mark(mark, removing);  // the journal of an older run does not belong to this run
-    fs::remove(mark / removing);
+    empty_mark(mark, text::removing);  // the journal of an older run does not belong to this run
+    fs::remove(mark / text::removing);
   } catch (const fs::filesystem_error& error) {
     throw zarrbits::error(errc::io_failed,
                           "cannot remove the old store \"" + path_ + "\": " + error.code().message() +
@@ -241,31 +241,31 @@ void directory_target::replace(const sink_options& options) {
 // then checks the content again. Another process may create its own lock in the folder before that is removed; then the folder is
 // that process's, which may already be replacing the store.
 void directory_target::remove_mark() {
-  const fs::path mark = fs::path(path_) / unfinished_folder;
-  empty_mark(mark, plan_name);
+  const fs::path mark = fs::path(path_) / text::unfinished_folder;
+  empty_mark(mark, text::plan_name);
   empty_mark(mark);
-  ::unlinkat(mark_.get(), lock_name, 0);
+  ::unlinkat(mark_.get(), text::lock_name, 0);
   for (int tries = 0;; ++tries) {
-    if (::unlinkat(root(), unfinished_folder, AT_REMOVEDIR) == 0 || errno == ENOENT) return;
+    if (::unlinkat(root(), text::unfinished_folder, AT_REMOVEDIR) == 0 || errno == ENOENT) return;
     const int error = errno;
-    if (error != ENOTEMPTY && error != EEXIST) fail_file("cannot finish the store", path_, error, "convert again");
-    if (::faccessat(mark_.get(), lock_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) return;
-    if (tries >= 3) fail_file("cannot finish the store", path_, error, "convert again");
+    if (error != ENOTEMPTY && error != EEXIST) io::fail_file("cannot finish the store", path_, error, "convert again");
+    if (::faccessat(mark_.get(), text::lock_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) return;
+    if (tries >= 3) io::fail_file("cannot finish the store", path_, error, "convert again");
   }
 }
 
 void directory_target::discard() noexcept {
   try {
     remove_content(path_);
-    if (fs::exists(fs::path(path_) / unfinished_folder)) remove_mark();
+    if (fs::exists(fs::path(path_) / text::unfinished_folder)) remove_mark();
     if (created_root_) ::rmdir(path_.c_str());
   } catch (...) {  // the mark still says that the store is unfinished
   }
 }
 
 void directory_target::declare_whole() {
-  if (::unlinkat(mark_.get(), plan_name, 0) != 0 && errno != ENOENT)
-    fail_file("cannot finish the store", path_, errno, "convert again");
+  if (::unlinkat(mark_.get(), text::plan_name, 0) != 0 && errno != ENOENT)
+    io::fail_file("cannot finish the store", path_, errno, "convert again");
 }
 
 void directory_target::finish() {
@@ -273,22 +273,22 @@ void directory_target::finish() {
     remove_mark();
   } catch (const fs::filesystem_error& e) {
     if (e.code() != std::errc::no_such_file_or_directory)
-      fail_file("cannot finish the store", path_, e.code().value(), "convert again");
+      io::fail_file("cannot finish the store", path_, e.code().value(), "convert again");
   }
 }
 
 bool directory_target::remove_unfinished(const std::string& path, const sink_options& options) {
   directory_target t(path);
-  t.root_ = file_descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  t.root_ = io::file_descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!t.root_) return false;
   const content there(t);
   if (!there.mark && !options.run.empty())
     ::rmdir(path.c_str());  // killed before it made more than the folder; a folder that is not empty stays
   if (!there.mark || (options.run.empty() && !there.empty() && !there.plan && !there.half_removed) || !t.open_mark())
     return false;
-  if (take_lock(t.lock_.get(), t.mark_.get(), lock_name, false) != lock_state::taken) return false;
+  if (io::take_lock(t.lock_.get(), t.mark_.get(), text::lock_name, false) != io::lock_state::taken) return false;
   if (!options.run.empty()) {
-    const auto run = read_regular_file(t.mark_.get(), lock_name, lock_name);
+    const auto run = io::read_regular_file(t.mark_.get(), text::lock_name, text::lock_name);
     if (run && run->empty() &&
         !content(t).more_in_mark) {  // the run was killed before it touched anything, or even wrote its name
       t.remove_mark();
@@ -305,15 +305,15 @@ bool directory_target::remove_unfinished(const std::string& path, const sink_opt
 void directory_target::tidy_whole(const std::string& path) noexcept {
   try {
     directory_target t(path);
-    t.root_ = file_descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    t.root_ = io::file_descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     const auto is_whole = [&] {
       const content there(t);
       return there.mark && there.more && !there.plan && !there.half_removed && is_node(t.root());
     };
     if (!t.root_ || !is_whole() || !t.open_mark()) return;
-    if (take_lock(t.lock_.get(), t.mark_.get(), lock_name, false) == lock_state::taken && is_whole()) t.remove_mark();
+    if (io::take_lock(t.lock_.get(), t.mark_.get(), text::lock_name, false) == io::lock_state::taken && is_whole()) t.remove_mark();
   } catch (...) {  // it does no harm
   }
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 // Name of a file in work: no chunk key and no node has such a name.
 inline constexpr std::string_view temporary_prefix = ".zarrbits-", temporary_suffix = ".tmp";
@@ -53,7 +53,7 @@ class directory_target {
   void remove_mark();
 
   std::string path_;
-  file_descriptor root_, mark_, lock_;
+  io::file_descriptor root_, mark_, lock_;
   bool created_root_ = false, made_mark_ = false, found_unfinished_ = false;
 };
 
@@ -61,6 +61,6 @@ class directory_target {
 // links are removed, not followed.
 void remove_content(const std::string& root);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

@@ -13,17 +13,17 @@
 #include <unistd.h>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace fs = std::filesystem;
 
 std::string unfinished_name(const std::string& store) {
   std::string name = store;
   while (name.size() > 1 && name.ends_with('/')) name.pop_back();  // of a folder: beside it, not in it
-  return name + unfinished_folder;
+  return name + text::unfinished_folder;
 }
 
-file_descriptor take_left_over(const std::string& temporary, const std::string& target, left_over kind) {
+io::file_descriptor take_left_over(const std::string& temporary, const std::string& target, left_over kind) {
   const bool folder = kind == left_over::folder;
   struct stat info {};
   if (::lstat(temporary.c_str(), &info) != 0) return {};
@@ -33,12 +33,12 @@ file_descriptor take_left_over(const std::string& temporary, const std::string& 
                               " of a conversion; remove it or choose another target",
                           {temporary});
   }
-  file_descriptor fd(::open(temporary.c_str(), (folder ? O_RDONLY | O_DIRECTORY : O_RDWR) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  io::file_descriptor fd(::open(temporary.c_str(), (folder ? O_RDONLY | O_DIRECTORY : O_RDWR) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd && errno == ENOENT) return {};
-  if (!fd) fail_file("cannot open what an earlier run left,", temporary, errno, "remove it or choose another target");
-  const lock_state state = take_lock(fd.get(), AT_FDCWD, temporary, false);
-  if (state == lock_state::gone) return {};
-  if (state != lock_state::taken)
+  if (!fd) io::fail_file("cannot open what an earlier run left,", temporary, errno, "remove it or choose another target");
+  const io::lock_state state = io::take_lock(fd.get(), AT_FDCWD, temporary, false);
+  if (state == io::lock_state::gone) return {};
+  if (state != io::lock_state::taken)
     throw zarrbits::error(errc::busy, "another conversion is writing to \"" + target + "\"; wait for it or choose another name",
                           {target});
   return fd;
@@ -79,22 +79,22 @@ void file_target::check_target(const sink_options& options) const {
 // Creates a new file that no other process takes for an abandoned one.
 void file_target::open_temporary() {
   for (int tries = 0; tries < 200; ++tries) {
-    fd_ = file_descriptor(::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    fd_ = io::file_descriptor(::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
     if (fd_) {
-      const lock_state state = take_lock(fd_.get(), AT_FDCWD, temporary_, false);
-      if (state == lock_state::taken || state == lock_state::unknown) return;
+      const io::lock_state state = io::take_lock(fd_.get(), AT_FDCWD, temporary_, false);
+      if (state == io::lock_state::taken || state == io::lock_state::unknown) return;
       continue;
     }
     if (errno != EEXIST)
-      fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
-    if (const file_descriptor old = take_left_over(temporary_, path_, left_over::file)) ::unlink(temporary_.c_str());
+      io::fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
+    if (const io::file_descriptor old = take_left_over(temporary_, path_, left_over::file)) ::unlink(temporary_.c_str());
   }
   throw zarrbits::error(errc::busy, "another conversion is writing to \"" + path_ + "\"; wait for it or choose another name",
                         {path_});
 }
 
 bool file_target::remove_unfinished(const std::string& path, const std::string& temporary) {
-  const file_descriptor old = take_left_over(temporary, path, left_over::file);
+  const io::file_descriptor old = take_left_over(temporary, path, left_over::file);
   return old && ::unlink(temporary.c_str()) == 0;
 }
 
@@ -106,29 +106,29 @@ void file_target::write_at(std::uint64_t offset, std::span<const std::byte> byte
   while (!bytes.empty()) {
     const ssize_t n = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) fail_file("cannot write", path_, n < 0 ? errno : ENOSPC);
+    if (n <= 0) io::fail_file("cannot write", path_, n < 0 ? errno : ENOSPC);
     offset += static_cast<std::uint64_t>(n);
     bytes = bytes.subspan(static_cast<std::size_t>(n));
   }
 }
 
 void file_target::finish() {
-  if (sync_ && ::fsync(fd_.get()) != 0) fail_file("cannot flush to the disk", path_, errno, "check the disk");
+  if (sync_ && ::fsync(fd_.get()) != 0) io::fail_file("cannot flush to the disk", path_, errno, "check the disk");
   // a server may report only now that there is no room; the other descriptor keeps the lock until the file has its name
-  const file_descriptor lock(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
+  const io::file_descriptor lock(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
   if (const int error = fd_.close()) {
     ::unlink(temporary_.c_str());
-    fail_file("cannot write", path_, error);
+    io::fail_file("cannot write", path_, error);
   }
   rename_to_target();
   finished_ = true;
   if (!sync_) return;
   const fs::path folder = fs::absolute(path_).parent_path();
-  const file_descriptor fd(::open(folder.c_str(), O_RDONLY | O_CLOEXEC));
+  const io::file_descriptor fd(::open(folder.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd && (::fsync(fd.get()) == 0 || errno == EINVAL)) return;
   const int error = errno;
   if (!replaces_) ::unlink(path_.c_str());  // after a failure, there is no store
-  fail_file("cannot flush to the disk", folder.native(), error, "check the disk");
+  io::fail_file("cannot flush to the disk", folder.native(), error, "check the disk");
 }
 
 void file_target::rename_to_target() {
@@ -139,7 +139,7 @@ void file_target::rename_to_target() {
   if (error == ENOSYS || error == EINVAL) error = ::rename(temporary_.c_str(), path_.c_str()) == 0 ? 0 : errno;
   if (!error) return;
   ::unlink(temporary_.c_str());
-  fail_file("cannot finish the store", path_, error, "choose another name");
+  io::fail_file("cannot finish the store", path_, error, "choose another name");
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

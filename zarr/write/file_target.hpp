@@ -17,12 +17,12 @@
 #include <span>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 // Opens and locks what a killed run left under a temporary name, so that no other process writes to it. Empty if there is
 // nothing; throws zarrbits::error if another process writes to it, or zarrbits did not make it.
 enum class left_over { file, folder };
-file_descriptor take_left_over(const std::string& temporary, const std::string& target, left_over kind);
+io::file_descriptor take_left_over(const std::string& temporary, const std::string& target, left_over kind);
 
 // The file or folder that a store in one file, such as "x.zip", is written to until it is complete.
 std::string unfinished_name(const std::string& store);
@@ -60,10 +60,10 @@ class file_target {
 
   std::string path_, temporary_;
   kind replaceable_;
-  file_descriptor fd_;
+  io::file_descriptor fd_;
   bool sync_ = false, replaces_ = false, finished_ = false;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

@@ -12,15 +12,15 @@
 #include <unistd.h>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace fs = std::filesystem;
 
 namespace {
 
 void sync_one(const std::string& name) {
-  const file_descriptor fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd || (::fsync(fd.get()) != 0 && errno != EINVAL)) fail_file("cannot flush to the disk", name, errno, "check the disk");
+  const io::file_descriptor fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd || (::fsync(fd.get()) != 0 && errno != EINVAL)) io::fail_file("cannot flush to the disk", name, errno, "check the disk");
 }
 
 }  // namespace
@@ -56,16 +56,16 @@ void folder_target::check_target(const sink_options& options) const {
 void folder_target::open_temporary() {
   for (int tries = 0; tries < 200; ++tries) {
     if (::mkdir(temporary_.c_str(), 0777) == 0) {
-      fd_ = file_descriptor(::open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-      const lock_state state = fd_ ? take_lock(fd_.get(), AT_FDCWD, temporary_, false) : lock_state::gone;
-      if (state == lock_state::taken || state == lock_state::unknown) return;
+      fd_ = io::file_descriptor(::open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      const io::lock_state state = fd_ ? io::take_lock(fd_.get(), AT_FDCWD, temporary_, false) : io::lock_state::gone;
+      if (state == io::lock_state::taken || state == io::lock_state::unknown) return;
       fd_.close();
       continue;
     }
     if (errno != EEXIST)
-      fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
+      io::fail_file("cannot create the store", path_, errno, "choose a place that exists and that you may write to");
     std::error_code e;
-    if (const file_descriptor old = take_left_over(temporary_, path_, left_over::folder)) fs::remove_all(temporary_, e);
+    if (const io::file_descriptor old = take_left_over(temporary_, path_, left_over::folder)) fs::remove_all(temporary_, e);
   }
   throw zarrbits::error(errc::busy, "another conversion is writing to \"" + path_ + "\"; wait for it or choose another name",
                         {path_});
@@ -73,7 +73,7 @@ void folder_target::open_temporary() {
 
 bool folder_target::remove_unfinished(const std::string& path, const std::string& temporary) {
   std::error_code e;
-  const file_descriptor old = take_left_over(temporary, path, left_over::folder);
+  const io::file_descriptor old = take_left_over(temporary, path, left_over::folder);
   return old && fs::remove_all(temporary, e) > 0 && !e;
 }
 
@@ -86,10 +86,10 @@ void folder_target::write(const std::string& name, std::span<const std::byte> by
   const fs::path file = fs::path(temporary_) / name;
   std::error_code e;
   fs::create_directories(file.parent_path(), e);
-  file_descriptor fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-  int error = fd ? write_all(fd.get(), bytes) : errno;
+  io::file_descriptor fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  int error = fd ? io::write_all(fd.get(), bytes) : errno;
   if (const int closing = fd ? fd.close() : 0; !error) error = closing;
-  if (error) fail_file("cannot write", path_ + "/" + name, error);
+  if (error) io::fail_file("cannot write", path_ + "/" + name, error);
 }
 
 void folder_target::sync_all() const {
@@ -118,9 +118,9 @@ void folder_target::finish() {
   } else if (!error && there) {
     fs::remove_all(temporary_, e);  // what was replaced
   }
-  if (error) fail_file("cannot finish the store", path_, error, "choose another name");
+  if (error) io::fail_file("cannot finish the store", path_, error, "choose another name");
   finished_ = true;
   if (sync_) sync_one(fs::absolute(path_).parent_path().string());
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

@@ -15,7 +15,7 @@
 #include <span>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 class folder_target {
  public:
@@ -41,10 +41,10 @@ class folder_target {
 
   std::string path_, temporary_;
   file_target::kind replaceable_;
-  file_descriptor fd_;  // has the lock
+  io::file_descriptor fd_;  // has the lock
   bool sync_ = false, replaces_ = false, finished_ = false;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 // A member has a `size`.
 template <class Member>
@@ -123,6 +123,6 @@ class member_list {
   std::map<std::string, std::vector<std::byte>, std::less<>> kept_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

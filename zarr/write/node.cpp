@@ -9,28 +9,28 @@
 #include <charconv>
 #include <system_error>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace {
 
 // Moves our notes out of the attributes; null if there are none.
-json take_notes(json& attributes) {
-  const auto found = attributes.find(own_key);
+text::json take_notes(text::json& attributes) {
+  const auto found = attributes.find(text::own_key);
   if (found == attributes.end()) return nullptr;
-  json notes = std::move(*found);
+  text::json notes = std::move(*found);
   attributes.erase(found);
   return notes;
 }
 
 }  // namespace
 
-json chunk_grid_json(const array_metadata& m) {
+text::json chunk_grid_json(const array_metadata& m) {
   if (m.chunk_shapes.is_null()) return {{"name", "regular"}, {"configuration", {{"chunk_shape", m.chunk}}}};
   return {{"name", "rectilinear"}, {"configuration", {{"kind", "inline"}, {"chunk_shapes", m.chunk_shapes}}}};
 }
 
 std::string array_text(const array_metadata& m, bool notes_apart) {
-  json j = {{"zarr_format", 3},
+  text::json j = {{"zarr_format", 3},
             {"node_type", "array"},
             {"shape", m.shape},
             {"data_type", m.data_type},
@@ -39,30 +39,30 @@ std::string array_text(const array_metadata& m, bool notes_apart) {
             {"fill_value", m.fill_value},
             {"codecs", m.codecs}};
   if (!m.dimension_names.empty()) j["dimension_names"] = m.dimension_names;
-  json attributes = m.attributes;
-  if (json notes = notes_apart ? take_notes(attributes) : json(nullptr); !notes.is_null()) {
-    j[own_key] = {{"must_understand", false}};
-    j[own_key].update(notes);
+  text::json attributes = m.attributes;
+  if (text::json notes = notes_apart ? take_notes(attributes) : text::json(nullptr); !notes.is_null()) {
+    j[text::own_key] = {{"must_understand", false}};
+    j[text::own_key].update(notes);
   }
   j["attributes"] = std::move(attributes);
-  return python_json_text(j, 2) + "\n";
+  return text::python_json_text(j, 2) + "\n";
 }
 
 std::string why_only_v3(const array_metadata& m, bool gaps) {
   try {
-    v2_array_of(parse_foreign_json(array_text(m)), gaps);
+    text::v2_array_of(text::parse_foreign_json(array_text(m)), gaps);
     return {};
-  } catch (const no_v2_form& why) {
+  } catch (const text::no_v2_form& why) {
     return why.what();
   }
 }
 
-std::string group_text(const json& attributes, bool notes_apart) {
-  json j = {{"zarr_format", 3}, {"node_type", "group"}, {"attributes", attributes}};
+std::string group_text(const text::json& attributes, bool notes_apart) {
+  text::json j = {{"zarr_format", 3}, {"node_type", "group"}, {"attributes", attributes}};
   if (notes_apart) {
-    if (json notes = take_notes(j["attributes"]); !notes.is_null()) j["attributes"][hidden_own_key] = std::move(notes);
+    if (text::json notes = take_notes(j["attributes"]); !notes.is_null()) j["attributes"][text::hidden_own_key] = std::move(notes);
   }
-  return python_json_text(j, 2) + "\n";
+  return text::python_json_text(j, 2) + "\n";
 }
 
 std::string metadata_key(std::string_view store_path) {
@@ -91,19 +91,19 @@ std::optional<std::vector<std::uint64_t>> chunk_coordinates(std::string_view tex
   return coordinates;
 }
 
-json bytes_codecs(bool byte_order, bool big_endian) {
-  json first = {{"name", "bytes"}};
+text::json bytes_codecs(bool byte_order, bool big_endian) {
+  text::json first = {{"name", "bytes"}};
   if (byte_order) first["configuration"] = {{"endian", big_endian ? "big" : "little"}};
-  return json::array({std::move(first)});
+  return text::json::array({std::move(first)});
 }
 
-json text_codecs(bool utf8) { return json::array({{{"name", utf8 ? "vlen-utf8" : "vlen-bytes"}}}); }
+text::json text_codecs(bool utf8) { return text::json::array({{{"name", utf8 ? "vlen-utf8" : "vlen-bytes"}}}); }
 
-void append_crc32c_codec(json& codecs) { codecs.push_back({{"name", "crc32c"}}); }
+void append_crc32c_codec(text::json& codecs) { codecs.push_back({{"name", "crc32c"}}); }
 
 void text_chunk::add(std::string_view s) {
   if (s.size() > 0xFFFFFFFFU || count_ == 0xFFFFFFFFU)
-    throw damaged_chunk("a string of 4 GiB or more, which Zarr's codecs cannot hold");
+    throw compressors::damaged_chunk("a string of 4 GiB or more, which Zarr's codecs cannot hold");
   const auto n = static_cast<std::uint32_t>(s.size());
   for (unsigned i = 0; i < 4; ++i) bytes_.push_back(static_cast<std::byte>(n >> (8 * i)));
   const auto* p = reinterpret_cast<const std::byte*>(s.data());
@@ -111,12 +111,12 @@ void text_chunk::add(std::string_view s) {
   ++count_;
 }
 
-buffer text_chunk::take() {
+compressors::buffer text_chunk::take() {
   for (unsigned i = 0; i < 4; ++i) bytes_[i] = static_cast<std::byte>(count_ >> (8 * i));
-  buffer out = std::move(bytes_);
+  compressors::buffer out = std::move(bytes_);
   bytes_.assign(4, std::byte{0});
   count_ = 0;
   return out;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

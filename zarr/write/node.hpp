@@ -18,13 +18,13 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 struct array_metadata {
   std::vector<std::uint64_t> shape, chunk;
-  json chunk_shapes;  // "chunk_shapes" of a rectilinear grid; null: the grid is regular, with chunks of the shape above
-  json data_type, fill_value, codecs;
-  json attributes = json::object();
+  text::json chunk_shapes;  // "chunk_shapes" of a rectilinear grid; null: the grid is regular, with chunks of the shape above
+  text::json data_type, fill_value, codecs;
+  text::json attributes = text::json::object();
   std::vector<std::string> dimension_names;
 };
 
@@ -34,9 +34,9 @@ std::string why_only_v3(const array_metadata& m, bool gaps);
 // zarr.json. `notes_apart`: moves the notes under our own key in the attributes to a place that users do not see. For an
 // array it is a separate field, which readers need not understand. For a group it is hidden_own_key, because zarr-python 3.1
 // opens no group with such a field.
-json chunk_grid_json(const array_metadata& m);
+text::json chunk_grid_json(const array_metadata& m);
 std::string array_text(const array_metadata& m, bool notes_apart = false);
-std::string group_text(const json& attributes, bool notes_apart = false);
+std::string group_text(const text::json& attributes, bool notes_apart = false);
 
 // "/a/b" and {1, 2}: "a/b/c/1/2". Trailing dimensions that are missing in `at` have one chunk.
 std::string chunk_key(std::string_view store_path, std::span<const std::uint64_t> at, std::size_t trailing = 0);
@@ -45,10 +45,10 @@ std::optional<std::vector<std::uint64_t>> chunk_coordinates(std::string_view tex
 std::string metadata_key(std::string_view store_path);
 
 // The "codecs" of an array: bytes for fixed sizes, vlen-utf8 or vlen-bytes for strings.
-json bytes_codecs(bool byte_order, bool big_endian);
-json text_codecs(bool utf8);
+text::json bytes_codecs(bool byte_order, bool big_endian);
+text::json text_codecs(bool utf8);
 // The checksum at the end of each chunk; append_crc32c() makes it.
-void append_crc32c_codec(json& codecs);
+void append_crc32c_codec(text::json& codecs);
 
 // A chunk of strings for the codecs vlen-utf8 and vlen-bytes: their number, then each string with its length.
 class text_chunk {
@@ -56,13 +56,13 @@ class text_chunk {
   text_chunk() : bytes_(4) {}
   void add(std::string_view s);
   std::size_t count() const { return count_; }
-  buffer take();
+  compressors::buffer take();
 
  private:
-  buffer bytes_;
+  compressors::buffer bytes_;
   std::uint32_t count_ = 0;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

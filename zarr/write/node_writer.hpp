@@ -10,7 +10,7 @@
 
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 class node_writer {
  public:
@@ -19,7 +19,7 @@ class node_writer {
 
   // "/a/b" is the node's path.
   void array(std::string_view path, const array_metadata& m) { out_.put(metadata_key(path), array_text(m, notes_apart_)); }
-  void group(std::string_view path, const json& attributes) {
+  void group(std::string_view path, const text::json& attributes) {
     out_.put(metadata_key(path), group_text(attributes, notes_apart_));
   }
 
@@ -28,6 +28,6 @@ class node_writer {
   bool notes_apart_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

@@ -14,7 +14,7 @@
 #include <utility>
 #include <zstd.h>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace {
 
@@ -33,7 +33,7 @@ std::string runs_of(std::span<const std::uint32_t> numbers, unsigned width) {
   for (std::size_t i = 0; i < numbers.size();) {
     std::size_t end = i + 1;
     while (end < numbers.size() && numbers[end] == numbers[i]) ++end;
-    append_varint(out, std::uint64_t{end - i} << 1);
+    io::append_varint(out, std::uint64_t{end - i} << 1);
     append_little(out, numbers[i], (width + 7) / 8);
     i = end;
   }
@@ -55,20 +55,20 @@ void parquet_writer::add_page(column& to, int kind, int encoding, std::size_t va
   if (content.size() > INT32_MAX)
     throw zarrbits::error(errc::unsupported, "a Parquet file of references would have a column of more than 2 GiB");
   const std::string stored = compressed(content);
-  thrift_writer header;
+  io::thrift_writer header;
   header.number(1, kind);
   header.number(2, static_cast<std::int32_t>(content.size()));
   header.number(3, static_cast<std::int32_t>(stored.size()));
-  header.begin(kind == parquet::dictionary_page ? 7 : 5);
+  header.begin(kind == io::parquet::dictionary_page ? 7 : 5);
   header.number(1, static_cast<std::int32_t>(values));
   header.number(2, encoding);
-  if (kind == parquet::data_page) {
-    header.number(3, parquet::rle);  // of what is missing
-    header.number(4, parquet::rle);
+  if (kind == io::parquet::data_page) {
+    header.number(3, io::parquet::rle);  // of what is missing
+    header.number(4, io::parquet::rle);
   }
   header.end();
   header.end();
-  (kind == parquet::dictionary_page ? to.dictionary : to.first) = bytes_.size();
+  (kind == io::parquet::dictionary_page ? to.dictionary : to.first) = bytes_.size();
   to.plain_size += header.bytes().size() + content.size();
   to.size += header.bytes().size() + stored.size();
   bytes_ += header.bytes();
@@ -77,18 +77,18 @@ void parquet_writer::add_page(column& to, int kind, int encoding, std::size_t va
 
 void parquet_writer::add(const std::string& name, std::span<const std::int64_t> numbers) {
   column c{.name = name};
-  c.encodings = {parquet::plain};
+  c.encodings = {io::parquet::plain};
   std::string content;
   content.reserve(8 * numbers.size());
   for (const std::int64_t n : numbers) append_little(content, static_cast<std::uint64_t>(n), 8);
-  add_page(c, parquet::data_page, parquet::plain, numbers.size(), content);
+  add_page(c, io::parquet::data_page, io::parquet::plain, numbers.size(), content);
   columns_.push_back(std::move(c));
 }
 
 void parquet_writer::add(const std::string& name, std::span<const std::optional<std::string_view>> texts, text_kind kind) {
   const bool few = kind == text_kind::few_utf8;
   column c{.name = name, .text = true, .utf8 = few};
-  c.encodings = {parquet::plain, parquet::rle};
+  c.encodings = {io::parquet::plain, io::parquet::rle};
   std::vector<std::uint32_t> there, numbers;
   std::unordered_map<std::string_view, std::uint32_t> known;
   std::string dictionary, plain;
@@ -110,21 +110,21 @@ void parquet_writer::add(const std::string& name, std::span<const std::optional<
   std::string content;
   append_text(content, levels);
   if (few) {
-    c.encodings.push_back(parquet::rle_dictionary);
-    add_page(c, parquet::dictionary_page, parquet::plain, known.size(), dictionary);
+    c.encodings.push_back(io::parquet::rle_dictionary);
+    add_page(c, io::parquet::dictionary_page, io::parquet::plain, known.size(), dictionary);
     const auto width = static_cast<unsigned>(std::max(1, static_cast<int>(std::bit_width(known.size()))));
     content += static_cast<char>(width);
     content += runs_of(numbers, width);
   } else {
     content += plain;
   }
-  add_page(c, parquet::data_page, few ? parquet::rle_dictionary : parquet::plain, texts.size(), content);
+  add_page(c, io::parquet::data_page, few ? io::parquet::rle_dictionary : io::parquet::plain, texts.size(), content);
   columns_.push_back(std::move(c));
 }
 
 std::string parquet_writer::finish() {
-  using type = thrift_writer::type;
-  thrift_writer w;
+  using type = io::thrift_writer::type;
+  io::thrift_writer w;
   w.number(1, 1);  // the version
   w.begin_list(2, type::structure, columns_.size() + 1);
   w.begin_element();
@@ -133,10 +133,10 @@ std::string parquet_writer::finish() {
   w.end();
   for (const column& c : columns_) {
     w.begin_element();
-    w.number(1, c.text ? parquet::byte_array : parquet::int64);
-    w.number(3, c.text ? parquet::optional : parquet::required);
+    w.number(1, c.text ? io::parquet::byte_array : io::parquet::int64);
+    w.number(3, c.text ? io::parquet::optional : io::parquet::required);
     w.text(4, c.name);
-    if (c.utf8) w.number(6, parquet::utf8);
+    if (c.utf8) w.number(6, io::parquet::utf8);
     w.end();
   }
   std::size_t plain_size = 0;
@@ -149,12 +149,12 @@ std::string parquet_writer::finish() {
     w.begin_element();
     w.large_number(2, static_cast<std::int64_t>(c.dictionary ? c.dictionary : c.first));
     w.begin(3);
-    w.number(1, c.text ? parquet::byte_array : parquet::int64);
+    w.number(1, c.text ? io::parquet::byte_array : io::parquet::int64);
     w.begin_list(2, type::i32, c.encodings.size());
     for (const int encoding : c.encodings) w.element(encoding);
     w.begin_list(3, type::binary, 1);
     w.element(std::string_view(c.name));
-    w.number(4, parquet::zstd);
+    w.number(4, io::parquet::zstd);
     w.large_number(5, static_cast<std::int64_t>(rows_));
     w.large_number(6, static_cast<std::int64_t>(c.plain_size));
     w.large_number(7, static_cast<std::int64_t>(c.size));
@@ -174,8 +174,8 @@ std::string parquet_writer::finish() {
   std::string file = std::move(bytes_);
   file += w.bytes();
   append_little(file, w.bytes().size(), 4);
-  file += parquet::magic;
+  file += io::parquet::magic;
   return file;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 class parquet_writer {
  public:
@@ -50,6 +50,6 @@ class parquet_writer {
   std::vector<column> columns_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

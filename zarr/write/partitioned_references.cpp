@@ -11,23 +11,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace fs = std::filesystem;
 
 namespace {
 
 constexpr std::size_t most_waiting = 1U << 20;  // bytes of a log in memory
-const std::string log_prefix = std::string(unfinished_folder) + "/references-";
+const std::string log_prefix = std::string(text::unfinished_folder) + "/references-";
 
 // The folder of the work, before it is opened.
 std::string folder_of_work(const std::string& path, const sink_options& options) {
   std::error_code e;
   if (fs::exists(fs::symlink_status(path, e)))
     throw zarrbits::error(errc::already_exists,
-                          "the target \"" + path + "\"" + in_the_way(options.target, false, are_own_references(path)), {path});
+                          "the target \"" + path + "\"" + in_the_way(options.target, false, io::are_own_references(path)), {path});
   if (options.target == sink_options::existing::finish && !is_begun_in_partitions(path)) throw nothing_to_finish(path);
-  return partitions_beside(path);
+  return io::partitions_beside(path);
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ partitioned_references::partitioned_references(const std::string& path, const si
     : path_(path),
       names_(options.base, {options.source}, path),
       work_(folder_of_work(path, options), options),
-      own_key_(log_prefix + unique_token()) {}
+      own_key_(log_prefix + io::unique_token()) {}
 
 void partitioned_references::put(std::string_view key, std::span<const std::byte> bytes) {
   if (in_unfinished_folder(key)) return work_.put(key, bytes);
@@ -50,7 +50,7 @@ void partitioned_references::put(std::string_view key, std::span<const std::byte
 }
 
 void partitioned_references::put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) {
-  require_range(fd, offset, size);
+  io::require_range(fd, offset, size);
   struct stat info {};
   if (::fstat(fd, &info) != 0) throw zarrbits::error(errc::io_failed, "a source cannot be examined");
   const std::lock_guard lock(mutex_);
@@ -58,18 +58,18 @@ void partitioned_references::put_range(std::string_view key, int fd, std::uint64
   if (known == known_.end()) {
     const std::string url = url_of_open_file(fd);
     names_.told(url);  // which throws now, and not at the end
-    known = known_.emplace(std::pair{info.st_dev, info.st_ino}, std::pair{url, state_in(info)}).first;
+    known = known_.emplace(std::pair{info.st_dev, info.st_ino}, std::pair{url, io::state_in(info)}).first;
   }
   add(key, known->second.first, known->second.second, offset, size);
 }
 
-void partitioned_references::refer(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset,
+void partitioned_references::refer(std::string_view key, const std::string& url, const io::file_state& state, std::uint64_t offset,
                                    std::uint64_t size) {
   const std::lock_guard lock(mutex_);
   add(key, url, state, offset, size);
 }
 
-void partitioned_references::add(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset,
+void partitioned_references::add(std::string_view key, const std::string& url, const io::file_state& state, std::uint64_t offset,
                                  std::uint64_t size) {
   own_.range(key, url, state, offset, size);
   if (own_.waiting() > most_waiting) flush();
@@ -118,13 +118,13 @@ void partitioned_references::read_logs() {
   logs_.clear();
   log_of_.clear();
   std::vector<std::string> names;
-  for (const std::string& name : work_.list(unfinished_folder)) {
+  for (const std::string& name : work_.list(text::unfinished_folder)) {
     if (name.starts_with(log_prefix)) names.push_back(name);
   }
   std::stable_partition(names.begin(), names.end(), [&](const std::string& name) { return name == own_key_; });
   for (const std::string& name : names) {
-    file_descriptor fd = open_without_links(partitions_beside(path_), name);
-    if (!fd || !state_of(fd.get()).regular) continue;
+    io::file_descriptor fd = io::open_without_links(io::partitions_beside(path_), name);
+    if (!fd || !io::state_of(fd.get()).regular) continue;
     reference_log& log = logs_.emplace_back(std::move(fd));
     for (const auto& [unit, calls] : log.units()) log_of_.emplace(unit, &log);
   }
@@ -168,7 +168,7 @@ void partitioned_references::units_done(const std::vector<unit_key>& units, cons
   if (!options.references)
     throw zarrbits::error(
         errc::damaged_store,
-        "the plan in \"" + partitions_beside(path_) + "\" is not one of references; start over with `overwrite`", {path_});
+        "the plan in \"" + io::partitions_beside(path_) + "\" is not one of references; start over with `overwrite`", {path_});
   sink_options whole = options;
   whole.target = sink_options::existing::refuse;
   auto all = std::make_unique<reference_sink>(path_, *options.references, whole);
@@ -183,9 +183,9 @@ void partitioned_references::units_done(const std::vector<unit_key>& units, cons
       try {
         if (!c.file) all->put(c.key, std::span<const std::byte>(log.bytes(c)));
         else all->refer(c.key, log.files()[*c.file].url, *log.files()[*c.file].state, c.offset, c.size);
-      } catch (const unreadable_range& e) {
+      } catch (const io::unreadable_range& e) {
         throw zarrbits::error(errc::io_failed,
-                              "cannot read \"" + c.key + "\" in \"" + partitions_beside(path_) + "\": " + e.what() +
+                              "cannot read \"" + c.key + "\" in \"" + io::partitions_beside(path_) + "\": " + e.what() +
                                   "; convert again with `resume`",
                               {path_});
       }
@@ -200,11 +200,11 @@ void partitioned_references::finish() {
   if (!all_) throw std::logic_error("references were finished before their units");
   all_->finish();
   work_.finish();
-  ::rmdir(partitions_beside(path_).c_str());
+  ::rmdir(io::partitions_beside(path_).c_str());
 }
 
 bool partitioned_references::remove_work(const std::string& path) noexcept {
-  const std::string folder = partitions_beside(path);
+  const std::string folder = io::partitions_beside(path);
   try {
     directory_sink::remove_unfinished(folder, {});
   } catch (...) {
@@ -213,4 +213,4 @@ bool partitioned_references::remove_work(const std::string& path) noexcept {
   return !is_begun_in_partitions(path);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 class partitioned_references final : public sink {
  public:
@@ -35,7 +35,7 @@ class partitioned_references final : public sink {
   void put(std::string_view key, std::span<const std::byte> bytes) override;
   void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) override;
   bool refers() const override { return true; }
-  void refer(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset,
+  void refer(std::string_view key, const std::string& url, const io::file_state& state, std::uint64_t offset,
              std::uint64_t size) override;
   std::unique_ptr<object_writer> begin(std::string_view key) override { return gathered_object(*this, key); }
   bool put_new(std::string_view key, std::span<const std::byte> bytes) override;
@@ -58,17 +58,17 @@ class partitioned_references final : public sink {
   static bool remove_work(const std::string& path) noexcept;
 
  private:
-  void add(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset, std::uint64_t size);
+  void add(std::string_view key, const std::string& url, const io::file_state& state, std::uint64_t offset, std::uint64_t size);
   void flush();
   void read_logs();
   void list_calls();
 
   std::string path_;
-  told_names names_;
+  io::told_names names_;
   directory_sink work_;
   std::unique_ptr<reference_sink> all_;  // from units_done() on
   std::mutex mutex_;
-  std::map<std::pair<dev_t, ino_t>, std::pair<std::string, file_state>> known_;
+  std::map<std::pair<dev_t, ino_t>, std::pair<std::string, io::file_state>> known_;
   reference_log_writer own_;
   const std::string own_key_;
   std::deque<reference_log> logs_;  // of all processes
@@ -78,6 +78,6 @@ class partitioned_references final : public sink {
   std::atomic<std::uint64_t> referred_objects_ = 0, referred_bytes_ = 0;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace {
 
@@ -34,7 +34,7 @@ struct no_record {};
 
 class log_reader {
  public:
-  explicit log_reader(int fd) : fd_(fd), end_(state_of(fd).size) {}
+  explicit log_reader(int fd) : fd_(fd), end_(io::state_of(fd).size) {}
 
   bool at_end() const { return at() == end_; }
   std::uint64_t at() const { return next_ - (room_.size() - used_); }
@@ -77,7 +77,7 @@ class log_reader {
 
  private:
   void use(std::size_t n) {
-    sum_ = crc32c(std::as_bytes(std::span(room_).subspan(used_, n)), sum_);
+    sum_ = compressors::crc32c(std::as_bytes(std::span(room_).subspan(used_, n)), sum_);
     used_ += n;
   }
   void fill() {
@@ -85,8 +85,8 @@ class log_reader {
     used_ = 0;
     if (room_.empty()) throw no_record();
     try {
-      read_range(fd_, next_, std::as_writable_bytes(std::span(room_)));
-    } catch (const unreadable_range&) {
+      io::read_range(fd_, next_, std::as_writable_bytes(std::span(room_)));
+    } catch (const io::unreadable_range&) {
       throw no_record();
     }
     next_ += room_.size();
@@ -109,13 +109,13 @@ std::string chunk_key(log_reader& in) {
   } catch (const zarrbits::error&) {
     throw no_record();
   }
-  if (is_node_key(key) || in_unfinished_folder(key)) throw no_record();
+  if (text::is_node_key(key) || in_unfinished_folder(key)) throw no_record();
   return key;
 }
 
 }  // namespace
 
-void reference_log_writer::range(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset,
+void reference_log_writer::range(std::string_view key, const std::string& url, const io::file_state& state, std::uint64_t offset,
                                  std::uint64_t size) {
   const auto [at, is_new] = files_.emplace(url, files_.size());
   if (is_new) {
@@ -147,7 +147,7 @@ void reference_log_writer::end(const unit_key& unit) {
 }
 
 void reference_log_writer::add_to_sum() {
-  sum_ = crc32c(std::as_bytes(std::span(text_).subspan(summed_)), sum_);
+  sum_ = compressors::crc32c(std::as_bytes(std::span(text_).subspan(summed_)), sum_);
   summed_ = text_.size();
 }
 
@@ -160,7 +160,7 @@ std::string reference_log_writer::take() {
   return text;
 }
 
-reference_log::reference_log(file_descriptor fd) : fd_(std::move(fd)) {
+reference_log::reference_log(io::file_descriptor fd) : fd_(std::move(fd)) {
   log_reader in(fd_.get());
   std::vector<call> calls;
   try {
@@ -169,13 +169,13 @@ reference_log::reference_log(file_descriptor fd) : fd_(std::move(fd)) {
     while (!in.at_end()) {
       switch (static_cast<record>(in.text(1)[0])) {
         case record::file: {
-          referred_file f{in.sized_text(longest_text)};
+          io::referred_file f{in.sized_text(longest_text)};
           f.state.emplace().regular = true;
           f.state->size = in.number();
           f.state->seconds = static_cast<std::int64_t>(in.number());
           f.state->nanoseconds = static_cast<std::int64_t>(in.number());
           f.state->etag = in.sized_text(longest_text);
-          if (!f.url.starts_with(file_url) && !is_remote(f.url)) throw no_record();
+          if (!f.url.starts_with(io::file_url) && !io::is_remote(f.url)) throw no_record();
           files_.push_back(std::move(f));
           break;
         }
@@ -212,8 +212,8 @@ reference_log::reference_log(file_descriptor fd) : fd_(std::move(fd)) {
 
 std::vector<std::byte> reference_log::bytes(const call& of) const {
   std::vector<std::byte> out(static_cast<std::size_t>(of.size));
-  read_range(fd_.get(), of.offset, out);
+  io::read_range(fd_.get(), of.offset, out);
   return out;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

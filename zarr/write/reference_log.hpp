@@ -29,11 +29,11 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 class reference_log_writer {
  public:
-  void range(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset, std::uint64_t size);
+  void range(std::string_view key, const std::string& url, const io::file_state& state, std::uint64_t offset, std::uint64_t size);
   void bytes(std::string_view key, std::span<const std::byte> content);
   void end(const unit_key& unit);
   // What is not written yet, and its size.
@@ -60,20 +60,20 @@ class reference_log {
 
   // Anybody may have written it, and a disk may have damaged it: it counts up to the first thing that does not belong there, as
   // if the process had been killed then. A unit counts if it is whole.
-  explicit reference_log(file_descriptor fd);
+  explicit reference_log(io::file_descriptor fd);
 
   const std::map<unit_key, std::vector<call>>& units() const { return units_; }
   // Those of a unit, which are then no longer here: there may be millions.
   std::vector<call> take(const unit_key& unit) { return std::exchange(units_.at(unit), {}); }
-  const std::vector<referred_file>& files() const { return files_; }
+  const std::vector<io::referred_file>& files() const { return files_; }
   std::vector<std::byte> bytes(const call& of) const;  // throws unreadable_range
 
  private:
-  file_descriptor fd_;
-  std::vector<referred_file> files_;
+  io::file_descriptor fd_;
+  std::vector<io::referred_file> files_;
   std::map<unit_key, std::vector<call>> units_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

@@ -21,7 +21,7 @@
 #include <span>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace {
 
@@ -33,22 +33,22 @@ class parquet_references final : public reference_writer {
  public:
   parquet_references(const std::string& path, const sink_options& options)
       : path_(path),
-        folder_(path, unfinished_name(path), options, {"a folder of references that zarrbits made", are_own_references}) {}
+        folder_(path, unfinished_name(path), options, {"a folder of references that zarrbits made", io::are_own_references}) {}
 
-  void begin(const std::vector<referred_file>& files, zarr_formats formats, const chunk_arrays& arrays) override {
+  void begin(const std::vector<io::referred_file>& files, io::zarr_formats formats, const io::chunk_arrays& arrays) override {
     formats_ = formats;
     arrays_ = &arrays;
     sources_ = sources_json(files);
-    for (const referred_file& f : files) urls_.push_back(f.url);
+    for (const io::referred_file& f : files) urls_.push_back(f.url);
   }
 
   void content(const std::string& key, std::string_view bytes) override {
-    if (is_node_key(key)) add_node(key, bytes);
+    if (text::is_node_key(key)) add_node(key, bytes);
     else add_row(key, {0, no_file, 0, 0, std::string(bytes)});
   }
 
-  void v2(const std::string& key, const json& document) override {
-    if (key == references_metadata) return;  // which readers make of all the others
+  void v2(const std::string& key, const text::json& document) override {
+    if (key == io::references_metadata) return;  // which readers make of all the others
     add_entry(key, document);
   }
 
@@ -58,10 +58,10 @@ class parquet_references final : public reference_writer {
 
   void finish() override {
     write_rows();
-    const std::string all = own_references_begin + ("\"sources\":[" + sources_) + "],\"parts\":" + json_text(parts_) +
+    const std::string all = io::own_references_begin + ("\"sources\":[" + sources_) + "],\"parts\":" + text::json_text(parts_) +
                             (formats_.v3 ? "" : ",\"nodes\":{" + nodes_ + "\n}") +
                             "},\"record_size\":" + std::to_string(record_size) + ",\"metadata\":{" + metadata_ + "\n}}\n";
-    folder_.write(references_metadata, bytes_of(all));
+    folder_.write(io::references_metadata, bytes_of(all));
     folder_.finish();
   }
   bool in_place() const override { return folder_.in_place(); }
@@ -75,15 +75,15 @@ class parquet_references final : public reference_writer {
     std::string content;
   };
 
-  void add_entry(const std::string& key, const json& value) { add_to(metadata_, key, value); }
-  static void add_to(std::string& to, const std::string& key, const json& value) {
-    to += (to.empty() ? "\n" : ",\n") + json_text(json(key)) + ":" + python_json_text(value);
+  void add_entry(const std::string& key, const text::json& value) { add_to(metadata_, key, value); }
+  static void add_to(std::string& to, const std::string& key, const text::json& value) {
+    to += (to.empty() ? "\n" : ",\n") + text::json_text(text::json(key)) + ":" + text::python_json_text(value);
   }
 
   void add_node(const std::string& key, std::string_view text) {
-    json node = parse_foreign_json(text);
-    if (is_array_node(node)) {
-      const std::string path = path_of_node(key);
+    text::json node = text::parse_foreign_json(text);
+    if (io::is_array_node(node)) {
+      const std::string path = io::path_of_node(key);
       if (path.empty()) {
         throw zarrbits::error(
             errc::unsupported,
@@ -92,21 +92,21 @@ class parquet_references final : public reference_writer {
                 "of the group that it is in",
             {path_});
       }
-      const auto counted = chunks_along(node);
+      const auto counted = io::chunks_along(node);
       if (!counted) throw zarrbits::error(errc::unsupported, "\"" + key + "\" has no chunk grid that can be counted", {path_});
       // all that a reader does with these extents is to count chunks: a rectilinear grid has no others to give
-      const json& grid = node["chunk_grid"];
+      const text::json& grid = node["chunk_grid"];
       if (grid["name"] != "regular")
         add_entry(path + "/.zarray", {{"shape", *counted}, {"chunks", std::vector<std::uint64_t>(counted->size(), 1)}});
       else if (!formats_.v2)
         add_entry(path + "/.zarray", {{"shape", node["shape"]}, {"chunks", grid["configuration"]["chunk_shape"]}});
     }
-    set_key_form(node, key_form::dots);
+    io::set_key_form(node, io::key_form::dots);
     add_to(formats_.v3 ? metadata_ : nodes_, key, node);
   }
 
   void add_row(const std::string& key, row r) {
-    const chunk_arrays::entry* const array = arrays_->of(key);
+    const io::chunk_arrays::entry* const array = arrays_->of(key);
     const auto refuse = [&] {
       throw zarrbits::error(errc::unsupported,
                             "\"" + key + "\" is not a chunk of an array, and has no place in \"" + path_ + "\"", {path_});
@@ -165,19 +165,19 @@ class parquet_references final : public reference_writer {
       file.add("size", sizes);
     }
     if (texts) file.add("raw", contents, parquet_writer::text_kind::bytes);
-    folder_.write(references_part(current_->first, number), bytes_of(file.finish()));
+    folder_.write(io::references_part(current_->first, number), bytes_of(file.finish()));
     parts_[current_->first].push_back({number, rows.size()});
   }
 
   std::string path_;
   folder_target folder_;
   std::string sources_, metadata_, nodes_;
-  json parts_ =
-      json::object();  // of each array its files, and how many references are in each: a reader notices if some are lost
-  zarr_formats formats_;
+  text::json parts_ =
+      text::json::object();  // of each array its files, and how many references are in each: a reader notices if some are lost
+  io::zarr_formats formats_;
   std::vector<std::string> urls_;
-  const chunk_arrays* arrays_ = nullptr;
-  const chunk_arrays::entry* current_ = nullptr;
+  const io::chunk_arrays* arrays_ = nullptr;
+  const io::chunk_arrays::entry* current_ = nullptr;
   std::vector<row> rows_;
 };
 
@@ -187,4 +187,4 @@ std::unique_ptr<reference_writer> make_parquet_references(const std::string& pat
   return std::make_unique<parquet_references>(path, options);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 // The URL of a file that a source has open: libhdf5 and the tables of joined files identify them only by numbers. Throws
 // zarrbits::error if it has no name that references can use.
@@ -43,7 +43,7 @@ class reference_sink final : public sink {
   void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) override;
   bool refers() const override { return true; }
   // Also to local files, "file:///a/b.h5", which must be as they were.
-  void refer(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset,
+  void refer(std::string_view key, const std::string& url, const io::file_state& state, std::uint64_t offset,
              std::uint64_t size) override;
   std::unique_ptr<object_writer> begin(std::string_view key) override { return gathered_object(*this, key); }
   bool put_new(std::string_view key, std::span<const std::byte> bytes) override;
@@ -75,23 +75,23 @@ class reference_sink final : public sink {
   void add_text(std::string_view key, std::string text);
   bool has_room(std::uint64_t size);
   std::size_t number_of(int fd);
-  std::size_t number_of(const std::string& url, const file_state& state);
+  std::size_t number_of(const std::string& url, const io::file_state& state);
   std::size_t number_of_local(const struct stat& info, const std::string& url);
   void open_data();
   void remove_other_data() const;
-  std::vector<referred_file> told_files() const;
-  std::map<std::string, json> v2_documents(v2_references& v2, zarr_formats& formats);
+  std::vector<io::referred_file> told_files() const;
+  std::map<std::string, text::json> v2_documents(io::v2_references& v2, io::zarr_formats& formats);
 
   std::string path_;
   std::uint64_t inline_bytes_;
   sink_options options_;
-  told_names names_;
+  io::told_names names_;
   std::unique_ptr<reference_writer> writer_;
   std::mutex mutex_;
   std::unique_ptr<file_target> data_;
   std::size_t data_file_ = in_text;  // of files_
   std::uint64_t data_end_ = 0;
-  std::vector<referred_file> files_;
+  std::vector<io::referred_file> files_;
   std::map<std::pair<dev_t, ino_t>, std::size_t> known_;
   std::map<std::string, std::size_t> known_urls_;
   std::deque<std::string> texts_;
@@ -101,6 +101,6 @@ class reference_sink final : public sink {
   std::uint64_t referred_objects_ = 0, referred_bytes_ = 0;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

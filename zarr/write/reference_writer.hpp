@@ -23,7 +23,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 // All functions throw zarrbits::error.
 class reference_writer {
@@ -35,9 +35,9 @@ class reference_writer {
 
   // What ranges lead to; those with a state are the sources. Without v3 in `formats`, nodes are kept where no reader of Zarr
   // looks, for zarrbits itself. The arrays must be there until finish().
-  virtual void begin(const std::vector<referred_file>& files, zarr_formats formats, const chunk_arrays& arrays) = 0;
+  virtual void begin(const std::vector<io::referred_file>& files, io::zarr_formats formats, const io::chunk_arrays& arrays) = 0;
   virtual void content(const std::string& key, std::string_view bytes) = 0;
-  virtual void v2(const std::string& key, const json& document) = 0;
+  virtual void v2(const std::string& key, const text::json& document) = 0;
   virtual void range(const std::string& key, std::size_t file, std::uint64_t offset, std::uint64_t size) = 0;
   // Gives all of it its name.
   virtual void finish() = 0;
@@ -55,10 +55,10 @@ bool is_parquet_target(const std::string& path);
 
 // The sources as JSON, without the brackets around: {"url":..,"size":..,"modified":..},..; in S3 "etag" in place of
 // "modified".
-std::string sources_json(const std::vector<referred_file>& files);
+std::string sources_json(const std::vector<io::referred_file>& files);
 
 std::unique_ptr<reference_writer> make_parquet_references(const std::string& path, const sink_options& options);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

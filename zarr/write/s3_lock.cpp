@@ -17,21 +17,21 @@
 #include <ctime>
 #include <thread>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
-double s3_lock_seconds() { return std::max(2.0, http_patience()); }
+double s3_lock_seconds() { return std::max(2.0, io::http_patience()); }
 
 std::string s3_mark(std::string_view run, std::string_view sink) {
-  return json_text({{"zarrbits", version()}, {"run", std::string(run)}, {"sink", std::string(sink)}}) + "\n";
+  return text::json_text({{"zarrbits", version()}, {"run", std::string(run)}, {"sink", std::string(sink)}}) + "\n";
 }
 
 namespace {
 
 constexpr std::size_t longest_mark = 64 << 20;
 
-bool refused(const s3_client::response& r) { return r.status == 409 || r.status == 412; }
+bool refused(const io::s3_client::response& r) { return r.status == 409 || r.status == 412; }
 
-std::string string_in(const json& j, const char* name) {
+std::string string_in(const text::json& j, const char* name) {
   const auto found = j.is_object() ? j.find(name) : j.end();
   return j.is_object() && found != j.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
@@ -39,11 +39,11 @@ std::string string_in(const json& j, const char* name) {
 }  // namespace
 
 bool s3_is_mark(std::string_view text) {
-  const json j = parse_foreign_json(text);
+  const text::json j = text::parse_foreign_json(text);
   return !string_in(j, "zarrbits").empty() && !string_in(j, "sink").empty();
 }
 
-bool s3_is_mark_of(std::string_view text, std::string_view run) { return string_in(parse_foreign_json(text), "run") == run; }
+bool s3_is_mark_of(std::string_view text, std::string_view run) { return string_in(text::parse_foreign_json(text), "run") == run; }
 
 std::optional<double> seconds_of(const std::string& time) {
   for (const char* form : {"%Y-%m-%dT%H:%M:%S", "%a, %d %b %Y %H:%M:%S GMT"}) {
@@ -53,9 +53,9 @@ std::optional<double> seconds_of(const std::string& time) {
   return std::nullopt;
 }
 
-std::string in_unfinished(std::string_view name) { return std::string(unfinished_folder) + "/" + std::string(name); }
+std::string in_unfinished(std::string_view name) { return std::string(text::unfinished_folder) + "/" + std::string(name); }
 
-s3_heartbeat::s3_heartbeat(s3_client& client, std::string whole_key, std::function<std::uint64_t()> progress)
+s3_heartbeat::s3_heartbeat(io::s3_client& client, std::string whole_key, std::function<std::uint64_t()> progress)
     : thread_([this, &client, key = std::move(whole_key), progress = std::move(progress)](const std::stop_token& end) {
         std::unique_lock held(mutex_);
         std::uint64_t before = progress();
@@ -70,8 +70,8 @@ s3_heartbeat::s3_heartbeat(s3_client& client, std::string whole_key, std::functi
         }
       }) {}
 
-s3_lock::s3_lock(s3_client& client, std::string folder, std::string target, work of)
-    : client_(client), folder_(std::move(folder)), target_(std::move(target)), token_(unique_token()), work_(of) {
+s3_lock::s3_lock(io::s3_client& client, std::string folder, std::string target, work of)
+    : client_(client), folder_(std::move(folder)), target_(std::move(target)), token_(io::unique_token()), work_(of) {
   set_run("");
 }
 
@@ -83,10 +83,10 @@ zarrbits::error s3_lock::taken() const {
                          {target_});
 }
 
-void s3_lock::require_idle(const std::vector<s3_entry>& there) {
+void s3_lock::require_idle(const std::vector<io::s3_entry>& there) {
   if (there.empty()) return;
   const auto now = seconds_of(client_.send({.method = "HEAD", .key = mark_key()}).date);
-  for (const s3_entry& e : there) {
+  for (const io::s3_entry& e : there) {
     const auto then = seconds_of(e.modified);
     if (!now || !then || *now - *then >= s3_lock_seconds()) continue;
     throw zarrbits::error(
@@ -119,7 +119,7 @@ bool s3_lock::take(bool taken_over) {
   else kept = refused(client_.store({.method = "PUT", .key = key, .body = body, .only_if = {{"if-none-match", "*"}}}));
   if (!kept || taken_over) {
     // the last writer has the lock
-    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(1.0, http_patience() / 10)));
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(1.0, io::http_patience() / 10)));
     if (!is_ours()) throw taken();
   }
   return kept;
@@ -145,15 +145,15 @@ void s3_lock::release() {
 
 void s3_sink::open_target(const std::string& target, const sink_options& options) {
   using existing = sink_options::existing;
-  const auto unfinished = list_objects(client_, whole(in_unfinished("")), false, all_of_them);
-  const bool anything = !unfinished.empty() || !list_objects(client_, whole(""), false, 1).empty();
+  const auto unfinished = io::list_objects(client_, whole(in_unfinished("")), false, io::all_of_them);
+  const bool anything = !unfinished.empty() || !io::list_objects(client_, whole(""), false, 1).empty();
   lock_.set_run(options.run);
   if (joins(options.target)) return join_target(target, options.target, unfinished, anything);
   const auto exists = [&] {
     return zarrbits::error(
         errc::already_exists,
         "the target \"" + target + "\"" +
-            in_the_way(options.target, is_own_plan(text_of(in_unfinished("plan"))), is_zarr_node(text_of("zarr.json"))),
+            in_the_way(options.target, text::is_own_plan(text_of(in_unfinished("plan"))), text::is_zarr_node(text_of("zarr.json"))),
         {target});
   };
   if (options.target == existing::go_on && can_go_on(target, unfinished)) return;
@@ -163,13 +163,13 @@ void s3_sink::open_target(const std::string& target, const sink_options& options
     lock_.require_idle(unfinished);
   }
   const bool taken_over = std::any_of(unfinished.begin(), unfinished.end(),
-                                      [&](const s3_entry& e) { return e.key == whole(in_unfinished(s3_begun)); });
+                                      [&](const io::s3_entry& e) { return e.key == whole(in_unfinished(s3_begun)); });
   lock(target, options, taken_over);
   marked_ = true;
   try {
     if (!anything) {
       // another run may have begun and finished in between
-      for (const s3_entry& e : list_objects(client_, whole(""), false, 2)) {
+      for (const io::s3_entry& e : io::list_objects(client_, whole(""), false, 2)) {
         if (e.key != whole(in_unfinished(s3_begun))) {
           remove_object(whole(in_unfinished(s3_begun)));
           throw exists();
@@ -178,9 +178,9 @@ void s3_sink::open_target(const std::string& target, const sink_options& options
       return;
     }
     beat();
-    put_object(client_, whole(in_unfinished(removing)), {});
+    put_object(client_, whole(in_unfinished(text::removing)), {});
     remove_all(false);
-    for (const s3_entry& e : list_objects(client_, whole(""), false, all_of_them)) {
+    for (const io::s3_entry& e : io::list_objects(client_, whole(""), false, io::all_of_them)) {
       if (!e.key.starts_with(whole(in_unfinished("")))) {
         throw zarrbits::error(errc::busy,
                               "the S3 server did not remove \"" + e.key +
@@ -188,7 +188,7 @@ void s3_sink::open_target(const std::string& target, const sink_options& options
                               {target});
       }
     }
-    remove_object(whole(in_unfinished(removing)));
+    remove_object(whole(in_unfinished(text::removing)));
   } catch (...) {
     marked_ = false;
     throw;
@@ -196,12 +196,12 @@ void s3_sink::open_target(const std::string& target, const sink_options& options
 }
 
 // Takes over what a killed run left, and that alone. False if there is nothing of the kind.
-bool s3_sink::can_go_on(const std::string& target, const std::vector<s3_entry>& unfinished) {
+bool s3_sink::can_go_on(const std::string& target, const std::vector<io::s3_entry>& unfinished) {
   const auto has = [&](const char* name) {
     return std::any_of(unfinished.begin(), unfinished.end(),
-                       [&](const s3_entry& e) { return e.key == whole(in_unfinished(name)); });
+                       [&](const io::s3_entry& e) { return e.key == whole(in_unfinished(name)); });
   };
-  if (!has("plan") || has(removing) || !is_own_plan(text_of(in_unfinished("plan")))) return false;
+  if (!has("plan") || has(text::removing) || !text::is_own_plan(text_of(in_unfinished("plan")))) return false;
   lock_.require_idle(unfinished);
   lock_.set_run("");  // what is here is not this run's alone
   lock(target, {}, has(s3_begun));
@@ -209,11 +209,11 @@ bool s3_sink::can_go_on(const std::string& target, const std::vector<s3_entry>& 
   return true;
 }
 
-void s3_sink::join_target(const std::string& target, sink_options::existing existing, const std::vector<s3_entry>& unfinished,
+void s3_sink::join_target(const std::string& target, sink_options::existing existing, const std::vector<io::s3_entry>& unfinished,
                           bool anything) {
   bool begun = false;
-  for (const s3_entry& e : unfinished) {
-    if (e.key == whole(in_unfinished(removing))) {
+  for (const io::s3_entry& e : unfinished) {
+    if (e.key == whole(in_unfinished(text::removing))) {
       throw zarrbits::error(
           errc::already_exists,
           "the target \"" + target + "\" is an old store that was only partly removed; replace it with `overwrite`", {target});
@@ -222,7 +222,7 @@ void s3_sink::join_target(const std::string& target, sink_options::existing exis
   }
   if (anything && unfinished.empty())
     throw zarrbits::error(errc::already_exists,
-                          "the target \"" + target + "\"" + in_the_way(existing, false, is_zarr_node(text_of("zarr.json"))),
+                          "the target \"" + target + "\"" + in_the_way(existing, false, text::is_zarr_node(text_of("zarr.json"))),
                           {target});
   if (unfinished.empty() && existing == sink_options::existing::finish) throw nothing_to_finish(target);
   found_unfinished_ = !unfinished.empty();
@@ -230,12 +230,12 @@ void s3_sink::join_target(const std::string& target, sink_options::existing exis
 }
 
 bool s3_sink::has_own_note() {
-  return is_own_plan(text_of(in_unfinished("plan"))) || s3_is_mark(text_of(in_unfinished(s3_begun)));
+  return text::is_own_plan(text_of(in_unfinished("plan"))) || s3_is_mark(text_of(in_unfinished(s3_begun)));
 }
 
 // Checks that --overwrite may remove the content: a Zarr v3 store, or what a run of zarrbits left.
 void s3_sink::require_removable(const std::string& target, bool unfinished) {
-  if (is_zarr_node(text_of("zarr.json"))) return;
+  if (text::is_zarr_node(text_of("zarr.json"))) return;
   if (unfinished && has_own_note()) return;
   throw zarrbits::error(
       errc::already_exists,
@@ -266,4 +266,4 @@ bool s3_sink::put_new(std::string_view key, std::span<const std::byte> bytes) {
   return true;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

@@ -27,7 +27,7 @@
 #include <thread>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 constexpr const char* s3_begun = "begun";   // next to the plan and the journal: says that a store was begun, and by which run
 constexpr const char* s3_alive = "alive-";  // and a sign of life, for a run that has nothing else to show
@@ -50,7 +50,7 @@ std::string in_unfinished(std::string_view name);
 // hour without any `progress`, so that a run that hangs does not look alive.
 class s3_heartbeat {
  public:
-  s3_heartbeat(s3_client& client, std::string whole_key, std::function<std::uint64_t()> progress);
+  s3_heartbeat(io::s3_client& client, std::string whole_key, std::function<std::uint64_t()> progress);
 
  private:
   std::mutex mutex_;
@@ -62,7 +62,7 @@ class s3_lock {
  public:
   enum class work { conversion, append };  // for sentences
   // `folder`: a whole key that ends with "/". `target`: as the user wrote it.
-  s3_lock(s3_client& client, std::string folder, std::string target, work of);
+  s3_lock(io::s3_client& client, std::string folder, std::string target, work of);
   s3_lock(const s3_lock&) = delete;
   s3_lock& operator=(const s3_lock&) = delete;
 
@@ -75,7 +75,7 @@ class s3_lock {
 
   // Throws zarrbits::error if one of these objects, those in the folder, was written a moment ago. A killed run leaves the same
   // objects as a run that still writes: only their age by the server's clock distinguishes them.
-  void require_idle(const std::vector<s3_entry>& there);
+  void require_idle(const std::vector<io::s3_entry>& there);
   // Makes the mark, or replaces that of a run that ended. Throws zarrbits::error if another run has it. Returns false if the
   // server does not respect If-None-Match: another run may then have it, too.
   bool take(bool taken_over);
@@ -91,13 +91,13 @@ class s3_lock {
   void release();
 
  private:
-  s3_client& client_;
+  io::s3_client& client_;
   const std::string folder_, target_, token_;
   const work work_;
   std::string mark_;
   std::unique_ptr<s3_heartbeat> heartbeat_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

@@ -15,7 +15,7 @@
 #include <functional>
 #include <thread>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace {
 
@@ -43,7 +43,7 @@ remote_access for_writing(remote_access remote) {
 }
 
 s3_sink::s3_sink(const std::string& target, const sink_options& options)
-    : client_(read_s3_settings(target, for_writing(options.remote))),
+    : client_(io::read_s3_settings(target, for_writing(options.remote))),
       target_(target),
       joined_(joins(options.target)),
       lock_(client_, whole(in_unfinished("")), target, s3_lock::work::conversion) {
@@ -52,7 +52,7 @@ s3_sink::s3_sink(const std::string& target, const sink_options& options)
 }
 
 s3_sink::s3_sink(const std::string& target, const remote_access& remote)
-    : client_(read_s3_settings(target, for_writing(remote))),
+    : client_(io::read_s3_settings(target, for_writing(remote))),
       target_(target),
       joined_(true),
       lock_(client_, whole(in_unfinished("")), target, s3_lock::work::conversion) {}
@@ -76,7 +76,7 @@ std::string s3_sink::whole(std::string_view key) const {
 
 void s3_sink::written(std::string_view key, std::uint64_t size) {
   count(key, size);
-  if (key.starts_with(std::string(unfinished_folder) + "/")) return;
+  if (key.starts_with(std::string(text::unfinished_folder) + "/")) return;
   const std::lock_guard held(tally_mutex_);
   if (key == "zarr.json") root_size_ = size;
   if (joined_) mine_[std::hash<std::string_view>()(key)] = size;
@@ -127,11 +127,11 @@ std::vector<std::string> s3_sink::list(std::string_view folder) {
   const std::string start = folder.empty() ? whole("") : whole(folder) + "/";
   std::vector<std::string> keys;
   const std::size_t above = whole("").size();
-  for_each_object(client_, start, true, all_of_them, [&](s3_entry&& e) {
+  io::for_each_object(client_, start, true, io::all_of_them, [&](io::s3_entry&& e) {
     e.key.erase(0, above);
     if (e.key.back() == '/') e.key.pop_back();
     const std::string_view leaf = std::string_view(e.key).substr(e.key.rfind('/') + 1);
-    if (folder != unfinished_folder || (leaf != s3_begun && leaf != removing && !leaf.starts_with(s3_alive)))
+    if (folder != text::unfinished_folder || (leaf != s3_begun && leaf != text::removing && !leaf.starts_with(s3_alive)))
       keys.push_back(std::move(e.key));
     return true;
   });
@@ -141,7 +141,7 @@ std::vector<std::string> s3_sink::list(std::string_view folder) {
 
 void s3_sink::each(std::string_view folder, const std::function<void(std::string_view key, std::uint64_t size)>& found) {
   const std::size_t above = whole("").size();
-  for_each_object(client_, folder.empty() ? whole("") : whole(folder) + "/", false, all_of_them, [&](s3_entry&& e) {
+  io::for_each_object(client_, folder.empty() ? whole("") : whole(folder) + "/", false, io::all_of_them, [&](io::s3_entry&& e) {
     if (e.key.size() > above) found(std::string_view(e.key).substr(above), e.size);
     return true;
   });
@@ -158,7 +158,7 @@ void s3_sink::remove_object(const std::string& whole_key) { client_.send({.metho
 
 void s3_sink::remove(std::string_view folder) {
   if (folder.empty()) return;
-  for (const s3_entry& e : list_objects(client_, whole(folder) + "/", false, all_of_them)) {
+  for (const io::s3_entry& e : io::list_objects(client_, whole(folder) + "/", false, io::all_of_them)) {
     remove_object(e.key);
     const std::lock_guard held(tally_mutex_);
     const std::string_view key = std::string_view(e.key).substr(whole("").size());
@@ -172,10 +172,10 @@ void s3_sink::remove(std::string_view folder) {
 void s3_sink::remove_all(bool mark_too) {
   remove_object(whole("zarr.json"));  // whether it is listed or not
   std::vector<std::string> keys;
-  for (s3_entry& e : list_objects(client_, whole(""), false, all_of_them)) keys.push_back(std::move(e.key));
-  const auto late = std::stable_partition(keys.begin(), keys.end(), is_node_key);
+  for (io::s3_entry& e : io::list_objects(client_, whole(""), false, io::all_of_them)) keys.push_back(std::move(e.key));
+  const auto late = std::stable_partition(keys.begin(), keys.end(), text::is_node_key);
   std::sort(keys.begin(), late, [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
-  const std::string begun = whole(in_unfinished(s3_begun)), old = whole(in_unfinished(removing));
+  const std::string begun = whole(in_unfinished(s3_begun)), old = whole(in_unfinished(text::removing));
   for (const std::string& key : keys) {
     if (key != begun && key != old) remove_object(key);
   }
@@ -197,7 +197,7 @@ void s3_sink::require_all_listed() {
     if (attempt > 0) std::this_thread::sleep_for(std::chrono::duration<double>(s3_lock_seconds() / 60 * attempt));
     there = {};
     mine_there = 0;
-    for_each_object(client_, whole(""), false, all_of_them, [&](s3_entry&& e) {
+    io::for_each_object(client_, whole(""), false, io::all_of_them, [&](io::s3_entry&& e) {
       const std::string_view key = std::string_view(e.key).substr(above);
       if (key.starts_with(unfinished)) return true;
       const auto own = joined_ ? mine_.find(std::hash<std::string_view>()(key)) : mine_.end();
@@ -234,10 +234,10 @@ void s3_sink::finish() {
     }
   }
   // from here on the store is complete, whatever happens
-  remove_object(whole(in_unfinished(plan_name)));
+  remove_object(whole(in_unfinished(text::plan_name)));
   finished_ = true;
   const std::string begun = whole(in_unfinished(s3_begun));
-  for (const s3_entry& e : list_objects(client_, whole(in_unfinished("")), false, all_of_them)) {
+  for (const io::s3_entry& e : io::list_objects(client_, whole(in_unfinished("")), false, io::all_of_them)) {
     if (e.key != begun) remove_object(e.key);
   }
   remove_object(begun);
@@ -245,7 +245,7 @@ void s3_sink::finish() {
 
 // What an append has made stays for the next one, which need not wait for it.
 void s3_sink::release_append(std::string_view run) {
-  const std::string mark = std::string(append_folder) + "/" + s3_begun;
+  const std::string mark = std::string(text::append_folder) + "/" + s3_begun;
   if (s3_is_mark_of(text_of(mark), run)) remove_object(whole(mark));
 }
 
@@ -253,7 +253,7 @@ bool s3_sink::remove_unfinished(const std::string& target, const sink_options& o
   try {
     s3_sink sink(target, options.remote);
     if (!options.run.empty()) sink.release_append(options.run);
-    const auto unfinished = list_objects(sink.client_, sink.whole(in_unfinished("")), false, all_of_them);
+    const auto unfinished = io::list_objects(sink.client_, sink.whole(in_unfinished("")), false, io::all_of_them);
     if (unfinished.empty()) return false;
     if (options.run.empty()) {
       sink.lock_.require_idle(unfinished);
@@ -268,4 +268,4 @@ bool s3_sink::remove_unfinished(const std::string& target, const sink_options& o
   }
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

@@ -17,7 +17,7 @@
 #include <memory>
 #include <mutex>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 // Anonymous requests are for what is read: nobody lets everyone write.
 remote_access for_writing(remote_access remote);
@@ -60,8 +60,8 @@ class s3_sink final : public sink {
   std::string whole(std::string_view key) const;
   std::string text_of(const std::string& key);  // "" if there is none
   void open_target(const std::string& target, const sink_options& options);
-  bool can_go_on(const std::string& target, const std::vector<s3_entry>& unfinished);
-  void join_target(const std::string& target, sink_options::existing existing, const std::vector<s3_entry>& unfinished,
+  bool can_go_on(const std::string& target, const std::vector<io::s3_entry>& unfinished);
+  void join_target(const std::string& target, sink_options::existing existing, const std::vector<io::s3_entry>& unfinished,
                    bool anything);
   bool has_own_note();
   void release_append(std::string_view run);
@@ -75,7 +75,7 @@ class s3_sink final : public sink {
   void remove_object(const std::string& whole_key);
   void remove_all(bool mark_too);
 
-  s3_client client_;
+  io::s3_client client_;
   const std::string target_;
   std::mutex tally_mutex_;
   tally tally_;
@@ -86,6 +86,6 @@ class s3_sink final : public sink {
   s3_lock lock_;  // declared last: its heartbeat uses the others
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
-void put_object(s3_client& client, const std::string& whole_key, std::span<const std::byte> bytes) {
+void put_object(io::s3_client& client, const std::string& whole_key, std::span<const std::byte> bytes) {
   const auto answer = client.store({.method = "PUT", .key = whole_key, .body = bytes});
   if (answer.status == 404) {
     throw zarrbits::error(errc::not_found,
@@ -70,7 +70,7 @@ void s3_upload::send_part() {
 namespace {
 
 // The ETag in the response to a copy. Throws zarrbits::error if there is none: then nothing confirms the copy.
-std::string etag_of_copy(const s3_client::response& answer, const std::string& from, const std::string& to) {
+std::string etag_of_copy(const io::s3_client::response& answer, const std::string& from, const std::string& to) {
   std::string etag = answer.xml.text_of("ETag");
   if (etag.starts_with('"') && etag.ends_with('"') && etag.size() > 1) etag = etag.substr(1, etag.size() - 2);
   if (answer.status == 404 || etag.empty() || etag.size() > 1000 || etag.find_first_of("<>&\"") != std::string::npos) {
@@ -79,8 +79,8 @@ std::string etag_of_copy(const s3_client::response& answer, const std::string& f
   return etag;
 }
 
-std::string place_of(const s3_client& client, const std::string& whole_key) {
-  return "/" + client.settings().bucket + "/" + percent_encoded(whole_key, true);
+std::string place_of(const io::s3_client& client, const std::string& whole_key) {
+  return "/" + client.settings().bucket + "/" + io::percent_encoded(whole_key, true);
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ void s3_upload::append_copy(const std::string& whole_key, std::uint64_t offset, 
   size_ += size;
 }
 
-void copy_object(s3_client& client, const std::string& from, const std::string& to, std::uint64_t size) {
+void copy_object(io::s3_client& client, const std::string& from, const std::string& to, std::uint64_t size) {
   // a single copy may have 5 GiB, but takes as long as the server likes; 10,000 parts are allowed
   constexpr std::uint64_t least = 64 << 20, most_parts = 9000;
   const std::uint64_t part = std::max(least, size / most_parts);
@@ -138,4 +138,4 @@ void s3_upload::complete() {
   upload_.clear();
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

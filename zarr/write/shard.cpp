@@ -13,7 +13,7 @@
 #include <limits>
 #include <numeric>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace {
 
@@ -52,10 +52,10 @@ void shard_writer::note(std::size_t at, std::uint64_t size) {
   next_ = at + 1;
 }
 
-void shard_writer::begin_with(const byte_source& from, std::uint64_t size, std::span<const std::byte> index) {
+void shard_writer::begin_with(const io::byte_source& from, std::uint64_t size, std::span<const std::byte> index) {
   if (object_ || broken_ || index.size() != index_.size()) throw std::logic_error("a shard begins with another one");
   const int fd = from.descriptor();
-  if (fd >= 0) require_range(fd, 0, size);
+  if (fd >= 0) io::require_range(fd, 0, size);
   broken_ = true;
   object_ = out_.begin(key_);
   if (fd >= 0) {
@@ -84,7 +84,7 @@ void shard_writer::add(std::size_t at, std::span<const std::byte> bytes) {
 
 void shard_writer::add_range(std::size_t at, int fd, std::uint64_t offset, std::span<const std::uint64_t> sizes) {
   const std::uint64_t size = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
-  require_range(fd, offset, size);
+  io::require_range(fd, offset, size);
   const std::uint64_t before = !sizes.empty() && sizes[0] >= worth_a_gap ? (offset - size_) % page : 0;
   object_writer& object = open(at, sizes.size(), before + size);
   broken_ = true;
@@ -99,23 +99,23 @@ void shard_writer::add_range(std::size_t at, int fd, std::uint64_t offset, std::
 std::uint64_t shard_writer::commit() {
   if (broken_) throw std::logic_error("a shard is committed after a failure");
   if (!object_) return 0;
-  buffer index(index_.begin(), index_.end());
-  append_crc32c(index);
+  compressors::buffer index(index_.begin(), index_.end());
+  compressors::append_crc32c(index);
   object_->append(index);
   object_->commit();
   object_.reset();
   return size_ + index.size();
 }
 
-json sharding_codecs(const json& inner_chunk_shape, const json& inner_codecs) {
-  const json bytes = {{"name", "bytes"}, {"configuration", {{"endian", "little"}}}};
-  const json crc = {{"name", "crc32c"}};
-  return json::array({{{"name", "sharding_indexed"},
+text::json sharding_codecs(const text::json& inner_chunk_shape, const text::json& inner_codecs) {
+  const text::json bytes = {{"name", "bytes"}, {"configuration", {{"endian", "little"}}}};
+  const text::json crc = {{"name", "crc32c"}};
+  return text::json::array({{{"name", "sharding_indexed"},
                        {"configuration",
                         {{"chunk_shape", inner_chunk_shape},
                          {"codecs", inner_codecs},
-                         {"index_codecs", json::array({bytes, crc})},
+                         {"index_codecs", text::json::array({bytes, crc})},
                          {"index_location", "end"}}}}});
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

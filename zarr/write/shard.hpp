@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 // The bytes depend only on the chunks, and for ranges on their offsets; not on when, and by which thread, they were added.
 class shard_writer {
@@ -31,7 +31,7 @@ class shard_writer {
 
   // Call before the first chunk. The shard begins with so many bytes of this one, which has the chunks of the index of an earlier
   // shard. Added chunks replace those.
-  void begin_with(const byte_source& from, std::uint64_t size, std::span<const std::byte> index);
+  void begin_with(const io::byte_source& from, std::uint64_t size, std::span<const std::byte> index);
   // Chunk number `at`, greater than all before. Throws what the sink throws; then the shard cannot be committed.
   void add(std::size_t at, std::span<const std::byte> bytes);
   // Chunks `at`, `at` + 1 and so on, which are contiguous in a file.
@@ -66,6 +66,6 @@ class shard_writer {
 nlohmann::ordered_json sharding_codecs(const nlohmann::ordered_json& inner_chunk_shape,
                                        const nlohmann::ordered_json& inner_codecs);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

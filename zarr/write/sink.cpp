@@ -18,14 +18,14 @@
 #include <filesystem>
 #include <system_error>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace fs = std::filesystem;
 
 void check_key(std::string_view key) {
   constexpr std::size_t longest_key = 4095;
   const auto is_part = [](std::string_view part) {
-    return !part.empty() && part != "." && part != ".." && part.size() <= longest_name &&
+    return !part.empty() && part != "." && part != ".." && part.size() <= text::longest_name &&
            part.find('\0') == std::string_view::npos;
   };
   bool good = key.size() <= longest_key;
@@ -36,7 +36,7 @@ void check_key(std::string_view key) {
     rest.remove_prefix(end + 1);
   }
   if (good) return;
-  std::string shown = utf8_text(key.substr(0, 200));
+  std::string shown = text::utf8_text(key.substr(0, 200));
   std::replace_if(
       shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }, '?');
   throw zarrbits::error(errc::refused,
@@ -46,18 +46,18 @@ void check_key(std::string_view key) {
 }
 
 void object_writer::append_range(int fd, std::uint64_t offset, std::uint64_t size) {
-  require_range(fd, offset, size);
+  io::require_range(fd, offset, size);
   std::vector<std::byte> piece(static_cast<std::size_t>(std::min<std::uint64_t>(size, 1U << 20)));
   while (size > 0) {
     const auto part = std::span(piece).first(static_cast<std::size_t>(std::min<std::uint64_t>(size, piece.size())));
-    read_range(fd, offset, part);
+    io::read_range(fd, offset, part);
     append(part);
     offset += part.size();
     size -= part.size();
   }
 }
 
-void sink::refer(std::string_view key, const std::string&, const file_state&, std::uint64_t, std::uint64_t) {
+void sink::refer(std::string_view key, const std::string&, const io::file_state&, std::uint64_t, std::uint64_t) {
   throw std::logic_error("a store without references was asked to refer to \"" + std::string(key) + "\"");
 }
 
@@ -92,12 +92,12 @@ bool is_zip(const std::string& target) { return target.size() > 4 && target.ends
 }  // namespace
 
 bool is_one_file(const std::string& target) {
-  return !is_s3(target) && (is_zip(target) || (is_reference_target(target) && !is_begun_in_partitions(target)));
+  return !io::is_s3(target) && (is_zip(target) || (is_reference_target(target) && !is_begun_in_partitions(target)));
 }
 
 bool is_begun_in_partitions(const std::string& target) noexcept {
   std::error_code e;
-  return is_reference_target(target) && fs::exists(fs::symlink_status(partitions_beside(target), e));
+  return is_reference_target(target) && fs::exists(fs::symlink_status(io::partitions_beside(target), e));
 }
 
 namespace {
@@ -107,12 +107,12 @@ void remove_partitions(const std::string& target, const sink_options& options) {
   if (options.target == sink_options::existing::grow || !is_begun_in_partitions(target)) return;
   if (options.target != sink_options::existing::replace)
     throw zarrbits::error(errc::already_exists,
-                          "\"" + target + "\" was begun in partitions, whose work is in \"" + partitions_beside(target) +
+                          "\"" + target + "\" was begun in partitions, whose work is in \"" + io::partitions_beside(target) +
                               "\"; \"zarrbits finalize\" completes it, `resume` makes what is missing, `overwrite` starts over",
                           {target});
   if (!partitioned_references::remove_work(target))
     throw zarrbits::error(errc::busy,
-                          "another conversion is writing to \"" + partitions_beside(target) +
+                          "another conversion is writing to \"" + io::partitions_beside(target) +
                               "\", or it is not its folder; wait "
                               "for it, or choose another name",
                           {target});
@@ -123,11 +123,11 @@ void remove_partitions(const std::string& target, const sink_options& options) {
 std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& options) {
   const bool joined = joins(options.target),
              known = joined && (is_begun_in_partitions(target) || options.target == sink_options::existing::finish);
-  if (joined && is_zip(target) && !is_s3(target))
+  if (joined && is_zip(target) && !io::is_s3(target))
     throw zarrbits::error(errc::invalid_option,
                           "a .zip file is made in one run, not in partitions; choose a directory for \"" + target + "\"",
                           {target});
-  if (is_web(target))
+  if (io::is_web(target))
     throw zarrbits::error(
         errc::unsupported,
         "a store cannot be written to \"" + target + "\"; choose a directory, a .zip file or \"s3://bucket/prefix\"", {target});
@@ -136,10 +136,10 @@ std::unique_ptr<sink> make_sink(const std::string& target, const sink_options& o
     throw zarrbits::error(errc::invalid_option,
                           options.references
                               ? "references are made in a local \"OUT.json\" or \"OUT.parquet\", not in \"" + target + "\"" +
-                                    (is_s3(target) ? "; copy them there when they are made" : "")
+                                    (io::is_s3(target) ? "; copy them there when they are made" : "")
                               : "\"" + target + "\" is a name for references; set `references`, or choose another name",
                           {target});
-  if (is_s3(target)) {
+  if (io::is_s3(target)) {
 #ifdef ZARRBITS_WITH_S3
     return std::make_unique<s3_sink>(target, options);
 #else
@@ -186,7 +186,7 @@ std::pair<std::uint64_t, std::uint64_t> count_reference_files(const std::string&
   std::error_code e;
   for (fs::recursive_directory_iterator i(target, e), end; !e && i != end; i.increment(e)) add(i->path());
   add(target);
-  for (std::size_t n = 0; add(data_beside(target, n)); ++n) {
+  for (std::size_t n = 0; add(io::data_beside(target, n)); ++n) {
   }
   return all;
 }
@@ -200,13 +200,13 @@ zarrbits::error nothing_to_finish(const std::string& target) {
 void tidy_whole(const std::string& target) noexcept {
   std::error_code e;
   if (is_begun_in_partitions(target) && fs::exists(fs::symlink_status(target, e))) partitioned_references::remove_work(target);
-  else if (!is_s3(target) && !is_one_file(target)) directory_sink::tidy_whole(target);
+  else if (!io::is_s3(target) && !is_one_file(target)) directory_sink::tidy_whole(target);
 }
 
 bool remove_unfinished(const std::string& target, const sink_options& options) noexcept {
   try {
 #ifdef ZARRBITS_WITH_S3
-    if (is_s3(target)) return s3_sink::remove_unfinished(target, options);
+    if (io::is_s3(target)) return s3_sink::remove_unfinished(target, options);
 #else
     if (is_s3(target)) return false;
 #endif
@@ -218,4 +218,4 @@ bool remove_unfinished(const std::string& target, const sink_options& options) n
   }
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

@@ -30,10 +30,10 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 // True of the keys below unfinished_folder, where the conversion has its own files.
-inline bool in_unfinished_folder(std::string_view key) { return key.starts_with(unfinished_folder); }
+inline bool in_unfinished_folder(std::string_view key) { return key.starts_with(text::unfinished_folder); }
 // There, lock_name is the lock of a single writing process, or of several that share a plan. It holds the sink_options::run of a
 // process that writes alone.
 
@@ -72,7 +72,7 @@ class sink {
   virtual void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size);
   // The same with bytes that stay in "s3://bucket/key", where the store can refer to them; its state is as it is now.
   virtual bool refers() const { return false; }
-  virtual void refer(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset,
+  virtual void refer(std::string_view key, const std::string& url, const io::file_state& state, std::uint64_t offset,
                      std::uint64_t size);
   virtual std::unique_ptr<object_writer> begin(std::string_view key) = 0;
   // Writes one object if there is none yet, else returns false. If several callers in any processes do so at once, exactly one
@@ -151,7 +151,7 @@ struct sink_options {
   std::function<void(const std::string&)> warning = {};  // called with a sentence on what the target's server does not support
   std::optional<std::uint64_t> references = {};     // refer to bytes of sources; objects larger than this are stored next to them
   std::optional<source_base> base = {};             // what references call local files; without a folder: that of `source`
-  zarr_formats formats = {};                        // of references; of those that grow, what is there
+  io::zarr_formats formats = {};                        // of references; of those that grow, what is there
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for references that are there already
   remote_access remote = {};                        // how a store in S3 is reached
 };
@@ -183,6 +183,6 @@ bool remove_unfinished(const std::string& target, const sink_options& options) n
 // Removes the mark of a complete store, whose writer was killed as it ended, if no process is at work. Only in a folder.
 void tidy_whole(const std::string& target) noexcept;
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace {
 
@@ -75,4 +75,4 @@ void add_end(zip_record& list, std::uint64_t n, std::uint64_t directory, std::ui
   list.u32(std::min(directory, limit32)).u16(0);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace fs = std::filesystem;
 
@@ -29,13 +29,13 @@ std::uint32_t crc_of(std::span<const std::byte> bytes, std::uint32_t before = 0)
 bool is_zip_store(const std::string& path) {
   constexpr std::uint64_t largest_node = 64U << 20;
   try {
-    if (!is_zip_file(path)) return false;
-    const zip_archive zip(path);
+    if (!io::is_zip_file(path)) return false;
+    const io::zip_archive zip(path);
     const auto root = zip.find("zarr.json");
     if (!root || root->size > largest_node) return false;
     std::string text(static_cast<std::size_t>(root->size), '\0');
     zip.read(*root, 0, std::as_writable_bytes(std::span(text)));
-    return is_zarr_node(text);
+    return text::is_zarr_node(text);
   } catch (const std::exception&) {  // any other archive
     return false;
   }
@@ -77,12 +77,12 @@ void zip_sink::put(std::string_view key, std::span<const std::byte> bytes) {
 }
 
 void zip_sink::put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) {
-  require_range(fd, offset, size);
+  io::require_range(fd, offset, size);
   zip_member m{.offset = reserve(key, size), .size = size};
   std::vector<std::byte> room(static_cast<std::size_t>(std::min<std::uint64_t>(size, 1U << 20)));
   for (std::uint64_t done = 0; done < size;) {
     const auto piece = std::span(room).first(static_cast<std::size_t>(std::min<std::uint64_t>(room.size(), size - done)));
-    read_range(fd, offset + done, piece);
+    io::read_range(fd, offset + done, piece);
     m.crc = crc_of(piece, m.crc);
     file_.write_at(m.offset + done, piece);
     done += piece.size();
@@ -103,7 +103,7 @@ class zip_sink::writer final : public object_writer {
       return;
     }
     if (!file_) open();
-    check(write_all(file_.get(), bytes));
+    check(io::write_all(file_.get(), bytes));
   }
   void commit() override {
     member_.offset = sink_.reserve(key_, member_.size);
@@ -114,7 +114,7 @@ class zip_sink::writer final : public object_writer {
       for (std::uint64_t done = 0; done < member_.size;) {
         const auto piece =
             std::span(waiting_).first(static_cast<std::size_t>(std::min<std::uint64_t>(room, member_.size - done)));
-        read_range(file_.get(), done, piece);
+        io::read_range(file_.get(), done, piece);
         sink_.file_.write_at(member_.offset + done, piece);
         done += piece.size();
       }
@@ -125,21 +125,21 @@ class zip_sink::writer final : public object_writer {
  private:
   static constexpr std::size_t room = 8 << 20;
   void check(int error) const {
-    if (error) fail_file("cannot write", sink_.file_.path(), error);
+    if (error) io::fail_file("cannot write", sink_.file_.path(), error);
   }
   void open() {
     std::string name = sink_.file_.temporary() + "-XXXXXX";
-    file_ = file_descriptor(::mkostemp(name.data(), O_CLOEXEC));
+    file_ = io::file_descriptor(::mkostemp(name.data(), O_CLOEXEC));
     if (!file_) check(errno);
     ::unlink(name.c_str());
-    check(write_all(file_.get(), waiting_));
+    check(io::write_all(file_.get(), waiting_));
     waiting_.clear();
   }
   zip_sink& sink_;
   std::string key_;
   zip_member member_;
   std::vector<std::byte> waiting_;
-  file_descriptor file_;
+  io::file_descriptor file_;
 };
 
 std::unique_ptr<object_writer> zip_sink::begin(std::string_view key) { return std::make_unique<writer>(*this, key); }
@@ -156,8 +156,8 @@ std::optional<std::vector<std::byte>> zip_sink::get(std::string_view key) {
   if (!m) return std::nullopt;
   std::vector<std::byte> bytes(static_cast<std::size_t>(m->size));
   try {
-    read_range(file_.descriptor(), m->offset, bytes);
-  } catch (const unreadable_range& e) {
+    io::read_range(file_.descriptor(), m->offset, bytes);
+  } catch (const io::unreadable_range& e) {
     throw zarrbits::error(errc::io_failed,
                           "cannot read \"" + std::string(key) + "\" in \"" + file_.temporary() + "\": " + e.what());
   }
@@ -185,4 +185,4 @@ void zip_sink::finish() {
   file_.finish();
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

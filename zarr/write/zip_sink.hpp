@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 // The file is next to the target until finish() gives it its name. The central directory is sorted, and has no times: the same
 // calls in the same order make the same file. What put() replaces and remove() removes stays in the file, but is not a member.
@@ -56,6 +56,6 @@ class zip_sink final : public sink {
   member_list<zip_member> members_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif
