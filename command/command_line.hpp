@@ -59,7 +59,7 @@ void print_error(std::string_view sentence) noexcept;
 // The same for an error of the library; with --log-format json also its code and its place.
 void print_error(const error& e) noexcept;
 // Prints what is not an error on standard error: as it is or, with --log-format json, as a message.
-void tell(std::string_view text);
+void print_status(std::string_view text);
 // A line of the log: {"time": "2026-01-31T12:34:56Z", "level": level, ...} with further members, such as "message".
 void write_log_line(const char* level, const nlohmann::ordered_json& members);
 // The time of a line of the log: "2026-01-31T12:34:56Z".

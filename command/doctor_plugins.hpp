@@ -33,7 +33,7 @@ struct plugin_file {
   bool serves_netcdf = false;  // it has a codec for netCDF's Zarr files
   bool is_signed = false;      // by h5sign
   bool fault = false;
-  std::string says;  // what happens to it and why
+  std::string description;  // what happens to it and why
 };
 
 struct folder {
@@ -41,7 +41,7 @@ struct folder {
   bool fault = false;
   bool ends_search = false;        // up to 1.14
   bool misspelt = false;           // it is not what the user meant, or not everywhere
-  std::string says;                // "" where all is well
+  std::string description;         // "" where all is well
   std::vector<plugin_file> files;  // in the order in which HDF5 meets them
 };
 
@@ -54,7 +54,7 @@ struct scan {
   std::string own_folder;  // a folder that has our plugins, found or not; "" if there is none
 
   // The path of the file that serves this filter, or "".
-  std::string found(int id, search version) const;
+  std::string find_plugin(int id, search version) const;
   bool finds_both() const;  // every HDF5 finds both of our filters
   unsigned faults() const;
   // The line to type so that HDF5 finds our plugins before anything that stops the search, and still finds what it found before;
@@ -64,7 +64,7 @@ struct scan {
 
 constexpr int packbits_id = ZARRBITS_CONVERT_PACKBITS_ID, bytes_id = ZARRBITS_CONVERT_BYTES_ID;
 
-scan look();
+scan scan_plugins();
 
 }  // namespace zarrbits::command
 

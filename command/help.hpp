@@ -23,7 +23,7 @@ std::size_t help_columns();
 std::string help_of(const CLI::App& app, std::size_t columns);
 
 // The text in lines of at most so many columns, broken between words; further lines begin with `indent` spaces.
-std::string wrapped(const std::string& text, std::size_t columns, std::size_t indent = 0);
+std::string wrap_text(const std::string& text, std::size_t columns, std::size_t indent = 0);
 
 // All flags of a command: "--overwrite", "-q".
 std::vector<std::string> flags_of(const CLI::App& app);

@@ -5,7 +5,7 @@
 #include "command/command.hpp"
 #include "command/command_line.hpp"
 #include "command/remote_options.hpp"
-#include "text/near_name.hpp"
+#include "text/closest_match.hpp"
 
 #include <zarrbits/convert.hpp>
 #include <zarrbits/version.hpp>
@@ -63,10 +63,10 @@ int dispatch(int argc, char** argv) {
   for (const command& c : commands) {
     if (name == c.name) return c.run(argc - 1, argv + 1);
   }
-  std::vector<std::string> known;
-  for (const command& c : commands) known.emplace_back(c.name);
-  const std::string near = text::near_name(name, known);
-  throw usage_error(quote(name) + " is not a command of zarrbits; " + (near.empty() ? "" : "did you mean " + near + "? ") +
+  std::vector<std::string> names;
+  for (const command& c : commands) names.emplace_back(c.name);
+  const std::string closest = text::closest_match(name, names);
+  throw usage_error(quote(name) + " is not a command of zarrbits; " + (closest.empty() ? "" : "did you mean " + closest + "? ") +
                     "\"zarrbits --help\" lists the commands");
 }
 
@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
   zarrbits::command::reserve_standard_descriptors();
   std::vector<std::string> arguments = zarrbits::command::take_arguments(argc, argv);  // before there are child processes
   std::vector<char*> pointers;
-  for (std::string& each : arguments) pointers.push_back(each.data());
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   // a file that grows past `ulimit -f` is an error with a sentence, as a full disk is; SIGPIPE stays what the shell made it
   std::signal(SIGXFSZ, SIG_IGN);

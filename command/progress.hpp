@@ -21,7 +21,7 @@ struct progress_state {
   std::uint64_t done = 0, total = 0;  // bytes, or whatever is counted
   bool bytes = false;                 // then their rate is shown
   std::uint64_t objects_done = 0, objects = 0;
-  std::string at = {};  // the current object
+  std::string path = {};  // the current object
 };
 
 class progress {
@@ -35,7 +35,7 @@ class progress {
   progress& operator=(const progress&) = delete;
 
   void update(const progress_state& s);
-  bool shown() const noexcept { return interval_.count() > 0; }
+  bool is_visible() const noexcept { return interval_.count() > 0; }
 
  private:
   using clock = std::chrono::steady_clock;

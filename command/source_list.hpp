@@ -26,7 +26,7 @@ std::vector<std::string> expand_sources(const std::vector<std::string>& names, c
 
 // Adds --concat and its companions; for all commands that take several sources.
 struct concat_arguments {
-  std::vector<std::string> more;  // names after the first two
+  std::vector<std::string> extra_names;  // names after the first two
   std::string dimension, append, fresh, order, different;
   bool overlap = false;
 };

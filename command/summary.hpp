@@ -22,8 +22,8 @@ void print_summary(const convert_result& r);
 std::string links_line(const link_counts& links);
 
 // The notes on files that are joined, a line each: one that several files have is told once. First those on values, types and
-// sizes; of the others (joined_source::minor_notes) all, or none. `most`: lines.
-std::string notes_text(const std::vector<joined_source>& sources, bool with_minor, std::size_t most);
+// sizes; of the others (joined_source::minor_notes) all, or none. `max_lines`: lines.
+std::string notes_text(const std::vector<joined_source>& sources, bool with_minor, std::size_t max_lines);
 
 }  // namespace zarrbits::command
 

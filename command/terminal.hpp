@@ -38,8 +38,8 @@ class text_table {
   struct column {
     std::string title;
     alignment align = left;
-    std::size_t least = 0;  // columns that it keeps when the table is too wide; 0: it is never cut
-    bool middle = false;    // shortened in the middle: both ends are informative
+    std::size_t min_width = 0;  // columns that it keeps when the table is too wide; 0: it is never cut
+    bool middle = false;        // shortened in the middle: both ends are informative
     colour paint = colour::plain;
   };
 

@@ -5,11 +5,11 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
-#include "command/convert_values.hpp"
+#include "command/option_parsers.hpp"
 #include "command/remote_options.hpp"
 #include "command/source_list.hpp"
-#include "io/remote_name.hpp"
-#include "text/words.hpp"
+#include "io/remote_url.hpp"
+#include "text/format.hpp"
 
 #include <zarrbits/convert.hpp>
 #include <zarrbits/verify.hpp>
@@ -56,13 +56,13 @@ void print_text(const verify_result& r, const std::string& store) {
               << e.kind << " " << quote(e.name) << '\n';
   }
   // kinds of which there are some, and verdicts that occur
-  const auto line = [](const char* what, const std::array<std::uint64_t, verdict_count>& counts) {
+  const auto line = [](const char* label, const std::array<std::uint64_t, verdict_count>& counts) {
     std::string text;
     for (const verdict v : {verdict::equal, verdict::differs, verdict::missing, verdict::unreadable, verdict::unchecked}) {
       const std::uint64_t n = counts[static_cast<std::size_t>(v)];
       if (n > 0) text += (text.empty() ? " " : ", ") + std::to_string(n) + ' ' + to_string(v);
     }
-    if (!text.empty()) std::cout << what << text << '\n';
+    if (!text.empty()) std::cout << label << text << '\n';
   };
   line("datasets:", r.datasets);
   line("groups:", r.groups);
@@ -79,7 +79,7 @@ void print_text(const verify_result& r, const std::string& store) {
       static_cast<std::size_t>(
           std::count_if(r.findings.begin(), r.findings.end(), [](const finding& f) { return f.outcome > verdict::unchecked; }) +
           std::count_if(r.extras.begin(), r.extras.end(), [](const extra& e) { return e.kind != "note"; }));
-  std::cout << (r.failed() ? "FAILED: " + text::counted(wrong, "difference") + " between " + quote(store) + " and its source"
+  std::cout << (r.failed() ? "FAILED: " + text::pluralize(wrong, "difference") + " between " + quote(store) + " and its source"
                 : r.incomplete() ? "INCOMPLETE: nothing differs, but not all of " + quote(store) + " could be compared"
                                  : "OK: " + quote(store) + " equals its source")
             << '\n';
@@ -174,10 +174,10 @@ int verify_main(int argc, char** argv) {
   if (!io::is_remote(file) && !std::filesystem::exists(file))
     throw error(errc::not_found, "verify: cannot open " + quote(file) + ": No such file or directory", {file});
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
-  return in_child(file, [&](const auto& at) {
-    options.progress = at;
+  return run_in_subprocess(file, [&](const auto& set_current) {
+    options.progress = set_current;
     const verify_result r = verify(options);
-    at("");
+    set_current("");
     if (r.is_exchanged) std::swap(options.source, options.store);
     const int status = r.failed() ? exit_failure : r.incomplete() ? exit_loss : exit_success;
     if (as_json) {

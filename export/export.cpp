@@ -5,16 +5,16 @@
 #include <zarrbits/export.hpp>
 #include <zarrbits/source_name.hpp>
 
-#include "compression/chunk_bytes.hpp"
+#include "compressors/buffer.hpp"
 #include "export/file_writer.hpp"
-#include "export/new_object.hpp"
+#include "export/property_lists.hpp"
 #include "io/reference_table.hpp"
-#include "io/remote_name.hpp"
+#include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
 #include "text/base64.hpp"
-#include "text/words.hpp"
+#include "text/format.hpp"
 #include "zarr/read/zarr_reader.hpp"
-#include "zarr/write/file_target.hpp"
+#include "zarr/write/atomic_file.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -26,18 +26,16 @@
 #include <string>
 #include <utility>
 
-namespace zarrbits {
-
-namespace exporting {
+namespace zarrbits::exporting {
 
 namespace {
 
-constexpr std::uint64_t least_memory = 16U << 20;
+constexpr std::uint64_t min_memory = 16U << 20;
 
 bool is_hdf5_file(const std::string& path) {
-  const bool is = H5Fis_hdf5(path.c_str()) > 0;
+  const bool result = H5Fis_hdf5(path.c_str()) > 0;
   H5Eclear2(H5E_DEFAULT);
-  return is;
+  return result;
 }
 
 // The bytes before the file proper, which `convert` noted.
@@ -56,9 +54,9 @@ bool needs_headers_of_1_8(const store_tree& tree) {
   return tree.max_attributes > many_attributes;
 }
 
-hdf5::handle create_file(const std::string& name, const export_options& options, const store_tree& tree, bool netcdf, bool ordered,
-                       std::size_t user_block) {
-  const hdf5::handle creation = new_object(H5P_FILE_CREATE);
+hdf5::handle create_file(const std::string& name, const export_options& options, const store_tree& tree, bool netcdf,
+                         bool ordered, std::size_t user_block) {
+  const hdf5::handle creation = make_property_list(H5P_FILE_CREATE);
   const hdf5::handle access(H5Pcreate(H5P_FILE_ACCESS), "create properties");
   constexpr unsigned in_order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
   if (netcdf || ordered) hdf5::check(H5Pset_link_creation_order(creation, in_order), "track the order of links");
@@ -81,7 +79,7 @@ hdf5::handle create_file(const std::string& name, const export_options& options,
 bool wants_netcdf(const export_options& options) { return options.netcdf.value_or(options.target.ends_with(".nc")); }
 
 // A file that netCDF has to read has only what netCDF can hold; an HDF5 file comes back as it was, with its dimensions.
-form_rules rules_of(const store_tree& tree, const export_options& options, bool netcdf) {
+spec_rules rules_of(const store_tree& tree, const export_options& options, bool netcdf) {
   return {netcdf, netcdf && (wants_netcdf(options) || !tree.has_notes)};
 }
 
@@ -96,29 +94,29 @@ void refuse_target_in_store(const std::string& store, const std::string& target)
   std::error_code e;
   if (io::is_s3(store) || !fs::is_directory(store, e)) return;
   const fs::path folder = fs::weakly_canonical(fs::absolute(store), e);
-  const fs::path within = fs::weakly_canonical(fs::absolute(target), e).lexically_relative(folder);
-  if (e || within.empty() || *within.begin() == "..") return;
+  const fs::path relative = fs::weakly_canonical(fs::absolute(target), e).lexically_relative(folder);
+  if (e || relative.empty() || *relative.begin() == "..") return;
   throw error(errc::refused, "the target \"" + target + "\" lies in the store; choose another target", {target});
 }
 
-// `whole`: the store that `root` is in.
-void write_file(const zarr::file_target& target, const zarr::store_folder& whole,
-                const zarr::store_folder& root, const export_options& options, export_report& report) {
-  const auto at = [&](const std::string& path) {
+// `opened_store`: the store that `root` is in.
+void write_file(const zarr::atomic_file& target, const zarr::store_folder& opened_store, const zarr::store_folder& root,
+                const export_options& options, export_report& report) {
+  const auto report_progress = [&](const std::string& path) {
     if (options.progress) options.progress(path, 0, 0);
   };
   // a copy of its target is better than a link that leads nowhere; netCDF has none into other files
   const auto is_link = [&](const text::json& link) {
     return leads_to_a_file(link, options.target) && !(wants_netcdf(options) && link.value("kind", text::json()) == "external");
   };
-  store_tree tree = read_tree(root, whole, options.include, options.exclude, is_link, at);
+  store_tree tree = read_tree(root, opened_store, options.include, options.exclude, is_link, report_progress);
   report.netcdf = wants_netcdf(options) || (!options.netcdf && looks_like_netcdf(tree));
   const std::vector<std::byte> user_block = user_block_of(read_store_node(root));
   const bool has_block = is_block_size(user_block.size());
   {
     const hdf5::handle file = create_file(target.temporary(), options, tree, report.netcdf, tree.nodes[0].is_ordered,
-                                        has_block ? user_block.size() : 0);
-    const form_rules rules = rules_of(tree, options, report.netcdf);
+                                          has_block ? user_block.size() : 0);
+    const spec_rules rules = rules_of(tree, options, report.netcdf);
     if (rules.netcdf_types) normalize_names(tree);
     file_writer(file, tree, rules, options, report).run();
     if (H5Fget_obj_count(file, H5F_OBJ_ALL) > 1) throw hdf5::failure("objects of the file are still open");
@@ -138,52 +136,54 @@ void write_file(const zarr::file_target& target, const zarr::store_folder& whole
 
 }  // namespace
 
-}  // namespace exporting
+}  // namespace zarrbits::exporting
+
+namespace zarrbits {
 
 void check_options(const export_options& options) {
   if (options.target.empty()) throw error(errc::invalid_option, "there is no name of a file to write");
   if (io::is_s3(options.target) || options.target.find("://") != std::string::npos)
     throw error(errc::invalid_option, "a file is written to a local disk, not to \"" + options.target +
                                           "\"; write it to a disk, and upload it from there");
-  const int most = options.filter == export_filter::zstd ? 22 : 9;
-  if (options.filter != export_filter::none && (options.level < 1 || options.level > most))
+  const int max_level = options.filter == export_filter::zstd ? 22 : 9;
+  if (options.filter != export_filter::none && (options.level < 1 || options.level > max_level))
     throw error(errc::invalid_option,
-                "the level " + std::to_string(options.level) + " is not one of 1 to " + std::to_string(most));
+                "the level " + std::to_string(options.level) + " is not one of 1 to " + std::to_string(max_level));
   if (options.page_size != 0 && (options.page_size < 512 || options.page_size > (std::uint64_t{1} << 30)))
     throw error(errc::invalid_option,
                 "`page_size` has 512 bytes to 1 GiB, not " + std::to_string(options.page_size) + "; set it to such a size");
-  if (options.memory < exporting::least_memory)
-    throw error(errc::invalid_option, "`memory` is " + text::human_bytes(options.memory) +
-                                          ", too little to export; use at least " +
-                                          text::human_bytes(exporting::least_memory));
+  if (options.memory < exporting::min_memory)
+    throw error(errc::invalid_option, "`memory` is " + text::format_bytes(options.memory) +
+                                          ", too little to export; use at least " + text::format_bytes(exporting::min_memory));
 }
 
-export_report export_store(const export_options& given) {
-  check_options(given);
-  const export_options& options = given;
+export_report export_store(const export_options& requested) {
+  check_options(requested);
+  const export_options& options = requested;
   const auto begun = std::chrono::steady_clock::now();
   const hdf5::silence quiet;
   export_report report;
   report.store = options.store;
   report.target = options.target;
   zarr::as_public_errors(options.store, options.target, [&] {
-    io::prepare_s3({}, options.store, options.remote, options.warning);
+    io::init_s3({}, options.store, options.remote, options.warning);
     const source_name store = split_source(options.store);
     exporting::refuse_target_in_store(store.file, options.target);
-    zarr::store_folder whole =
-        zarr::open_store(store.file, options.remote, io::may_be_read({store.file}, options.sources),
-                                 options.memory / 4, zarr::use_of_store::a_little);
-    whole.max_text = options.memory / 4;
-    const std::uint64_t before = zarr::number_for(whole);
-    zarr::sink_options how;
-    how.target = options.overwrite ? zarr::sink_options::existing::replace : zarr::sink_options::existing::refuse;
-    how.sync = options.sync;
-    how.source = store.file;
-    zarr::file_target target(options.target, zarr::unfinished_name(options.target), how,
-                                   {"an HDF5 file", exporting::is_hdf5_file});
+    zarr::store_folder opened_store =
+        zarr::open_store(store.file, options.remote, io::allowed_paths({store.file}, options.sources), options.memory / 4,
+                         zarr::access_pattern::sparse);
+    opened_store.max_string_bytes = options.memory / 4;
+    const std::uint64_t initial_state = zarr::fingerprint(opened_store);
+    zarr::store_writer_options target_options;
+    target_options.target =
+        options.overwrite ? zarr::store_writer_options::if_exists::replace : zarr::store_writer_options::if_exists::refuse;
+    target_options.sync = options.sync;
+    target_options.source = store.file;
+    zarr::atomic_file target(options.target, zarr::unfinished_name(options.target), target_options,
+                             {"an HDF5 file", exporting::is_hdf5_file});
     try {
-      exporting::write_file(target, whole, zarr::node_at(whole, store.object), options, report);
-    } catch (const compressors::damaged_chunk& e) {
+      exporting::write_file(target, opened_store, zarr::node_at(opened_store, store.object), options, report);
+    } catch (const compressors::corrupt_chunk& e) {
       throw error(errc::damaged_store,
                   "\"" + options.store + "\" is damaged: " + e.what() + "; leave such chunks out with `keep_going`",
                   {options.store});
@@ -195,7 +195,7 @@ export_report export_store(const export_options& given) {
     }
     std::error_code ignored;
     report.file_bytes = std::filesystem::file_size(target.temporary(), ignored);
-    if (zarr::number_for(whole) != before)
+    if (zarr::fingerprint(opened_store) != initial_state)
       throw error(
           errc::changed,
           "the store \"" + options.store + "\" was changed while it was exported; export it when no other process writes to it",

@@ -11,19 +11,19 @@ namespace {
 const text::json object_reference = {{"class", "object_reference"}};
 
 std::string word_at(const text::json& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return object.is_object() && found != object.end() && found->is_string() ? found->get<std::string>() : "";
+  const auto entry = object.is_object() ? object.find(key) : object.end();
+  return object.is_object() && entry != object.end() && entry->is_string() ? entry->get<std::string>() : "";
 }
 
 // {"source": ".", "path": "/a/b"}: "." is the store itself.
 bool is_target(const text::json& j) { return !word_at(j, "source").empty() && !word_at(j, "path").empty(); }
 
 void take_links(store_node& node, const char* key) {
-  const auto found = node.attributes.find(key);
-  if (found == node.attributes.end() || !found->is_array()) return;
+  const auto entry = node.attributes.find(key);
+  if (entry == node.attributes.end() || !entry->is_array()) return;
   const auto is_link = [](const text::json& link) { return is_target(link) && !word_at(link, "name").empty(); };
-  if (!std::all_of(found->begin(), found->end(), is_link)) return;
-  for (const text::json& link : *found) {
+  if (!std::all_of(entry->begin(), entry->end(), is_link)) return;
+  for (const text::json& link : *entry) {
     text::json& note = node.notes["links"][word_at(link, "name")];
     if (!note.is_null()) continue;
     note = {{"kind", "soft"}, {"target", word_at(link, "path")}};
@@ -45,24 +45,25 @@ text::json field_note(const text::json& type) {
 
 // A compound some of whose fields are references. Null if the array is not one.
 text::json note_of_struct(const text::json& data_type, const text::json& references) {
-  const text::json fields = data_type.is_object() ? data_type.value(text::json::json_pointer("/configuration/fields"), text::json()) : text::json();
-  text::json all = text::json::array();
+  const text::json fields =
+      data_type.is_object() ? data_type.value(text::json::json_pointer("/configuration/fields"), text::json()) : text::json();
+  text::json result = text::json::array();
   for (const text::json& field : fields) {
     const bool pair = field.is_array() && field.size() == 2 && field[0].is_string();  // zarr-python's older form
     const std::string name = pair ? field[0].get<std::string>() : word_at(field, "name");
     const bool reference = std::find(references.begin(), references.end(), text::json(name)) != references.end();
     text::json note = reference ? object_reference : field_note(pair ? field[1] : field.value("data_type", text::json()));
     if (note.is_null() || name.empty()) return nullptr;
-    all.push_back({{"name", name}, {"type", std::move(note)}});
+    result.push_back({{"name", name}, {"type", std::move(note)}});
   }
-  return all.empty() ? text::json() : text::json{{"class", "compound"}, {"fields", std::move(all)}};
+  return result.empty() ? text::json() : text::json{{"class", "compound"}, {"fields", std::move(result)}};
 }
 
 void take_references(store_node& node) {
   const text::json data_type = node.document.value("data_type", text::json());
-  const auto said = node.attributes.find("_DTYPE"), fields = node.attributes.find("_REFERENCE_FIELDS");
+  const auto dtype = node.attributes.find("_DTYPE"), fields = node.attributes.find("_REFERENCE_FIELDS");
   text::json note;
-  if (said != node.attributes.end() && *said == "object_reference") note = object_reference;
+  if (dtype != node.attributes.end() && *dtype == "object_reference") note = object_reference;
   else if (fields != node.attributes.end() && fields->is_array()) note = note_of_struct(data_type, *fields);
   if (note.is_null()) return;
   node.attributes.erase("_DTYPE");

@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_EXPORT_PATH_REFERENCES_HPP
 #define ZARRBITS_EXPORT_PATH_REFERENCES_HPP
 
-#include "export/put_value.hpp"
+#include "export/value_writer.hpp"
 
 #include <cstdint>
 #include <string>

@@ -14,19 +14,19 @@ namespace {
 
 const text::json nothing = nullptr;
 
-text::json take(text::json& from, const std::string& key) {
-  const auto found = from.find(key);
-  if (found == from.end()) return nullptr;
-  text::json value = std::move(*found);
-  from.erase(found);
+text::json take(text::json& object, const std::string& key) {
+  const auto entry = object.find(key);
+  if (entry == object.end()) return nullptr;
+  text::json value = std::move(*entry);
+  object.erase(entry);
   return value;
 }
 
 }  // namespace
 
 const text::json& store_node::note(const char* key) const {
-  const auto found = notes.find(key);
-  return found == notes.end() ? nothing : *found;
+  const auto entry = notes.find(key);
+  return entry == notes.end() ? nothing : *entry;
 }
 
 store_node read_store_node(const zarr::store_folder& folder) {
@@ -40,8 +40,8 @@ store_node read_store_node(const zarr::store_folder& folder) {
   if (!node.attributes.is_object()) node.attributes = text::json::object();
   if (!node.dimensions.empty()) node.attributes.erase("_ARRAY_DIMENSIONS");  // the same, as xarray has it in Zarr v2
   // where `convert` puts its notes depends on the convention
-  node.notes = take(node.attributes, text::own_key);
-  text::json hidden = take(node.attributes, text::hidden_own_key), field = take(node.document, text::own_key);
+  node.notes = take(node.attributes, text::annotation_key);
+  text::json hidden = take(node.attributes, text::hidden_annotation_key), field = take(node.document, text::annotation_key);
   if (!node.notes.is_object()) node.notes = hidden.is_object() ? std::move(hidden) : std::move(field);
   if (!node.notes.is_object()) node.notes = text::json::object();
   node.notes.erase("must_understand");

@@ -15,13 +15,12 @@
 
 namespace zarrbits::exporting {
 
-
 struct store_node {
   bool is_array = false;
-  text::json document;                        // without attributes
-  text::json attributes;                      // an object, without the notes
+  text::json document;                  // without attributes
+  text::json attributes;                // an object, without the notes
   std::vector<std::string> dimensions;  // the names of an array's; "" where it has none. Empty if it names none
-  text::json notes;                           // what `convert` noted under "zarrbits"; an object
+  text::json notes;                     // what `convert` noted under "zarrbits"; an object
   std::vector<detail::attribute_remark> remarks;
 
   const text::json& note(const char* key) const;  // null if there is none

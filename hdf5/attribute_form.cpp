@@ -2,8 +2,8 @@
 #include "hdf5/attribute_form.hpp"
 
 #include "text/base64.hpp"
-#include "text/shown.hpp"
-#include "text/words.hpp"
+#include "text/format.hpp"
+#include "text/name_escaping.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -49,22 +49,22 @@ text::json whole_number(const text::json& value) {
   return nullptr;
 }
 
-bool fits(const text::json& integer, const type_tree& t) {
+bool fits(const text::json& integer, const type_description& t) {
   const auto bits = static_cast<unsigned>(8 * t.size - (t.is_signed ? 1 : 0));
-  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max() >> (64 - bits);
-  if (integer.is_number_unsigned()) return integer.get<std::uint64_t>() <= most;
+  const std::uint64_t max_value = std::numeric_limits<std::uint64_t>::max() >> (64 - bits);
+  if (integer.is_number_unsigned()) return integer.get<std::uint64_t>() <= max_value;
   const auto v = integer.get<std::int64_t>();
-  return v >= 0 ? static_cast<std::uint64_t>(v) <= most : t.is_signed && v >= -static_cast<std::int64_t>(most) - 1;
+  return v >= 0 ? static_cast<std::uint64_t>(v) <= max_value : t.is_signed && v >= -static_cast<std::int64_t>(max_value) - 1;
 }
 
-bool is_number(const type_tree& t) {
+bool is_number(const type_description& t) {
   return t.kind == type_class::integer || t.kind == type_class::enumeration || t.kind == type_class::floating ||
          t.kind == type_class::boolean;
 }
 
 }  // namespace
 
-text::json fill_for_xarray(const type_tree& array, const type_tree& type, const text::json& value) {
+text::json fill_for_xarray(const type_description& array, const type_description& type, const text::json& value) {
   const bool complex = type.kind == type_class::complex && value.is_array() && value.size() == 2;
   if (!complex && !is_number(type)) return nullptr;
   switch (array.kind) {
@@ -85,27 +85,28 @@ text::json fill_for_xarray(const type_tree& array, const type_tree& type, const 
   }
 }
 
-bool unquote_numbers(const type_tree& type, text::json& value) {
+bool unquote_numbers(const type_description& type, text::json& value) {
   if (type.kind == type_class::array || type.kind == type_class::sequence) return unquote_numbers(type.element(), value);
-  bool whole = true;
+  bool is_lossless = true;
   if (value.is_array()) {
-    for (text::json& part : value) whole = unquote_numbers(type, part) && whole;
+    for (text::json& part : value) is_lossless = unquote_numbers(type, part) && is_lossless;
   } else if (type.kind == type_class::compound && value.is_object()) {
-    for (const type_tree& m : type.parts) {
-      if (const auto part = value.find(text::shown(m.name)); part != value.end()) whole = unquote_numbers(m, *part) && whole;
+    for (const type_description& m : type.parts) {
+      if (const auto part = value.find(text::escape_name(m.name)); part != value.end())
+        is_lossless = unquote_numbers(m, *part) && is_lossless;
     }
   } else if ((type.kind == type_class::floating || type.kind == type_class::complex) && value.is_string()) {
     const auto& word = value.get_ref<const std::string&>();
-    whole = !is_hex(word);
+    is_lossless = !is_hex(word);
     value = number_of_word(word);
   }
-  return whole;
+  return is_lossless;
 }
 
 std::string netcdf_text(std::string_view bytes) {
   std::string text(bytes);
   std::erase(text, '\0');
-  return text::replaced_utf8(text);
+  return text::replace_invalid_utf8(text);
 }
 
 bool holds_object(const text::json& value) {

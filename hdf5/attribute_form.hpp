@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_HDF5_ATTRIBUTE_FORM_HPP
 #define ZARRBITS_HDF5_ATTRIBUTE_FORM_HPP
 
-#include "hdf5/type_tree.hpp"
+#include "hdf5/type_description.hpp"
 
 #include <string>
 #include <string_view>
@@ -26,10 +26,10 @@ struct attribute_form {
 // "_FillValue" of an array of type `array` in the form that xarray reads. Null if xarray would refuse `value`, or take it for
 // another value: then the array must not have the attribute, because xarray would not open its group. `value`: a single value of
 // type `type` as plain JSON.
-text::json fill_for_xarray(const type_tree& array, const type_tree& type, const text::json& value);
+text::json fill_for_xarray(const type_description& array, const type_description& type, const text::json& value);
 
 // Makes numbers of the words that plain JSON has for NaN and infinities. Returns false if a NaN loses its bits.
-bool unquote_numbers(const type_tree& type, text::json& value);
+bool unquote_numbers(const type_description& type, text::json& value);
 
 // The text that netCDF's users see of these bytes: without NUL, and with U+FFFD for what is not UTF-8.
 std::string netcdf_text(std::string_view bytes);

@@ -2,7 +2,7 @@
 #include "hdf5/chunk_form.hpp"
 
 #include "hdf5/filters.hpp"
-#include "hdf5/type_tree.hpp"
+#include "hdf5/type_description.hpp"
 #include "text/base64.hpp"
 #include "text/json_text.hpp"
 
@@ -14,10 +14,10 @@ std::string fill_bytes(hid_t creation_properties, hid_t type) {
   if (holds_references(describe_type(type))) return {};
   std::string fill(H5Tget_size(type), '\0');
   H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
-  const bool known = H5Pfill_value_defined(creation_properties, &status) >= 0 && status != H5D_FILL_VALUE_UNDEFINED &&
-                     H5Pget_fill_value(creation_properties, type, fill.data()) >= 0;
+  const bool is_defined = H5Pfill_value_defined(creation_properties, &status) >= 0 && status != H5D_FILL_VALUE_UNDEFINED &&
+                          H5Pget_fill_value(creation_properties, type, fill.data()) >= 0;
   H5Eclear2(H5E_DEFAULT);
-  return known ? fill : std::string();
+  return is_defined ? fill : std::string();
 }
 
 std::string chunk_form(hid_t creation_properties, hid_t type) {

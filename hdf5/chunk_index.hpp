@@ -25,11 +25,11 @@ hsize_t stored_size(hid_t dataset, const std::vector<hsize_t>& first);
 // shards. Throws failure if libhdf5 cannot find them, or would take absurdly long. The caller holds lock, or is alone.
 void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards, std::uint64_t first,
                            std::uint64_t count,
-                           const std::function<bool(const std::vector<hsize_t>& at, hsize_t stored_size)>& visit);
+                           const std::function<bool(const std::vector<hsize_t>& index, hsize_t stored_size)>& visit);
 
 // For all chunks, without shards.
 void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid,
-                           const std::function<void(const std::vector<hsize_t>& at, hsize_t stored_size)>& visit);
+                           const std::function<void(const std::vector<hsize_t>& index, hsize_t stored_size)>& visit);
 
 }  // namespace zarrbits::hdf5
 

@@ -3,7 +3,7 @@
 
 #include "hdf5/attributes.hpp"
 #include "hdf5/chunk_index.hpp"
-#include "text/words.hpp"
+#include "text/format.hpp"
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ void chunk_source::use_grid(chunk_grid chunks, chunk_grid of_shards, bool rechun
 
 std::vector<hsize_t> chunk_source::chunk_shape() const {
   if (layout == H5D_CHUNKED && (dims.empty() || chunk_in_file.size() != dims.size()))
-    throw skip_dataset("the chunk shape does not fit the dataspace");
+    throw unsupported_dataset("the chunk shape does not fit the dataspace");
   return chunk_in_file;
 }
 
@@ -35,31 +35,31 @@ std::uint64_t chunk_source::visit_all(std::uint64_t first, std::uint64_t count, 
 std::shared_ptr<const io::byte_source> chunk_source::bytes_of(std::size_t) const { return bytes->source(); }
 
 void chunk_source::read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first,
-                              const std::vector<hsize_t>& count, const std::vector<hsize_t>& room, compressors::buffer& out,
-                              variable_memory* strings, const std::vector<hsize_t>& corner) const {
-  if (out.size() < product(room) * size) throw skip_dataset("a block that does not fit in memory");
-  read_values(memory, size, first, count, room, out, strings, corner);
+                              const std::vector<hsize_t>& count, const std::vector<hsize_t>& out_shape, compressors::buffer& out,
+                              vlen_allocator* strings, const std::vector<hsize_t>& corner) const {
+  if (out.size() < product(out_shape) * size) throw unsupported_dataset("a block that does not fit in memory");
+  read_values(memory, size, first, count, out_shape, out, strings, corner);
 }
 
 void chunk_source::count_variable(std::uint64_t read) const {
-  constexpr std::uint64_t most_times = 1000;
-  const std::uint64_t all = variable_bytes_ += read;
-  if (all <= file.largest_expansion()) return;
+  constexpr std::uint64_t max_ratio = 1000;
+  const std::uint64_t total = variable_bytes_ += read;
+  if (total <= file.largest_expansion()) return;
   const lock one_thread;
   hsize_t size = 0;
-  const handle own(H5Iget_file_id(dataset));
-  if (H5Fget_filesize(own, &size) >= 0 && all / most_times <= size) return;
-  throw skip_dataset("its strings or sequences are more than " + text::human_bytes(all) +
-                     ", more than 1,000 times as much as the file, and more than `memory` allows; use "
-                     "`allow_expansion` if the file can be trusted");
+  const handle file_handle(H5Iget_file_id(dataset));
+  if (H5Fget_filesize(file_handle, &size) >= 0 && total / max_ratio <= size) return;
+  throw unsupported_dataset("its strings or sequences are more than " + text::format_bytes(total) +
+                            ", more than 1,000 times as much as the file, and more than `memory` allows; use "
+                            "`allow_expansion` if the file can be trusted");
 }
 
-bool chunk_source::chunk_loses(const std::vector<hsize_t>& at) const {
+bool chunk_source::is_chunk_lossy(const std::vector<hsize_t>& index) const {
   const lock one_thread;
   const std::size_t size = element_size;
-  compressors::buffer raw(static_cast<std::size_t>(grid.chunk_elements(at)) * size, std::byte{0});
+  compressors::buffer raw(static_cast<std::size_t>(grid.chunk_elements(index)) * size, std::byte{0});
   try {
-    read_block(stored_type, size, grid.start(at), grid.inside(at), grid.extent(at), raw);
+    read_block(stored_type, size, grid.start(index), grid.inside(index), grid.extent(index), raw);
   } catch (const failure&) {
     return true;
   }
@@ -68,7 +68,7 @@ bool chunk_source::chunk_loses(const std::vector<hsize_t>& at) const {
     while (H5Tget_class(t) == H5T_ARRAY) t = handle(H5Tget_super(t));
     return t;
   }();
-  return conversion_loses(base, leaf().memory, raw, raw.size() / H5Tget_size(base));
+  return is_conversion_lossy(base, leaf().memory, raw, raw.size() / H5Tget_size(base));
 }
 
 }  // namespace zarrbits::hdf5

@@ -21,7 +21,7 @@ class file_bytes {
   explicit file_bytes(chunk_locator chunks);
 
   // Throws unreadable_range, zarrbits::error.
-  void read(std::uint64_t offset, std::span<std::byte> to) const { bytes_->read(offset, to); }
+  void read(std::uint64_t offset, std::span<std::byte> out) const { bytes_->read(offset, out); }
   // Throws unreadable_range if the file was shorter when it was opened.
   void require_range(std::uint64_t offset, std::uint64_t size) const;
   // Its state now; of a remote file, when it was opened.

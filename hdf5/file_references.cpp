@@ -29,25 +29,25 @@ text::json file_references::region(const void* reference) {
   }
   const int rank = H5Sget_simple_extent_ndims(space);
   const H5S_sel_type kind = H5Sget_select_type(space);
-  const auto lists = [&](const std::vector<hsize_t>& numbers, std::size_t per) {
-    text::json all = text::json::array();
-    for (std::size_t i = 0; i + per <= numbers.size(); i += per) {
-      all.push_back(std::vector<hsize_t>(numbers.begin() + static_cast<std::ptrdiff_t>(i),
-                                         numbers.begin() + static_cast<std::ptrdiff_t>(i + per)));
+  const auto lists = [&](const std::vector<hsize_t>& numbers, std::size_t group_size) {
+    text::json groups = text::json::array();
+    for (std::size_t i = 0; i + group_size <= numbers.size(); i += group_size) {
+      groups.push_back(std::vector<hsize_t>(numbers.begin() + static_cast<std::ptrdiff_t>(i),
+                                            numbers.begin() + static_cast<std::ptrdiff_t>(i + group_size)));
     }
-    return all;
+    return groups;
   };
-  constexpr hssize_t most = 1 << 20;
+  constexpr hssize_t max_entries = 1 << 20;
   const auto r = static_cast<std::size_t>(std::max(rank, 0));
   if (kind == H5S_SEL_POINTS) {
     const hssize_t n = H5Sget_select_elem_npoints(space);
-    if (n < 0 || n > most) return nullptr;
+    if (n < 0 || n > max_entries) return nullptr;
     std::vector<hsize_t> points(static_cast<std::size_t>(n) * r);
     if (n > 0 && H5Sget_select_elem_pointlist(space, 0, static_cast<hsize_t>(n), points.data()) < 0) return nullptr;
     result["points"] = lists(points, r);
   } else if (kind == H5S_SEL_HYPERSLABS) {
     const hssize_t n = H5Sget_select_hyper_nblocks(space);
-    if (n < 0 || n > most) return nullptr;
+    if (n < 0 || n > max_entries) return nullptr;
     std::vector<hsize_t> blocks(static_cast<std::size_t>(n) * 2 * r);
     if (n > 0 && H5Sget_select_hyper_blocklist(space, 0, static_cast<hsize_t>(n), blocks.data()) < 0) return nullptr;
     result["blocks"] = lists(blocks, 2 * r);  // first corner, then the opposite one, both inclusive

@@ -11,7 +11,7 @@
 #ifndef ZARRBITS_HDF5_FLAT_STRUCT_HPP
 #define ZARRBITS_HDF5_FLAT_STRUCT_HPP
 
-#include "compression/chunk_bytes.hpp"
+#include "compressors/buffer.hpp"
 #include "hdf5/values_json.hpp"
 
 #include <cstddef>
@@ -21,22 +21,23 @@
 namespace zarrbits::hdf5 {
 
 // True for a compound whose fields (nested ones too) are numbers, strings and object references, if one of them needs this form.
-bool can_be_flat(const type_tree& t);
+bool can_be_flat(const type_description& t);
 
 // The number of fields that become text.
-std::size_t leaves_of_text(const type_tree& t);
+std::size_t leaves_of_text(const type_description& t);
 
 // Raises the length of each field to that of its value. False if a value is not UTF-8.
-bool measure(const type_tree& t, const std::byte* element, reference_reader& references, std::vector<std::size_t>& lengths);
+bool measure(const type_description& t, const std::byte* element, reference_reader& references,
+             std::vector<std::size_t>& lengths);
 
 // The Zarr data type, and its fill value. Each text field has room for at least one character.
-text::json flat_data_type(const type_tree& t, std::span<const std::size_t> lengths);
-text::json flat_fill(const type_tree& t, const std::byte* element);
+text::json flat_data_type(const type_description& t, std::span<const std::size_t> lengths);
+text::json flat_fill(const type_description& t, const std::byte* element);
 
 // Appends an element, with little-endian numbers. Throws failure if a text is longer than its field. Returns false if a
 // reference points to nothing.
-bool append_flat(const type_tree& t, const std::byte* element, reference_reader& references, std::span<const std::size_t> lengths,
-                 compressors::buffer& out);
+bool append_flat(const type_description& t, const std::byte* element, reference_reader& references,
+                 std::span<const std::size_t> lengths, compressors::buffer& out);
 
 }  // namespace zarrbits::hdf5
 

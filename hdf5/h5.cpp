@@ -48,7 +48,7 @@ std::string last_error() {
   return text;
 }
 
-void fail(const char* wanted) { throw failure(std::string("HDF5 cannot ") + wanted + ": " + last_error()); }
+void fail(const char* action) { throw failure(std::string("HDF5 cannot ") + action + ": " + last_error()); }
 
 std::vector<hsize_t> extent(hid_t space) {
   const int rank = H5Sget_simple_extent_ndims(space);

@@ -8,8 +8,8 @@
 #define ZARRBITS_HDF5_OPEN_SOURCE_HPP
 
 #include "hdf5/chunk_locator.hpp"
+#include "hdf5/external_files.hpp"
 #include "hdf5/h5.hpp"
-#include "hdf5/other_files.hpp"
 #include "io/byte_source.hpp"
 
 #include <zarrbits/remote_access.hpp>
@@ -25,12 +25,12 @@ class opened_source {
  public:
   // Opens a file, "s3://bucket/key" or "https://host/path", of which `cache` bytes are kept. `access`: the access properties,
   // with any cache. `external`: other files that may be read for it. Without `lock`, reads files that others have open for
-  // writing. `wanted`: how much of a file on a server will be read. Throws zarrbits::error.
-  opened_source(std::string path, hid_t access, const remote_access& where, std::uint64_t cache,
-                const std::vector<std::string>& external, bool lock, io::read_extent wanted = io::read_extent::parts);
+  // writing. `hint`: how much of a file on a server will be read. Throws zarrbits::error.
+  opened_source(std::string path, hid_t access, const remote_access& server_access, std::uint64_t cache,
+                const std::vector<std::string>& external, bool lock, io::access_hint hint = io::access_hint::partial);
 
   hid_t file() const { return file_; }
-  const std::shared_ptr<file_gate>& gate() const { return gate_; }
+  const std::shared_ptr<external_file_policy>& policy() const { return policy_; }
   // Its writer is, or was, one that allows concurrent readers (SWMR).
   bool swmr() const { return swmr_; }
   // State when it was opened.
@@ -43,13 +43,13 @@ class opened_source {
   void require_same_on_server() const;
 
  private:
-  void require_no_server_trouble() const;
+  void require_no_server_error() const;
   [[noreturn]] void changed() const;
 
   std::string path_;
   std::shared_ptr<const io::remote_file> remote_;  // null for a local file
-  std::shared_ptr<file_gate> gate_;
-  std::uint64_t trouble_before_ = known_trouble().count;
+  std::shared_ptr<external_file_policy> policy_;
+  std::uint64_t errors_before_ = driver_errors().count;
   handle file_;
   bool swmr_ = false;
   chunk_locator chunks_;

@@ -45,9 +45,9 @@ class source_files {
     std::string name;
     io::file_state state;  // state when its metadata was read; not regular: it was unreadable, and no part uses it
   };
-  // Opens `most_open` files at a time: few if they are read in order, because libhdf5 keeps decoded chunks of each.
-  source_files(source_options options, std::uint64_t largest_expansion, std::size_t most_open = 8)
-      : options_(std::move(options)), largest_expansion_(largest_expansion), most_open_(most_open) {}
+  // Opens `max_open` files at a time: few if they are read in order, because libhdf5 keeps decoded chunks of each.
+  source_files(source_options options, std::uint64_t largest_expansion, std::size_t max_open = 8)
+      : options_(std::move(options)), largest_expansion_(largest_expansion), max_open_(max_open) {}
 
   // The first file of the list is already open, and stays so as long as its datasets are in use: it is not opened once more. If a
   // file is open twice, libhdf5 gives the fill value of strings the handle of the one that a dataset was first opened through,
@@ -77,13 +77,13 @@ class source_files {
 
   source_options options_;
   std::uint64_t largest_expansion_;
-  std::size_t most_open_;
+  std::size_t max_open_;
   bool any_remote_ = false;
   std::shared_ptr<source_file> first_ = {};  // does not own it
   std::vector<entry> files_;
   mutable recent<std::size_t, source_file> open_;
   mutable recent<std::pair<std::size_t, haddr_t>, const source_dataset> datasets_;
-  mutable std::mutex bytes_turn_;
+  mutable std::mutex bytes_mutex_;
   mutable recent<std::size_t, const io::byte_source> bytes_;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/type_json.hpp"
 
+#include "text/format.hpp"
+#include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
-#include "text/shown.hpp"
-#include "text/words.hpp"
 
 #include <zarrbits/data_type.hpp>
 #include <zarrbits/error.hpp>
@@ -16,9 +16,11 @@
 
 namespace zarrbits::hdf5 {
 
-text::json zarr_data_type(const type_tree& t, bool inside) {
+text::json zarr_data_type(const type_description& t, bool inside) {
   const auto bits = std::to_string(8 * t.size);
-  const auto raw = [&](std::size_t size) { return text::json{{"name", "raw_bytes"}, {"configuration", {{"length_bytes", size}}}}; };
+  const auto raw = [&](std::size_t size) {
+    return text::json{{"name", "raw_bytes"}, {"configuration", {{"length_bytes", size}}}};
+  };
   switch (t.kind) {
     case type_class::boolean: return "bool";
     case type_class::integer:
@@ -35,7 +37,7 @@ text::json zarr_data_type(const type_tree& t, bool inside) {
     case type_class::compound: {
       if (t.parts.empty() || !t.memory) return nullptr;
       text::json fields = text::json::array();
-      for (const type_tree& m : t.parts) {
+      for (const type_description& m : t.parts) {
         text::json type = zarr_data_type(m, true);
         if (type.is_null() || !text::is_utf8(m.name)) return nullptr;
         fields.push_back({{"name", m.name}, {"data_type", std::move(type)}});
@@ -46,7 +48,7 @@ text::json zarr_data_type(const type_tree& t, bool inside) {
   }
 }
 
-text::json numpy_time(const type_tree& t) {
+text::json numpy_time(const type_description& t) {
   std::string_view rest = t.stored;
   constexpr std::string_view prefix = "NUMPY:<";
   if (t.kind != type_class::opaque || t.size != 8 || !rest.starts_with(prefix)) return nullptr;
@@ -58,7 +60,7 @@ text::json numpy_time(const type_tree& t) {
   if (const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), scale); error == std::errc())
     rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
   text::json type = {{"name", point ? "numpy.datetime64" : "numpy.timedelta64"},
-               {"configuration", {{"unit", std::string(rest)}, {"scale_factor", scale}}}};
+                     {"configuration", {{"unit", std::string(rest)}, {"scale_factor", scale}}}};
   try {
     (void)data_type(text::json_text(type));
   } catch (const error&) {  // not a unit of numpy
@@ -67,31 +69,31 @@ text::json numpy_time(const type_tree& t) {
   return type;
 }
 
-text::json enumeration_members(const type_tree& t) {
+text::json enumeration_members(const type_description& t) {
   text::json members = text::json::object();
-  for (const auto& [name, value] : t.names) members[text::shown(name)] = value;
+  for (const auto& [name, value] : t.names) members[text::escape_name(name)] = value;
   return members;
 }
 
 namespace {
 
-text::json compound_description(const type_tree& t) {
+text::json compound_description(const type_description& t) {
   text::json fields = text::json::array();
-  for (const type_tree& m : t.parts) fields.push_back({{"name", text::shown(m.name)}, {"type", type_description(m)}});
+  for (const type_description& m : t.parts) fields.push_back({{"name", text::escape_name(m.name)}, {"type", datatype_json(m)}});
   return {{"class", "compound"}, {"fields", std::move(fields)}};
 }
 
 }  // namespace
 
-text::json type_description(const type_tree& t) {
+text::json datatype_json(const type_description& t) {
   switch (t.kind) {
     case type_class::boolean:  // a bit field has no names
       if (is_int8_boolean(t)) return "int8";
       return t.names.empty() ? text::json{{"class", "uint8"}, {"stored", t.stored}} : text::json("bool");
     case type_class::enumeration: {
       text::json d = {{"class", "enum"},
-                {"base", (t.is_signed ? "int" : "uint") + std::to_string(8 * t.size)},
-                {"members", enumeration_members(t)}};
+                      {"base", (t.is_signed ? "int" : "uint") + std::to_string(8 * t.size)},
+                      {"members", enumeration_members(t)}};
       if (!t.stored.empty()) d["stored"] = t.stored;
       return d;
     }
@@ -109,20 +111,20 @@ text::json type_description(const type_tree& t) {
     case type_class::text:
       if (t.variable) return {{"class", "string"}, {"length", "variable"}};
       return {{"class", "string"}, {"length", t.size}, {"padding", t.space_padded ? "space" : "null"}};
-    case type_class::opaque: return {{"class", "opaque"}, {"length", t.size}, {"tag", text::shown(t.stored)}};
+    case type_class::opaque: return {{"class", "opaque"}, {"length", t.size}, {"tag", text::escape_name(t.stored)}};
     case type_class::compound: return compound_description(t);
-    case type_class::array: return {{"class", "array"}, {"shape", t.dims}, {"base", type_description(t.element())}};
-    case type_class::sequence: return {{"class", "sequence"}, {"base", type_description(t.element())}};
+    case type_class::array: return {{"class", "array"}, {"shape", t.dims}, {"base", datatype_json(t.element())}};
+    case type_class::sequence: return {{"class", "sequence"}, {"base", datatype_json(t.element())}};
     case type_class::object_reference: return {{"class", "object_reference"}};
     case type_class::region_reference: return {{"class", "region_reference"}};
-    case type_class::unsupported: return {{"class", "unsupported"}, {"what", t.why}};
+    case type_class::unsupported: return {{"class", "unsupported"}, {"what", t.reason}};
   }
   return nullptr;
 }
 
-std::vector<std::string> member_nodes(const type_tree& compound) {
+std::vector<std::string> member_nodes(const type_description& compound) {
   std::vector<std::string_view> names;
-  for (const type_tree& m : compound.parts) names.emplace_back(m.name);
+  for (const type_description& m : compound.parts) names.emplace_back(m.name);
   return text::node_names(names);
 }
 

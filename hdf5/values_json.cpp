@@ -2,8 +2,8 @@
 #include "hdf5/values_json.hpp"
 
 #include "text/base64.hpp"
-#include "text/shown.hpp"
-#include "text/words.hpp"
+#include "text/format.hpp"
+#include "text/name_escaping.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -63,7 +63,7 @@ text::json float_json(std::uint64_t bits, std::size_t size) {
   return to_double(bits, size);
 }
 
-text::json array_json(const type_tree& t, std::size_t level, const std::byte*& p, reference_reader& references) {
+text::json array_json(const type_description& t, std::size_t level, const std::byte*& p, reference_reader& references) {
   if (level == t.dims.size()) {
     text::json v = value_json(t.element(), p, references);
     p += t.element().size;
@@ -89,17 +89,17 @@ std::string digits(std::span<const std::byte> bytes, bool big_endian, bool is_si
     }
   }
   std::string text;
-  bool left = true;
-  while (left) {
-    unsigned rest = 0;
-    left = false;
+  bool has_more = true;
+  while (has_more) {
+    unsigned remainder = 0;
+    has_more = false;
     for (unsigned& b : magnitude) {
-      const unsigned v = 256 * rest + b;
+      const unsigned v = 256 * remainder + b;
       b = v / 10;
-      rest = v % 10;
-      left = left || b != 0;
+      remainder = v % 10;
+      has_more = has_more || b != 0;
     }
-    text.insert(text.begin(), static_cast<char>('0' + rest));
+    text.insert(text.begin(), static_cast<char>('0' + remainder));
   }
   return negative ? "-" + text : text;
 }
@@ -112,7 +112,7 @@ text::json text_or_base64(std::string_view s) {
   return text::is_utf8(s) ? text::json(s) : bytes_json(std::as_bytes(std::span(s.data(), s.size())));
 }
 
-text::json number_json(const type_tree& t, const std::byte* p) {
+text::json number_json(const type_description& t, const std::byte* p) {
   switch (t.kind) {
     case type_class::boolean: return std::to_integer<int>(*p) != 0;
     case type_class::integer:
@@ -125,13 +125,14 @@ text::json number_json(const type_tree& t, const std::byte* p) {
     case type_class::floating: return float_json(word(p, t.size, t.big_endian), t.size);
     case type_class::complex: {
       const std::size_t half = t.size / 2;
-      return text::json::array({float_json(word(p, half, t.big_endian), half), float_json(word(p + half, half, t.big_endian), half)});
+      return text::json::array(
+          {float_json(word(p, half, t.big_endian), half), float_json(word(p + half, half, t.big_endian), half)});
     }
     default: return nullptr;
   }
 }
 
-std::string_view text_of(const type_tree& t, const std::byte* p) {
+std::string_view text_of(const type_description& t, const std::byte* p) {
   if (t.variable) {
     const char* s = nullptr;
     std::memcpy(&s, p, sizeof s);
@@ -142,7 +143,7 @@ std::string_view text_of(const type_tree& t, const std::byte* p) {
   return s;
 }
 
-text::json value_json(const type_tree& t, const std::byte* p, reference_reader& references) {
+text::json value_json(const type_description& t, const std::byte* p, reference_reader& references) {
   switch (t.kind) {
     case type_class::text: {
       const std::string_view s = text_of(t, p);
@@ -152,12 +153,12 @@ text::json value_json(const type_tree& t, const std::byte* p, reference_reader& 
       return t.wide_integer ? text::json(digits({p, t.size}, t.big_endian, t.is_signed)) : bytes_json({p, t.size});
     case type_class::compound: {
       text::json object = text::json::object();
-      for (const type_tree& m : t.parts) object[text::shown(m.name)] = value_json(m, p + m.offset, references);
+      for (const type_description& m : t.parts) object[text::escape_name(m.name)] = value_json(m, p + m.offset, references);
       return object;
     }
     case type_class::array: {
-      const std::byte* at = p;
-      return array_json(t, 0, at, references);
+      const std::byte* cursor = p;
+      return array_json(t, 0, cursor, references);
     }
     case type_class::sequence: {
       hvl_t v;
@@ -179,14 +180,14 @@ text::json value_json(const type_tree& t, const std::byte* p, reference_reader& 
   }
 }
 
-text::json fill_json(const type_tree& t, const std::byte* p) {
+text::json fill_json(const type_description& t, const std::byte* p) {
   switch (t.kind) {
     case type_class::text:
     case type_class::opaque:
     case type_class::array: return text::base64(std::span(p, t.size));
     case type_class::compound: {
       text::json object = text::json::object();
-      for (const type_tree& m : t.parts) object[m.name] = fill_json(m, p + m.offset);
+      for (const type_description& m : t.parts) object[m.name] = fill_json(m, p + m.offset);
       return object;
     }
     default: return number_json(t, p);

@@ -24,10 +24,10 @@ class virtual_dataset final : public source_dataset {
   explicit virtual_dataset(opened_dataset opened);
 
   std::vector<hsize_t> chunk_shape() const override;
-  bool keeps_chunks() const override { return assembles() && !rechunked(); }
-  bool assembles() const override { return mapped_ && !mapped_->chunk().empty(); }
+  bool can_reuse_chunks() const override { return is_composite() && !rechunked(); }
+  bool is_composite() const override { return mapped_ && !mapped_->chunk().empty(); }
   bool nothing_stored() const override;
-  std::uint64_t most_stored() const override { return chunk_source::most_stored(); }
+  std::uint64_t max_stored_chunks() const override { return chunk_source::max_stored_chunks(); }
   std::uint64_t visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const override;
   std::uint64_t visit_all(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const override;
   bool skips_empty() const override { return mapped_ != nullptr; }
@@ -37,7 +37,7 @@ class virtual_dataset final : public source_dataset {
 
  private:
   // If a chunk is one chunk of a source.
-  std::optional<chunk_in_files> chunk_of_source(const std::vector<hsize_t>& at) const;
+  std::optional<chunk_in_files> chunk_of_source(const std::vector<hsize_t>& index) const;
   // The boxes of chunks that may have values of sources.
   box_test boxes_with_values() const;
 

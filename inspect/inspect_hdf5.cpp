@@ -4,15 +4,15 @@
 #include "hdf5/dimensions.hpp"
 #include "hdf5/file_references.hpp"
 #include "hdf5/filters.hpp"
-#include "hdf5/own_filters.hpp"
 #include "hdf5/source_file.hpp"
+#include "hdf5/type_description.hpp"
 #include "hdf5/type_json.hpp"
-#include "hdf5/type_tree.hpp"
-#include "inspect/trees.hpp"
+#include "hdf5/zarrbits_filters.hpp"
+#include "inspect/tree_readers.hpp"
 #include "text/json_text.hpp"
+#include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
-#include "text/shown.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -25,11 +25,12 @@ using node = inspected_node;
 
 namespace {
 
-std::string type_text(const hdf5::type_tree& t) {
+std::string type_text(const hdf5::type_description& t) {
   const std::string order = t.big_endian && hdf5::has_byte_order(t) ? " big-endian" : "";
   switch (t.kind) {
     case hdf5::type_class::boolean: return "bool";
-    case hdf5::type_class::enumeration: return "enum " + std::string(t.is_signed ? "int" : "uint") + std::to_string(8 * t.size) + order;
+    case hdf5::type_class::enumeration:
+      return "enum " + std::string(t.is_signed ? "int" : "uint") + std::to_string(8 * t.size) + order;
     case hdf5::type_class::integer:
     case hdf5::type_class::floating:
     case hdf5::type_class::complex: return (t.stored.empty() ? hdf5::zarr_data_type(t).get<std::string>() : t.stored) + order;
@@ -37,7 +38,8 @@ std::string type_text(const hdf5::type_tree& t) {
     case hdf5::type_class::opaque: return "opaque of " + std::to_string(t.size);
     case hdf5::type_class::compound: {
       std::string s = "{";
-      for (const hdf5::type_tree& m : t.parts) s += (s.size() > 1 ? ", " : "") + text::shown(m.name) + ": " + type_text(m);
+      for (const hdf5::type_description& m : t.parts)
+        s += (s.size() > 1 ? ", " : "") + text::escape_name(m.name) + ": " + type_text(m);
       return s + "}";
     }
     case hdf5::type_class::array: {
@@ -48,12 +50,12 @@ std::string type_text(const hdf5::type_tree& t) {
     case hdf5::type_class::sequence: return "sequence of " + type_text(t.element());
     case hdf5::type_class::object_reference: return "object reference";
     case hdf5::type_class::region_reference: return "region reference";
-    case hdf5::type_class::unsupported: return t.why;
+    case hdf5::type_class::unsupported: return t.reason;
   }
   return {};
 }
 
-constexpr std::uint64_t most_chunk_bytes = std::uint64_t{1} << 48;  // for which sizes can be computed
+constexpr std::uint64_t max_chunk_bytes = std::uint64_t{1} << 48;  // for which sizes can be computed
 
 std::uint64_t attribute_count(hid_t object) {
   H5O_info_t info;
@@ -63,27 +65,29 @@ std::uint64_t attribute_count(hid_t object) {
 // How many chunks our packbits left unpacked, without reading any: if it is the only filter apart from checksums, each has one of
 // two sizes, so the number and the sum of all imply it. With a compressor, only the content of the chunks does
 // (report_filters()).
-std::optional<std::uint64_t> unpacked_chunks(const hdf5::pipeline& p, const hdf5::type_tree& t, std::uint64_t chunk_bytes, const node& n) {
-  const auto ours = [](const hdf5::filter& f) { return f.id == hdf5::packbits_filter; };
-  const auto f = std::find_if(p.filters.begin(), p.filters.end(), ours);
-  if (f == p.filters.end() || !hdf5::was_resolved(*f) || !hdf5::knows_packbits(*f, t)) return {};
+std::optional<std::uint64_t> unpacked_chunks(const hdf5::pipeline& p, const hdf5::type_description& t, std::uint64_t chunk_bytes,
+                                             const node& n) {
+  const auto is_packbits = [](const hdf5::filter& f) { return f.id == hdf5::packbits_filter; };
+  const auto f = std::find_if(p.filters.begin(), p.filters.end(), is_packbits);
+  if (f == p.filters.end() || !hdf5::was_resolved(*f) || !hdf5::supports_packbits(*f, t)) return {};
   const std::uint64_t checksums = p.filters.size() - 1;
   if (std::any_of(p.filters.begin(), p.filters.end(),
-                  [&](const hdf5::filter& g) { return !ours(g) && g.id != H5Z_FILTER_FLETCHER32; }) ||
-      std::count_if(p.filters.begin(), p.filters.end(), ours) != 1 || (p.partial_unfiltered && checksums > 0))
+                  [&](const hdf5::filter& g) { return !is_packbits(g) && g.id != H5Z_FILTER_FLETCHER32; }) ||
+      std::count_if(p.filters.begin(), p.filters.end(), is_packbits) != 1 || (p.partial_unfiltered && checksums > 0))
     return {};
-  const std::uint64_t packed = hdf5::packed_size(*f, chunk_bytes, t), least = packed + 4 * checksums;
-  if (packed >= chunk_bytes || n.objects > n.stored_bytes / least) return {};
-  const std::uint64_t more = n.stored_bytes - n.objects * least, each = chunk_bytes - packed;
-  return more % each == 0 && more / each <= n.objects ? std::optional(more / each) : std::nullopt;
+  const std::uint64_t packed = hdf5::packed_size(*f, chunk_bytes, t), min_size = packed + 4 * checksums;
+  if (packed >= chunk_bytes || n.objects > n.stored_bytes / min_size) return {};
+  const std::uint64_t excess = n.stored_bytes - n.objects * min_size, excess_per_chunk = chunk_bytes - packed;
+  return excess % excess_per_chunk == 0 && excess / excess_per_chunk <= n.objects ? std::optional(excess / excess_per_chunk)
+                                                                                  : std::nullopt;
 }
 
 void describe_dataset(hid_t dataset, node& n) {
   const hdf5::handle type(H5Dget_type(dataset), "get the datatype"), space(H5Dget_space(dataset), "get the dataspace"),
       properties(H5Dget_create_plist(dataset), "get the properties");
-  const hdf5::type_tree t = hdf5::describe_type(type);
+  const hdf5::type_description t = hdf5::describe_type(type);
   n.type = type_text(t);
-  text::json details = {{"data_type", hdf5::type_description(t)}};
+  text::json details = {{"data_type", hdf5::datatype_json(t)}};
   n.details = text::json_text(details);
   if (H5Sget_simple_extent_type(space) != H5S_NULL) {
     const std::vector<hsize_t> extent = hdf5::extent(space);
@@ -107,30 +111,34 @@ void describe_dataset(hid_t dataset, node& n) {
   if (H5Dget_num_chunks(dataset, space, &chunks) >= 0) {
     n.objects = chunks;
     const std::uint64_t elements = hdf5::product(chunk), size = H5Tget_size(type);
-    if (size > 0 && elements <= most_chunk_bytes / size) n.unpacked = unpacked_chunks(p, t, elements * size, n);
+    if (size > 0 && elements <= max_chunk_bytes / size) n.unpacked = unpacked_chunks(p, t, elements * size, n);
   }
   details["filters"] = text::json::array();
-  for (const hdf5::filter& f : p.filters) details["filters"].push_back({{"id", f.id}, {"name", text::shown(f.name)}, {"values", f.values}});
+  for (const hdf5::filter& f : p.filters)
+    details["filters"].push_back({{"id", f.id}, {"name", text::escape_name(f.name)}, {"values", f.values}});
   n.details = text::json_text(details);
 }
 
 // The names that it has; those that the converter gives to nameless dimensions are left out.
-std::vector<std::string> names_of_dimensions(const hdf5::source_file& source, const hdf5::source_object& o, hid_t dataset, const node& n) {
+std::vector<std::string> names_of_dimensions(const hdf5::source_file& source, const hdf5::source_object& o, hid_t dataset,
+                                             const node& n) {
   if (!n.shape || n.shape->empty()) return {};
   std::vector<std::string> names = hdf5::dimension_namer(source).names(o, dataset, *n.shape, n.shape->size());
   for (std::string& name : names) {
     if (name.starts_with(text::phony_prefix)) name.clear();
   }
-  const bool any = std::any_of(names.begin(), names.end(), [](const std::string& name) { return !name.empty(); });
-  return any ? names : std::vector<std::string>();
+  const bool has_names = std::any_of(names.begin(), names.end(), [](const std::string& name) { return !name.empty(); });
+  return has_names ? names : std::vector<std::string>();
 }
 
 std::string fill_value_of(hid_t dataset) {
-  const hdf5::handle type(H5Dget_type(dataset), "get the datatype"), properties(H5Dget_create_plist(dataset), "get the properties");
-  const hdf5::type_tree t = hdf5::describe_type(type);
+  const hdf5::handle type(H5Dget_type(dataset), "get the datatype"),
+      properties(H5Dget_create_plist(dataset), "get the properties");
+  const hdf5::type_description t = hdf5::describe_type(type);
   H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
-  const bool number = t.kind == hdf5::type_class::boolean || t.kind == hdf5::type_class::enumeration || t.kind == hdf5::type_class::integer ||
-                      t.kind == hdf5::type_class::floating || t.kind == hdf5::type_class::complex;
+  const bool number = t.kind == hdf5::type_class::boolean || t.kind == hdf5::type_class::enumeration ||
+                      t.kind == hdf5::type_class::integer || t.kind == hdf5::type_class::floating ||
+                      t.kind == hdf5::type_class::complex;
   if (!number || H5Pfill_value_defined(properties, &status) < 0 || status == H5D_FILL_VALUE_UNDEFINED) return {};
   std::vector<std::byte> fill(t.size);
   if (H5Pget_fill_value(properties, t.memory, fill.data()) < 0) return {};
@@ -138,10 +146,10 @@ std::string fill_value_of(hid_t dataset) {
 }
 
 std::string attributes_of(const hdf5::source_file& source, hid_t object) {
-  constexpr std::uint64_t most = 64U << 20;  // bytes of all
+  constexpr std::uint64_t max_bytes = 64U << 20;  // bytes of all
   hdf5::file_references references(source, object);
   std::vector<hdf5::attribute_report> unused;
-  const text::json values = hdf5::convert_attributes(object, references, nullptr, {}, most, unused);
+  const text::json values = hdf5::convert_attributes(object, references, nullptr, {}, max_bytes, unused);
   return values.empty() ? "" : text::json_text(values);
 }
 
@@ -153,12 +161,13 @@ void add(const hdf5::source_file& source, std::size_t index, inspected_tree& t, 
   n.path = o.path;
   n.kind = o.kind == hdf5::source_object::kind_type::group     ? "group"
            : o.kind == hdf5::source_object::kind_type::dataset ? "array"
-                                                         : "datatype";
+                                                               : "datatype";
   try {
     const hdf5::handle id = source.open(o);
     n.attributes = attribute_count(id);
     // libhdf5 opens the sources of a virtual dataset to find its extent
-    if (n.kind == "array" && source.find_external_data(id)->endless) throw hdf5::failure(source.find_external_data(id)->obstacle);
+    if (n.kind == "array" && source.find_external_dependencies(id)->is_cyclic)
+      throw hdf5::failure(source.find_external_dependencies(id)->obstacle);
     if (n.kind == "array") {
       describe_dataset(id, n);
       n.dimension_names = names_of_dimensions(source, o, id, n);
@@ -173,18 +182,18 @@ void add(const hdf5::source_file& source, std::size_t index, inspected_tree& t, 
   H5Eclear2(H5E_DEFAULT);
   if (!o.listing_error.empty()) n.note = "not everything in it can be listed: " + o.listing_error;
   t.nodes.push_back(std::move(n));
-  std::multimap<std::string, std::function<void()>> below;
+  std::multimap<std::string, std::function<void()>> children;
   for (const std::size_t child : o.children)
-    below.emplace(source.objects()[child].path, [&, child] { add(source, child, t, options); });
+    children.emplace(source.objects()[child].path, [&, child] { add(source, child, t, options); });
   for (const hdf5::extra_link& link : o.links) {
     node l;
-    l.path = text::join_path(o.path, text::shown(link.name));
+    l.path = text::join_path(o.path, text::escape_name(link.name));
     l.kind = link.kind == "broken" ? "unreadable" : "link";
     l.type = link.kind == "broken" ? "" : link.kind + " link";
     l.note = link.kind == "broken" ? link.detail : link.file.empty() ? link.target : link.file + ":" + link.target;
-    below.emplace(l.path, [&t, l] { t.nodes.push_back(l); });
+    children.emplace(l.path, [&t, l] { t.nodes.push_back(l); });
   }
-  for (const auto& [path, emit] : below) emit();
+  for (const auto& [path, emit] : children) emit();
 }
 
 }  // namespace
@@ -195,7 +204,7 @@ inspected_tree read_hdf5(const std::string& file, const std::string& object, con
   inspected_tree t;
   t.name = object.empty() ? file : file + ":" + object;
   t.format = "HDF5";
-  if (!object.empty()) t.top = text::shown(object);
+  if (!object.empty()) t.top = text::escape_name(object);
   t.bytes = source.state().size;
   t.files = 1;
   add(source, 0, t, options);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "inspect/trees.hpp"
+#include "inspect/tree_readers.hpp"
 #include "text/json_text.hpp"
+#include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
-#include "text/shown.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <nlohmann/json.hpp>
@@ -18,9 +18,9 @@ using node = inspected_node;
 namespace {
 
 // A larger store is reported in part.
-constexpr std::size_t most_nodes = 1'000'000;
-constexpr std::uint64_t most_files = 20'000'000;
-constexpr int deepest = 500;
+constexpr std::size_t max_nodes = 1'000'000;
+constexpr std::uint64_t max_files = 20'000'000;
+constexpr int max_depth = 500;
 
 std::string text_of(const json& j) { return j.is_string() ? j.get<std::string>() : text::json_text(j); }
 
@@ -43,10 +43,10 @@ std::vector<std::uint64_t> longest_chunk(const json& shapes) {
   std::vector<std::uint64_t> out;
   if (!shapes.is_array()) return out;
   const auto number = [](const json& n) { return n.is_number_unsigned() ? n.get<std::uint64_t>() : 0; };
-  for (const json& along : shapes) {
-    std::uint64_t longest = number(along);
-    for (const json& each : along.is_array() ? along : json::array())
-      longest = std::max(longest, number(each.is_array() && !each.empty() ? each[0] : each));
+  for (const json& lengths : shapes) {
+    std::uint64_t longest = number(lengths);
+    for (const json& length : lengths.is_array() ? lengths : json::array())
+      longest = std::max(longest, number(length.is_array() && !length.empty() ? length[0] : length));
     out.push_back(longest);
   }
   return out;
@@ -102,47 +102,46 @@ std::string codecs_text(const json& codecs, node& n, bool outermost) {
 class store_walk {
  public:
   store_walk(const zarr::store_folder& store, const inspect_options& options)
-      : root_(store), at_(options.progress), attributes_(options.attributes) {
+      : root_(store), progress_(options.progress), attributes_(options.attributes) {
     tree_.name = store.name();
     tree_.format = store.is_v2() ? "Zarr v2" : "Zarr v3";
   }
 
   inspected_tree run(const std::string& object) {
     const zarr::store_folder top = zarr::node_at(root_, object);
-    tree_.top = top.path().empty() ? "/" : text::join_path("/", text::shown(top.path()));
+    tree_.top = top.path().empty() ? "/" : text::join_path("/", text::escape_name(top.path()));
     visit(top, tree_.top, 0);
     return std::move(tree_);
   }
 
  private:
   void visit(const zarr::store_folder& folder, const std::string& path, int depth) {
-    if (at_) at_(path);
+    if (progress_) progress_(path);
     const std::size_t index = tree_.nodes.size();
     tree_.nodes.emplace_back();
     node n;
     n.path = path;
     const auto metadata = describe(folder, n);
-    std::vector<zarr::store_folder> below;
-    scan(folder, n, below, depth);
+    std::vector<zarr::store_folder> children;
+    scan(folder, n, children, depth);
     tree_.nodes[index] = std::move(n);
-    std::sort(below.begin(), below.end(), [](const auto& a, const auto& b) { return a.path() < b.path(); });
-    for (const zarr::store_folder& child : below) {
-      if (depth >= deepest || tree_.nodes.size() >= most_nodes) {
-        tree_.incomplete = depth >= deepest ? "groups deeper than " + std::to_string(deepest) + " are left out"
-                                            : "more than " + std::to_string(most_nodes) + " nodes";
+    std::sort(children.begin(), children.end(), [](const auto& a, const auto& b) { return a.path() < b.path(); });
+    for (const zarr::store_folder& child : children) {
+      if (depth >= max_depth || tree_.nodes.size() >= max_nodes) {
+        tree_.incomplete = depth >= max_depth ? "groups deeper than " + std::to_string(max_depth) + " are left out"
+                                              : "more than " + std::to_string(max_nodes) + " nodes";
         return;
       }
-      visit(child, text::join_path(path, text::shown(zarr::name_in_source(metadata, child.last()))),
-            depth + 1);
+      visit(child, text::join_path(path, text::escape_name(zarr::name_in_source(metadata, child.leaf_name()))), depth + 1);
     }
   }
 
   // Returns the zarr.json.
   nlohmann::json describe(const zarr::store_folder& folder, node& n) const {
-    nlohmann::json whole;
+    nlohmann::json document;
     try {
-      whole = zarr::read_node(folder);
-      const json j = whole;
+      document = zarr::read_node(folder);
+      const json j = document;
       const std::string kind = j.contains("node_type") ? text_of(j["node_type"]) : "";
       if (j.contains("attributes") && j["attributes"].is_object()) {
         n.attributes = j["attributes"].size();
@@ -151,7 +150,7 @@ class store_walk {
       if (j.value("zarr_format", json()) != 3 || (kind != "group" && kind != "array"))
         throw zarr::store_error("its zarr.json is not a Zarr v3 node");
       n.kind = kind;
-      if (kind == "group") return whole;
+      if (kind == "group") return document;
       for (const char* key : {"shape", "data_type", "chunk_grid", "codecs"}) {
         if (!j.contains(key)) throw zarr::store_error(std::string("its zarr.json has no \"") + key + "\"");
       }
@@ -172,11 +171,11 @@ class store_walk {
       n.kind = "unreadable";
       n.note = e.what();
     }
-    return whole;
+    return document;
   }
 
-  // Counts objects of the node itself; returns folders that are nodes in `below`.
-  void scan(const zarr::store_folder& folder, node& n, std::vector<zarr::store_folder>& below, int depth) {
+  // Counts objects of the node itself; returns folders that are nodes in `children`.
+  void scan(const zarr::store_folder& folder, node& n, std::vector<zarr::store_folder>& children, int depth) {
     try {
       folder.list([&](const zarr::store_entry& e) {
         if (!e.is_folder) {
@@ -185,8 +184,8 @@ class store_walk {
           std::optional<zarr::store_folder> child;
           if (n.kind != "array") child = folder.node(e);
           else if ((folder / e.name).open("zarr.json")) child = folder / e.name;
-          if (child) below.push_back(std::move(*child));
-          else if (depth < deepest) scan_chunks(folder / e.name, n, depth);
+          if (child) children.push_back(std::move(*child));
+          else if (depth < max_depth) scan_chunks(folder / e.name, n, depth);
         }
         return true;
       });
@@ -197,12 +196,12 @@ class store_walk {
 
   void scan_chunks(const zarr::store_folder& folder, node& n, int depth) {
     folder.list([&](const zarr::store_entry& e) {
-      if (tree_.files >= most_files) {
-        tree_.incomplete = "more than " + std::to_string(most_files) + " files";
+      if (tree_.files >= max_files) {
+        tree_.incomplete = "more than " + std::to_string(max_files) + " files";
         return false;
       }
       if (!e.is_folder) count(e, n, n.kind == "array");
-      else if (!e.is_link && depth < deepest) scan_chunks(folder / e.name, n, depth + 1);
+      else if (!e.is_link && depth < max_depth) scan_chunks(folder / e.name, n, depth + 1);
       return true;
     });
   }
@@ -217,7 +216,7 @@ class store_walk {
   }
 
   zarr::store_folder root_;
-  const std::function<void(const std::string&)>& at_;
+  const std::function<void(const std::string&)>& progress_;
   bool attributes_;
   inspected_tree tree_;
 };

@@ -22,7 +22,7 @@ class repack_names {
   explicit repack_names(const hdf5::source_file& file) : file_(file) {}
 
   // The name as in the file; the object's path is the shown form.
-  std::string of(const hdf5::source_object& o, hid_t dataset);
+  std::string name_of(const hdf5::source_object& o, hid_t dataset);
 
  private:
   const hdf5::source_file& file_;
@@ -30,7 +30,7 @@ class repack_names {
 };
 
 // h5repack splits its argument at the first colon, and names at commas; there is no escape.
-bool repack_takes(const std::string& name);
+bool can_repack(const std::string& name);
 
 // The option that gives the dataset this filter, optional; `values` are how many and which. Empty where h5repack cannot be given
 // the name.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "io/remote_object.hpp"
 
-#include "io/remote_name.hpp"
+#include "io/remote_url.hpp"
 
 #include <zarrbits/error.hpp>
 

@@ -24,8 +24,8 @@ void prevent_core_dumps() noexcept {
 
 #ifdef ZARRBITS_WITH_S3
 
-void prepare_s3(const std::vector<std::string>& sources, const std::string& store, const remote_access& remote,
-                const std::function<void(const std::string&)>& warning) {
+void init_s3(const std::vector<std::string>& sources, const std::string& store, const remote_access& remote,
+             const std::function<void(const std::string&)>& warning) {
   std::vector<std::string> names = sources;
   names.push_back(store);
   std::set<std::string> buckets;
@@ -43,9 +43,9 @@ void prepare_s3(const std::vector<std::string>& sources, const std::string& stor
 
 #else
 
-void prepare_s3(const std::vector<std::string>&, const std::string&, const remote_access&,
-                const std::function<void(const std::string&)>&) {}
-void hurry_s3() noexcept {}
+void init_s3(const std::vector<std::string>&, const std::string&, const remote_access&,
+             const std::function<void(const std::string&)>&) {}
+void cancel_s3_retries() noexcept {}
 
 #endif
 

@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_IO_S3_CREDENTIAL_PROCESS_HPP
 #define ZARRBITS_IO_S3_CREDENTIAL_PROCESS_HPP
 
-#include "io/s3_signature.hpp"
+#include "io/sigv4.hpp"
 
 #include <optional>
 #include <string>

@@ -10,7 +10,7 @@
 #ifndef ZARRBITS_IO_S3_CREDENTIALS_HPP
 #define ZARRBITS_IO_S3_CREDENTIALS_HPP
 
-#include "io/s3_signature.hpp"
+#include "io/sigv4.hpp"
 
 #include <zarrbits/remote_access.hpp>
 
@@ -40,7 +40,7 @@ class credential_source {
   const std::string target_;
   const remote_access remote_;
   const std::string region_, ca_file_;
-  std::once_flag once_;
+  std::once_flag init_flag_;
   std::shared_ptr<shared> shared_;
 };
 

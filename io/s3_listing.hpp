@@ -21,16 +21,16 @@ struct s3_entry {
   std::string etag;      // without quotes; "" if the server does not list it
 };
 
-constexpr std::size_t all_of_them = ~std::size_t{0};
+constexpr std::size_t no_limit = ~std::size_t{0};
 
-// Calls `each` with the objects whose keys begin with `start` and continue as keys of stores do: no empty part, no "." and "..".
-// The object `start` itself is one of them. Other objects are not ours. With `folders`, all objects of a deeper folder are one
-// entry that ends in "/". Stops if `each` returns false. Throws zarrbits::error if a list never ends.
-void for_each_object(s3_client& client, const std::string& start, bool folders, std::size_t most,
-                     const std::function<bool(s3_entry&&)>& each);
+// Calls `callback` with the objects whose keys begin with `start` and continue as keys of stores do: no empty part, no "." and
+// "..". The object `start` itself is one of them. Other objects are not ours. With `folders`, all objects of a deeper folder are
+// one entry that ends in "/". Stops if `callback` returns false. Throws zarrbits::error if a list never ends.
+void for_each_object(s3_client& client, const std::string& start, bool folders, std::size_t limit,
+                     const std::function<bool(s3_entry&&)>& callback);
 
-// The same, in memory. At least `most` entries, if there are that many.
-std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, bool folders, std::size_t most);
+// The same, in memory. At least `limit` entries, if there are that many.
+std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, bool folders, std::size_t limit);
 
 }  // namespace zarrbits::io
 

@@ -27,7 +27,7 @@ namespace zarrbits::io {
 // Numbers of seven bits in each byte, the lowest first.
 void append_varint(std::string& out, std::uint64_t value);
 // Takes one from the front. Throws thrift_error.
-std::uint64_t take_varint(std::span<const std::byte>& from);
+std::uint64_t take_varint(std::span<const std::byte>& in);
 
 class thrift_writer {
  public:

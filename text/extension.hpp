@@ -16,9 +16,9 @@
 namespace zarrbits::text {
 
 // "" if there is none.
-std::string name_in(const json& extension);
+std::string extension_name(const json& extension);
 // An empty object if there is none.
-json configuration_in(const json& extension);
+json extension_configuration(const json& extension);
 
 }  // namespace zarrbits::text
 

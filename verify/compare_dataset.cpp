@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/compare_dataset.hpp"
 
-#include "hdf5/lent_decoders.hpp"
+#include "hdf5/registered_decoders.hpp"
 #include "verify/blocks.hpp"
 #include "verify/compare_metadata.hpp"
 
@@ -13,14 +13,14 @@ namespace zarrbits::verification {
 
 namespace {
 
-constexpr std::uint64_t largest_element = 1u << 30;
+constexpr std::uint64_t max_element_bytes = 1u << 30;
 
 }  // namespace
 
 std::string dataset_comparison::view::member() const {
   std::string s;
-  for (const step& to : steps) {
-    if (to.dims.empty()) s += (s.empty() ? "" : ".") + to.member;
+  for (const step& inner_step : steps) {
+    if (inner_step.dims.empty()) s += (s.empty() ? "" : ".") + inner_step.member;
   }
   return s;
 }
@@ -31,20 +31,20 @@ void dataset_comparison::conclude(verdict v, const std::string& reason, const st
   finding_.reason = member.empty() ? reason : "member " + member + ": " + reason;
 }
 
-bool dataset_comparison::different(const view& v, const index& at, const difference& d) {
+bool dataset_comparison::report_difference(const view& v, const index& coordinates, const difference& d) {
   std::string field = v.member();
   if (!d.field.empty()) field += (field.empty() ? "" : ".") + d.field;
   if (finding_.outcome != verdict::differs) {
     finding_.has_index = true;
-    finding_.index = at;
+    finding_.index = coordinates;
     finding_.field = field;
     finding_.source_value = d.source;
     finding_.store_value = d.store;
   }
-  conclude(
-      verdict::differs,
-      "differs at " + join(at) + (field.empty() ? "" : " in member " + field) + ": source " + d.source + ", store " + d.store,
-      "");
+  conclude(verdict::differs,
+           "differs at " + join(coordinates) + (field.empty() ? "" : " in member " + field) + ": source " + d.source +
+               ", store " + d.store,
+           "");
   return false;
 }
 
@@ -96,10 +96,10 @@ void dataset_comparison::guarded(const std::string& member, F&& f) {
 }
 
 void dataset_comparison::run(const zarr::store_folder& folder) {
-  guarded("", [&] { whole(folder); });
+  guarded("", [&] { compare(folder); });
 }
 
-void dataset_comparison::whole(const zarr::store_folder& folder) {
+void dataset_comparison::compare(const zarr::store_folder& folder) {
   const handle type = checked(H5Dget_type(dataset_), "cannot read the datatype");
   const handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");
   const zarr::node_kind kind = zarr::kind_of(folder);
@@ -133,10 +133,10 @@ void dataset_comparison::whole(const zarr::store_folder& folder) {
     return conclude(verdict::unchecked, "was not compared: " + t.name, "");
   }
   if (netcdf_ && t.kind == source_kind::integer && t.size == 1 && t.is_signed && !t.is_enum) {
-    says_bool_ = text_attribute(dataset_, "dtype") == std::vector<std::string>{"bool"};
-    t.is_bool = says_bool_;
+    is_stored_bool_ = text_attribute(dataset_, "dtype") == std::vector<std::string>{"bool"};
+    t.is_bool = is_stored_bool_;
   }
-  if (t.size > largest_element) return conclude(verdict::unchecked, "was not compared: its elements are larger than 1 GiB", "");
+  if (t.size > max_element_bytes) return conclude(verdict::unchecked, "was not compared: its elements are larger than 1 GiB", "");
   const handle memory = memory_type(t, type.get());
   node({t, type.get(), memory.get(), {}}, folder);
 }
@@ -166,9 +166,9 @@ void dataset_comparison::members(const view& v, const zarr::store_folder& folder
   const source_type* compound = &v.type;
   handle file_type = checked(H5Tcopy(v.file_type), "cannot copy a type");
   for (; compound->kind == source_kind::array; compound = &compound->members[0].type) {
-    const bool known = in_array && dims.empty();  // from the array types in the steps
+    const bool in_steps = in_array && dims.empty();  // from the array types in the steps
     dims.insert(dims.end(), compound->dims.begin(), compound->dims.end());
-    if (known) continue;
+    if (in_steps) continue;
     outer.push_back({"", compound->dims});
     file_type = checked(H5Tget_super(file_type.get()), "cannot read an array type");
   }
@@ -177,7 +177,7 @@ void dataset_comparison::members(const view& v, const zarr::store_folder& folder
     std::vector<step> path = outer;
     path.push_back({m.name, {}});
     const std::string name = v.member().empty() ? m.name : v.member() + "." + m.name;
-    const std::vector<zarr::store_folder> children = nodes.take(m.name);
+    const std::vector<zarr::store_folder> children = nodes.match(m.name);
     if (m.type.kind == source_kind::unsupported || m.type.size == 0) {
       unchecked_ += product(dims_);
       conclude(verdict::unchecked, "was not compared: " + m.type.name, name);
@@ -217,8 +217,8 @@ void dataset_comparison::members(const view& v, const zarr::store_folder& folder
 }
 
 void dataset_comparison::check_older(const zarr::store_folder& folder, const std::string& member) {
-  if (const std::string why = refused_field(folder); !why.empty()) conclude(verdict::differs, why, member);
-  const std::string older = zarr::older_metadata(folder);
+  if (const std::string reason = refused_field(folder); !reason.empty()) conclude(verdict::differs, reason, member);
+  const std::string older = zarr::v2_metadata_key(folder);
   if (older.empty()) return;
   conclude(verdict::unchecked,
            "has metadata of Zarr v2 beside the zarr.json in the store (" + older +
@@ -227,7 +227,7 @@ void dataset_comparison::check_older(const zarr::store_folder& folder, const std
 }
 
 void dataset_comparison::add_rest(const zarr::child_nodes& children) {
-  for (const zarr::store_folder& child : children.rest()) only_in_store_.push_back(child);
+  for (const zarr::store_folder& child : children.unmatched()) only_in_store_.push_back(child);
 }
 
 }  // namespace zarrbits::verification

@@ -43,7 +43,7 @@ struct attribute_values {
 attribute_values read_attribute(hid_t object, const std::string& name);
 std::vector<std::string> text_attribute(hid_t object, const char* name);  // none if there is no such attribute
 bool is_dimension_scale(hid_t object);
-bool has_bookkeeping_alone(hid_t scale);  // no attributes but those of scales and of netCDF
+bool has_only_bookkeeping(hid_t scale);  // no attributes but those of scales and of netCDF
 std::vector<std::uint64_t> extent_of(hid_t space);
 
 // The possible names of each of `rank` dimensions in the source, best first: those of its scales, then its label. A scale has all
@@ -80,8 +80,8 @@ class metadata_comparison {
   void skipped(hid_t dataset, const node_pair& group, const std::string& name);
   // The notes and dimension names of a dataset's node, and of its inner nodes.
   void dataset(hid_t dataset, const node_pair& n, const zarr::store_folder& folder);
-  // Compares the notes that the source implies, by name. The content of those in `known` is compared elsewhere.
-  void notes(const node_pair& n, const std::map<std::string, nlohmann::json>& expected, const std::set<std::string>& known);
+  // Compares the notes that the source implies, by name. The content of those in `handled` is compared elsewhere.
+  void notes(const node_pair& n, const std::map<std::string, nlohmann::json>& expected, const std::set<std::string>& handled);
   // The note of the order in which the links of a group were created, if the store has it.
   void order(hid_t group, const node_pair& n);
   // Compares the HDF5 names of the nodes in a group, by their names in the store.
@@ -91,10 +91,10 @@ class metadata_comparison {
   void user_block(const node_pair& n, const hdf5::opened_source& file, std::uint64_t size);
 
   // Reports a finding on a named part of an object: "has a different attribute "a": ...".
-  void tell(const node_pair& n, const char* kind, const std::string& name, verdict outcome, const std::string& reason,
-            const difference& d = {});
+  void report_finding(const node_pair& n, const char* kind, const std::string& name, verdict outcome, const std::string& reason,
+                      const difference& d = {});
   // Reports what only the store has.
-  void tell_extra(const node_pair& n, const char* kind, const std::string& name);
+  void report_extra(const node_pair& n, const char* kind, const std::string& name);
 
   // The next dataset has this additional first dimension in the store; "": none.
   void add_dimension(const std::string& name) { added_dimension_ = name; }
@@ -109,13 +109,14 @@ class metadata_comparison {
   std::string type_fault(const attribute_values& a, const node_pair& n, const std::string& key,
                          const nlohmann::json* noted) const;
   likeness compare(const attribute_values& a, const std::string& name, const nlohmann::json& stored, difference& d) const;
-  likeness compare_noted(const attribute_values& a, const nlohmann::json& noted, const nlohmann::json* shown,
+  likeness compare_noted(const attribute_values& a, const nlohmann::json& noted, const nlohmann::json* reader_value,
                          const nlohmann::json* array, difference& d) const;
-  likeness compare_fill(const attribute_values& a, const nlohmann::json& shown, const nlohmann::json& array, difference& d) const;
+  likeness compare_fill(const attribute_values& a, const nlohmann::json& reader_value, const nlohmann::json& array,
+                        difference& d) const;
   void dimension_names(hid_t dataset, std::size_t rank, const node_pair& n);
   std::string dimension_difference(const node_pair& n, std::size_t d, const std::vector<std::vector<std::string>>& right);
-  void part(hid_t type, const node_pair& n, const zarr::store_folder& folder, const std::vector<std::uint64_t>* shape, bool is_whole,
-            std::map<std::string, nlohmann::json> expected);
+  void part(hid_t type, const node_pair& n, const zarr::store_folder& folder, const std::vector<std::uint64_t>* shape,
+            bool is_whole, std::map<std::string, nlohmann::json> expected);
 
   const source_objects& objects_;
   const convention rules_;

@@ -31,7 +31,7 @@ struct zarr_element {
   const std::string* string = nullptr;
 };
 
-inline zarr_element element_of(const zarr::zarr_type& type, const zarr::zarr_values& values, std::size_t i) {
+inline zarr_element element_of(const zarr::zarr_type& type, const zarr::element_buffer& values, std::size_t i) {
   return type.variable() ? zarr_element{nullptr, &values.strings[i]} : zarr_element{values.data.data() + i * type.size, nullptr};
 }
 
@@ -42,7 +42,7 @@ class comparison {
 
   // different: the types cannot hold the same values. unknown: this code cannot decide. why() is the sentence.
   likeness types() const noexcept { return types_; }
-  const std::string& why() const noexcept { return why_; }
+  const std::string& reason() const noexcept { return reason_; }
 
   // True if equal elements have equal bytes, so that many can be compared at once.
   bool bytewise() const noexcept { return bytewise_; }
@@ -54,7 +54,7 @@ class comparison {
   const zarr::zarr_type& store_;
   const source_objects& objects_;
   likeness types_ = likeness::equal;
-  std::string why_;
+  std::string reason_;
   bool bytewise_ = false;
 };
 

@@ -14,7 +14,7 @@
 namespace zarrbits::conversion {
 
 // The difference between two datasets (type, extent, or any value), as the end of a sentence. Empty if there is none. Throws
-// hdf5::failure, damaged_chunk, skip_dataset.
+// hdf5::failure, corrupt_chunk, unsupported_dataset.
 std::string difference(const hdf5::chunk_source& a, const hdf5::chunk_source& b);
 
 // The names of attributes that differ. Both objects are from convert_attributes().

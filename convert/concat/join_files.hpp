@@ -12,7 +12,7 @@
 #ifndef ZARRBITS_CONVERT_CONCAT_JOIN_FILES_HPP
 #define ZARRBITS_CONVERT_CONCAT_JOIN_FILES_HPP
 
-#include "append/grown_store.hpp"
+#include "append/append_target.hpp"
 #include "hdf5/source_file.hpp"
 #include "hdf5/source_files.hpp"
 #include "text/json_text.hpp"
@@ -40,8 +40,8 @@ using open_function = std::function<std::unique_ptr<hdf5::source_file>()>;
 // store, in its terms. Other datasets must then be equal to those of the store, and are removed from `first`. Throws
 // zarrbits::error.
 joined_store join_files(hdf5::source_file& first, const open_function& open_first, const std::vector<std::string>& sources,
-                        const convert_options& options, const hdf5::source_options& how, bool tells_case_apart,
-                        const append::grown_store* store = nullptr);
+                        const convert_options& options, const hdf5::source_options& open_options, bool tells_case_apart,
+                        const append::append_target* store = nullptr);
 
 // For reports: adds nothing if the source is one file.
 void add_sources(text::json& report, const std::vector<joined_source>& sources);

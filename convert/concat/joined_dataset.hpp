@@ -26,12 +26,12 @@ class joined_dataset final : public hdf5::chunk_source {
   explicit joined_dataset(hdf5::opened_dataset first);
 
   std::vector<hsize_t> chunk_shape() const override;
-  bool keeps_chunks() const override { return hdf5::chunk_source::keeps_chunks() && !parts_.type; }
-  bool assembles() const override { return true; }
+  bool can_reuse_chunks() const override { return hdf5::chunk_source::can_reuse_chunks() && !parts_.type; }
+  bool is_composite() const override { return true; }
   std::optional<hdf5::chunk_grid> grid_of_parts(const hdf5::chunk_grid& regular) const override;
-  hdf5::chunks_kept kept_on(const hdf5::chunk_grid& grid) const override;
+  hdf5::reused_chunks reuse_on(const hdf5::chunk_grid& grid) const override;
   bool can_be_walked() const override { return true; }
-  bool nothing_stored() const override { return parts_.nothing_stored && !parts_.before; }
+  bool nothing_stored() const override { return parts_.nothing_stored && !parts_.existing; }
   std::uint64_t visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const override;
   std::uint64_t visit_all(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const override;
   hdf5::stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const override;
@@ -39,28 +39,28 @@ class joined_dataset final : public hdf5::chunk_source {
   std::shared_ptr<const io::byte_source> bytes_of(std::size_t file) const override;
   std::optional<std::size_t> growing_axis() const override { return parts_.axis; }
   bool has_gaps() const override { return parts_.has_gaps(); }
-  bool is_in_store(const std::vector<hsize_t>& at) const override;
-  bool overlaps_stored_part(const std::vector<hsize_t>& at) const override;
+  bool is_in_store(const std::vector<hsize_t>& coordinates) const override;
+  bool overlaps_stored_part(const std::vector<hsize_t>& coordinates) const override;
 
  protected:
   void read_values(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                   const std::vector<hsize_t>& room, compressors::buffer& out, hdf5::variable_memory* strings,
+                   const std::vector<hsize_t>& extent, compressors::buffer& out, hdf5::vlen_allocator* strings,
                    const std::vector<hsize_t>& corner) const override;
 
  private:
   struct chunk_of_part {
     hdf5::chunk_in_files chunk;
-    const hdf5::stored_place* known = nullptr;  // where it lies, if that was asked before
+    const hdf5::stored_place* location = nullptr;  // where it lies, if that was asked before
   };
   // Visits the chunks that the store does not have yet; the others are not walked one by one. Returns their number.
   std::uint64_t visit_new(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const;
   // If a chunk is one chunk of a part.
-  std::optional<chunk_of_part> part_with(const std::vector<hsize_t>& at) const;
-  const hdf5::stored_place* known_place(const joined_part& part, const std::vector<hsize_t>& first) const;
+  std::optional<chunk_of_part> part_with(const std::vector<hsize_t>& coordinates) const;
+  const hdf5::stored_place* find_location(const joined_part& part, const std::vector<hsize_t>& first) const;
   // True if any value is stored of a chunk that is not a chunk of a part.
-  bool has_values(const std::vector<hsize_t>& at) const;
+  bool has_values(const std::vector<hsize_t>& coordinates) const;
   // Each part is one step along a new first axis, which its dataset does not have.
-  bool adds_axis() const { return !object.arranged.new_dimension.empty(); }
+  bool adds_axis() const { return !object.overrides.new_dimension.empty(); }
 
   const joined_parts& parts_;
 };

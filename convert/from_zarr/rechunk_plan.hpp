@@ -19,19 +19,19 @@ namespace zarrbits::conversion {
 
 struct rechunk_request {
   extents array;
-  extents from;               // the shape of the source's chunks, within that of the array
-  extents to;                 // of the target's objects, within it, too: of shards, or of chunks if there are none
+  extents source_chunk;       // the shape of the source's chunks, within that of the array
+  extents target_object;      // of the target's objects, within it, too: of shards, or of chunks if there are none
   std::uint64_t element = 1;  // bytes of an element
   bool may_use_scratch = true;
 };
 
 struct rechunk_plan {
   extents region;           // what is made at once: a shape in elements, multiples of those of the target's objects
-  extents gathered = {};    // two passes: what the first one reads at once, multiples of the source's chunks. Empty: one pass
+  extents staged = {};      // two passes: what the first one reads at once, multiples of the source's chunks. Empty: one pass
   std::uint64_t reads = 0;  // chunks of the source that are decoded, each time counted, if all exist
   std::uint64_t tiles = 0;  // two passes: pieces that are written to the scratch file, and read from it
 
-  bool two_passes() const { return !gathered.empty(); }
+  bool two_passes() const { return !staged.empty(); }
 };
 
 // `memory`: bytes for the elements of a region. A single object of the target, or chunk of the source, may be larger.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/from_zarr/scratch_file.hpp"
 
-#include "io/remote_name.hpp"
+#include "io/remote_url.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -27,7 +27,7 @@ scratch_file::scratch_file(std::string folder) : folder_(std::move(folder)) {
 #endif
   std::string name = folder_ + "/.zarrbits-scratch-XXXXXX";
   file_ = io::file_descriptor(::mkostemp(name.data(), O_CLOEXEC));
-  if (!file_) io::fail_file("cannot create a scratch file in", folder_, errno, remedy);
+  if (!file_) io::throw_errno("cannot create a scratch file in", folder_, errno, remedy);
   ::unlink(name.c_str());
 }
 
@@ -35,7 +35,7 @@ void scratch_file::write(std::uint64_t offset, std::span<const std::byte> bytes)
   while (!bytes.empty()) {
     const ssize_t n = ::pwrite(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) io::fail_file("cannot write a scratch file in", folder_, n < 0 ? errno : ENOSPC, remedy);
+    if (n <= 0) io::throw_errno("cannot write a scratch file in", folder_, n < 0 ? errno : ENOSPC, remedy);
     offset += static_cast<std::uint64_t>(n);
     bytes = bytes.subspan(static_cast<std::size_t>(n));
   }
@@ -44,7 +44,7 @@ void scratch_file::write(std::uint64_t offset, std::span<const std::byte> bytes)
 void scratch_file::read(std::uint64_t offset, std::span<std::byte> bytes) const {
   try {
     io::read_range(file_.get(), offset, bytes);
-  } catch (const io::unreadable_range& e) {
+  } catch (const io::read_error& e) {
     throw zarrbits::error(errc::io_failed, "a scratch file in \"" + folder_ + "\" cannot be read: " + e.what(), {folder_});
   }
 }

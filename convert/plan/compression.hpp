@@ -25,9 +25,9 @@ void check_compression(const compression& c);
 compression with_level(compression c);
 // The default compression of decoded chunks of numbers. If the source has LZ4, which is chosen for speed: LZ4 with the same
 // shuffle. Otherwise: Zstandard after a shuffle. `typesize`: bytes of one number.
-compression usual_compression(const hdf5::pipeline& p, std::size_t typesize);
+compression default_compression(const hdf5::pipeline& p, std::size_t typesize);
 // Replaces it for chunks that get larger than in the source; none for LZ4.
-std::optional<compression> stronger(const compression& c);
+std::optional<compression> fallback_compression(const compression& c);
 // "none", "gzip:6", "blosc:zstd:5:bitshuffle".
 std::string text_of(const compression& c);
 // Blosc's name of it.

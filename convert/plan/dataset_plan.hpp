@@ -23,7 +23,7 @@ namespace zarrbits::conversion {
 struct dataset_part {
   enum class kind_type { array, sequences, group } kind = kind_type::array;
   std::string store_path;
-  value_view view = {};              // array, sequences
+  field_view view = {};                          // array, sequences
   text::json attributes = text::json::object();  // attributes of a member
 };
 
@@ -42,7 +42,7 @@ class dataset_plan {
   dataset_plan(const dataset_plan&) = delete;
   dataset_plan& operator=(const dataset_plan&) = delete;
 
-  // Finds the parts, once. Throws skip_dataset, hdf5::failure; the plan must not be used then.
+  // Finds the parts, once. Throws unsupported_dataset, hdf5::failure; the plan must not be used then.
   void prepare();
 
   const hdf5::chunk_source& data;
@@ -52,7 +52,7 @@ class dataset_plan {
   // null dataspace.
   const std::vector<dataset_part>& parts() const { return parts_; }
   // The plan of the array that such a part becomes; made once for each set of assumptions. Call it after prepare(), under
-  // hdf5::lock or alone. Throws skip_dataset.
+  // hdf5::lock or alone. Throws unsupported_dataset.
   std::shared_ptr<const array_plan> array(std::size_t part, const assumptions& assumed = {}) const;
   std::uint64_t units() const { return units_; }
   // False if the dataset is a single unit: one chunk may change how all are made.
@@ -66,21 +66,22 @@ class dataset_plan {
 
  private:
   struct step {
-    const hdf5::type_tree* array = nullptr;  // one of the two
-    const hdf5::type_tree* member = nullptr;
+    const hdf5::type_description* array = nullptr;  // one of the two
+    const hdf5::type_description* member = nullptr;
   };
-  value_view make_view(const hdf5::type_tree& type, std::vector<step> steps) const;
-  void add_parts(const hdf5::type_tree& type, const std::vector<step>& steps, const std::string& store_path, text::json attributes);
+  field_view make_view(const hdf5::type_description& type, std::vector<step> steps) const;
+  void add_parts(const hdf5::type_description& type, const std::vector<step>& steps, const std::string& store_path,
+                 text::json attributes);
   void choose_units();
 
-  struct made_plan {
+  struct cached_plan {
     std::size_t part;
     assumptions assumed;
     std::shared_ptr<const array_plan> plan;
   };
 
   std::vector<dataset_part> parts_;
-  mutable std::vector<made_plan> plans_;
+  mutable std::vector<cached_plan> plans_;
   std::uint64_t units_ = 0, per_unit_ = 0;
   bool divisible_ = false, prepared_ = false;
 };

@@ -12,7 +12,7 @@
 
 namespace zarrbits::conversion {
 
-// `typesize`: bytes of one number; 1 if unknown. Throws damaged_chunk if the chunk is too large.
+// `typesize`: bytes of one number; 1 if unknown. Throws corrupt_chunk if the chunk is too large.
 compressors::buffer compress(const compression& c, compressors::buffer bytes, std::size_t typesize);
 // The same, for bytes that the caller keeps.
 compressors::buffer compressed(const compression& c, std::span<const std::byte> bytes, std::size_t typesize);

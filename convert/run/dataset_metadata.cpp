@@ -2,12 +2,12 @@
 #include "convert/run/dataset_metadata.hpp"
 
 #include "hdf5/type_json.hpp"
+#include "text/format.hpp"
 #include "text/json_text.hpp"
+#include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
-#include "text/shown.hpp"
-#include "text/words.hpp"
-#include "zarr/write/node.hpp"
+#include "zarr/write/metadata.hpp"
 
 #include <utility>
 
@@ -15,7 +15,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-std::string rounding(const hdf5::type_tree& leaf) {
+std::string rounding(const hdf5::type_description& leaf) {
   return "a " + leaf.stored + " does not fit in Zarr's floats; values are rounded to float64";
 }
 
@@ -24,26 +24,27 @@ std::string group_of(const std::string& store_path) { return store_path.substr(0
 
 // Readers no longer see this attribute; the notes have it.
 void move_to_notes(text::json& attributes, const std::string& name) {
-  const auto found = attributes.find(name);
-  if (found == attributes.end()) return;
-  text::json value = std::move(*found);
-  attributes.erase(found);
-  attributes[text::own_key]["attribute_values"][name] = std::move(value);
+  const auto attribute = attributes.find(name);
+  if (attribute == attributes.end()) return;
+  text::json value = std::move(*attribute);
+  attributes.erase(attribute);
+  attributes[text::annotation_key]["attribute_values"][name] = std::move(value);
 }
 
 // References have the metadata of Zarr v2, too. What is appended to says so itself: here it has no attributes.
 void note_only_v3(const convert_options& options, const zarr::array_metadata& meta, const chunk_counts& counts,
                   converted_object& entry) {
   if (!options.references || options.format == zarr_format::v3 || (options.concat && options.concat->append)) return;
-  const std::string why = zarr::why_only_v3(meta, counts.absent + counts.lost > 0);
-  if (why.empty()) return;
-  if (options.format == zarr_format::v2) throw hdf5::skip_dataset("Zarr v2 cannot have it: " + why + "; set `format` to both or 3");
-  entry.reason += (entry.reason.empty() ? "only for readers of Zarr v3: " : "; only for readers of Zarr v3: ") + why;
+  const std::string reason = zarr::v3_only_reason(meta, counts.absent + counts.lost > 0);
+  if (reason.empty()) return;
+  if (options.format == zarr_format::v2)
+    throw hdf5::unsupported_dataset("Zarr v2 cannot have it: " + reason + "; set `format` to both or 3");
+  entry.reason += (entry.reason.empty() ? "only for readers of Zarr v3: " : "; only for readers of Zarr v3: ") + reason;
 }
 
 void write_null(const dataset_plan& dataset, zarr::node_writer& out, hdf5::dimension_namer& dimensions, text::json attributes) {
   const hdf5::chunk_source& data = dataset.data;
-  const hdf5::type_tree& leaf = data.leaf();
+  const hdf5::type_description& leaf = data.leaf();
   zarr::array_metadata m;
   m.shape = {0};
   m.chunk = {1};
@@ -59,34 +60,35 @@ void write_null(const dataset_plan& dataset, zarr::node_writer& out, hdf5::dimen
   out.array(data.object.store_path, m);
 }
 
-void write_array(const dataset_plan& dataset, std::size_t number, zarr::node_writer& out, hdf5::dimension_namer& dimensions, text::json attributes,
-                 const array_result& result, converted_object& entry) {
+void write_array(const dataset_plan& dataset, std::size_t number, zarr::node_writer& out, hdf5::dimension_namer& dimensions,
+                 text::json attributes, const array_result& result, converted_object& entry) {
   const hdf5::chunk_source& data = dataset.data;
   const dataset_part& part = dataset.parts()[number];
   const array_plan& plan = *dataset.array(number, result.assumed);
   zarr::array_metadata meta = plan.stored_metadata();
   meta.attributes = std::move(attributes);
   if (!meta.shape.empty()) {
-    meta.dimension_names = part.view.whole ? dimensions.names(data.object, data.dataset, meta.shape, data.dims.size())
-                                           : dimensions.phony(group_of(part.store_path), meta.shape);
+    meta.dimension_names = part.view.is_complete ? dimensions.names(data.object, data.dataset, meta.shape, data.dims.size())
+                                                 : dimensions.phony(group_of(part.store_path), meta.shape);
   }
-  const auto lossy = [&](const std::string& why) {
+  const auto lossy = [&](const std::string& reason) {
     entry.lossy = true;
-    entry.reason = why;
+    entry.reason = reason;
   };
   if (!plan.loss.empty()) lossy(plan.loss);
-  if (const auto missing = data.beside->missing; missing > 0) {
-    lossy(text::counted(missing, "source") + " of the virtual dataset cannot be found; their part reads as the fill value");
+  if (const auto missing = data.dependencies->missing; missing > 0) {
+    lossy(text::pluralize(missing, "source") + " of the virtual dataset cannot be found; their part reads as the fill value");
   }
-  if (const auto refused = data.beside->refused; refused > 0) {
-    lossy(text::counted(refused, "source") +
-          " of the virtual dataset must not be read, so that their part reads as the fill value: " + data.beside->why_refused);
+  if (const auto refused = data.dependencies->refused; refused > 0) {
+    lossy(text::pluralize(refused, "source") +
+          " of the virtual dataset must not be read, so that their part reads as the fill value: " +
+          data.dependencies->refusal_reason);
   }
   if (result.rounded) lossy(rounding(plan.leaf));
   if (result.dangling) lossy("a reference that points nowhere");
-  if (!result.lost.empty()) {
-    lossy(text::counted(result.counts.lost, "chunk") + " cannot be read: " + result.lost.begin()->second);
-    for (const auto& lost : result.lost) entry.lost_chunks.push_back(lost.first);
+  if (!result.lost_chunks.empty()) {
+    lossy(text::pluralize(result.counts.lost, "chunk") + " cannot be read: " + result.lost_chunks.begin()->second);
+    for (const auto& lost_chunk : result.lost_chunks) entry.lost_chunks.push_back(lost_chunk.first);
   }
   H5D_fill_time_t fill_time = H5D_FILL_TIME_IFSET;
   if (H5Pget_fill_time(data.dcpl, &fill_time) >= 0 && fill_time == H5D_FILL_TIME_NEVER && result.counts.absent > 0 &&
@@ -100,12 +102,13 @@ void write_array(const dataset_plan& dataset, std::size_t number, zarr::node_wri
     if (plan.assumed.bools_are_0_or_1) move_to_notes(meta.attributes, "dtype");
   } else if (!plan.assumed.bools_are_0_or_1) {
     entry.reason = "booleans other than 0 and 1: stored as integers";
-    if (!plan.leaf.names.empty()) meta.attributes[text::own_key]["enum"] = hdf5::enumeration_members(plan.leaf);
+    if (!plan.leaf.names.empty()) meta.attributes[text::annotation_key]["enum"] = hdf5::enumeration_members(plan.leaf);
   }
   note_only_v3(dataset.options, meta, result.counts, entry);
   entry.store_bytes += result.store_bytes;
-  if (part.view.whole) {
-    const bool references = plan.leaf.kind == hdf5::type_class::object_reference || plan.leaf.kind == hdf5::type_class::region_reference;
+  if (part.view.is_complete) {
+    const bool references =
+        plan.leaf.kind == hdf5::type_class::object_reference || plan.leaf.kind == hdf5::type_class::region_reference;
     entry.chunks = result.counts;
     entry.outcome = references ? outcome::mapped : result.worst;
   } else {
@@ -117,40 +120,42 @@ void write_array(const dataset_plan& dataset, std::size_t number, zarr::node_wri
 
 }  // namespace
 
-void write_dataset_metadata(const dataset_plan& dataset, zarr::node_writer& out, hdf5::dimension_namer& dimensions, text::json attributes,
-                            const unit_result& result, converted_object& entry) {
+void write_dataset_metadata(const dataset_plan& dataset, zarr::node_writer& out, hdf5::dimension_namer& dimensions,
+                            text::json attributes, const work_unit_result& result, converted_object& entry) {
   const hdf5::chunk_source& data = dataset.data;
   const std::vector<dataset_part>& parts = dataset.parts();
   using kind = dataset_part::kind_type;
   entry.outcome = outcome::mapped;
   if (data.null) return write_null(dataset, out, dimensions, std::move(attributes));
   bool sequences = false;
-  std::size_t made = 0;
+  std::size_t next_array = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const dataset_part& part = parts[i];
-    text::json own = part.attributes;
+    text::json part_attributes = part.attributes;
     if (i + 1 == parts.size()) {  // notes of the dataset, and of the part about its members
-      own = std::move(attributes);
-      if (part.attributes.contains(text::own_key)) own[text::own_key].update(part.attributes[text::own_key]);
+      part_attributes = std::move(attributes);
+      if (part.attributes.contains(text::annotation_key))
+        part_attributes[text::annotation_key].update(part.attributes[text::annotation_key]);
     }
-    const array_result found = i < result.arrays.size() ? result.arrays[i] : array_result{};
+    const array_result part_result = i < result.arrays.size() ? result.arrays[i] : array_result{};
     if (part.kind == kind::array) {
-      write_array(dataset, i, out, dimensions, std::move(own), found, entry);
+      write_array(dataset, i, out, dimensions, std::move(part_attributes), part_result, entry);
       continue;
     }
     if (part.kind == kind::sequences) {
       sequences = true;
       // inner nodes come first, in the order of creation, up to the group of the sequences itself
-      for (; made < result.made.size(); ++made) {
-        const made_array& m = result.made[made];
+      for (; next_array < result.derived_arrays.size(); ++next_array) {
+        const derived_array& m = result.derived_arrays[next_array];
         if (m.store_path != part.store_path && !m.store_path.starts_with(text::join_path(part.store_path, ""))) {
           throw zarrbits::error(errc::damaged_store,
-                                "the journal of the unfinished store names \"" + text::utf8_text(m.store_path.substr(0, 200)) +
-                                    "\" in place of dataset \"" + data.object.path + "\"; start over with `overwrite`",
+                                "the journal of the unfinished store names \"" +
+                                    text::escape_invalid_utf8(m.store_path.substr(0, 200)) + "\" in place of dataset \"" +
+                                    data.object.path + "\"; start over with `overwrite`",
                                 {"", data.object.path});
         }
         if (m.store_path == part.store_path) {
-          ++made;
+          ++next_array;
           break;
         }
         if (!m.meta) {
@@ -161,18 +166,18 @@ void write_dataset_metadata(const dataset_plan& dataset, zarr::node_writer& out,
         meta.dimension_names = dimensions.phony(group_of(m.store_path), meta.shape);
         out.array(m.store_path, meta);
       }
-      text::json& ours = own[text::own_key];
-      if (!ours.is_object()) ours = text::json::object();
+      text::json& notes = part_attributes[text::annotation_key];
+      if (!notes.is_object()) notes = text::json::object();
       text::json shape = data.dims;
       for (const hsize_t e : part.view.extra) shape.push_back(e);
-      ours["shape"] = std::move(shape);  // shape of the array of sequences
-      entry.store_bytes += found.store_bytes;
-      if (found.dangling) {
+      notes["shape"] = std::move(shape);  // shape of the array of sequences
+      entry.store_bytes += part_result.store_bytes;
+      if (part_result.dangling) {
         entry.lossy = true;
         entry.reason = "a reference that points nowhere";
       }
     }
-    out.group(part.store_path, own);
+    out.group(part.store_path, part_attributes);
   }
   if (sequences) entry.chunks = {};  // the source's chunks have no counterpart
 }

@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_CONVERT_RUN_LINK_POLICY_HPP
 #define ZARRBITS_CONVERT_RUN_LINK_POLICY_HPP
 
-#include "convention/convention_rules.hpp"
+#include "conventions/convention_rules.hpp"
 #include "hdf5/source_file.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -13,7 +13,8 @@
 namespace zarrbits::conversion {
 
 // Call after walk(), and before the convention arranges the objects. `rules`: those of the file, or null.
-void follow_links(hdf5::source_file& source, const convert_options& options, const conventions::convention_rules* rules, bool tells_case_apart);
+void follow_links(hdf5::source_file& source, const convert_options& options, const conventions::convention_rules* rules,
+                  bool tells_case_apart);
 
 // Counts the selected links.
 link_counts count_links(const hdf5::source_file& source);

@@ -7,8 +7,8 @@
 // machine's byte order, without alignment. n may be 0; no byte outside the n components and ceil(n * bits / 8) encoded bytes is
 // touched. Encoders and decoders require fewer bits than the component has (otherwise it is a copy), and ignore `swap_memory`.
 //
-#ifndef ZARRBITS_CORE_KERNELS_HPP
-#define ZARRBITS_CORE_KERNELS_HPP
+#ifndef ZARRBITS_CORE_KERNELS_KERNELS_HPP
+#define ZARRBITS_CORE_KERNELS_KERNELS_HPP
 
 #include "core/packing.hpp"
 

@@ -90,7 +90,7 @@ struct export_report {
   double seconds = 0;                    // elapsed time
 
   // True if something is not in the file.
-  bool lost() const noexcept;
+  bool has_losses() const noexcept;
   // The report as strict JSON; docs/export.md lists its keys. A program can add its exit status.
   std::string report_json(std::optional<int> exit_status = {}) const;
 };

@@ -167,10 +167,10 @@ struct suggested_bits {
     std::string path;    // in the file
     std::string reason;  // in words
   };
-  std::vector<suggestion> datasets;  // datasets of integers, booleans, enumerations and floats
-  std::vector<omission> left_out;    // all other datasets
-  std::vector<omission> unfound;     // datasets with a filter that HDF5 does not find, and the reason: h5repack stops there, or
-                                     // leaves them out
+  std::vector<suggestion> datasets;       // datasets of integers, booleans, enumerations and floats
+  std::vector<omission> left_out;         // all other datasets
+  std::vector<omission> missing_filters;  // datasets with a filter that HDF5 does not find, and the reason: h5repack stops there,
+                                          // or leaves them out
 };
 
 // How far suggest_bits() is.

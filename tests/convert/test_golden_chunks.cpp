@@ -4,7 +4,7 @@
 // made. LZO, which only PyTables has, is in test_lzo.cpp.
 //
 #include "hdf5/filter_table.hpp"
-#include "hdf5/type_tree.hpp"
+#include "hdf5/type_description.hpp"
 #include "text/base64.hpp"
 #include "zarr/read/zarr_codecs.hpp"
 
@@ -57,16 +57,16 @@ BOOST_AUTO_TEST_CASE(chunks_of_hdf5_files_give_what_their_writer_reads) {
     const std::string where =
         filters.text() + " of " + entry["type"].get<std::string>() + " by " + entry["made_by"].get<std::string>();
     const std::vector<std::byte> stored = bytes_of(entry["chunk"]), wanted = bytes_of(entry["values"]);
-    const hdf5::type_tree type = hdf5::describe_type(type_named(entry["type"].get<std::string>()));
-    BOOST_REQUIRE_MESSAGE(filters.undoable(type), where);
+    const hdf5::type_description type = hdf5::describe_type(type_named(entry["type"].get<std::string>()));
+    BOOST_REQUIRE_MESSAGE(filters.can_decode(type), where);
     const compressors::buffer got =
         hdf5::undo(filters, 0, compressors::buffer(stored.begin(), stored.end()), wanted.size(), type);
     BOOST_TEST(same(wanted, got.data(), got.size()), where);
   }
   // every filter that our code decodes, but those of which h5py's wheel makes no chunk
   for (const hdf5::known_filter& f : hdf5::known_filters()) {
-    const bool elsewhere = f.id == hdf5::lzo_filter || f.id == hdf5::packbits_filter ||
-                           f.id == hdf5::bytes_filter || f.id == H5Z_FILTER_NBIT;
+    const bool elsewhere =
+        f.id == hdf5::lzo_filter || f.id == hdf5::packbits_filter || f.id == hdf5::bytes_filter || f.id == H5Z_FILTER_NBIT;
     if (f.undo || f.undo_typed) BOOST_TEST((elsewhere || seen.contains(f.id)), "no golden chunk of filter " << f.id);
   }
 }
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(chunks_of_zarr_stores_give_what_numcodecs_encoded) {
     const std::vector<std::byte> wanted = bytes_of(entry["values"]);
     const zarr::zarr_type t = zarr::parse_type(type);
     const zarr::codec_chain chain(codecs, type, t, {wanted.size() / t.size}, 1 << 20);
-    zarr::zarr_values got;
+    zarr::element_buffer got;
     chain.decode(bytes_of(entry["chunk"]), got);
     seen.insert(entry["codecs"][0]["name"].get<std::string>());
     BOOST_TEST(same(wanted, got.data.data(), got.data.size()), entry["codecs"].dump() + " of " + type.dump());

@@ -6,7 +6,7 @@
 #include "hdf5/chunk_index.hpp"
 #include "hdf5/chunk_locator.hpp"
 #include "tests/convert/support.hpp"
-#include "text/words.hpp"
+#include "text/format.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -17,8 +17,8 @@ using zarrbits::hdf5::chunk_locator;
 
 namespace {
 
-std::shared_ptr<zarrbits::hdf5::file_gate> gate_of(const std::string& path) {
-  return std::make_shared<zarrbits::hdf5::file_gate>(path, false, std::vector<std::string>{});
+std::shared_ptr<zarrbits::hdf5::external_file_policy> gate_of(const std::string& path) {
+  return std::make_shared<zarrbits::hdf5::external_file_policy>(path, false, std::vector<std::string>{});
 }
 
 handle opened(const std::string& path, bool with_driver = true) {

@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(of_two_that_put_one_new_object_one_hears_so) {
     BOOST_TEST(text(s->get("a/b")) == "one");
     std::map<std::string, std::uint64_t, std::less<>> all;
     s->put("a/c/d", "12345");
-    s->each("a", [&](std::string_view key, std::uint64_t size) { all[std::string(key)] = size; });
+    s->for_each("a", [&](std::string_view key, std::uint64_t size) { all[std::string(key)] = size; });
     BOOST_TEST((all == std::map<std::string, std::uint64_t, std::less<>>{{"a/b", 3}, {"a/c/d", 5}}));
   }
   const auto first = share(f / "shared"), second = share(f / "shared");

@@ -44,7 +44,7 @@ void command_line(command::convert_kind kind, std::string_view text) {
   const convert_options& options = arguments.options;
   check_options(options);  // accepted once, accepted again
   text::selection wanted(options.include, options.exclude);
-  for (const char* path : {"/", "/a", "/a/b.raw", "/g1/g2/temperature [K]"}) (void)wanted.wants(path);
+  for (const char* path : {"/", "/a", "/a/b.raw", "/g1/g2/temperature [K]"}) (void)wanted.matches(path);
   split_source(options.source);
 }
 

@@ -43,18 +43,18 @@ class array_filter {
   array_filter(const std::string& name, const nlohmann::json& configuration, const zarr_type& array);
 
   // Of the encoded values.
-  const numpy_number& stored() const noexcept { return from_; }
-  // Puts decoded values for encoded ones. `most`: bytes of texts.
-  void decode(zarr_values& values, std::uint64_t most) const;
+  const numpy_number& stored() const noexcept { return encoded_; }
+  // Puts decoded values for encoded ones. `max_bytes`: bytes of texts.
+  void decode(element_buffer& values, std::uint64_t max_bytes) const;
 
  private:
   enum kind_type { delta, scaled, cast, none, categories };
 
-  void decode_texts(zarr_values& values, std::uint64_t most) const;
+  void decode_texts(element_buffer& values, std::uint64_t max_bytes) const;
 
   kind_type kind_ = none;
   zarr_type array_;
-  numpy_number from_, to_;
+  numpy_number encoded_, decoded_;
   double scale_ = 1, offset_ = 0;
   std::optional<std::vector<std::string>> labels_;
 };

@@ -46,11 +46,12 @@ ordered real_form(const ordered& value) {
 }
 
 ordered integer_form(const ordered& value, unsigned bits, bool is_signed) {
-  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max() >> (64 - (is_signed ? bits - 1 : bits));
-  if (value.is_number_unsigned()) return value.get<std::uint64_t>() <= most ? value : ordered(nullptr);
+  const std::uint64_t max_value = std::numeric_limits<std::uint64_t>::max() >> (64 - (is_signed ? bits - 1 : bits));
+  if (value.is_number_unsigned()) return value.get<std::uint64_t>() <= max_value ? value : ordered(nullptr);
   if (value.is_number_integer()) {
     const auto v = value.get<std::int64_t>();
-    const bool fits = v >= 0 ? static_cast<std::uint64_t>(v) <= most : is_signed && v >= -static_cast<std::int64_t>(most) - 1;
+    const bool fits =
+        v >= 0 ? static_cast<std::uint64_t>(v) <= max_value : is_signed && v >= -static_cast<std::int64_t>(max_value) - 1;
     return fits ? value : ordered(nullptr);
   }
   if (!value.is_number_float()) return nullptr;
@@ -62,10 +63,10 @@ ordered integer_form(const ordered& value, unsigned bits, bool is_signed) {
 
 }  // namespace
 
-ordered missing_value_of(const ordered& data_type, const ordered& given) {
-  const std::string name = text::name_in(data_type);
+ordered missing_value_of(const ordered& data_type, const ordered& fill_value) {
+  const std::string name = text::extension_name(data_type);
   const bool complex = name.starts_with("complex");
-  const ordered value = given.is_array() && given.size() == 1 ? given[0] : given;
+  const ordered value = fill_value.is_array() && fill_value.size() == 1 ? fill_value[0] : fill_value;
   if (name.starts_with("float")) return real_form(value);
   if (complex && value.is_array() && value.size() == 2) {
     ordered real = real_form(value[0]), imaginary = real_form(value[1]);
@@ -84,20 +85,20 @@ ordered missing_value_of(const ordered& data_type, const ordered& given) {
 void put_missing_value(ordered& array, std::vector<detail::attribute_remark>& remarks) {
   const auto attributes = array.find("attributes");
   if (attributes == array.end() || !attributes->is_object()) return;
-  const auto found = attributes->find("_FillValue");
-  if (found == attributes->end()) return;
-  ordered form = missing_value_of(array.value("data_type", ordered()), *found);
-  if (form == *found) return;
+  const auto entry = attributes->find("_FillValue");
+  if (entry == attributes->end()) return;
+  ordered form = missing_value_of(array.value("data_type", ordered()), *entry);
+  if (form == *entry) return;
   if (!form.is_null()) {
-    *found = std::move(form);
+    *entry = std::move(form);
     return;
   }
-  ordered value = std::move(*found);
+  ordered value = std::move(*entry);
   remarks.push_back(
       {"_FillValue", false,
        "xarray takes no " + text::json_text(value) + " for missing values of this type; " + "it is in zarrbits' notes"});
-  attributes->erase(found);
-  (*attributes)[text::hidden_own_key]["attribute_values"]["_FillValue"] = std::move(value);
+  attributes->erase(entry);
+  (*attributes)[text::hidden_annotation_key]["attribute_values"]["_FillValue"] = std::move(value);
 }
 
 }  // namespace zarrbits::zarr

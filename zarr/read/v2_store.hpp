@@ -26,8 +26,7 @@ std::shared_ptr<const store_reader> as_v3(std::shared_ptr<const store_reader> st
                                           std::uint64_t memory);
 
 // zarr.json of an array, and of a group. `zattrs` may be null.
-text::json v3_array_of(const text::json& zarray, const text::json& zattrs,
-                             std::vector<detail::attribute_remark>& remarks);
+text::json v3_array_of(const text::json& zarray, const text::json& zattrs, std::vector<detail::attribute_remark>& remarks);
 text::json v3_group_of(const text::json& zattrs);
 
 }  // namespace zarrbits::zarr

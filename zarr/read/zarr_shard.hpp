@@ -22,7 +22,7 @@ class zarr_shard {
 
   std::uint64_t chunks() const noexcept { return index_.size() / 2; }
   // `chunk`: index in C order.
-  bool has(std::uint64_t chunk) const;
+  bool has_chunk(std::uint64_t chunk) const;
   // Where the bytes of a chunk are for which has() is true: offset and size, within object(). Throws store_error.
   std::pair<std::uint64_t, std::uint64_t> range(std::uint64_t chunk) const;
   // The shard without codecs around it.

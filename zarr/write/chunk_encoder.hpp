@@ -8,7 +8,7 @@
 #ifndef ZARRBITS_ZARR_WRITE_CHUNK_ENCODER_HPP
 #define ZARRBITS_ZARR_WRITE_CHUNK_ENCODER_HPP
 
-#include "compression/chunk_bytes.hpp"
+#include "compressors/buffer.hpp"
 #include "text/json_text.hpp"
 
 #include <zarrbits/codec.hpp>
@@ -29,7 +29,7 @@ class chunk_encoder {
   // `codecs`: those of chunks, without sharding_indexed. Throws zarrbits::error if there is one that is not written here.
   chunk_encoder(const text::json& codecs, const text::json& data_type);
 
-  // Callable from several threads. Throw zarrbits::data_error for a value that the codec does not take, and damaged_chunk for a
+  // Callable from several threads. Throw zarrbits::data_error for a value that the codec does not take, and corrupt_chunk for a
   // chunk that is too large.
   compressors::buffer encode(std::span<const std::byte> values, const std::vector<std::uint64_t>& shape) const;
   compressors::buffer encode(std::span<const std::string> values, const std::vector<std::uint64_t>& shape) const;
@@ -49,7 +49,7 @@ class chunk_encoder {
   std::vector<std::size_t> order_;  // of a transpose
   std::optional<codec> codec_;      // none: strings
   std::size_t element_ = 1;         // bytes of an element in memory
-  std::vector<step> after_;
+  std::vector<step> steps_;
 };
 
 }  // namespace zarrbits::zarr

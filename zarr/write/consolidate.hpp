@@ -10,12 +10,12 @@
 #ifndef ZARRBITS_ZARR_WRITE_CONSOLIDATE_HPP
 #define ZARRBITS_ZARR_WRITE_CONSOLIDATE_HPP
 
-#include "zarr/write/sink.hpp"
+#include "zarr/write/store_writer.hpp"
 
 namespace zarrbits::zarr {
 
 // One process must write the metadata of all nodes. A root that is an array is not changed.
-std::unique_ptr<sink> consolidating(std::unique_ptr<sink> out);
+std::unique_ptr<store_writer> make_consolidating_writer(std::unique_ptr<store_writer> out);
 
 }  // namespace zarrbits::zarr
 

@@ -18,23 +18,23 @@ namespace zarrbits::zarr {
 
 namespace {
 
-void append_little(std::string& out, std::uint64_t value, unsigned size) {
+void append_little_endian(std::string& out, std::uint64_t value, unsigned size) {
   for (unsigned i = 0; i < size; ++i) out += static_cast<char>(value >> (8 * i) & 0xFF);
 }
 
 void append_text(std::string& out, std::string_view text) {
-  append_little(out, text.size(), 4);
+  append_little_endian(out, text.size(), 4);
   out += text;
 }
 
 // As runs of one number each: neighbours are mostly equal.
-std::string runs_of(std::span<const std::uint32_t> numbers, unsigned width) {
+std::string encode_runs(std::span<const std::uint32_t> numbers, unsigned width) {
   std::string out;
   for (std::size_t i = 0; i < numbers.size();) {
     std::size_t end = i + 1;
     while (end < numbers.size() && numbers[end] == numbers[i]) ++end;
     io::append_varint(out, std::uint64_t{end - i} << 1);
-    append_little(out, numbers[i], (width + 7) / 8);
+    append_little_endian(out, numbers[i], (width + 7) / 8);
     i = end;
   }
   return out;
@@ -51,7 +51,7 @@ std::string compressed(const std::string& content) {
 
 }  // namespace
 
-void parquet_writer::add_page(column& to, int kind, int encoding, std::size_t values, const std::string& content) {
+void parquet_writer::add_page(column& target, int kind, int encoding, std::size_t values, const std::string& content) {
   if (content.size() > INT32_MAX)
     throw zarrbits::error(errc::unsupported, "a Parquet file of references would have a column of more than 2 GiB");
   const std::string stored = compressed(content);
@@ -68,9 +68,9 @@ void parquet_writer::add_page(column& to, int kind, int encoding, std::size_t va
   }
   header.end();
   header.end();
-  (kind == io::parquet::dictionary_page ? to.dictionary : to.first) = bytes_.size();
-  to.plain_size += header.bytes().size() + content.size();
-  to.size += header.bytes().size() + stored.size();
+  (kind == io::parquet::dictionary_page ? target.dictionary : target.first) = bytes_.size();
+  target.plain_size += header.bytes().size() + content.size();
+  target.size += header.bytes().size() + stored.size();
   bytes_ += header.bytes();
   bytes_ += stored;
 }
@@ -80,45 +80,45 @@ void parquet_writer::add(const std::string& name, std::span<const std::int64_t> 
   c.encodings = {io::parquet::plain};
   std::string content;
   content.reserve(8 * numbers.size());
-  for (const std::int64_t n : numbers) append_little(content, static_cast<std::uint64_t>(n), 8);
+  for (const std::int64_t n : numbers) append_little_endian(content, static_cast<std::uint64_t>(n), 8);
   add_page(c, io::parquet::data_page, io::parquet::plain, numbers.size(), content);
   columns_.push_back(std::move(c));
 }
 
 void parquet_writer::add(const std::string& name, std::span<const std::optional<std::string_view>> texts, text_kind kind) {
-  const bool few = kind == text_kind::few_utf8;
-  column c{.name = name, .text = true, .utf8 = few};
+  const bool has_dictionary = kind == text_kind::dictionary_utf8;
+  column c{.name = name, .text = true, .utf8 = has_dictionary};
   c.encodings = {io::parquet::plain, io::parquet::rle};
-  std::vector<std::uint32_t> there, numbers;
-  std::unordered_map<std::string_view, std::uint32_t> known;
+  std::vector<std::uint32_t> presence, numbers;
+  std::unordered_map<std::string_view, std::uint32_t> dictionary_index;
   std::string dictionary, plain;
   for (const auto& text : texts) {
-    there.push_back(text ? 1 : 0);
+    presence.push_back(text ? 1 : 0);
     if (!text) {
       ++c.missing;
       continue;
     }
-    if (!few) {
+    if (!has_dictionary) {
       append_text(plain, *text);
       continue;
     }
-    const auto [at, is_new] = known.emplace(*text, static_cast<std::uint32_t>(known.size()));
+    const auto [entry, is_new] = dictionary_index.emplace(*text, static_cast<std::uint32_t>(dictionary_index.size()));
     if (is_new) append_text(dictionary, *text);
-    numbers.push_back(at->second);
+    numbers.push_back(entry->second);
   }
-  const std::string levels = runs_of(there, 1);
+  const std::string levels = encode_runs(presence, 1);
   std::string content;
   append_text(content, levels);
-  if (few) {
+  if (has_dictionary) {
     c.encodings.push_back(io::parquet::rle_dictionary);
-    add_page(c, io::parquet::dictionary_page, io::parquet::plain, known.size(), dictionary);
-    const auto width = static_cast<unsigned>(std::max(1, static_cast<int>(std::bit_width(known.size()))));
+    add_page(c, io::parquet::dictionary_page, io::parquet::plain, dictionary_index.size(), dictionary);
+    const auto width = static_cast<unsigned>(std::max(1, static_cast<int>(std::bit_width(dictionary_index.size()))));
     content += static_cast<char>(width);
-    content += runs_of(numbers, width);
+    content += encode_runs(numbers, width);
   } else {
     content += plain;
   }
-  add_page(c, io::parquet::data_page, few ? io::parquet::rle_dictionary : io::parquet::plain, texts.size(), content);
+  add_page(c, io::parquet::data_page, has_dictionary ? io::parquet::rle_dictionary : io::parquet::plain, texts.size(), content);
   columns_.push_back(std::move(c));
 }
 
@@ -173,7 +173,7 @@ std::string parquet_writer::finish() {
   w.end();
   std::string file = std::move(bytes_);
   file += w.bytes();
-  append_little(file, w.bytes().size(), 4);
+  append_little_endian(file, w.bytes().size(), 4);
   file += io::parquet::magic;
   return file;
 }

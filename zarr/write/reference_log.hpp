@@ -17,7 +17,7 @@
 
 #include "io/files.hpp"
 #include "io/reference_table.hpp"
-#include "zarr/write/sink.hpp"
+#include "zarr/write/store_writer.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +38,7 @@ class reference_log_writer {
   void end(const unit_key& unit);
   // What is not written yet, and its size.
   std::string take();
-  std::size_t waiting() const noexcept { return text_.size(); }
+  std::size_t pending_bytes() const noexcept { return text_.size(); }
 
  private:
   void add_to_sum();
@@ -65,12 +65,12 @@ class reference_log {
   const std::map<unit_key, std::vector<call>>& units() const { return units_; }
   // Those of a unit, which are then no longer here: there may be millions.
   std::vector<call> take(const unit_key& unit) { return std::exchange(units_.at(unit), {}); }
-  const std::vector<io::referred_file>& files() const { return files_; }
+  const std::vector<io::referenced_file>& files() const { return files_; }
   std::vector<std::byte> bytes(const call& of) const;  // throws unreadable_range
 
  private:
   io::file_descriptor fd_;
-  std::vector<io::referred_file> files_;
+  std::vector<io::referenced_file> files_;
   std::map<unit_key, std::vector<call>> units_;
 };
 

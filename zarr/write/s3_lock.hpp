@@ -3,7 +3,7 @@
 // The owner of a target in S3 while it is written: the object `begun` in a folder of our own.
 //
 //   s3_lock lock(client, "prefix/out.zarr/.zarrbits-unfinished/", "s3://bucket/prefix/out.zarr", s3_lock::work::conversion);
-//   lock.require_idle(list_objects(client, lock.folder(), false, all_of_them));
+//   lock.require_idle(list_objects(client, lock.folder(), false, no_limit));
 //   const bool kept = lock.take(run, taken_over);  // false: the server ignores conditions
 //   lock.beat([&] { return objects(); });
 //
@@ -44,7 +44,7 @@ bool s3_is_mark_of(std::string_view text, std::string_view run);
 std::optional<double> seconds_of(const std::string& time);
 
 // The key of one of our own objects.
-std::string in_unfinished(std::string_view name);
+std::string unfinished_key(std::string_view name);
 
 // Shows other processes that this run is alive: while it makes one large chunk, nothing else changes in the store. Stops after an
 // hour without any `progress`, so that a run that hangs does not look alive.
@@ -75,17 +75,17 @@ class s3_lock {
 
   // Throws zarrbits::error if one of these objects, those in the folder, was written a moment ago. A killed run leaves the same
   // objects as a run that still writes: only their age by the server's clock distinguishes them.
-  void require_idle(const std::vector<io::s3_entry>& there);
+  void require_idle(const std::vector<io::s3_entry>& objects);
   // Makes the mark, or replaces that of a run that ended. Throws zarrbits::error if another run has it. Returns false if the
   // server does not respect If-None-Match: another run may then have it, too.
-  bool take(bool taken_over);
+  bool acquire(bool taken_over);
   // Whether the server respects If-Match. Call with the lock taken.
-  bool respects_matches();
-  bool is_ours();
-  zarrbits::error taken() const;
+  bool supports_if_match();
+  bool is_owner();
+  zarrbits::error busy_error() const;
 
   // Shows that this run is alive, until stop(), release() or the end of this object.
-  void beat(std::function<std::uint64_t()> progress);
+  void start_heartbeat(std::function<std::uint64_t()> progress);
   void stop() { heartbeat_.reset(); }
   // Removes the signs of life, and the mark if it is ours.
   void release();

@@ -11,7 +11,7 @@
 #define ZARRBITS_ZARR_WRITE_SHARD_HPP
 
 #include "io/byte_source.hpp"
-#include "zarr/write/sink.hpp"
+#include "zarr/write/store_writer.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -27,17 +27,17 @@ namespace zarrbits::zarr {
 // The bytes depend only on the chunks, and for ranges on their offsets; not on when, and by which thread, they were added.
 class shard_writer {
  public:
-  shard_writer(sink& out, std::string key, std::size_t chunks);
+  shard_writer(store_writer& out, std::string key, std::size_t chunks);
 
   // Call before the first chunk. The shard begins with so many bytes of this one, which has the chunks of the index of an earlier
   // shard. Added chunks replace those.
-  void begin_with(const io::byte_source& from, std::uint64_t size, std::span<const std::byte> index);
-  // Chunk number `at`, greater than all before. Throws what the sink throws; then the shard cannot be committed.
-  void add(std::size_t at, std::span<const std::byte> bytes);
-  // Chunks `at`, `at` + 1 and so on, which are contiguous in a file.
+  void begin_with(const io::byte_source& source, std::uint64_t size, std::span<const std::byte> index);
+  // Chunk number `index`, greater than all before. Throws what the sink throws; then the shard cannot be committed.
+  void add(std::size_t index, std::span<const std::byte> bytes);
+  // Chunks `index`, `index` + 1 and so on, which are contiguous in a file.
   // Throws unreadable_range before it writes anything if the file is shorter; the chunks are then missing, and the shard
   // continues. Throws it later too if the file changes in the meantime; the shard then cannot be committed.
-  void add_range(std::size_t at, int fd, std::uint64_t offset, std::span<const std::uint64_t> sizes);
+  void add_range(std::size_t index, int fd, std::uint64_t offset, std::span<const std::uint64_t> sizes);
   // A range of this size is aligned in the shard as in its file, after a gap if needed: add such a chunk alone.
   static constexpr std::uint64_t worth_a_gap = 128 << 10;
 
@@ -49,10 +49,10 @@ class shard_writer {
   std::uint64_t commit();
 
  private:
-  object_writer& open(std::size_t at, std::size_t chunks, std::uint64_t size);
-  void note(std::size_t at, std::uint64_t size);
+  object_writer& open(std::size_t index, std::size_t chunks, std::uint64_t size);
+  void set_entry(std::size_t index, std::uint64_t size);
 
-  sink& out_;
+  store_writer& out_;
   std::string key_;
   std::unique_ptr<object_writer> object_;
   std::vector<std::byte> index_;  // offset and size of each chunk; all bits set if it is missing
