@@ -24,9 +24,9 @@ struct attribute_report {
 };
 
 // All attributes of an object as one JSON object, in the form that its readers expect. Each gets an entry in the report. HDF5's
-// internal ones (dimension scales, netCDF's bookkeeping) are left out. What this form does not show is under `annotation_key`: the type
-// under "attribute_types", and the plain value under "attribute_values". `array_type`: the element type, if the object becomes an
-// array ("_FillValue" depends on it).
+// internal ones (dimension scales, netCDF's bookkeeping) are left out. What this form does not show is under `annotation_key`:
+// the type under "attribute_types", and the plain value under "attribute_values". `array_type`: the element type, if the object
+// becomes an array ("_FillValue" depends on it).
 text::json convert_attributes(hid_t object, reference_reader& references, const type_description* array_type,
                               const attribute_form& form, std::uint64_t memory, std::vector<attribute_report>& report);
 

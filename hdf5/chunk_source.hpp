@@ -107,7 +107,8 @@ class chunk_source : public opened_dataset {
                   const std::vector<hsize_t>& corner = {}) const;
   // Offset of the values in the file of `bytes`, if they are one range that can be read without libhdf5.
   virtual std::optional<std::uint64_t> contiguous_address() const { return {}; }
-  // Adds up the bytes of strings and sequences read. Throws unsupported_dataset if they are far too many for the size of the file.
+  // Adds up the bytes of strings and sequences read. Throws unsupported_dataset if they are far too many for the size of the
+  // file.
   void count_variable(std::uint64_t read) const;
   // True if the memory type changes values of this chunk.
   bool is_chunk_lossy(const std::vector<hsize_t>& index) const;

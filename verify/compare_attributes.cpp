@@ -69,6 +69,12 @@ bool has_source_form(hid_t object, const json& store) {
   return store.contains(source_form) && (H5Aexists(object, source_form) <= 0 || store.contains(std::string(source_form) + "_"));
 }
 
+// The bytes of such elements are an array of uint8, and no byte of it is a fill value.
+bool is_opaque(hid_t dataset) {
+  const hdf5::handle type(H5Dget_type(dataset));
+  return type && H5Tget_class(type) == H5T_OPAQUE;
+}
+
 }  // namespace
 
 std::vector<std::uint64_t> extent_of(hid_t space) {
@@ -197,8 +203,9 @@ void metadata_comparison::attribute(hid_t object, const node_pair& n, const std:
     const bool is_internal =
         is_bookkeeping(name, true) || (is_dataset && (name == "CLASS" || name == "NAME")) ||
         (is_dataset && name == "dtype" && n.node.value("data_type", json()) == "bool");  // xarray's, of integers
-    missing =
-        missing || (stored == store.end() && !is_hidden_from_readers(a, *noted, fill ? &n.node : nullptr, is_internal, rules_));
+    const bool is_hidden = (fill && is_opaque(object)) ||
+                           (!missing && is_hidden_from_readers(a, *noted, fill ? &n.node : nullptr, is_internal, rules_));
+    missing = missing || (stored == store.end() && !is_hidden);
     if (missing) return tell_missing();
     difference d;
     const bool reference = a.type.kind == source_kind::reference && a.dims.empty();

@@ -18,8 +18,8 @@ class chunk_reader {
   // `submit` empties a batch.
   chunk_reader(zarr::store_writer& out, std::function<void(chunk_batch&)> submit) : out_(out), submit_(std::move(submit)) {}
 
-  // Reads all chunks of a range, which belong to one part of a unit; `next` is the template of its batches. Throws unsupported_dataset,
-  // hdf5::failure, corrupt_chunk.
+  // Reads all chunks of a range, which belong to one part of a unit; `next` is the template of its batches. Throws
+  // unsupported_dataset, hdf5::failure, corrupt_chunk.
   void read(chunk_batch& next, const chunk_range& range);
 
  private:

@@ -19,11 +19,12 @@ using zarrbits::zarr::store_writer_options;
 
 namespace fs = std::filesystem;
 
-inline constexpr store_writer_options::if_exists refuse = store_writer_options::if_exists::refuse, replace = store_writer_options::if_exists::replace,
-                                         join = store_writer_options::if_exists::attach;
+inline constexpr store_writer_options::if_exists refuse = store_writer_options::if_exists::refuse,
+                                                 replace = store_writer_options::if_exists::replace,
+                                                 join = store_writer_options::if_exists::attach;
 
-inline std::unique_ptr<sink> open(const std::string& target, store_writer_options::if_exists existing = refuse,
-                                  const std::string& source = {}) {
+inline std::unique_ptr<store_writer> open(const std::string& target, store_writer_options::if_exists existing = refuse,
+                                          const std::string& source = {}) {
   return make_store_writer(target, {.target = existing, .source = source});
 }
 
@@ -38,7 +39,7 @@ inline const std::string group = R"({"zarr_format": 3, "node_type": "group"})",
                          plan = R"({"zarrbits": "1", "source": "in.h5", "options": {}})";
 
 // One of several that share a plan.
-inline std::unique_ptr<sink> share(const std::string& target) {
+inline std::unique_ptr<store_writer> share(const std::string& target) {
   auto s = make_store_writer(target, {.target = join, .shared = true});
   s->put_new(".zarrbits-unfinished/plan", std::as_bytes(std::span(plan.data(), plan.size())));
   return s;

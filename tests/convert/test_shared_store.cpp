@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(many_threads_and_two_sinks_write_one_store) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
-      sink& s = t % 2 == 0 ? *first : *second;
+      store_writer& s = t % 2 == 0 ? *first : *second;
       for (int i = 0; i < 100; ++i) {
         const std::string key = "a/c/" + std::to_string(i) + "/" + std::to_string(t);
         if (i % 2 == 0) {

@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_dataset_is_planned_once) {
     zarrbits::convert_options o = c.elsewhere(0);
     o.share.reset();
     o.memory = memory;
-    job all(o, job::mode::full);
+    hdf5_conversion all(o, hdf5_conversion::mode::full);
     std::vector<std::shared_ptr<zarrbits::conversion::dataset_plan>> plans;
     BOOST_TEST(all.units().size() == 3U);
     for (const std::size_t i : {1U, 2U, 3U}) plans.push_back(all.planned(i));

@@ -32,8 +32,8 @@ struct array_metadata {
 std::string v3_only_reason(const array_metadata& m, bool gaps);
 
 // zarr.json. `notes_apart`: moves the notes under our own key in the attributes to a place that users do not see. For an
-// array it is a separate field, which readers need not understand. For a group it is hidden_annotation_key, because zarr-python 3.1
-// opens no group with such a field.
+// array it is a separate field, which readers need not understand. For a group it is hidden_annotation_key, because
+// zarr-python 3.1 opens no group with such a field.
 text::json chunk_grid_json(const array_metadata& m);
 std::string array_text(const array_metadata& m, bool notes_apart = false);
 std::string group_text(const text::json& attributes, bool notes_apart = false);
