@@ -72,7 +72,11 @@ for top in sorted({folder.split("/")[0] for folder in row_of}):
             namespace = "zarrbits::" + namespaces.get(top, top)
             for name, content in block.findall(file.read_text()):
                 # "zarrbits" itself has what the public headers declare
-                if name not in (namespace, "zarrbits") and not name.startswith(namespace + "::") and not forward.fullmatch(content):
+                if (
+                    name not in (namespace, "zarrbits")
+                    and not name.startswith(namespace + "::")
+                    and not forward.fullmatch(content)
+                ):
                     wrong.append(f"{path} has code in the namespace {name}; that of its folder is {namespace}")
             if file.suffix == ".hpp":
                 wrong += [
