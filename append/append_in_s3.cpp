@@ -201,7 +201,7 @@ void s3_append::discard() {
   std::vector<std::string> keys;
   for (io::s3_entry& e : io::list_objects(client_, lock_.folder(), false, io::no_limit)) {
     const std::string_view leaf = std::string_view(e.key).substr(lock_.folder().size());
-    if (leaf == declared_list) remove_list();  // first: nobody may rely on what goes with it
+    if (leaf == declared_list) remove_list();  // first: no process may rely on the objects that go with it
     else if (leaf != zarr::s3_begun && leaf != zarr::s3_alive + lock_.token()) keys.push_back(std::move(e.key));
   }
   remove(keys);
@@ -270,7 +270,7 @@ void s3_append::move_chunks() {
   require_lock();
 }
 
-// The new chunks cannot be relied on: they are made again. The store is as before, but for objects that no reader looks for.
+// The new chunks cannot be relied on: they are rewritten. The store is as before, but for objects that no reader looks for.
 void s3_append::fail_list(const std::string& listed, const std::string& written) const {
   throw zarrbits::error(errc::server_failed,
                         "the S3 server lists other new chunks for \"" + store() + "\" than were written: " + listed + ", not " +

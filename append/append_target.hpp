@@ -3,7 +3,7 @@
 // A store in a directory or in S3, or of references, that will grow: its metadata, its arrays, and its list of joined files.
 //
 //   const append_target there("out.zarr", {}, {}, 512 << 20);
-//   if (const json* node = there.node("/t2m")) ...
+//   if (const text::json* node = there.node("/t2m")) ...
 //   std::shared_ptr<const existing_array> values = there.array("/t2m", axis);
 //
 #ifndef ZARRBITS_APPEND_APPEND_TARGET_HPP
@@ -54,7 +54,7 @@ class append_target {
   // Every zarr.json, by the node's path: "/" and "/a/b".
   const std::map<std::string, text::json>& nodes() const { return nodes_; }
   const text::json* node(const std::string& path) const;
-  // The notes of zarrbits at a node; an empty object if there are none.
+  // The notes of zarrbits at a node; an empty object if it has none.
   text::json notes(const std::string& path) const;
   // True if any node has some, other than of an append: zarrbits made the store. Of a plain file without a convention, the root
   // may have none.
@@ -64,7 +64,7 @@ class append_target {
 
   // Null if there is no such array. `axis`: the axis along which it grows. Throws zarrbits::error.
   std::shared_ptr<const existing_array> array(const std::string& path, std::size_t axis) const;
-  // The difference between an array and a dataset that is not joined, as the end of a sentence; "" if there is none. Throws
+  // The difference between an array and a dataset that is not joined, as the end of a sentence; "" if they agree. Throws
   // hdf5::failure, unsupported_dataset, zarrbits::error.
   std::string difference(const std::string& path, const hdf5::chunk_source& data) const;
   // The last two numbers of an array of one dimension, or fewer.

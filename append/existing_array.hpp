@@ -28,7 +28,7 @@ namespace zarrbits::append {
 struct stored_shard {
   std::shared_ptr<const io::byte_source> bytes;
   std::uint64_t size = 0;        // bytes before the index
-  std::vector<std::byte> index;  // offset and size of each chunk; all bits set if there is none, or it must be made again
+  std::vector<std::byte> index;  // offset and size of each chunk; all bits set if absent, or if it must be re-encoded
 };
 
 // The values that an array of a growing store already has, before its first part.

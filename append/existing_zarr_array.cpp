@@ -150,7 +150,7 @@ void existing_zarr_array::find_missing(const text::json& node) {
 namespace {
 
 // Reads a block of an array chunk by chunk. Calls `use` for each row: `n` elements of the chunk, starting at `source_index`, go
-// to `to`.
+// to `target_index` of the block.
 template <class Use>
 void for_each_row(const zarr::zarr_array& array, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
                   const std::vector<hsize_t>& out_shape, const Use& use) {

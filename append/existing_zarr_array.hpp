@@ -37,7 +37,7 @@ class existing_zarr_array final : public existing_array {
   std::size_t axis_;
 };
 
-// The same as in append_target.
+// Like append_target::difference() and last_values().
 std::string compare_values(const zarr::zarr_array& array, const hdf5::chunk_source& data);
 std::vector<double> last_numbers(const zarr::zarr_array& array);
 

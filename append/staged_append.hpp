@@ -2,11 +2,11 @@
 //
 // New parts of a store: they wait in a folder of their own until they are complete, and then move into the store.
 //
-//   const auto waiting = staged_append::begin("out.zarr", {});  // takes the lock: no other process appends
-//   if (waiting->is_whole()) waiting->move();                    // of a run that was killed
-//   convert into waiting->folder() ...
-//   waiting->declare({{"t2m/zarr.json", old_checksum, new_checksum}, ..., {"zarr.json", ...}}, bytes);
-//   waiting->move();
+//   const auto staged = staged_append::begin("out.zarr", {});  // takes the lock: no other process appends
+//   if (staged->is_complete()) staged->commit();                // of a run that was killed
+//   convert into staged->folder() ...
+//   staged->declare({{"t2m/zarr.json", old_checksum, new_checksum}, ..., {"zarr.json", ...}}, bytes);
+//   staged->commit();
 //
 #ifndef ZARRBITS_APPEND_STAGED_APPEND_HPP
 #define ZARRBITS_APPEND_STAGED_APPEND_HPP
@@ -40,25 +40,25 @@ class staged_append {
  public:
   // In a directory or "s3://bucket/prefix", with options.sync, .remote and .run. Throws zarrbits::error.
   static std::unique_ptr<staged_append> begin(const std::string& store, const zarr::store_writer_options& options);
-  // Removes what is not declared, also that of an earlier run.
+  // Removes undeclared objects, also those of an earlier run.
   virtual ~staged_append() = default;
   staged_append(const staged_append&) = delete;
   staged_append& operator=(const staged_append&) = delete;
 
   // The folder for the new parts, used as a store.
   virtual std::string folder() const = 0;
-  // True if everything is made, and only move() is missing.
+  // True if everything is written, and only commit() is missing.
   virtual bool is_complete() const = 0;
   // Removes chunks from the store that no reader sees, because they are beyond the ends of its arrays. Those that are going to be
   // replaced stay.
   virtual void remove_from_store(const std::vector<std::string>& keys) = 0;
   // Marks it as complete. `metadata`: in the order in which it becomes the store's. `chunk_bytes`: of all new chunks. Throws
-  // zarrbits::error if the store has other metadata by now, or what waits is not as it was written.
+  // zarrbits::error if the store has other metadata by now, or the staged parts are not as they were written.
   void declare(const std::vector<replaced_metadata>& metadata, std::uint64_t chunk_bytes);
-  // Replaces only metadata that is as it was declared. Throws zarrbits::error; what is moved stays moved, and a further call
+  // Replaces only metadata that is as it was declared. Throws zarrbits::error; moved objects stay moved, and a further call
   // continues.
   void commit();
-  // Removes what an incomplete run left.
+  // Removes the objects that an incomplete run left.
   virtual void discard() = 0;
 
  protected:
@@ -67,20 +67,20 @@ class staged_append {
   const std::string& store() const { return store_; }
   // Throws: nothing can be appended, for the root has no zarr.json. `is_v2`: it has metadata of Zarr v2.
   [[noreturn]] void refuse_store(bool is_v2) const;
-  // Throws: what was declared cannot be moved any more.
+  // Throws: the declared objects cannot be moved any more.
   [[noreturn]] void refuse(const std::string& reason) const;
   [[noreturn]] void refuse_changed(const std::string& key) const;
 
-  // Texts of objects; "" if there is none.
+  // Texts of objects; "" if absent.
   virtual std::string store_text(const std::string& key) = 0;
   virtual std::string staged_text(const std::string& key) = 0;
-  // The list of what is declared.
+  // The list of declared objects.
   virtual std::string list() = 0;
   virtual void put_list(const std::string& text, std::uint64_t chunk_bytes) = 0;
   virtual void remove_list() = 0;
   // Everything but metadata.
   virtual void move_chunks() = 0;
-  // If it is not the store's already.
+  // Unless the store already has it.
   virtual void move_metadata(const replaced_metadata& metadata) = 0;
 
  private:

@@ -22,7 +22,7 @@ std::string as_pattern(std::string_view path) {
   return pattern;
 }
 
-// Of one dataset in all files.
+// The bits that one dataset needs, over all files.
 struct needed {
   suggestion first;
   std::uint64_t stored_bytes = 0, packed_bytes = 0;

@@ -13,8 +13,8 @@
 
 namespace zarrbits::command {
 
-// Reads all values of the sources, and adds to options.bits_of each dataset that packbits makes smaller: before what is there, so
-// that bits given by name win. Throws usage_error for sources in S3, zarrbits::error.
+// Reads all values of the sources, and adds to options.bits_of each dataset that packbits makes smaller: before existing entries,
+// so that bits given by name win. Throws usage_error for sources in S3, zarrbits::error.
 void find_bits(convert_options& options, const std::function<void(const std::string& path)>& set_current);
 
 // The value of --bits for a dataset: "/a=12", "/a=2-11". The path is a pattern that matches nothing else.

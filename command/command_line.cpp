@@ -59,7 +59,7 @@ void watch_temporary(const std::string& path) {
 
 // A name next to the target. The target's name is cut to leave room for the suffix: file systems take 255 bytes.
 std::string temporary_name(const std::string& target) {
-  const std::size_t begin = target.rfind('/') + 1;  // 0 if there is none
+  const std::size_t begin = target.rfind('/') + 1;  // 0 without a "/"
   std::size_t keep = std::min<std::size_t>(target.size() - begin, 200);
   while (keep > 0 && begin + keep < target.size() && (static_cast<unsigned char>(target[begin + keep]) & 0xC0) == 0x80) --keep;
   return target.substr(0, begin + keep) + ".XXXXXX.partial";

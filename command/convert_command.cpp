@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// zarrbits convert and finalize: progress, and what is printed at the end.
+// zarrbits convert and finalize: progress, and the output at the end.
 //
 #include "command/auto_bits.hpp"
 #include "command/child_process.hpp"
@@ -77,7 +77,7 @@ std::optional<unfinished_store> unfinished_work(const convert_options& options, 
   }
 }
 
-// Says what is kept of a store that a signal or a crash cut off, and how to continue.
+// Prints which part of an interrupted store (by a signal or a crash) is kept, and how to continue.
 void print_resume_hint(const convert_options& options, const unfinished_store& unfinished, convert_kind kind, bool interrupted) {
   const std::string prefix = std::string(interrupted ? "interrupted: " : "") + "what is done is kept in " + quote(options.store) +
                              " (" + text::pluralize(unfinished.units_done, "unit") +

@@ -2,8 +2,8 @@
 //
 // Where HDF5 looks for filter plugins, and what happens to each file there.
 //
-//   const scan s = look();
-//   s.found(packbits, search::up_to_1_14)    // the file that serves packbits there, or null
+//   const scan s = scan_plugins();
+//   s.find_plugin(packbits_id, search::up_to_1_14);  // the path of the file that serves packbits there, or ""
 //
 // The folders are listed and the files are opened as HDF5 does, in the same order; each file in a child process, because its code
 // runs when it is opened.
@@ -51,7 +51,7 @@ struct scan {
   bool disabled = false;  // HDF5_PLUGIN_PRELOAD=::
   std::vector<folder> folders;
   keystore keys;
-  std::string own_folder;  // a folder that has our plugins, found or not; "" if there is none
+  std::string own_folder;  // a folder that has our plugins, found or not; "" if none has
 
   // The path of the file that serves this filter, or "".
   std::string find_plugin(int id, search version) const;

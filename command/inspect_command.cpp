@@ -180,7 +180,7 @@ void print_comparison(const tree& a, const tree& b, const terminal& screen) {
                                                                           : x.kind.empty() ? y
                                                                                            : x));
   };
-  // below each group, what is in the first, in its order, then what the second has alone
+  // below each group, the nodes of the first, in its order, then those only in the second
   std::map<std::string, const node*> first;
   std::map<std::string, std::vector<std::string>> children;
   const auto add_child = [&](const std::string& path) {

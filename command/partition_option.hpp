@@ -22,8 +22,8 @@ struct named_partition {
 // usage_error, also if the launcher's variables are missing.
 named_partition parse_partition(const std::string& option, const std::string& text);
 
-// The launcher whose variables say that this process is one of several, and the value of --partition that asks for it. Empty if
-// there is none.
+// The launcher whose variables say that this process is one of several, and the value of --partition that asks for it. Empty
+// without such variables.
 struct launcher_hint {
   std::string launcher, partition;
 };

@@ -2,8 +2,9 @@
 //
 // Untrusted texts on their way to a terminal or a log: names in a file, messages of libraries, arguments.
 //
-//   print_error("cannot open " + quote(path));   // print_error(), say() and tables pass through printable() whatever they are
-//   given
+//   print_error("cannot open " + quote(path));
+//
+// print_error(), print_wrapped() and tables pass whatever they are given through printable().
 //
 #ifndef ZARRBITS_COMMAND_PRINTABLE_HPP
 #define ZARRBITS_COMMAND_PRINTABLE_HPP
@@ -19,7 +20,7 @@ namespace zarrbits::command {
 // neighbours, or begin a line of its own. Printable text stays as it is.
 std::string printable(std::string_view text);
 
-// The same for JSON, where they are \u001b: the value stays what it was.
+// Like printable(), for JSON, where such characters become \u001b: the value does not change.
 std::string printable_json(std::string_view json);
 
 // One argument for a shell, printable: name, 'a name', or $'a\x1bname' (bash, zsh).

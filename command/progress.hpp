@@ -4,7 +4,7 @@
 // then.
 //
 //   progress p;
-//   p.update({.done = 3, .total = 10, .at = "/a/b"});
+//   p.update({.done = 3, .total = 10, .path = "/a/b"});
 //
 #ifndef ZARRBITS_COMMAND_PROGRESS_HPP
 #define ZARRBITS_COMMAND_PROGRESS_HPP

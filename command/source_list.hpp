@@ -2,7 +2,7 @@
 //
 // The names of several sources on the command line.
 //
-//   const auto names = expand_sources({"a.nc", "data/*.nc", "s3://bucket/*.nc", "@list.txt"}, "");
+//   const auto names = expand_sources({"a.nc", "data/*.nc", "s3://bucket/*.nc", "@list.txt"}, {});
 //
 #ifndef ZARRBITS_COMMAND_SOURCE_LIST_HPP
 #define ZARRBITS_COMMAND_SOURCE_LIST_HPP
@@ -20,7 +20,7 @@ class App;
 namespace zarrbits::command {
 
 // "@list.txt" is a file with a name on each line. A name with wildcards, if no file has exactly that name, means all files that
-// match it, ordered by name with numbers as numbers. `remote`: how a server is reached. Throws usage_error if there are none,
+// match it, ordered by name with numbers as numbers. `remote`: how a server is reached. Throws usage_error if no file matches,
 // zarrbits::error.
 std::vector<std::string> expand_sources(const std::vector<std::string>& names, const remote_access& remote);
 

@@ -18,7 +18,7 @@ void print_losses(const convert_result& r);
 // Prints the objects and bytes of each outcome, then sizes, time and rate. On standard error.
 void print_summary(const convert_result& r);
 
-// "links: 3 copied, 1 kept as a note" and the end of the line; "" if there are none.
+// "links: 3 copied, 1 kept as a note" and the end of the line; "" without links.
 std::string links_line(const link_counts& links);
 
 // The notes on files that are joined, a line each: one that several files have is told once. First those on values, types and

@@ -129,7 +129,7 @@ std::string text_table::text(const terminal& t) const {
   std::string out;
   const auto line = [&](const std::vector<std::string>& cells, colour paint, bool heading) {
     std::string text;
-    std::size_t spaces = 0;  // at the end of a line there are none
+    std::size_t spaces = 0;  // before the next cell; not written at the end of a line
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       if (width[c] == 0) continue;
       const std::string cell = shorten(cells[c], width[c], columns_[c].middle);

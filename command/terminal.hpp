@@ -29,7 +29,7 @@ std::string coloured(const terminal& t, colour c, std::string_view text);
 
 // Columns that UTF-8 takes on a terminal.
 std::size_t display_width(std::string_view text);
-// Text of at most `width` columns: what is left out, in the middle or at the end, is "…".
+// Text of at most `width` columns: "…" replaces the omitted part, in the middle or at the end.
 std::string shorten(std::string_view text, std::size_t width, bool middle);
 
 class text_table {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-//   say("    " + sentence);
+//   print_wrapped("    " + sentence);
 //
 #ifndef ZARRBITS_COMMAND_WRAPPED_TEXT_HPP
 #define ZARRBITS_COMMAND_WRAPPED_TEXT_HPP

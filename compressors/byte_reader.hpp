@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Takes numbers and pieces from the beginning of a stream, for several codecs. `who` names the codec in exceptions.
+// Takes numbers and pieces from the beginning of a stream, for several codecs. `codec` names the codec in exceptions.
 //
 #ifndef ZARRBITS_COMPRESSORS_BYTE_READER_HPP
 #define ZARRBITS_COMPRESSORS_BYTE_READER_HPP

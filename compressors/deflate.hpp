@@ -12,7 +12,7 @@
 
 namespace zarrbits::compressors {
 
-// Decodes a zlib stream of exactly, or at most, `size` bytes. Checks its Adler-32. Throws corrupt_chunk.
+// Decodes a zlib stream of exactly `size`, or at most `max_size`, bytes. Checks its Adler-32. Throws corrupt_chunk.
 buffer decompress_zlib(std::span<const std::byte> zlib, std::size_t size);
 buffer decompress_zlib_up_to(std::span<const std::byte> zlib, std::size_t max_size);
 buffer zlib_stream(std::span<const std::byte> bytes, int level);

@@ -22,8 +22,8 @@ std::size_t lz4_size(std::span<const std::byte> in);  // the declared size
 
 // numcodecs' frame: the length in 4 bytes, little-endian, and one block.
 buffer lz4_numcodecs_frame(std::span<const std::byte> bytes);
-// The same from a chunk of filter 32004, if it is a single block, whose bytes are kept; empty if there are several, or it is not
-// compressed.
+// Such a frame from a chunk of filter 32004 of a single block, whose bytes are kept; empty if the chunk has several blocks, or is
+// not compressed.
 std::optional<buffer> lz4_hdf5_to_numcodecs(std::span<const std::byte> in, std::size_t size);
 // A chunk of filter 32004 from numcodecs' frame, whose block is kept; empty if it does not fit in one of the filter's blocks, or
 // would be taken for bytes that are not compressed. Throws corrupt_chunk if the frame does not declare `size` bytes.

@@ -16,7 +16,7 @@ namespace zarrbits::compressors {
 // A chunk of filter 305: one stream. If the filter's parameters say so (all PyTables since 2003), the Adler-32 and the length of
 // the decoded bytes follow; both are checked. Throws corrupt_chunk.
 buffer decompress_lzo(std::span<const std::byte> in, std::size_t size);
-// The same for an unknown size: at most `max_size` bytes.
+// Like decompress_lzo(), for an unknown size: at most `max_size` bytes.
 buffer decompress_lzo_up_to(std::span<const std::byte> in, std::size_t max_size);
 
 }  // namespace zarrbits::compressors

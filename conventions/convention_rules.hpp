@@ -4,7 +4,7 @@
 // describes only differences: everything else stays as in the pure mapping.
 //
 //   const convention_rules* rules = find_convention(source, options.convention);   // after walk(), before select()
-//   arrange(source, rules);
+//   override_schema(source, rules);
 //
 // To add one: a file with a function for each difference, and a row in convention_rules.cpp.
 //
@@ -24,7 +24,7 @@ struct convention_rules {
   zarrbits::convention kind = zarrbits::convention::none;
   // True if the file says that it belongs to this community. Reads only metadata.
   bool (*recognise)(const hdf5::source_file& file) = nullptr;
-  // Sets how each object appears in the store (source_object::arranged). Null if there is nothing to do.
+  // Sets how each object appears in the store (source_object::overrides). Null if there is nothing to do.
   void (*override_schema)(hdf5::source_file& file) = nullptr;
   // Corrects the attributes of a node that the pure mapping made. `id`: the open object. `leaf`: the type of one value of a
   // dataset, else null. Null if there is nothing to do.

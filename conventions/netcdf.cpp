@@ -25,7 +25,7 @@ using kind_type = hdf5::source_object::kind_type;
 constexpr std::string_view not_a_coordinate = "_nc4_non_coord_";
 constexpr std::size_t max_searched_datasets = 1000;  // datasets to search for marks
 
-// The numbers of one of netCDF's own attributes; empty if there is none, or it has more numbers than a dataset has dimensions.
+// The numbers of one of netCDF's own attributes; empty if it is absent, or has more numbers than a dataset has dimensions.
 std::vector<int> numbers(hid_t dataset, const char* name) {
   if (H5Aexists(dataset, name) <= 0) return {};
   const hdf5::handle attribute(H5Aopen(dataset, name, H5P_DEFAULT), "open an attribute");

@@ -194,7 +194,7 @@ void fill_counts(convert_result& result, hdf5_conversion& work, const start_time
   result.store_bytes = work.out().bytes();
   result.referenced_objects = work.out().referenced_objects();
   result.referenced_bytes = work.out().referenced_bytes();
-  // an object that was made again counts once
+  // a rewritten object counts once
   if (include_earlier_runs && !zarr::is_reference_target(result.store) &&
       (!io::is_s3(result.store) || work.out().found_unfinished())) {
     result.store_objects = result.store_bytes = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Units that the caller assigns one by one: a job that many processes join.
+// Units that the caller assigns one by one: a conversion that many processes join.
 //
 #include <zarrbits/convert.hpp>
 

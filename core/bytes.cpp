@@ -20,7 +20,7 @@ bool is_same_packing(const packing& a, const packing& b) {
 }
 
 void add(std::vector<run>& runs, packing format, std::uint64_t count) {
-  // what is only copied is copied byte by byte, so that neighbours merge
+  // components that are only copied are copied byte by byte, so that neighbours merge
   if (format.bits == 8u * format.size && !format.swap_encoded) {
     count *= format.size;
     format = packing{.full_width = true};

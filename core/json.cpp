@@ -24,7 +24,7 @@ struct json_extensions {
   std::vector<std::size_t> surrogates;  // which strings, counted from 0 with keys, have half of a surrogate pair
 };
 
-// Stand for Python's words, and for the numbers in peculiarities::large. Nobody writes such numbers, which are zero.
+// Stand for Python's words, and for the numbers in json_extensions::large. Nobody writes such numbers, which are zero.
 constexpr std::string_view number_for_nan = "0.00e-7770", number_for_infinity = "0.00e-7771", exponent_of_large = "e-7772";
 
 constexpr std::size_t max_remarks = 1000;
@@ -80,7 +80,7 @@ class builder final : public nlohmann::json_sax<json> {
   bool parse_error(std::size_t, const std::string&, const json::exception&) override { return false; }
 
   json root;
-  std::string wrong;  // what is wrong; "": not JSON
+  std::string wrong;  // the error; "": not JSON
 
  private:
   // A list or an object that is still open. Its children may move when it grows, but they are closed then.
@@ -95,7 +95,7 @@ class builder final : public nlohmann::json_sax<json> {
     wrong = std::move(reason);
     return false;
   }
-  // Whether the string at hand has all that the text says.
+  // Whether the current string has everything that the text has.
   bool is_complete() {
     const std::size_t number = strings_++;
     return !extensions_ || !std::binary_search(extensions_->surrogates.begin(), extensions_->surrogates.end(), number);
@@ -168,7 +168,7 @@ bool is_beyond_float64(std::string_view number) {
   return static_cast<long>(point) - static_cast<long>(first) + exponent > 0;
 }
 
-// Four hexadecimal digits of an escape \uXXXX at the front; -1: there is none.
+// Four hexadecimal digits of an escape \uXXXX at the front; -1 if absent.
 int code_of_escape(std::string_view text) {
   unsigned code = 0;
   if (text.size() < 6 || text[0] != '\\' || text[1] != 'u') return -1;

@@ -22,12 +22,12 @@ inline constexpr std::size_t deepest_json = 128;
 // deeper than deepest_json, or repeats a key of an object: readers then take the first, the last, or none.
 nlohmann::ordered_json parse_json(std::string_view text, errc code, const std::string& subject);
 
-// The same of a zarr.json that others wrote: also takes the bare words NaN, Infinity and -Infinity, which Python writes for such
-// numbers, and numbers that neither 64-bit integers nor float64 hold. These are binary values, with the bytes of their text:
-// JSON has none, so that nothing takes them for anything else.
+// Like parse_json(), for a zarr.json that others wrote: also takes the bare words NaN, Infinity and -Infinity, which Python
+// writes for such numbers, and numbers that neither 64-bit integers nor float64 hold. These are binary values, with the bytes of
+// their text: JSON has none, so that nothing takes them for anything else.
 ZARRBITS_API nlohmann::ordered_json parse_python_json(std::string_view text, errc code, const std::string& subject);
 
-// Of an attribute that is not what the text says.
+// A remark on an attribute whose value differs from the text.
 struct attribute_remark {
   std::string attribute;
   bool left_out = false;

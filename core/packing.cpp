@@ -127,7 +127,7 @@ void decode_native(const kernel_table& k, const packing& p, const std::byte* in,
   else k.decode[log2_size(p.size)](p, in, out, n);
 }
 
-// Turns `whole` components of one byte with fewer bits than 8 into the extended form. Checked bools already have it.
+// Turns `full_width` components of one byte with fewer bits than 8 into the extended form. Checked bools already have it.
 void extend(const kernel_table& k, const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (!p.is_bool || p.nonzero_is_true) k.extend(p, in, out, n);
   else if (in != out && n != 0) std::memmove(out, in, n);

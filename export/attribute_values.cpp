@@ -364,7 +364,7 @@ void make_flat(attribute_spec& f) {
   f.remark = "attributes of netCDF have one dimension; the file has the values of the lists as one list";
 }
 
-// Of what netCDF writes about dimensions, nothing is copied from a source: the file may have others.
+// Attributes that netCDF writes about dimensions are not copied from a source: the file may have others.
 bool is_made_elsewhere(const std::string& name, const text::json& value, bool noted, const attribute_rules& rules) {
   if (!noted) return false;
   if (name == "_Netcdf4Dimid" || name == "_Netcdf4Coordinates") return true;

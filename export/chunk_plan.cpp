@@ -68,7 +68,7 @@ std::vector<unsigned> blosc_values(const named_codec& c, std::size_t bytes) {
           code};
 }
 
-// Whether HDF5's shuffle and deflate have what is in the buffers: of those that `convert` makes, and other ones of one block.
+// Whether HDF5's shuffle and deflate have the content of the buffers: those that `convert` makes, and others of one block.
 bool is_shuffled_zlib(const named_codec& c, std::size_t bytes_of_value) {
   return text_in(c, "cname") == "zlib" && text_in(c, "shuffle") == "shuffle" &&
          number_in(c, "typesize", 255, 0) == bytes_of_value;
@@ -117,7 +117,7 @@ bool chunk_plan::packs(const zarr_array& array, const text::json& configuration)
   return true;
 }
 
-// Fills `filters_` with those that are the codecs. Leaves `copies_` false if there are none.
+// Fills `filters_` with those that are the codecs. Leaves `copies_` false if none are.
 void chunk_plan::plan_copy(const zarr_array& array, const store_node& node, bool standard) {
   if (!spec_.same_layout || spec_.type().has_converted_parts()) return;
   const text::json& codecs = codecs_of_chunks(node);

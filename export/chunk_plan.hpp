@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How a chunk of the store becomes a chunk of the file: which of HDF5's filters have it as it is, and what is encoded again. The
-// inverse of convert/plan/array_plan.hpp.
+// How a chunk of the store becomes a chunk of the file: which of HDF5's filters have it as it is, and which parts are re-encoded.
+// The inverse of convert/plan/array_plan.hpp.
 //
 #ifndef ZARRBITS_EXPORT_CHUNK_PLAN_HPP
 #define ZARRBITS_EXPORT_CHUNK_PLAN_HPP
@@ -42,7 +42,7 @@ class chunk_plan {
 
   // Callable from several threads, each with an array of its own. Throws store_error, not_supported and corrupt_chunk.
   encoded_chunk make(const zarr::zarr_array& array, std::vector<std::byte> stored) const;
-  // The same of elements, as element_buffer has them.
+  // Like make(), for elements as element_buffer has them.
   encoded_chunk encode(std::vector<std::byte> elements) const;
 
  private:

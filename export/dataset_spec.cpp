@@ -112,7 +112,7 @@ void find_type(dataset_spec& f, const zarr_array& array, const store_node& node,
   }
 }
 
-// Of chunks of different lengths the one that has the most elements: HDF5 has chunks of one length.
+// The chunk length that covers the most elements, if lengths differ: HDF5 has chunks of one length.
 hsize_t usual_length(const zarr::dimension_grid& edges) {
   std::map<std::uint64_t, std::uint64_t> elements;  // of each length
   std::uint64_t usual = edges.max_length();

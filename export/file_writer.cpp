@@ -48,7 +48,7 @@ void created(F&& create) {
   }
 }
 
-// Runs `write`; what an object cannot have is a reason, and what is damaged, too, with `keep_going`.
+// Runs `write`. Returns the reason to skip the object (HDF5 cannot have it or, with `keep_going`, it is damaged), or "".
 template <class F>
 std::string reason_to_skip(bool keep_going, const std::string& path, F&& write) {
   try {
@@ -125,7 +125,7 @@ void file_writer::run() {
     }
   }
   create_all();
-  // references lead to what is in the file, so they come when it is clear what that is
+  // references lead to objects in the file, so they are written once these are known
   for (const bool with_references : {false, true}) {
     for (std::size_t i = 0; i < tree_.nodes.size(); ++i) write_dataset(i, with_references);
   }

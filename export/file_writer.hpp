@@ -28,7 +28,7 @@ bool looks_like_netcdf(const store_tree& tree);
 class file_writer {
  public:
   file_writer(hid_t file, store_tree& tree, const spec_rules& rules, const export_options& options, export_report& report);
-  // Throws zarrbits::error and what the functions of zarr/read and h5 throw.
+  // Throws zarrbits::error and what the functions of zarr/read and hdf5 throw.
   void run();
 
  private:
@@ -51,7 +51,7 @@ class file_writer {
                       const zarr::zarr_type* array, bool big_endian, bool is_scale);
   // Adds what netCDF's programs need to know about a type that netCDF does not have.
   void add_attributes_of_type(const zarr::zarr_array& array, store_node& node, exported_object attribute);
-  // Reports what is left out of the file.
+  // Reports an object that is left out of the file.
   void skip(exported_object& entry, const std::string& reason);
   void remove(tree_node& n);
   exported_object& entry_of(std::size_t index) { return report_.objects[entries_[index]]; }
@@ -59,7 +59,7 @@ class file_writer {
   std::string name_of_note(const std::string& shown_name) const;
   hdf5::handle group_properties(const tree_node& group) const;
   void order_links(const tree_node& group);
-  // A group of the tree that stays open for what is in it: by a path, libhdf5 would go through all groups above.
+  // A group of the tree that stays open for its members: by a path, libhdf5 would go through all groups above.
   hid_t group(std::size_t index);
   hdf5::handle open(const tree_node& n);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Properties of what is created in a file.
+// Creation properties of the objects in a file.
 //
 #ifndef ZARRBITS_EXPORT_PROPERTY_LISTS_HPP
 #define ZARRBITS_EXPORT_PROPERTY_LISTS_HPP

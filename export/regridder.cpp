@@ -26,7 +26,7 @@ std::uint64_t end_of(const zarr_array& array, std::size_t dimension, std::uint64
   return length > extent - start ? extent : start + length;
 }
 
-// Of an element in a box, in C order.
+// The position of an element in a box, in C order.
 std::size_t position(const std::vector<std::uint64_t>& index, const std::vector<std::uint64_t>& start,
                      const std::vector<std::uint64_t>& shape) {
   std::uint64_t p = 0;

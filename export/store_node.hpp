@@ -23,7 +23,7 @@ struct store_node {
   text::json notes;                     // what `convert` noted under "zarrbits"; an object
   std::vector<detail::attribute_remark> remarks;
 
-  const text::json& note(const char* key) const;  // null if there is none
+  const text::json& note(const char* key) const;  // null if absent
 };
 
 // Throws zarr::store_error.

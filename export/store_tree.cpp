@@ -64,7 +64,7 @@ void replace_links(store_tree& tree, const std::vector<noted_link>& links) {
   }
 }
 
-// Leaves out what is not wanted. Groups above what is wanted stay.
+// Leaves out unselected nodes. Groups above selected nodes stay.
 void select(store_tree& tree, const std::vector<noted_link>& links) {
   text::selection& selection = tree.selection;
   replace_links(tree, links);

@@ -2,8 +2,8 @@
 //
 // The HDF5 datatype of an array or an attribute of a store, and how its values lie in memory when they are handed to libhdf5.
 //
-//   const type_form t = spec_of_note(note);             // {"class": "string", "length": 4, "padding": "null"}
-//   const type_form t = spec_of_array(type, big, notes);  // what a Zarr data type becomes
+//   const type_spec noted = spec_of_note(note, rules);  // {"class": "string", "length": 4, "padding": "null"}
+//   const type_spec derived = spec_of_array(type, big_endian, members, rules);  // what a Zarr data type becomes
 //
 // In memory a value is as it will be in the file, bit for bit, so that libhdf5 has nothing to convert; only numbers of unusual
 // precision are converted, from the number of the store.
@@ -98,7 +98,7 @@ type_spec enumeration_spec(type_spec base, const text::json& members);
 // A number that the notes describe in words: "signed integer of 12 bits in 2 bytes, bit offset 2". `name`: the number of the
 // store; `big_endian`: bit fields and times in that order. Throws unsupported_in_hdf5.
 type_spec parse_number_type(const std::string& words, const std::string& name, bool big_endian);  // number_type_notes.cpp
-// The same of a number that the store has as its bytes; empty `file` if these are not such words.
+// Like parse_number_type(), for a number that the store has as its bytes; empty `file` if these are not such words.
 type_spec parse_bytes_type(const std::string& words, std::size_t length);
 
 }  // namespace zarrbits::exporting

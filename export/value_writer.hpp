@@ -2,9 +2,8 @@
 //
 // Values of a store as libhdf5 takes them: the inverse of hdf5/values_json.hpp.
 //
-//   value_arena arena(most);
-//   write_json_value(form, value, out, references, arena);   // `out` has form.size bytes; strings and sequences live in the
-//   arena
+//   value_arena arena(max_bytes);  // strings and sequences live in it
+//   write_json_value(t, value, out, references, arena);  // `out` has t.size bytes
 //
 #ifndef ZARRBITS_EXPORT_VALUE_WRITER_HPP
 #define ZARRBITS_EXPORT_VALUE_WRITER_HPP

@@ -88,7 +88,7 @@ std::size_t product(const std::vector<Number>& shape) {
   return static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::uint64_t{1}, std::multiplies<>()));
 }
 
-// Of the chunks of an array whose values have a fixed length.
+// The size of the longest chunk of an array whose values have a fixed length.
 std::uint64_t bytes_of_longest(const zarr_array& array) {
   std::uint64_t bytes = array.type().size;
   for (const std::uint64_t extent : array.chunk_shape()) {
@@ -119,7 +119,7 @@ class ordered_chunks {
         keep_going_(keep_going),
         progress_(progress) {}
 
-  // `main`: the thread that may call `at`.
+  // `main`: the thread that may call the progress callback.
   void work(const zarr::store_folder& folder, bool main) {
     try {
       const zarr_array array(folder);
@@ -221,7 +221,7 @@ void put_chunk(const dataset_spec& form, const zarr_array& array, const zarr::el
     return;
   }
   const zarr::zarr_type& type = array.type();
-  std::vector<hsize_t> inside(shape.begin(), shape.end());  // extents of what is in the array
+  std::vector<hsize_t> inside(shape.begin(), shape.end());  // extents of the part in the array
   std::copy(count.begin(), count.end(), inside.begin());
   std::vector<std::uint64_t> index(shape.size(), 0);
   const std::size_t elements = out.size() / size;

@@ -25,7 +25,7 @@ struct sentence {
   char text[512] = "";
   minor kind = minor::bad_value;
 
-  // Sets the text, printf-like, and returns false, so that a check can end with `return why.set(...)`.
+  // Sets the text, printf-like, and returns false, so that a check can end with `return reason.set(...)`.
   bool set(minor m, const char* format, ...) noexcept __attribute__((format(ZARRBITS_FILTER_PRINTF, 3, 4)));
 };
 

@@ -38,7 +38,7 @@ std::string float64_base64(double v) {
   return text::base64(std::span<const std::byte>(little));
 }
 
-// The integer equal to `value`; null if there is none of 64 bits.
+// The 64-bit integer equal to `value`; null if no such integer exists.
 text::json whole_number(const text::json& value) {
   if (value.is_boolean()) return value.get<bool>() ? 1U : 0U;
   if (value.is_number_integer()) return value;

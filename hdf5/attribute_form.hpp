@@ -31,7 +31,7 @@ text::json fill_for_xarray(const type_description& array, const type_description
 // Makes numbers of the words that plain JSON has for NaN and infinities. Returns false if a NaN loses its bits.
 bool unquote_numbers(const type_description& type, text::json& value);
 
-// The text that netCDF's users see of these bytes: without NUL, and with U+FFFD for what is not UTF-8.
+// The bytes as netCDF's users see them as text: without NUL, and with U+FFFD for bytes that are not UTF-8.
 std::string netcdf_text(std::string_view bytes);
 
 // True if the value is an object, or has one in it; netCDF's attributes are numbers, texts, and lists of them.

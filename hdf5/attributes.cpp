@@ -37,7 +37,7 @@ H5_index_t order_of(hid_t object) {
   return tracked ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
 }
 
-// HDF5's and netCDF's own attributes. Those that `export` cannot make again are `preserved` in the notes of a netCDF file.
+// HDF5's and netCDF's own attributes. Those that `export` cannot recreate are `preserved` in the notes of a netCDF file.
 bool hidden(const std::string& name, bool scale, const attribute_form& form, bool& preserved) {
   if (name == "DIMENSION_LABELS" && form.netcdf) return false;  // libnetcdf shows it
   preserved = form.netcdf && (name == "_NCProperties" || name == "_Netcdf4Dimid" || name == "_Netcdf4Coordinates" ||
@@ -182,7 +182,7 @@ bool implies_type(const type_description& t, const text::json& value, const attr
 struct attribute_json {
   text::json plain, visible;
   bool hidden = false;      // readers must not see it
-  bool is_lossless = true;  // `shown` has the plain form
+  bool is_lossless = true;  // `visible` has the plain form
 };
 
 void show_as_netcdf(const attribute_values& v, const type_description& type, attribute_json& a) {
@@ -207,7 +207,7 @@ void show_as_netcdf(const attribute_values& v, const type_description& type, att
   if (holds_object(a.visible)) a.hidden = true;
   const bool one = a.visible.is_array() && a.visible.size() == 1 && v.dims().size() == 1;
   if (one && !a.visible[0].is_structured()) a.visible = text::json(a.visible[0]);
-  // netCDF-C has a single number as a list, and a single text as none; the notes say what is otherwise
+  // netCDF-C has a single number as a list, and a single text not as a list; the notes record the exceptions
   const bool text = type.kind == type_class::text, single = !v.null() && !a.visible.is_structured();
   if (single && (text ? one : v.dims().empty())) a.is_lossless = false;
 }

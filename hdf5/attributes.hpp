@@ -17,7 +17,7 @@ namespace zarrbits::hdf5 {
 
 // What became of an attribute.
 struct attribute_report {
-  std::string name = {};    // shown()
+  std::string name = {};    // escape_name()
   std::string key = {};     // in the JSON object, if that is a different one
   std::string reason = {};  // why it is skipped, lossy or elsewhere
   bool skipped = false, lossy = false;

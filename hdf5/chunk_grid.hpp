@@ -72,8 +72,8 @@ chunk_grid shards_of(const chunk_grid& grid, std::vector<hsize_t> chunks_per_sha
 std::uint64_t chunks_in(const chunk_grid& shards, std::uint64_t first, std::uint64_t count);
 void for_each_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count,
                     const std::function<bool(const std::vector<hsize_t>& index)>& visit);
-// The same for wanted chunks only: `matches` returns whether a box of chunks has any, so the others need not be walked one by
-// one.
+// Like for_each_chunk(), for matching chunks only: `matches` returns whether a box of chunks has any, so the others need not be
+// walked one by one.
 using box_test = std::function<bool(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count)>;
 void for_each_matching_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count, const box_test& matches,
                              const std::function<bool(const std::vector<hsize_t>&)>& visit);

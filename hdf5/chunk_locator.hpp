@@ -52,7 +52,7 @@ struct source_lock {
 class chunk_locator {
  public:
   // Makes `access` open files through our driver: the source, which may be remote, and any other local file that libhdf5 opens
-  // for it if the gate permits. Without `lock` no file is locked. Throws failure if libhdf5 rejects the driver: nothing would
+  // for it if `gate` permits. Without `lock` no file is locked. Throws failure if libhdf5 rejects the driver: nothing would
   // be checked then.
   static void set_driver(hid_t access, std::shared_ptr<external_file_policy> gate,
                          std::shared_ptr<const io::remote_file> remote = {}, std::shared_ptr<source_lock> lock = {});

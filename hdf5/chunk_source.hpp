@@ -66,12 +66,12 @@ class chunk_source : public opened_dataset {
   chunk_grid grid, shards;
   bool sharded() const { return shards.chunk_elements() > 1; }
 
-  // The shape of the stored chunks that may be chunks of the array; empty: there are none. Throws unsupported_dataset.
+  // The shape of the stored chunks that may be chunks of the array; empty if none may be. Throws unsupported_dataset.
   virtual std::vector<hsize_t> chunk_shape() const;
   // True if stored chunks are, with their filters, chunks of the array: all of them, or some.
   virtual bool can_reuse_chunks() const { return layout == H5D_CHUNKED && !rechunked(); }
-  // Of a source of several datasets: the rectilinear grid whose chunks end where theirs do, but for the last one of each, which
-  // ends with the dataset. `regular`: the grid that the array would have else.
+  // For a source of several datasets: the rectilinear grid whose chunks end where theirs do, but for the last one of each, which
+  // ends with the dataset. The argument: the grid that the array would have otherwise.
   virtual std::optional<chunk_grid> grid_of_parts(const chunk_grid&) const { return {}; }
   virtual reused_chunks reuse_on(const chunk_grid&) const { return {}; }
   // True if a chunk may have to be put together from several datasets.
@@ -97,7 +97,7 @@ class chunk_source : public opened_dataset {
   virtual bool is_remote() const { return bytes->remote() != nullptr; }
   // The bytes of the file that a chunk lies in. Callable from any thread. Throws zarrbits::error.
   virtual std::shared_ptr<const io::byte_source> bytes_of(std::size_t file) const;
-  // Throws zarrbits::error if a file has changed from which chunks are copied, and that nobody else looks after.
+  // Throws zarrbits::error if a file has changed from which chunks are copied, and that no other code checks.
   virtual void require_unchanged() const {}
 
   // Reads a block, in the type `memory` with `size` bytes for each element, into the corner of an array of extent `out_shape`, or

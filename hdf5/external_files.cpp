@@ -40,7 +40,7 @@ std::string folder_above(const std::string& name) {
   return e ? std::string() : absolute.parent_path().string();
 }
 
-// What errno says of a name under which there is no file. Any other trouble says nothing of whether there is one.
+// True if errno says that no file has this name. Any other error leaves open whether one has.
 bool is_absence(int error) { return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG; }
 
 bool lies_in(const std::string& folder, const std::string& file) {

@@ -2,9 +2,9 @@
 //
 // Other files that libhdf5 opens by itself while it reads one: raw data of external storage, sources of virtual datasets, targets
 // of external links. A hostile file may name any file: /etc/passwd, or a pipe on which the reader waits forever. Two checks apply
-// the same rule. HDF5 files go through our driver (chunk_locator.hpp), which asks the gate before it opens one. libhdf5 opens raw
-// files without any driver, so find_external_dependencies() finds them, through virtual datasets of virtual datasets, before any
-// value is read.
+// the same rule. HDF5 files go through our driver (chunk_locator.hpp), which asks the policy before it opens one. libhdf5 opens
+// raw files without any driver, so find_external_dependencies() finds them, through virtual datasets of virtual datasets, before
+// any value is read.
 //
 #ifndef ZARRBITS_HDF5_EXTERNAL_FILES_HPP
 #define ZARRBITS_HDF5_EXTERNAL_FILES_HPP
@@ -33,14 +33,14 @@ class external_file_policy {
 
   enum class decision { allowed, missing, refused };
   decision check(const std::string& name);
-  // The same, for a file that libhdf5 is about to open. The source itself is permitted until it is open.
+  // Like check(), for a file that libhdf5 is about to open. The source itself is permitted until it is open.
   bool permit(const char* name) noexcept;
   bool is_source(const char* name) const { return opening_ && name_ == name; }
   void source_is_open() { opening_ = false; }
 
-  // The real path of the last file that is there.
+  // The real path of the last checked file that exists.
   const std::string& checked_path() const { return checked_path_; }
-  // Why ask() last refused, as a sentence without its end; empty if it did not refuse since forget_refusal().
+  // Why check() last refused, as a sentence without its end; empty if it did not refuse since forget_refusal().
   const std::string& refusal() const { return refusal_; }
   void forget_refusal() { refusal_.clear(); }
   // Reports the last refusal.
@@ -71,7 +71,7 @@ class external_file_policy {
 // A source of a virtual dataset.
 struct virtual_source {
   bool is_available = false;  // it exists, and may be read
-  bool chunked = false;       // chunked, with the shape, the form and the datatype of beside::chunked; then these are set too:
+  bool chunked = false;       // chunked, with the shape, the form and the datatype of external_dependencies::chunked; then also:
   std::string file = {};      // its real path
   haddr_t address = HADDR_UNDEF;
   std::vector<hsize_t> extent = {};
@@ -86,7 +86,7 @@ struct external_dependencies {
   bool is_cyclic = false;                  // not even the extent is known: a virtual dataset of itself
   std::uint64_t raw_bytes = 0;             // bytes in external files
   std::string missing_raw = {};            // an external file of its own that cannot be opened; "": all can
-  // The first chunked source of a virtual dataset; null if there is none.
+  // The first chunked source of a virtual dataset; null if none is chunked.
   struct chunked_source {
     std::vector<hsize_t> chunk;
     handle type, properties;

@@ -20,9 +20,9 @@ class file_bytes {
   // For an open file of chunk_locator's driver.
   explicit file_bytes(chunk_locator chunks);
 
-  // Throws unreadable_range, zarrbits::error.
+  // Throws io::read_error, zarrbits::error.
   void read(std::uint64_t offset, std::span<std::byte> out) const { bytes_->read(offset, out); }
-  // Throws unreadable_range if the file was shorter when it was opened.
+  // Throws io::read_error if the file was shorter when it was opened.
   void require_range(std::uint64_t offset, std::uint64_t size) const;
   // Its state now; of a remote file, when it was opened.
   io::file_state state() const { return bytes_->state(); }

@@ -3,7 +3,7 @@
 // Resolves the references that an object of the source holds to paths of objects.
 //
 //   file_references references(source, dataset);
-//   const json path = references.object(value);
+//   const text::json path = references.object(value);
 //
 #ifndef ZARRBITS_HDF5_FILE_REFERENCES_HPP
 #define ZARRBITS_HDF5_FILE_REFERENCES_HPP

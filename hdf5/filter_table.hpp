@@ -36,7 +36,7 @@ struct known_filter {
   bool (*supports)(const filter& f, const type_description& type) = nullptr;
   // The output size that the stream, or the parameters, announce. nullptr: none is announced.
   std::size_t (*declared_size)(const filter& f, std::span<const std::byte> in) = nullptr;
-  // The name under which undo() is lent to libhdf5 (registered_decoders.hpp). nullptr: it is not lent.
+  // The name under which undo() is registered in libhdf5 (registered_decoders.hpp). nullptr: it is not registered.
   const char* registered_name = nullptr;
 };
 

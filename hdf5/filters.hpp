@@ -60,7 +60,7 @@ inline bool applied(unsigned mask, std::size_t i) { return !(i < 32 && (mask >> 
 // corrupt_chunk.
 compressors::buffer undo(const pipeline& p, unsigned mask, compressors::buffer stored, std::size_t size,
                          const type_description& type);
-// The same, but stops at our packbits filter, number `packs`: the chunk as that filter left it, packed or not.
+// Like undo(), but stops at our packbits filter, number `packs`: the chunk as that filter left it, packed or not.
 compressors::buffer undo_after_packbits(const pipeline& p, std::size_t packs, unsigned mask, compressors::buffer stored,
                                         std::size_t size, const type_description& type);
 

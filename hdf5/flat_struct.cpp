@@ -26,7 +26,7 @@ bool has_text(const type_description& t) {
   return is_text(t) || (t.kind == type_class::compound && std::any_of(t.parts.begin(), t.parts.end(), has_text));
 }
 
-// Calls text(field, at) for each field that becomes text, and other(field, at) for each other field, in order.
+// Calls text(m, field) for each field that becomes text, and on_other(m, field) for each other field, in order.
 template <class Text, class Other>
 void each_field(const type_description& t, const std::byte* data, const Text& text, const Other& on_other) {
   for (const type_description& m : t.parts) {

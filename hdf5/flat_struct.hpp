@@ -4,9 +4,9 @@
 // the longest value, a reference becomes the path of its target. Zarr's struct needs fixed sizes.
 //
 //   std::vector<std::size_t> lengths(leaves_of_text(type), 1);         // of these fields, in characters
-//   for (each element) if (!measure(type, element, file, lengths)) ...;  // there is a value that is not UTF-8
+//   for (each element) if (!measure(type, element, references, lengths)) ...;  // a value is not UTF-8
 //   flat_data_type(type, lengths);                                     // {"name": "struct", ...}
-//   for (each element) append_flat(type, element, file, lengths, chunk);
+//   for (each element) append_flat(type, element, references, lengths, chunk);
 //
 #ifndef ZARRBITS_HDF5_FLAT_STRUCT_HPP
 #define ZARRBITS_HDF5_FLAT_STRUCT_HPP

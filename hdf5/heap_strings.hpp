@@ -35,7 +35,7 @@ class heap_strings {
   explicit heap_strings(const heap_format& format) : format_(format) {}
 
   // Reads the text of each of these elements, zero-terminated; null if it was never written. False if `memory` has no room for
-  // them. Throws corrupt_chunk, unreadable_range.
+  // them. Throws corrupt_chunk, io::read_error.
   bool read(std::span<const std::byte> elements, std::span<char*> texts, vlen_allocator& memory);
 
  private:

@@ -30,7 +30,7 @@ std::string driver_of(const std::string& name) noexcept {
     io::read_range(fd.get(), 0, std::as_writable_bytes(std::span(head)));
     if (head.find("NCSAfami") != head.npos) return "family";
     if (head.find("NCSAmult") != head.npos) return "split or multi";
-  } catch (...) {  // libhdf5 then reports what is wrong
+  } catch (...) {  // libhdf5 then reports the error
   }
   return "";
 }
@@ -71,7 +71,7 @@ writer_mark writer_mark_of(const std::string& file) noexcept {
       if (std::to_integer<unsigned>(head[8]) < 3 || !(mark & writing)) return writer_mark::none;
       return mark & swmr ? writer_mark::swmr_writer : writer_mark::writer;
     }
-  } catch (...) {  // libhdf5 then reports what is wrong
+  } catch (...) {  // libhdf5 then reports the error
   }
   return writer_mark::none;
 }

@@ -40,7 +40,7 @@ class source_dataset : public chunk_source {
 
  private:
   // Decodes the stored chunks of a block once each, because H5Dread does not check their decoded length. Throws corrupt_chunk,
-  // unreadable_range.
+  // io::read_error.
   void require_whole_chunks(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;
   void require_whole_chunk(const std::vector<hsize_t>& first) const;
   // The elements of a stored chunk in the stored type; empty if it is not stored.

@@ -191,7 +191,7 @@ void source_file::select(text::selection& patterns) {
   }
   patterns.require_all_matched();
   keep[0] = true;
-  for (std::size_t i = objects_.size(); --i > 0;) {  // the groups above what is kept: parents come first in the list
+  for (std::size_t i = objects_.size(); --i > 0;) {  // the groups above kept objects: parents come first in the list
     if (std::any_of(objects_[i].links.begin(), objects_[i].links.end(), [](const extra_link& l) { return l.selected; }))
       keep[i] = true;
     if (keep[i]) keep[objects_[i].parent] = true;
@@ -329,7 +329,7 @@ void source_file::keep_reserved_names() {
     const auto path_of = [&](std::string node) {
       return text::join_path(parent_path, text::with_reserved_prefix(o.link_name, std::move(node)));
     };
-    // what it was unlike may be unlike it now
+    // names that it had to differ from may be different now
     std::string path = path_of(o.link_name.starts_with("__") ? text::node_name(o.link_name) : text::base_name(o.store_path));
     if (!used_names.insert(text::case_fold(path)).second) path = path_of(text::base_name(o.store_path));
     o.store_path = std::move(path);

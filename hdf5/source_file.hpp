@@ -40,8 +40,8 @@ struct extra_link {
   std::string name;                // as in the file
   std::string kind;                // hard, soft, external, user, broken
   std::size_t object = no_object;  // hard: index of its object when the link was found
-  std::string target;              // hard, soft, external: path, shown
-  std::string file;                // external: file, shown
+  std::string target;              // hard, soft, external: path, escaped
+  std::string file;                // external: file, escaped
   std::string detail;              // user: value in base64; broken: why
   bool left_out = false;           // broken: the object exists, but cannot be stored
   bool selected = true;
@@ -61,7 +61,7 @@ struct object_place {
 // How an object appears in the store, if a convention (conventions/) or the joining of files decides it.
 struct schema_override {
   std::vector<std::string> dimension_names;  // names of a dataset's dimensions; "" or too few: the source's names
-  std::string new_dimension;   // name of a first dimension that the array has, and the dataset does not; "": there is none
+  std::string new_dimension;                 // name of a first dimension that the array has, and the dataset does not; "": none
   std::vector<hsize_t> shape;  // shape of a dataset, if it is larger than in the source; the rest reads as fill value
   bool characters = false;     // keep strings of one byte as bytes
   // Field names: a compound of two equal floats with these names is a complex number.
@@ -106,7 +106,7 @@ class source_file final {
   source_file& operator=(const source_file&) = delete;
 
   // Finds all objects, or those of `top` ("/a/b"), which is then the root of the store. `tells_case_apart`: the store allows two
-  // names that differ only in case. `at` is called with each group before it is listed. Throws zarrbits::error.
+  // names that differ only in case. `on_group` is called with each group before it is listed. Throws zarrbits::error.
   void walk(bool tells_case_apart, const std::string& top = "",
             const std::function<void(const std::string& group)>& on_group = {});
   // Call after walk(): targets of links become objects at the links' places, with all below. `inside`: targets of soft and
@@ -131,7 +131,7 @@ class source_file final {
   hid_t file() const { return opened_->file(); }
   const std::string& path() const { return path_; }
   const source_options& options() const { return options_; }
-  // Bytes before the HDF5 superblock; 0: there are none.
+  // Bytes before the HDF5 superblock; 0 without a user block.
   std::uint64_t user_block_size() const;
   // The server's identifier of this content; empty for local files.
   const std::string& etag() const { return opened_->state().etag; }
@@ -151,14 +151,14 @@ class source_file final {
   const std::vector<source_object>& objects() const { return objects_; }
   // The objects that select() left out: the topmost ones; all below is left out too.
   const std::vector<source_object>& unselected() const { return unselected_; }
-  // The patterns given to select(), for the attributes of the store's root; empty if there are none.
+  // The patterns given to select(), for the attributes of the store's root; empty without patterns.
   const text::json& selection_note() const { return selection_note_; }
   // The first entry of the open `object`, or null.
   const source_object* find_object(hid_t object) const;
 
-  // The target of a reference in `holder`, any open object of its file; null if there is none.
+  // The target of a reference in `holder`, any open object of its file; null if it has none.
   const source_object* target(hid_t holder, const void* reference, H5R_type_t type) const;
-  // The target's path; empty if there is none.
+  // The target's path; empty without a target.
   std::string target_of(hid_t holder, const void* reference, H5R_type_t type) const;
 
  private:
@@ -171,7 +171,7 @@ class source_file final {
                          bool tells_case_apart, names& used_names, bool& left_out);
   // Where an open object is stored; HADDR_UNDEF if its file is unknown.
   object_place place_of(hid_t object) const;
-  // The same, but adds an unknown file. Throws failure.
+  // Like place_of(), but adds an unknown file. Throws failure.
   object_place find_place(hid_t object);
   std::string route_to(std::size_t parent, const std::string& link) const;
   // True if the group, or one that contains it, is stored there.

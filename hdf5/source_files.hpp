@@ -53,14 +53,14 @@ class source_files {
   // file is open twice, libhdf5 gives the fill value of strings the handle of the one that a dataset was first opened through,
   // and uses it after that one is closed.
   void lend_first(source_file& first) { first_ = {std::shared_ptr<void>(), &first}; }
-  // Opens a file again. Throws zarrbits::error.
+  // Reopens a file. Throws zarrbits::error.
   std::shared_ptr<source_file> open(const std::string& name) const;
   void add(entry file);
   const std::vector<entry>& list() const { return files_; }
 
   // The dataset at an address of a file. Throws zarrbits::error, failure. The caller holds lock, or is alone.
   std::shared_ptr<const source_dataset> dataset(std::size_t file, haddr_t address) const;
-  // Of the dataset's chunk; see chunk_source. The size is 0 if it was never written.
+  // As in chunk_source, for a chunk of a dataset in one of the files. The size is 0 if it was never written.
   hsize_t stored_size(const chunk_in_files& chunk) const;
   stored_chunk find_chunk(const chunk_in_files& chunk, std::uint64_t size) const;
   // The bytes of a file, which is then open as long as they are in use. Callable from any thread. Throws zarrbits::error.

@@ -2,7 +2,7 @@
 //
 // An HDF5 datatype for Zarr: a tree that says how to read values into memory, and what they are there.
 //
-//   const type_tree t = describe_type(H5Dget_type(dataset));
+//   const type_description t = describe_type(H5Dget_type(dataset));
 //   H5Dread(dataset, t.memory, ...);          // t.size bytes an element
 //   zarr_data_type(t);                        // type_json.hpp: its JSON, where Zarr has a counterpart
 //
@@ -78,7 +78,7 @@ bool holds_references(const type_description& t);
 // The first `reason` in the tree, or "".
 std::string unsupported_reason(const type_description& t);
 
-// True for a boolean that is int8 in the file, and a boolean only by an attribute (arrangement::int8_is_boolean).
+// True for a boolean that is int8 in the file, and a boolean only by an attribute (schema_override::int8_is_boolean).
 inline bool is_int8_boolean(const type_description& t) {
   return t.kind == type_class::boolean && t.is_signed && t.names.empty() && t.stored.empty();
 }

@@ -17,7 +17,7 @@ struct unsupported_dataset : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// For the filters that pipeline::missing() names.
+// For the filters that pipeline::unavailable_filters() names.
 unsupported_dataset missing_filter(const std::string& names);
 
 // Calls `f`. Returns the reason if `f` fails in a way that costs the dataset, but not the conversion; rethrows any other

@@ -3,7 +3,7 @@
 // Where the sources have the values of a block of a virtual dataset: nowhere, in one stored chunk of one source, or anywhere.
 //
 //   const std::unique_ptr<const virtual_parts> mapped = parts_of_virtual(data);
-//   if (mapped && mapped->meets(first, count)) ...
+//   if (mapped && mapped->intersects(first, count)) ...
 //
 #ifndef ZARRBITS_HDF5_VIRTUAL_PARTS_HPP
 #define ZARRBITS_HDF5_VIRTUAL_PARTS_HPP
@@ -47,14 +47,14 @@ class virtual_parts {
 
   // True if a block can hold mapped values. Of a virtual dataset of terabytes with few sources, only such blocks are read.
   bool intersects(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;
-  // The shape of chunks that may be chunks of the array; empty: there are none.
+  // The shape of chunks that may be chunks of the array; empty if none may be.
   const std::vector<hsize_t>& chunk() const { return chunk_; }
   // For a block of that shape, smaller only at the array's edge: the chunk of a source that it is.
   std::optional<chunk_in_files> find(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;
   const source_files& files() const { return *files_; }
 
  private:
-  // Calls `f` with each part that meets a block, until `f` returns false.
+  // Calls `f` with each part that intersects a block, until `f` returns false.
   template <class F>
   void for_each_over(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count, const F& f) const;
 

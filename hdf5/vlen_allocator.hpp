@@ -4,8 +4,7 @@
 // it allocate gigabytes, because any number of values may share the same piece of the file.
 //
 //   vlen_allocator strings(64 << 20);
-//   H5Dread(dataset, type, space, space, strings.transfer(), values.data());   // fails beyond that; strings.exceeded() says
-//   whether it was that
+//   H5Dread(dataset, type, space, space, strings.transfer(), values.data());   // fails above that limit: strings.exceeded()
 //
 #ifndef ZARRBITS_HDF5_VLEN_ALLOCATOR_HPP
 #define ZARRBITS_HDF5_VLEN_ALLOCATOR_HPP
@@ -19,7 +18,7 @@
 
 namespace zarrbits::hdf5 {
 
-// Owns what is allocated through it.
+// Owns the memory that is allocated through it.
 class vlen_allocator {
  public:
   explicit vlen_allocator(std::uint64_t max_bytes);

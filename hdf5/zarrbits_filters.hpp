@@ -14,7 +14,7 @@ namespace zarrbits::hdf5 {
 // filter leaves its chunks as they are.
 bool was_resolved(const filter& f);
 
-// The packbits codec for chunks of our filter, for a Zarr array of this type; empty if there is none.
+// The packbits codec for chunks of our filter, for a Zarr array of this type; empty if no such codec exists.
 struct packbits_layout {
   unsigned first_bit = 0, bits = 0, padding = 0;
   bool msb_first = false;

@@ -37,7 +37,7 @@ std::vector<std::uint64_t> extents(const json& list) {
   return out;
 }
 
-// Of a rectilinear grid: the longest length along each dimension, of which some have one, others a list with lengths and [length,
+// For a rectilinear grid: the longest length along each dimension; some have one length, others a list with lengths and [length,
 // count].
 std::vector<std::uint64_t> longest_chunk(const json& shapes) {
   std::vector<std::uint64_t> out;

@@ -3,7 +3,7 @@
 // Datasets and filters as arguments of h5repack.
 //
 //   repack_names names(file);
-//   repack_filter(names.of(o, dataset), conversion::packbits_filter, "1,12")     // {"-f", "/camera:UD=45429,1,1,12"}
+//   repack_filter(names.name_of(o, dataset), hdf5::packbits_filter, "1,12")     // {"-f", "/camera:UD=45429,1,1,12"}
 //
 #ifndef ZARRBITS_INSPECT_REPACK_HPP
 #define ZARRBITS_INSPECT_REPACK_HPP
@@ -21,7 +21,7 @@ class repack_names {
  public:
   explicit repack_names(const hdf5::source_file& file) : file_(file) {}
 
-  // The name as in the file; the object's path is the shown form.
+  // The name as in the file; the object's path is the escaped form.
   std::string name_of(const hdf5::source_object& o, hid_t dataset);
 
  private:

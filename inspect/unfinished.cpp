@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How far a conversion is, by the plan and the journals in the store. Anybody may have written these.
+// How far a conversion is, by the plan and the journals in the store. Any program may have written these.
 //
 #include "inspect/tree_readers.hpp"
 #include "text/json_text.hpp"

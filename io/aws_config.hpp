@@ -17,11 +17,11 @@ class aws_config {
  public:
   using section = std::map<std::string, std::string>;  // names in lower case
 
-  // Reads both files; one that is not there has no profiles.
+  // Reads both files; a missing one has no profiles.
   aws_config();
 
   bool contains(const std::string& profile) const;
-  // A value of a profile: that of the credentials file, else that of the configuration; "" if there is none.
+  // A value of a profile: that of the credentials file, else that of the configuration; "" if neither has it.
   std::string value(const std::string& profile, const std::string& name) const;
   // Each file by itself: keys of two files are not mixed.
   const section& in_credentials(const std::string& profile) const;

@@ -2,8 +2,8 @@
 //
 // The bytes of an open file, wherever it is.
 //
-//   const std::shared_ptr<const byte_source> file = open_bytes("in.h5", {});
-//   file->read(512, room);
+//   const std::shared_ptr<const byte_source> file = open_bytes("in.h5", {}, expected);
+//   file->read(512, out);
 //
 #ifndef ZARRBITS_IO_BYTE_SOURCE_HPP
 #define ZARRBITS_IO_BYTE_SOURCE_HPP
@@ -35,9 +35,9 @@ class byte_source {
 
   // Its state now; of a remote file, as it was when it was opened.
   virtual file_state state() const = 0;
-  // Throws unreadable_range if the file does not have these bytes, and zarrbits::error if a server does not give them.
+  // Throws read_error if the file does not have these bytes, and zarrbits::error if a server does not give them.
   virtual void read(std::uint64_t offset, std::span<std::byte> out) const = 0;
-  // For copies in the kernel; negative if there is none.
+  // For copies in the kernel; negative without a descriptor.
   virtual int descriptor() const noexcept { return -1; }
   // Itself, if it is remote; else null.
   virtual const remote_file* remote() const noexcept { return nullptr; }

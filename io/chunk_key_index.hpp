@@ -4,9 +4,9 @@
 //
 //   chunk_key_index arrays;
 //   arrays.add("a", node);           // from its zarr.json
-//   arrays.of("a/c/0/1")->first;     // "a"; the key is the chunk's in Zarr v3, "c/0/1" below the array
-//   arrays.dotted("a/c/0/1");        // "a/0.1", the key in Zarr v2
-//   arrays.slashed("a/0.1");         // and back; "a/0/1", if that is the form of the array's keys in Zarr v2
+//   arrays.find_array("a/c/0/1")->first;  // "a"; the key is the chunk's in Zarr v3, "c/0/1" below the array
+//   arrays.to_v2_key("a/c/0/1");     // "a/0.1", the key in Zarr v2
+//   arrays.to_v3_key("a/0.1");       // and back; "a/0/1", if that is the form of the array's keys in Zarr v2
 //
 #ifndef ZARRBITS_IO_CHUNK_KEY_INDEX_HPP
 #define ZARRBITS_IO_CHUNK_KEY_INDEX_HPP
@@ -33,7 +33,7 @@ class chunk_key_index {
   // False if the node does not say what its chunks are. "" is the root.
   bool add(const std::string& array, const text::json& node);
   std::size_t size() const { return arrays_.size(); }
-  // None if there is no such array.
+  // Empty if there is no such array.
   counts counts_of(const std::string& array) const {
     const auto it = arrays_.find(array);
     return it == arrays_.end() ? counts() : it->second;

@@ -61,7 +61,7 @@ struct file_state {
   bool operator==(const file_state&) const = default;
 };
 file_state state_in(const struct stat& info) noexcept;
-file_state state_of(int descriptor) noexcept;  // not regular if there is none
+file_state state_of(int descriptor) noexcept;  // not regular if fstat() fails
 
 // Where an open file is, without symbolic links; empty if the system does not tell.
 std::string path_of(int descriptor);
@@ -69,8 +69,8 @@ std::string path_of(int descriptor);
 // 0, or errno. A disk that accepts nothing more is ENOSPC.
 int write_all(int fd, std::span<const std::byte> bytes) noexcept;
 
-// A whole file in a folder (a descriptor, or AT_FDCWD). Empty if there is none. What is not a regular file (a symbolic link,
-// too), or larger than max_read_back, throws zarrbits::error, which calls it `display_name`.
+// A whole file in a folder (a descriptor, or AT_FDCWD). Empty if absent. Anything but a regular file (a symbolic link, too),
+// or a file larger than max_read_back, throws zarrbits::error, which calls it `display_name`.
 std::optional<std::vector<std::byte>> read_regular_file(int folder, const std::string& name, const std::string& display_name);
 
 // Opens a file below a folder for reading, without following a symbolic link on the way. Sets errno if it cannot: ELOOP for a
@@ -88,12 +88,12 @@ enum class lock_state {
 lock_state take_lock(int fd, int folder, const std::string& name, bool shared);
 lock_state take_lock(int fd, bool shared) noexcept;  // whatever name the file has: never `removed`
 
-// Throws unreadable_range if a file does not have these bytes.
+// Throws read_error if a file does not have these bytes.
 void require_range(int fd, std::uint64_t offset, std::uint64_t size);
 void read_range(int fd, std::uint64_t offset, std::span<std::byte> out);
 
 // Appends bytes of a file to another at its position, in the kernel if possible. 0, or errno of writing; what cannot be
-// read throws unreadable_range.
+// read throws read_error.
 int copy_range(int from, std::uint64_t offset, std::uint64_t size, int to);
 
 }  // namespace zarrbits::io

@@ -105,7 +105,7 @@ bool is_private(const std::array<unsigned char, 4>& a) {
          (a[0] == 172 && (a[1] & 0xF0) == 16) || (a[0] == 192 && a[1] == 168) || a[0] >= 224;
 }
 
-// For the text of an IP address. What is not one counts as private.
+// For the text of an IP address. Any other text counts as private.
 bool is_private(const char* text) {
   std::array<unsigned char, 4> four{};
   if (::inet_pton(AF_INET, text, four.data()) == 1) return is_private(four);
@@ -155,7 +155,7 @@ int before_request(void* user_data, char* address, char*, int, int) {
   return CURL_PREREQFUNC_ABORT;
 }
 
-// For a libcurl that was built without a place for certificates, as that of the wheel is; "" if it has one, or if there are none:
+// For a libcurl that was built without a path of certificates, as that of the wheel is; "" if it has one, or no file is found:
 // then OpenSSL looks into SSL_CERT_DIR, or /etc/ssl/certs.
 std::string system_certificates() {
   const curl_version_info_data* curl = curl_version_info(CURLVERSION_NOW);

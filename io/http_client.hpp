@@ -4,8 +4,8 @@
 //
 //   http_client client("");
 //   for (retry_policy tries;;) {
-//     const auto answer = client.send({.url = "https://host/x", .range = "0-99", .patience = tries.patience()});
-//     if (!(answer.error ? answer.passing : is_transient(answer.status)) || !tries.again()) return answer;
+//     const auto answer = client.send({.url = "https://host/x", .range = "0-99", .timeout = tries.timeout()});
+//     if (!(answer.error ? answer.transient : is_transient(answer.status)) || !tries.wait()) return answer;
 //   }
 //
 #ifndef ZARRBITS_IO_HTTP_CLIENT_HPP
@@ -72,12 +72,12 @@ class http_client {
     bool cookies = false;                   // keep cookies, as logins need them that go over several servers
     bool no_private_address = false;        // do not connect to a loopback, link-local or private address
     bool newer_http = false;                // HTTP/2 where the server has it
-    bool direct = false;                    // through no proxy: what is asked is for this machine alone
+    bool direct = false;                    // through no proxy: the request is for this machine alone
   };
   struct response {
     long status = 0;  // 0: none arrived
     std::string body = {};
-    std::size_t received = 0;                         // bytes in request::into
+    std::size_t received = 0;                         // bytes in request::output
     std::map<std::string, std::string> headers = {};  // names in lower case; the last of each name
     long long length = -1;                            // as announced; of a HEAD, too
     std::string redirect = {};                        // absolute URL of a 3xx
@@ -89,7 +89,7 @@ class http_client {
     bool too_long = false;                            // the error is that the body, or its headers, are too long
     std::string reason = {};                          // of the error
 
-    std::string_view header(const std::string& name) const;  // "" if there is none
+    std::string_view header(const std::string& name) const;  // "" if absent
   };
   // One attempt.
   response send(const request& r);

@@ -3,7 +3,7 @@
 // A Parquet file of few columns, as references are stored in: numbers of 64 bits and texts, not nested, not compressed or by
 // Zstandard, in pages of version 1. https://parquet.apache.org/docs/file-format/
 //
-//   const parquet_file file(bytes, 1'000'000);
+//   parquet_file file(bytes, 1'000'000);
 //   for (const std::int64_t offset : file.numbers("offset")) ...
 //
 #ifndef ZARRBITS_IO_PARQUET_FILE_HPP

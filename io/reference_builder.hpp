@@ -108,7 +108,7 @@ class table_builder {
   std::uint64_t memory_ = 0, used_ = 0;
 };
 
-// Of a JSON file. Throws reference_error.
+// Reads a JSON file. Throws reference_error.
 reference_table read_json_references(const std::string& path, std::uint64_t memory);  // reference_json.cpp
 
 }  // namespace zarrbits::io

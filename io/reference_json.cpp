@@ -163,7 +163,7 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
     std::uint64_t offset = 0, size = 0;
     std::string place = {};
   };
-  // Of a reference itself. In version 0, they are all that there is.
+  // Whether the value belongs to a reference. Version 0 has nothing but references.
   bool is_reference() const {
     if (path_.size() == 2) return path_[0] == "refs";
     return path_.size() == 1 && !has_version_ && path_[0] != nodes_key && path_[0] != "zarrbits" && path_[0] != "templates" &&

@@ -87,7 +87,7 @@ class parquet_folder {
                           (reason.empty() ? "" : ": " + reason) + "; use a Zarr v3 store");
   }
 
-  // Of an array of Zarr v3, for fsspec.
+  // Whether it has only the extents that fsspec needs of an array of Zarr v3.
   static bool is_grid_alone(const text::json& zarray) {
     return zarray.size() == 2 && zarray.contains("shape") && zarray.contains("chunks");
   }

@@ -3,7 +3,7 @@
 // References in kerchunk's format, as they are stored: a JSON file (version 0 or 1), or a folder of Parquet files. A key is an
 // object itself, a file, or a range of one. Their metadata are of Zarr v3 or v2.
 //
-//   const reference_table table = read_references("refs.json");
+//   const reference_table table = read_references("refs.json", memory);
 //   const reference& chunk = table.keys.at("a/c/0/0");   // "a/0.0" in Zarr v2
 //
 #ifndef ZARRBITS_IO_REFERENCE_TABLE_HPP
@@ -54,10 +54,10 @@ struct reference_table {
   std::vector<referenced_file> files;
   zarr_formats formats = {};
   bool relative = false;          // names of files were relative to the folder of the references; here, none is
-  std::string differing_v2 = {};  // a key of Zarr v2's metadata that does not say what Zarr v3's say; empty if there is none
+  std::string differing_v2 = {};  // a key of Zarr v2's metadata that does not say what Zarr v3's say; empty if none
 };
 
-// Of a file or a folder. Throws reference_error, also if they would take more than `memory`.
+// Reads a file or a folder. Throws reference_error, also if they would take more than `memory`.
 reference_table read_references(const std::string& path, std::uint64_t memory);
 
 // Whether a file or a folder has references that zarrbits made, as far as its beginning shows.
@@ -67,7 +67,7 @@ bool is_zarrbits_references(const std::string& path) noexcept;
 // which "all" stands for every file; of objects in S3, only the sources.
 std::vector<std::string> allowed_paths(const std::vector<std::string>& sources, const std::vector<std::string>& external);
 
-// The name of the file next to references that holds what is not in any source and too large for the references themselves;
+// The name of the file next to references that holds content that is in no source and too large for the references;
 // each append adds one, with the next number.
 std::string data_file_path(const std::string& references, std::size_t number = 0);
 // Whether it is such a file, with any number.

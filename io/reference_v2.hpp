@@ -27,7 +27,7 @@ class v2_references {
   const chunk_key_index& arrays() const { return arrays_; }
   // The metadata of Zarr v2 by its keys. Arrays that Zarr v2 cannot have are left out.
   std::map<std::string, text::json> documents() const;
-  // The first of them, "/a/b"; empty if there is none.
+  // The first array that Zarr v2 cannot have, "/a/b"; empty if it can have all.
   std::string only_v3() const;
 
  private:

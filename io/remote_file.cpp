@@ -25,8 +25,8 @@ namespace zarrbits::io {
 namespace {
 
 constexpr std::uint64_t max_range_gap = 64U << 10;       // bytes that cost less than another request
-constexpr std::uint64_t max_partial_request = 4U << 20;  // what is longer is divided, and comes by several connections
-constexpr std::uint64_t max_full_request = 16U << 20;    // the same, of a file that is read as a whole
+constexpr std::uint64_t max_partial_request = 4U << 20;  // longer ranges are divided, over several connections
+constexpr std::uint64_t max_full_request = 16U << 20;    // likewise, for a file that is read as a whole
 constexpr const char* past_end_message = "the file ends before the range that was to be read";
 constexpr unsigned max_read_ahead = 16;  // pages
 

@@ -4,7 +4,7 @@
 // downloaded beside each other, those that lie close together in one request.
 //
 //   const auto file = std::make_shared<const remote_file>("https://host/in.nc", remote, 64 << 20);
-//   file->read(0, room);                                     // through pages
+//   file->read(0, out);                                      // through pages
 //   const auto chunks = file->fetch({{4096, 100}, {5000, 200}});  // begins, and returns at once
 //   chunks->bytes({5000, 200});                              // waits for these
 //
@@ -41,7 +41,7 @@ class remote_file final : public byte_source {
   // Asks the server. Not regular if the file is gone. Throws zarrbits::error.
   file_state state_now() const;
   void read(std::uint64_t offset, std::span<std::byte> out) const override;
-  // The same, for bytes whose neighbours are less likely to be read next than those of values are.
+  // Like read(), for bytes whose neighbours are less likely to be read next than those of values are.
   void read_metadata(std::uint64_t offset, std::span<std::byte> out) const;
   const remote_file* remote() const noexcept override { return this; }
 
@@ -56,7 +56,7 @@ class remote_file final : public byte_source {
     struct group;
     std::vector<std::shared_ptr<group>> groups_;  // by offset
   };
-  // Throws unreadable_range if the file does not have them.
+  // Throws read_error if the file does not have them.
   std::shared_ptr<const pending_fetch> fetch(std::vector<byte_range> ranges) const;
 
  private:

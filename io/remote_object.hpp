@@ -34,7 +34,7 @@ class remote_object {
   virtual file_state open(std::span<std::byte> head) = 0;
   // Bytes of an object that is in this state. Throws zarrbits::error, errc::changed if it is in another.
   virtual void read(const file_state& state, std::uint64_t offset, std::span<std::byte> out) = 0;
-  // Its state now; not regular if there is none. Throws zarrbits::error.
+  // Its state now; not regular if it is absent. Throws zarrbits::error.
   virtual file_state current_state() = 0;
   // Servers said that there were too many requests: so often.
   std::uint64_t slowed_down() const { return slowed_down_; }

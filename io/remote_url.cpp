@@ -50,7 +50,7 @@ secret_registry& secrets() {
   return instance;
 }
 
-// What a URL cannot have as it is: blanks, control characters, what is not ASCII.
+// Escapes the bytes that a URL cannot have: blanks, control characters, non-ASCII.
 std::string escaped(const std::string& url) {
   std::string out;
   for (const char c : url) {
@@ -87,7 +87,7 @@ struct parts {
   std::string display, url;  // without secrets; with them
 };
 
-// Of a URL without an object.
+// Splits a URL without an object.
 parts split(const std::string& input) {
   const std::string url = input.substr(0, input.find('#'));
   const std::size_t host = url.find("://") + 3;

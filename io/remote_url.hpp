@@ -24,17 +24,17 @@ inline bool is_remote(const std::string& name) { return is_s3(name) || is_web(na
 bool any_in_s3(const std::vector<std::string>& names);
 bool any_remote(const std::vector<std::string>& names);
 
-// The place of the colon before the object, in "https://host/in.nc:/a/b"; npos: there is none.
+// The position of the colon before the object, in "https://host/in.nc:/a/b"; npos if absent.
 std::size_t object_in_url(const std::string& name);
 // The name without secrets; other names as they are. Files that differ only in the query keep different names: the name then
 // ends in a part of the query's hash, unless the query is a signature, which is a different one every time. An object in the file
 // ("https://host/in.nc?...:/a/b") stays. Thread-safe.
 std::string redact_url(const std::string& name);
-// The same of a URL that nobody will ask for by its name: it is not remembered.
+// Like redact_url(), for a URL that is never requested by its name: it is not remembered.
 std::string display_url(const std::string& url);
 // The URL with its secrets, as it was given.
 std::string original_url(const std::string& name);
-// The same, percent-encoded where it has to be.
+// Like original_url(), percent-encoded where necessary.
 std::string full_url(const std::string& name);
 
 }  // namespace zarrbits::io

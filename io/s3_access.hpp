@@ -24,7 +24,7 @@ void cancel_s3_retries() noexcept;
 void init_s3(const std::vector<std::string>& sources, const std::string& store, const remote_access& remote,
              const std::function<void(const std::string&)>& warning);
 
-// For a program of its own that has credentials: a core dump of this process would hold them, so there is none.
+// For a standalone program that has credentials: disables core dumps of this process, which would contain them.
 void prevent_core_dumps() noexcept;
 
 }  // namespace zarrbits::io

@@ -48,9 +48,9 @@ class s3_client {
   struct response {
     long status = 0;
     std::string body = {};
-    std::size_t received = 0;  // bytes in request::into
+    std::size_t received = 0;  // bytes in request::output
     std::uint64_t total = 0;   // size of the whole object, from the response to a range; 0 if that does not say
-    xml_element xml = {};      // if an `answer` was required
+    xml_element xml = {};      // if an `expected_element` was required
     std::string etag = {};     // without quotes
     bool etag_is_md5 = true;   // as far as the other headers show
     std::string date = {};     // the server's clock

@@ -23,7 +23,7 @@
 namespace zarrbits::io {
 
 // Reads variables and files, and asks servers and programs, each time. `target`: for sentences; `region`, `ca_file`: for STS.
-// Throws zarrbits::error if there are none, or where they are to come from fails.
+// Throws zarrbits::error if none are found, or their source fails.
 s3_credentials find_credentials(const std::string& target, const remote_access& remote, const std::string& region,
                                 const std::string& ca_file);
 

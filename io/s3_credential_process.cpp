@@ -70,7 +70,7 @@ class child {
     ::posix_spawnattr_destroy(&attributes);
     return error;
   }
-  // Its status, once it has ended; 0 if somebody else has taken it.
+  // Its status, once it has ended; 0 if other code has already reaped it.
   std::optional<int> ended() {
     int status = 0;
     const pid_t n = ::waitpid(pid_, &status, WNOHANG);

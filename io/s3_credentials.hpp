@@ -27,7 +27,7 @@ class credential_source {
   // `target`: what the credentials are for, for sentences. `region`, `ca_file`: for STS.
   credential_source(std::string target, remote_access remote, std::string region, std::string ca_file);
 
-  // Throws zarrbits::error if there are none, or where they come from fails. If only a replacement fails, the old ones are
+  // Throws zarrbits::error if none are found, or their source fails. If only a replacement fails, the old ones are
   // returned until they end.
   s3_credentials current();
   // For a server that refuses credentials as expired or unknown. True if there are others now. Throws zarrbits::error.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is in an S3 bucket.
+// Lists the objects of an S3 bucket.
 //
 #ifndef ZARRBITS_IO_S3_LISTING_HPP
 #define ZARRBITS_IO_S3_LISTING_HPP
@@ -29,7 +29,7 @@ constexpr std::size_t no_limit = ~std::size_t{0};
 void for_each_object(s3_client& client, const std::string& start, bool folders, std::size_t limit,
                      const std::function<bool(s3_entry&&)>& callback);
 
-// The same, in memory. At least `limit` entries, if there are that many.
+// Like for_each_object(), but returns the entries: at least `limit`, if there are that many.
 std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, bool folders, std::size_t limit);
 
 }  // namespace zarrbits::io

@@ -2,9 +2,9 @@
 //
 // What references call local files: absolute names or, for readers who find them elsewhere, those of source_base.
 //
-//   const told_names names({"/data", "https://host/archive"}, {"/data/2020/a.nc"}, "refs.json");
-//   names.told("file:///data/2020/a.nc");                  // "https://host/archive/2020/a.nc"
-//   names.local("https://host/archive/2020/a.nc");         // and back
+//   const source_url_map names({{"/data", "https://host/archive"}}, {"/data/2020/a.nc"}, "refs.json");
+//   names.published_url("file:///data/2020/a.nc");         // "https://host/archive/2020/a.nc"
+//   names.local_url("https://host/archive/2020/a.nc");     // and back
 //
 #ifndef ZARRBITS_IO_SOURCE_URL_MAP_HPP
 #define ZARRBITS_IO_SOURCE_URL_MAP_HPP
@@ -23,11 +23,11 @@ class source_url_map {
   source_url_map(const std::optional<source_base>& base, const std::vector<std::string>& sources, const std::string& references);
 
   bool has_base() const { return base_.has_value(); }
-  // Empty if there is none.
+  // Empty without a base.
   std::string folder() const { return base_ ? base_->folder : ""; }
-  // Of "file:///a/b"; URLs of servers as they are. Throws zarrbits::error if the file is not in the folder.
+  // What references call "file:///a/b"; URLs of servers are unchanged. Throws zarrbits::error if the file is not in the folder.
   std::string published_url(const std::string& url) const;
-  // The reverse; the same URL if it is not one that told() makes.
+  // The reverse; the same URL if it is not one that published_url() makes.
   std::string local_url(const std::string& url) const;
 
  private:

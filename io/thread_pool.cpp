@@ -63,7 +63,7 @@ void thread_pool::run_first(std::unique_lock<std::mutex>& lock) {
   run(std::move(first), lock);
 }
 
-// Runs a waiting task; if there is none, waits until one is done.
+// Runs a waiting task; without one, waits until a running one is done.
 void thread_pool::run_one(std::unique_lock<std::mutex>& lock) {
   if (waiting_.empty()) task_done_.wait(lock);
   else run_first(lock);

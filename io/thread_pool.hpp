@@ -2,9 +2,9 @@
 //
 // Work for several threads, in bounded memory: one thread submits tasks, and runs some itself if too many are waiting.
 //
-//   thread_pool queue(4, 512 << 20);
-//   queue.submit(cost, [chunk = std::move(chunk)] { ... });   // waits until there is room
-//   queue.finish();                                           // until all is done; throws what a task threw
+//   thread_pool pool(4, 512 << 20);
+//   pool.submit(cost, [chunk = std::move(chunk)] { ... });   // waits until there is room
+//   pool.finish();                                           // until all is done; throws what a task threw
 //
 #ifndef ZARRBITS_IO_THREAD_POOL_HPP
 #define ZARRBITS_IO_THREAD_POOL_HPP

@@ -57,15 +57,15 @@ struct thrift_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A value: a number (a boolean, too), a text, or what is in it.
+// A value: a number (a boolean, too), a text, or its fields or elements.
 struct thrift_value {
   std::int64_t number = 0;
   std::string_view text = {};                             // in the bytes that were read
   std::vector<std::pair<int, thrift_value>> fields = {};  // of a struct, by number; of a list, all have the number 0
 
-  // Null if there is none.
+  // Null if absent.
   const thrift_value* find(int field) const;
-  // Throws thrift_error if there is none.
+  // Throws thrift_error if absent.
   const thrift_value& at(int field) const;
 };
 

@@ -18,7 +18,7 @@ struct xml_element {
   std::string text;  // without the text of inner elements
   std::vector<xml_element> elements = {};
 
-  // The text of its first element of that name; "" if there is none.
+  // The text of its first element of that name; "" if absent.
   std::string text_of(std::string_view element_name) const;
 };
 

@@ -11,7 +11,7 @@
 
 namespace zarrbits::text {
 
-// The known name that was probably meant: it begins with `name`, or differs in few letters. "" if there is none.
+// The known name that was probably meant: it begins with `name`, or differs in few letters. "" if none does.
 std::string closest_match(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace zarrbits::text

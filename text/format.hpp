@@ -15,7 +15,7 @@
 
 namespace zarrbits::text {
 
-// Bytes of the UTF-8 character at the front, or 0 if there is none.
+// The length of the UTF-8 character at the front, or 0 if none begins there.
 std::size_t utf8_length(std::string_view bytes) noexcept;
 bool is_utf8(std::string_view bytes) noexcept;
 // The text with U+FFFD for each sequence that is not UTF-8, as Unicode recommends and most decoders do: one for the longest

@@ -10,7 +10,7 @@ namespace {
 
 int digit_of(char c) noexcept { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; }
 
-// The byte of an escape of shown() at the front of `s`, or -1 if there is none.
+// The byte of the escape_name() escape at the front of `s`, or -1 without one.
 int shown_byte(std::string_view s) noexcept {
   if (s.size() < 3 || s[0] != '%' || digit_of(s[1]) < 0 || digit_of(s[2]) < 0) return -1;
   const int byte = digit_of(s[1]) * 16 + digit_of(s[2]);

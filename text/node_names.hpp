@@ -22,7 +22,7 @@ constexpr std::string_view hashed_name = "%~";
 // treats as "/") and control characters, never beginning with "__" or ".zarrbits-", never "zarr.json".
 std::string node_name(std::string_view link_name);
 
-// The same for names of one group, all of them different: "a/b" and "a%2Fb" get different ones.
+// Like node_name(), for the names of one group, all of them different: "a/b" and "a%2Fb" get different ones.
 std::vector<std::string> node_names(std::span<const std::string_view> names);
 
 // Zarr v3 reserves names that begin with "__", but zarr-python has them: "__a" for the node_name() of "__a", others unchanged.

@@ -11,7 +11,7 @@ namespace zarrbits::text {
 
 // The key of zarrbits' notes on what Zarr has no place for: links, enumerations, unlimited dimensions, types.
 constexpr const char* annotation_key = "zarrbits";
-// The same among attributes that xarray and netCDF-C hide: they hide names with this prefix.
+// The key of the same notes among attributes that xarray and netCDF-C hide: they hide names with this prefix.
 constexpr const char* hidden_annotation_key = "_nc_zarrbits";
 // In metadata that are translated from Zarr v2, and in no store: what became of attributes.
 constexpr const char* remarks_key = "zarrbits.remarks";

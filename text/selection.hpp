@@ -3,8 +3,8 @@
 // Which objects of a file are wanted.
 //
 //   selection s({"/run*/**", "temperature"}, {"/run1/raw"});
-//   s.wants("/run2/a");            // true: it matches, or a group above it does, and nothing of that is excluded
-//   s.require_all_matched();       // throws if a pattern has matched no path that matches() or note() was asked about
+//   s.matches("/run2/a");          // true: it matches, or a group above it does, and nothing of that is excluded
+//   s.require_all_matched();       // throws if a pattern has matched no path that matches() or excludes() was asked about
 //
 // Patterns: `*` any characters but "/", `?` one of them, `[a-z]`, `[!a-z]`, `**` any characters, `**/` any number of groups,
 // including none;

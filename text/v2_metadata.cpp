@@ -66,7 +66,7 @@ std::uint64_t elements_in(const json& chunk) {
   return n;
 }
 
-// Of the codec `packbits`, as the Python package has it for numcodecs (numcodecs_codec.py).
+// The filter of the codec `packbits`, as the Python package has it for numcodecs (numcodecs_codec.py).
 json packbits_filter(const json& codec, const json& dtype, const json& chunk) {
   if (!dtype.is_string()) throw not_representable_in_v2("structs are not packed in Zarr v2");
   const std::string type = dtype.get<std::string>();

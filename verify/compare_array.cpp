@@ -202,8 +202,8 @@ bool dataset_comparison::stored_in_source(const layout& l, const index& chunk_in
   return hdf5_reason().find("chunk storage is not allocated") == std::string::npos;
 }
 
-// The chunks that either side stores, if there are too many to ask for each; empty: visit all. `all` becomes false if some may be
-// missing.
+// The chunks that either side stores, if there are too many to ask for each; empty: visit all. `is_complete` becomes false if
+// some may be missing.
 std::optional<std::vector<dataset_comparison::index>> dataset_comparison::chunks_to_visit(const layout& l, bool& is_complete) {
   if (place_ || product(l.array.chunks()) <= max_visited_chunks) return {};
   const auto listed = l.array.list_chunks(max_listed_chunks);

@@ -66,7 +66,7 @@ class dataset_comparison {
   };
   struct layout;
   struct block;
-  // ragged_arrays.cpp
+  // compare_sequences.cpp
   class values;
   class fixed_values;
   class sequence_values;

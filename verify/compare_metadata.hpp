@@ -52,7 +52,7 @@ using dimension_names_of = std::vector<std::vector<std::vector<std::string>>>;
 dimension_names_of names_of_dimensions(hid_t dataset, std::size_t rank, const source_objects& objects);
 
 // A sentence on a field of the node's zarr.json that Zarr does not have and that readers must understand, so that they refuse the
-// node; "" if there is none. Throws store_error.
+// node; "" if absent. Throws store_error.
 std::string refused_field(const zarr::store_folder& node);
 
 // An object of the source, and a node of the store.
@@ -102,7 +102,7 @@ class metadata_comparison {
  private:
   // Compares the attributes that NWB's reader needs and the source does not have; returns their names.
   std::set<std::string> nwb_attributes(hid_t object, const node_pair& n);
-  // The same of a store of hdmf-zarr, which says the type of every array.
+  // Like nwb_attributes(), for a store of hdmf-zarr, which says the type of every array.
   std::set<std::string> hdmf_attributes(hid_t object, const node_pair& n);
   void attribute(hid_t object, const node_pair& n, const std::string& name, const std::string& key, bool is_dataset);
   // The error in the store's type of an attribute under `key`, or "".

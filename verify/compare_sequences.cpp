@@ -58,7 +58,7 @@ class row_reader {
 class dataset_comparison::values {
  public:
   virtual ~values() = default;
-  // `at`: the indices of their container. `first`: the index of the first value in it.
+  // `container_index`: the indices of their container. `first`: the index of the first value in it.
   virtual bool take(const std::byte* source, std::uint64_t count, const index& container_index, std::uint64_t first) = 0;
   // Call at the end of the source.
   virtual bool finish() = 0;

@@ -41,7 +41,7 @@ struct part {
   }
 };
 
-// Calls `each` for all places of a grid, from `first` to `leaf_name`, both included.
+// Calls `callback` for all positions of a grid, from `first` to `last`, both included.
 template <class Each>
 void for_each_position(const numbers& first, const numbers& last, const Each& callback) {
   numbers position = first;

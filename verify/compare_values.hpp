@@ -40,7 +40,7 @@ class comparison {
   // `exported`: the file is netCDF that `export` made, which has other types for some (docs/export.md).
   comparison(const source_type& source, const zarr::zarr_type& store, const source_objects& objects, bool exported = false);
 
-  // different: the types cannot hold the same values. unknown: this code cannot decide. why() is the sentence.
+  // different: the types cannot hold the same values. unknown: this code cannot decide. reason() is the sentence.
   likeness types() const noexcept { return types_; }
   const std::string& reason() const noexcept { return reason_; }
 

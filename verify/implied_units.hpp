@@ -3,8 +3,8 @@
 // Which variable names another one as its bounds or climatology, in a file and in a store: the latter has the units of time and
 // the calendar of the former (cf_meaning.hpp).
 //
-//   source_inherited_units lenders(tree);
-//   const inherited_units units = lenders.to(address_of_time_bnds);
+//   const source_inherited_units inherited(tree);
+//   const inherited_units& units = inherited.units_for(address_of_time_bnds);
 //
 #ifndef ZARRBITS_VERIFY_IMPLIED_UNITS_HPP
 #define ZARRBITS_VERIFY_IMPLIED_UNITS_HPP
@@ -23,7 +23,7 @@ class source_inherited_units {
   // Examines all datasets. Throws source_error.
   explicit source_inherited_units(const source_tree& tree);
   const inherited_units& units_for(haddr_t dataset) const;
-  // Those of the dataset at a path, in the file or in the store; empty if there is none.
+  // Those of the dataset at a path, in the file or in the store; empty if absent.
   static inherited_units units_at(const source_tree& tree, const std::string& path);
 
  private:

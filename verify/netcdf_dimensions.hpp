@@ -25,7 +25,7 @@ class netcdf_dimensions {
     bool has_variable = true;
     std::string name;
   };
-  // The dimension whose scale is at this address; null if there is none.
+  // The dimension whose scale is at this address; null if absent.
   const dimension* find(haddr_t address) const;
   bool has_no_variable(haddr_t address) const { return find(address) && !find(address)->has_variable; }
   // For each dimension of a dataset: netCDF's dimension, or null if it has none.

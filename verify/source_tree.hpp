@@ -43,13 +43,13 @@ std::string child_path(const std::string& parent, const std::string& name);
 
 class source_tree final : public source_objects {
  public:
-  // Lists the object `top` ("/": all) and what is below. `at` is called with each group. Throws source_error.
+  // Lists the object `top` ("/": all) and everything below. `progress` is called with each group. Throws source_error.
   source_tree(hid_t file, const std::string& top, const std::function<void(const std::string& path)>& progress);
-  // The same for an open object, the target of links of `source` by `path`, in its own file or another. The tree belongs to the
-  // object's file: addresses are of this file, and paths go through the links.
+  // Lists an open object instead, the target of links of `source` by `path`, in its own file or another. The tree belongs to
+  // the object's file: addresses are of this file, and paths go through the links.
   source_tree(const source_tree& source, hid_t object, const std::string& path,
               const std::function<void(const std::string& path)>& progress);
-  // An object is wanted if any of its links is, and brings what is below it.
+  // An object is wanted if any of its links is, and includes everything below it.
   void select(text::selection& requested, text::selection& claimed);
 
   haddr_t root() const { return root_; }

@@ -77,7 +77,7 @@ class tree_comparison {
   zarr::store_folder store_;
   joined_arrays* joined_ = nullptr;
   bool first_ = true;                                 // the first of several files
-  std::shared_ptr<hdf5::external_file_policy> gate_;  // the converter's gate: decides which other files may be read
+  std::shared_ptr<hdf5::external_file_policy> gate_;  // the converter's policy: decides which other files may be read
   std::shared_ptr<const hdf5::opened_source> source_;
   const std::function<void(const std::string&)>& progress_;
   std::optional<source_tree> tree_;

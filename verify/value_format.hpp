@@ -15,7 +15,7 @@
 
 namespace zarrbits::verification {
 
-// Size of the UTF-8 character at the front of `text`; 0 if there is none.
+// Size of the UTF-8 character at the front of `text`; 0 if absent.
 std::size_t utf8_length(std::string_view text) noexcept;
 bool is_utf8(std::string_view text) noexcept;
 // A name as reports write it: a byte that is not UTF-8 becomes %XX.

@@ -3,9 +3,9 @@
 // The meaning of a variable's values by the CF conventions: packing, missing values, units. If files differ in these terms,
 // values are converted to the terms of the first file.
 //
-//   const cf_encoding here = read_cf_encoding(dataset), first = ...;
-//   const agreement way = agree({here, first});
-//   part.change = change_of(here, way);
+//   const cf_encoding encoding = read_cf_encoding(dataset), first = ...;
+//   const reconciled_encoding reconciled = reconcile({first, encoding}, {"a.nc", "b.nc"}, "/t", false);
+//   part.change = change_of(encoding, reconciled);
 //
 #ifndef ZARRBITS_CONVERT_CONCAT_CF_ENCODING_HPP
 #define ZARRBITS_CONVERT_CONCAT_CF_ENCODING_HPP

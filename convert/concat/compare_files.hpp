@@ -13,7 +13,7 @@
 
 namespace zarrbits::conversion {
 
-// The difference between two datasets (type, extent, or any value), as the end of a sentence. Empty if there is none. Throws
+// The difference between two datasets (type, extent, or any value), as the end of a sentence. Empty if they are equal. Throws
 // hdf5::failure, corrupt_chunk, unsupported_dataset.
 std::string difference(const hdf5::chunk_source& a, const hdf5::chunk_source& b);
 

@@ -32,7 +32,7 @@ const std::set<std::string> cf_attributes = {"scale_factor", "add_offset", "_Fil
 std::vector<hdf5::stored_place> places_of(const hdf5::source_dataset& data) {
   try {
     return data.places_of_chunks(max_places);
-  } catch (const hdf5::failure&) {  // told where the chunks are read
+  } catch (const hdf5::failure&) {  // reported where the chunks are read
     H5Eclear2(H5E_DEFAULT);
     return {};
   }
@@ -115,7 +115,7 @@ void file_reader::read_file(std::size_t k, file_metadata& result) {
   else if (k > 0) compare_rest(k, file, file_objects, result);
 }
 
-// Of integers: what a reader sees who is not told that it means a missing value.
+// The fill value of integers that no attribute marks as missing, as the end of a sentence; else "".
 std::string file_reader::fill_of(const hdf5::source_object& model) const {
   if (settings_.store) return "";
   std::int64_t value = 0;

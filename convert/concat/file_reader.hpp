@@ -33,13 +33,13 @@ class file_reader {
     const convert_options& options;
     const hdf5::source_files& files;  // opens them
     bool is_case_sensitive;
-    const append::append_target* store;  // the store that grows; null: there is none
+    const append::append_target* store;  // the store that grows; null if absent
     const std::vector<variable>& variables;
   };
   // `first`: the first file, after select(). It and the setting must outlive the reader.
   file_reader(hdf5::source_file& first, const setting& settings);
 
-  // Of file `k`. What is wrong with the file is in the result.
+  // Reads the metadata of file `k`. Problems with the file are in the result.
   file_metadata read(std::size_t k);
 
  private:

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* naming_attributes[] = {"bounds", "climatology"};
 
-// As CF looks for a name: in the group of the variable that has it, then in those above. "" if there is none.
+// As CF looks for a name: in the group of the variable that has it, then in those above. "" if absent.
 std::string find_variable(const std::string& origin, const std::string& name, const std::set<std::string>& variables) {
   if (name.empty()) return "";
   if (name.front() == '/') return variables.contains(name) ? name : "";

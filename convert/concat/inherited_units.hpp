@@ -4,8 +4,8 @@
 // by its attribute "bounds" or "climatology", and often says neither itself. No other attribute that values depend on is
 // inherited: xarray, too, unpacks bounds by their own scale_factor, add_offset and _FillValue.
 //
-//   const inherited_units lenders = find_inherited_units(file);
-//   if (const auto at = lenders.find("/time_bnds"); at != lenders.end()) ... at->second;   // "/time"
+//   const inherited_units units = find_inherited_units(file);
+//   if (const auto entry = units.find("/time_bnds"); entry != units.end()) ... entry->second;   // "/time"
 //
 #ifndef ZARRBITS_CONVERT_CONCAT_INHERITED_UNITS_HPP
 #define ZARRBITS_CONVERT_CONCAT_INHERITED_UNITS_HPP
@@ -21,7 +21,7 @@ namespace zarrbits::conversion {
 // The path in the store of the variable that lends its units of time, by the path of the one that inherits them.
 using inherited_units = std::map<std::string, std::string>;
 
-// `file`: after walk() and a convention's arrange().
+// `file`: after walk() and a convention's override_schema().
 inherited_units find_inherited_units(const hdf5::source_file& file);
 // `nodes`: the zarr.json of each node of a store, by its path.
 inherited_units find_inherited_units(const std::map<std::string, text::json>& nodes);

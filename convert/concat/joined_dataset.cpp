@@ -111,7 +111,7 @@ std::optional<joined_dataset::chunk_of_part> joined_dataset::part_with(const std
   return chunk_of_part{{part.file, part.address, std::move(first)}, location};
 }
 
-// The chunk that begins at this element of the part's own dataset; null where that is not known.
+// The chunk that begins at this element of the part's own dataset; null if unknown.
 const hdf5::stored_place* joined_dataset::find_location(const joined_part& part, const std::vector<hsize_t>& first) const {
   if (part.chunks.empty()) return nullptr;
   hdf5::chunk_grid part_grid{dims, grid.chunk};

@@ -2,7 +2,7 @@
 //
 // The chunks of an array that the datasets of several files make up, after those that a growing store already has.
 //
-//   const std::unique_ptr<chunk_source> data = open_chunks(first, first.objects()[i]);  // after join_files()
+//   const std::unique_ptr<hdf5::chunk_source> data = open_chunks(first, first.objects()[i]);  // after join_files()
 //
 #ifndef ZARRBITS_CONVERT_CONCAT_JOINED_DATASET_HPP
 #define ZARRBITS_CONVERT_CONCAT_JOINED_DATASET_HPP

@@ -46,7 +46,7 @@ struct joined_part {
 };
 
 struct joined_parts {
-  std::size_t axis = 0;  // a new first one (arrangement::new_dimension), if each part is one step along it
+  std::size_t axis = 0;  // a new first one (schema_override::new_dimension), if each part is one step along it
   std::shared_ptr<const append::existing_array> existing = {};  // for a growing store; null: the array begins with the first part
   hsize_t length = 0;                                           // total length along the axis
   std::vector<hsize_t> chunk;                                   // chunk shape of most parts; empty: they are not chunked
@@ -59,7 +59,7 @@ struct joined_parts {
   std::shared_ptr<const hdf5::source_files> files;
 
   hsize_t stored_count() const { return existing ? existing->count : 0; }
-  // The first part that ends after this position; list.size() if there is none.
+  // The first part that ends after this position; list.size() if absent.
   std::size_t first_over(hsize_t position) const;
   bool has_gaps() const;
 };

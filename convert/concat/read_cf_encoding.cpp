@@ -41,7 +41,7 @@ std::optional<cf_number> exact_number(hid_t type, const compressors::buffer& sto
   return n;
 }
 
-// Of an attribute that is not a number here: enough to tell whether it is the same in two files.
+// The JSON of an attribute that is not a number here: enough to tell whether it is the same in two files.
 text::json plain_json(hid_t attribute, hid_t type, std::size_t count) {
   const H5T_class_t c = H5Tget_class(type);
   if (c != H5T_INTEGER && c != H5T_FLOAT) return "of another type";

@@ -16,7 +16,7 @@ namespace {
 const std::vector<std::string> packing_attributes = {"scale_factor", "add_offset", "_FillValue", "missing_value",
                                                      "valid_min",    "valid_max",  "valid_range"};
 
-// The same shape, but for the length along the axis.
+// True if two shapes differ at most in the length along the axis.
 bool same_across(std::vector<hsize_t> a, const std::vector<hsize_t>& b, std::size_t axis) {
   if (axis < a.size() && a.size() == b.size()) a[axis] = b[axis];
   return a == b;

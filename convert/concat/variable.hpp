@@ -38,7 +38,7 @@ struct variant {
   std::uint64_t parts = 0;
 };
 
-// The form of a file's dataset; `file` is left empty. `units_source`: as in read_cf_encoding().
+// The form of a file's dataset; `file` is left empty. `lender`: as in read_cf_encoding().
 variant form_of(const hdf5::opened_dataset& data, hid_t lender);
 
 struct pending_part {
@@ -63,7 +63,7 @@ struct variable {
   // The index of this form among `variants`; adds it if it is new.
   std::size_t variant_of(variant form);
   // Makes `o`, the first file's object, represent all parts, with `length` along the axis. Adds notes to files whose values are
-  // converted to other terms. `store`: the growing store. `added`: arrangement::new_dimension. Throws unjoinable,
+  // converted to other terms. `store`: the growing store. `added`: schema_override::new_dimension. Throws unjoinable,
   // zarrbits::error.
   void finish(hdf5::source_object& o, hsize_t length, const std::shared_ptr<const hdf5::source_files>& files,
               std::vector<joined_source>& sources, const std::string& store, const std::string& added);

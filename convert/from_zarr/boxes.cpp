@@ -145,7 +145,7 @@ copy_plan plan_copy(const box& of_from, const box& of_to, const box& shared) {
   return plan;
 }
 
-// Calls `row(from, to)` with the first element of each row, whose elements are those of the last step.
+// Calls `row(source_offset, target_offset)` with the first element of each row, whose elements are those of the last step.
 template <class Row>
 void each_row(const copy_plan& plan, const Row& row) {
   std::vector<std::uint64_t> index(plan.steps.size() - 1, 0);

@@ -2,7 +2,7 @@
 //
 // Boxes of elements in an array, and copies of the elements that two of them share.
 //
-//   const box shared = both(chunk, region);
+//   const box shared = intersect(chunk, region);
 //   copy_elements(values, chunk, region_values, region, shared, 4);   // elements of 4 bytes, in C order in each box
 //
 #ifndef ZARRBITS_CONVERT_FROM_ZARR_BOXES_HPP
@@ -39,7 +39,7 @@ box cell_box(const extents& index, const extents& shape, const extents& array);
 // The number of boxes of this shape along each dimension.
 extents grid_of(const extents& array, const extents& shape);
 
-// Of an index in a grid, its number in C order; and back.
+// The number of an index in a grid, in C order; and back.
 std::uint64_t number_of(const extents& index, const extents& grid);
 extents index_of(std::uint64_t number, const extents& grid);
 // Calls `callback` with the indices from `first` to `last`, both included, in C order.

@@ -28,7 +28,7 @@ std::uint64_t overlaps_along(std::uint64_t extent, std::uint64_t region, std::ui
   return chunks + borders - std::min(borders, shared);
 }
 
-// What a shape costs; `worth` is to become small.
+// What a shape costs; the plan makes it small.
 using cost_of = std::function<std::uint64_t(const extents&)>;
 
 std::uint64_t bytes_of(const extents& shape, const rechunk_request& r) {
@@ -37,7 +37,7 @@ std::uint64_t bytes_of(const extents& shape, const rechunk_request& r) {
   return n;
 }
 
-// The longer shapes to try: twice as long, as long as needed to end with a chunk of `other`, or all of the dimension.
+// The longer shapes to try: twice as long, as long as needed to end with a chunk of `other_length`, or all of the dimension.
 extents longer_lengths(std::uint64_t length, std::uint64_t unit, std::uint64_t other_length, std::uint64_t extent) {
   const std::uint64_t full_length = saturating_mul(pieces(extent, unit), unit),
                       common = least_common_multiple(unit, other_length);

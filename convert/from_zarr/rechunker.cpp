@@ -420,7 +420,8 @@ std::optional<compressors::buffer> rechunker::encoded(const values& from, const 
   return encode(one);
 }
 
-// Calls `each` with the chunks of a region, with and without what is beyond the edge of the array, and writes what it returns.
+// Calls `callback` with the chunks of a region, with and without the elements beyond the edge of the array, and writes
+// its results.
 template <class Each>
 void rechunker::write_region(const box& region, const Each& callback, array_result& result) const {
   const index_range objects = overlapping_cells(region, change_.object_shape());
@@ -456,7 +457,7 @@ void rechunker::make_region(const zarr_array& array, const extents& index, array
       result);
 }
 
-// The same if the memory does not hold the region.
+// Like make_region(), if the memory does not hold the region.
 void rechunker::make_chunk_by_chunk(const zarr_array& array, const box& region, array_result& result) const {
   write_region(
       region,

@@ -2,11 +2,11 @@
 //
 // Makes the objects of one array: copies them, or their chunks, or decodes and encodes.
 //
-//   rechunker work(array, change, "/a", options, out);
-//   work.list();                                    // what exists in the source, and what is to be made of it
+//   rechunker work(array, change, path, options, &out);
+//   work.list();                                    // the objects of the source, and the items to make of them
 //   array_result r = work.make(0, work.items());    // or parts of it, in any thread
 //
-// If change.plan has two passes, plan_staging() comes first, then gather() for each number in any thread, and
+// If change.plan has two passes, plan_staging() comes first, then stage() for each number in any thread, and
 // finish_staging().
 //
 #ifndef ZARRBITS_CONVERT_FROM_ZARR_RECHUNKER_HPP
@@ -46,7 +46,7 @@ class rechunker {
   std::uint64_t objects() const;
   // Bytes of a chunk before compression: of the source, or of the target if those are larger.
   std::uint64_t chunk_bytes() const;
-  // Bytes of memory to make one item, or to gather one box.
+  // Bytes of memory to make one item, or to stage one box.
   std::uint64_t memory() const;
   // Bytes of all items before compression, at most.
   std::uint64_t plain_bytes() const;

@@ -34,8 +34,8 @@ struct source_nodes {
   bool consolidated = false;       // the root has the metadata of all
 };
 
-// Reads the metadata of all nodes. Throws zarrbits::error, store_error and not_supported. `callback` is called with the path at
-// hand.
+// Reads the metadata of all nodes. Throws zarrbits::error, store_error and not_supported. `callback` is called with the
+// current path.
 source_nodes read_nodes(const convert_options& options, const std::function<void(const std::string& path)>& callback);
 // Selects by `include` and `exclude`, as read_nodes() does. Throws zarrbits::error.
 void select_nodes(source_nodes& source, const convert_options& options);

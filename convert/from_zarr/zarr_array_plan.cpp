@@ -132,7 +132,7 @@ text::json last_codecs(const text::json& codecs, const zarr_array& array, const 
   return last;
 }
 
-// The codecs of chunks that are encoded again. Filters of numcodecs from array to array are not written: without them the values
+// The codecs of re-encoded chunks. Filters of numcodecs from array to array are not written: without them the values
 // are the same ones. numcodecs' shuffle takes whole elements only, so it goes where chunks may have a part of one.
 text::json writable_codecs(const text::json& codecs, const zarr_array& array, const text::json& data_type, const extents* chunk) {
   text::json result = text::json::array();
@@ -213,7 +213,7 @@ extents chunks_in_shard(const zarr_array& array, const extents& chunk, const con
   return n;
 }
 
-// Lengths that no arithmetic here can make overflow, and shards whose index can be held. Anybody may have written the store.
+// Lengths that no arithmetic here can make overflow, and shards whose index can be held. The store is untrusted.
 void require_sane(const zarr_array_plan& change) {
   constexpr std::uint64_t longest = std::uint64_t{1} << 62, max_per_shard = std::uint64_t{1} << 26;
   std::uint64_t in_shard = 1;

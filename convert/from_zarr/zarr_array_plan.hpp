@@ -19,12 +19,12 @@
 
 namespace zarrbits::conversion {
 
-// The target's objects are its shards or, if there are none, its chunks.
+// The target's objects are its shards or, without shards, its chunks.
 struct zarr_array_plan {
   enum class strategy_type {
     copy,     // the objects stay as they are
     reshard,  // the chunks stay, in other objects
-    recode,   // each chunk is decoded and encoded again
+    recode,   // each chunk is decoded and re-encoded
     rechunk,  // the chunks have other shapes
   } strategy = strategy_type::copy;
   text::json document;                         // the new zarr.json

@@ -221,7 +221,7 @@ void zarr_conversion::open_journal(mode run_mode, bool goes_on) {
                   " " + (results_.size() == 1 ? "is" : "are") + " already made");
 }
 
-// The journal may claim more than the store has: after a crash of the machine, or if somebody changed the store.
+// The journal may claim more than the store has: after a crash of the machine, or if the store was changed.
 void zarr_conversion::check_journal(bool make_again) {
   std::map<std::size_t, std::map<std::uint64_t, std::uint64_t>> journalled;  // of each array: bytes of each unit's objects
   std::erase_if(results_, [&](const auto& r) {
@@ -245,7 +245,7 @@ void zarr_conversion::check_journal(bool make_again) {
   }
 }
 
-// Objects of units that the journal does not have are made again in any case.
+// Objects of units that the journal does not have are rewritten in any case.
 bool zarr_conversion::matches_journal(std::size_t node, const std::map<std::uint64_t, std::uint64_t>& bytes) {
   const array_work& work = work_of(node);
   if (!work.skipped.empty()) return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A conversion whose source is a Zarr store: v2 or v3, a directory, a .zip file, references, or in S3. The counterpart of
-// run/job.hpp, with the same plans and journals.
+// run/hdf5_conversion.hpp, with the same plans and journals.
 //
 #ifndef ZARRBITS_CONVERT_FROM_ZARR_ZARR_CONVERSION_HPP
 #define ZARRBITS_CONVERT_FROM_ZARR_ZARR_CONVERSION_HPP

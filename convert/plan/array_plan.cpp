@@ -164,7 +164,7 @@ void array_plan::choose_fill() {
     const auto number = std::to_integer<std::uint8_t>(fill[0]);
     if (leaf.kind == hdf5::type_class::boolean && number > 1) {
       if (hdf5::is_int8_boolean(leaf) && assumed.bools_are_0_or_1) {
-        // every value is looked at: an element that was never written is not a boolean, and what is beyond the edge does not
+        // every value is looked at: an element that was never written is not a boolean, and elements beyond the edge do not
         // count
         materialize = true;
         std::fill(fill.begin(), fill.end(), std::byte{0});

@@ -32,7 +32,7 @@ struct field_view {
   std::uint64_t per_element() const { return hdf5::product(extra); }
 };
 
-// Assumptions about the data, which hold until a chunk proves one wrong. Then the array is planned and made again without it: all
+// Assumptions about the data, which hold until a chunk proves one wrong. Then the array is planned and rewritten without it: all
 // its chunks are overwritten, under the same keys.
 struct assumptions {
   bool text_is_utf8 = true;
@@ -59,8 +59,8 @@ struct array_plan {
   // Throws unsupported_dataset. The plan refers to `data`, `view` and `options`.
   array_plan(const hdf5::chunk_source& data, const field_view& view, const convert_options& options, const assumptions& assumed);
 
-  // How the chunks are made. Everything that follows for a single chunk is decided here, too: where(), step_for(), is_read(),
-  // outcome_if_read(). convert/run/ carries it out.
+  // How the chunks are made. Everything that follows for a single chunk is decided here, too: chunk_origin(), step_for(),
+  // is_read(), outcome_if_read(). convert/run/ carries it out.
   enum class strategy_type {
     copy,         // the stored bytes are the Zarr chunk
     copy_zstd,    // the same, with the codec zstd
@@ -86,7 +86,7 @@ struct array_plan {
   bool big_endian = false;
   bool keeps_empty = false;        // convert_options::write_empty_chunks
   bool materialize = false;        // Zarr has no such fill value: chunks that were never written are written
-  compression target_compression;  // compression of chunks that are encoded again
+  compression target_compression;  // compression of re-encoded chunks
   // If a chunk gets larger by it than it is in the source: the source's own deflate stream is kept, in a buffer of blosc, or if
   // it cannot be, another compression replaces it.
   bool keeps_stream = false;
@@ -111,8 +111,8 @@ struct array_plan {
   enum class step {
     take,    // nothing: its bytes are the chunk, without a look at them
     check,   // its bytes are the chunk, if they are sound
-    native,  // a checksum or a frame is changed, as numcodecs has them
-    rewrap,  // the same, around a deflate stream
+    native,  // a checksum or a frame is changed to numcodecs' format
+    rewrap,  // likewise, around a deflate stream
     decode,  // its filters are undone, and the values encoded
     encode,  // it has plain values, which are encoded
     read,    // only libhdf5 can decode it
@@ -129,7 +129,7 @@ struct array_plan {
 
   // Bytes of one element of the dataset in the store, before compression; for strings their size in memory.
   std::size_t element_size() const;
-  // Of the largest chunk of the dataset, or of one, as its first filter gets it.
+  // The size of the largest chunk of the dataset, or of one, as its first filter gets it.
   std::uint64_t chunk_bytes() const;
   std::uint64_t chunk_bytes(const std::vector<hsize_t>& coordinates) const;
 

@@ -2,7 +2,7 @@
 //
 // The requested shapes of chunks and shards.
 //
-//   choose_grid(data, {100, 200}, {.bytes = 64 << 20});
+//   choose_grid(data, {.chunk = {100, 200}, .shard = {.bytes = 64 << 20}});
 //
 #ifndef ZARRBITS_CONVERT_PLAN_CHUNK_GRID_CHOICE_HPP
 #define ZARRBITS_CONVERT_PLAN_CHUNK_GRID_CHOICE_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The compression of chunks that are encoded again.
+// The compression of re-encoded chunks.
 //
 //   const compression c = with_level({.kind = compressor::blosc});
 //   append_codec(codecs, c, sizeof(float));

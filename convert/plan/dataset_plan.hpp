@@ -58,7 +58,7 @@ class dataset_plan {
   // False if the dataset is a single unit: one chunk may change how all are made.
   bool divisible() const { return divisible_; }
   chunk_range unit(std::uint64_t number) const;
-  // For a divisible dataset: the unit of the chunk or shard whose key ends in this, "3/0". Empty if there is none.
+  // For a divisible dataset: the unit of the chunk or shard whose key ends in this, "3/0". Empty if absent.
   std::optional<std::uint64_t> unit_of(std::string_view coordinates) const;
 
   // Attributes for facts that Zarr has no place for.

@@ -31,7 +31,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// What is to be appended, in the terms of a job.
+// What is to be appended, in the terms of a conversion.
 struct new_files {
   std::shared_ptr<const append::append_target> store;
   convert_options options;              // of the files that are new
@@ -62,13 +62,13 @@ void inherit_choices(const append::append_target& store, convert_options& option
   }
 }
 
-// Of a file as it is now; not regular where there is none.
+// The current state of a file; not regular if absent.
 io::file_state current_state(const std::string& file, const remote_access& remote) {
   if (io::is_remote(file)) return io::find_object(file, remote)->current_state();
   return io::state_of(io::file_descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)).get());
 }
 
-// The entry of a file that is in the store; null where it is in none. Throws zarrbits::error where it has changed since.
+// The entry of a file in the store; null if absent. Throws zarrbits::error if it has changed since.
 const append::recorded_source* find_existing(const append::append_target& store, const std::string& name,
                                              const remote_access& remote) {
   const hdf5::source_files::entry file{split_source(name).file, {}};
@@ -143,7 +143,7 @@ appended_metadata write_new_files(hdf5_conversion& converter, const new_files& f
   return metadata;
 }
 
-// New references come to those that are there, and take their place in one step.
+// New references are added to the existing ones, and take their place in one step.
 void append_references(new_files& files, convert_result& result) {
   const bool consolidate = std::exchange(files.options.consolidate, false).value_or(false);
   hdf5_conversion converter(files.options, hdf5_conversion::mode::full, files.store);
@@ -153,7 +153,7 @@ void append_references(new_files& files, convert_result& result) {
   std::tie(result.store_objects, result.store_bytes) = zarr::count_reference_files(files.options.store);
 }
 
-// New chunks are made in a folder of the store, and moved to their places when all are there.
+// New chunks are made in a folder of the store, and moved to their places when all are complete.
 void append_chunks(new_files& files, append::staged_append& waiting, convert_result& result) {
   files.options.store = waiting.folder();
   const bool consolidate =
@@ -164,7 +164,7 @@ void append_chunks(new_files& files, append::staged_append& waiting, convert_res
   };
   try {
     begin();
-  } catch (const zarrbits::error&) {  // what is there may be of other files
+  } catch (const zarrbits::error&) {  // the existing chunks may be of other files
     waiting.discard();
     begin();
   }
@@ -192,7 +192,7 @@ io::file_descriptor lock_references(const std::string& path) {
                             {path});
     if (state != io::lock_state::removed) return file;
   }
-  return {};  // what is wrong with it is told where it is read
+  return {};  // problems with it are reported where it is read
 }
 
 }  // namespace

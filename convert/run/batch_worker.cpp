@@ -14,7 +14,7 @@
 
 namespace zarrbits::conversion {
 
-// A chunk in work. Its functions return true if the chunk is done; otherwise `why` says what is wrong with it, if anything is.
+// A chunk in progress. Its functions return true if the chunk is done; otherwise `reason` describes the problem, if any.
 struct batch_worker::one_chunk {
   chunk_input& chunk;
   const array_plan& plan;
@@ -44,7 +44,7 @@ struct batch_worker::one_chunk {
     else out.put_range(chunk.index, range());
     count(outcome::raw, chunk.size);
   }
-  // Throws unreadable_range, zarrbits::error.
+  // Throws io::read_error, zarrbits::error.
   void read(std::span<std::byte> destination) const {
     if (const auto bytes = prefetch ? prefetch->bytes(range()) : std::nullopt)
       std::memcpy(destination.data(), bytes->data(), destination.size());

@@ -12,7 +12,7 @@
 
 namespace zarrbits::conversion {
 
-// The journal may claim more than the store has: after a crash of the machine, or if somebody changed the store.
+// The journal may claim more than the store has: after a crash of the machine, or if the store was changed.
 void hdf5_conversion::check_journal(on_mismatch action) {
   std::vector<std::size_t> wrong;
   for (auto entry = results_.begin(); entry != results_.end();) {

@@ -25,7 +25,7 @@ class chunk_prefetch;
 struct chunk_input {
   enum class form_type {
     stored,       // bytes of H5Dread_chunk
-    in_file,      // the same, still in the source's file
+    in_file,      // those bytes, still in the source's file
     range,        // values in a range of the source's file
     via_libhdf5,  // nothing: the thread itself reads the values through libhdf5
   } form = form_type::stored;
@@ -42,7 +42,7 @@ struct chunk_input {
 struct chunk_batch {
   static constexpr std::uint64_t enough_bytes = 256U << 10;
   static constexpr std::size_t enough_chunks = 64;
-  // Of chunks on a server: as many as one request can bring.
+  // For chunks on a server: as many as one request can bring.
   static constexpr std::uint64_t enough_remote_bytes = 8U << 20;
   static constexpr std::size_t enough_remote_chunks = 4096;
 

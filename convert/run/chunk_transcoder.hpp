@@ -53,7 +53,7 @@ class chunk_transcoder {
   // The chunk in the source, if it is known.
   struct original {
     std::size_t size = 0;
-    compressors::buffer fallback_bytes;  // what is stored if it becomes larger; empty: there is none
+    compressors::buffer fallback_bytes;  // stored instead if it becomes larger; empty if absent
   };
   encoded_chunk encoded(compressors::buffer values, const std::vector<hsize_t>& chunk_index, original* source = nullptr) const;
   compressors::buffer reusable_stream(const compressors::buffer& stored, unsigned mask, std::size_t size) const;

@@ -14,7 +14,7 @@ namespace zarrbits::conversion {
 
 // `typesize`: bytes of one number; 1 if unknown. Throws corrupt_chunk if the chunk is too large.
 compressors::buffer compress(const compression& c, compressors::buffer bytes, std::size_t typesize);
-// The same, for bytes that the caller keeps.
+// Like compress(), for bytes that the caller keeps.
 compressors::buffer compressed(const compression& c, std::span<const std::byte> bytes, std::size_t typesize);
 // Encodes values as chunks for native_codecs().
 compressors::buffer apply_native(const hdf5::pipeline& p, compressors::buffer values, std::size_t typesize);

@@ -28,7 +28,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// The room for paths of objects: the longest name that the store's place allows, without the store's own.
+// The capacity for paths of objects: the longest name that the store's place allows, without the store's own.
 std::size_t path_capacity(const std::string& store) {
   constexpr std::size_t key_of_a_chunk = 500, key_in_s3 = 1024, path = 4095;
   const std::size_t reserved = store.size() + (io::is_s3(store) ? 100 : key_of_a_chunk),
@@ -82,7 +82,7 @@ void hdf5_conversion::order_sources() {
   name_ = split_source(options_.source);
 }
 
-// Opens the (first) source, with the objects that are wanted of it, as the convention arranges them.
+// Opens the (first) source, with its requested objects, as the convention arranges them.
 std::unique_ptr<hdf5::source_file> hdf5_conversion::open_source(bool tells_case_apart) {
   auto file = std::make_unique<hdf5::source_file>(name_.file, source_options_);
   file->limit_paths(path_capacity(options_.store));
@@ -99,7 +99,7 @@ std::unique_ptr<hdf5::source_file> hdf5_conversion::open_source(bool tells_case_
   return file;
 }
 
-// The same, joined with the other files, if there are any.
+// Like open_source(), joined with the other files, if there are any.
 std::unique_ptr<hdf5::source_file> hdf5_conversion::read_source(bool tells_case_apart) {
   auto file = open_source(tells_case_apart);
   if (options_.concat) {
@@ -161,7 +161,7 @@ void hdf5_conversion::units_done() {
   out_->end_units(units, store_options());
 }
 
-// Begins the journal or, if the run goes on with a store, takes over what is in it.
+// Begins the journal or, if the run resumes a store, takes over the work in it.
 void hdf5_conversion::open_journal(mode run_mode, bool goes_on) {
   journal_ = std::make_unique<journal>(*out_, options_, identity_of(*source_, joined_.checksum),
                                        run_mode == mode::finalize ? journal::start::finalize
@@ -245,7 +245,7 @@ void hdf5_conversion::warn_of_chunks(std::size_t index) {
   });
   const bool grows = in_store(o);
   if (grows)
-    required = std::max(required, chunk_transcoder::max_memory_factor * chunk);  // its last chunk is decoded and made again
+    required = std::max(required, chunk_transcoder::max_memory_factor * chunk);  // its last chunk is decoded and re-encoded
   const std::string subject = grows ? "the array of dataset \"" + o.path + "\" in the store"
                                     : "dataset \"" + o.path + "\" of \"" + options_.source + "\"";
   const std::string sentence =

@@ -30,8 +30,8 @@ namespace zarrbits::conversion {
 class hdf5_conversion {
  public:
   enum class mode {
-    full,      // from the first unit to the metadata; without finish() the store is removed, unless an earlier run began it, or
-               // keep()
+    full,      // from the first unit to the metadata; without out().finish() the store is removed, unless an earlier run began
+               // it, or keep_partial_store()
     resume,    // makes the missing units, as the only process; finished units stay
     worker,    // the same, while other processes may do so too
     finalize,  // the same, but there must be an unfinished store
@@ -62,20 +62,20 @@ class hdf5_conversion {
   // A dataset, planned. Later calls return the same one if it is still open: as many stay open until close() as the memory
   // allows. Throws unsupported_dataset, hdf5::failure. Only one thread may call it.
   std::shared_ptr<dataset_plan> planned(std::size_t index);
-  // The same before dataset_plan::prepare(); its attributes can be read even if that throws.
+  // Like planned(), before dataset_plan::prepare(); its attributes can be read even if that throws.
   std::shared_ptr<dataset_plan> opened(std::size_t index);
   void close(std::size_t index) { open_datasets_.erase(index); }
 
   // Makes all units, or these, except those in the journal.
   void run();
   void run(std::span<const planned_unit> units);
-  // Makes the share of all units that options().share tells.
+  // Makes the units of options().share.
   void run_partition();
 
   // All units are made, here or elsewhere; the metadata follow.
   void units_done();
 
-  // This run has failed: leaves what is done to a later run, if there is something of use. A sentence on it; empty if nothing
+  // This run has failed: leaves the completed work to a later run, if any of it is of use. A sentence on it; empty if nothing
   // stays.
   std::string keep_partial_store();
 

@@ -87,7 +87,7 @@ std::string_view as_text(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Anybody may have written a plan: its command is shown as words, quoted for a shell by the caller.
+// A plan is untrusted: its command is shown as words, quoted for a shell by the caller.
 std::string command_in(const text::json& plan, const convert_options& options) {
   constexpr std::size_t max_length = 400;
   const auto& show = front_end_of(options).show_command;
@@ -106,7 +106,7 @@ std::string command_in(const text::json& plan, const convert_options& options) {
   return text;
 }
 
-// What is done is worth keeping: the sentence says how to go on, and no more than that `overwrite` would remove it.
+// The completed work is worth keeping: the sentence says how to resume, and no more than that `overwrite` would remove it.
 [[noreturn]] void throw_mismatch(const convert_options& options, const text::json& plan, const std::string& problem) {
   std::string commands;
   const std::string original = command_in(plan, options),
@@ -120,7 +120,7 @@ std::string command_in(const text::json& plan, const convert_options& options) {
       {options.store});
 }
 
-// What is done is of no use any more.
+// The completed work is of no use any more.
 [[noreturn]] void throw_unusable(const convert_options& options, const std::string& problem) {
   throw zarrbits::error(errc::damaged_store,
                         "the unfinished store \"" + options.store + "\" " + problem + "; start over with `overwrite`",
@@ -270,7 +270,7 @@ void journal::flush() {
 std::uint64_t journal::kept_units() noexcept {
   try {
     flush();
-  } catch (...) {  // these units are made again
+  } catch (...) {  // these units are redone
   }
   return kept_units_;
 }

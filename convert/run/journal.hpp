@@ -19,11 +19,11 @@
 
 namespace zarrbits::conversion {
 
-// For a store that somebody began: options that are not set get the values of its plan. True if there were some. Throws
+// For an unfinished store: options that are not set get the values of its plan. True if there were some. Throws
 // zarrbits::error if an option is set to another value or, with `strict`, if an option has another value than in the plan.
 bool load_plan(zarr::store_writer& out, convert_options& options, bool strict);
 
-// What tells a source from another one of the same name.
+// What distinguishes a source from another one of the same name.
 struct source_identity {
   std::uint64_t size = 0;
   std::string etag = {};                      // in S3
@@ -33,7 +33,7 @@ struct source_identity {
   std::uint64_t region_memory = 0;            // a Zarr store: the `memory` by which its regions were chosen
 };
 source_identity identity_of(const hdf5::source_file& file, const std::string& joined);
-// That of the plan of a store that somebody began, if there is one.
+// source_identity::region_memory in the plan of an unfinished store; `otherwise` if absent.
 std::uint64_t region_memory_of(zarr::store_writer& out, std::uint64_t otherwise);
 
 class journal {

@@ -25,7 +25,7 @@ void refuse_links(const hdf5::source_file& source, const convert_options& option
 // Warns of links into other files that stay notes, and of links that cannot be followed.
 void warn_of_links(const hdf5::source_file& source, const convert_options& options);
 
-// Adds what is lost with links, as skipped datasets.
+// Adds the objects that are lost with links, as skipped datasets.
 void add_lost_links(const hdf5::source_file& source, convert_plan& plan);
 
 }  // namespace zarrbits::conversion

@@ -17,7 +17,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-// Thrown for an invalid value of an option: anybody may have written the plan.
+// Thrown for an invalid value of an option: the plan is untrusted.
 struct invalid_value {};
 
 std::uint64_t number_in(const text::json& j, std::uint64_t max_value = std::numeric_limits<std::uint64_t>::max()) {

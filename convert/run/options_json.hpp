@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The options in the plan of an unfinished store: a caller that resumes it need not give them again.
+// The options in the plan of an unfinished store: a caller that resumes it need not set them again.
 //
 #ifndef ZARRBITS_CONVERT_RUN_OPTIONS_JSON_HPP
 #define ZARRBITS_CONVERT_RUN_OPTIONS_JSON_HPP
@@ -16,8 +16,8 @@ namespace zarrbits::conversion {
 // All options that may affect a byte of the store.
 text::json options_json(const convert_options& options);
 
-// Whether two plans mean the same store. Permissions (`keep_going`, `allow_expansion`) may differ: they change nothing that is
-// made.
+// Whether two plans mean the same store. Permissions (`keep_going`, `allow_expansion`) may differ: they do not change
+// the store.
 bool same_options(const text::json& plan, const text::json& other);
 
 // Thrown for a set option that has another value in the plan, and for a plan that is invalid.

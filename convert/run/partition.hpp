@@ -22,7 +22,7 @@ struct planned_unit {
 // The share of each unit: contiguous ranges of about equal work.
 std::vector<unsigned> assign_partitions(const std::vector<planned_unit>& units, unsigned count);
 
-// Throws zarrbits::error that says which shares are to make what is missing. `shares`: 0 if there are none.
+// Throws zarrbits::error that says which shares are to make the missing units. `shares`: 0 if the work is not divided.
 void require_all_done(const std::vector<planned_unit>& units, const std::function<bool(const work_unit_id&)>& is_done,
                       unsigned shares, const std::string& store);
 

@@ -35,7 +35,8 @@ class value_appender {
                                               const std::string& store_path);
 };
 
-// Writes the chunks. Leaves the metadata in `context.made`, with the sequences' own group last. The caller holds hdf5::lock.
+// Writes the chunks. Leaves the metadata in `context.derived_arrays`, with the sequences' own group last. The caller holds
+// hdf5::lock.
 void write_ragged_arrays(const hdf5::chunk_source& data, const field_view& view, const std::string& store_path,
                          const append_context& context);
 

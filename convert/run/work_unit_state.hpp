@@ -46,7 +46,7 @@ class work_unit_state {
   array_result& result_of(std::size_t part) { return result_.arrays[part]; }
   std::vector<derived_array>& derived_arrays() { return result_.derived_arrays; }
 
-  // Counts open users: batches in work, and their producer. True for the last one to close.
+  // Counts open users: batches in progress, and their producer. True for the last one to close.
   void open() { ++open_; }
   bool close() { return --open_ == 0; }
 

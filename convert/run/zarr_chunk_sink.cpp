@@ -61,7 +61,7 @@ std::uint64_t zarr_chunk_sink::finish(bool is_complete) {
   });
 }
 
-// Sizes of the chunks from waiting_[i] on that are contiguous both in the file and in the shard; at least one.
+// Sizes of the chunks from pending_[i] on that are contiguous both in the file and in the shard; at least one.
 std::vector<std::uint64_t> zarr_chunk_sink::contiguous_sizes(std::size_t i) const {
   std::vector<std::uint64_t> sizes{pending_[i].in_file->size};
   for (++i; i < pending_.size() && sizes.back() < zarr::shard_writer::worth_a_gap; ++i) {

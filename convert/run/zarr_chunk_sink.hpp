@@ -2,10 +2,10 @@
 //
 // Where the chunks of a batch go: each under its own key, or to its place in a shard.
 //
-//   zarr_chunk_sink to(out, "/a", plan, shard, turn);  // no shard: keys
-//   to.put(at, bytes);
-//   to.put_range(at, {offset, size});                            // as it is in the source's file
-//   const std::uint64_t overhead = to.finish(true);
+//   zarr_chunk_sink sink(out, node, plan, shard, turn);  // no shard: keys
+//   sink.put(chunk_index, bytes);
+//   sink.put_range(chunk_index, {offset, size});         // as it is in the source's file
+//   const std::uint64_t overhead = sink.finish(true);
 //
 #ifndef ZARRBITS_CONVERT_RUN_ZARR_CHUNK_SINK_HPP
 #define ZARRBITS_CONVERT_RUN_ZARR_CHUNK_SINK_HPP
@@ -38,7 +38,7 @@ class zarr_chunk_sink {
 
   void put(const std::vector<hsize_t>& chunk_index, compressors::buffer bytes);
   void put(const std::vector<hsize_t>& chunk_index, std::span<const std::byte> bytes);
-  // From a local file, or as a reference. Throws unreadable_range; the chunk is then not written.
+  // From a local file, or as a reference. Throws io::read_error; the chunk is then not written.
   void put_range(const std::vector<hsize_t>& chunk_index, const stored_range& range);
   // Call once, when all chunks of the batch are done, or it is given up: then its part of the shard is dropped. Returns the
   // shard's overhead if this was the last batch, else 0.

@@ -126,7 +126,7 @@ struct stretch {
   std::size_t steps;
 };
 
-// The number of first steps that stay inside `size` bytes, if each begins `apart` bytes after the one before and extends `reach`
+// The number of first steps that stay inside `size` bytes, if each begins `stride` bytes after the one before and extends `reach`
 // bytes. Only few steps do not; a division would take longer.
 inline std::size_t steps_inside(std::size_t steps, std::size_t stride, std::size_t reach, std::size_t size) noexcept {
   for (std::size_t remaining = size - steps * stride; steps != 0 && remaining + stride < reach; remaining += stride) --steps;
@@ -160,7 +160,7 @@ ZARRBITS_AVX2 bool encode_steps(const packing& p, const std::byte* in, std::byte
   const stretch stretches[] = {
       {in, out, inside}, {in + inside * i, end, steps - inside}, {last, end + (steps - inside) * o, rest != 0}};
   const std::size_t distance =
-      prefetch_pays() ? prefetch_distance : 0;  // no branch: prefetching what is already cached costs almost nothing
+      prefetch_pays() ? prefetch_distance : 0;  // no branch: prefetching cached lines costs almost nothing
   for (stretch t : stretches) {
     // several at a time: a body of one vector is limited by the loop itself, and so is a single chain of sums (2 cycles each on
     // Zen 5). Not if a step has two vectors, and needs all registers.

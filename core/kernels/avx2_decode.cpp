@@ -5,7 +5,7 @@
 // copies of the sign above it. 12 bits to 16:
 //
 //   |dddddddddddd|cccccccccccc|bbbbbbbbbbbb|aaaaaaaaaaaa|     6 bytes
-//   |ddddddddddddcccc|ccccccccccccbbbb|bbbbbbbbbbbbaaaa|....aaaaaaaaaaaa|     (shown without what is above) windows of 16 bits
+//   |ddddddddddddcccc|ccccccccccccbbbb|bbbbbbbbbbbbaaaa|....aaaaaaaaaaaa|     (shown without the bits above) windows of 16 bits
 //   |dddddddddddd....|cccccccccccc....|bbbbbbbbbbbb....|aaaaaaaaaaaa....|     to the top: vpmullw by 2^4 or 2^0
 //   |....dddddddddddd|....cccccccccccc|....bbbbbbbbbbbb|....aaaaaaaaaaaa|     down
 //

@@ -184,13 +184,13 @@ class packer {
     return _mm256_or_si256(_mm256_shuffle_epi8(x, even_[v]), _mm256_shuffle_epi8(x, odd_[v]));
   }
 
-  // The same if there may be a ninth byte (at most 16 bytes per half: bytes after them are carried).
+  // Like bytes(), for lanes that may have a ninth byte (at most 16 bytes per half: bytes after them are carried).
   ZARRBITS_AVX2_INLINE __m256i far_bytes(__m256i x, int v) const noexcept {
     const __m256i eight = _mm256_sllv_epi64(x, turn_[v]), upper = _mm256_srlv_epi64(x, shift_up_[v]);
     return _mm256_or_si256(bytes(eight, v), _mm256_shuffle_epi8(upper, ninth_[v]));
   }
 
-  // The same for lanes whose halves are whole bytes.
+  // Like bytes(), for lanes whose halves are whole bytes.
   ZARRBITS_AVX2_INLINE __m256i halves(__m256i x) const noexcept {
     return method == finish::half_bytes ? bytes(turned(x, 0), 0) : _mm256_shuffle_epi8(down(x), even_[0]);
   }

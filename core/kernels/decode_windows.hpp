@@ -28,7 +28,7 @@ enum class halves {
 // The place of a vector's bytes.
 struct place {
   std::int8_t start;     // first loaded byte of the step
-  std::uint8_t upper;    // joined: the dword at which the upper half begins. apart: the byte of the step
+  std::uint8_t upper;    // joined: the dword at which the upper half begins. two_loads: the byte of the step
   std::uint8_t skip[2];  // bytes before the first byte of each half in its 16
 };
 

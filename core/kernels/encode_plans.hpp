@@ -14,10 +14,14 @@
 // The last step depends on m, the bits that a 64-bit lane has in the end:
 //
 //   whole bytes: vpshufb; a half of the vector is then a multiple of 4 bytes (vpermd, two vectors at a time) or not (two stores
-//   of 16 bytes, or two vectors at a time, see below) m % 8 == 4: the odd lane begins in the middle of a byte; shifted there,
-//   lanes moved apart, or-ed other m: the upper half begins within a byte too; that byte is carried from one half to the next. 59
-//   and 61 to 63 bits that begin late in a byte end in a ninth one, which is shifted and shuffled apart few bits of wide
-//   components: bytes are made first, and encoded
+//   of 16 bytes, or two vectors at a time, see below)
+//
+//   m % 8 == 4: the odd lane begins in the middle of a byte; shifted there, lanes moved apart, or-ed
+//
+//   other m: the upper half begins within a byte too; that byte is carried from one half to the next. 59 and 61 to 63 bits that
+//   begin late in a byte end in a ninth one, which is shifted and shuffled apart
+//
+//   few bits of wide components: bytes are made first, and encoded
 //
 // Two vectors at a time: loads put 16 bytes in each half, so that bytes that will be together are in the same half of both
 // vectors. Stores of 32 bytes are half as many as stores of 16, and stores limit these kernels (16 bytes that become 10, two of
@@ -28,7 +32,7 @@
 //   w z   |DDDCCCCC|BBBAAAAA|        |......DD|......BB|        vpshufb, or-ed
 //   out   |......BB|BBBAAAAA|  then  |......DD|DDDCCCCC|        vperm2i128; the second store begins where the Bs end
 //
-// Of short pairs w has all, and vpermd brings its halves together.
+// For short pairs, w has all bytes, and vpermd brings its halves together.
 //
 // If 8, 16 or 24 bytes of a vector are kept, the bytes of two vectors are stored without overlap: overlapping stores cross a
 // border of cache lines more often, which takes two more cycles. 8 of 16 bits, in quarters:

@@ -252,7 +252,7 @@ void decode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
   const word top = p.is_signed ? repeat(word{1} << (width - 1), width) : 0;
   const word keep = repeat(low_bits(width) << first & low_bits(width), width) & type_mask;
 
-  // `count` bits from bit `at` on, without reading a byte after the last one
+  // `count` bits from bit `position` on, without reading a byte after the last one
   const auto read = [&](std::size_t position, unsigned count) noexcept {
     const std::size_t byte = position / 8;
     const unsigned skip = position % 8;

@@ -4,7 +4,7 @@
 // others.
 //
 //   zarrbits::export_report r = zarrbits::export_store({.store = "in.zarr", .target = "out.nc"});
-//   if (r.lost()) std::cerr << r.report_json();   // what is not in the file, and why
+//   if (r.has_losses()) std::cerr << r.report_json();   // what is not in the file, and why
 //
 // Chunks that one of HDF5's filters has in the same form are copied; the others are decoded and encoded again. What `convert`
 // noted in the store (types, links, references, limits) becomes what it was.

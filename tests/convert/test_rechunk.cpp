@@ -28,7 +28,7 @@ extents random_extents(std::size_t rank, std::uint64_t most) {
   return e;
 }
 
-// Chunks of shape `target_object` that boxes of shape `source_chunk` touch, summed over the boxes.
+// Chunks of shape `to` that boxes of shape `from` touch, summed over the boxes.
 std::uint64_t touches(const extents& array, const extents& from, const extents& to) {
   std::uint64_t n = 0;
   const extents grid = grid_of(array, from);

@@ -4,9 +4,9 @@
 // "filters", and zarr-python in Zarr v3 as codecs from array to array. They are read, and not written.
 //
 //   if (is_array_filter("numcodecs.delta")) {
-//     const array_filter filter("numcodecs.delta", {{"dtype", "<i4"}, {"astype", "<i2"}});
-//     filter.stored();                        // "int16": what the next codec has
-//     filter.decode(std::move(values));       // int32, in this machine's byte order
+//     const array_filter filter("numcodecs.delta", {{"dtype", "<i4"}, {"astype", "<i2"}}, parse_type("int32"));
+//     filter.stored().name();                 // "int16": the type that the next codec gets
+//     filter.decode(values, 1 << 20);         // int32, in this machine's byte order
 //   }
 //
 #ifndef ZARRBITS_ZARR_READ_ARRAY_FILTERS_HPP
@@ -24,7 +24,7 @@
 
 namespace zarrbits::zarr {
 
-// Of a codec of Zarr v3: "numcodecs.delta".
+// True for the name of such a codec in Zarr v3: "numcodecs.delta".
 bool is_array_filter(std::string_view name);
 
 // A data type of numpy: one number.
@@ -39,12 +39,12 @@ std::optional<numpy_number> numpy_number_of(const std::string& dtype);
 
 class array_filter {
  public:
-  // `array`: of the values that are encoded. Throws store_error and not_supported.
+  // `array`: the type of the values that are encoded. Throws store_error and not_supported.
   array_filter(const std::string& name, const nlohmann::json& configuration, const zarr_type& array);
 
-  // Of the encoded values.
+  // The type of the encoded values.
   const numpy_number& stored() const noexcept { return encoded_; }
-  // Puts decoded values for encoded ones. `max_bytes`: bytes of texts.
+  // Replaces encoded values by decoded ones. `max_bytes`: bytes of texts.
   void decode(element_buffer& values, std::uint64_t max_bytes) const;
 
  private:

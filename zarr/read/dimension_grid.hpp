@@ -3,8 +3,8 @@
 // Where the chunks of an array begin and end along one dimension, by the array's "chunk_grid": as many chunks of one length as
 // the dimension needs, or chunks of different lengths (https://github.com/zarr-developers/zarr-extensions, "rectilinear").
 //
-//   const chunk_edges edges = chunk_edges::from(parsed, 31);   // [[10, 3], 1]
-//   edges.length(3);                                                 // 1
+//   const dimension_grid grid = dimension_grid::parse(lengths, 31);  // [[10, 3], 1]
+//   grid.length(3);                                                  // 1
 //
 #ifndef ZARRBITS_ZARR_READ_DIMENSION_GRID_HPP
 #define ZARRBITS_ZARR_READ_DIMENSION_GRID_HPP
@@ -28,7 +28,7 @@ class dimension_grid {
   bool is_regular() const noexcept { return is_regular_; }
   std::uint64_t chunks() const noexcept { return chunks_; }
   std::uint64_t max_length() const noexcept { return max_length_; }
-  // Of a chunk: its first element, its length. Of an element: its chunk.
+  // The first element of a chunk, its length, and the chunk that holds an element.
   std::uint64_t start(std::uint64_t chunk) const;
   std::uint64_t length(std::uint64_t chunk) const;
   std::uint64_t chunk_of(std::uint64_t element) const;

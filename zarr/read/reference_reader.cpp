@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a range in a file: it differs if the file does.
+// The state of a range in a file: it differs if the file's does.
 io::file_state state_of_range(io::file_state file, const io::reference& r) {
   return {true, r.is_entire_file ? file.size : r.size, file.seconds, file.nanoseconds,
           file.etag + "@" + std::to_string(r.offset) + "/" + std::to_string(file.size)};
@@ -37,7 +37,7 @@ io::file_state state_of_range(io::file_state file, const io::reference& r) {
 
 class range_object final : public stored_object {
  public:
-  // `known`: the state of a file on a server, which is asked for no other; null for a local file.
+  // `server_state`: the state of a file on a server, which is asked for no other; null for a local file.
   range_object(std::shared_ptr<const io::byte_source> file, const io::reference& r, const io::file_state* server_state)
       : file_(std::move(file)), r_(r), server_state_(server_state) {}
   std::uint64_t size() const override { return r_.size; }
@@ -60,7 +60,7 @@ class range_object final : public stored_object {
   const io::file_state* server_state_;
 };
 
-// True for a remote source, and for what is in its folder or below.
+// True for a remote source, and for objects in its folder or below.
 bool is_in_source_folder(const std::string& url, const std::string& source) {
   const std::string path = source.substr(0, source.find('?'));
   const std::size_t folder = path.rfind('/');

@@ -144,7 +144,7 @@ class s3_snapshot final : public store_reader {
       while (!out.empty()) {
         const std::uint64_t begin = offset % block;
         std::size_t size = std::min<std::size_t>(out.size(), block - begin);
-        if (begin == 0 && out.size() > block) {  // whole blocks that nobody else will ask for
+        if (begin == 0 && out.size() > block) {  // whole blocks that no other read will ask for
           size = out.size() - out.size() % block;
           s3_object(store_.client_, store_.full_key(key_), entry_.size, entry_.etag).read(offset, out.first(size));
         } else {

@@ -13,7 +13,7 @@
 
 namespace zarrbits::zarr {
 
-// The same as store_reader::list(); the map's values have a `size`. `state_of`: store_entry::state of a value.
+// Like store_reader::list(); the map's values have a `size`. `state_of`: store_entry::state of a value.
 template <class Map, class State>
 void list_sorted(const Map& keys, const std::string& folder, const State& state_of,
                  const std::function<bool(const store_entry&)>& visit) {

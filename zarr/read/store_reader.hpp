@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where a store is read from: keys to bytes, and nothing else. The counterpart of the converter's sink.
+// Where a store is read from: keys to bytes, and nothing else. The counterpart of store_writer.
 //
-//   const store_folder root = open_store("out.zarr");  // or "out.zip", "s3://bucket/prefix"
-//   if (const auto object = (root / "a").open("c/0/0")) bytes = read_object(*object, most);
+//   const store_folder root = open_store("out.zarr", {}, {}, 512 << 20);  // or "out.zip", "s3://bucket/prefix"
+//   if (const auto object = (root / "a").open("c/0/0")) bytes = read_object(*object, max_size);
 //
 #ifndef ZARRBITS_ZARR_READ_STORE_READER_HPP
 #define ZARRBITS_ZARR_READ_STORE_READER_HPP
@@ -60,11 +60,11 @@ class stored_object {
  public:
   virtual ~stored_object() = default;
   virtual std::uint64_t size() const = 0;
-  // As store_entry::state, of what is read here.
+  // As store_entry::state, for the bytes that are read here.
   virtual io::file_state state() const { return {}; }
   // Bytes from `offset` on, which must be within size().
   virtual void read(std::uint64_t offset, std::span<std::byte> out) const = 0;
-  // Of a local file, for copies in the kernel; negative if there is none.
+  // The local file's descriptor, for copies in the kernel; negative if the object is not a local file.
   virtual int descriptor() const noexcept { return -1; }
 };
 
@@ -89,12 +89,12 @@ struct store_entry {
   bool is_link = false;     // a symbolic link
   bool is_readable = true;  // false: neither a file nor a folder, but a link that leads nowhere, a FIFO, ...
   std::uint64_t size = 0;   // of an object
-  // Of an object: another one once it was changed, as far as the store tells (by time, ETag or checksum). It equals the state()
+  // An object's state: another once it was changed, as far as the store tells (by time, ETag or checksum). It equals the state()
   // of the opened object.
   io::file_state state = {};
 };
 
-// The same for equal states, on every machine; for others another one, in all likelihood.
+// Equal for equal states, on every machine; different for different ones, in all likelihood.
 std::uint64_t fingerprint(const io::file_state& state) noexcept;
 
 class store_reader {
@@ -155,10 +155,10 @@ std::uint64_t fingerprint(const store_folder& folder);
 // `use` decides how an S3 server is asked, and whether references are checked.
 enum class access_pattern {
   sparse,  // each object when it is needed
-  // One listing for all names and sizes; what is read is kept, so that each object is asked for once. store_error if references
+  // One listing for all names and sizes; read bytes are kept, so that each object is requested once. store_error if references
   // have metadata of Zarr v2 that do not say what those of v3 say.
   partial,
-  full,  // the same, and files on servers that references lead to are read as a whole
+  full,  // as partial, and files on servers that references lead to are read as a whole
 };
 // whether symbolic links in a directory are followed as far as they may be, or refused
 enum class symbolic_links { follow, refuse };
@@ -173,7 +173,7 @@ store_folder open_source_store(const std::string& source, const remote_access& r
                                std::uint64_t memory);
 // The group or array at this path: "/a/b", or "" for the root. Throws store_error.
 store_folder node_at(const store_folder& root, const std::string& path);
-// The same of a directory or "s3://bucket/prefix" without a zarr.json: a store that is not complete.
+// Like open_store(), for a directory or "s3://bucket/prefix" without a zarr.json: an incomplete store.
 store_folder open_folder(const std::string& name, const remote_access& remote = {});
 
 std::shared_ptr<const store_reader> open_zip(const std::string& path);  // zip_reader.cpp

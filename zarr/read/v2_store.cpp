@@ -36,7 +36,7 @@ struct no_v3_type {};
 
 struct translated_type {
   ordered type;
-  std::string order;       // of the bytes of all numbers; "": there is none that matters
+  std::string order;       // byte order of all numbers; "": none, or irrelevant
   std::uint64_t size = 0;  // bytes of an element; 0: of any length
 };
 
@@ -330,7 +330,7 @@ ordered object_of(const stored_object& object, const std::string& key, std::uint
   return parsed;
 }
 
-// Of .zmetadata, which has the objects with metadata by their keys.
+// Consolidated metadata made from .zmetadata, which has the metadata objects by their keys.
 ordered consolidated_of(const ordered& zmetadata) {
   ordered nodes = ordered::object();
   remark_list ignored;

@@ -2,8 +2,8 @@
 //
 // Stores of Zarr v2, read as those of v3: their metadata are translated, their chunks stay where they are.
 //
-//   if (is_v2_store(*reader)) reader = as_v3(reader);
-//   reader->open("a/zarr.json");   // made of a/.zarray and a/.zattrs
+//   if (is_v2_store(*store)) store = as_v3(store, name, memory);
+//   store->open("a/zarr.json");   // made of a/.zarray and a/.zattrs
 //
 #ifndef ZARRBITS_ZARR_READ_V2_STORE_HPP
 #define ZARRBITS_ZARR_READ_V2_STORE_HPP

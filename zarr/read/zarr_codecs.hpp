@@ -31,7 +31,7 @@ class codec_chain {
   codec_chain(const nlohmann::json& list, const nlohmann::json& data_type, const zarr_type& type,
               std::vector<std::uint64_t> chunk_shape, std::uint64_t max_text);
 
-  // The same for chunks of another shape: the last ones of a rectilinear grid are smaller.
+  // This chain for chunks of another shape: the last ones of a rectilinear grid are smaller.
   codec_chain for_shape(std::vector<std::uint64_t> chunk_shape) const;
   const std::vector<std::uint64_t>& chunk_shape() const noexcept { return chunk_shape_; }
   const std::optional<sharding>& shards() const noexcept { return shards_; }

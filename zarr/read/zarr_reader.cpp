@@ -149,7 +149,7 @@ zarr_array::chunk_location zarr_array::locate(const chunk_index& chunk) const {
   return p;
 }
 
-// Null if there is none. The last one stays open, because chunks are read shard by shard.
+// Null if absent. The last one stays open, because chunks are read shard by shard.
 std::shared_ptr<const zarr_shard> zarr_array::open_shard(const chunk_index& shard) const {
   if (!last_ || last_->first != shard) {
     last_.reset();

@@ -4,7 +4,7 @@
 // repeated here. (An append also reads the existing store with it; verify compares the result with the sources.) Codecs come from
 // the core, on its portable kernels.
 //
-//   zarr_array a(open_store("out.zarr") / "a");
+//   zarr_array a(open_store("out.zarr", {}, {}, 512 << 20) / "a");
 //   element_buffer chunk;
 //   if (!a.read_chunk({0, 0}, chunk)) chunk = a.fill();   // never written
 //
@@ -78,7 +78,7 @@ enum class node_kind { none, group, array };
 // valid.
 node_kind kind_of(const store_folder& folder);
 
-// A node's zarr.json with its members in their order, and what is not in it as it is in the store. Throws store_error.
+// A node's zarr.json with its members in their order, and remarks on attributes that differ from the store's. Throws store_error.
 struct stored_node {
   node_kind kind = node_kind::none;
   text::json document;
@@ -161,7 +161,7 @@ class zarr_array {
   // All elements of a chunk, even those beyond the edge of the array. False if the chunk does not exist. Fastest in storage
   // order.
   bool read_chunk(const chunk_index& chunk, element_buffer& out) const;
-  // The same in two steps: the bytes as they are stored, empty if the chunk does not exist, and their elements.
+  // read_chunk() in two steps: the bytes as they are stored, empty if the chunk does not exist, and their elements.
   std::optional<std::vector<std::byte>> read_stored(const chunk_index& chunk) const;
   void decode(std::vector<std::byte> stored, element_buffer& out) const;  // of the shape chunk_shape()
   void decode(const chunk_index& chunk, std::vector<std::byte> stored, element_buffer& out) const;
@@ -175,12 +175,12 @@ class zarr_array {
   // Keeps the chunks of a shard together.
   bool in_storage_order(const chunk_index& a, const chunk_index& b) const;
 
-  // The existing chunks, up to `most` of them; empty if there are more.
+  // The existing chunks, up to `max_count` of them; empty if there are more.
   std::optional<std::vector<chunk_index>> list_chunks(std::size_t max_count) const;
-  // The existing objects: shards or, if there are none, chunks. Calls `callback` with the index in their grid, and what the
+  // The existing objects: shards or, without sharding, chunks. Calls `callback` with the index in their grid, and what the
   // listing says, until it returns false.
   void for_each_object(const std::function<bool(const chunk_index& index, const store_entry& object)>& callback) const;
-  // Null if there is none.
+  // Null if absent.
   std::unique_ptr<stored_object> open_object(const chunk_index& index) const;
 
  private:
@@ -219,7 +219,7 @@ struct size_limit_exceeded : store_error {
   size_limit_exceeded() : store_error("a chunk decompresses to more than it can hold") {}
 };
 
-// zarr_bytes.cpp: bytes to bytes. Each throws store_error; `most` limits the output of a few hostile bytes.
+// zarr_bytes.cpp: bytes to bytes. Each throws store_error; `max_size` limits the output of a few hostile bytes.
 std::vector<std::byte> decode_gzip(const std::vector<std::byte>& in, std::uint64_t max_size);
 std::vector<std::byte> decode_zlib(const std::vector<std::byte>& in, std::uint64_t max_size);
 std::vector<std::byte> decode_bz2(const std::vector<std::byte>& in, std::uint64_t max_size);

@@ -33,7 +33,7 @@ auto with_zip_errors(F&& f) {
   }
 }
 
-// The checksum tells members apart whose archive was made again.
+// The checksum distinguishes members after the archive was recreated.
 io::file_state state_of_member(std::uint64_t size, std::uint32_t crc) {
   return {.regular = true, .size = size, .etag = std::to_string(crc)};
 }

@@ -112,7 +112,7 @@ void atomic_directory::finish() {
           ? 0
           : errno;
 #endif
-  if (error == ENOSYS || error == EINVAL) {  // a file system that cannot exchange two names: for a moment there is none
+  if (error == ENOSYS || error == EINVAL) {  // a file system that cannot exchange two names: for a moment the target is missing
     const std::string backup = temporary_ + "-old";
     error = target_exists && ::rename(path_.c_str(), backup.c_str()) != 0 ? errno : 0;
     if (!error && ::rename(temporary_.c_str(), path_.c_str()) != 0) {

@@ -2,8 +2,10 @@
 //
 // A folder that has a temporary name next to its own until it is complete.
 //
-//   atomic_directory folder("refs.parquet", unfinished_name("refs.parquet"), options, {"a folder of references",
-//   is_zarrbits_references}); folder.write("a/refs.0.parq", bytes); folder.finish();  // without it there is none, or the old one
+//   atomic_directory folder("refs.parquet", unfinished_name("refs.parquet"), options,
+//                           {"a folder of references", io::is_zarrbits_references});
+//   folder.write("a/refs.0.parq", bytes);
+//   folder.finish();            // without it no folder appears, and an old one stays
 //
 #ifndef ZARRBITS_ZARR_WRITE_ATOMIC_DIRECTORY_HPP
 #define ZARRBITS_ZARR_WRITE_ATOMIC_DIRECTORY_HPP
@@ -19,7 +21,7 @@ namespace zarrbits::zarr {
 
 class atomic_directory {
  public:
-  // Throws zarrbits::error where the folder is there and is not to be replaced, or another process writes it.
+  // Throws zarrbits::error if the folder exists and must not be replaced, or another process writes it.
   atomic_directory(std::string path, std::string temporary, const store_writer_options& options, atomic_file::kind replaceable);
   ~atomic_directory();
   atomic_directory(const atomic_directory&) = delete;

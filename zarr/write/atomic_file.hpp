@@ -4,7 +4,7 @@
 //
 //   atomic_file file("out.zip", unfinished_name("out.zip"), options, {"a .zip file of a Zarr v3 store", is_zip_store});
 //   file.write_at(0, bytes);
-//   file.finish();              // without it there is none
+//   file.finish();              // without it no file appears
 //
 #ifndef ZARRBITS_ZARR_WRITE_ATOMIC_FILE_HPP
 #define ZARRBITS_ZARR_WRITE_ATOMIC_FILE_HPP

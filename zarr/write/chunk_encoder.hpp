@@ -3,7 +3,7 @@
 // Encodes chunks as the "codecs" of an array say: the counterpart of the reader's codec_chain.
 //
 //   const chunk_encoder encoder(codecs, "float32");
-//   sink.put(key, encoder.encode(values, {100, 100}));   // values in C order and in this machine's byte order
+//   out.put(key, encoder.encode(values, {100, 100}));   // values in C order and in this machine's byte order
 //
 #ifndef ZARRBITS_ZARR_WRITE_CHUNK_ENCODER_HPP
 #define ZARRBITS_ZARR_WRITE_CHUNK_ENCODER_HPP

@@ -23,7 +23,7 @@ class concurrent_shard {
  public:
   concurrent_shard(store_writer& out, std::string key, std::size_t chunks) : writer_(out, std::move(key), chunks) {}
 
-  // Call before the first turn; see shard_writer. Throws zarrbits::error, unreadable_range.
+  // Call before the first turn; see shard_writer. Throws zarrbits::error, read_error.
   void begin_with(const io::byte_source& source, std::uint64_t size, std::span<const std::byte> index) {
     writer_.begin_with(source, size, index);
   }
@@ -31,7 +31,7 @@ class concurrent_shard {
   // The last turn of a closed shard completes it and returns its overhead; other turns return 0.
   // Rethrows what `write` throws. After that, or without `write`, the shard is given up and removed.
   std::uint64_t run_turn(std::uint64_t turn, const std::function<void(shard_writer&)>& write);
-  // No more turns follow. Returns the same as take().
+  // No more turns follow. Returns the same as run_turn().
   std::uint64_t close();
 
  private:

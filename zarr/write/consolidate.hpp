@@ -3,7 +3,7 @@
 // Consolidated metadata: the root group's zarr.json repeats that of every node, so a reader needs one request to learn the
 // structure of a store.
 //
-//   out = consolidating(std::move(out));
+//   out = make_consolidating_writer(std::move(out));
 //   out->put("a/zarr.json", text);      // is remembered
 //   out->put("zarr.json", group_text);  // last: gets all of them
 //

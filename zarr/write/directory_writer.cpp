@@ -102,7 +102,7 @@ directory_writer::file_location directory_writer::locate(std::string_view key, i
   file_location p{folder_of(key, if_missing::ignore), 0, std::string(key.substr(key.rfind('/') + 1))};
   if (!p.folder && errno == ENOENT && folders == if_missing::create) p.folder = folder_of(key, folders);
   if (!p.folder && errno != ENOENT) io::throw_errno("cannot open the folder of", path_of(key), errno);
-  p.folder_fd = p.folder.get();  // -1 if there is none: every call with it fails
+  p.folder_fd = p.folder.get();  // -1 if absent: every call with it fails
   return p;
 }
 
@@ -302,7 +302,7 @@ void directory_writer::for_each(std::string_view folder, const std::function<voi
 }
 
 void directory_writer::append(std::string_view key, std::string_view text) {
-  if (sync_) sync_folders();  // the journal must only claim what is on disk
+  if (sync_) sync_folders();  // the journal must only list objects that are on disk
   const std::string path = path_of(key);
   std::string line(text);
   const file_location p = locate(key, if_missing::ignore);

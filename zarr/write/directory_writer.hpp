@@ -43,7 +43,7 @@ class directory_writer final : public store_writer {
   class new_file;
   class writer;
 
-  // The place of a key. In a store that only this process writes, it is a path. Otherwise it is a name in a folder that was
+  // The location of a key. In a store that only this process writes, it is a path. Otherwise it is a name in a folder that was
   // opened without following symbolic links, which another process may have put there.
   struct file_location {
     io::file_descriptor folder;

@@ -5,7 +5,7 @@
 //
 //   key_index<zip_member> members;
 //   members.add("a/c/0", {.offset = 30, .size = 100});
-//   members.each_sorted([](const std::string& key, const zip_member& m) { ... });
+//   members.for_each_sorted([](const std::string& key, const zip_member& m) { ... });
 //
 #ifndef ZARRBITS_ZARR_WRITE_KEY_INDEX_HPP
 #define ZARRBITS_ZARR_WRITE_KEY_INDEX_HPP
@@ -35,7 +35,7 @@ class key_index {
     const std::lock_guard lock(mutex_);
     members_.emplace_back(key, std::move(m));
   }
-  // Of several with the same key, the last one that was added.
+  // If several have the same key, the last one that was added.
   std::optional<Member> find(std::string_view key) const {
     const std::lock_guard lock(mutex_);
     const auto position = std::find_if(members_.rbegin(), members_.rend(), [&](const auto& m) { return m.first == key; });
@@ -59,7 +59,7 @@ class key_index {
     return entry == journal_.end() ? std::nullopt : std::optional(entry->second);
   }
 
-  // As sink::list(), each() and remove().
+  // Like store_writer::list(), for_each() and remove().
   std::vector<std::string> list(std::string_view folder) const {
     const std::string prefix = prefix_of(folder);
     std::vector<std::string> keys;
@@ -99,7 +99,7 @@ class key_index {
     const std::lock_guard lock(mutex_);
     return members_.size();
   }
-  // Of the first `n` members that were added, those with one of these keys.
+  // Removes those of the first `n` members added that have one of these keys.
   void remove_among_first(std::size_t n, const std::set<std::string, std::less<>>& keys) {
     const std::lock_guard lock(mutex_);
     std::size_t index = 0;

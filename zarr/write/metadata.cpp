@@ -13,7 +13,7 @@ namespace zarrbits::zarr {
 
 namespace {
 
-// Moves our notes out of the attributes; null if there are none.
+// Moves our notes out of the attributes; null if absent.
 text::json extract_notes(text::json& attributes) {
   const auto entry = attributes.find(text::annotation_key);
   if (entry == attributes.end()) return nullptr;

@@ -63,7 +63,7 @@ void parquet_writer::add_page(column& target, int kind, int encoding, std::size_
   header.number(1, static_cast<std::int32_t>(values));
   header.number(2, encoding);
   if (kind == io::parquet::data_page) {
-    header.number(3, io::parquet::rle);  // of what is missing
+    header.number(3, io::parquet::rle);  // of the definition levels
     header.number(4, io::parquet::rle);
   }
   header.end();

@@ -96,7 +96,7 @@ std::vector<std::string> partitioned_references::list(std::string_view folder) {
 
 void partitioned_references::append(std::string_view key, std::string_view text) {
   const std::lock_guard lock(mutex_);
-  flush();  // the journal must only claim what is in a log
+  flush();  // the journal must only list units that are in a log
   work_.append(key, text);
 }
 
@@ -154,7 +154,7 @@ void partitioned_references::for_each(std::string_view folder,
   }
 }
 
-// The units of this dataset are made again.
+// The units of this dataset are redone.
 void partitioned_references::remove(std::string_view folder) {
   if (references_) return references_->remove(folder);
   const std::lock_guard lock(mutex_);

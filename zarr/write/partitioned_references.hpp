@@ -28,7 +28,7 @@ namespace zarrbits::zarr {
 
 class partitioned_references final : public store_writer {
  public:
-  // For existing::join and finish.
+  // For if_exists::attach and finalize.
   partitioned_references(const std::string& path, const store_writer_options& options);
 
   using store_writer::put;
@@ -70,7 +70,7 @@ class partitioned_references final : public store_writer {
   std::string path_;
   io::source_url_map names_;
   directory_writer work_;
-  std::unique_ptr<reference_store_writer> references_;  // from units_done() on
+  std::unique_ptr<reference_store_writer> references_;  // from end_units() on
   std::mutex mutex_;
   std::map<std::pair<dev_t, ino_t>, std::pair<std::string, io::file_state>> files_;
   reference_log_writer own_log_;

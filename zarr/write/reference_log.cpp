@@ -206,7 +206,7 @@ reference_log::reference_log(io::file_descriptor fd) : fd_(std::move(fd)) {
         default: return;
       }
     }
-  } catch (const no_record&) {  // what is before it counts
+  } catch (const no_record&) {  // the records before it count
   }
 }
 

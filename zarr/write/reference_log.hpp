@@ -9,8 +9,8 @@
 //   log.end({0, 3});                     // all since the last end belongs to this unit
 //   append(log.take());
 //
-//   const reference_log there(std::move(fd));
-//   there.units().at({0, 3})[1].key;     // "a/c/1"
+//   const reference_log stored(std::move(fd));
+//   stored.units().at({0, 3})[1].key;     // "a/c/1"
 //
 #ifndef ZARRBITS_ZARR_WRITE_REFERENCE_LOG_HPP
 #define ZARRBITS_ZARR_WRITE_REFERENCE_LOG_HPP
@@ -36,7 +36,7 @@ class reference_log_writer {
   void range(std::string_view key, const std::string& url, const io::file_state& state, std::uint64_t offset, std::uint64_t size);
   void bytes(std::string_view key, std::span<const std::byte> content);
   void end(const unit_key& unit);
-  // What is not written yet, and its size.
+  // The bytes that are not written yet, and their number.
   std::string take();
   std::size_t pending_bytes() const noexcept { return text_.size(); }
 
@@ -58,7 +58,7 @@ class reference_log {
     std::uint64_t offset, size;
   };
 
-  // Anybody may have written it, and a disk may have damaged it: it counts up to the first thing that does not belong there, as
+  // The log is untrusted, and a disk may have damaged it: it counts up to the first thing that does not belong there, as
   // if the process had been killed then. A unit counts if it is whole.
   explicit reference_log(io::file_descriptor fd);
 
@@ -66,7 +66,7 @@ class reference_log {
   // Those of a unit, which are then no longer here: there may be millions.
   std::vector<call> take(const unit_key& unit) { return std::exchange(units_.at(unit), {}); }
   const std::vector<io::referenced_file>& files() const { return files_; }
-  std::vector<std::byte> bytes(const call& of) const;  // throws unreadable_range
+  std::vector<std::byte> bytes(const call& of) const;  // throws read_error
 
  private:
   io::file_descriptor fd_;

@@ -130,7 +130,7 @@ class parquet_references final : public reference_writer {
     rows_.push_back(std::move(r));
   }
 
-  // Those of the current array, a file for each record_size chunks of which some are there.
+  // Those of the current array, a file for each record_size chunks of which some exist.
   void write_rows() {
     std::sort(rows_.begin(), rows_.end(), [](const row& a, const row& b) { return a.index < b.index; });
     for (std::size_t first = 0; first < rows_.size();) {

@@ -150,7 +150,7 @@ std::size_t reference_store_writer::number_of(int fd) {
   return known_file != file_by_inode_.end() ? known_file->second : number_of_local(info, url_of_open_file(fd));
 }
 
-// Of several names of one file, the first.
+// The number of a local file; of its several names, the first one counts.
 std::size_t reference_store_writer::number_of_local(const struct stat& info, const std::string& url) {
   const auto [entry, is_new] = file_by_inode_.emplace(std::pair{info.st_dev, info.st_ino}, files_.size());
   if (is_new) {
@@ -317,7 +317,7 @@ void reference_store_writer::finish() {
   remove_orphans();
 }
 
-// Of what was replaced, or of a run that was killed.
+// Removes the data files of replaced references, or of a run that was killed.
 void reference_store_writer::remove_orphans() const {
   std::set<std::string> referenced_urls;
   for (const io::referenced_file& f : files_) referenced_urls.insert(f.url);

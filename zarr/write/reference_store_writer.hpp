@@ -31,11 +31,11 @@ namespace zarrbits::zarr {
 // zarrbits::error if it has no name that references can use.
 std::string url_of_open_file(int fd);
 
-// The same calls in the same order make the same files.
+// Deterministic: the same calls in the same order produce the same files.
 class reference_store_writer final : public store_writer {
  public:
-  // Objects of at most `inline_bytes` are among the references, and all metadata. With existing::grow it begins with what is
-  // there, which stays until finish().
+  // Objects of at most `inline_bytes` are among the references, and all metadata. With if_exists::append it begins with the
+  // existing references, which stay until finish().
   reference_store_writer(const std::string& path, std::uint64_t inline_bytes, const store_writer_options& options);
 
   using store_writer::put;

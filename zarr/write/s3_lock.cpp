@@ -208,7 +208,7 @@ bool s3_writer::try_resume(const std::string& target, const std::vector<io::s3_e
   if (!has_object("plan") || has_object(text::removal_marker) || !text::is_zarrbits_plan(read_text(unfinished_key("plan"))))
     return false;
   lock_.require_idle(unfinished);
-  lock_.set_run("");  // what is here is not this run's alone
+  lock_.set_run("");  // the existing objects are not this run's alone
   acquire_lock(target, {}, has_object(s3_begun));
   joined_ = found_unfinished_ = true;
   return true;

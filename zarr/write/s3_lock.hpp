@@ -3,10 +3,10 @@
 // The owner of a target in S3 while it is written: the object `begun` in a folder of our own.
 //
 //   s3_lock lock(client, "prefix/out.zarr/.zarrbits-unfinished/", "s3://bucket/prefix/out.zarr", s3_lock::work::conversion);
-//   lock.require_idle(list_objects(client, lock.folder(), false, no_limit));
-//   const bool kept = lock.take(run, taken_over);  // false: the server ignores conditions
-//   lock.beat([&] { return objects(); });
-//
+//   lock.require_idle(io::list_objects(client, lock.folder(), false, io::no_limit));
+//   lock.set_run(run);
+//   const bool exclusive = lock.acquire(taken_over);  // false: the server ignores conditions
+//   lock.start_heartbeat([&] { return objects(); });
 //
 #ifndef ZARRBITS_ZARR_WRITE_S3_LOCK_HPP
 #define ZARRBITS_ZARR_WRITE_S3_LOCK_HPP
@@ -35,7 +35,7 @@ constexpr const char* s3_alive = "alive-";  // and a sign of life, for a run tha
 // A change within this many seconds means that a conversion still runs.
 double s3_lock_seconds();
 
-// The content of `begun`, for one sink of one run.
+// The content of `begun`, for one writer, `sink`, of one run.
 std::string s3_mark(std::string_view run, std::string_view sink);
 bool s3_is_mark(std::string_view text);
 bool s3_is_mark_of(std::string_view text, std::string_view run);
@@ -79,7 +79,7 @@ class s3_lock {
   // Makes the mark, or replaces that of a run that ended. Throws zarrbits::error if another run has it. Returns false if the
   // server does not respect If-None-Match: another run may then have it, too.
   bool acquire(bool taken_over);
-  // Whether the server respects If-Match. Call with the lock taken.
+  // Whether the server respects If-Match. Call with the lock acquired.
   bool supports_if_match();
   bool is_owner();
   zarrbits::error busy_error() const;

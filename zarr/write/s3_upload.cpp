@@ -69,7 +69,7 @@ void s3_upload::send_part() {
 
 namespace {
 
-// The ETag in the response to a copy. Throws zarrbits::error if there is none: then nothing confirms the copy.
+// The ETag in the response to a copy. Throws zarrbits::error if it is absent: then nothing confirms the copy.
 std::string etag_of_copy(const io::s3_client::response& response, const std::string& from, const std::string& to) {
   std::string etag = response.xml.text_of("ETag");
   if (etag.starts_with('"') && etag.ends_with('"') && etag.size() > 1) etag = etag.substr(1, etag.size() - 2);
@@ -126,7 +126,7 @@ void s3_upload::complete() {
                                       .query = {{"uploadId", upload_}},
                                       .body = std::as_bytes(std::span(list.data(), list.size())),
                                       .expected_element = "CompleteMultipartUploadResult"});
-  // an answer of 404 after a lost answer: the lost attempt succeeded
+  // a response of 404 after a lost response: the lost attempt succeeded
   if (response.status == 404 && response.attempts == 1)
     throw zarrbits::error(errc::server_failed, "the S3 server lost the upload of \"" + key_ + "\"; convert again", {key_});
   const auto uploaded = client_.send({.method = "HEAD", .key = key_});

@@ -19,7 +19,7 @@
 
 namespace zarrbits::zarr {
 
-// Anonymous requests are for what is read: nobody lets everyone write.
+// Anonymous requests are for reading: no bucket lets everyone write.
 remote_access for_writing(remote_access remote);
 
 class s3_writer final : public store_writer {
@@ -58,7 +58,7 @@ class s3_writer final : public store_writer {
 
   s3_writer(const std::string& target, const remote_access& remote);  // for cleaning up
   std::string full_key(std::string_view key) const;
-  std::string read_text(const std::string& key);  // "" if there is none
+  std::string read_text(const std::string& key);  // "" if absent
   void open_target(const std::string& target, const store_writer_options& options);
   bool try_resume(const std::string& target, const std::vector<io::s3_entry>& unfinished);
   void attach_target(const std::string& target, store_writer_options::if_exists existing,

@@ -5,7 +5,7 @@
 //   const auto out = make_store_writer("out.zarr", {.source = "in.h5"});  // or "out.zip", "s3://bucket/prefix"
 //   out->put("a/c/0/0", chunk);       // complete or not at all, from any thread
 //   out->put("zarr.json", metadata);  // last
-//   out->finish();                    // without it the store is removed again, or (keep()) left for a later run that joins it
+//   out->finish();                    // without it the store is removed again, or (keep_unfinished()) left for a later run
 //
 #ifndef ZARRBITS_ZARR_WRITE_STORE_WRITER_HPP
 #define ZARRBITS_ZARR_WRITE_STORE_WRITER_HPP
@@ -34,11 +34,11 @@ namespace zarrbits::zarr {
 
 // True of the keys below unfinished_folder, where the conversion has its own files.
 inline bool in_unfinished_folder(std::string_view key) { return key.starts_with(text::unfinished_folder); }
-// There, lock_name is the lock of a single writing process, or of several that share a plan. It holds the sink_options::run of a
-// process that writes alone.
+// There, lock_name is the lock of a single writing process, or of several that share a plan. It holds the
+// store_writer_options::run of a process that writes alone.
 
 // Throws zarrbits::error if this is not like "a/b/c": parts that are empty, ".", "..", or too long for a file system, and NUL.
-// Anybody may have written a store or its journal. Every sink calls this where a key becomes a place, so no other code needs to
+// A store and its journal are untrusted. Every store writer calls this where a key becomes a path, so no other code needs to
 // check.
 void check_key(std::string_view key);
 
@@ -47,7 +47,7 @@ class object_writer {
  public:
   virtual ~object_writer() = default;
   virtual void append(std::span<const std::byte> bytes) = 0;
-  // Bytes of a file; not copied through memory if the sink can avoid it. Throws unreadable_range.
+  // Bytes of a file; not copied through memory if the store writer can avoid it. Throws read_error.
   virtual void append_range(int fd, std::uint64_t offset, std::uint64_t size);
   virtual void commit() = 0;
 };
@@ -56,8 +56,7 @@ struct store_writer_options;
 using unit_key = std::pair<std::uint64_t, std::uint64_t>;  // dataset and unit
 
 // All functions except remove() and finish() may be called from several threads at once. Keys are "/"-separated, without empty
-// parts,
-// "." or "..". A failed write throws zarrbits::error.
+// parts, "." or "..". A failed write throws zarrbits::error.
 class store_writer {
  public:
   virtual ~store_writer() = default;
@@ -68,14 +67,14 @@ class store_writer {
   // Writes one object; replaces an object with the same key.
   virtual void put(std::string_view key, std::span<const std::byte> bytes) = 0;
   void put(std::string_view key, std::string_view text) { put(key, std::as_bytes(std::span(text.data(), text.size()))); }
-  // The same with bytes of a file. Throws unreadable_range too; the object then does not exist.
+  // Like put(), with bytes of a file. Throws read_error too; the object then does not exist.
   virtual void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size);
-  // The same with bytes that stay in "s3://bucket/key", where the store can refer to them; its state is as it is now.
+  // Like put(), with bytes that stay in "s3://bucket/key", where the store can refer to them; its state is as it is now.
   virtual bool supports_references() const { return false; }
   virtual void put_reference(std::string_view key, const std::string& url, const io::file_state& state, std::uint64_t offset,
                              std::uint64_t size);
   virtual std::unique_ptr<object_writer> begin(std::string_view key) = 0;
-  // Writes one object if there is none yet, else returns false. If several callers in any processes do so at once, exactly one
+  // Writes one object if it does not exist, else returns false. If several callers in any processes do so at once, exactly one
   // gets true.
   virtual bool put_new(std::string_view key, std::span<const std::byte> bytes) = 0;
 
@@ -92,7 +91,7 @@ class store_writer {
   virtual void append(std::string_view key, std::string_view text) = 0;
   // Removes everything below a key's folder ("a/b"): a node that cannot be completed.
   virtual void remove(std::string_view folder) = 0;
-  // A unit of a dataset is made: what was put since the last call belongs to it. For a sink that keeps the work of several
+  // A unit of a dataset is made: what was put since the last call belongs to it. For a writer that keeps the work of several
   // processes until it can be put in the order in which one process does it.
   virtual void end_unit(const unit_key&) {}
   // All units are made, these, in order: what follows is metadata. `options`: those of the store, with what its plan says.
@@ -101,7 +100,7 @@ class store_writer {
   virtual void remove_old(const std::vector<std::string>&) {}
   // Everything is written: completes the store. Removes the folder of the unfinished.
   virtual void finish() = 0;
-  // Without finish() the store stays, unfinished, as with existing::join: its journal has units that are done.
+  // Without finish() the store stays, unfinished, as with if_exists::attach: its journal has units that are done.
   virtual void keep_unfinished() {}
 
   // False if two keys that differ only in case would be the same object.
@@ -117,7 +116,7 @@ class store_writer {
   // Without the journal.
   virtual std::uint64_t objects() const noexcept { return objects_; }
   virtual std::uint64_t bytes() const noexcept { return bytes_; }
-  // Of bytes that stay in the source.
+  // For bytes that stay in the source.
   virtual std::uint64_t referenced_objects() const noexcept { return 0; }
   virtual std::uint64_t referenced_bytes() const noexcept { return 0; }
 
@@ -140,20 +139,20 @@ struct store_writer_options {
   enum class if_exists {
     refuse,    // an empty directory counts as missing
     replace,   // remove it if it is a Zarr store or an unfinished one, its metadata first
-    resume,    // as join, for an unfinished store that no process writes to; otherwise as refuse
+    resume,    // like attach, for an unfinished store that no process writes to; otherwise as refuse
     attach,    // resume an unfinished store, or begin one; without finish() it stays, except the root's zarr.json
-    finalize,  // as join, but there must be an unfinished store
-    append,    // references only: add to those that are there
+    finalize,  // like attach, but there must be an unfinished store
+    append,    // references only: add to the existing ones
   } target = if_exists::refuse;
-  bool shared = false;      // with join: other processes write to it too; otherwise no other may
+  bool shared = false;      // with attach: other processes write to it too; otherwise no other may
   std::string run = {};     // identifies this run's work for remove_unfinished(); kept in the store until it is complete
   std::string source = {};  // the input file: a store that contains it is never removed
   bool sync = false;        // flush everything to disk before it counts as written
   std::function<void(const std::string&)> warning = {};  // called with a sentence on what the target's server does not support
   std::optional<std::uint64_t> references = {};     // refer to bytes of sources; objects larger than this are stored next to them
   std::optional<source_base> base = {};             // what references call local files; without a folder: that of `source`
-  io::zarr_formats formats = {};                    // of references; of those that grow, what is there
-  std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for references that are there already
+  io::zarr_formats formats = {};                    // of references; with append, those of the existing ones
+  std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for references that exist already
   remote_access remote = {};                        // how a store in S3 is reached
 };
 
@@ -166,7 +165,7 @@ std::unique_ptr<store_writer> make_store_writer(const std::string& target, const
 
 // Why something that exists is in the way, as the end of a sentence: "plan" if it is an unfinished store, "node" if a Zarr store.
 std::string target_exists_message(store_writer_options::if_exists target, bool plan, bool node);
-// For existing::finish.
+// For if_exists::finalize.
 zarrbits::error nothing_to_finalize(const std::string& target);
 
 // Whether a store appears complete, in one step, so that an interrupted run leaves nothing to resume: unless it is one of
