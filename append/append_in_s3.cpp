@@ -3,7 +3,7 @@
 // An append to a store in S3. Nothing can be renamed there: the server copies the new chunks to their places, each in one step,
 // and a zarr.json is replaced by a conditional PUT, on the ETag of the one that was checked.
 //
-#include "append/waiting_append.hpp"
+#include "append/staged_append.hpp"
 
 #include "io/files.hpp"
 #include "io/s3_client.hpp"
@@ -11,8 +11,8 @@
 #include "text/json_text.hpp"
 #include "text/node_names.hpp"
 #include "zarr/write/s3_lock.hpp"
-#include "zarr/write/s3_sink.hpp"
 #include "zarr/write/s3_upload.hpp"
+#include "zarr/write/s3_writer.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -26,31 +26,31 @@
 #include <thread>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::append {
 
 namespace {
 
 // Calls `use` for each, several at a time. Rethrows the first exception, when all calls have ended.
 template <class T, class Use>
-void for_each_at_once(const std::vector<T>& all, unsigned threads, const Use& use) {
+void for_each_parallel(const std::vector<T>& items, unsigned threads, const Use& use) {
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;
   std::exception_ptr failed;
   const auto work = [&] {
-    for (std::size_t i = next++; i < all.size(); i = next++) {
+    for (std::size_t i = next++; i < items.size(); i = next++) {
       try {
-        use(all[i]);
+        use(items[i]);
       } catch (...) {
-        next = all.size();
-        const std::lock_guard held(mutex);
+        next = items.size();
+        const std::lock_guard lock(mutex);
         if (!failed) failed = std::current_exception();
       }
     }
   };
   {
-    std::vector<std::jthread> others;
+    std::vector<std::jthread> workers;
     try {
-      for (std::size_t i = 1; i < std::min<std::size_t>(threads, all.size()); ++i) others.emplace_back(work);
+      for (std::size_t i = 1; i < std::min<std::size_t>(threads, items.size()); ++i) workers.emplace_back(work);
     } catch (...) {  // the system has no more threads, or no memory for one; fewer do it, too
     }
     work();
@@ -58,78 +58,79 @@ void for_each_at_once(const std::vector<T>& all, unsigned threads, const Use& us
   if (failed) std::rethrow_exception(failed);
 }
 
-class s3_append final : public waiting_append {
+class s3_append final : public staged_append {
  public:
-  s3_append(const std::string& store, const sink_options& options);
+  s3_append(const std::string& store, const zarr::store_writer_options& options);
   ~s3_append() override;
 
-  std::string folder() const override { return store() + "/" + append_folder + "/" + waiting_store; }
-  bool is_whole() const override { return whole_; }
+  std::string folder() const override { return store() + "/" + text::append_folder + "/" + staged_store; }
+  bool is_complete() const override { return is_complete_; }
   void remove_from_store(const std::vector<std::string>& keys) override;
   void discard() override;
 
  private:
-  std::string in_store(const std::string& key) const { return root_ + key; }
-  std::string in_waiting(const std::string& key) const { return lock_.folder() + waiting_store + "/" + key; }
+  std::string store_key(const std::string& key) const { return root_ + key; }
+  std::string staged_key(const std::string& key) const { return lock_.folder() + staged_store + "/" + key; }
   std::string list_key() const { return lock_.folder() + declared_list; }
   void take_lock();
   void require_lock();
-  s3_client::response get(const std::string& whole_key);
+  io::s3_client::response get(const std::string& whole_key);
   std::string text_of(const std::string& whole_key);
-  std::vector<s3_entry> waiting_chunks();
+  std::vector<io::s3_entry> staged_chunks();
   void remove(const std::vector<std::string>& whole_keys);
   [[noreturn]] void fail_list(const std::string& listed, const std::string& written) const;
   template <class F>
   void as_part_of_the_move(F&& step);
 
-  std::string text_in_store(const std::string& key) override { return text_of(in_store(key)); }
-  std::string text_waiting(const std::string& key) override { return text_of(in_waiting(key)); }
+  std::string store_text(const std::string& key) override { return text_of(store_key(key)); }
+  std::string staged_text(const std::string& key) override { return text_of(staged_key(key)); }
   std::string list() override;
   void put_list(const std::string& text, std::uint64_t chunk_bytes) override;
   void remove_list() override;
   void move_chunks() override;
   void move_metadata(const replaced_metadata& metadata) override;
-  bool replace(const replaced_metadata& metadata, http_retries& tries);
+  bool replace(const replaced_metadata& metadata, io::retry_policy& tries);
 
-  s3_client client_;
+  io::s3_client client_;
   const std::string root_;  // "" or "prefix/"
   const unsigned connections_;
   std::string declared_chunks_;
   std::atomic<std::uint64_t> moved_ = 0;
-  bool whole_ = false;
-  s3_lock lock_;  // declared last: its heartbeat uses the others
+  bool is_complete_ = false;
+  zarr::s3_lock lock_;  // declared last: its heartbeat uses the others
 };
 
-std::string folder_in(const s3_client& client) {
+std::string folder_in(const io::s3_client& client) {
   const std::string& prefix = client.settings().prefix;
   return prefix.empty() ? "" : prefix + "/";
 }
 
-s3_append::s3_append(const std::string& store, const sink_options& options)
-    : waiting_append(store),
-      client_(read_s3_settings(store, for_writing(options.remote))),
+s3_append::s3_append(const std::string& store, const zarr::store_writer_options& options)
+    : staged_append(store),
+      client_(io::read_s3_settings(store, zarr::for_writing(options.remote))),
       root_(folder_in(client_)),
       connections_(std::max(1U, options.remote.connections)),
-      lock_(client_, root_ + append_folder + "/", store, s3_lock::work::append) {
-  const auto has = [&](const char* key) { return client_.send({.method = "HEAD", .key = in_store(key)}).status != 404; };
-  if (!has("zarr.json")) refuse_store(has(".zgroup") || has(".zarray"));
+      lock_(client_, root_ + text::append_folder + "/", store, zarr::s3_lock::work::append) {
+  const auto exists = [&](const char* key) { return client_.send({.method = "HEAD", .key = store_key(key)}).status != 404; };
+  if (!exists("zarr.json")) refuse_store(exists(".zgroup") || exists(".zarray"));
   lock_.set_run(options.run);
   take_lock();
   try {
-    whole_ = client_.send({.method = "HEAD", .key = list_key()}).status != 404;
+    is_complete_ = client_.send({.method = "HEAD", .key = list_key()}).status != 404;
   } catch (...) {
     lock_.release();
     throw;
   }
-  lock_.beat([this] { return moved_.load(); });
+  lock_.start_heartbeat([this] { return moved_.load(); });
 }
 
 // The work of a run that was killed stays as it is, with its lock, which is old after a while.
 void s3_append::take_lock() {
-  const auto there = list_objects(client_, lock_.folder(), false, all_of_them);
-  const bool held = std::any_of(there.begin(), there.end(), [&](const s3_entry& e) { return e.key == lock_.mark_key(); });
-  if (held) lock_.require_idle(there);
-  if (lock_.take(held) && lock_.respects_matches()) return;
+  const auto objects = io::list_objects(client_, lock_.folder(), false, io::no_limit);
+  const bool is_held =
+      std::any_of(objects.begin(), objects.end(), [&](const io::s3_entry& e) { return e.key == lock_.mark_key(); });
+  if (is_held) lock_.require_idle(objects);
+  if (lock_.acquire(is_held) && lock_.supports_if_match()) return;
   lock_.release();
   throw zarrbits::error(errc::unsupported,
                         "nothing can be appended to \"" + store() + "\": the S3 server at " + client_.settings().url +
@@ -141,8 +142,8 @@ void s3_append::take_lock() {
 s3_append::~s3_append() {
   lock_.stop();
   try {
-    if (!lock_.is_ours()) return;
-    if (!whole_) discard();
+    if (!lock_.is_owner()) return;
+    if (!is_complete_) discard();
   } catch (...) {  // the next run tries again
   }
   try {
@@ -152,27 +153,27 @@ s3_append::~s3_append() {
 }
 
 void s3_append::require_lock() {
-  if (!lock_.is_ours()) throw lock_.taken();
+  if (!lock_.is_owner()) throw lock_.busy_error();
 }
 
-s3_client::response s3_append::get(const std::string& whole_key) {
-  return client_.send({.key = whole_key, .longest = largest_read_back});
+io::s3_client::response s3_append::get(const std::string& whole_key) {
+  return client_.send({.key = whole_key, .max_body_bytes = io::max_read_back});
 }
 
 std::string s3_append::text_of(const std::string& whole_key) {
-  auto answer = get(whole_key);
-  return answer.status == 404 ? "" : std::move(answer.body);
+  auto response = get(whole_key);
+  return response.status == 404 ? "" : std::move(response.body);
 }
 
-std::vector<s3_entry> s3_append::waiting_chunks() {
-  auto all = list_objects(client_, in_waiting(""), false, all_of_them);
-  const std::string unfinished = in_waiting(in_unfinished(""));  // of a server that did not remove it
-  std::erase_if(all, [&](const s3_entry& e) { return is_node_key(e.key) || e.key.starts_with(unfinished); });
-  return all;
+std::vector<io::s3_entry> s3_append::staged_chunks() {
+  auto chunks = io::list_objects(client_, staged_key(""), false, io::no_limit);
+  const std::string unfinished = staged_key(zarr::unfinished_key(""));  // of a server that did not remove it
+  std::erase_if(chunks, [&](const io::s3_entry& e) { return text::is_node_key(e.key) || e.key.starts_with(unfinished); });
+  return chunks;
 }
 
 void s3_append::remove(const std::vector<std::string>& whole_keys) {
-  for_each_at_once(whole_keys, connections_, [&](const std::string& key) {
+  for_each_parallel(whole_keys, connections_, [&](const std::string& key) {
     client_.send({.method = "DELETE", .key = key});
     ++moved_;
   });
@@ -180,41 +181,41 @@ void s3_append::remove(const std::vector<std::string>& whole_keys) {
 
 void s3_append::remove_from_store(const std::vector<std::string>& keys) {
   std::set<std::string> unwanted, folders;
-  for (const std::string& key : keys) unwanted.insert(in_store(key));
-  for (const s3_entry& e : keys.empty() ? std::vector<s3_entry>() : waiting_chunks())
-    unwanted.erase(in_store(e.key.substr(in_waiting("").size())));
+  for (const std::string& key : keys) unwanted.insert(store_key(key));
+  for (const io::s3_entry& e : keys.empty() ? std::vector<io::s3_entry>() : staged_chunks())
+    unwanted.erase(store_key(e.key.substr(staged_key("").size())));
   for (const std::string& key : unwanted) folders.insert(key.substr(0, key.rfind('/') + 1));
   std::mutex mutex;
-  std::vector<std::string> there;
-  for_each_at_once(std::vector<std::string>(folders.begin(), folders.end()), connections_, [&](const std::string& folder) {
-    for_each_object(client_, folder, true, all_of_them, [&](s3_entry&& e) {
-      const std::lock_guard held(mutex);
-      if (unwanted.contains(e.key)) there.push_back(std::move(e.key));
+  std::vector<std::string> existing;
+  for_each_parallel(std::vector<std::string>(folders.begin(), folders.end()), connections_, [&](const std::string& folder) {
+    io::for_each_object(client_, folder, true, io::no_limit, [&](io::s3_entry&& e) {
+      const std::lock_guard lock(mutex);
+      if (unwanted.contains(e.key)) existing.push_back(std::move(e.key));
       return true;
     });
   });
-  remove(there);
+  remove(existing);
 }
 
 void s3_append::discard() {
   std::vector<std::string> keys;
-  for (s3_entry& e : list_objects(client_, lock_.folder(), false, all_of_them)) {
+  for (io::s3_entry& e : io::list_objects(client_, lock_.folder(), false, io::no_limit)) {
     const std::string_view leaf = std::string_view(e.key).substr(lock_.folder().size());
-    if (leaf == declared_list) remove_list();  // first: nobody may rely on what goes with it
-    else if (leaf != s3_begun && leaf != s3_alive + lock_.token()) keys.push_back(std::move(e.key));
+    if (leaf == declared_list) remove_list();  // first: no process may rely on the objects that go with it
+    else if (leaf != zarr::s3_begun && leaf != zarr::s3_alive + lock_.token()) keys.push_back(std::move(e.key));
   }
   remove(keys);
 }
 
 struct tally {
   std::uint64_t objects = 0, bytes = 0;
-  std::string text() const { return json_text({{"objects", objects}, {"bytes", bytes}}); }
+  std::string text() const { return text::json_text({{"objects", objects}, {"bytes", bytes}}); }
 };
 
-tally tally_of(const std::vector<s3_entry>& chunks) {
-  tally all{chunks.size(), 0};
-  for (const s3_entry& e : chunks) all.bytes += e.size;
-  return all;
+tally tally_of(const std::vector<io::s3_entry>& chunks) {
+  tally total{chunks.size(), 0};
+  for (const io::s3_entry& e : chunks) total.bytes += e.size;
+  return total;
 }
 
 // Its second line has the tally.
@@ -227,16 +228,16 @@ std::string s3_append::list() {
 
 void s3_append::put_list(const std::string& text, std::uint64_t chunk_bytes) {
   require_lock();
-  const tally listed = tally_of(waiting_chunks());
+  const tally listed = tally_of(staged_chunks());
   if (listed.bytes != chunk_bytes) fail_list(listed.text(), std::to_string(chunk_bytes) + " bytes");
-  const std::string all = text + listed.text();
-  put_object(client_, list_key(), std::as_bytes(std::span(all.data(), all.size())));
-  whole_ = true;
+  const std::string content = text + listed.text();
+  zarr::put_object(client_, list_key(), std::as_bytes(std::span(content.data(), content.size())));
+  is_complete_ = true;
 }
 
 void s3_append::remove_list() {
   as_part_of_the_move([&] { client_.send({.method = "DELETE", .key = list_key()}); });
-  whole_ = false;
+  is_complete_ = false;
 }
 
 template <class F>
@@ -253,23 +254,23 @@ void s3_append::as_part_of_the_move(F&& step) {
 
 void s3_append::move_chunks() {
   require_lock();
-  std::vector<s3_entry> chunks;
-  as_part_of_the_move([&] { chunks = waiting_chunks(); });
+  std::vector<io::s3_entry> chunks;
+  as_part_of_the_move([&] { chunks = staged_chunks(); });
   if (const std::string listed = tally_of(chunks).text(); listed != declared_chunks_) {
     remove_list();
     fail_list(listed, declared_chunks_.substr(0, 100));
   }
   as_part_of_the_move([&] {
-    const std::size_t above = in_waiting("").size();
-    for_each_at_once(chunks, connections_, [&](const s3_entry& e) {
-      copy_object(client_, e.key, in_store(e.key.substr(above)), e.size);
+    const std::size_t prefix_size = staged_key("").size();
+    for_each_parallel(chunks, connections_, [&](const io::s3_entry& e) {
+      zarr::copy_object(client_, e.key, store_key(e.key.substr(prefix_size)), e.size);
       ++moved_;
     });
   });
   require_lock();
 }
 
-// The new chunks cannot be relied on: they are made again. The store is as before, but for objects that no reader looks for.
+// The new chunks cannot be relied on: they are rewritten. The store is as before, but for objects that no reader looks for.
 void s3_append::fail_list(const std::string& listed, const std::string& written) const {
   throw zarrbits::error(errc::server_failed,
                         "the S3 server lists other new chunks for \"" + store() + "\" than were written: " + listed + ", not " +
@@ -278,31 +279,31 @@ void s3_append::fail_list(const std::string& listed, const std::string& written)
 }
 
 void s3_append::move_metadata(const replaced_metadata& metadata) {
-  http_retries tries;
+  io::retry_policy tries;
   while (!replace(metadata, tries)) {
   }
 }
 
 // False if the condition failed: then a further look shows why.
-bool s3_append::replace(const replaced_metadata& metadata, http_retries& tries) {
-  const std::string key = in_store(metadata.key);
-  s3_client::response there;
+bool s3_append::replace(const replaced_metadata& metadata, io::retry_policy& tries) {
+  const std::string key = store_key(metadata.key);
+  io::s3_client::response existing;
   std::string text;
   bool replaced = false;
-  as_part_of_the_move([&] { there = get(key); });
-  const std::string now = there.status == 404 ? "" : checksum_of_text(there.body);
-  if (now == metadata.after) return true;
-  if (now != metadata.before) refuse_changed(metadata.key);
-  as_part_of_the_move([&] { text = text_waiting(metadata.key); });
-  if (checksum_of_text(text) != metadata.after) refuse("the new \"" + metadata.key + "\" is not as it was written");
+  as_part_of_the_move([&] { existing = get(key); });
+  const std::string current = existing.status == 404 ? "" : checksum_of_text(existing.body);
+  if (current == metadata.new_checksum) return true;
+  if (current != metadata.old_checksum) refuse_changed(metadata.key);
+  as_part_of_the_move([&] { text = staged_text(metadata.key); });
+  if (checksum_of_text(text) != metadata.new_checksum) refuse("the new \"" + metadata.key + "\" is not as it was written");
   as_part_of_the_move([&] {
     const auto stored = client_.store({.method = "PUT",
                                        .key = key,
                                        .body = std::as_bytes(std::span(text.data(), text.size())),
-                                       .only_if = {{"if-match", "\"" + there.etag + "\""}}});
+                                       .only_if = {{"if-match", "\"" + existing.etag + "\""}}});
     // not in time, or of a lost attempt that replaced it, or of another program
     const bool failed = stored.status == 404 || stored.status == 409 || stored.status == 412;
-    if ((!failed && stored.status >= 300) || (failed && !tries.again()))
+    if ((!failed && stored.status >= 300) || (failed && !tries.wait()))
       throw zarrbits::error(errc::server_failed,
                             "the S3 server does not replace \"" + key + "\": it answers " + std::to_string(stored.status),
                             {store()});
@@ -315,8 +316,8 @@ bool s3_append::replace(const replaced_metadata& metadata, http_retries& tries) 
 
 }  // namespace
 
-std::unique_ptr<waiting_append> append_in_s3(std::string store, const sink_options& options) {
+std::unique_ptr<staged_append> append_in_s3(std::string store, const zarr::store_writer_options& options) {
   return std::make_unique<s3_append>(store, options);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::append

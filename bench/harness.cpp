@@ -97,7 +97,7 @@ ZARRBITS_BENCH_OPAQUE bool copy(std::size_t bytes) {
 }
 
 constexpr double batch_seconds = 100e-6;
-constexpr double agreement = 0.12;  // of the two bases of a sample
+constexpr double reconciled_encoding = 0.12;  // of the two bases of a sample
 
 // Seconds of one call, out of `calls`.
 double seconds(const std::function<bool()>& f, unsigned calls, bool& good) {
@@ -168,7 +168,7 @@ void run_case(benchmark::State& google, measured& m) {
       best.see(faster);
       the().probe.see(std::min(probe_before, probe_after));
       const sample taken{time, (before + after) / 2, slower / faster - 1, std::max(probe_before, probe_after), own_base};
-      if (taken.disagreement <= agreement && best.is_near(slower) && the().probe.is_near(taken.probe)) {
+      if (taken.disagreement <= reconciled_encoding && best.is_near(slower) && the().probe.is_near(taken.probe)) {
         m.kept.push_back(taken);
         ++kept;
       } else {

@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 // Calls `run` in a child process and returns its exit status. `run` reports what it is working on to the function that it is
 // given: the path of an object, or the name of another file than `file`, where an absolute name begins with "//"; "" means that
@@ -17,12 +17,13 @@ namespace zarrbits::cli {
 // is called, and command_error names the object of `file`, or that other file. SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGPIPE, sent
 // to either process, end both: `clean_up` is called with `interrupted`, and this process dies of that signal. SIGKILL, sent to
 // the child, is an interruption, too. The child does not outlive this process.
-int in_child(const std::string& file, const std::function<int(const std::function<void(const std::string&)>& at)>& run,
-             const std::function<void(bool interrupted)>& clean_up = {});
+int run_in_subprocess(const std::string& file,
+                      const std::function<int(const std::function<void(const std::string&)>& set_current)>& run,
+                      const std::function<void(bool interrupted)>& clean_up = {});
 
 // Call it in a process that was just forked: it then ends when `parent` does.
-void end_with(int parent);
+void exit_with_parent(int parent);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

@@ -6,7 +6,7 @@
 #ifndef ZARRBITS_COMMAND_COMMAND_HPP
 #define ZARRBITS_COMMAND_COMMAND_HPP
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 struct command {
   const char* name;
@@ -25,6 +25,6 @@ int verify_main(int argc, char** argv);
 int doctor_main(int argc, char** argv);
 int suggest_main(int argc, char** argv);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

@@ -2,7 +2,7 @@
 #include "command/command_line.hpp"
 
 #include "command/help.hpp"
-#include "text/near_name.hpp"
+#include "text/closest_match.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -26,11 +26,11 @@
 #include <system_error>
 #include <unistd.h>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
-std::string reason(int error) { return std::generic_category().message(error); }
+std::string error_message(int error) { return std::generic_category().message(error); }
 
 // The temporary file that a signal must remove. One at a time: a command writes one file. A plain array, because a signal
 // handler may use nothing else.
@@ -48,18 +48,18 @@ void watch_temporary(const std::string& path) {
   std::memcpy(temporary_path, path.c_str(), path.size() + 1);
   temporary_set = 1;
   for (const int s : {SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGQUIT}) {
-    struct sigaction old = {};
-    if (::sigaction(s, nullptr, &old) != 0 || old.sa_handler != SIG_DFL) continue;  // ignored (nohup) stays ignored
-    struct sigaction ours = {};
-    ours.sa_handler = remove_temporary;
-    ours.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
-    ::sigaction(s, &ours, nullptr);
+    struct sigaction previous = {};
+    if (::sigaction(s, nullptr, &previous) != 0 || previous.sa_handler != SIG_DFL) continue;  // ignored (nohup) stays ignored
+    struct sigaction action = {};
+    action.sa_handler = remove_temporary;
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+    ::sigaction(s, &action, nullptr);
   }
 }
 
 // A name next to the target. The target's name is cut to leave room for the suffix: file systems take 255 bytes.
 std::string temporary_name(const std::string& target) {
-  const std::size_t begin = target.rfind('/') + 1;  // 0 if there is none
+  const std::size_t begin = target.rfind('/') + 1;  // 0 without a "/"
   std::size_t keep = std::min<std::size_t>(target.size() - begin, 200);
   while (keep > 0 && begin + keep < target.size() && (static_cast<unsigned char>(target[begin + keep]) & 0xC0) == 0x80) --keep;
   return target.substr(0, begin + keep) + ".XXXXXX.partial";
@@ -80,7 +80,7 @@ int run_guarded(int (*run)(int argc, char** argv), int argc, char** argv) noexce
     std::cout.flush();
     if (!std::cout || std::fflush(stdout) != 0) {
       if (errno == EPIPE) throw broken_pipe();
-      throw command_error("cannot write to standard output" + (errno ? ": " + reason(errno) : std::string()));
+      throw command_error("cannot write to standard output" + (errno ? ": " + error_message(errno) : std::string()));
     }
     return status;
   } catch (const broken_pipe&) {
@@ -107,12 +107,12 @@ namespace {
 
 // The first argument that is not an option of the command, and the option that was probably meant.
 std::string unknown_option(const CLI::App& app, int argc, char** argv, const std::string& otherwise) {
-  const std::vector<std::string> known = flags_of(app);
+  const std::vector<std::string> flags = flags_of(app);
   for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
     const std::string_view argument = argv[i], name = argument.substr(0, argument.find('='));
-    if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const std::string near = text::near_name(name, known);
-    return quote(name) + " is not an option of this command" + (near.empty() ? "" : "; did you mean " + near + "?");
+    if (!name.starts_with("--") || std::find(flags.begin(), flags.end(), name) != flags.end()) continue;
+    const std::string closest = text::closest_match(name, flags);
+    return quote(name) + " is not an option of this command" + (closest.empty() ? "" : "; did you mean " + closest + "?");
   }
   return otherwise;
 }
@@ -188,7 +188,7 @@ std::size_t read_some(int descriptor, char* data, std::size_t size, const std::s
       continue;
     }
     if (errno == EISDIR) throw command_error("cannot read " + name + ": it is a directory; use a file");
-    throw command_error("cannot read " + name + ": " + reason(errno));
+    throw command_error("cannot read " + name + ": " + error_message(errno));
   }
 }
 
@@ -203,7 +203,7 @@ void write_all(int descriptor, const char* data, std::size_t size, const std::st
     } else if (errno == EPIPE) {
       throw broken_pipe();
     } else if (errno != EINTR) {
-      throw command_error("cannot write to " + name + ": " + reason(errno));
+      throw command_error("cannot write to " + name + ": " + error_message(errno));
     }
   }
 }
@@ -217,7 +217,7 @@ input_file::input_file(const std::string& path) {
   }
   name_ = quote(path);
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ < 0) throw command_error("cannot open " + name_ + ": " + reason(errno));
+  if (descriptor_ < 0) throw command_error("cannot open " + name_ + ": " + error_message(errno));
   struct stat s = {};
   if (::fstat(descriptor_, &s) == 0 && S_ISDIR(s.st_mode)) {
     ::close(descriptor_);
@@ -233,10 +233,11 @@ input_file::~input_file() {
 std::optional<std::uint64_t> input_file::remaining() const noexcept {
   struct stat s = {};
   if (::fstat(descriptor_, &s) != 0 || !S_ISREG(s.st_mode)) return {};
-  const off_t here = ::lseek(descriptor_, 0, SEEK_CUR);  // standard input may be a file that another program has begun to read
+  const off_t position =
+      ::lseek(descriptor_, 0, SEEK_CUR);  // standard input may be a file that another program has begun to read
   // a size of 0 says nothing: /proc has files with contents and no size
-  if (here < 0 || s.st_size <= 0) return {};
-  return here < s.st_size ? static_cast<std::uint64_t>(s.st_size - here) : 0;
+  if (position < 0 || s.st_size <= 0) return {};
+  return position < s.st_size ? static_cast<std::uint64_t>(s.st_size - position) : 0;
 }
 
 output_file::output_file(const std::string& path) {
@@ -254,7 +255,7 @@ output_file::output_file(const std::string& path) {
     if (S_ISDIR(s.st_mode)) throw command_error("cannot write " + name_ + ": it is a directory; use a file's name");
     if (!S_ISREG(s.st_mode)) {
       descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-      if (descriptor_ < 0) throw command_error("cannot open " + name_ + ": " + reason(errno));
+      if (descriptor_ < 0) throw command_error("cannot open " + name_ + ": " + error_message(errno));
       return;
     }
     // a symbolic link stays one: its target is replaced
@@ -268,17 +269,17 @@ output_file::output_file(const std::string& path) {
   }
   std::string name = temporary_name(target_);
   // block signals from the file's creation until the handler knows its name
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::sigprocmask(SIG_SETMASK, &all, &before);
+  sigset_t all_signals, old_mask;
+  ::sigfillset(&all_signals);
+  ::sigprocmask(SIG_SETMASK, &all_signals, &old_mask);
   descriptor_ = ::mkostemps(name.data(), 8, O_CLOEXEC);
   const int error = errno;
   if (descriptor_ >= 0) {
     temporary_ = name;
     watch_temporary(temporary_);
   }
-  ::sigprocmask(SIG_SETMASK, &before, nullptr);
-  if (descriptor_ < 0) throw command_error("cannot create a file beside " + name_ + ": " + reason(error));
+  ::sigprocmask(SIG_SETMASK, &old_mask, nullptr);
+  if (descriptor_ < 0) throw command_error("cannot create a file beside " + name_ + ": " + error_message(error));
   if (::fchmod(descriptor_, mode) != 0) {
     // some file systems have no modes; the file's contents do not depend on it
   }
@@ -299,12 +300,13 @@ void output_file::commit() {
   descriptor_ = -1;
   if (::close(descriptor) != 0) {
     if (errno == EPIPE) throw broken_pipe();
-    throw command_error("cannot write to " + name_ + ": " + reason(errno));
+    throw command_error("cannot write to " + name_ + ": " + error_message(errno));
   }
   if (temporary_.empty()) return;
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0) throw command_error("cannot create " + name_ + ": " + reason(errno));
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0)
+    throw command_error("cannot create " + name_ + ": " + error_message(errno));
   temporary_.clear();
   temporary_set = 0;
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

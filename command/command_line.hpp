@@ -27,7 +27,7 @@ namespace CLI {
 class App;
 }
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 enum exit_status : int {
   exit_success = 0,
@@ -56,10 +56,10 @@ std::string with_flags(std::string_view sentence);
 
 // Prints "zarrbits: <sentence>" on standard error, always as one line, and with flags.
 void print_error(std::string_view sentence) noexcept;
-// The same for an error of the library; with --log-format json also its code and its place.
+// Like the above, for an error of the library; with --log-format json also its code and its place.
 void print_error(const error& e) noexcept;
-// Prints what is not an error on standard error: as it is or, with --log-format json, as a message.
-void tell(std::string_view text);
+// Prints text that is not an error on standard error: as it is or, with --log-format json, as a message.
+void print_status(std::string_view text);
 // A line of the log: {"time": "2026-01-31T12:34:56Z", "level": level, ...} with further members, such as "message".
 void write_log_line(const char* level, const nlohmann::ordered_json& members);
 // The time of a line of the log: "2026-01-31T12:34:56Z".
@@ -76,7 +76,8 @@ std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv);
 void add_external_option(CLI::App& app, std::vector<std::string>& external, const std::string& group = "Options");
 // Adds --no-lock; for all commands that open an HDF5 file.
 void add_no_lock_option(CLI::App& app, bool& lock, const std::string& group = "Options");
-// Adds --log-format, and takes its value: "text" or "json". From then on, print_error() and tell() write lines of that kind.
+// Adds --log-format, and takes its value: "text" or "json". From then on, print_error() and print_status() write lines of
+// that kind.
 void add_log_format_option(CLI::App& app, std::string& format, const std::string& group = "Options");
 void set_log_format(const std::string& format);  // throws usage_error
 bool logs_json() noexcept;
@@ -129,6 +130,6 @@ class output_file {
   std::string temporary_;  // where it is until then; empty: nothing to rename
 };
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

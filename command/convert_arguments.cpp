@@ -5,10 +5,10 @@
 #include "command/convert_arguments.hpp"
 
 #include "command/command_line.hpp"
-#include "command/convert_values.hpp"
+#include "command/option_parsers.hpp"
+#include "command/partition_option.hpp"
 #include "command/remote_options.hpp"
 #include "command/report_file.hpp"
-#include "command/share.hpp"
 #include "command/source_list.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -24,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
@@ -59,7 +59,7 @@ const char* const about_patterns =
 const char* const about_status =
     "Exit status: 0 nothing was lost, 1 failure, 2 wrong usage, 3 something was skipped or lossy (the report says what).";
 
-const char* about(convert_kind kind) {
+const char* description_of(convert_kind kind) {
   switch (kind) {
     case convert_kind::plan:
       return "A dry run: say what convert would do with the same options. Reads no values, writes nothing.\n"
@@ -71,7 +71,7 @@ const char* about(convert_kind kind) {
              "again,\n"
              "and are then compared with it.";
     case convert_kind::convert:
-    case convert_kind::ranks: break;
+    case convert_kind::mpi: break;
   }
   return "Convert an HDF5 file, or a Zarr store, to a Zarr v3 store, with an account of every object.\n"
          "Chunks that already are Zarr chunks are copied; what cannot be converted is named, and the exit status is 3.";
@@ -98,7 +98,7 @@ void add_work_options(CLI::App& app, convert_arguments& arguments, texts& t, con
                  "Continue an unfinished store, or begin one. Options that are not given are taken from its plan. If this run "
                  "fails, what is done is kept. Repeating the original command continues, too")
         ->group(group);
-    if (kind != convert_kind::ranks)
+    if (kind != convert_kind::mpi)
       app.add_option("--partition", t.partition,
                      "Write the chunks of one share, but no metadata; finalize writes it when all shares are done. I/N: share I "
                      "of N, from 0; slurm: the task of a Slurm array, and the rank in it; mpi: the rank that mpirun or srun "
@@ -216,7 +216,7 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
            "--no-consolidate", [&options] { options.consolidate = false; }, "Do not consolidate metadata")
         ->group(group);
   }
-  if (kind != convert_kind::ranks) {
+  if (kind != convert_kind::mpi) {
     app.add_flag("--virtual", t.references,
                  "Write references in kerchunk's format, to a file OUT.json or a folder OUT.parquet: chunks stay in the source")
         ->group(group);
@@ -256,10 +256,10 @@ void add_output_options(CLI::App& app, convert_arguments& arguments, texts& t, c
   add_log_format_option(app, t.log_format, group);
 }
 
-void take_bits(const std::vector<std::string>& given, convert_arguments& arguments) {
+void take_bits(const std::vector<std::string>& values, convert_arguments& arguments) {
   convert_options& options = arguments.options;
-  if (!given.empty() && options.codec != array_codec::packbits) throw usage_error("--bits requires --codec packbits");
-  for (const std::string& text : given) {
+  if (!values.empty() && options.codec != array_codec::packbits) throw usage_error("--bits requires --codec packbits");
+  for (const std::string& text : values) {
     if (text == "auto") {
       arguments.bits_auto = true;
       continue;
@@ -275,17 +275,17 @@ void take_bits(const std::vector<std::string>& given, convert_arguments& argumen
   if (arguments.bits_auto && options.bits) throw usage_error("--bits is auto, or a number for all datasets; use one of them");
 }
 
-void take_share(const std::string& partition, convert_kind kind, convert_arguments& arguments) {
+void take_partition(const std::string& partition, convert_kind kind, convert_arguments& arguments) {
   convert_options& options = arguments.options;
-  arguments.share_origin = "--partition";
+  arguments.partition_origin = "--partition";
   if (!partition.empty()) {
-    const named_share given = parse_partition("--partition", partition);
-    arguments.share_origin = given.origin;
-    if (given.share.count > 1) options.share = given.share;
+    const named_partition parsed = parse_partition("--partition", partition);
+    arguments.partition_origin = parsed.origin;
+    if (parsed.share.count > 1) options.share = parsed.share;
   } else if (kind == convert_kind::convert && !arguments.quiet) {
-    if (const auto found = launcher_of_environment()) {
-      print_error("note: " + found->launcher + " started this process, which converts the whole file; with --partition " +
-                  found->partition + " it would make one share of it");
+    if (const auto hint = launcher_of_environment()) {
+      print_error("note: " + hint->launcher + " started this process, which converts the whole file; with --partition " +
+                  hint->partition + " it would make one share of it");
     }
   }
   if (options.overwrite && (options.resume || options.share)) {
@@ -300,10 +300,10 @@ void take_share(const std::string& partition, convert_kind kind, convert_argumen
 
 std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert_kind kind, int argc, char** argv) {
   const bool planning = kind == convert_kind::plan, finalizing = kind == convert_kind::finalize;
-  CLI::App app{about(kind), planning                      ? "zarrbits plan"
-                            : finalizing                  ? "zarrbits finalize"
-                            : kind == convert_kind::ranks ? "zarrbits-mpi convert"
-                                                          : "zarrbits convert"};
+  CLI::App app{description_of(kind), planning                    ? "zarrbits plan"
+                                     : finalizing                ? "zarrbits finalize"
+                                     : kind == convert_kind::mpi ? "zarrbits-mpi convert"
+                                                                 : "zarrbits convert"};
   convert_options& options = arguments.options;
   convert_front_end& front_end = arguments.front_end;
   options.front_end = std::shared_ptr<const convert_front_end>(std::shared_ptr<void>(), &front_end);  // as long as the arguments
@@ -347,7 +347,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   options.shard = parse_shard("--shard", t.shard);
   options.grid = parse_grid(t.grid);
   options.checksum = parse_checksum(t.checksum);
-  if (t.references) options.references = t.inline_bytes.empty() ? usual_inline_bytes : parse_bytes("--inline", t.inline_bytes);
+  if (t.references) options.references = t.inline_bytes.empty() ? default_inline_bytes : parse_bytes("--inline", t.inline_bytes);
   else if (!t.inline_bytes.empty()) throw usage_error("--inline requires --virtual");
   options.format = parse_zarr_format(t.format);
   options.base = parse_base(t.base);
@@ -359,14 +359,14 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
     if (n < 1 || n > 1024) throw usage_error("--threads is 1 to 1024, not " + t.threads);
     options.threads = static_cast<unsigned>(n);
   }
-  options.processes = kind == convert_kind::ranks ? 1 : options.threads;  // ranks are processes enough
+  options.processes = kind == convert_kind::mpi ? 1 : options.threads;  // ranks are processes enough
   tune_heap(options.memory);
   front_end.wording = [](const std::string& reason) { return with_flags(reason); };
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
   if (!arguments.quiet) options.note = [](const std::string& sentence) { print_error("note: " + sentence); };
-  take_share(t.partition, kind, arguments);
+  take_partition(t.partition, kind, arguments);
   if (!arguments.report.empty()) {
-    require_place_of_its_own(arguments.report, options);
+    require_distinct_path(arguments.report, options);
     try_report(arguments.report);
     // before the store counts as complete: a complete store always has its report
     front_end.before_done = [&arguments](const convert_result& result) {
@@ -376,4 +376,4 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   return {};
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

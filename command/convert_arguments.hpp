@@ -12,19 +12,19 @@
 #include <optional>
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 struct convert_arguments {
   convert_options options;
-  convert_front_end front_end;  // that of the options
-  std::string report;           // file for it; "": none
-  std::string share_origin;     // what made this process a share: an option, a launcher
+  convert_front_end front_end;   // that of the options
+  std::string report;            // file for it; "": none
+  std::string partition_origin;  // what made this process a share: an option, a launcher
   bool quiet = false, print_json = false;
   bool bits_auto = false;    // the bits of each dataset are to be found
   bool allow_lossy = false;  // exit status 0 where something was skipped or lossy
 };
 
-enum class convert_kind { convert, finalize, ranks, plan };
+enum class convert_kind { convert, finalize, mpi, plan };
 
 // A value means that the command is over with this exit status. `options` refer to `arguments`. Throws usage_error and
 // zarrbits::error.
@@ -34,11 +34,11 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
 int exit_status_of(const convert_arguments& arguments, const convert_result& result);
 
 // True if the store is complete and was made from this source, so that nothing is left to do; says so.
-bool nothing_to_do(const convert_arguments& arguments, const std::function<void(const std::string& path)>& at = {});
+bool is_up_to_date(const convert_arguments& arguments, const std::function<void(const std::string& path)>& set_current = {});
 
 // Losses, report and table of a conversion that is finished. Returns its exit status.
-int tell_result(const convert_arguments& arguments, const convert_result& result);
+int print_result(const convert_arguments& arguments, const convert_result& result);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

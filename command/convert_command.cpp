@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// zarrbits convert and finalize: progress, and what is printed at the end.
+// zarrbits convert and finalize: progress, and the output at the end.
 //
+#include "command/auto_bits.hpp"
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
+#include "command/complete_store.hpp"
 #include "command/convert_arguments.hpp"
-#include "command/found_bits.hpp"
 #include "command/progress.hpp"
 #include "command/summary.hpp"
-#include "command/whole_store.hpp"
 #include "io/s3_access.hpp"
-#include "text/words.hpp"
-#include "zarr/write/sink.hpp"
+#include "text/format.hpp"
+#include "zarr/write/store_writer.hpp"
 
 #include <zarrbits/convert.hpp>
 #include <zarrbits/inspect.hpp>
@@ -25,25 +25,25 @@
 #include <random>
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 int exit_status_of(const convert_arguments& arguments, const convert_result& result) {
-  return result.lost() && !arguments.allow_lossy ? exit_loss : exit_success;
+  return result.has_losses() && !arguments.allow_lossy ? exit_loss : exit_success;
 }
 
-bool nothing_to_do(const convert_arguments& arguments, const std::function<void(const std::string&)>& at) {
-  const auto uncompared = compare_whole_store(arguments.options, at);
+bool is_up_to_date(const convert_arguments& arguments, const std::function<void(const std::string&)>& set_current) {
+  const auto uncompared = compare_complete_store(arguments.options, set_current);
   if (!uncompared) return false;
-  conversion::tidy_whole(arguments.options.store);
+  zarr::remove_stale_lock(arguments.options.store);
   if (!arguments.quiet) {
     print_error(quote(arguments.options.store) + " is complete and was made from this source" +
-                (*uncompared == 0 ? "" : " (except for " + text::counted(*uncompared, "object") + ", not compared)") +
+                (*uncompared == 0 ? "" : " (except for " + text::pluralize(*uncompared, "object") + ", not compared)") +
                 ": nothing is left to do" + (arguments.report.empty() && !arguments.print_json ? "" : ", and no report of it"));
   }
   return true;
 }
 
-int tell_result(const convert_arguments& arguments, const convert_result& result) {
+int print_result(const convert_arguments& arguments, const convert_result& result) {
   print_losses(result);
   if (arguments.print_json) std::cout << printable_json(result.report_json(exit_status_of(arguments, result))) << std::flush;
   if (!arguments.quiet) print_summary(result);
@@ -62,8 +62,8 @@ std::string unique_text() {
 
 // A single-file store, and one that the same command starts over, is not continued.
 bool can_continue(const convert_options& options) {
-  const bool whole = options.references && !conversion::is_begun_in_partitions(options.store);
-  return !whole && !options.store.ends_with(".zip") && !(options.concat && options.concat->append);
+  const bool is_single_file = options.references && !zarr::has_partitions(options.store);
+  return !is_single_file && !options.store.ends_with(".zip") && !(options.concat && options.concat->append);
 }
 
 // What a signal or a crash left. Empty if there is nothing, or a server does not respond.
@@ -77,14 +77,14 @@ std::optional<unfinished_store> unfinished_work(const convert_options& options, 
   }
 }
 
-// Says what is kept of a store that a signal or a crash cut off, and how to continue.
-void tell_what_is_kept(const convert_options& options, const unfinished_store& left, convert_kind kind, bool interrupted) {
-  const std::string what = std::string(interrupted ? "interrupted: " : "") + "what is done is kept in " + quote(options.store) +
-                           " (" + text::counted(left.units_done, "unit") +
-                           (left.units > 0 ? " of " + std::to_string(left.units) : std::string()) + "); ";
-  print_error(what + (options.overwrite                ? "run the same command without --overwrite to continue"
-                      : kind == convert_kind::finalize ? "the same command completes it"
-                                                       : "run the same command again to continue"));
+// Prints which part of an interrupted store (by a signal or a crash) is kept, and how to continue.
+void print_resume_hint(const convert_options& options, const unfinished_store& unfinished, convert_kind kind, bool interrupted) {
+  const std::string prefix = std::string(interrupted ? "interrupted: " : "") + "what is done is kept in " + quote(options.store) +
+                             " (" + text::pluralize(unfinished.units_done, "unit") +
+                             (unfinished.units > 0 ? " of " + std::to_string(unfinished.units) : std::string()) + "); ";
+  print_error(prefix + (options.overwrite                ? "run the same command without --overwrite to continue"
+                        : kind == convert_kind::finalize ? "the same command completes it"
+                                                         : "run the same command again to continue"));
 }
 
 int run(convert_kind kind, int argc, char** argv) {
@@ -93,15 +93,15 @@ int run(convert_kind kind, int argc, char** argv) {
   convert_options& options = arguments.options;
   const bool finalizing = kind == convert_kind::finalize, keep = finalizing || options.resume || options.share;
   arguments.front_end.run = unique_text();
-  return in_child(
+  return run_in_subprocess(
       options.source,
       [&](const std::function<void(const std::string&)>& at_hand) {
-    if ((options.resume || finalizing) && nothing_to_do(arguments, at_hand)) return static_cast<int>(exit_success);
+    if ((options.resume || finalizing) && is_up_to_date(arguments, at_hand)) return static_cast<int>(exit_success);
     if (arguments.bits_auto) find_bits(options, at_hand);
     convert_result result;
     {
       progress line(arguments.quiet);
-      arguments.front_end.measure_first = line.shown();
+      arguments.front_end.measure_first = line.is_visible();
       options.progress = [&](const convert_progress& p) {
         at_hand(p.path.empty() ? "/" : std::string(p.path));
         line.update({p.bytes_done, p.bytes, true, p.objects_done, p.objects, std::string(p.path)});
@@ -113,23 +113,23 @@ int run(convert_kind kind, int argc, char** argv) {
       if (!arguments.quiet) {
         char seconds[32];
         std::snprintf(seconds, sizeof seconds, "%.2f s", result.seconds);
-        tell("share " + std::to_string(options.share->index) + " of " + std::to_string(options.share->count) + " (" +
-             arguments.share_origin + ") is done: " +
-             (options.references ? text::counted(result.referred_objects, "reference") + ", and "
-                                 : text::counted(result.store_objects, "file") + ", ") +
-             text::human_bytes(result.store_bytes) + (options.references ? " that no source has" : "") + ", " + seconds +
-             "; when all are done, run: zarrbits finalize");
+        print_status("share " + std::to_string(options.share->index) + " of " + std::to_string(options.share->count) + " (" +
+                     arguments.partition_origin + ") is done: " +
+                     (options.references ? text::pluralize(result.referenced_objects, "reference") + ", and "
+                                         : text::pluralize(result.store_objects, "file") + ", ") +
+                     text::format_bytes(result.store_bytes) + (options.references ? " that no source has" : "") + ", " + seconds +
+                     "; when all are done, run: zarrbits finalize");
       }
       return 0;
     }
-    return tell_result(arguments, result);
+    return print_result(arguments, result);
       },
       [&](bool interrupted) {
-    if (interrupted) conversion::hurry_s3();
-    const auto left = unfinished_work(options, interrupted);
-    const bool stays = keep || (left && left->units_done > 0);
-    if (!stays) conversion::remove_unfinished(options.store, {.run = arguments.front_end.run, .remote = options.remote});
-    if (left && stays) tell_what_is_kept(options, *left, kind, interrupted);
+    if (interrupted) io::cancel_s3_retries();
+    const auto unfinished = unfinished_work(options, interrupted);
+    const bool stays = keep || (unfinished && unfinished->units_done > 0);
+    if (!stays) zarr::remove_unfinished(options.store, {.run = arguments.front_end.run, .remote = options.remote});
+    if (unfinished && stays) print_resume_hint(options, *unfinished, kind, interrupted);
   });
 }
 
@@ -138,4 +138,4 @@ int run(convert_kind kind, int argc, char** argv) {
 int convert_main(int argc, char** argv) { return run(convert_kind::convert, argc, argv); }
 int finalize_main(int argc, char** argv) { return run(convert_kind::finalize, argc, argv); }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

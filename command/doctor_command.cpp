@@ -6,10 +6,10 @@
 #include "command/command.hpp"
 #include "command/command_line.hpp"
 #include "command/doctor_plugins.hpp"
-#include "command/fitted.hpp"
 #include "command/progress.hpp"
 #include "command/remote_options.hpp"
-#include "text/words.hpp"
+#include "command/wrapped_text.hpp"
+#include "text/format.hpp"
 
 #include <zarrbits/inspect.hpp>
 
@@ -20,11 +20,10 @@
 #include <optional>
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 namespace {
 
 using nlohmann::ordered_json;
-using plugins::search;
 
 const char doctor_footer[] =
     "Without a file: searches for filter plugins as HDF5 does, in HDF5_PLUGIN_PATH or HDF5's own folder, lists the folders, and "
@@ -39,7 +38,7 @@ const char doctor_footer[] =
     "  HDF5_PLUGIN_PATH=/some/folder zarrbits doctor --json | python3 -m json.tool\n\n"
     "Exit status: 0 all is well, 1 something is at fault or cannot be read, 2 wrong usage.";
 
-std::string grouped(std::uint64_t n) {
+std::string group_digits(std::uint64_t n) {
   std::string text = std::to_string(n);
   for (std::size_t i = text.size(); i > 3;) text.insert(i -= 3, ",");
   return text;
@@ -51,34 +50,34 @@ std::string product_of(const std::vector<std::uint64_t>& dims) {
   return text;
 }
 
-const char* codec_of(int id) { return id == plugins::packbits_id ? "packbits" : "bytes"; }
+const char* codec_of(int id) { return id == packbits_id ? "packbits" : "bytes"; }
 
-void print_plugins(const plugins::scan& s) {
-  say(std::string("HDF5 searches for filter plugins in ") +
-      (s.from_environment ? "HDF5_PLUGIN_PATH" : "its own folder (HDF5_PLUGIN_PATH is not set)") +
-      (s.folders.empty() ? ", which names no folder" : ":"));
-  if (s.disabled) say("  FAULT: HDF5_PLUGIN_PRELOAD is \"::\", which switches all plugins off; unset it");
-  for (const plugins::folder& f : s.folders) {
-    say("  " + printable(f.path));
-    if (!f.says.empty()) say(std::string("    ") + (f.fault ? "FAULT: " : "") + f.says);
-    for (const plugins::plugin_file& p : f.files)
-      say(std::string("    ") + (p.fault ? "FAULT: " : "") + printable(p.name) + ": " + printable(p.says) +
-          (p.serves_netcdf ? "; netCDF's Zarr too" : ""));
-    if (f.says.empty() && f.files.empty()) say("    no library in it");
+void print_plugins(const scan& s) {
+  print_wrapped(std::string("HDF5 searches for filter plugins in ") +
+                (s.from_environment ? "HDF5_PLUGIN_PATH" : "its own folder (HDF5_PLUGIN_PATH is not set)") +
+                (s.folders.empty() ? ", which names no folder" : ":"));
+  if (s.disabled) print_wrapped("  FAULT: HDF5_PLUGIN_PRELOAD is \"::\", which switches all plugins off; unset it");
+  for (const folder& f : s.folders) {
+    print_wrapped("  " + printable(f.path));
+    if (!f.description.empty()) print_wrapped(std::string("    ") + (f.fault ? "FAULT: " : "") + f.description);
+    for (const plugin_file& p : f.files)
+      print_wrapped(std::string("    ") + (p.fault ? "FAULT: " : "") + printable(p.name) + ": " + printable(p.description) +
+                    (p.serves_netcdf ? "; netCDF's Zarr too" : ""));
+    if (f.description.empty() && f.files.empty()) print_wrapped("    no library in it");
   }
-  if (s.keys.given) {
-    say("HDF5_PLUGIN_KEYSTORE is " + printable(s.keys.path));
-    say(std::string("    ") + (s.keys.fault ? "FAULT: " : "") + s.keys.says +
-        (s.keys.fault ? "" : "; whether one fits a signature is not checked here"));
+  if (s.keys.is_set) {
+    print_wrapped("HDF5_PLUGIN_KEYSTORE is " + printable(s.keys.path));
+    print_wrapped(std::string("    ") + (s.keys.fault ? "FAULT: " : "") + s.keys.description +
+                  (s.keys.fault ? "" : "; whether one fits a signature is not checked here"));
   }
   std::cout << '\n';
-  for (const int id : {plugins::packbits_id, plugins::bytes_id}) {
-    const std::string old = s.found(id, search::up_to_1_14), now = s.found(id, search::from_2_0);
+  for (const int id : {packbits_id, bytes_id}) {
+    const std::string found_by_1_14 = s.find_plugin(id, search::up_to_1_14), found_by_2_0 = s.find_plugin(id, search::from_2_0);
     std::string line = std::string(codec_of(id)) + " (filter " + std::to_string(id) + "): ";
-    if (old.empty() && now.empty()) line += "NOT FOUND";
-    else if (old.empty()) line += "NOT FOUND by HDF5 1.8 to 1.14; HDF5 2.0 and later find " + printable(now);
-    else line += "found, " + printable(old);
-    say(line);
+    if (found_by_1_14.empty() && found_by_2_0.empty()) line += "NOT FOUND";
+    else if (found_by_1_14.empty()) line += "NOT FOUND by HDF5 1.8 to 1.14; HDF5 2.0 and later find " + printable(found_by_2_0);
+    else line += "found, " + printable(found_by_1_14);
+    print_wrapped(line);
   }
   const std::string line = s.export_line();
   if (s.finds_both() && !s.from_environment)
@@ -93,16 +92,16 @@ void print_plugins(const plugins::scan& s) {
   }
 }
 
-ordered_json plugins_json(const plugins::scan& s) {
+ordered_json plugins_json(const scan& s) {
   ordered_json j = {{"hdf5", s.hdf5}, {"from_environment", s.from_environment}, {"disabled", s.disabled}};
-  if (s.keys.given)
-    j["keystore"] = {{"path", s.keys.path}, {"keys", s.keys.keys}, {"fault", s.keys.fault}, {"says", s.keys.says}};
+  if (s.keys.is_set)
+    j["keystore"] = {{"path", s.keys.path}, {"keys", s.keys.keys}, {"fault", s.keys.fault}, {"says", s.keys.description}};
   j["folders"] = ordered_json::array();
-  for (const plugins::folder& f : s.folders) {
+  for (const folder& f : s.folders) {
     ordered_json files = ordered_json::array();
-    for (const plugins::plugin_file& p : f.files) {
+    for (const plugin_file& p : f.files) {
       ordered_json file = {
-          {"name", p.name}, {"opened", p.opened}, {"fault", p.fault}, {"ends_search", p.ends_search}, {"says", p.says}};
+          {"name", p.name}, {"opened", p.opened}, {"fault", p.fault}, {"ends_search", p.ends_search}, {"says", p.description}};
       if (p.is_filter)
         file.update({{"filter", p.id},
                      {"class_version", p.class_version},
@@ -115,47 +114,51 @@ ordered_json plugins_json(const plugins::scan& s) {
     j["folders"].push_back({{"path", f.path},
                             {"fault", f.fault},
                             {"ends_search_up_to_1_14", f.ends_search},
-                            {"says", f.says},
+                            {"says", f.description},
                             {"files", std::move(files)}});
   }
-  for (const int id : {plugins::packbits_id, plugins::bytes_id})
-    j["filters"][codec_of(id)] = {
-        {"id", id}, {"found_up_to_1_14", s.found(id, search::up_to_1_14)}, {"found_from_2_0", s.found(id, search::from_2_0)}};
+  for (const int id : {packbits_id, bytes_id})
+    j["filters"][codec_of(id)] = {{"id", id},
+                                  {"found_up_to_1_14", s.find_plugin(id, search::up_to_1_14)},
+                                  {"found_from_2_0", s.find_plugin(id, search::from_2_0)}};
   j["export"] = s.export_line();
   j["faults"] = s.faults();
   return j;
 }
 
 void print_dataset(const filtered_dataset& d, const std::string& file) {
-  say("  " + printable(d.path));
+  print_wrapped("  " + printable(d.path));
   std::string line = "    " + d.filter + ": " + d.parameters + "; " + (d.mandatory ? "mandatory" : "optional");
   for (const std::string& name : d.before) line += ", after " + printable(name);
   for (const std::string& name : d.after) line += ", then " + printable(name);
-  say(line);
-  if (!d.problem.empty()) say("    FAULT: " + d.problem);
+  print_wrapped(line);
+  if (!d.problem.empty()) print_wrapped("    FAULT: " + d.problem);
   if (!d.h5repack.empty()) std::cout << "      h5repack " << shell_line(d.h5repack) << ' ' << shell_file(file) << " packed.h5\n";
   if (d.chunk.empty()) return;
-  line = "    " + text::counted(d.chunks, "chunk") + " of " + product_of(d.chunk) + ", " + std::to_string(d.raw) + " unpacked; " +
-         grouped(d.decoded) + " bytes take " + grouped(d.stored);
+  line = "    " + text::pluralize(d.chunks, "chunk") + " of " + product_of(d.chunk) + ", " + std::to_string(d.raw) +
+         " unpacked; " + group_digits(d.decoded) + " bytes take " + group_digits(d.stored);
   if (d.decoded > d.stored)
-    line += ": " + grouped(d.decoded - d.stored) + " saved (" + std::to_string((d.decoded - d.stored) * 100 / d.decoded) + " %)";
-  say(line);
+    line +=
+        ": " + group_digits(d.decoded - d.stored) + " saved (" + std::to_string((d.decoded - d.stored) * 100 / d.decoded) + " %)";
+  print_wrapped(line);
   for (const raw_chunk& c : d.shown) {
-    std::string at;
-    for (const auto n : c.origin) at += (at.empty() ? "" : ", ") + std::to_string(n);
-    say("    unpacked: chunk at (" + at + "): " + printable(c.why));
+    std::string origin;
+    for (const auto n : c.origin) origin += (origin.empty() ? "" : ", ") + std::to_string(n);
+    print_wrapped("    unpacked: chunk at (" + origin + "): " + printable(c.why));
   }
-  if (!d.shown.empty() && d.raw > d.shown.size()) say("    unpacked: and " + std::to_string(d.raw - d.shown.size()) + " more");
-  if (!d.would_hold_all.empty()) say("    " + d.would_hold_all + " would hold every value");
+  if (!d.shown.empty() && d.raw > d.shown.size())
+    print_wrapped("    unpacked: and " + std::to_string(d.raw - d.shown.size()) + " more");
+  if (!d.would_hold_all.empty()) print_wrapped("    " + d.would_hold_all + " would hold every value");
 }
 
-void print_file(const filter_report& r, const std::string& path, const plugins::scan& s) {
-  say(quote(path) + ": " + text::counted(r.filtered.size(), "dataset") + " of " + std::to_string(r.datasets) +
-      " with filters of zarrbits");
+void print_file(const filter_report& r, const std::string& path, const scan& s) {
+  print_wrapped(quote(path) + ": " + text::pluralize(r.filtered.size(), "dataset") + " of " + std::to_string(r.datasets) +
+                " with filters of zarrbits");
   for (const filtered_dataset& d : r.filtered) print_dataset(d, path);
-  for (const std::string& u : r.unreadable) say("  UNREADABLE: " + printable(u));
+  for (const std::string& u : r.unreadable) print_wrapped("  UNREADABLE: " + printable(u));
   if (!r.filtered.empty() && !s.finds_both())
-    say("  WARNING: as long as HDF5 does not find the plugins, h5repack, also with -f NONE, leaves out these datasets, and exits "
+    print_wrapped(
+        "  WARNING: as long as HDF5 does not find the plugins, h5repack, also with -f NONE, leaves out these datasets, and exits "
         "with 0");
 }
 
@@ -183,7 +186,7 @@ ordered_json file_json(const filter_report& r, const std::string& path) {
   return j;
 }
 
-bool at_fault(const filter_report& r) {
+bool has_fault(const filter_report& r) {
   bool fault = !r.unreadable.empty();
   for (const filtered_dataset& d : r.filtered) fault = fault || !d.problem.empty();
   return fault;
@@ -205,9 +208,9 @@ int doctor_main(int argc, char** argv) {
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
   check_remote_options(remote);
 
-  const plugins::scan s = plugins::look();
+  const scan s = scan_plugins();
   const auto finish = [&](const filter_report* report) {
-    const int status = s.faults() > 0 || (report && at_fault(*report)) ? exit_failure : exit_success;
+    const int status = s.faults() > 0 || (report && has_fault(*report)) ? exit_failure : exit_success;
     if (as_json) {
       ordered_json j = {{"version", 1}, {"plugins", plugins_json(s)}};
       if (report) j["file"] = file_json(*report, path);
@@ -224,19 +227,19 @@ int doctor_main(int argc, char** argv) {
     return status;
   };
   if (path.empty()) return finish(nullptr);
-  return in_child(path, [&](const auto& at) {
+  return run_in_subprocess(path, [&](const auto& set_current) {
     std::optional<filter_report> report;
     {
       progress line;
-      std::uint64_t done = 0;
+      std::uint64_t count = 0;
       report = report_filters({.file = path, .remote = remote, .lock = lock}, [&](const std::string& object, std::uint64_t of) {
-        at(object);
-        line.update({.done = ++done, .total = of, .at = path + ":" + object});
+        set_current(object);
+        line.update({.done = ++count, .total = of, .path = path + ":" + object});
       });
     }
-    at("");
+    set_current("");
     return finish(&*report);
   });
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace zarrbits::plugins {
+namespace zarrbits::command {
 
 namespace {
 
@@ -58,19 +58,19 @@ plugin_file examine(const std::string& folder, const std::string& name, bool sig
   plugin_file f;
   f.name = name;
   if (!hdf5_opens(name)) {
-    f.says = "not opened: the name does not begin with \"lib\"";
+    f.description = "not opened: the name does not begin with \"lib\"";
     return f;
   }
   const std::string path = join(folder, name);
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
     f.fault = f.ends_search = true;
-    f.says = std::string(errno == ENOENT ? "a dangling link" : std::strerror(errno)) +
-             ": HDF5 ends its search here, up to 1.14 the whole of it, from 2.0 on that of this folder; remove it";
+    f.description = std::string(errno == ENOENT ? "a dangling link" : std::strerror(errno)) +
+                    ": HDF5 ends its search here, up to 1.14 the whole of it, from 2.0 on that of this folder; remove it";
     return f;
   }
   if (S_ISDIR(info.st_mode)) {
-    f.says = "a folder: not opened";
+    f.description = "a folder: not opened";
     return f;
   }
   f.opened = true;
@@ -84,69 +84,71 @@ plugin_file examine(const std::string& folder, const std::string& name, bool sig
       f.filter_name = r.name;
       f.serves_netcdf = r.netcdf_codec;
       f.is_signed = is_signed(path);
-      f.says = "filter " + std::to_string(r.id) + (r.name.empty() ? "" : " \"" + r.name + "\"");
+      f.description = "filter " + std::to_string(r.id) + (r.name.empty() ? "" : " \"" + r.name + "\"");
       if (is_ours(f)) {
         f.version = r.version;
-        f.says += f.version.empty() ? " of an older zarrbits, which does not say its version" : " of zarrbits " + f.version;
-        if (f.version != ZARRBITS_VERSION_STRING) f.says += " (this command is " ZARRBITS_VERSION_STRING ")";
+        f.description +=
+            f.version.empty() ? " of an older zarrbits, which does not say its version" : " of zarrbits " + f.version;
+        if (f.version != ZARRBITS_VERSION_STRING) f.description += " (this command is " ZARRBITS_VERSION_STRING ")";
       }
       if (r.class_version != 1) {
         f.fault = true;
-        f.says += ", class version " + std::to_string(r.class_version) +
-                  ": netCDF's Zarr refuses it, and every other plugin of this folder with it, and HDF5 up to 2.2 calls it as if "
-                  "it were version 1; "
-                  "move it to a folder of its own";
+        f.description +=
+            ", class version " + std::to_string(r.class_version) +
+            ": netCDF's Zarr refuses it, and every other plugin of this folder with it, and HDF5 up to 2.2 calls it as if "
+            "it were version 1; "
+            "move it to a folder of its own";
       }
-      if (f.is_signed) f.says += ", signed";
+      if (f.is_signed) f.description += ", signed";
       if (signatures_wanted && !f.is_signed) {
         f.fault = true;
-        f.says += ", NOT SIGNED: an HDF5 that demands signed plugins refuses it; sign it: h5sign -p " + cli::shell_quoted(path) +
-                  " -k PRIVATE_KEY.pem";
+        f.description += ", NOT SIGNED: an HDF5 that demands signed plugins refuses it; sign it: h5sign -p " +
+                         shell_quoted(path) + " -k PRIVATE_KEY.pem";
       }
       break;
-    case kind::other_plugin: f.says = "an HDF5 plugin, but not a filter"; break;
-    case kind::no_plugin: f.says = "a library, but not an HDF5 plugin"; break;
+    case kind::other_plugin: f.description = "an HDF5 plugin, but not a filter"; break;
+    case kind::no_plugin: f.description = "a library, but not an HDF5 plugin"; break;
     case kind::no_library:
       f.fault = true;
-      f.says = "skipped: it is not a shared library; remove it";
+      f.description = "skipped: it is not a shared library; remove it";
       break;
     case kind::other_machine:
       f.fault = true;
-      f.says = "skipped, wrong architecture: it " + r.detail;
+      f.description = "skipped, wrong architecture: it " + r.detail;
       break;
     case kind::cannot_load:
       f.fault = true;
-      f.says = "skipped, it cannot be loaded: " + r.detail;
+      f.description = "skipped, it cannot be loaded: " + r.detail;
       break;
     case kind::crashes:
       f.fault = true;
-      f.says = "loading it " + r.detail + ", and would in any program that searches for a plugin; remove it";
+      f.description = "loading it " + r.detail + ", and would in any program that searches for a plugin; remove it";
       break;
   }
   return f;
 }
 
-folder list(const std::string& path, bool from_environment, bool last, bool signatures_wanted) {
+folder scan_folder(const std::string& path, bool from_environment, bool last, bool signatures_wanted) {
   folder f;
   f.path = path;
   DIR* d = ::opendir(path.c_str());
   if (!d) {
     f.ends_search = true;
     f.fault = !last;
-    f.says = errno == ENOENT ? "does not exist" : std::strerror(errno);
-    if (const std::string why = from_environment ? misspelling(path, false) : ""; !why.empty()) {
+    f.description = errno == ENOENT ? "does not exist" : std::strerror(errno);
+    if (const std::string reason = from_environment ? misspelling(path, false) : ""; !reason.empty()) {
       f.fault = f.misspelt = true;
-      f.says += ": " + why;
+      f.description += ": " + reason;
     } else {
-      f.says +=
+      f.description +=
           last ? "; no folder comes after it, so that no harm is done"
                : ": HDF5 up to 1.14 ends its search here and does not see the folders after it; create it, or remove it from "
                  "HDF5_PLUGIN_PATH";
     }
     return f;
   }
-  f.says = from_environment ? misspelling(path, true) : "";
-  f.fault = f.misspelt = !f.says.empty();
+  f.description = from_environment ? misspelling(path, true) : "";
+  f.fault = f.misspelt = !f.description.empty();
   while (const dirent* e = ::readdir(d)) {
     const std::string name = e->d_name;
     if (hdf5_opens(name) || name.find(".so") != std::string::npos) f.files.push_back(examine(path, name, signatures_wanted));
@@ -161,7 +163,7 @@ bool has_ours(const std::string& path) {
 }
 
 // Beside this program: in the build's folder, or where the installation put them.
-std::string beside_us() {
+std::string find_bundled_plugins() {
   const std::string self = absolute("/proc/self/exe");
   const std::string prefix = self.substr(0, self.rfind('/', self.rfind('/') - 1));
   const std::string installed = ZARRBITS_COMMAND_PLUGIN_DIR;
@@ -172,7 +174,7 @@ std::string beside_us() {
 
 }  // namespace
 
-std::string scan::found(int id, search version) const {
+std::string scan::find_plugin(int id, search version) const {
   if (disabled) return {};
   for (const folder& f : folders) {
     if (f.ends_search && version == search::up_to_1_14) return {};
@@ -191,23 +193,24 @@ unsigned scan::faults() const {
     n += f.fault;
     for (const plugin_file& p : f.files) n += p.fault;
   }
-  for (const int id : {packbits_id, bytes_id}) n += found(id, search::up_to_1_14).empty() || found(id, search::from_2_0).empty();
+  for (const int id : {packbits_id, bytes_id})
+    n += find_plugin(id, search::up_to_1_14).empty() || find_plugin(id, search::from_2_0).empty();
   return n;
 }
 
 bool scan::finds_both() const {
-  bool both = true;
+  bool result = true;
   for (const int id : {packbits_id, bytes_id})
-    both = both && !found(id, search::up_to_1_14).empty() && !found(id, search::from_2_0).empty();
-  return both;
+    result = result && !find_plugin(id, search::up_to_1_14).empty() && !find_plugin(id, search::from_2_0).empty();
+  return result;
 }
 
 std::string scan::export_line() const {
   if (disabled) {
     scan enabled = *this;
     enabled.disabled = false;
-    const std::string rest = enabled.export_line();
-    return "unset HDF5_PLUGIN_PRELOAD" + (rest.empty() ? "" : "; " + rest);
+    const std::string line = enabled.export_line();
+    return "unset HDF5_PLUGIN_PRELOAD" + (line.empty() ? "" : "; " + line);
   }
   const bool misspelt = std::any_of(folders.begin(), folders.end(), [](const folder& f) { return f.misspelt; });
   if ((finds_both() && !misspelt) || own_folder.empty()) return {};
@@ -220,10 +223,10 @@ std::string scan::export_line() const {
     (stops ? last : list) += ":" + absolute(f.path);
   }
   list += last;
-  return "export HDF5_PLUGIN_PATH=" + cli::shell_quoted(list);
+  return "export HDF5_PLUGIN_PATH=" + shell_quoted(list);
 }
 
-scan look() {
+scan scan_plugins() {
   scan s;
   unsigned major = 0, minor = 0, release = 0, count = 0;
   H5get_libversion(&major, &minor, &release);
@@ -231,7 +234,7 @@ scan look() {
   s.from_environment = std::getenv("HDF5_PLUGIN_PATH") != nullptr;
   const char* preload = std::getenv("HDF5_PLUGIN_PRELOAD");
   s.disabled = preload && std::strcmp(preload, "::") == 0;
-  s.keys = look_at_keystore();
+  s.keys = inspect_keystore();
   std::vector<std::string> paths;
   if (H5PLsize(&count) < 0) count = 0;
   for (unsigned i = 0; i < count; ++i) {
@@ -243,19 +246,19 @@ scan look() {
     paths.push_back(path);
   }
   for (std::size_t i = 0; i < paths.size(); ++i)
-    s.folders.push_back(list(paths[i], s.from_environment, i + 1 == paths.size(), s.keys.given));
+    s.folders.push_back(scan_folder(paths[i], s.from_environment, i + 1 == paths.size(), s.keys.is_set));
   for (const folder& f : s.folders) {
-    const auto has = [&f](int id) {
+    const auto has_filter = [&f](int id) {
       return std::any_of(f.files.begin(), f.files.end(), [id](const plugin_file& p) { return is_ours(p) && p.id == id; });
     };
-    if (s.own_folder.empty() && has(packbits_id) && has(bytes_id)) s.own_folder = f.path;
+    if (s.own_folder.empty() && has_filter(packbits_id) && has_filter(bytes_id)) s.own_folder = f.path;
   }
   // a folder in which a link ends the search is of no use, even in front
   for (const folder& f : s.folders)
     if (f.path == s.own_folder && std::any_of(f.files.begin(), f.files.end(), [](const plugin_file& p) { return p.ends_search; }))
       s.own_folder.clear();
-  if (s.own_folder.empty()) s.own_folder = beside_us();
+  if (s.own_folder.empty()) s.own_folder = find_bundled_plugins();
   return s;
 }
 
-}  // namespace zarrbits::plugins
+}  // namespace zarrbits::command

@@ -2,8 +2,8 @@
 //
 // Where HDF5 looks for filter plugins, and what happens to each file there.
 //
-//   const plugins::scan s = plugins::look();
-//   s.found(plugins::packbits, plugins::search::up_to_1_14)    // the file that serves packbits there, or null
+//   const scan s = scan_plugins();
+//   s.find_plugin(packbits_id, search::up_to_1_14);  // the path of the file that serves packbits there, or ""
 //
 // The folders are listed and the files are opened as HDF5 does, in the same order; each file in a child process, because its code
 // runs when it is opened.
@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::plugins {
+namespace zarrbits::command {
 
 // HDF5's search changed: what cannot be opened ended it up to 1.14.
 enum class search { up_to_1_14, from_2_0 };
@@ -33,7 +33,7 @@ struct plugin_file {
   bool serves_netcdf = false;  // it has a codec for netCDF's Zarr files
   bool is_signed = false;      // by h5sign
   bool fault = false;
-  std::string says;  // what happens to it and why
+  std::string description;  // what happens to it and why
 };
 
 struct folder {
@@ -41,7 +41,7 @@ struct folder {
   bool fault = false;
   bool ends_search = false;        // up to 1.14
   bool misspelt = false;           // it is not what the user meant, or not everywhere
-  std::string says;                // "" where all is well
+  std::string description;         // "" where all is well
   std::vector<plugin_file> files;  // in the order in which HDF5 meets them
 };
 
@@ -51,10 +51,10 @@ struct scan {
   bool disabled = false;  // HDF5_PLUGIN_PRELOAD=::
   std::vector<folder> folders;
   keystore keys;
-  std::string own_folder;  // a folder that has our plugins, found or not; "" if there is none
+  std::string own_folder;  // a folder that has our plugins, found or not; "" if none has
 
   // The path of the file that serves this filter, or "".
-  std::string found(int id, search version) const;
+  std::string find_plugin(int id, search version) const;
   bool finds_both() const;  // every HDF5 finds both of our filters
   unsigned faults() const;
   // The line to type so that HDF5 finds our plugins before anything that stops the search, and still finds what it found before;
@@ -64,8 +64,8 @@ struct scan {
 
 constexpr int packbits_id = ZARRBITS_CONVERT_PACKBITS_ID, bytes_id = ZARRBITS_CONVERT_BYTES_ID;
 
-scan look();
+scan scan_plugins();
 
-}  // namespace zarrbits::plugins
+}  // namespace zarrbits::command
 
 #endif

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace zarrbits::plugins {
+namespace zarrbits::command {
 
 namespace {
 
@@ -59,14 +59,14 @@ struct filter_class {
 };
 
 // What the child writes into the pipe, before the text of `detail` or `name`.
-struct answer {
+struct probe_reply {
   char state = 'x';  // l: cannot be loaded, n: no plugin, o: other plugin, f: filter
   int type = 0, version = 0, id = -1;
   char netcdf = 0;
   char zarrbits[20] = "";  // its version
 };
 
-void send(int pipe, const answer& a, const char* text) {
+void send(int pipe, const probe_reply& a, const char* text) {
   char out[sizeof a + 500];
   std::memcpy(out, &a, sizeof a);
   const std::size_t n = text ? strnlen(text, 500) : 0;
@@ -83,7 +83,7 @@ void send(int pipe, const answer& a, const char* text) {
     ::dup2(nowhere, 1);
     ::dup2(nowhere, 2);
   }
-  answer a;
+  probe_reply a;
   const char* text = nullptr;
   void* library = ::dlopen(path, RTLD_LAZY | RTLD_LOCAL);
   void *type = nullptr, *info = nullptr;
@@ -141,7 +141,7 @@ probe_result probe(const std::string& path) {
   const pid_t child = ::fork();
   if (child == 0) load(path.c_str(), ends[1]);
   ::close(ends[1]);
-  char in[sizeof(answer) + 500];
+  char in[sizeof(probe_reply) + 500];
   std::size_t n = 0;
   for (ssize_t got; child > 0 && n < sizeof in && (got = ::read(ends[0], in + n, sizeof in - n)) != 0;) {
     if (got < 0 && errno != EINTR) break;
@@ -150,7 +150,7 @@ probe_result probe(const std::string& path) {
   ::close(ends[0]);
   int status = 0;
   if (child < 0 || ::waitpid(child, &status, 0) < 0) status = 1;
-  answer a;
+  probe_reply a;
   if (n < sizeof a) {
     r.kind = probe_result::kind_of::crashes;
     r.detail = WIFSIGNALED(status) ? WTERMSIG(status) == SIGALRM
@@ -181,4 +181,4 @@ probe_result probe(const std::string& path) {
   return r;
 }
 
-}  // namespace zarrbits::plugins
+}  // namespace zarrbits::command

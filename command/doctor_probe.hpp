@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace zarrbits::plugins {
+namespace zarrbits::command {
 
 struct probe_result {
   enum class kind_of {
@@ -30,6 +30,6 @@ struct probe_result {
 // Loads the file in a child process.
 probe_result probe(const std::string& path);
 
-}  // namespace zarrbits::plugins
+}  // namespace zarrbits::command
 
 #endif

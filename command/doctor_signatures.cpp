@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "command/doctor_signatures.hpp"
 
-#include "text/words.hpp"
+#include "text/format.hpp"
 
 #include <cerrno>
 #include <cstdlib>
@@ -11,19 +11,20 @@
 #include <string_view>
 #include <sys/stat.h>
 
-namespace zarrbits::plugins {
+namespace zarrbits::command {
 
-keystore look_at_keystore() {
+keystore inspect_keystore() {
   keystore k;
   const char* path = std::getenv("HDF5_PLUGIN_KEYSTORE");
   if (!path) return k;
-  k.given = true;
+  k.is_set = true;
   k.path = path;
   DIR* d = ::opendir(path);
   if (!d) {
     k.fault = true;
-    k.says = std::string(std::strerror(errno)) +
-             ": an HDF5 that demands signed plugins loads none; create the folder, and put the public keys (*.pem) into it";
+    k.description =
+        std::string(std::strerror(errno)) +
+        ": an HDF5 that demands signed plugins loads none; create the folder, and put the public keys (*.pem) into it";
     return k;
   }
   while (const dirent* e = ::readdir(d)) {
@@ -36,8 +37,8 @@ keystore look_at_keystore() {
   }
   ::closedir(d);
   k.fault = k.keys == 0;
-  k.says = k.fault ? "has no public key (*.pem that is a file, not a link): an HDF5 that demands signed plugins loads none"
-                   : "has " + text::counted(k.keys, "public key");
+  k.description = k.fault ? "has no public key (*.pem that is a file, not a link): an HDF5 that demands signed plugins loads none"
+                          : "has " + text::pluralize(k.keys, "public key");
   return k;
 }
 
@@ -52,4 +53,4 @@ bool is_signed(const std::string& path) {
   return file && std::string_view(end, mark.size()) == mark;
 }
 
-}  // namespace zarrbits::plugins
+}  // namespace zarrbits::command

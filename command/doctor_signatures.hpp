@@ -8,21 +8,21 @@
 
 #include <string>
 
-namespace zarrbits::plugins {
+namespace zarrbits::command {
 
 // The folder of public keys that HDF5_PLUGIN_KEYSTORE names.
 struct keystore {
-  bool given = false;
+  bool is_set = false;
   std::string path;
   unsigned keys = 0;
   bool fault = false;
-  std::string says;
+  std::string description;
 };
-keystore look_at_keystore();
+keystore inspect_keystore();
 
 // Whether h5sign has signed the file; not whether a key fits.
 bool is_signed(const std::string& path);
 
-}  // namespace zarrbits::plugins
+}  // namespace zarrbits::command
 
 #endif

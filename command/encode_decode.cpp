@@ -17,16 +17,14 @@
 #include <optional>
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 namespace {
-
-namespace io = boost::iostreams;
 
 // Large enough that system calls cost little, small enough to stay in the second-level cache.
 constexpr std::streamsize buffer_size = 64 * 1024;
 
 // Boost's own descriptor devices neither wait for non-blocking pipes nor say which file an error belongs to.
-class descriptor_source : public io::source {
+class descriptor_source : public boost::iostreams::source {
  public:
   descriptor_source(const input_file& file, std::uint64_t& total) : file_(&file), total_(&total) {}
   std::streamsize read(char* data, std::streamsize size) {
@@ -40,7 +38,7 @@ class descriptor_source : public io::source {
   std::uint64_t* total_;
 };
 
-class descriptor_sink : public io::sink {
+class descriptor_sink : public boost::iostreams::sink {
  public:
   descriptor_sink(const output_file& file, std::uint64_t& total) : file_(&file), total_(&total) {}
   std::streamsize write(const char* data, std::streamsize size) {
@@ -99,20 +97,20 @@ std::optional<std::uint64_t> elements_to_encode(const codec& c, const input_file
   return *size / c.element_size();
 }
 
-// Without a count byte, `size` bytes may encode `most` elements or a few fewer; the missing ones would be padding.
+// Without a count byte, `size` bytes may encode `max_count` elements or a few fewer; the missing ones would be padding.
 struct possible_counts {
-  std::uint64_t most = 0;
-  unsigned fewer = 0;  // how many counts below `most` are possible too
-  bool exact = false;  // `size` bytes are a whole chunk
+  std::uint64_t max_count = 0;
+  unsigned max_padding = 0;  // how many counts below `max_count` are possible too
+  bool exact = false;        // `size` bytes are a whole chunk
 };
 
 possible_counts counts_of(const codec& c, std::uint64_t size) {
   const std::uint64_t bits = c.element_bits();
   if (bits == 0 || bits > UINT64_MAX / 8 || size > UINT64_MAX / 16) return {};
   possible_counts r;
-  r.most = size / bits * 8 + size % bits * 8 / bits;
-  r.exact = c.encoded_size(r.most) == size;
-  while (r.exact && r.fewer < r.most && c.encoded_size(r.most - r.fewer - 1) == size) ++r.fewer;
+  r.max_count = size / bits * 8 + size % bits * 8 / bits;
+  r.exact = c.encoded_size(r.max_count) == size;
+  while (r.exact && r.max_padding < r.max_count && c.encoded_size(r.max_count - r.max_padding - 1) == size) ++r.max_padding;
   return r;
 }
 
@@ -127,8 +125,8 @@ std::optional<std::uint64_t> elements_to_decode(const codec& c, const input_file
                         c.type().name() + " elements of " + std::to_string(c.element_bits()) +
                         " bits; check --data-type and --codec");
   }
-  if (n.fewer > 0) return {};
-  return n.most;
+  if (n.max_padding > 0) return {};
+  return n.max_count;
 }
 
 // The core's sentences speak of policies; here they are options.
@@ -142,7 +140,8 @@ template <class Filter>
 void run(const Filter& filter, const input_file& in, const output_file& out, std::uint64_t& bytes_in,
          std::uint64_t& bytes_out) try {
   // compose() and not a filtering stream: its errors arrive here as they were thrown
-  io::copy(descriptor_source(in, bytes_in), io::compose(filter, descriptor_sink(out, bytes_out)), buffer_size);
+  boost::iostreams::copy(descriptor_source(in, bytes_in), boost::iostreams::compose(filter, descriptor_sink(out, bytes_out)),
+                         buffer_size);
 } catch (const iostreams::codec_error& e) {
   throw command_error(std::string(e.what()) + option_for(e.failure().code));
 }
@@ -161,8 +160,8 @@ int encode_or_decode(bool encode, CLI::App& app, int argc, char** argv) {
   }
 
   const input_file in(o.input);
-  const bool given = elements.has_value();
-  if (!given) elements = encode ? elements_to_encode(c, in) : elements_to_decode(c, in);
+  const bool has_count = elements.has_value();
+  if (!has_count) elements = encode ? elements_to_encode(c, in) : elements_to_decode(c, in);
   if (encode && !elements && c.needs_element_count()) {
     throw usage_error("encode: " + c.name() +
                       " with padding_encoding \"first_byte\" needs the number of elements before the data, and " + in.name() +
@@ -180,8 +179,8 @@ int encode_or_decode(bool encode, CLI::App& app, int argc, char** argv) {
   out.commit();
 
   if (!encode && !elements && c.element_bits() != 0 && !has_count_byte(c)) {
-    if (const unsigned fewer = counts_of(c, bytes_in).fewer) {
-      print_error("note: the last " + std::to_string(fewer) + (fewer == 1 ? " element" : " elements") +
+    if (const unsigned max_padding = counts_of(c, bytes_in).max_padding) {
+      print_error("note: the last " + std::to_string(max_padding) + (max_padding == 1 ? " element" : " elements") +
                   " may be padding, because the data does not say how many there are; pass --elements N");
     }
   }
@@ -226,4 +225,4 @@ int decode_main(int argc, char** argv) {
   return encode_or_decode(false, app, argc, argv);
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

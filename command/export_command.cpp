@@ -5,12 +5,12 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
-#include "command/convert_values.hpp"
+#include "command/option_parsers.hpp"
 #include "command/progress.hpp"
 #include "command/remote_options.hpp"
 #include "command/terminal.hpp"
-#include "text/words.hpp"
-#include "zarr/write/file_target.hpp"
+#include "text/format.hpp"
+#include "zarr/write/atomic_file.hpp"
 
 #include <zarrbits/export.hpp>
 
@@ -26,7 +26,7 @@
 #include <string>
 #include <unistd.h>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 namespace {
 
 const char export_footer[] =
@@ -157,11 +157,11 @@ void print_table(const export_report& r) {
   }
   text_table table(
       {{"outcome"}, {"objects", text_table::right}, {"in store", text_table::right}, {"in file", text_table::right}});
-  for (const auto& [how, s] : rows) {
-    table.add({to_string(how), std::to_string(s.objects), text::human_bytes(s.store), text::human_bytes(s.file)},
-              how == outcome::skipped ? colour::red : colour::plain);
+  for (const auto& [kind, s] : rows) {
+    table.add({to_string(kind), std::to_string(s.objects), text::format_bytes(s.store), text::format_bytes(s.file)},
+              kind == outcome::skipped ? colour::red : colour::plain);
   }
-  const std::string last = printable(r.target) + ": " + text::human_bytes(r.file_bytes) +
+  const std::string last = printable(r.target) + ": " + text::format_bytes(r.file_bytes) +
                            (r.netcdf ? ", with netCDF's dimensions, " : ", ") + duration_text(r.seconds) + '\n';
   std::set<std::string> plugins;
   for (const exported_object& o : r.objects) {
@@ -196,26 +196,26 @@ int export_main(int argc, char** argv) {
   set_log_format(log_format);
   read_arguments(a);
   export_options& options = a.options;
-  return in_child(
+  return run_in_subprocess(
       options.store,
-      [&](const std::function<void(const std::string&)>& at) {
+      [&](const std::function<void(const std::string&)>& set_current) {
     export_report r;
     {
       progress line(a.quiet);
-      options.progress = [&](const std::string& path, std::uint64_t done, std::uint64_t chunks) {
-        at(path);
-        line.update({done, chunks, false, 0, 0, path});
+      options.progress = [&](const std::string& path, std::uint64_t chunks_done, std::uint64_t chunks) {
+        set_current(path);
+        line.update({chunks_done, chunks, false, 0, 0, path});
       };
       r = export_store(options);
     }
-    at("");
-    const int status = r.lost() && !a.allow_lossy ? exit_loss : exit_success;
+    set_current("");
+    const int status = r.has_losses() && !a.allow_lossy ? exit_loss : exit_success;
     print_export_losses(r);
     if (a.as_json) std::cout << printable_json(r.report_json(status)) << std::flush;
     if (!a.quiet) print_table(r);
     return status;
       },
-      [&](bool) { conversion::file_target::remove_unfinished(options.target, conversion::unfinished_name(options.target)); });
+      [&](bool) { zarr::atomic_file::remove_unfinished(options.target, zarr::unfinished_name(options.target)); });
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -12,11 +12,11 @@
 #include <sstream>
 #include <unistd.h>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
-constexpr std::size_t least_columns = 40, most_columns = 120, column_of_text = 28;
+constexpr std::size_t min_columns = 40, max_columns = 120, column_of_text = 28;
 
 std::string names_of(const CLI::Option& o) {
   std::string names;
@@ -29,16 +29,16 @@ std::string names_of(const CLI::Option& o) {
 
 void add_option(std::string& text, const CLI::Option& o, std::size_t columns) {
   std::string line = "  " + names_of(o);
-  if (display_width(line) + 2 > column_of_text && columns <= most_columns) line += "\n" + std::string(column_of_text, ' ');
+  if (display_width(line) + 2 > column_of_text && columns <= max_columns) line += "\n" + std::string(column_of_text, ' ');
   else line += std::string(std::max(column_of_text, display_width(line) + 2) - display_width(line), ' ');
-  text += wrapped(line + o.get_description(), columns, column_of_text) + "\n";
+  text += wrap_text(line + o.get_description(), columns, column_of_text) + "\n";
 }
 
 // Lines that begin with a space, and what ends with a colon, stay lines; others are joined and wrapped.
 std::string paragraphs(const std::string& text, std::size_t columns) {
   std::string out, paragraph;
   const auto end_paragraph = [&] {
-    if (!paragraph.empty()) out += wrapped(paragraph, columns) + "\n";
+    if (!paragraph.empty()) out += wrap_text(paragraph, columns) + "\n";
     paragraph.clear();
   };
   std::istringstream lines(text);
@@ -68,36 +68,36 @@ std::string usage_of(const CLI::App& app) {
 
 std::size_t help_columns() {
   if (const terminal screen = describe_terminal(STDOUT_FILENO); screen.present && screen.columns > 0)
-    return std::clamp(screen.columns, least_columns, most_columns);
+    return std::clamp(screen.columns, min_columns, max_columns);
   std::size_t columns = 0;
   const char* const set = std::getenv("COLUMNS");
   if (set) std::from_chars(set, set + std::strlen(set), columns);
-  return columns >= least_columns ? columns : 100;
+  return columns >= min_columns ? columns : 100;
 }
 
-std::string wrapped(const std::string& text, std::size_t columns, std::size_t indent) {
+std::string wrap_text(const std::string& text, std::size_t columns, std::size_t indent) {
   std::string out;
   std::istringstream lines(text);
   bool first = true;
   for (std::string line; std::getline(lines, line); first = false) {
     if (!first) out += '\n';
     const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
-    std::string now = line.substr(0, begin);
+    std::string current_line = line.substr(0, begin);
     bool empty = true;
-    for (std::size_t at = begin; at < line.size();) {
-      const std::size_t end = std::min(line.find(' ', at), line.size());
-      const std::string word = line.substr(at, end - at);
-      if (!empty && display_width(now) + 1 + display_width(word) > columns) {
-        now.erase(now.find_last_not_of(' ') + 1);
-        out += now + '\n';
-        now = std::string(indent, ' ');
+    for (std::size_t position = begin; position < line.size();) {
+      const std::size_t end = std::min(line.find(' ', position), line.size());
+      const std::string word = line.substr(position, end - position);
+      if (!empty && display_width(current_line) + 1 + display_width(word) > columns) {
+        current_line.erase(current_line.find_last_not_of(' ') + 1);
+        out += current_line + '\n';
+        current_line = std::string(indent, ' ');
         empty = true;
       }
-      now += (empty ? "" : " ") + word;
+      current_line += (empty ? "" : " ") + word;
       empty = false;
-      at = end == line.size() ? end : end + 1;
+      position = end == line.size() ? end : end + 1;
     }
-    out += now;
+    out += current_line;
   }
   return out;
 }
@@ -112,18 +112,18 @@ std::vector<std::string> flags_of(const CLI::App& app) {
 }
 
 std::string help_of(const CLI::App& app, std::size_t columns) {
-  std::string text = paragraphs(app.get_description(), columns) + "\n" + wrapped(usage_of(app), columns, 4) + "\n";
+  std::string text = paragraphs(app.get_description(), columns) + "\n" + wrap_text(usage_of(app), columns, 4) + "\n";
   std::vector<std::string> groups;
   for (const CLI::Option* o : app.get_options()) {
     const std::string& group = o->get_group();
     if (!o->get_positional() && std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
   }
   text += "\nNames:\n";
-  const std::size_t before = text.size();
+  const std::size_t heading_end = text.size();
   for (const CLI::Option* o : app.get_options()) {
     if (o->get_positional() && !o->get_description().empty() && !o->get_type_name().empty()) add_option(text, *o, columns);
   }
-  if (text.size() == before) text.erase(text.size() - std::strlen("\nNames:\n"));
+  if (text.size() == heading_end) text.erase(text.size() - std::strlen("\nNames:\n"));
   for (const std::string& group : groups) {
     text += "\n" + group + ":\n";
     for (const CLI::Option* o : app.get_options()) {
@@ -134,4 +134,4 @@ std::string help_of(const CLI::App& app, std::size_t columns) {
   return text;
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

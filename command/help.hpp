@@ -13,7 +13,7 @@ namespace CLI {
 class App;
 }
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 // The columns to wrap help to: those of the terminal; elsewhere COLUMNS of the environment, or 100.
 std::size_t help_columns();
@@ -23,11 +23,11 @@ std::size_t help_columns();
 std::string help_of(const CLI::App& app, std::size_t columns);
 
 // The text in lines of at most so many columns, broken between words; further lines begin with `indent` spaces.
-std::string wrapped(const std::string& text, std::size_t columns, std::size_t indent = 0);
+std::string wrap_text(const std::string& text, std::size_t columns, std::size_t indent = 0);
 
 // All flags of a command: "--overwrite", "-q".
 std::vector<std::string> flags_of(const CLI::App& app);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

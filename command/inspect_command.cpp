@@ -5,14 +5,14 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
-#include "command/convert_values.hpp"
-#include "command/fitted.hpp"
+#include "command/option_parsers.hpp"
 #include "command/remote_options.hpp"
 #include "command/terminal.hpp"
 #include "command/unfinished_text.hpp"
+#include "command/wrapped_text.hpp"
+#include "text/format.hpp"
 #include "text/json_text.hpp"
 #include "text/reserved_names.hpp"
-#include "text/words.hpp"
 
 #include <zarrbits/inspect.hpp>
 
@@ -25,10 +25,10 @@
 #include <map>
 #include <unistd.h>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 namespace {
 
-using text::human_bytes;
+using text::format_bytes;
 using json = nlohmann::ordered_json;
 using node = inspected_node;
 using tree = inspected_tree;
@@ -56,9 +56,7 @@ struct cells {
 };
 
 // The converter's names of nameless dimensions say nothing.
-std::string shown_dimension(const std::string& name) {
-  return name.empty() || name.starts_with(conversion::phony_prefix) ? "-" : name;
-}
+std::string dimension_text(const std::string& name) { return name.empty() || name.starts_with(text::phony_prefix) ? "-" : name; }
 
 cells cells_of(const node& n) {
   cells c;
@@ -68,7 +66,7 @@ cells cells_of(const node& n) {
     return c;
   }
   c.shape = n.shape ? extent_text(*n.shape) : "null";
-  for (const std::string& name : n.dimension_names) c.dimensions += (c.dimensions.empty() ? "" : ", ") + shown_dimension(name);
+  for (const std::string& name : n.dimension_names) c.dimensions += (c.dimensions.empty() ? "" : ", ") + dimension_text(name);
   if (c.dimensions.find_first_not_of("-, ") == std::string::npos) c.dimensions.clear();
   if (n.fill_value != "0" && n.fill_value != "0.0" && n.fill_value != "false" && n.fill_value != "\"\"") c.fill = n.fill_value;
   c.type = n.type;
@@ -76,18 +74,18 @@ cells cells_of(const node& n) {
   if (n.rectilinear) c.chunks = "up to " + c.chunks;
   if (!n.shard.empty()) c.chunks += " in " + extent_text(n.shard);
   c.codecs = n.codecs + (n.note.empty() ? "" : " " + n.note);
-  if (n.unpacked.value_or(0) > 0) c.codecs += " (" + text::counted(*n.unpacked, "chunk") + " unpacked)";
-  c.stored = human_bytes(n.stored_bytes);
+  if (n.unpacked.value_or(0) > 0) c.codecs += " (" + text::pluralize(*n.unpacked, "chunk") + " unpacked)";
+  c.stored = format_bytes(n.stored_bytes);
   c.count = std::to_string(n.objects);
   return c;
 }
 
 // "/a/b" below "/": two spaces for each group above, and the last name.
-std::string indented(const std::string& path, const std::string& top) {
+std::string indent_name(const std::string& path, const std::string& top) {
   if (path == top) return top;
-  const std::string below = top == "/" ? path : path.substr(top.size());
-  const auto depth = static_cast<std::size_t>(std::count(below.begin(), below.end(), '/'));
-  return std::string(2 * depth, ' ') + below.substr(below.rfind('/') + 1);
+  const std::string relative_path = top == "/" ? path : path.substr(top.size());
+  const auto depth = static_cast<std::size_t>(std::count(relative_path.begin(), relative_path.end(), '/'));
+  return std::string(2 * depth, ' ') + relative_path.substr(relative_path.rfind('/') + 1);
 }
 
 text_table::column name_column() { return {"name", text_table::left, 12, true, colour::plain}; }
@@ -105,9 +103,9 @@ void print_heading(const tree& t, const terminal& screen) {
     arrays += n.kind == "array";
     groups += n.kind == "group";
   }
-  std::cout << coloured(screen, colour::bold, printable(t.name)) << "  " << t.format << ", " << human_bytes(t.bytes) << " in "
-            << text::counted(t.files, "file") << ", " << text::counted(arrays, "array") << ", " << text::counted(groups, "group")
-            << '\n';
+  std::cout << coloured(screen, colour::bold, printable(t.name)) << "  " << t.format << ", " << format_bytes(t.bytes) << " in "
+            << text::pluralize(t.files, "file") << ", " << text::pluralize(arrays, "array") << ", "
+            << text::pluralize(groups, "group") << '\n';
 }
 
 void print_one(const tree& t, const terminal& screen) {
@@ -123,7 +121,7 @@ void print_one(const tree& t, const terminal& screen) {
                     {zarr ? "files" : "chunks", text_table::right}});
   for (const node& n : t.nodes) {
     const cells c = cells_of(n);
-    table.add({indented(n.path, t.top), c.shape, c.dimensions, c.type, c.fill, c.chunks, c.codecs, c.stored, c.count},
+    table.add({indent_name(n.path, t.top), c.shape, c.dimensions, c.type, c.fill, c.chunks, c.codecs, c.stored, c.count},
               paint_of(n));
   }
   print_heading(t, screen);
@@ -134,22 +132,22 @@ void print_attributes(const tree& t, const terminal& screen) {
   for (const node& n : t.nodes) {
     if (n.attribute_values.empty()) continue;
     std::cout << '\n' << coloured(screen, colour::bold, printable(n.path)) << '\n';
-    const json values = conversion::parse_foreign_json(n.attribute_values);
-    for (const auto& [name, value] : values.items()) say("  " + name + ": " + text::json_text(value));
+    const json values = text::parse_untrusted_json(n.attribute_values);
+    for (const auto& [name, value] : values.items()) print_wrapped("  " + name + ": " + text::json_text(value));
   }
 }
 
-std::string both(const std::string& a, const std::string& b) {
+std::string format_change(const std::string& a, const std::string& b) {
   if (a == b) return a;
   return (a.empty() ? "-" : a) + " → " + (b.empty() ? "-" : b);
 }
 
-void print_both(const tree& a, const tree& b, const terminal& screen) {
-  const auto below = [](const std::string& path, const std::string& top) {
+void print_comparison(const tree& a, const tree& b, const terminal& screen) {
+  const auto relative_path = [](const std::string& path, const std::string& top) {
     return top == "/" ? path : path == top ? "/" : path.substr(top.size());
   };
   std::map<std::string, const node*> second;
-  for (const node& n : b.nodes) second.emplace(below(n.path, b.top), &n);
+  for (const node& n : b.nodes) second.emplace(relative_path(n.path, b.top), &n);
   text_table table({name_column(),
                     {"shape", text_table::left, 6},
                     {"dimensions", text_table::left, 8},
@@ -158,7 +156,7 @@ void print_both(const tree& a, const tree& b, const terminal& screen) {
                     {"stored as", text_table::left, 12},
                     {"stored", text_table::right},
                     {"ratio", text_table::right}});
-  const node none;
+  const node empty_node;
   const auto row = [&](const node& x, const node& y, const std::string& path) {
     const cells p = cells_of(x), q = cells_of(y);
     const bool arrays = x.kind == "array" && y.kind == "array";
@@ -168,37 +166,37 @@ void print_both(const tree& a, const tree& b, const terminal& screen) {
       std::snprintf(text, sizeof text, "%.2f", static_cast<double>(y.stored_bytes) / static_cast<double>(x.stored_bytes));
       ratio = text;
     }
-    const bool found = !x.kind.empty() && !y.kind.empty();
+    const bool in_both = !x.kind.empty() && !y.kind.empty();
     const auto cell = [&](const std::string& l, const std::string& r) {
-      return found || !(l.empty() && r.empty()) ? both(l, r) : std::string();
+      return in_both || !(l.empty() && r.empty()) ? format_change(l, r) : std::string();
     };
-    std::string as = cell(p.codecs, q.codecs);
-    if (!found && x.kind != "array" && y.kind != "array")
-      as = x.kind.empty() ? "- → " + y.kind : (p.codecs.empty() ? x.kind : p.codecs) + " → -";
-    table.add({indented(path, "/"), cell(p.shape, q.shape), cell(p.dimensions, q.dimensions), cell(p.type, q.type),
-               cell(p.chunks, q.chunks), as, cell(p.stored, q.stored), ratio},
-              !found && x.kind != "link" && y.kind != "link" ? colour::yellow
-                                                             : paint_of(found            ? y
-                                                                        : x.kind.empty() ? y
-                                                                                         : x));
+    std::string stored_as = cell(p.codecs, q.codecs);
+    if (!in_both && x.kind != "array" && y.kind != "array")
+      stored_as = x.kind.empty() ? "- → " + y.kind : (p.codecs.empty() ? x.kind : p.codecs) + " → -";
+    table.add({indent_name(path, "/"), cell(p.shape, q.shape), cell(p.dimensions, q.dimensions), cell(p.type, q.type),
+               cell(p.chunks, q.chunks), stored_as, cell(p.stored, q.stored), ratio},
+              !in_both && x.kind != "link" && y.kind != "link" ? colour::yellow
+                                                               : paint_of(in_both          ? y
+                                                                          : x.kind.empty() ? y
+                                                                                           : x));
   };
-  // below each group, what is in the first, in its order, then what the second has alone
+  // below each group, the nodes of the first, in its order, then those only in the second
   std::map<std::string, const node*> first;
   std::map<std::string, std::vector<std::string>> children;
   const auto add_child = [&](const std::string& path) {
     if (path != "/") children[path.substr(0, std::max<std::size_t>(1, path.rfind('/')))].push_back(path);
   };
   for (const node& n : a.nodes) {
-    if (first.emplace(below(n.path, a.top), &n).second) add_child(below(n.path, a.top));
+    if (first.emplace(relative_path(n.path, a.top), &n).second) add_child(relative_path(n.path, a.top));
   }
   for (const node& n : b.nodes) {
-    if (!first.contains(below(n.path, b.top))) add_child(below(n.path, b.top));
+    if (!first.contains(relative_path(n.path, b.top))) add_child(relative_path(n.path, b.top));
   }
   for (std::vector<std::string> todo{"/"}; !todo.empty();) {
     const std::string path = todo.back();
     todo.pop_back();
-    const auto one = first.find(path), other = second.find(path);
-    row(one == first.end() ? none : *one->second, other == second.end() ? none : *other->second, path);
+    const auto one = first.find(path), second_node = second.find(path);
+    row(one == first.end() ? empty_node : *one->second, second_node == second.end() ? empty_node : *second_node->second, path);
     const auto below_it = children.find(path);
     if (below_it != children.end()) todo.insert(todo.end(), below_it->second.rbegin(), below_it->second.rend());
   }
@@ -226,7 +224,7 @@ json to_json(const tree& t) {
     if (!n.dimension_names.empty()) j["dimension_names"] = n.dimension_names;
     if (!n.fill_value.empty()) j["fill_value"] = json::parse(n.fill_value);
     if (n.attributes) j["attributes"] = n.attributes;
-    if (!n.attribute_values.empty()) j["attribute_values"] = conversion::parse_foreign_json(n.attribute_values);
+    if (!n.attribute_values.empty()) j["attribute_values"] = text::parse_untrusted_json(n.attribute_values);
     if (!n.note.empty()) j[n.kind == "link" ? "target" : "reason"] = n.note;
     if (!n.details.empty()) j.update(json::parse(n.details));
     nodes.push_back(std::move(j));
@@ -237,7 +235,7 @@ json to_json(const tree& t) {
   return j;
 }
 
-bool whole(const tree& t) {
+bool is_complete(const tree& t) {
   return t.incomplete.empty() && std::none_of(t.nodes.begin(), t.nodes.end(), [](const node& n) {
            return n.kind == "unreadable" || (!n.note.empty() && n.kind != "link");
          });
@@ -270,9 +268,9 @@ int inspect_main(int argc, char** argv) {
   add_no_lock_option(app, lock);
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
   check_remote_options(remote);
-  const std::uint64_t most = memory.empty() ? inspect_options().memory : parse_bytes("--memory", memory);
+  const std::uint64_t max_memory = memory.empty() ? inspect_options().memory : parse_bytes("--memory", memory);
 
-  return in_child(first, [&](const auto& at_hand) {
+  return run_in_subprocess(first, [&](const auto& at_hand) {
     std::vector<tree> trees;
     std::vector<std::pair<std::string, unfinished_store>> unfinished;
     for (const std::string& name : {first, second}) {
@@ -285,7 +283,7 @@ int inspect_main(int argc, char** argv) {
                                .remote = remote,
                                .lock = lock,
                                .attributes = attributes,
-                               .memory = most,
+                               .memory = max_memory,
                                .progress = at_hand,
                                .warning = [](const std::string& sentence) { print_error("warning: " + sentence); }}));
     }
@@ -299,16 +297,16 @@ int inspect_main(int argc, char** argv) {
       const terminal screen = describe_terminal(STDOUT_FILENO);
       for (const auto& [name, store] : unfinished) print_unfinished(name, store);
       if (trees.size() == 1) print_one(trees[0], screen);
-      if (trees.size() == 2) print_both(trees[0], trees[1], screen);
+      if (trees.size() == 2) print_comparison(trees[0], trees[1], screen);
       for (const tree& t : trees) print_attributes(t, screen);
     }
     int status = unfinished.empty() ? exit_success : exit_loss;
     for (const tree& t : trees) {
-      if (!whole(t)) status = exit_loss;
+      if (!is_complete(t)) status = exit_loss;
       if (!t.incomplete.empty()) print_error("not all of " + quote(t.name) + " is shown: " + t.incomplete);
     }
     return status;
   });
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -3,7 +3,7 @@
 // What is printed on standard error.
 //
 #include "command/command_line.hpp"
-#include "text/words.hpp"
+#include "text/format.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -12,7 +12,7 @@
 #include <iterator>
 #include <unistd.h>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 std::string with_flags(std::string_view sentence) {
   struct option {
@@ -61,11 +61,11 @@ std::string with_flags(std::string_view sentence) {
     text += sentence.substr(0, tick);
     sentence.remove_prefix(tick);
     if (sentence.empty()) break;
-    const auto found =
+    const auto entry =
         std::find_if(std::begin(options), std::end(options), [&](const option& o) { return sentence.starts_with(o.member); });
-    const std::string_view taken = found == std::end(options) ? sentence.substr(0, 1) : found->member;
-    text += found == std::end(options) ? taken : found->flag;
-    sentence.remove_prefix(taken.size());
+    const std::string_view consumed = entry == std::end(options) ? sentence.substr(0, 1) : entry->member;
+    text += entry == std::end(options) ? consumed : entry->flag;
+    sentence.remove_prefix(consumed.size());
   }
   return text;
 }
@@ -104,9 +104,9 @@ void log_sentence(std::string_view sentence, const nlohmann::ordered_json& furth
 }  // namespace
 
 std::string time_text() {
-  const std::time_t now = std::time(nullptr);
+  const std::time_t seconds = std::time(nullptr);
   std::tm utc{};
-  ::gmtime_r(&now, &utc);
+  ::gmtime_r(&seconds, &utc);
   char text[32];
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
 }
@@ -125,7 +125,7 @@ void write_log_line(const char* level, const nlohmann::ordered_json& members) {
   write_line(printable_json(text::json_text(line)) + "\n");
 }
 
-void tell(std::string_view text) {
+void print_status(std::string_view text) {
   if (log_is_json) write_log_line("info", {{"message", std::string(text)}});
   else write_line(printable(text) + "\n");
 }
@@ -152,4 +152,4 @@ void print_error(const error& e) noexcept {
   }
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -5,7 +5,7 @@
 #include "command/command.hpp"
 #include "command/command_line.hpp"
 #include "command/remote_options.hpp"
-#include "text/near_name.hpp"
+#include "text/closest_match.hpp"
 
 #include <zarrbits/convert.hpp>
 #include <zarrbits/version.hpp>
@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 namespace {
 
 const command commands[] = {
@@ -63,10 +63,10 @@ int dispatch(int argc, char** argv) {
   for (const command& c : commands) {
     if (name == c.name) return c.run(argc - 1, argv + 1);
   }
-  std::vector<std::string> known;
-  for (const command& c : commands) known.emplace_back(c.name);
-  const std::string near = text::near_name(name, known);
-  throw usage_error(quote(name) + " is not a command of zarrbits; " + (near.empty() ? "" : "did you mean " + near + "? ") +
+  std::vector<std::string> names;
+  for (const command& c : commands) names.emplace_back(c.name);
+  const std::string closest = text::closest_match(name, names);
+  throw usage_error(quote(name) + " is not a command of zarrbits; " + (closest.empty() ? "" : "did you mean " + closest + "? ") +
                     "\"zarrbits --help\" lists the commands");
 }
 
@@ -79,17 +79,17 @@ void reserve_standard_descriptors() {
 }
 
 }  // namespace
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 int main(int argc, char** argv) {
-  zarrbits::cli::reserve_standard_descriptors();
-  std::vector<std::string> arguments = zarrbits::cli::take_arguments(argc, argv);  // before there are child processes
+  zarrbits::command::reserve_standard_descriptors();
+  std::vector<std::string> arguments = zarrbits::command::take_arguments(argc, argv);  // before there are child processes
   std::vector<char*> pointers;
-  for (std::string& each : arguments) pointers.push_back(each.data());
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   // a file that grows past `ulimit -f` is an error with a sentence, as a full disk is; SIGPIPE stays what the shell made it
   std::signal(SIGXFSZ, SIG_IGN);
   // at the end of the program, libhdf5 may fail to close objects of a damaged file, and print its own messages on standard error
   H5dont_atexit();
-  return zarrbits::cli::run_guarded(zarrbits::cli::dispatch, argc, pointers.data());
+  return zarrbits::command::run_guarded(zarrbits::command::dispatch, argc, pointers.data());
 }

@@ -24,7 +24,7 @@
 #include <thread>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
@@ -55,7 +55,7 @@ std::string wait_for(int source, int tag) {
   }
 }
 
-// Rank 0: what is to be done, what went wrong, and which ranks are still working.
+// Rank 0: the remaining units, the errors, and which ranks are still working.
 class dispatcher {
  public:
   dispatcher(mpi_worker& own, int size) : own_(own), working_(size) {}
@@ -124,7 +124,7 @@ int status_of_all(int status) {
 }
 
 int run(mpi_worker& own, int rank, int size) {
-  // only rank 0 reports what is wrong with the command line and the files; -1: nothing, continue
+  // only rank 0 reports errors of the command line and the files; -1: none, continue
   int status = -1;
   if (rank == 0) status = own.start(rank, size);
   status = status_of_all(status);
@@ -155,10 +155,10 @@ int run(mpi_worker& own, int rank, int size) {
 
 }  // namespace
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 int main(int argc, char** argv) {
-  using namespace zarrbits::cli;
+  using namespace zarrbits::command;
   if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
     std::cout << "zarrbits-mpi " ZARRBITS_VERSION_STRING "\n";
     return 0;

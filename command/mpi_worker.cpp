@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
@@ -48,7 +48,7 @@ mpi_worker::mpi_worker(int argc, char** argv) {
   const pid_t self = ::getpid();
   child_ = ::fork();
   if (child_ == 0) {
-    end_with(self);  // mpirun ends the ranks
+    exit_with_parent(self);  // mpirun ends the ranks
     ::close(ends[0]);
     fd_ = ends[1];
     serve(argc, argv);
@@ -173,7 +173,7 @@ void mpi_worker::serve(int argc, char** argv) {
   arguments.options.share = convert_options::share_type{static_cast<unsigned>(rank), static_cast<unsigned>(size)};
   const auto open = [](int, char**) -> int {
     const convert_options& o = arguments.options;
-    if (o.share->index == 0 && o.resume && nothing_to_do(arguments)) return exit_success;
+    if (o.share->index == 0 && o.resume && is_up_to_date(arguments)) return exit_success;
     if (o.share->index == 0) begin_store(o);  // from then on all join
     work.emplace(o);
     if (o.share->index == 0) {
@@ -190,7 +190,7 @@ void mpi_worker::serve(int argc, char** argv) {
       status(run_guarded(
           [](int, char**) -> int {
             arguments.options.share.reset();
-            return tell_result(arguments, finalize(arguments.options));
+            return print_result(arguments, finalize(arguments.options));
           },
           0, nullptr));
     }
@@ -210,4 +210,4 @@ void mpi_worker::serve(int argc, char** argv) {
   }
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

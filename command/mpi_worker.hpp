@@ -11,7 +11,7 @@
 #include <sys/types.h>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 class mpi_worker {
  public:
@@ -51,6 +51,6 @@ class mpi_worker {
   std::vector<std::string> units_;
 };
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

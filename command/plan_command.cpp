@@ -8,7 +8,7 @@
 #include "command/convert_arguments.hpp"
 #include "command/summary.hpp"
 #include "command/terminal.hpp"
-#include "text/words.hpp"
+#include "text/format.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -19,16 +19,16 @@
 #include <unistd.h>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
-using text::human_bytes;
+using text::format_bytes;
 
 // Where the other grid would copy more, or this one does.
 void print_grids(const std::vector<planned_dataset>& datasets) {
   using choice = planned_dataset::grid_choice;
-  const auto text = [](const choice::count& c) { return std::to_string(c.copied) + " of " + text::counted(c.chunks, "chunk"); };
+  const auto text = [](const choice::count& c) { return std::to_string(c.copied) + " of " + text::pluralize(c.chunks, "chunk"); };
   bool suggested = false;
   for (const planned_dataset& d : datasets) {
     if (!d.grids) continue;
@@ -42,24 +42,24 @@ void print_grids(const std::vector<planned_dataset>& datasets) {
 
 // What arrays without compression would save with one, which is for the user to decide.
 void print_compression(const std::vector<planned_dataset>& datasets) {
-  std::vector<const planned_dataset*> all;
+  std::vector<const planned_dataset*> candidates;
   for (const planned_dataset& d : datasets) {
-    if (d.compressed) all.push_back(&d);
+    if (d.compressed) candidates.push_back(&d);
   }
-  if (all.empty()) return;
+  if (candidates.empty()) return;
   const auto saved = [](const planned_dataset* d) { return d->store_bytes - d->compressed->store_bytes; };
-  std::stable_sort(all.begin(), all.end(), [&](const auto* a, const auto* b) { return saved(a) > saved(b); });
-  constexpr std::size_t most_names = 3;
-  std::uint64_t before = 0, less = 0;
+  std::stable_sort(candidates.begin(), candidates.end(), [&](const auto* a, const auto* b) { return saved(a) > saved(b); });
+  constexpr std::size_t max_names = 3;
+  std::uint64_t total_bytes = 0, saved_bytes = 0;
   std::string names;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    before += all[i]->store_bytes;
-    less += saved(all[i]);
-    if (i < most_names) names += (i == 0 ? "" : ", ") + quote(all[i]->path);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    total_bytes += candidates[i]->store_bytes;
+    saved_bytes += saved(candidates[i]);
+    if (i < max_names) names += (i == 0 ? "" : ", ") + quote(candidates[i]->path);
   }
-  if (all.size() > most_names) names += " and " + std::to_string(all.size() - most_names) + " more";
-  std::cout << "--compress " << all[0]->compressed->compress << " would save about " << human_bytes(less) << " of "
-            << human_bytes(before) << ", by a sample of the values of " << names << '\n';
+  if (candidates.size() > max_names) names += " and " + std::to_string(candidates.size() - max_names) + " more";
+  std::cout << "--compress " << candidates[0]->compressed->compress << " would save about " << format_bytes(saved_bytes) << " of "
+            << format_bytes(total_bytes) << ", by a sample of the values of " << names << '\n';
 }
 
 void print(const convert_plan& p) {
@@ -78,8 +78,8 @@ void print(const convert_plan& p) {
     store += d.store_bytes;
     const bool estimate = d.outcome != outcome::raw && d.store_bytes > 0;
     bound = bound || estimate;
-    table.add({d.path, to_string(d.outcome), std::to_string(d.objects), human_bytes(d.source_bytes),
-               (estimate ? "<= " : "") + human_bytes(d.store_bytes), std::to_string(d.units.size()), d.how});
+    table.add({d.path, to_string(d.outcome), std::to_string(d.objects), format_bytes(d.source_bytes),
+               (estimate ? "<= " : "") + format_bytes(d.store_bytes), std::to_string(d.units.size()), d.how});
   }
   std::cout << table.text(describe_terminal(STDOUT_FILENO));
   print_grids(p.datasets);
@@ -92,8 +92,8 @@ void print(const convert_plan& p) {
   std::cout << links_line(p.links);
   for (const std::string& file : p.other_files) std::cout << "reads also " << quote(file) << '\n';
   for (const auto& refused : p.refused_files) std::cout << "not read: " << printable(refused.reason) << '\n';
-  std::cout << objects << " files or objects at most, " << human_bytes(source) << " to " << (bound ? "at most " : "")
-            << human_bytes(store) << '\n';
+  std::cout << objects << " files or objects at most, " << format_bytes(source) << " to " << (bound ? "at most " : "")
+            << format_bytes(store) << '\n';
 }
 
 }  // namespace
@@ -101,18 +101,18 @@ void print(const convert_plan& p) {
 int plan_main(int argc, char** argv) {
   convert_arguments arguments;
   if (const auto over = parse_convert_arguments(arguments, convert_kind::plan, argc, argv)) return *over;
-  return in_child(arguments.options.source, [&](const auto& at) {
-    arguments.options.progress = [&](const convert_progress& p) { at(p.path.empty() ? "/" : std::string(p.path)); };
+  return run_in_subprocess(arguments.options.source, [&](const auto& set_current) {
+    arguments.options.progress = [&](const convert_progress& p) { set_current(p.path.empty() ? "/" : std::string(p.path)); };
     const convert_plan p = plan(arguments.options);
-    at("");
+    set_current("");
     if (arguments.print_json) std::cout << printable_json(p.json());
     else print(p);
     std::cout.flush();
-    const bool all = std::none_of(p.datasets.begin(), p.datasets.end(),
-                                  [](const planned_dataset& d) { return d.outcome == outcome::skipped; }) &&
-                     std::none_of(p.sources.begin(), p.sources.end(), [](const joined_source& s) { return s.left_out; });
-    return static_cast<int>((all && p.refused_files.empty()) || arguments.allow_lossy ? exit_success : exit_loss);
+    const bool is_complete = std::none_of(p.datasets.begin(), p.datasets.end(),
+                                          [](const planned_dataset& d) { return d.outcome == outcome::skipped; }) &&
+                             std::none_of(p.sources.begin(), p.sources.end(), [](const joined_source& s) { return s.left_out; });
+    return static_cast<int>((is_complete && p.refused_files.empty()) || arguments.allow_lossy ? exit_success : exit_loss);
   });
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

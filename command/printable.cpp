@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "command/printable.hpp"
 
-#include "text/words.hpp"
+#include "text/format.hpp"
 
 #include <cstdint>
 #include <cstdio>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
 // Whether a terminal, or a reader of lines, acts on it instead of showing it.
-bool acts(std::uint32_t c) noexcept {
+bool is_control(std::uint32_t c) noexcept {
   return c < 0x20 || (c >= 0x7F && c <= 0x9F) ||       // C0, DEL, C1
          c == 0x061C || c == 0x200E || c == 0x200F ||  // marks of direction
          (c >= 0x2028 && c <= 0x202E) ||               // line and paragraph separator, embedding and overriding a direction
@@ -22,7 +22,7 @@ bool acts(std::uint32_t c) noexcept {
 struct character {
   std::string_view bytes;
   std::uint32_t code;
-  bool shown;  // or to be escaped
+  bool is_printable;  // or to be escaped
 };
 
 // Takes the next character off the text, or a byte that is not part of one.
@@ -32,7 +32,7 @@ character take_character(std::string_view& text) noexcept {
   if (n != 0) {
     p.code = static_cast<unsigned char>(text[0]) & (n == 1 ? 0x7FU : 0xFFU >> (n + 1));
     for (std::size_t i = 1; i < n; ++i) p.code = p.code << 6 | (static_cast<unsigned char>(text[i]) & 0x3FU);
-    p.shown = !acts(p.code);
+    p.is_printable = !is_control(p.code);
   }
   text.remove_prefix(p.bytes.size());
   return p;
@@ -51,7 +51,7 @@ std::string ansi_quoted(std::string_view text) {
   std::string q = "$'";
   while (!text.empty()) {
     const character p = take_character(text);
-    if (p.shown) {
+    if (p.is_printable) {
       if (p.bytes == "'" || p.bytes == "\\") q += '\\';
       q += p.bytes;
       continue;
@@ -68,7 +68,7 @@ std::string printable(std::string_view text) {
   out.reserve(text.size());
   while (!text.empty()) {
     const character p = take_character(text);
-    if (p.shown) out += p.bytes;
+    if (p.is_printable) out += p.bytes;
     else append_escaped(out, p.bytes);
   }
   return out;
@@ -79,7 +79,7 @@ std::string printable_json(std::string_view json) {
   out.reserve(json.size());
   while (!json.empty()) {
     const character p = take_character(json);
-    if (p.shown || p.bytes == "\n") {  // between values; in a text it is \n already
+    if (p.is_printable || p.bytes == "\n") {  // between values; in a text it is \n already
       out += p.bytes;
       continue;
     }
@@ -112,4 +112,4 @@ std::string quote(std::string_view name) {
   return '"' + std::string(name) + '"';
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

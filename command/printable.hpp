@@ -2,8 +2,9 @@
 //
 // Untrusted texts on their way to a terminal or a log: names in a file, messages of libraries, arguments.
 //
-//   print_error("cannot open " + quote(path));   // print_error(), say() and tables pass through printable() whatever they are
-//   given
+//   print_error("cannot open " + quote(path));
+//
+// print_error(), print_wrapped() and tables pass whatever they are given through printable().
 //
 #ifndef ZARRBITS_COMMAND_PRINTABLE_HPP
 #define ZARRBITS_COMMAND_PRINTABLE_HPP
@@ -12,14 +13,14 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 // The text on one line, on which a terminal cannot act. Control characters (C1 and DEL too), line separators, marks of direction,
 // and bytes that are not UTF-8 come out as \x1b, byte by byte. Unescaped, they would let a name move the cursor, hide its
 // neighbours, or begin a line of its own. Printable text stays as it is.
 std::string printable(std::string_view text);
 
-// The same for JSON, where they are \u001b: the value stays what it was.
+// Like printable(), for JSON, where such characters become \u001b: the value does not change.
 std::string printable_json(std::string_view json);
 
 // One argument for a shell, printable: name, 'a name', or $'a\x1bname' (bash, zsh).
@@ -32,6 +33,6 @@ std::string shell_file(const std::string& path);
 // A name in a sentence: "name"; where that would not be one argument for a shell, $'a\x1bname'.
 std::string quote(std::string_view name);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

@@ -2,7 +2,7 @@
 #include "command/progress.hpp"
 
 #include "command/command_line.hpp"
-#include "text/words.hpp"
+#include "text/format.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -18,37 +18,37 @@
 #include <unistd.h>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
-using text::human_bytes;
+using text::format_bytes;
 
-double part_done(const progress_state& s) {
-  const double done = s.total ? static_cast<double>(s.done) / static_cast<double>(s.total)
-                              : static_cast<double>(s.objects_done) / static_cast<double>(s.objects ? s.objects : 1);
-  return std::clamp(done, 0.0, 1.0);
+double completed_fraction(const progress_state& s) {
+  const double fraction = s.total ? static_cast<double>(s.done) / static_cast<double>(s.total)
+                                  : static_cast<double>(s.objects_done) / static_cast<double>(s.objects ? s.objects : 1);
+  return std::clamp(fraction, 0.0, 1.0);
 }
 
 std::string amount(const progress_state& s) {
   if (!s.bytes) return {};
-  return s.total ? human_bytes(std::min(s.done, s.total)) + " of " + human_bytes(s.total) : human_bytes(s.done);
+  return s.total ? format_bytes(std::min(s.done, s.total)) + " of " + format_bytes(s.total) : format_bytes(s.done);
 }
 
 std::string rate(const progress_state& s, double seconds) {
   if (!s.bytes || s.done == 0 || seconds <= 0) return {};
-  return human_bytes(static_cast<std::uint64_t>(static_cast<double>(s.done) / seconds)) + "/s";
+  return format_bytes(static_cast<std::uint64_t>(static_cast<double>(s.done) / seconds)) + "/s";
 }
 
 // Empty in the first second: it would be a guess.
 std::string time_left(const progress_state& s, double seconds) {
-  const double part = part_done(s);
+  const double part = completed_fraction(s);
   if (seconds < 1 || part < 0.01) return {};
   return duration_text(seconds / part - seconds) + " left";
 }
 
 std::string objects(const progress_state& s, const char* of) {
-  return s.objects ? std::to_string(s.objects_done) + of + text::counted(s.objects, "object") : std::string();
+  return s.objects ? std::to_string(s.objects_done) + of + text::pluralize(s.objects, "object") : std::string();
 }
 
 }  // namespace
@@ -64,9 +64,9 @@ std::string duration_text(double seconds) {
 }
 
 progress::progress(bool quiet) : screen_(describe_terminal(STDERR_FILENO)) {
-  if (const char* wanted = std::getenv("ZARRBITS_PROGRESS_FD")) {
+  if (const char* value = std::getenv("ZARRBITS_PROGRESS_FD")) {
     int number = -1;
-    const auto [end, error] = std::from_chars(wanted, wanted + std::strlen(wanted), number);
+    const auto [end, error] = std::from_chars(value, value + std::strlen(value), number);
     if (error == std::errc() && *end == '\0' && number > STDERR_FILENO && ::fcntl(number, F_GETFD) >= 0) {
       descriptor_ = number;
       interval_ = std::chrono::milliseconds(100);
@@ -81,20 +81,20 @@ progress::progress(bool quiet) : screen_(describe_terminal(STDERR_FILENO)) {
     last_ -= interval_;  // at once
     return;
   }
-  const char* wanted = std::getenv("ZARRBITS_PROGRESS_SECONDS");
-  const double seconds = wanted && *wanted ? std::strtod(wanted, nullptr) : 20;
+  const char* value = std::getenv("ZARRBITS_PROGRESS_SECONDS");
+  const double seconds = value && *value ? std::strtod(value, nullptr) : 20;
   if (seconds > 0) interval_ = std::chrono::milliseconds(std::max(1LL, std::llround(1000 * std::min(seconds, 1e6))));
 }
 
 void progress::write_line() const {
   const progress_state& s = state_;
   const nlohmann::ordered_json line{
-      {"done", s.done}, {"total", s.total}, {"objects_done", s.objects_done}, {"objects", s.objects}, {"path", s.at}};
+      {"done", s.done}, {"total", s.total}, {"objects_done", s.objects_done}, {"objects", s.objects}, {"path", s.path}};
   const std::string text = text::json_text(line) + "\n";
-  std::size_t at = 0;
-  while (at < text.size()) {  // if the reader is gone, SIGPIPE says so, as everywhere
-    const ssize_t n = ::write(descriptor_, text.data() + at, text.size() - at);
-    if (n > 0) at += static_cast<std::size_t>(n);
+  std::size_t written = 0;
+  while (written < text.size()) {  // if the reader is gone, SIGPIPE says so, as everywhere
+    const ssize_t n = ::write(descriptor_, text.data() + written, text.size() - written);
+    if (n > 0) written += static_cast<std::size_t>(n);
     else if (n == 0 || errno != EINTR) return;
   }
 }
@@ -107,11 +107,11 @@ progress::~progress() {
 void progress::update(const progress_state& s) {
   const auto now = clock::now();
   if (descriptor_ >= 0) state_ = s;
-  if (!shown() || now - last_ < interval_) return;
+  if (!is_visible() || now - last_ < interval_) return;
   last_ = now;
   if (descriptor_ >= 0) return write_line();
   const double seconds = std::chrono::duration<double>(now - started_).count();
-  const double part = part_done(s);
+  const double part = completed_fraction(s);
   const std::string percent = std::to_string(static_cast<int>(part * 100)) + " %";
   if (!screen_.present) {
     std::string line = percent;
@@ -124,9 +124,9 @@ void progress::update(const progress_state& s) {
                                   {"objects_done", s.objects_done},
                                   {"objects", s.objects},
                                   {"seconds", seconds},
-                                  {"path", s.at}});
+                                  {"path", s.path}});
     } else {
-      print_error(time_text() + " " + line + (s.at.empty() ? "" : ", at " + quote(s.at)));
+      print_error(time_text() + " " + line + (s.path.empty() ? "" : ", at " + quote(s.path)));
     }
     return;
   }
@@ -137,17 +137,18 @@ void progress::update(const progress_state& s) {
                     filled = static_cast<std::size_t>(part * static_cast<double>(bar));
   std::string line = "[" + std::string(filled, '#') + std::string(bar - filled, '.') + "] " +
                      std::string(percent.size() < 5 ? 5 - percent.size() : 0, ' ') + percent;
-  constexpr std::size_t least_path = 14;
+  constexpr std::size_t min_path_columns = 14;
   for (const std::string& word : {time_left(s, seconds), amount(s), rate(s, seconds), objects(s, "/")}) {
     // the later ones are dropped if the name of the current object needs the room
-    if (!word.empty() && display_width(line) + 2 + display_width(word) + 2 + least_path < screen_.columns) line += "  " + word;
+    if (!word.empty() && display_width(line) + 2 + display_width(word) + 2 + min_path_columns < screen_.columns)
+      line += "  " + word;
   }
   const std::size_t used = display_width(line);
   if (used + 3 < screen_.columns)
-    line += "  " + coloured(screen_, colour::dim, shorten(printable(s.at), screen_.columns - used - 3, true));
+    line += "  " + coloured(screen_, colour::dim, shorten(printable(s.path), screen_.columns - used - 3, true));
   std::fprintf(stderr, "\r%s\x1b[K", line.c_str());
   std::fflush(stderr);
   drawn_ = true;
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -4,7 +4,7 @@
 // then.
 //
 //   progress p;
-//   p.update({.done = 3, .total = 10, .at = "/a/b"});
+//   p.update({.done = 3, .total = 10, .path = "/a/b"});
 //
 #ifndef ZARRBITS_COMMAND_PROGRESS_HPP
 #define ZARRBITS_COMMAND_PROGRESS_HPP
@@ -15,13 +15,13 @@
 #include <cstdint>
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 struct progress_state {
   std::uint64_t done = 0, total = 0;  // bytes, or whatever is counted
   bool bytes = false;                 // then their rate is shown
   std::uint64_t objects_done = 0, objects = 0;
-  std::string at = {};  // the current object
+  std::string path = {};  // the current object
 };
 
 class progress {
@@ -35,7 +35,7 @@ class progress {
   progress& operator=(const progress&) = delete;
 
   void update(const progress_state& s);
-  bool shown() const noexcept { return interval_.count() > 0; }
+  bool is_visible() const noexcept { return interval_.count() > 0; }
 
  private:
   using clock = std::chrono::steady_clock;
@@ -51,6 +51,6 @@ class progress {
 // "12 s", "3 min 05 s", "2 h 10 min"
 std::string duration_text(double seconds);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

@@ -2,7 +2,7 @@
 #include "command/remote_options.hpp"
 
 #include "command/command_line.hpp"
-#include "io/remote_name.hpp"
+#include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
 
 #include <CLI/CLI.hpp>
@@ -15,7 +15,7 @@
 #include <string_view>
 #include <unistd.h>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 void add_remote_options(CLI::App& app, remote_access& remote, const std::string& group) {
   app.add_option("--endpoint", remote.endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")
@@ -46,29 +46,29 @@ void add_remote_options(CLI::App& app, remote_access& remote, const std::string&
 void check_remote_options(remote_access& remote) {
   if (remote.connections < 1 || remote.connections > 256)
     throw usage_error("--connections is 1 to 256, not " + std::to_string(remote.connections));
-  std::vector<std::string> all;
-  for (const std::string& given : remote.headers) {
-    if (!given.starts_with('@')) {
-      all.push_back(given);
+  std::vector<std::string> headers;
+  for (const std::string& header : remote.headers) {
+    if (!header.starts_with('@')) {
+      headers.push_back(header);
       continue;
     }
-    std::ifstream file(given.substr(1));
-    if (!file) throw usage_error("cannot read the file of headers " + quote(given.substr(1)) + ": " + std::strerror(errno));
+    std::ifstream file(header.substr(1));
+    if (!file) throw usage_error("cannot read the file of headers " + quote(header.substr(1)) + ": " + std::strerror(errno));
     for (std::string line; std::getline(file, line);) {
       if (line.ends_with('\r')) line.pop_back();
-      if (!line.empty()) all.push_back(line);
+      if (!line.empty()) headers.push_back(line);
     }
-    if (file.bad()) throw usage_error("cannot read the file of headers " + quote(given.substr(1)));
+    if (file.bad()) throw usage_error("cannot read the file of headers " + quote(header.substr(1)));
   }
-  remote.headers = std::move(all);
+  remote.headers = std::move(headers);
 }
 
 namespace {
 
-void overwrite(char* old, std::string_view with) {
-  const std::size_t size = std::strlen(old), n = std::min(size, with.size());
-  std::memcpy(old, with.data(), n);
-  std::memset(old + n, 0, size - n);
+void overwrite(char* target, std::string_view replacement) {
+  const std::size_t size = std::strlen(target), n = std::min(size, replacement.size());
+  std::memcpy(target, replacement.data(), n);
+  std::memset(target + n, 0, size - n);
 }
 
 // "NAME=VALUE" for each variable, each ended by a zero byte.
@@ -83,9 +83,9 @@ void take_secrets(const char* descriptor) {
   }
   ::close(fd);
   ::unsetenv("ZARRBITS_SECRETS_FD");
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::string one(rest.substr(0, rest.find('\0')));
-    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+  for (std::string_view remaining = text; !remaining.empty();) {
+    const std::string one(remaining.substr(0, remaining.find('\0')));
+    remaining.remove_prefix(std::min(remaining.size(), one.size() + 1));
     const std::size_t equals = one.find('=');
     if (equals != std::string::npos && equals > 0) ::setenv(one.substr(0, equals).c_str(), one.c_str() + equals + 1, 1);
   }
@@ -95,42 +95,44 @@ void take_secrets(const char* descriptor) {
 
 std::vector<std::string> without_header_values(int argc, const char* const* argv) {
   constexpr std::string_view header = "--header", hidden = "(hidden)";
-  std::vector<std::string> all;
+  std::vector<std::string> arguments;
   for (int i = 0; i < argc; ++i) {
-    std::string given = argv[i];
-    if (i > 0 && argv[i - 1] == header && !given.starts_with('@')) given = hidden;
-    else if (given.starts_with(header) && given.size() > header.size() && given[header.size()] == '=' &&
-             given.compare(header.size() + 1, 1, "@") != 0)
-      given = std::string(header) + "=" + std::string(hidden);
-    all.push_back(std::move(given));
+    std::string argument = argv[i];
+    if (i > 0 && argv[i - 1] == header && !argument.starts_with('@')) argument = hidden;
+    else if (argument.starts_with(header) && argument.size() > header.size() && argument[header.size()] == '=' &&
+             argument.compare(header.size() + 1, 1, "@") != 0)
+      argument = std::string(header) + "=" + std::string(hidden);
+    arguments.push_back(std::move(argument));
   }
-  return all;
+  return arguments;
 }
 
 std::vector<std::string> take_arguments(int argc, char** argv) {
   if (const char* descriptor = std::getenv("ZARRBITS_SECRETS_FD")) take_secrets(descriptor);
-  std::vector<std::string> all;
+  std::vector<std::string> arguments;
   for (int i = 0; i < argc; ++i) {
-    std::string given = argv[i];
+    std::string argument = argv[i];
     constexpr std::string_view elsewhere = "@ZARRBITS_ARGUMENT_";
-    if (given.starts_with(elsewhere)) {
-      const char* value = std::getenv(given.c_str() + 1);
-      given = conversion::public_name(value ? value : given);
+    if (argument.starts_with(elsewhere)) {
+      const char* value = std::getenv(argument.c_str() + 1);
+      argument = io::redact_url(value ? value : argument);
       ::unsetenv(argv[i] + 1);
     }
-    if (const std::string name = conversion::shown_url(given); name != given) {
+    if (const std::string name = io::display_url(argument); name != argument) {
       overwrite(argv[i], name);
-      if (all.empty() || all.back() != "--endpoint") given = conversion::public_name(given);  // one with a user is refused later
+      if (arguments.empty() || arguments.back() != "--endpoint")
+        argument = io::redact_url(argument);  // one with a user is refused later
     }
-    all.push_back(std::move(given));
+    arguments.push_back(std::move(argument));
   }
-  if (std::any_of(all.begin(), all.end(), [](const std::string& a) { return a.find("://") != a.npos || a.starts_with('@'); }))
-    conversion::prevent_core_dumps();  // the keys of servers are in memory
+  if (std::any_of(arguments.begin(), arguments.end(),
+                  [](const std::string& a) { return a.find("://") != a.npos || a.starts_with('@'); }))
+    io::prevent_core_dumps();  // the keys of servers are in memory
   const std::vector<std::string> hidden = without_header_values(argc, argv);
   for (int i = 0; i < argc; ++i) {
     if (hidden[static_cast<std::size_t>(i)] != argv[i]) overwrite(argv[i], hidden[static_cast<std::size_t>(i)]);
   }
-  return all;
+  return arguments;
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

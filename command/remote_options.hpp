@@ -14,7 +14,7 @@ namespace CLI {
 class App;
 }
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 // Adds --endpoint, --no-sign-request, --header and their companions.
 void add_remote_options(CLI::App& app, remote_access& remote, const std::string& group = "Options");
@@ -29,6 +29,6 @@ std::vector<std::string> without_header_values(int argc, const char* const* argv
 // the pipe that ZARRBITS_SECRETS_FD names, if any, first: an argument "@ZARRBITS_ARGUMENT_0" is one of them.
 std::vector<std::string> take_arguments(int argc, char** argv);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

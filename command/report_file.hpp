@@ -9,11 +9,11 @@
 
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 // The report replaces an existing file. It must never replace the source or the store, under whatever name. Throws
 // zarrbits::error.
-void require_place_of_its_own(const std::string& report, const convert_options& options);
+void require_distinct_path(const std::string& report, const convert_options& options);
 
 // A report that cannot be written is found before the conversion, not after it. Throws zarrbits::error.
 void try_report(const std::string& path);
@@ -21,6 +21,6 @@ void try_report(const std::string& path);
 // It appears complete or not at all. Throws zarrbits::error.
 void write_report(const std::string& path, const std::string& text);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

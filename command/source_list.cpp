@@ -2,8 +2,8 @@
 #include "command/source_list.hpp"
 
 #include "command/command_line.hpp"
-#include "command/convert_values.hpp"
-#include "io/remote_name.hpp"
+#include "command/option_parsers.hpp"
+#include "io/remote_url.hpp"
 #include "text/natural_order.hpp"
 
 #include <CLI/CLI.hpp>
@@ -18,12 +18,12 @@
 #include <sys/stat.h>
 #include <system_error>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
-using conversion::is_s3;
-using conversion::is_web;
+using io::is_s3;
+using io::is_web;
 
 // The query of a URL, which begins with a "?", is not a pattern.
 bool is_pattern(const std::string& name) {
@@ -36,14 +36,14 @@ std::vector<std::string> expand_braces(const std::string& name) {
                     nested = open == name.npos ? open : name.find('{', open + 1);
   if (open == name.npos || close == name.npos || nested < close || name.substr(open, close - open).find(',') == name.npos)
     return {name};
-  std::vector<std::string> all;
+  std::vector<std::string> expansions;
   for (std::size_t begin = open + 1; begin <= close;) {
     const std::size_t end = std::min(name.find(',', begin), close);
-    for (const std::string& rest : expand_braces(name.substr(close + 1)))
-      all.push_back(name.substr(0, open) + name.substr(begin, end - begin) + rest);
+    for (const std::string& suffix : expand_braces(name.substr(close + 1)))
+      expansions.push_back(name.substr(0, open) + name.substr(begin, end - begin) + suffix);
     begin = end + 1;
   }
-  return all;
+  return expansions;
 }
 
 bool exists(const std::string& name) {
@@ -59,56 +59,56 @@ bool is_file(const std::string& source, const remote_access& remote) {
   return is_s3(file) ? !find_s3_sources(file, remote).empty() : std::filesystem::is_regular_file(file, e);
 }
 
-void add_list(const std::string& list, std::vector<std::string>& all) {
+void add_list(const std::string& list, std::vector<std::string>& result) {
   std::ifstream file(list);
   if (!file) throw usage_error("cannot read the list of sources " + quote(list) + ": " + std::strerror(errno));
-  const std::size_t before = all.size();
+  const std::size_t previous_size = result.size();
   for (std::string line; std::getline(file, line);) {
     if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty()) all.push_back(conversion::public_name(line));
+    if (!line.empty()) result.push_back(io::redact_url(line));
   }
-  if (file.bad() || all.size() == before) throw usage_error("the list of sources " + quote(list) + " has no names");
+  if (file.bad() || result.size() == previous_size) throw usage_error("the list of sources " + quote(list) + " has no names");
 }
 
 std::vector<std::string> local_matches(const std::string& pattern) {
-  glob_t found{};
-  const int status = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
-  std::vector<std::string> names(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
+  glob_t matches{};
+  const int status = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches);
+  std::vector<std::string> names(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
+  ::globfree(&matches);
   return status == 0 ? names : std::vector<std::string>();
 }
 
-void add_matches(const std::string& pattern, const remote_access& remote, std::vector<std::string>& all) {
+void add_matches(const std::string& pattern, const remote_access& remote, std::vector<std::string>& result) {
   std::vector<std::string> names = is_s3(pattern) ? find_s3_sources(pattern, remote) : local_matches(pattern);
   if (names.empty()) throw usage_error("no file matches " + quote(pattern));
-  std::sort(names.begin(), names.end(), text::name_before);
-  all.insert(all.end(), names.begin(), names.end());
+  std::sort(names.begin(), names.end(), text::natural_less);
+  result.insert(result.end(), names.begin(), names.end());
 }
 
 }  // namespace
 
 std::vector<std::string> expand_sources(const std::vector<std::string>& names, const remote_access& remote) {
-  std::vector<std::string> all;
+  std::vector<std::string> result;
   for (const std::string& name : names) {
     if (name.starts_with('@') && !exists(name)) {
-      add_list(name.substr(1), all);
+      add_list(name.substr(1), result);
     } else if (is_web(name)) {
       if (is_pattern(name))
         throw usage_error(quote(name) + " has a wildcard, but https has no list of files; name each, as in " +
                           "\"https://host/{a,b}.nc\", or in a list @LIST.txt");
-      for (const std::string& one : expand_braces(conversion::remembered_url(name))) all.push_back(conversion::public_name(one));
+      for (const std::string& one : expand_braces(io::original_url(name))) result.push_back(io::redact_url(one));
     } else if (is_pattern(name) && !exists(name)) {
-      add_matches(name, remote, all);
+      add_matches(name, remote, result);
     } else {
-      all.push_back(name);
+      result.push_back(name);
     }
   }
-  return all;
+  return result;
 }
 
 void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
   const char* const group = "Several files";
-  app.add_option("more", a.more, "With --concat: more names; all but the last are sources, and the last is the store")
+  app.add_option("more", a.extra_names, "With --concat: more names; all but the last are sources, and the last is the store")
       ->type_name("");
   app.add_option(
          "--concat", a.dimension,
@@ -148,15 +148,15 @@ std::optional<concatenation> take_sources(concat_arguments& a, std::string& sour
   if (!a.append.empty() + !a.dimension.empty() + !a.fresh.empty() > 1)
     throw usage_error("use only one of --concat and --concat-new, which make a store, and --append, which extends one");
   if (a.dimension.empty() && a.append.empty() && a.fresh.empty()) {
-    if (!a.more.empty())
-      throw usage_error(quote(a.more.front()) + " is one name too many; to join several files, use --concat or --append");
+    if (!a.extra_names.empty())
+      throw usage_error(quote(a.extra_names.front()) + " is one name too many; to join several files, use --concat or --append");
     if (!a.order.empty() || !a.different.empty() || a.overlap)
       throw usage_error("--order, --different and --allow-overlap go with --concat or --append");
     return {};
   }
   std::vector<std::string> names{source};
   if (!store.empty()) names.push_back(store);
-  names.insert(names.end(), a.more.begin(), a.more.end());
+  names.insert(names.end(), a.extra_names.begin(), a.extra_names.end());
   const std::string& last = names.back();
   const bool in_one_file = last.ends_with(".json") || last.ends_with(".zip");
   const bool no_store =
@@ -177,4 +177,4 @@ std::optional<concatenation> take_sources(concat_arguments& a, std::string& sour
   return concat;
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -2,7 +2,7 @@
 //
 // The names of several sources on the command line.
 //
-//   const auto names = expand_sources({"a.nc", "data/*.nc", "s3://bucket/*.nc", "@list.txt"}, "");
+//   const auto names = expand_sources({"a.nc", "data/*.nc", "s3://bucket/*.nc", "@list.txt"}, {});
 //
 #ifndef ZARRBITS_COMMAND_SOURCE_LIST_HPP
 #define ZARRBITS_COMMAND_SOURCE_LIST_HPP
@@ -17,16 +17,16 @@ namespace CLI {
 class App;
 }
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 // "@list.txt" is a file with a name on each line. A name with wildcards, if no file has exactly that name, means all files that
-// match it, ordered by name with numbers as numbers. `remote`: how a server is reached. Throws usage_error if there are none,
+// match it, ordered by name with numbers as numbers. `remote`: how a server is reached. Throws usage_error if no file matches,
 // zarrbits::error.
 std::vector<std::string> expand_sources(const std::vector<std::string>& names, const remote_access& remote);
 
 // Adds --concat and its companions; for all commands that take several sources.
 struct concat_arguments {
-  std::vector<std::string> more;  // names after the first two
+  std::vector<std::string> extra_names;  // names after the first two
   std::string dimension, append, fresh, order, different;
   bool overlap = false;
 };
@@ -36,6 +36,6 @@ void add_concat_options(CLI::App& app, concat_arguments& arguments, bool may_app
 std::optional<concatenation> take_sources(concat_arguments& arguments, std::string& source, std::string& store,
                                           const remote_access& remote, bool store_may_be_missing);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

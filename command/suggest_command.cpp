@@ -2,14 +2,14 @@
 //
 // `zarrbits suggest`: what packbits would do for the datasets of a file.
 //
+#include "command/auto_bits.hpp"
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
-#include "command/fitted.hpp"
-#include "command/found_bits.hpp"
 #include "command/progress.hpp"
 #include "command/remote_options.hpp"
-#include "text/words.hpp"
+#include "command/wrapped_text.hpp"
+#include "text/format.hpp"
 
 #include <zarrbits/inspect.hpp>
 
@@ -21,7 +21,7 @@
 #include <optional>
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 namespace {
 
 using nlohmann::ordered_json;
@@ -37,11 +37,11 @@ const char suggest_footer[] =
     "  zarrbits suggest --json camera.h5 | python3 -m json.tool\n\n"
     "Exit status: 0 done, 1 the file cannot be read, 2 wrong usage.";
 
-std::string percent(std::uint64_t before, std::uint64_t after) {
-  return before == 0
-             ? "0 %"
-             : std::to_string(static_cast<int>(100.0 - 100.0 * static_cast<double>(after) / static_cast<double>(before) + 0.5)) +
-                   " %";
+std::string percent(std::uint64_t stored_bytes, std::uint64_t packed_bytes) {
+  return stored_bytes == 0 ? "0 %"
+                           : std::to_string(static_cast<int>(
+                                 100.0 - 100.0 * static_cast<double>(packed_bytes) / static_cast<double>(stored_bytes) + 0.5)) +
+                                 " %";
 }
 
 std::string bits_in_words(const suggestion& s) {
@@ -50,8 +50,9 @@ std::string bits_in_words(const suggestion& s) {
          (s.first_bit == s.last_bit ? "" : " to " + std::to_string(s.last_bit)) + ")";
 }
 
-std::string gain(std::uint64_t before, std::uint64_t after) {
-  return text::human_bytes(before) + " -> " + text::human_bytes(after) + ", " + percent(before, after) + " saved";
+std::string gain(std::uint64_t stored_bytes, std::uint64_t packed_bytes) {
+  return text::format_bytes(stored_bytes) + " -> " + text::format_bytes(packed_bytes) + ", " +
+         percent(stored_bytes, packed_bytes) + " saved";
 }
 
 const char* const packed = "--codec packbits";
@@ -59,29 +60,29 @@ const char* const packed = "--codec packbits";
 // The option of convert that packs the dataset in the same way; "" if it packs none of its kind, as floats.
 std::string bits_option(const suggestion& s) {
   if (s.type == "bool") return packed;  // always one bit
-  return has_bits_to_give(s) ? "--bits " + shell_quoted(bits_argument(s)) : "";
+  return is_packable(s) ? "--bits " + shell_quoted(bits_argument(s)) : "";
 }
 
-void print_text(const suggested_bits& r, const std::string& path, bool all) {
-  std::uint64_t useful = 0, before = 0, after = 0;
+void print_text(const suggested_bits& r, const std::string& path, bool list_all) {
+  std::uint64_t useful = 0, stored_bytes = 0, packed_bytes = 0;
   std::string options;
   const std::string file = shell_file(path), files = file + " packed.h5\n", stores = file + " packed.zarr";
   std::string bits;
   bool convertible = false;
   const auto worthwhile = [](const suggestion& s) { return s.obstacle.empty(); };
-  if (all ? !r.datasets.empty() : std::any_of(r.datasets.begin(), r.datasets.end(), worthwhile))
-    say(quote(path) + ": the bits that hold every value, and what packbits would make of the size");
+  if (list_all ? !r.datasets.empty() : std::any_of(r.datasets.begin(), r.datasets.end(), worthwhile))
+    print_wrapped(quote(path) + ": the bits that hold every value, and what packbits would make of the size");
   for (const suggestion& s : r.datasets) {
     const bool of_use = worthwhile(s);
-    if (!of_use && !all) continue;
-    say(s.path);
-    const std::string what = "  " + s.type + ": " + bits_in_words(s) + "; ";
+    if (!of_use && !list_all) continue;
+    print_wrapped(s.path);
+    const std::string prefix = "  " + s.type + ": " + bits_in_words(s) + "; ";
     if (!of_use) {
-      say(what + text::human_bytes(s.before) + " -> " + text::human_bytes(s.after) + ": " + s.obstacle);
+      print_wrapped(prefix + text::format_bytes(s.before) + " -> " + text::format_bytes(s.after) + ": " + s.obstacle);
       if (!s.h5repack.empty()) std::cout << "  h5repack " << shell_line(s.h5repack) << ' ' << files;
       continue;
     }
-    say(what + gain(s.before, s.after));
+    print_wrapped(prefix + gain(s.before, s.after));
     std::cout << "  h5repack " << shell_line(s.h5repack) << ' ' << files;
     if (const std::string option = bits_option(s); !option.empty()) {
       std::cout << "  zarrbits convert " << stores << " --codec packbits" << (option == packed ? "" : " " + option) << '\n';
@@ -89,32 +90,33 @@ void print_text(const suggested_bits& r, const std::string& path, bool all) {
       convertible = true;
     }
     ++useful;
-    before += s.before;
-    after += s.after;
+    stored_bytes += s.before;
+    packed_bytes += s.after;
     options += shell_line(s.h5repack) + " ";
   }
-  if (all) {
+  if (list_all) {
     for (const suggested_bits::omission& l : r.left_out) {
-      say(l.path);
-      say("  left out: " + l.reason);
+      print_wrapped(l.path);
+      print_wrapped("  left out: " + l.reason);
     }
   }
   if (useful > 1) {
     std::cout << '\n';
-    say("All at once: " + gain(before, after));
+    print_wrapped("All at once: " + gain(stored_bytes, packed_bytes));
     std::cout << "  h5repack " << options << files;
     if (convertible) std::cout << "  zarrbits convert " << stores << " --codec packbits" << bits << '\n';
   }
-  if (useful > 0 && !r.unfound.empty()) {
+  if (useful > 0 && !r.missing_filters.empty()) {
     std::cout << '\n';
-    say("WARNING: h5repack reads every dataset of the file, and HDF5 does not find the filter of " +
-        text::counted(r.unfound.size(), "dataset") + ": it will fail, or leave these out without an error");
-    for (const suggested_bits::omission& u : r.unfound) say("  " + u.path + ": " + u.reason);
+    print_wrapped("WARNING: h5repack reads every dataset of the file, and HDF5 does not find the filter of " +
+                  text::pluralize(r.missing_filters.size(), "dataset") + ": it will fail, or leave these out without an error");
+    for (const suggested_bits::omission& u : r.missing_filters) print_wrapped("  " + u.path + ": " + u.reason);
   }
-  const std::uint64_t rest = r.datasets.size() - useful;
+  const std::uint64_t without_gain = r.datasets.size() - useful;
   if (useful > 0) std::cout << '\n';
-  say(text::counted(useful, "dataset") + " would gain, " + std::to_string(rest) + " would not, " +
-      std::to_string(r.left_out.size()) + " left out" + (all || rest + r.left_out.size() == 0 ? "" : " (--all shows why)"));
+  print_wrapped(text::pluralize(useful, "dataset") + " would gain, " + std::to_string(without_gain) + " would not, " +
+                std::to_string(r.left_out.size()) + " left out" +
+                (list_all || without_gain + r.left_out.size() == 0 ? "" : " (--all shows why)"));
 }
 
 std::string convert_line(const suggestion& s) {
@@ -145,7 +147,8 @@ ordered_json to_json(const suggested_bits& r, const std::string& path) {
                              {"convert", convert_line(s)}});
   }
   for (const suggested_bits::omission& l : r.left_out) j["left_out"].push_back({{"path", l.path}, {"reason", l.reason}});
-  for (const suggested_bits::omission& u : r.unfound) j["filter_not_found"].push_back({{"path", u.path}, {"filter", u.reason}});
+  for (const suggested_bits::omission& u : r.missing_filters)
+    j["filter_not_found"].push_back({{"path", u.path}, {"filter", u.reason}});
   return j;
 }
 
@@ -155,10 +158,10 @@ int suggest_main(int argc, char** argv) {
   CLI::App app("Says which bits packbits has to keep for the datasets of a file.", "zarrbits suggest");
   app.footer(suggest_footer);
   std::string path;
-  bool as_json = false, all = false;
+  bool as_json = false, list_all = false;
   app.add_option("FILE", path, "The HDF5 file")->required()->type_name("in.h5");
   app.add_flag("--json", as_json, "Print one JSON object instead of text");
-  app.add_flag("--all", all, "Also list the datasets that would gain little or nothing, and why");
+  app.add_flag("--all", list_all, "Also list the datasets that would gain little or nothing, and why");
   std::vector<std::string> external;
   add_external_option(app, external);
   bool lock = true;
@@ -168,23 +171,23 @@ int suggest_main(int argc, char** argv) {
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
   check_remote_options(remote);
 
-  return in_child(path, [&](const auto& at) {
+  return run_in_subprocess(path, [&](const auto& set_current) {
     suggested_bits r;
     {
       progress line;
-      std::uint64_t done = 0;
+      std::uint64_t bytes_done = 0;
       r = suggest_bits({.file = path, .remote = remote, .external = external, .lock = lock}, [&](const suggest_progress& p) {
-        at(p.path);
-        done += p.bytes;
-        line.update({.done = done, .total = p.total, .bytes = true, .at = path + ":" + p.path});
+        set_current(p.path);
+        bytes_done += p.bytes;
+        line.update({.done = bytes_done, .total = p.total, .bytes = true, .path = path + ":" + p.path});
       });
     }
-    at("");
+    set_current("");
     if (as_json) std::cout << printable_json(text::json_text(to_json(r, path), 1)) << '\n';
-    else print_text(r, path, all);
+    else print_text(r, path, list_all);
     std::cout.flush();
     return static_cast<int>(exit_success);
   });
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -4,7 +4,7 @@
 #include "command/command_line.hpp"
 #include "command/progress.hpp"
 #include "command/terminal.hpp"
-#include "text/words.hpp"
+#include "text/format.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -14,18 +14,18 @@
 #include <unistd.h>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
-using text::counted;
-using text::human_bytes;
+using text::format_bytes;
+using text::pluralize;
 
 std::string name_of(const converted_object& o) {
   return std::string(to_string(o.kind)) + " " + quote(o.path) + (o.attribute.empty() ? "" : " attribute " + quote(o.attribute));
 }
 
-constexpr std::size_t most_notes = 20;  // in a summary
+constexpr std::size_t max_notes = 20;  // in a summary
 
 std::string ratio_text(std::uint64_t store, std::uint64_t source) {
   if (source == 0) return {};
@@ -38,8 +38,8 @@ std::string ratio_text(std::uint64_t store, std::uint64_t source) {
 
 std::string links_line(const link_counts& links) {
   std::string line;
-  const auto add = [&](std::uint64_t n, const char* what) {
-    if (n > 0) line += (line.empty() ? "links: " : ", ") + std::to_string(n) + what;
+  const auto add = [&](std::uint64_t n, const char* description) {
+    if (n > 0) line += (line.empty() ? "links: " : ", ") + std::to_string(n) + description;
   };
   add(links.copied, " copied");
   add(links.kept, " kept as notes");
@@ -47,9 +47,9 @@ std::string links_line(const link_counts& links) {
   return line.empty() ? "" : line + '\n';
 }
 
-std::string notes_text(const std::vector<joined_source>& sources, bool with_minor, std::size_t most) {
+std::string notes_text(const std::vector<joined_source>& sources, bool with_minor, std::size_t max_lines) {
   std::string text;
-  std::size_t lines = 0, more = 0;
+  std::size_t lines = 0, omitted = 0;
   for (const bool minor : {false, true}) {
     if (minor && !with_minor) break;
     struct shared_note {
@@ -57,26 +57,26 @@ std::string notes_text(const std::vector<joined_source>& sources, bool with_mino
       std::size_t files = 0;
     };
     std::vector<shared_note> notes;
-    std::map<std::string, std::size_t> known;
+    std::map<std::string, std::size_t> positions;
     for (const joined_source& s : sources) {
       if (s.left_out) continue;
       const std::size_t major = s.notes.size() - s.minor_notes;
       for (std::size_t i = minor ? major : 0; i < (minor ? s.notes.size() : major); ++i) {
-        const auto [at, is_new] = known.emplace(s.notes[i], notes.size());
+        const auto [entry, is_new] = positions.emplace(s.notes[i], notes.size());
         if (is_new) notes.push_back({s.file, s.notes[i]});
-        ++notes[at->second].files;
+        ++notes[entry->second].files;
       }
     }
     for (const shared_note& n : notes) {
-      if (++lines > most) {
-        ++more;
+      if (++lines > max_lines) {
+        ++omitted;
         continue;
       }
-      text += quote(n.file) + (n.files > 1 ? " and " + counted(n.files - 1, "file") + " more" : std::string()) + ": " +
+      text += quote(n.file) + (n.files > 1 ? " and " + pluralize(n.files - 1, "file") + " more" : std::string()) + ": " +
               printable(with_flags(n.note)) + '\n';
     }
   }
-  if (more > 0) text += "and " + counted(more, "note") + " more\n";
+  if (omitted > 0) text += "and " + pluralize(omitted, "note") + " more\n";
   return text;
 }
 
@@ -100,11 +100,11 @@ void print_summary(const convert_result& r) {
       store += o.store_bytes;
     }
   };
-  sums rows[5], unselected, lossy, all;
+  sums rows[5], unselected, lossy, total;
   for (const converted_object& o : r.objects) {
     (o.selected ? rows[static_cast<std::size_t>(o.outcome)] : unselected).add(o);
     if (o.lossy) lossy.add(o);
-    if (o.selected) all.add(o);
+    if (o.selected) total.add(o);
   }
   const terminal screen = describe_terminal(STDERR_FILENO);
   text_table table({{"outcome"},
@@ -114,13 +114,13 @@ void print_summary(const convert_result& r) {
                     {"ratio", text_table::right}});
   const auto add = [&](const char* name, const sums& s, colour paint) {
     if (s.objects > 0)
-      table.add({name, std::to_string(s.objects), human_bytes(s.source), human_bytes(s.store), ratio_text(s.store, s.source)},
+      table.add({name, std::to_string(s.objects), format_bytes(s.source), format_bytes(s.store), ratio_text(s.store, s.source)},
                 paint);
   };
   for (const auto o : {outcome::raw, outcome::rewrapped, outcome::recoded, outcome::mapped, outcome::skipped}) {
     add(to_string(o), rows[static_cast<std::size_t>(o)], o == outcome::skipped ? colour::red : colour::plain);
   }
-  add("all", all, colour::bold);
+  add("all", total, colour::bold);
   if (lossy.objects > 0) table.add({"of them lossy", std::to_string(lossy.objects)}, colour::yellow);
   if (unselected.objects > 0) table.add({"not selected", std::to_string(unselected.objects)}, colour::dim);
   std::uint64_t notes = 0, fresh = 0;
@@ -129,8 +129,8 @@ void print_summary(const convert_result& r) {
     fresh += s.bytes > 0;
   }
   if (!r.sources.empty() && fresh == 0 && r.store_objects == 0) {
-    tell((r.sources.size() == 1 ? "the file is" : "all " + counted(r.sources.size(), "file") + " are") + std::string(" in ") +
-         quote(r.store) + " already: nothing was appended");
+    print_status((r.sources.size() == 1 ? "the file is" : "all " + pluralize(r.sources.size(), "file") + " are") +
+                 std::string(" in ") + quote(r.store) + " already: nothing was appended");
     return;
   }
   if (logs_json()) {
@@ -142,20 +142,22 @@ void print_summary(const convert_result& r) {
     return;
   }
   const std::uint64_t size = r.source_bytes;
-  std::string last = human_bytes(size);
-  if (r.referred_objects > 0) {
-    last += ", of which " + human_bytes(r.referred_bytes) + " in " + counted(r.referred_objects, "chunk") +
-            " are referred to; the references have " + human_bytes(r.store_bytes) + " in " + counted(r.store_objects, "file");
+  std::string last = format_bytes(size);
+  if (r.referenced_objects > 0) {
+    last += ", of which " + format_bytes(r.referenced_bytes) + " in " + pluralize(r.referenced_objects, "chunk") +
+            " are referred to; the references have " + format_bytes(r.store_bytes) + " in " + pluralize(r.store_objects, "file");
   } else {
-    last += " to " + human_bytes(r.store_bytes) + " in " + counted(r.store_objects, "file");
+    last += " to " + format_bytes(r.store_bytes) + " in " + pluralize(r.store_objects, "file");
     if (size > 0 && unselected.objects == 0) last += " (ratio " + ratio_text(r.store_bytes, size) + ")";
   }
   last += ", " + duration_text(r.seconds);
-  if (r.seconds > 0) last += ", " + human_bytes(static_cast<std::uint64_t>(static_cast<double>(all.source) / r.seconds)) + "/s";
+  if (r.seconds > 0)
+    last += ", " + format_bytes(static_cast<std::uint64_t>(static_cast<double>(total.source) / r.seconds)) + "/s";
   if (!r.sources.empty()) {
-    last = counted(r.sources.size(), "file") + (fresh < r.sources.size() ? ", " + std::to_string(fresh) + " of them new," : "") +
-           " joined" + (notes > 0 ? ", with " + counted(notes, "note") + " on them: see --report or --json" : "") + "\n" +
-           notes_text(r.sources, false, most_notes) + last;
+    last = pluralize(r.sources.size(), "file") +
+           (fresh < r.sources.size() ? ", " + std::to_string(fresh) + " of them new," : "") + " joined" +
+           (notes > 0 ? ", with " + pluralize(notes, "note") + " on them: see --report or --json" : "") + "\n" +
+           notes_text(r.sources, false, max_notes) + last;
   }
   if (r.convention != convention::none)
     last = std::string("convention ") + to_string(r.convention) + ", as the file says; --convention none has it as HDF5 does\n" +
@@ -164,4 +166,4 @@ void print_summary(const convert_result& r) {
   std::fputs(text.c_str(), stderr);
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -11,11 +11,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
-constexpr std::size_t narrowest = 40;  // below, lines wrap: nothing sensible fits
+constexpr std::size_t min_terminal_columns = 40;  // below, lines wrap: nothing sensible fits
 
 struct piece {
   std::size_t bytes, columns;
@@ -33,8 +33,8 @@ piece next_piece(std::string_view text) {
     if ((byte & 0xC0) != 0x80) return {1, 1};
     character = static_cast<wchar_t>(character << 6 | (byte & 0x3F));
   }
-  static const bool known = std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr;
-  const int width = known ? ::wcwidth(character) : 1;
+  static const bool has_locale = std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr;
+  const int width = has_locale ? ::wcwidth(character) : 1;
   return {size, width < 0 ? 1U : static_cast<std::size_t>(width)};
 }
 
@@ -57,9 +57,9 @@ terminal describe_terminal(int descriptor) {
   if (!t.present) return t;
   winsize window{};
   t.columns = ::ioctl(descriptor, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
-  t.columns = std::max(t.columns, narrowest);
-  const char *none = std::getenv("NO_COLOR"), *kind = std::getenv("TERM");
-  t.colours = !(none && *none) && kind && *kind && std::string_view(kind) != "dumb";
+  t.columns = std::max(t.columns, min_terminal_columns);
+  const char *no_color = std::getenv("NO_COLOR"), *kind = std::getenv("TERM");
+  t.colours = !(no_color && *no_color) && kind && *kind && std::string_view(kind) != "dumb";
   return t;
 }
 
@@ -80,15 +80,15 @@ std::size_t display_width(std::string_view text) {
 }
 
 std::string shorten(std::string_view text, std::size_t width, bool middle) {
-  const std::size_t whole = display_width(text);
-  if (whole <= width) return std::string(text);
+  const std::size_t full_width = display_width(text);
+  if (full_width <= width) return std::string(text);
   if (width == 0) return {};
   const std::size_t front = middle ? (width - 1) * 2 / 3 : width - 1;
   std::string out(first_columns(text, front));
   out += "…";
   if (middle) {
     std::size_t skipped = 0;
-    while (skipped < whole - (width - 1 - front)) {  // as many columns from the end
+    while (skipped < full_width - (width - 1 - front)) {  // as many columns from the end
       const piece p = next_piece(text);
       skipped += p.columns;
       text.remove_prefix(p.bytes);
@@ -111,15 +111,16 @@ std::string text_table::text(const terminal& t) const {
     if (width[c] > 0) width[c] = std::max(width[c], display_width(columns_[c].title));
   }
   const auto used = [&] {
-    const auto shown = static_cast<std::size_t>(std::count_if(width.begin(), width.end(), [](std::size_t w) { return w > 0; }));
-    return std::accumulate(width.begin(), width.end(), std::size_t{0}) + 2 * (shown > 0 ? shown - 1 : 0);
+    const auto visible_columns =
+        static_cast<std::size_t>(std::count_if(width.begin(), width.end(), [](std::size_t w) { return w > 0; }));
+    return std::accumulate(width.begin(), width.end(), std::size_t{0}) + 2 * (visible_columns > 0 ? visible_columns - 1 : 0);
   };
   for (std::size_t over = t.columns && used() > t.columns ? used() - t.columns : 0; over > 0;) {
     // one column at a time from the one with most to give
     std::size_t widest = columns_.size();
     for (std::size_t c = 0; c < columns_.size(); ++c) {
-      if (columns_[c].least == 0 || width[c] <= columns_[c].least) continue;
-      if (widest == columns_.size() || width[c] - columns_[c].least > width[widest] - columns_[widest].least) widest = c;
+      if (columns_[c].min_width == 0 || width[c] <= columns_[c].min_width) continue;
+      if (widest == columns_.size() || width[c] - columns_[c].min_width > width[widest] - columns_[widest].min_width) widest = c;
     }
     if (widest == columns_.size()) break;
     --width[widest];
@@ -128,21 +129,21 @@ std::string text_table::text(const terminal& t) const {
   std::string out;
   const auto line = [&](const std::vector<std::string>& cells, colour paint, bool heading) {
     std::string text;
-    std::size_t spaces = 0;  // at the end of a line there are none
+    std::size_t spaces = 0;  // before the next cell; not written at the end of a line
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       if (width[c] == 0) continue;
       const std::string cell = shorten(cells[c], width[c], columns_[c].middle);
-      const std::size_t rest = width[c] - display_width(cell);
+      const std::size_t padding = width[c] - display_width(cell);
       const bool to_right = columns_[c].align == right;
       if (!cell.empty()) {
-        text += std::string(spaces + (to_right ? rest : 0), ' ') + coloured(t,
-                                                                            heading                  ? colour::bold
-                                                                            : paint != colour::plain ? paint
-                                                                                                     : columns_[c].paint,
-                                                                            cell);
-        spaces = to_right ? 0 : rest;
+        text += std::string(spaces + (to_right ? padding : 0), ' ') + coloured(t,
+                                                                               heading                  ? colour::bold
+                                                                               : paint != colour::plain ? paint
+                                                                                                        : columns_[c].paint,
+                                                                               cell);
+        spaces = to_right ? 0 : padding;
       } else {
-        spaces += rest;
+        spaces += padding;
       }
       spaces += 2;
     }
@@ -156,4 +157,4 @@ std::string text_table::text(const terminal& t) const {
   return out;
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 struct terminal {
   bool present = false;
@@ -29,7 +29,7 @@ std::string coloured(const terminal& t, colour c, std::string_view text);
 
 // Columns that UTF-8 takes on a terminal.
 std::size_t display_width(std::string_view text);
-// Text of at most `width` columns: what is left out, in the middle or at the end, is "…".
+// Text of at most `width` columns: "…" replaces the omitted part, in the middle or at the end.
 std::string shorten(std::string_view text, std::size_t width, bool middle);
 
 class text_table {
@@ -38,8 +38,8 @@ class text_table {
   struct column {
     std::string title;
     alignment align = left;
-    std::size_t least = 0;  // columns that it keeps when the table is too wide; 0: it is never cut
-    bool middle = false;    // shortened in the middle: both ends are informative
+    std::size_t min_width = 0;  // columns that it keeps when the table is too wide; 0: it is never cut
+    bool middle = false;        // shortened in the middle: both ends are informative
     colour paint = colour::plain;
   };
 
@@ -57,6 +57,6 @@ class text_table {
   std::vector<row> rows_;
 };
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

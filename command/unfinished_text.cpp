@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "command/unfinished_text.hpp"
 
-#include "command/fitted.hpp"
 #include "command/printable.hpp"
 #include "command/progress.hpp"
-#include "text/words.hpp"
+#include "command/wrapped_text.hpp"
+#include "text/format.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <iostream>
 #include <vector>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 namespace {
 
 // "0, 3 and 5"
-std::string listed(const std::vector<unsigned>& numbers) {
-  constexpr std::size_t most = 20;
+std::string join_numbers(const std::vector<unsigned>& numbers) {
+  constexpr std::size_t max_listed = 20;
   std::string text;
-  for (std::size_t i = 0; i < numbers.size() && i < most; ++i)
+  for (std::size_t i = 0; i < numbers.size() && i < max_listed; ++i)
     text += (i == 0 ? "" : i + 1 == numbers.size() ? " and " : ", ") + std::to_string(numbers[i]);
-  return text + (numbers.size() > most ? " and " + std::to_string(numbers.size() - most) + " more" : "");
+  return text + (numbers.size() > max_listed ? " and " + std::to_string(numbers.size() - max_listed) + " more" : "");
 }
 
 void print_shares(const unfinished_store& s) {
@@ -29,10 +29,10 @@ void print_shares(const unfinished_store& s) {
   for (const auto& share : s.shares) {
     if (!share.done) at_work.push_back(share.index);
   }
-  const auto say_of = [&](const std::vector<unsigned>& which, const char* what) {
-    if (!which.empty())
-      say(std::string(which.size() == 1 ? "  partition " : "  partitions ") + listed(which) + " of " +
-          std::to_string(s.share_count) + " " + what);
+  const auto say_of = [&](const std::vector<unsigned>& indices, const char* state) {
+    if (!indices.empty())
+      print_wrapped(std::string(indices.size() == 1 ? "  partition " : "  partitions ") + join_numbers(indices) + " of " +
+                    std::to_string(s.share_count) + " " + state);
   };
   say_of(s.missing, "missing");
   say_of(at_work, "not done");
@@ -41,23 +41,24 @@ void print_shares(const unfinished_store& s) {
 }  // namespace
 
 void print_unfinished(const std::string& name, const unfinished_store& s) {
-  say(quote(name) + " is an unfinished store, begun by zarrbits " + s.version + " from " + quote(s.source));
+  print_wrapped(quote(name) + " is an unfinished store, begun by zarrbits " + s.version + " from " + quote(s.source));
   if (!s.command.empty()) {
     std::string line = "  zarrbits";
     for (std::size_t i = 0; i < s.command.size(); ++i)
       line += " " + (i == 0 ? std::string("convert") : shell_quoted(s.command[i]));
     std::cout << printable(line) << '\n';
   }
-  std::string far = "  " +
-                    (s.units > 0 ? std::to_string(s.units_done) + " of " + text::counted(s.units, "unit")
-                                 : text::counted(s.units_done, "unit")) +
-                    " made, " + text::human_bytes(s.bytes_done);
-  if (s.seconds_ago) far += ", the last " + duration_text(*s.seconds_ago) + " ago";
-  if (s.seconds_left) far += "; about " + duration_text(*s.seconds_left) + " more at the last rate";
-  say(far);
+  std::string status = "  " +
+                       (s.units > 0 ? std::to_string(s.units_done) + " of " + text::pluralize(s.units, "unit")
+                                    : text::pluralize(s.units_done, "unit")) +
+                       " made, " + text::format_bytes(s.bytes_done);
+  if (s.seconds_ago) status += ", the last " + duration_text(*s.seconds_ago) + " ago";
+  if (s.seconds_left) status += "; about " + duration_text(*s.seconds_left) + " more at the last rate";
+  print_wrapped(status);
   if (s.share_count > 0) print_shares(s);
-  say(s.share_count > 0 ? "  when all partitions are done, zarrbits finalize completes it; convert --resume makes what is missing"
-                        : "  run the same command again to continue");
+  print_wrapped(s.share_count > 0
+                    ? "  when all partitions are done, zarrbits finalize completes it; convert --resume makes what is missing"
+                    : "  run the same command again to continue");
 }
 
 nlohmann::ordered_json unfinished_json(const std::string& name, const unfinished_store& s) {
@@ -80,4 +81,4 @@ nlohmann::ordered_json unfinished_json(const std::string& name, const unfinished
   return j;
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -11,11 +11,11 @@
 
 #include <string>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 
 void print_unfinished(const std::string& name, const unfinished_store& store);
 nlohmann::ordered_json unfinished_json(const std::string& name, const unfinished_store& store);
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command
 
 #endif

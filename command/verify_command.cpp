@@ -5,11 +5,11 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
-#include "command/convert_values.hpp"
+#include "command/option_parsers.hpp"
 #include "command/remote_options.hpp"
 #include "command/source_list.hpp"
-#include "io/remote_name.hpp"
-#include "text/words.hpp"
+#include "io/remote_url.hpp"
+#include "text/format.hpp"
 
 #include <zarrbits/convert.hpp>
 #include <zarrbits/verify.hpp>
@@ -23,7 +23,7 @@
 #include <string>
 #include <utility>
 
-namespace zarrbits::cli {
+namespace zarrbits::command {
 namespace {
 
 const char verify_footer[] =
@@ -56,13 +56,13 @@ void print_text(const verify_result& r, const std::string& store) {
               << e.kind << " " << quote(e.name) << '\n';
   }
   // kinds of which there are some, and verdicts that occur
-  const auto line = [](const char* what, const std::array<std::uint64_t, verdict_count>& counts) {
+  const auto line = [](const char* label, const std::array<std::uint64_t, verdict_count>& counts) {
     std::string text;
     for (const verdict v : {verdict::equal, verdict::differs, verdict::missing, verdict::unreadable, verdict::unchecked}) {
       const std::uint64_t n = counts[static_cast<std::size_t>(v)];
       if (n > 0) text += (text.empty() ? " " : ", ") + std::to_string(n) + ' ' + to_string(v);
     }
-    if (!text.empty()) std::cout << what << text << '\n';
+    if (!text.empty()) std::cout << label << text << '\n';
   };
   line("datasets:", r.datasets);
   line("groups:", r.groups);
@@ -79,7 +79,7 @@ void print_text(const verify_result& r, const std::string& store) {
       static_cast<std::size_t>(
           std::count_if(r.findings.begin(), r.findings.end(), [](const finding& f) { return f.outcome > verdict::unchecked; }) +
           std::count_if(r.extras.begin(), r.extras.end(), [](const extra& e) { return e.kind != "note"; }));
-  std::cout << (r.failed() ? "FAILED: " + text::counted(wrong, "difference") + " between " + quote(store) + " and its source"
+  std::cout << (r.failed() ? "FAILED: " + text::pluralize(wrong, "difference") + " between " + quote(store) + " and its source"
                 : r.incomplete() ? "INCOMPLETE: nothing differs, but not all of " + quote(store) + " could be compared"
                                  : "OK: " + quote(store) + " equals its source")
             << '\n';
@@ -171,13 +171,13 @@ int verify_main(int argc, char** argv) {
   if (options.links == link_policy::refuse) throw usage_error("--links is \"refuse\", which leaves no store; use keep or copy");
   check_options(options);
   const std::string file = split_source(options.source).file;
-  if (!conversion::is_remote(file) && !std::filesystem::exists(file))
+  if (!io::is_remote(file) && !std::filesystem::exists(file))
     throw error(errc::not_found, "verify: cannot open " + quote(file) + ": No such file or directory", {file});
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
-  return in_child(file, [&](const auto& at) {
-    options.progress = at;
+  return run_in_subprocess(file, [&](const auto& set_current) {
+    options.progress = set_current;
     const verify_result r = verify(options);
-    at("");
+    set_current("");
     if (r.is_exchanged) std::swap(options.source, options.store);
     const int status = r.failed() ? exit_failure : r.incomplete() ? exit_loss : exit_success;
     if (as_json) {
@@ -189,4 +189,4 @@ int verify_main(int argc, char** argv) {
   });
 }
 
-}  // namespace zarrbits::cli
+}  // namespace zarrbits::command

@@ -6,23 +6,23 @@
 #include <zarrbits/detail/convert_front_end.hpp>
 
 #include "convert/concat/file_order.hpp"
-#include "convert/from_zarr/store_job.hpp"
+#include "convert/from_zarr/zarr_conversion.hpp"
+#include "convert/plan/chunk_grid_choice.hpp"
 #include "convert/plan/compression.hpp"
-#include "convert/plan/grid_request.hpp"
 #include "convert/plan/plan_report.hpp"
 #include "convert/run/append_files.hpp"
-#include "convert/run/job.hpp"
+#include "convert/run/final_metadata.hpp"
+#include "convert/run/hdf5_conversion.hpp"
 #include "convert/run/journal.hpp"
 #include "convert/run/link_policy.hpp"
-#include "convert/run/metadata.hpp"
-#include "convert/run/planned_units.hpp"
-#include "io/remote_name.hpp"
+#include "convert/run/partition.hpp"
+#include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
+#include "text/format.hpp"
 #include "text/selection.hpp"
-#include "text/words.hpp"
 #include "zarr/read/store_reader.hpp"
 #include "zarr/write/reference_writer.hpp"
-#include "zarr/write/sink.hpp"
+#include "zarr/write/store_writer.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -33,21 +33,17 @@
 
 namespace zarrbits {
 
-namespace {
-
 using namespace conversion;
-
-}  // namespace
 
 namespace {
 
 // The store decides the form of its arrays.
 void check_append(const convert_options& options) {
-  const bool asked = options.profile || options.compress || !options.chunk.empty() || options.shard.bytes > 0 ||
-                     !options.shard.shape.empty() || options.checksum != checksum::none ||
-                     options.codec != array_codec::automatic || options.bits || !options.bits_of.empty() || options.convention ||
-                     options.format;
-  if (asked) {
+  const bool sets_encoding = options.profile || options.compress || !options.chunk.empty() || options.shard.bytes > 0 ||
+                             !options.shard.shape.empty() || options.checksum != checksum::none ||
+                             options.codec != array_codec::automatic || options.bits || !options.bits_of.empty() ||
+                             options.convention || options.format;
+  if (sets_encoding) {
     throw zarrbits::error(
         errc::invalid_option,
         "the existing store determines how its chunks are made; leave out `profile`, `compress`, `chunk`, `shard`, "
@@ -58,13 +54,11 @@ void check_append(const convert_options& options) {
   if (options.resume)
     throw zarrbits::error(errc::invalid_option, "the same command completes an append that was cut off; leave out `resume`");
   if (options.share) throw zarrbits::error(errc::invalid_option, "only one process can append to a store; leave out `share`");
-  if (is_one_file(options.store) && !is_reference_target(options.store))
+  if (zarr::is_one_file(options.store) && !zarr::is_reference_target(options.store))
     throw zarrbits::error(errc::invalid_option,
                           "only a store in a directory or in S3, or references, can be appended to, not \"" + options.store +
                               "\"; make it again from all files with `concat`");
 }
-
-}  // namespace
 
 // Bytes that no source has are not worth a reference.
 void check_references(const convert_options& options) {
@@ -87,7 +81,7 @@ void check_rectilinear(const convert_options& options) {
 
 void check_base(const convert_options& options) {
   const bool grows = options.concat && options.concat->append;
-  if (!options.references && !(grows && is_reference_target(options.store)))
+  if (!options.references && !(grows && zarr::is_reference_target(options.store)))
     throw zarrbits::error(errc::invalid_option, "`base` is for the names in `references`; leave it out");
   if (grows && options.base->folder.empty() && options.base->url != ".")
     throw zarrbits::error(
@@ -96,8 +90,10 @@ void check_base(const convert_options& options) {
         "stands for: `base` FOLDER=URL");
 }
 
+}  // namespace
+
 void check_options(const convert_options& options) {
-  if (verification::is_store_name(options.source)) check_store_options(options);
+  if (zarr::is_store_name(options.source)) check_store_options(options);
   if (options.base) check_base(options);
   if (options.references) check_references(options);
   if (!options.references && options.format.value_or(zarr_format::v3) != zarr_format::v3)
@@ -112,22 +108,24 @@ void check_options(const convert_options& options) {
     if (of.last_bit > 63 || of.first_bit > of.last_bit)
       throw zarrbits::error(errc::invalid_option, "bits " + std::to_string(of.first_bit) + " to " + std::to_string(of.last_bit) +
                                                       " of \"" + of.pattern + "\" are not a range of the bits 0 to 63");
-    selection({of.pattern}, {});
+    text::selection({of.pattern}, {});
   }
-  if (options.memory < least_memory) {
-    throw zarrbits::error(errc::invalid_option, "`memory` is " + human_bytes(options.memory) +
-                                                    ", too little to convert; use at least " + human_bytes(least_memory));
+  if (options.memory < min_memory) {
+    throw zarrbits::error(errc::invalid_option, "`memory` is " + text::format_bytes(options.memory) +
+                                                    ", too little to convert; use at least " + text::format_bytes(min_memory));
   }
   if (options.effective_profile() != profile::recode) {
-    const std::string other = to_string(options.effective_profile());
-    if (options.compress) throw zarrbits::error(errc::invalid_option, "compression requires the profile recode, not " + other);
+    const std::string profile_name = to_string(options.effective_profile());
+    if (options.compress)
+      throw zarrbits::error(errc::invalid_option, "compression requires the profile recode, not " + profile_name);
     if (!options.chunk.empty())
-      throw zarrbits::error(errc::invalid_option, "a different chunk shape requires the profile recode, not " + other);
+      throw zarrbits::error(errc::invalid_option, "a different chunk shape requires the profile recode, not " + profile_name);
   }
   if (options.compress) check_compression(*options.compress);
   check_grid(options.chunk, options.shard);
-  selection(options.include, options.exclude);
-  if (!options.remote.endpoint.empty() && !any_in_s3(given_sources(options.source, options.concat)) && !is_s3(options.store)) {
+  text::selection(options.include, options.exclude);
+  if (!options.remote.endpoint.empty() && !io::any_in_s3(given_sources(options.source, options.concat)) &&
+      !io::is_s3(options.store)) {
     throw zarrbits::error(errc::invalid_option, "an endpoint is only for a source or a store \"s3://...\"; leave out `endpoint`");
   }
   if (options.share && (options.share->count == 0 || options.share->index >= options.share->count)) {
@@ -155,16 +153,17 @@ void check_options(const convert_options& options) {
 namespace {
 
 // With URLs whose secrets are remembered, and in no sentence, report or store.
-convert_options with_public_names(const convert_options& given) {
-  convert_options options = given;
-  options.source = public_name(options.source);
+convert_options with_redacted_urls(const convert_options& requested) {
+  convert_options options = requested;
+  options.source = io::redact_url(options.source);
   if (options.concat)
-    std::transform(options.concat->sources.begin(), options.concat->sources.end(), options.concat->sources.begin(), public_name);
+    std::transform(options.concat->sources.begin(), options.concat->sources.end(), options.concat->sources.begin(),
+                   io::redact_url);
   return options;
 }
 
 // When a conversion began, on both clocks.
-struct start {
+struct start_time {
   std::chrono::steady_clock::time_point steady = std::chrono::steady_clock::now();
   std::time_t utc = std::time(nullptr);
 
@@ -177,7 +176,7 @@ struct start {
   }
 };
 
-convert_result result_for(const convert_options& options, const start& started) {
+convert_result result_for(const convert_options& options, const start_time& started) {
   convert_result result;
   result.source = options.source;
   result.store = options.store;
@@ -186,20 +185,21 @@ convert_result result_for(const convert_options& options, const start& started) 
   return result;
 }
 
-// `whole`: also what other processes and earlier runs wrote.
-void count(convert_result& result, job& all, const start& started, bool whole) {
-  result.convention = all.convention();
-  result.links = count_links(all.source());
-  count_source(all, result);
-  result.store_objects = all.out().objects();
-  result.store_bytes = all.out().bytes();
-  result.referred_objects = all.out().referred_objects();
-  result.referred_bytes = all.out().referred_bytes();
-  // an object that was made again counts once
-  if (whole && !is_reference_target(result.store) && (!is_s3(result.store) || all.out().found_unfinished())) {
+// `include_earlier_runs`: also what other processes and earlier runs wrote.
+void fill_counts(convert_result& result, hdf5_conversion& work, const start_time& started, bool include_earlier_runs) {
+  result.convention = work.convention();
+  result.links = count_links(work.source());
+  count_source(work, result);
+  result.store_objects = work.out().objects();
+  result.store_bytes = work.out().bytes();
+  result.referenced_objects = work.out().referenced_objects();
+  result.referenced_bytes = work.out().referenced_bytes();
+  // a rewritten object counts once
+  if (include_earlier_runs && !zarr::is_reference_target(result.store) &&
+      (!io::is_s3(result.store) || work.out().found_unfinished())) {
     result.store_objects = result.store_bytes = 0;
-    all.out().each("", [&](std::string_view key, std::uint64_t size) {
-      if (in_unfinished_folder(key)) return;
+    work.out().for_each("", [&](std::string_view key, std::uint64_t size) {
+      if (zarr::in_unfinished_folder(key)) return;
       ++result.store_objects;
       result.store_bytes += size;
     });
@@ -209,77 +209,78 @@ void count(convert_result& result, job& all, const start& started, bool whole) {
 
 // The references themselves are written at the very end.
 void count_references(convert_result& result) {
-  if (is_reference_target(result.store)) std::tie(result.store_objects, result.store_bytes) = count_reference_files(result.store);
+  if (zarr::is_reference_target(result.store))
+    std::tie(result.store_objects, result.store_bytes) = zarr::count_reference_files(result.store);
 }
 
-convert_result finished(job& all, const start& started) {
-  convert_result result = result_for(all.options(), started);
-  all.units_done();
-  result.objects = write_metadata(all);
-  result.sources = all.joined_sources();
-  list_other_files(all.source().others(), result.other_files, result.refused_files);
-  for (auto& refused : result.refused_files) refused.reason = all.worded(refused.reason);
-  count(result, all, started, true);
-  if (const auto& call = front_end_of(all.options()).before_done) call(result);
-  all.require_unchanged();
-  all.out().finish();
+convert_result finish_conversion(hdf5_conversion& work, const start_time& started) {
+  convert_result result = result_for(work.options(), started);
+  work.units_done();
+  result.objects = write_metadata(work);
+  result.sources = work.joined_sources();
+  list_other_files(work.source().external_files(), result.other_files, result.refused_files);
+  for (auto& refused : result.refused_files) refused.reason = work.worded(refused.reason);
+  fill_counts(result, work, started, true);
+  if (const auto& call = front_end_of(work.options()).before_done) call(result);
+  work.require_unchanged();
+  work.out().finish();
   count_references(result);
   return result;
 }
 
 }  // namespace
 
-convert_result convert(const convert_options& given) {
-  const convert_options options = with_public_names(given);
+convert_result convert(const convert_options& requested) {
+  const convert_options options = with_redacted_urls(requested);
   check_options(options);
-  const start started;
-  if (verification::is_store_name(options.source)) return convert_store(options, started.text());
-  const h5::silence quiet;
+  const start_time started;
+  if (zarr::is_store_name(options.source)) return convert_store(options, started.text());
+  const hdf5::silence quiet;
   if (options.concat && options.concat->append) {
     convert_result result = append_files(options, started.text());
     result.seconds = started.seconds();
     return result;
   }
-  using mode = job::mode;
-  job all(options, options.share ? mode::join : options.resume ? mode::resume : mode::all);
+  using mode = hdf5_conversion::mode;
+  hdf5_conversion work(options, options.share ? mode::worker : options.resume ? mode::resume : mode::full);
   if (!options.share) {
     try {
-      all.run();
-      return finished(all, started);
+      work.run();
+      return finish_conversion(work, started);
     } catch (const error& e) {
-      const std::string kept = fails_again(e) ? "" : all.keep();
-      if (kept.empty()) throw;
-      throw error(e.kind(), std::string(e.what()) + ". " + kept, e.place());
+      const std::string resume_note = is_permanent(e) ? "" : work.keep_partial_store();
+      if (resume_note.empty()) throw;
+      throw error(e.kind(), std::string(e.what()) + ". " + resume_note, e.place());
     } catch (...) {
-      all.keep();
+      work.keep_partial_store();
       throw;
     }
   }
-  all.run_share();
-  convert_result result = result_for(all.options(), started);
-  count(result, all, started, false);
+  work.run_partition();
+  convert_result result = result_for(work.options(), started);
+  fill_counts(result, work, started, false);
   return result;
 }
 
-convert_plan plan(const convert_options& given) {
-  const convert_options options = with_public_names(given);
+convert_plan plan(const convert_options& requested) {
+  const convert_options options = with_redacted_urls(requested);
   check_options(options);
-  if (verification::is_store_name(options.source)) return plan_store(options);
-  const h5::silence quiet;
+  if (zarr::is_store_name(options.source)) return plan_store(options);
+  const hdf5::silence quiet;
   if (options.concat && options.concat->append) return plan_append(options);
-  return job(options, job::mode::look).plan();
+  return hdf5_conversion(options, hdf5_conversion::mode::dry_run).plan();
 }
 
-convert_result finalize(const convert_options& given) {
-  const convert_options options = with_public_names(given);
+convert_result finalize(const convert_options& requested) {
+  const convert_options options = with_redacted_urls(requested);
   check_options(options);
-  const start started;
-  if (verification::is_store_name(options.source)) return finalize_store(options, started.text());
-  const h5::silence quiet;
-  job all(options, job::mode::finish);
+  const start_time started;
+  if (zarr::is_store_name(options.source)) return finalize_store(options, started.text());
+  const hdf5::silence quiet;
+  hdf5_conversion work(options, hdf5_conversion::mode::finalize);
   require_all_done(
-      all.units(), [&](const unit_id& id) { return all.done(id); }, all.shares(), options.store);
-  return finished(all, started);
+      work.units(), [&](const work_unit_id& id) { return work.has_result(id); }, work.partition_count(), options.store);
+  return finish_conversion(work, started);
 }
 
 }  // namespace zarrbits

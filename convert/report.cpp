@@ -8,7 +8,7 @@
 #include "convert/concat/join_files.hpp"
 #include "convert/plan/plan_report.hpp"
 #include "text/json_text.hpp"
-#include "text/shown.hpp"
+#include "text/name_escaping.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -47,7 +47,7 @@ const char* to_string(convention c) noexcept {
   return names[static_cast<std::size_t>(c)];
 }
 
-bool convert_result::lost() const noexcept {
+bool convert_result::has_losses() const noexcept {
   if (std::any_of(sources.begin(), sources.end(), [](const joined_source& s) { return s.left_out; })) return true;
   for (const converted_object& o : objects) {
     if (o.lossy || (o.outcome == outcome::skipped && o.selected)) return true;
@@ -97,8 +97,8 @@ std::string convert_result::report_json(std::optional<int> exit_status) const {
   summary["lossy"] = lossy;
   json report = {{"version", 1},
                  {"converter", std::string("zarrbits ") + version()},
-                 {"source", conversion::shown(source)},
-                 {"store", conversion::shown(store)},
+                 {"source", text::escape_name(source)},
+                 {"store", text::escape_name(store)},
                  {"profile", to_string(profile)},
                  {"convention", to_string(convention)},
                  {"links", {{"copied", links.copied}, {"kept", links.kept}, {"lost", links.lost}}}};
@@ -108,13 +108,13 @@ std::string convert_result::report_json(std::optional<int> exit_status) const {
   report["source_bytes"] = source_bytes;
   report["files"] = store_objects;
   report["bytes"] = store_bytes;
-  if (referred_objects > 0) report["referred"] = {{"objects", referred_objects}, {"bytes", referred_bytes}};
+  if (referenced_objects > 0) report["referred"] = {{"objects", referenced_objects}, {"bytes", referenced_bytes}};
   report["objects"] = std::move(list);
   report["summary"] = std::move(summary);
   conversion::add_other_files(report, other_files, refused_files);
-  if (sources.empty()) report["sources"] = json::array({{{"file", conversion::shown(source)}, {"bytes", source_bytes}}});
+  if (sources.empty()) report["sources"] = json::array({{{"file", text::escape_name(source)}, {"bytes", source_bytes}}});
   else conversion::add_sources(report, sources);
-  return conversion::json_text(report, 1) + "\n";
+  return text::json_text(report, 1) + "\n";
 }
 
 }  // namespace zarrbits

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Units that the caller assigns one by one: a job that many processes join.
+// Units that the caller assigns one by one: a conversion that many processes join.
 //
 #include <zarrbits/convert.hpp>
 
-#include "convert/from_zarr/store_job.hpp"
-#include "convert/run/job.hpp"
-#include "io/remote_name.hpp"
+#include "convert/from_zarr/zarr_conversion.hpp"
+#include "convert/run/hdf5_conversion.hpp"
+#include "io/remote_url.hpp"
 #include "zarr/read/store_reader.hpp"
-#include "zarr/write/sink.hpp"
+#include "zarr/write/store_writer.hpp"
 
 #include <memory>
 #include <utility>
 
 namespace zarrbits {
 
-using conversion::job;
+using conversion::hdf5_conversion;
 
 struct convert_worker::state {
-  const h5::silence quiet = {};
+  const hdf5::silence quiet = {};
   convert_options options;
-  std::unique_ptr<job> work = {};
+  std::unique_ptr<hdf5_conversion> work = {};
 
-  void join() { work = std::make_unique<job>(options, job::mode::join); }
+  void join() { work = std::make_unique<hdf5_conversion>(options, hdf5_conversion::mode::worker); }
 };
 
 convert_worker::convert_worker(const convert_options& options) : state_(new state{.options = options}) {
-  state_->options.source = conversion::public_name(options.source);
+  state_->options.source = io::redact_url(options.source);
   state_->options.overwrite = false;  // begin_store() has done this
   state_->options.resume = false;
-  if (verification::is_store_name(state_->options.source))
+  if (zarr::is_store_name(state_->options.source))
     throw error(errc::invalid_option,
                 "the source is a Zarr store, whose chunks are not handed out one by one; divide the work with `share`");
   check_options(state_->options);
@@ -43,7 +43,7 @@ convert_worker& convert_worker::operator=(convert_worker&& other) noexcept = def
 std::vector<convert_worker::unit> convert_worker::missing() {
   std::vector<unit> units;
   for (const auto& u : state_->work->units()) {
-    if (!state_->work->done(u.id))
+    if (!state_->work->has_result(u.id))
       units.push_back({u.id.dataset, u.id.number, state_->work->source().objects()[u.id.dataset].path});
   }
   return units;
@@ -61,14 +61,14 @@ void convert_worker::make(const unit& u) {
 
 void begin_store(const convert_options& options) {
   if (options.resume) return;
-  using existing = conversion::sink_options::existing;
-  conversion::make_sink(options.store, {.target = options.overwrite ? existing::replace : existing::go_on,
-                                        .source = split_source(options.source).file,
-                                        .warning = options.warning,
-                                        .references = options.references,
-                                        .base = {},
-                                        .formats = {},
-                                        .remote = options.remote});
+  using existing = zarr::store_writer_options::if_exists;
+  zarr::make_store_writer(options.store, {.target = options.overwrite ? existing::replace : existing::resume,
+                                          .source = split_source(options.source).file,
+                                          .warning = options.warning,
+                                          .references = options.references,
+                                          .base = {},
+                                          .formats = {},
+                                          .remote = options.remote});
 }
 
 }  // namespace zarrbits

@@ -14,18 +14,18 @@ namespace {
 using detail::packing;
 using detail::run;
 
-bool same(const packing& a, const packing& b) {
+bool is_same_packing(const packing& a, const packing& b) {
   return a.size == b.size && a.swap_encoded == b.swap_encoded && a.is_bool == b.is_bool && a.is_signed == b.is_signed &&
          a.bits == b.bits;
 }
 
 void add(std::vector<run>& runs, packing format, std::uint64_t count) {
-  // what is only copied is copied byte by byte, so that neighbours merge
+  // components that are only copied are copied byte by byte, so that neighbours merge
   if (format.bits == 8u * format.size && !format.swap_encoded) {
     count *= format.size;
-    format = packing{.whole = true};
+    format = packing{.full_width = true};
   }
-  if (!runs.empty() && same(runs.back().format, format) && runs.back().count + count <= 0xffffffff) {
+  if (!runs.empty() && is_same_packing(runs.back().format, format) && runs.back().count + count <= 0xffffffff) {
     runs.back().count += static_cast<std::uint32_t>(count);
     return;
   }
@@ -39,7 +39,7 @@ void add_type(std::vector<run>& runs, const data_type& type, bool swap, const by
       packing format{.size = static_cast<std::uint8_t>(i.size),
                      .type_bits = static_cast<std::uint8_t>(i.bits),
                      .bits = static_cast<std::uint8_t>(i.bits),
-                     .whole = true};
+                     .full_width = true};
       format.is_signed = i.is_signed;
       format.is_bool = i.is_bool;
       format.nonzero_is_true = p.nonzero_is_true;
@@ -48,9 +48,9 @@ void add_type(std::vector<run>& runs, const data_type& type, bool swap, const by
       add(runs, format, i.components);
       return;
     }
-    case detail::type_kind::raw: add(runs, packing{.whole = true}, i.element_size); return;
+    case detail::type_kind::raw: add(runs, packing{.full_width = true}, i.element_size); return;
     case detail::type_kind::text32:
-      add(runs, packing{.size = 4, .type_bits = 32, .bits = 32, .whole = true, .swap_encoded = swap}, i.element_size / 4);
+      add(runs, packing{.size = 4, .type_bits = 32, .bits = 32, .full_width = true, .swap_encoded = swap}, i.element_size / 4);
       return;
     case detail::type_kind::fields:
       for (const data_type& f : i.fields) add_type(runs, f, swap, p);

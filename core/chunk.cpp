@@ -96,8 +96,8 @@ failure derive_elements(const codec& c, std::uint64_t size, unsigned count, std:
     bits -= count;
   }
   elements = bits / k;
-  std::uint64_t wanted = 0;
-  if (!encoded_size(l, elements, wanted) || wanted != size) return {errc::truncated, elements, 0};
+  std::uint64_t expected_size = 0;
+  if (!encoded_size(l, elements, expected_size) || expected_size != size) return {errc::truncated, elements, 0};
   return {};
 }
 

@@ -28,9 +28,9 @@ constexpr entry codecs[] = {
     {"numcodecs.packbits", detail::parse_numcodecs_packbits},
 };
 
-std::string shown(std::string_view text) {
-  constexpr std::size_t most = 80;
-  return std::string(text.substr(0, most)) + (text.size() > most ? "..." : "");
+std::string shortened(std::string_view text) {
+  constexpr std::size_t max_size = 80;
+  return std::string(text.substr(0, max_size)) + (text.size() > max_size ? "..." : "");
 }
 
 [[noreturn]] void too_large(const codec& c, std::uint64_t elements) {
@@ -75,45 +75,46 @@ std::string codec::explain(const failure& f) const {
   const detail::layout& l = state_->layout;
   char hex[24];
   std::snprintf(hex, sizeof hex, "0x%llx", static_cast<unsigned long long>(f.value));
-  const std::string found = std::to_string(f.value);
-  std::string what = name() + ": ";
+  const std::string value_text = std::to_string(f.value);
+  std::string message = name() + ": ";
   switch (static_cast<errc>(f.code.value())) {
     case errc::value_does_not_fit: {
       const detail::packing& p = l.runs.front().format;
-      if (p.whole)
-        return what + element + " is " + hex + ", which is not a value of " + type().name() +
+      if (p.full_width)
+        return message + element + " is " + hex + ", which is not a value of " + type().name() +
                "; clear the bits above, or allow truncation";
-      return what + element + " of " + type().name() + " is " + hex + ", which does not fit in bits " +
+      return message + element + " of " + type().name() + " is " + hex + ", which does not fit in bits " +
              std::to_string(p.first_bit) + " to " + std::to_string(p.first_bit + p.bits - 1) +
              "; keep more bits, or allow truncation";
     }
     case errc::invalid_bool:
-      return what + element + " is " + found + ", but a bool is 0 or 1; correct it, or allow that any other value counts as true";
+      return message + element + " is " + value_text +
+             ", but a bool is 0 or 1; correct it, or allow that any other value counts as true";
     case errc::truncated:
-      return what + "the data ends too early, after " + std::to_string(f.element) +
+      return message + "the data ends too early, after " + std::to_string(f.element) +
              " whole elements; it is truncated, or does not match the codec and data type";
     case errc::trailing_data:
-      return what + "the data continues after the last of " + std::to_string(f.element) +
+      return message + "the data continues after the last of " + std::to_string(f.element) +
              " elements; it is too long, or does not match the codec and data type";
     case errc::invalid_padding_count:
-      return what + "the count byte says " + found +
+      return message + "the count byte says " + value_text +
              " bits of padding, which disagrees with the length of the data; it is damaged, or has a different number of "
              "elements";
     case errc::nonzero_padding:
-      return what + "the padding bits at the end are " + hex + ", not 0; the data is damaged, or has more elements";
-    case errc::buffer_too_small: return what + "the output buffer is too small; it has to hold " + found + " bytes";
+      return message + "the padding bits at the end are " + hex + ", not 0; the data is damaged, or has more elements";
+    case errc::buffer_too_small: return message + "the output buffer is too small; it has to hold " + value_text + " bytes";
     case errc::partial_element:
-      return what + "the buffer for the decoded elements has " + found + " bytes, which is not a whole number of " +
+      return message + "the buffer for the decoded elements has " + value_text + " bytes, which is not a whole number of " +
              type().name() + " elements of " + std::to_string(l.element_size) + " bytes; provide room for whole elements";
     case errc::element_size_mismatch:
-      return what + "the elements in memory have " + found + " bytes each, but those of " + type().name() + " have " +
+      return message + "the elements in memory have " + value_text + " bytes each, but those of " + type().name() + " have " +
              std::to_string(l.element_size) + "; use elements of the codec's data type";
     case errc::element_count_mismatch:
-      return what +
+      return message +
              (f.element < f.value ? "only " + std::to_string(f.element) + " elements arrived"
                                   : std::string("more elements arrived")) +
-             ", but " + found + " were declared; declare the right number";
-    default: return what + f.code.message();
+             ", but " + value_text + " were declared; declare the right number";
+    default: return message + f.code.message();
   }
 }
 
@@ -130,17 +131,17 @@ codec parse_codec(std::string_view text, const data_type& type, const codec_poli
     } else if (j.is_object()) {
       const auto it = j.find("name");
       if (it == j.end() || !it->is_string())
-        throw error(errc::invalid_codec, "the codec has no \"name\", a string, in " + shown(text));
+        throw error(errc::invalid_codec, "the codec has no \"name\", a string, in " + shortened(text));
       name = it->get<std::string>();
       for (const auto& [key, value] : j.items())
         if (key != "name" && key != "configuration" && !(key == "must_understand" && value == true))
-          throw error(errc::invalid_codec, shown(name) + ": unknown key \"" + shown(key) +
+          throw error(errc::invalid_codec, shortened(name) + ": unknown key \"" + shortened(key) +
                                                "\" in the codec; the keys are \"name\" and \"configuration\"");
       if (const auto c = j.find("configuration"); c != j.end() && !c->is_null()) configuration = *c;
       if (!configuration.is_object())
-        throw error(errc::invalid_configuration, shown(name) + ": \"configuration\" must be an object");
+        throw error(errc::invalid_configuration, shortened(name) + ": \"configuration\" must be an object");
     } else {
-      throw error(errc::invalid_codec, "the codec is neither a name nor an object: " + shown(text));
+      throw error(errc::invalid_codec, "the codec is neither a name nor an object: " + shortened(text));
     }
   }
   for (const entry& e : codecs)
@@ -148,7 +149,8 @@ codec parse_codec(std::string_view text, const data_type& type, const codec_poli
       detail::configuration c(name, configuration);
       return e.parse(c, type, policy);
     }
-  throw error(errc::invalid_codec, "codec \"" + shown(name) + "\" is not one of zarrbits': bytes, packbits, numcodecs.packbits");
+  throw error(errc::invalid_codec,
+              "codec \"" + shortened(name) + "\" is not one of zarrbits': bytes, packbits, numcodecs.packbits");
 }
 
 namespace detail {
@@ -158,7 +160,7 @@ codec make_codec(std::string name, const data_type& type, std::string json, std:
   if (const char* wrong = unavailable_kernels()) {
     std::string names;
     for (const kernel_table* k : all_kernels()) names += (names.empty() ? "" : ", ") + std::string(k->name);
-    throw error(errc::invalid_configuration, "zarrbits: the environment variable ZARRBITS_KERNELS is \"" + shown(wrong) +
+    throw error(errc::invalid_configuration, "zarrbits: the environment variable ZARRBITS_KERNELS is \"" + shortened(wrong) +
                                                  "\", but the kernels that this machine can run are: " + names);
   }
   auto s = std::make_shared<codec_state>(

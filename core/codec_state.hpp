@@ -28,7 +28,7 @@ struct codec_state {
 codec make_codec(std::string name, const data_type& type, std::string json, std::string json_older, std::vector<run> runs,
                  padding count_byte = padding::none, bool strict_padding = false);
 
-// The same codec with another table of kernels (for tests; `zarrbits verify` decodes with the portable ones).
+// `c` with another table of kernels (for tests; `zarrbits verify` decodes with the portable ones).
 ZARRBITS_API codec with_kernels(const codec& c, const kernel_table& k);
 
 }  // namespace zarrbits::detail

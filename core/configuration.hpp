@@ -33,7 +33,7 @@ class configuration {
 
   std::string codec_;
   const nlohmann::ordered_json& object_;
-  std::set<std::string> known_;
+  std::set<std::string> known_keys_;
 };
 
 // One entry of the table of codecs: how to make one from JSON.

@@ -47,7 +47,7 @@ constexpr number floats[] = {
 // Larger sizes cannot be intended: a name like r99999999999 is refused before anything is computed with it.
 constexpr std::uint64_t largest_element = std::uint64_t{1} << 31;
 
-[[noreturn]] void refuse(const std::string& what) { throw error(errc::invalid_data_type, what); }
+[[noreturn]] void refuse(const std::string& message) { throw error(errc::invalid_data_type, message); }
 
 data_type_info number_info(const number& n, unsigned components) {
   data_type_info i;
@@ -143,8 +143,8 @@ std::shared_ptr<const data_type_info> parse(const json_value& j) {
   data_type_info i;
   if (j.is_string()) {
     const auto name = j.get<std::string>();
-    auto found = by_name(name);
-    if (!found) {
+    auto match = by_name(name);
+    if (!match) {
       if (name == "string" || name == "bytes" || name == "variable_length_bytes")
         refuse("data type " + in_quotes(name) + ": its elements have no fixed size, and zarrbits' codecs need one");
       if (name == "raw_bytes" || name == "null_terminated_bytes" || name == "fixed_length_utf32" || name == "struct" ||
@@ -153,7 +153,7 @@ std::shared_ptr<const data_type_info> parse(const json_value& j) {
       refuse("data type " + in_quotes(name) +
              " does not exist; use a Zarr name such as bool, uint16, int4, float32 or complex64");
     }
-    return named(std::move(*found), name, j);
+    return named(std::move(*match), name, j);
   }
   if (!j.is_object())
     refuse("data type " + in_quotes(j.dump(-1, ' ', false, json_value::error_handler_t::replace)) +
@@ -176,14 +176,14 @@ std::shared_ptr<const data_type_info> parse(const json_value& j) {
   } else if (name == "struct" || name == "structured") {
     i = struct_info(name, configuration);
   } else {
-    auto found = by_name(name);
-    if (!found) return parse(json_value(name));  // for the sentence
+    auto match = by_name(name);
+    if (!match) return parse(json_value(name));  // for the sentence
     if (name.rfind("numpy.", 0) == 0) {
-      if (!configuration.empty()) set_time(*found, name, configuration);
+      if (!configuration.empty()) set_time(*match, name, configuration);
     } else if (!configuration.empty()) {
       refuse("data type " + in_quotes(name) + " takes no configuration");
     }
-    i = std::move(*found);
+    i = std::move(*match);
   }
   return named(std::move(i), name, j);
 }

@@ -18,10 +18,10 @@ std::uint64_t each_element(const layout& l, std::uint64_t elements, const std::b
                            const run*& failed, std::size_t& component) noexcept {
   for (std::uint64_t e = 0; e < elements; ++e)
     for (const run& r : l.runs) {
-      const std::size_t done = components(*l.kernels, r.format, in, out, r.count);
-      if (done != r.count) {
+      const std::size_t processed = components(*l.kernels, r.format, in, out, r.count);
+      if (processed != r.count) {
         failed = &r;
-        component = done;
+        component = processed;
         return e;
       }
       in += std::size_t{r.count} * r.format.size;
@@ -42,18 +42,18 @@ failure encode_elements(const layout& l, std::uint64_t elements, const std::byte
   if (l.runs.size() == 1) {
     const run& r = l.runs[0];
     const std::size_t n = elements * r.count;
-    const std::size_t done = encode_components(*l.kernels, r.format, in, out, n);
-    if (done == n) return {};
-    return {r.format.is_bool ? errc::invalid_bool : errc::value_does_not_fit, done / r.count,
-            load_component(r.format, in + done * r.format.size)};
+    const std::size_t processed = encode_components(*l.kernels, r.format, in, out, n);
+    if (processed == n) return {};
+    return {r.format.is_bool ? errc::invalid_bool : errc::value_does_not_fit, processed / r.count,
+            load_component(r.format, in + processed * r.format.size)};
   }
   const run* failed = nullptr;
   std::size_t component = 0;
   const std::uint64_t e = each_element(l, elements, in, out, encode_components, failed, component);
   if (!failed) return {};
-  std::size_t at = e * l.element_size + component * failed->format.size;
-  for (const run* r = l.runs.data(); r != failed; ++r) at += std::size_t{r->count} * r->format.size;
-  return {failed->format.is_bool ? errc::invalid_bool : errc::value_does_not_fit, e, load_component(failed->format, in + at)};
+  std::size_t offset = e * l.element_size + component * failed->format.size;
+  for (const run* r = l.runs.data(); r != failed; ++r) offset += std::size_t{r->count} * r->format.size;
+  return {failed->format.is_bool ? errc::invalid_bool : errc::value_does_not_fit, e, load_component(failed->format, in + offset)};
 }
 
 namespace {
@@ -63,17 +63,17 @@ failure decode_body(const layout& l, std::uint64_t elements, const std::byte* in
   if (l.runs.size() == 1) {
     const run& r = l.runs[0];
     const std::size_t n = elements * r.count;
-    const std::size_t done = decode_components(*l.kernels, r.format, in, out, n);
-    if (done == n) return {};
-    return {errc::invalid_bool, done / r.count, std::to_integer<std::uint64_t>(in[done])};
+    const std::size_t processed = decode_components(*l.kernels, r.format, in, out, n);
+    if (processed == n) return {};
+    return {errc::invalid_bool, processed / r.count, std::to_integer<std::uint64_t>(in[processed])};
   }
   const run* failed = nullptr;
   std::size_t component = 0;
   const std::uint64_t e = each_element(l, elements, in, out, decode_components, failed, component);
   if (!failed) return {};
-  std::size_t at = e * l.element_size + component;
-  for (const run* r = l.runs.data(); r != failed; ++r) at += std::size_t{r->count} * r->format.size;
-  return {errc::invalid_bool, e, std::to_integer<std::uint64_t>(in[at])};
+  std::size_t offset = e * l.element_size + component;
+  for (const run* r = l.runs.data(); r != failed; ++r) offset += std::size_t{r->count} * r->format.size;
+  return {errc::invalid_bool, e, std::to_integer<std::uint64_t>(in[offset])};
 }
 
 }  // namespace
@@ -132,10 +132,10 @@ failure decode_range(const layout& l, element_range r, const std::byte* in, std:
   for (; i < n && bit % 8 != 0; ++i, bit += p.bits) {
     std::uint64_t bits = 0, value = 0;
     for (std::size_t got = 0; got < p.bits;) {
-      const std::size_t at = bit + got;
-      const auto byte = std::to_integer<unsigned>(in[at / 8]);
-      const std::size_t m = std::min<std::size_t>(8 - at % 8, p.bits - got);
-      const unsigned piece = p.msb_first ? byte >> (7 - at % 8) : byte >> at % 8;  // msb_first only occurs with 1 bit
+      const std::size_t position = bit + got;
+      const auto byte = std::to_integer<unsigned>(in[position / 8]);
+      const std::size_t m = std::min<std::size_t>(8 - position % 8, p.bits - got);
+      const unsigned piece = p.msb_first ? byte >> (7 - position % 8) : byte >> position % 8;  // msb_first only occurs with 1 bit
       bits |= (piece & low_bits(static_cast<unsigned>(m))) << got;
       got += m;
     }

@@ -19,38 +19,39 @@ namespace {
 using json = nlohmann::ordered_json;
 
 // What the text has that the JSON library does not take. A number or a string keeps its place in the text.
-struct peculiarities {
+struct json_extensions {
   std::vector<std::string> large;       // numbers beyond float64, in their order
   std::vector<std::size_t> surrogates;  // which strings, counted from 0 with keys, have half of a surrogate pair
 };
 
-// Stand for Python's words, and for the numbers in peculiarities::large. Nobody writes such numbers, which are zero.
+// Stand for Python's words, and for the numbers in json_extensions::large. Nobody writes such numbers, which are zero.
 constexpr std::string_view number_for_nan = "0.00e-7770", number_for_infinity = "0.00e-7771", exponent_of_large = "e-7772";
 
-constexpr std::size_t most_remarks = 1000;
+constexpr std::size_t max_remarks = 1000;
 
 // Builds the value. The JSON library's own builder searches all members of an object for each new one, and accepts repeated keys.
 class builder final : public nlohmann::json_sax<json> {
  public:
-  // `found`: null for JSON in the strict sense. `remarks`: null if repeated keys are wrong.
-  builder(const peculiarities* found, std::vector<attribute_remark>* remarks, bool attributes_alone)
-      : found_(found), remarks_(remarks), above_attributes_(attributes_alone ? 1 : 2) {}
+  // `extensions`: null for JSON in the strict sense. `remarks`: null if repeated keys are wrong.
+  builder(const json_extensions* extensions, std::vector<attribute_remark>* remarks, bool attributes_alone)
+      : extensions_(extensions), remarks_(remarks), above_attributes_(attributes_alone ? 1 : 2) {}
 
   bool null() override { return add(nullptr); }
   bool boolean(bool b) override { return add(b); }
   bool number_integer(json::number_integer_t n) override { return add(n); }
   bool number_unsigned(json::number_unsigned_t n) override { return add(n); }
   bool number_float(json::number_float_t n, const json::string_t& text) override {
-    if (!found_) return add(n);
+    if (!extensions_) return add(n);
     if (text == number_for_nan) return add(std::numeric_limits<double>::quiet_NaN());
     if (text.ends_with(number_for_infinity)) return add((text[0] == '-' ? -1 : 1) * std::numeric_limits<double>::infinity());
-    if (text.ends_with(exponent_of_large) && large_ < found_->large.size()) return add(as_text(found_->large[large_++]));
+    if (text.ends_with(exponent_of_large) && large_ < extensions_->large.size())
+      return add(as_text(extensions_->large[large_++]));
     return add(text.find_first_of(".eE") == text.npos ? as_text(text) : json(n));
   }
   bool string(json::string_t& s) override {
-    const bool complete = is_whole();
-    if (!complete && !in_attributes()) return is_wrong("a text has half of a surrogate pair, which is not a character");
-    if (!complete && !leave_out(attribute_)) return false;
+    const bool complete = is_complete();
+    if (!complete && !in_attributes()) return fail("a text has half of a surrogate pair, which is not a character");
+    if (!complete && !drop_attribute(attribute_)) return false;
     return add(std::move(s));
   }
   bool binary(json::binary_t&) override { return false; }  // cannot occur in text
@@ -59,17 +60,17 @@ class builder final : public nlohmann::json_sax<json> {
   bool end_object() override { return up(); }
   bool end_array() override { return up(); }
   bool key(json::string_t& name) override {
-    const bool complete = is_whole();
+    const bool complete = is_complete();
     if (open_.size() == 1) {
       in_copies_ = above_attributes_ == 2 && name == "consolidated_metadata";
       in_attributes_ = above_attributes_ == 1 || in_copies_ || name == "attributes";
     }
     const bool lenient = in_attributes();
-    if (!complete && !lenient) return is_wrong("a key has half of a surrogate pair, which is not a character");
+    if (!complete && !lenient) return fail("a key has half of a surrogate pair, which is not a character");
     if (open_.size() == above_attributes_) attribute_ = name;
-    if (!complete && !leave_out(attribute_)) return false;
+    if (!complete && !drop_attribute(attribute_)) return false;
     if (!open_.back().keys.insert(name).second) {
-      if (!lenient) return is_wrong("the key " + in_quotes(name) + " is given twice; remove one");
+      if (!lenient) return fail("the key " + in_quotes(name) + " is given twice; remove one");
       if (!remark({attribute_, false, "the key " + in_quotes(name) + " is given twice; its last value is kept"})) return false;
       open_.back().value->erase(name);
     }
@@ -78,8 +79,8 @@ class builder final : public nlohmann::json_sax<json> {
   }
   bool parse_error(std::size_t, const std::string&, const json::exception&) override { return false; }
 
-  json whole;
-  std::string wrong;  // what is wrong; "": not JSON
+  json root;
+  std::string wrong;  // the error; "": not JSON
 
  private:
   // A list or an object that is still open. Its children may move when it grows, but they are closed then.
@@ -90,29 +91,29 @@ class builder final : public nlohmann::json_sax<json> {
 
   static json as_text(const std::string& number) { return json::binary({number.begin(), number.end()}); }
 
-  bool is_wrong(std::string why) {
-    wrong = std::move(why);
+  bool fail(std::string reason) {
+    wrong = std::move(reason);
     return false;
   }
-  // Whether the string at hand has all that the text says.
-  bool is_whole() {
+  // Whether the current string has everything that the text has.
+  bool is_complete() {
     const std::size_t number = strings_++;
-    return !found_ || !std::binary_search(found_->surrogates.begin(), found_->surrogates.end(), number);
+    return !extensions_ || !std::binary_search(extensions_->surrogates.begin(), extensions_->surrogates.end(), number);
   }
   bool in_attributes() const { return remarks_ && in_attributes_ && open_.size() >= above_attributes_; }
-  bool remark(attribute_remark what) {
-    if (++made_ > most_remarks) return is_wrong("more than " + std::to_string(most_remarks) + " repeated keys");
-    if (!in_copies_) remarks_->push_back(std::move(what));
+  bool remark(attribute_remark note) {
+    if (++remark_count_ > max_remarks) return fail("more than " + std::to_string(max_remarks) + " repeated keys");
+    if (!in_copies_) remarks_->push_back(std::move(note));
     return true;
   }
-  bool leave_out(const std::string& attribute) {
+  bool drop_attribute(const std::string& attribute) {
     return remark({attribute, true, "it has half of a surrogate pair, which is not a character"});
   }
 
   json* put(json value) {
     if (open_.empty()) {
-      whole = std::move(value);
-      return &whole;
+      root = std::move(value);
+      return &root;
     }
     json& around = *open_.back().value;
     if (around.is_array()) {
@@ -128,7 +129,7 @@ class builder final : public nlohmann::json_sax<json> {
     return true;
   }
   bool down(json value) {
-    if (open_.size() == deepest_json) return is_wrong("more than " + std::to_string(deepest_json) + " nested lists and objects");
+    if (open_.size() == deepest_json) return fail("more than " + std::to_string(deepest_json) + " nested lists and objects");
     open_.push_back({put(std::move(value))});
     return true;
   }
@@ -137,13 +138,13 @@ class builder final : public nlohmann::json_sax<json> {
     return true;
   }
 
-  const peculiarities* found_;
+  const json_extensions* extensions_;
   std::vector<attribute_remark>* remarks_;
   const std::size_t above_attributes_;  // objects that are open where the names of attributes are
   std::vector<level> open_;
   std::string key_, attribute_;
   bool in_attributes_ = false, in_copies_ = false;
-  std::size_t strings_ = 0, large_ = 0, made_ = 0;
+  std::size_t strings_ = 0, large_ = 0, remark_count_ = 0;
 };
 
 // The number at the front, as far as its characters go.
@@ -167,7 +168,7 @@ bool is_beyond_float64(std::string_view number) {
   return static_cast<long>(point) - static_cast<long>(first) + exponent > 0;
 }
 
-// Four hexadecimal digits of an escape \uXXXX at the front; -1: there is none.
+// Four hexadecimal digits of an escape \uXXXX at the front; -1 if absent.
 int code_of_escape(std::string_view text) {
   unsigned code = 0;
   if (text.size() < 6 || text[0] != '\\' || text[1] != 'u') return -1;
@@ -176,13 +177,13 @@ int code_of_escape(std::string_view text) {
 }
 
 // What the JSON library takes in place of what it does not take.
-std::string without_peculiarities(std::string_view text, peculiarities& found) {
+std::string replace_extensions(std::string_view text, json_extensions& extensions) {
   std::string out;
   bool quoted = false;
-  char before = ' ';
+  char previous = ' ';
   std::size_t strings = 0;
   const auto half = [&] {
-    if (found.surrogates.empty() || found.surrogates.back() != strings) found.surrogates.push_back(strings);
+    if (extensions.surrogates.empty() || extensions.surrogates.back() != strings) extensions.surrogates.push_back(strings);
   };
   for (std::size_t i = 0; i < text.size();) {
     const std::string_view rest = text.substr(i);
@@ -198,87 +199,87 @@ std::string without_peculiarities(std::string_view text, peculiarities& found) {
         i += 6;
         continue;
       }
-      if (rest[0] == '"') quoted = false, before = '"', ++strings;
+      if (rest[0] == '"') quoted = false, previous = '"', ++strings;
       out += rest.substr(0, n);
       i += std::min(n, rest.size());
       continue;
     }
-    const bool begins = std::string_view(" \t\r\n[,:").find(before) != std::string_view::npos;
+    const bool begins = std::string_view(" \t\r\n[,:").find(previous) != std::string_view::npos;
     if (begins && rest.starts_with("NaN")) {
       out += number_for_nan;
       i += 3;
-      before = '0';
-    } else if ((begins || before == '-') && rest.starts_with("Infinity")) {
+      previous = '0';
+    } else if ((begins || previous == '-') && rest.starts_with("Infinity")) {
       out += number_for_infinity;
       i += 8;
-      before = '0';
+      previous = '0';
     } else if (const std::string_view number = begins ? number_at(rest) : ""; number.size() > 1 && is_beyond_float64(number)) {
-      found.large.emplace_back(number);
+      extensions.large.emplace_back(number);
       out += number.substr(0, number.find_first_of("eE"));
       out += exponent_of_large;
       i += number.size();
-      before = '0';
+      previous = '0';
     } else {
       quoted = rest[0] == '"';
-      out += before = rest[0];
+      out += previous = rest[0];
       ++i;
     }
   }
   return out;
 }
 
-struct how_to_read {
+struct read_options {
   bool as_python = false;
   std::vector<attribute_remark>* remarks = nullptr;
   bool attributes_alone = false;
 };
 
 // Takes the attributes out that remarks are about.
-void leave_out(json& whole, const how_to_read& how) {
-  if (!how.remarks || !whole.is_object()) return;
-  json* const attributes = how.attributes_alone ? &whole : whole.contains("attributes") ? &whole["attributes"] : nullptr;
+void drop_attributes(json& root, const read_options& options) {
+  if (!options.remarks || !root.is_object()) return;
+  json* const attributes = options.attributes_alone ? &root : root.contains("attributes") ? &root["attributes"] : nullptr;
   if (!attributes || !attributes->is_object()) return;
-  for (const attribute_remark& r : *how.remarks) {
+  for (const attribute_remark& r : *options.remarks) {
     if (r.left_out) attributes->erase(r.attribute);
   }
 }
 
-nlohmann::ordered_json build(std::string_view text, errc code, const std::string& what, const how_to_read& how) {
-  const auto parsed = [&](std::string_view from, const peculiarities* found, std::string& wrong) -> std::optional<json> {
-    if (how.remarks) how.remarks->clear();
-    builder b(found, how.remarks, how.attributes_alone);
-    if (json::sax_parse(from, &b)) return std::move(b.whole);
+nlohmann::ordered_json build(std::string_view text, errc code, const std::string& subject, const read_options& options) {
+  const auto parsed = [&](std::string_view source, const json_extensions* extensions, std::string& wrong) -> std::optional<json> {
+    if (options.remarks) options.remarks->clear();
+    builder b(extensions, options.remarks, options.attributes_alone);
+    if (json::sax_parse(source, &b)) return std::move(b.root);
     wrong = std::move(b.wrong);
     return {};
   };
   std::string wrong;
-  peculiarities found;
-  auto whole = parsed(text, how.as_python ? &found : nullptr, wrong);
-  if (!whole && wrong.empty() && how.as_python) {
-    const std::string plain = without_peculiarities(text, found);
-    whole = parsed(plain, &found, wrong);
+  json_extensions extensions;
+  auto root = parsed(text, options.as_python ? &extensions : nullptr, wrong);
+  if (!root && wrong.empty() && options.as_python) {
+    const std::string plain = replace_extensions(text, extensions);
+    root = parsed(plain, &extensions, wrong);
   }
-  if (!whole) throw error(code, what + (wrong.empty() ? " is not valid JSON: " + in_quotes(text) : ": " + wrong));
-  leave_out(*whole, how);
-  return std::move(*whole);
+  if (!root) throw error(code, subject + (wrong.empty() ? " is not valid JSON: " + in_quotes(text) : ": " + wrong));
+  drop_attributes(*root, options);
+  return std::move(*root);
 }
 
 }  // namespace
 
 std::string in_quotes(std::string_view text) {
-  constexpr std::size_t most = 80;
-  return '"' + std::string(text.substr(0, most)) + (text.size() > most ? "...\"" : "\"");
+  constexpr std::size_t max_size = 80;
+  return '"' + std::string(text.substr(0, max_size)) + (text.size() > max_size ? "...\"" : "\"");
 }
 
-json parse_json(std::string_view text, errc code, const std::string& what) { return build(text, code, what, {}); }
+json parse_json(std::string_view text, errc code, const std::string& subject) { return build(text, code, subject, {}); }
 
-json parse_python_json(std::string_view text, errc code, const std::string& what) {
-  return build(text, code, what, {.as_python = true});
+json parse_python_json(std::string_view text, errc code, const std::string& subject) {
+  return build(text, code, subject, {.as_python = true});
 }
 
-json parse_node_json(std::string_view text, bool attributes_alone, errc code, const std::string& what,
+json parse_node_json(std::string_view text, bool attributes_alone, errc code, const std::string& subject,
                      std::vector<attribute_remark>& remarks) {
-  return build(text, code, what, {.as_python = true, .remarks = &remarks, .attributes_alone = attributes_alone});
+  return build(text, code, subject, {.as_python = true, .remarks = &remarks, .attributes_alone = attributes_alone});
 }
 
 }  // namespace zarrbits::detail

@@ -18,16 +18,16 @@ namespace zarrbits::detail {
 // Nested lists and objects. To copy, print or destroy a value takes stack in proportion to its nesting.
 inline constexpr std::size_t deepest_json = 128;
 
-// Parses `text`. Throws `error` with `code` and a sentence that begins with `what` ("the codec") if it is not JSON, nests deeper
-// than deepest_json, or repeats a key of an object: readers then take the first, the last, or none.
-nlohmann::ordered_json parse_json(std::string_view text, errc code, const std::string& what);
+// Parses `text`. Throws `error` with `code` and a sentence that begins with `subject` ("the codec") if it is not JSON, nests
+// deeper than deepest_json, or repeats a key of an object: readers then take the first, the last, or none.
+nlohmann::ordered_json parse_json(std::string_view text, errc code, const std::string& subject);
 
-// The same of a zarr.json that others wrote: also takes the bare words NaN, Infinity and -Infinity, which Python writes for such
-// numbers, and numbers that neither 64-bit integers nor float64 hold. These are binary values, with the bytes of their text:
-// JSON has none, so that nothing takes them for anything else.
-ZARRBITS_API nlohmann::ordered_json parse_python_json(std::string_view text, errc code, const std::string& what);
+// Like parse_json(), for a zarr.json that others wrote: also takes the bare words NaN, Infinity and -Infinity, which Python
+// writes for such numbers, and numbers that neither 64-bit integers nor float64 hold. These are binary values, with the bytes of
+// their text: JSON has none, so that nothing takes them for anything else.
+ZARRBITS_API nlohmann::ordered_json parse_python_json(std::string_view text, errc code, const std::string& subject);
 
-// Of an attribute that is not what the text says.
+// A remark on an attribute whose value differs from the text.
 struct attribute_remark {
   std::string attribute;
   bool left_out = false;
@@ -38,7 +38,7 @@ struct attribute_remark {
 // value is kept; an attribute with half of a surrogate pair, which is not a character, is left out. `remarks` says so. If
 // `attributes_alone`, the text has nothing else, as .zattrs.
 ZARRBITS_API nlohmann::ordered_json parse_node_json(std::string_view text, bool attributes_alone, errc code,
-                                                    const std::string& what, std::vector<attribute_remark>& remarks);
+                                                    const std::string& subject, std::vector<attribute_remark>& remarks);
 
 // The input, shortened for a sentence.
 std::string in_quotes(std::string_view text);

@@ -68,13 +68,13 @@ codec parse_packbits(configuration& c, const data_type& type, const codec_policy
   p.nonzero_is_true = policy.nonzero_is_true;
   p.strict_padding = policy.strict_padding;
   if (const auto name = c.text("padding_encoding")) {
-    int found = -1;
+    int index = -1;
     for (int i = 0; i < 3; ++i)
-      if (*name == padding_names[i] || *name == older_padding_names[i]) found = i;
-    if (found < 0)
+      if (*name == padding_names[i] || *name == older_padding_names[i]) index = i;
+    if (index < 0)
       throw error(errc::invalid_configuration, "packbits: \"padding_encoding\" is \"" + name->substr(0, 60) +
                                                    "\", but must be \"none\", \"first_byte\" or \"last_byte\"");
-    p.padding_encoding = static_cast<padding>(found);
+    p.padding_encoding = static_cast<padding>(index);
   }
   if (type.components() != 0) {  // otherwise the type has no components, and packbits() reports that
     p.first_bit = c.bit("first_bit", "start_bit", type).value_or(0);

@@ -52,11 +52,11 @@ bool encode_value(const packing& p, std::uint64_t value, std::uint64_t& bits) no
     return true;
   }
   const std::uint64_t field = value >> p.first_bit & low_bits(p.bits);
-  const std::uint64_t back = place(p, field);
+  const std::uint64_t restored = place(p, field);
   // both forms of the bits above the type: extended into the whole component, or zeros
-  if (!p.truncate && value != back && value != (back & low_bits(p.type_bits))) return false;
-  bits = p.whole ? back : field;
-  if (p.whole) {
+  if (!p.truncate && value != restored && value != (restored & low_bits(p.type_bits))) return false;
+  bits = p.full_width ? restored : field;
+  if (p.full_width) {
     // encoded bytes are little endian here, so the low bits come first
     const bool native_is_big = std::endian::native == std::endian::big;
     if (p.swap_encoded != native_is_big) bits = reverse_bytes(bits, p.size);
@@ -65,7 +65,7 @@ bool encode_value(const packing& p, std::uint64_t value, std::uint64_t& bits) no
 }
 
 bool decode_value(const packing& p, std::uint64_t bits, std::uint64_t& value) noexcept {
-  if (p.whole) {
+  if (p.full_width) {
     const bool native_is_big = std::endian::native == std::endian::big;
     if (p.swap_encoded != native_is_big) bits = reverse_bytes(bits, p.size);
   }
@@ -74,7 +74,7 @@ bool decode_value(const packing& p, std::uint64_t bits, std::uint64_t& value) no
     value = bits;
     return bits <= 1;
   }
-  value = place(p, (p.whole ? bits >> p.first_bit : bits) & low_bits(p.bits));
+  value = place(p, (p.full_width ? bits >> p.first_bit : bits) & low_bits(p.bits));
   if (p.zero_above) value &= low_bits(p.type_bits);
   return true;
 }
@@ -84,19 +84,19 @@ std::size_t first_refused(const kernel_table& k, const packing& p, const std::by
   alignas(64) std::byte swapped[tile_bytes];
   const std::size_t tile = tile_bytes / p.size;
   const unsigned size = log2_size(p.size);
-  for (std::size_t at = 0; at < n; at += tile) {
-    const std::size_t m = std::min(tile, n - at);
-    const std::byte* from = in + at * p.size;
+  for (std::size_t index = 0; index < n; index += tile) {
+    const std::size_t m = std::min(tile, n - index);
+    const std::byte* source = in + index * p.size;
     if (p.swap_memory && p.size > 1) {
-      k.swap[size](from, swapped, m);
-      from = swapped;
+      k.swap[size](source, swapped, m);
+      source = swapped;
     }
-    if (k.check[size](p, from, m)) continue;
+    if (k.check[size](p, source, m)) continue;
     packing native = p;
     native.swap_memory = false;
     std::uint64_t bits = 0;
     for (std::size_t i = 0; i < m; ++i)
-      if (!encode_value(native, load_component(native, from + i * p.size), bits)) return at + i;
+      if (!encode_value(native, load_component(native, source + i * p.size), bits)) return index + i;
   }
   return n;
 }
@@ -105,7 +105,7 @@ namespace {
 
 // For components with all bits kept: true if their byte order differs between memory and the encoded form.
 bool swaps(const packing& p) noexcept {
-  const bool encoded = p.whole ? p.swap_encoded : std::endian::native == std::endian::big;  // packed bits are little endian
+  const bool encoded = p.full_width ? p.swap_encoded : std::endian::native == std::endian::big;  // packed bits are little endian
   return p.size > 1 && p.swap_memory != encoded;
 }
 
@@ -127,7 +127,7 @@ void decode_native(const kernel_table& k, const packing& p, const std::byte* in,
   else k.decode[log2_size(p.size)](p, in, out, n);
 }
 
-// Turns `whole` components of one byte with fewer bits than 8 into the extended form. Checked bools already have it.
+// Turns `full_width` components of one byte with fewer bits than 8 into the extended form. Checked bools already have it.
 void extend(const kernel_table& k, const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (!p.is_bool || p.nonzero_is_true) k.extend(p, in, out, n);
   else if (in != out && n != 0) std::memmove(out, in, n);
@@ -148,27 +148,27 @@ std::size_t encode_components(const kernel_table& k, const packing& p, const std
     n = first_refused(k, p, in, n);
     format.truncate = true;
   }
-  const bool check_apart = is_checked(format) && (p.whole || has_two_forms(p));
+  const bool check_apart = is_checked(format) && (p.full_width || has_two_forms(p));
   if (check_apart) format.truncate = true;
   alignas(64) std::byte native[tile_bytes];
   const std::size_t tile = swapped || check_apart ? tile_bytes / p.size : n;
-  for (std::size_t at = 0; at < n; at += tile) {
-    const std::size_t m = std::min(tile, n - at);
-    const std::byte* from = in + at * p.size;
-    std::byte* to = out + at / 8 * p.encoded_bits();
-    std::size_t good = check_apart ? first_refused(k, p, from, m) : m;
+  for (std::size_t index = 0; index < n; index += tile) {
+    const std::size_t m = std::min(tile, n - index);
+    const std::byte* source = in + index * p.size;
+    std::byte* target = out + index / 8 * p.encoded_bits();
+    std::size_t good = check_apart ? first_refused(k, p, source, m) : m;
     if (swapped) {
-      k.swap[log2_size(p.size)](from, native, m);
-      from = native;
+      k.swap[log2_size(p.size)](source, native, m);
+      source = native;
     }
-    if (p.whole) {
-      extend(k, p, from, to, good);
-    } else if (!encode_native(k, format, from, to, good) && in != out) {
+    if (p.full_width) {
+      extend(k, p, source, target, good);
+    } else if (!encode_native(k, format, source, target, good) && in != out) {
       // encode again what comes before the loss: its last byte may hold bits that should have been dropped
-      good = first_refused(k, p, in + at * p.size, good);
-      encode_native(k, format, from, to, good);
+      good = first_refused(k, p, in + index * p.size, good);
+      encode_native(k, format, source, target, good);
     }
-    if (good != m) return at + good;
+    if (good != m) return index + good;
   }
   return n;
 }
@@ -180,19 +180,19 @@ std::size_t decode_components(const kernel_table& k, const packing& p, const std
     return n;
   }
   const bool swapped = p.swap_memory && p.size > 1;
-  const bool check = p.whole && p.is_bool && is_checked(p);
+  const bool check = p.full_width && p.is_bool && is_checked(p);
   const std::size_t tile = swapped || check ? tile_bytes / p.size : n;
-  for (std::size_t at = 0; at < n; at += tile) {
-    const std::size_t m = std::min(tile, n - at);
-    const std::byte* from = in + at / 8 * p.encoded_bits();
-    std::byte* to = out + at * p.size;
-    if (p.whole) {
-      const std::size_t good = check ? first_refused(k, p, from, m) : m;
-      extend(k, p, from, to, good);
-      if (good != m) return at + good;
+  for (std::size_t index = 0; index < n; index += tile) {
+    const std::size_t m = std::min(tile, n - index);
+    const std::byte* source = in + index / 8 * p.encoded_bits();
+    std::byte* target = out + index * p.size;
+    if (p.full_width) {
+      const std::size_t good = check ? first_refused(k, p, source, m) : m;
+      extend(k, p, source, target, good);
+      if (good != m) return index + good;
     } else {
-      decode_native(k, p, from, to, m);
-      if (swapped) k.swap[log2_size(p.size)](to, to, m);
+      decode_native(k, p, source, target, m);
+      if (swapped) k.swap[log2_size(p.size)](target, target, m);
     }
   }
   return n;
@@ -204,15 +204,15 @@ bool decoded_size(const layout& l, std::uint64_t elements, std::uint64_t& bytes)
 
 bool encoded_size(const layout& l, std::uint64_t elements, std::uint64_t& bytes) noexcept {
   // 8 elements take exactly element_bits bytes, so no product of bits is needed
-  std::uint64_t whole = 0;
-  if (__builtin_mul_overflow(elements / 8, l.element_bits, &whole)) return false;
+  std::uint64_t body = 0;
+  if (__builtin_mul_overflow(elements / 8, l.element_bits, &body)) return false;
   const std::uint64_t rest = elements % 8;
   std::uint64_t tail = 0;
   if (rest != 0) {
     if (__builtin_mul_overflow(rest, l.element_bits, &tail)) return false;
     tail = tail / 8 + (tail % 8 != 0);
   }
-  if (__builtin_add_overflow(whole, tail, &bytes)) return false;
+  if (__builtin_add_overflow(body, tail, &bytes)) return false;
   return l.count_byte == padding::none || !__builtin_add_overflow(bytes, std::uint64_t{1}, &bytes);
 }
 

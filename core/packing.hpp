@@ -25,20 +25,20 @@ struct packing {
   std::uint8_t type_bits = 8;  // bits of the data type: N (HDF5: offset + precision); at most 8 * size
   std::uint8_t first_bit = 0;  // the kept bits: first_bit ... first_bit + bits - 1
   std::uint8_t bits = 8;
-  bool whole = false;            // `bytes`: all bytes of the component are encoded (first_bit 0, bits == type_bits, and extended)
+  bool full_width = false;       // `bytes`: all bytes of the component are encoded (first_bit 0, bits == type_bits, and extended)
   bool is_signed = false;        // decode repeats the highest kept bit above it; otherwise zeros
-  bool is_bool = false;          // any value except 0 and 1 is refused, on decode of `whole` too
+  bool is_bool = false;          // any value except 0 and 1 is refused, on decode of `full_width` too
   bool nonzero_is_true = false;  // ... or counts as 1
   bool truncate = false;         // encode does not check
   bool zero_above = false;       // decode leaves zeros above type_bits, even for negative numbers, as HDF5 does in its pad bits
   bool swap_memory = false;      // components in memory do not have this machine's byte order
-  bool swap_encoded = false;     // `whole`: the encoded byte order is not this machine's
+  bool swap_encoded = false;     // `full_width`: the encoded byte order is not this machine's
   bool msb_first = false;        // numcodecs: bits run from the top of each byte (bits == 1 only)
 
   // Bits of an encoded component.
-  constexpr unsigned encoded_bits() const noexcept { return whole ? 8u * size : bits; }
+  constexpr unsigned encoded_bits() const noexcept { return full_width ? 8u * size : bits; }
   // True if encode, or decode, looks at values (otherwise kernels are plain copies and swaps)
-  constexpr bool partial() const noexcept { return type_bits < 8u * size || !(whole || bits == 8u * size); }
+  constexpr bool partial() const noexcept { return type_bits < 8u * size || !(full_width || bits == 8u * size); }
 };
 
 // A component in memory as a number: reads p.size bytes.
@@ -46,7 +46,7 @@ ZARRBITS_API std::uint64_t load_component(const packing& p, const std::byte* in)
 void store_component(const packing& p, std::uint64_t value, std::byte* out) noexcept;
 
 // One component: the encoded bits of `value` (lowest first), and the reverse. encode_value() returns false if checked encoding
-// refuses the value; decode_value() only for a `whole` bool.
+// refuses the value; decode_value() only for a `full_width` bool.
 bool encode_value(const packing& p, std::uint64_t value, std::uint64_t& bits) noexcept;
 bool decode_value(const packing& p, std::uint64_t bits, std::uint64_t& value) noexcept;
 

@@ -37,10 +37,10 @@ void append(carry& c, std::uint64_t bits, unsigned count) noexcept {
 
 std::uint64_t take(carry& c, unsigned count) noexcept {
   const bit_buffer b = bits_of(c);
-  const auto taken = static_cast<std::uint64_t>(b) & (count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1);
+  const auto bits = static_cast<std::uint64_t>(b) & (count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1);
   set_bits(c, b >> count);
   c.bit_count = static_cast<std::uint8_t>(c.bit_count - count);
-  return taken;
+  return bits;
 }
 
 // numcodecs fills each byte from the top.
@@ -56,13 +56,13 @@ bool between_elements(const carry& c) noexcept { return c.run == 0 && c.in_run =
 // Counts n finished components of the current run; n exceeds the run only if the element has a single one.
 void advance(carry& c, const layout& l, std::uint64_t n) noexcept {
   const run& r = l.runs[c.run];
-  const std::uint64_t at = c.in_run + n;
+  const std::uint64_t position = c.in_run + n;
   if (l.runs.size() == 1) {
-    c.elements += at / r.count;
-    c.in_run = static_cast<std::uint32_t>(at % r.count);
+    c.elements += position / r.count;
+    c.in_run = static_cast<std::uint32_t>(position % r.count);
   } else {
-    c.in_run = static_cast<std::uint32_t>(at);
-    if (at == r.count) {
+    c.in_run = static_cast<std::uint32_t>(position);
+    if (position == r.count) {
       c.in_run = 0;
       if (++c.run == l.runs.size()) {
         c.run = 0;
@@ -76,9 +76,9 @@ void advance(carry& c, const layout& l, std::uint64_t n) noexcept {
 std::uint64_t components_left(const carry& c, const layout& l, const std::optional<std::uint64_t>& expected) noexcept {
   const std::uint64_t count = l.runs[c.run].count;
   if (l.runs.size() != 1) return count - c.in_run;
-  std::uint64_t all = 0;
-  if (!expected || __builtin_mul_overflow(*expected - c.elements, count, &all)) return ~std::uint64_t{0};
-  return all - c.in_run;
+  std::uint64_t total = 0;
+  if (!expected || __builtin_mul_overflow(*expected - c.elements, count, &total)) return ~std::uint64_t{0};
+  return total - c.in_run;
 }
 
 // The number of components that end at a byte on the encoded side, so that the kernels can process them: any number of 40 bits,
@@ -142,11 +142,11 @@ progress encoder::step(std::span<const std::byte> in, std::span<std::byte> out) 
           std::min<std::uint64_t>((in.size() - i) / r.format.size, (out.size() - o) * 8 / r.format.encoded_bits());
       const auto n = static_cast<std::size_t>(whole_bytes(r, std::min(fits, components_left(c, l, expected_))));
       if (n != 0) {
-        const std::size_t done = detail::encode_components(*l.kernels, r.format, in.data() + i, out.data() + o, n);
-        advance(c, l, done);
-        if (done != n)
+        const std::size_t processed = detail::encode_components(*l.kernels, r.format, in.data() + i, out.data() + o, n);
+        advance(c, l, processed);
+        if (processed != n)
           return failed(c, i, o, r.format.is_bool ? errc::invalid_bool : errc::value_does_not_fit,
-                        detail::load_component(r.format, in.data() + i + done * r.format.size));
+                        detail::load_component(r.format, in.data() + i + processed * r.format.size));
         i += n * r.format.size;
         o += n * r.format.encoded_bits() / 8;
         continue;
@@ -204,7 +204,7 @@ namespace {
 // unknown, the bits left at the end may be padding.
 unsigned bits_needed(const carry& c, const layout& l) noexcept {
   const run& r = l.runs[c.run];
-  if (r.format.whole || l.element_bits > 64) return r.format.encoded_bits();
+  if (r.format.full_width || l.element_bits > 64) return r.format.encoded_bits();
   return r.format.bits * (r.count - c.in_run);
 }
 
@@ -277,9 +277,9 @@ progress decoder::step(std::span<const std::byte> in, std::span<std::byte> out) 
           std::min<std::uint64_t>((in.size() - i - hold) * 8 / r.format.encoded_bits(), (out.size() - o) / r.format.size);
       const auto n = static_cast<std::size_t>(whole_bytes(r, std::min(fits, components_left(c, l, expected_))));
       if (n != 0) {
-        const std::size_t done = detail::decode_components(*l.kernels, r.format, in.data() + i, out.data() + o, n);
-        advance(c, l, done);
-        if (done != n) return failed(c, i, o, errc::invalid_bool, std::to_integer<std::uint64_t>(in[i + done]));
+        const std::size_t processed = detail::decode_components(*l.kernels, r.format, in.data() + i, out.data() + o, n);
+        advance(c, l, processed);
+        if (processed != n) return failed(c, i, o, errc::invalid_bool, std::to_integer<std::uint64_t>(in[i + processed]));
         i += n * r.format.encoded_bits() / 8;
         o += n * r.format.size;
         continue;
@@ -341,10 +341,10 @@ progress decoder::finish(std::span<std::byte> out) noexcept {
         // the padding is at the top of the last byte
         const bit_buffer data = bits_of(c);
         c.bit_count = static_cast<std::uint8_t>(c.bit_count - c.padding_count);
-        const bit_buffer kept = data & ((bit_buffer{1} << c.bit_count) - 1);
-        if (l.strict_padding && kept != data)
+        const bit_buffer unpadded = data & ((bit_buffer{1} << c.bit_count) - 1);
+        if (l.strict_padding && unpadded != data)
           return failed(c, 0, o, errc::nonzero_padding, static_cast<std::uint64_t>(data >> c.bit_count));
-        set_bits(c, kept);
+        set_bits(c, unpadded);
       }
     }
     c.phase = tail;
@@ -357,8 +357,8 @@ progress decoder::finish(std::span<std::byte> out) noexcept {
   if (l.count_byte != padding::none && c.bit_count != 0) return failed(c, 0, o, errc::invalid_padding_count, c.padding_count);
   // without a count byte, up to 7 bits may be padding; a whole byte that is part of no element may not
   if (c.bit_count >= 8) return failed(c, 0, o, errc::truncated, c.bit_count);
-  const bool whole = l.runs.front().format.whole;
-  if (whole && c.bit_count != 0) return failed(c, 0, o, errc::truncated, c.bit_count);
+  const bool full_width = l.runs.front().format.full_width;
+  if (full_width && c.bit_count != 0) return failed(c, 0, o, errc::truncated, c.bit_count);
   if (l.strict_padding && bits_of(c) != 0) return failed(c, 0, o, errc::nonzero_padding, static_cast<std::uint64_t>(bits_of(c)));
   c.phase = finished;
   return {0, o, true, {}};

@@ -6,9 +6,9 @@
 #define ZARRBITS_EXPORT_ATTRIBUTE_VALUES_HPP
 
 #include "export/netcdf_types.hpp"
-#include "export/put_value.hpp"
 #include "export/store_node.hpp"
-#include "export/type_form.hpp"
+#include "export/type_spec.hpp"
+#include "export/value_writer.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <cstdint>
@@ -19,36 +19,37 @@
 namespace zarrbits::exporting {
 
 // A value ready for H5Awrite.
-struct attribute_form {
-  type_form type;
+struct attribute_spec {
+  type_spec type;
   std::vector<hsize_t> dims;
   bool scalar = true, null = false;
-  json value;
+  text::json value;
   std::string remark;  // why it is not what the store has
 };
 
 struct attribute_rules {
-  form_rules forms;
-  bool nwb = false;                                // hdmf-zarr's own attributes stand for links and references
-  bool has_notes = false;                          // of `convert`, which have each type that is not the usual one
-  const verification::zarr_type* array = nullptr;  // of the attributes of an array: "_FillValue" has its type
-  bool big_endian = false;                         // and its byte order
-  bool is_scale = false;                           // of a dimension of netCDF, which has attributes that are made elsewhere
+  spec_rules forms;
+  bool nwb = false;                        // hdmf-zarr's own attributes stand for links and references
+  bool has_notes = false;                  // of `convert`, which have each type that is not the usual one
+  const zarr::zarr_type* array = nullptr;  // of the attributes of an array: "_FillValue" has its type
+  bool big_endian = false;                 // and its byte order
+  bool is_scale = false;                   // of a dimension of netCDF, which has attributes that are made elsewhere
   committed_types& types;
 };
 
-// `note`: its type in the notes, or null. Throws not_expressible.
-attribute_form form_of_attribute(const std::string& name, json value, const json& note, bool noted, const attribute_rules& rules);
+// `note`: its type in the notes, or null. Throws unsupported_in_hdf5.
+attribute_spec attribute_spec_of(const std::string& name, text::json value, const text::json& note, bool noted,
+                                 const attribute_rules& rules);
 
-// Creates the attribute, of the type `in_file`. Throws not_expressible and h5::failure.
-void write_attribute(hid_t object, const std::string& name, const attribute_form& form, hid_t in_file,
+// Creates the attribute, of the type `in_file`. Throws unsupported_in_hdf5 and hdf5::failure.
+void write_attribute(hid_t object, const std::string& name, const attribute_spec& form, hid_t in_file,
                      reference_maker& references, std::uint64_t memory);
 
-// All attributes of a node. `tell` gets the name of each, and why it is left out, or what it became; "" if all is as in the
+// All attributes of a node. `report` gets the name of each, and why it is left out, or what it became; "" if all is as in the
 // store.
-void write_attributes(hid_t object, const json& attributes, const json& notes, const attribute_rules& rules,
+void write_attributes(hid_t object, const text::json& attributes, const text::json& notes, const attribute_rules& rules,
                       reference_maker& references, std::uint64_t memory,
-                      const std::function<void(const std::string& name, bool skipped, const std::string& reason)>& tell);
+                      const std::function<void(const std::string& name, bool skipped, const std::string& reason)>& report);
 
 }  // namespace zarrbits::exporting
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "export/dimension_scales.hpp"
 
-#include "export/dataset_form.hpp"
+#include "export/dataset_spec.hpp"
 #include "export/netcdf_types.hpp"
-#include "export/new_object.hpp"
 #include "export/path_references.hpp"
+#include "export/property_lists.hpp"
+#include "text/name_escaping.hpp"
 #include "text/nfc.hpp"
-#include "text/shown.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -22,20 +22,20 @@ namespace zarrbits::exporting {
 namespace {
 
 // An attribute that is one string of fixed length, as H5DSset_scale() makes them.
-void write_text(hid_t object, const char* name, const std::string& text) {
-  const h5::handle type(H5Tcopy(H5T_C_S1), "copy a string type");
-  h5::check(H5Tset_size(type, text.size() + 1), "create a string type");
-  const h5::handle space(H5Screate(H5S_SCALAR), "create a dataspace");
-  const h5::handle attribute(H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT), "create an attribute of a scale");
-  h5::check(H5Awrite(attribute, type, text.c_str()), "write an attribute of a scale");
+void write_text_attribute(hid_t object, const char* name, const std::string& text) {
+  const hdf5::handle type(H5Tcopy(H5T_C_S1), "copy a string type");
+  hdf5::check(H5Tset_size(type, text.size() + 1), "create a string type");
+  const hdf5::handle space(H5Screate(H5S_SCALAR), "create a dataspace");
+  const hdf5::handle attribute(H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT), "create an attribute of a scale");
+  hdf5::check(H5Awrite(attribute, type, text.c_str()), "write an attribute of a scale");
 }
 
-void write_numbers(hid_t object, const char* name, const std::vector<std::int32_t>& numbers, bool scalar) {
+void write_number_attribute(hid_t object, const char* name, const std::vector<std::int32_t>& numbers, bool scalar) {
   const hsize_t n = numbers.size();
-  const h5::handle space(scalar ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &n, nullptr), "create a dataspace");
-  const h5::handle attribute(H5Acreate2(object, name, H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT),
-                             "create an attribute of a scale");
-  h5::check(H5Awrite(attribute, H5T_NATIVE_INT32, numbers.data()), "write an attribute of a scale");
+  const hdf5::handle space(scalar ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &n, nullptr), "create a dataspace");
+  const hdf5::handle attribute(H5Acreate2(object, name, H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT),
+                               "create an attribute of a scale");
+  hdf5::check(H5Awrite(attribute, H5T_NATIVE_INT32, numbers.data()), "write an attribute of a scale");
 }
 
 // An element of REFERENCE_LIST.
@@ -44,34 +44,34 @@ struct user_of_scale {
   std::int32_t dimension;
 };
 
-bool is_unnamed(const std::string& dimension) { return dimension.empty() || is_phony(dimension); }
+bool is_unnamed(const std::string& dimension) { return dimension.empty() || text::is_phony(dimension); }
 
 // That netCDF gave a dimension.
-std::optional<std::int64_t> noted_id(const json& notes) {
-  const json values = notes.is_object() ? notes.value("attribute_values", json()) : json();
-  json id = values.is_object() ? values.value("_Netcdf4Dimid", json()) : json();
-  if (id.is_array() && id.size() == 1) id = json(id[0]);
+std::optional<std::int64_t> noted_id(const text::json& notes) {
+  const text::json values = notes.is_object() ? notes.value("attribute_values", text::json()) : text::json();
+  text::json id = values.is_object() ? values.value("_Netcdf4Dimid", text::json()) : text::json();
+  if (id.is_array() && id.size() == 1) id = text::json(id[0]);
   return id.is_number_integer() ? std::optional(id.get<std::int64_t>()) : std::nullopt;
 }
 
 void write_users(hid_t object, const std::vector<user_of_scale>& users) {
-  const auto make = [](std::size_t size, std::size_t at, hid_t number) {
-    h5::handle t(H5Tcreate(H5T_COMPOUND, size), "create a compound type");
-    h5::check(H5Tinsert(t, "dataset", 0, H5T_STD_REF_OBJ), "create a compound type");
-    h5::check(H5Tinsert(t, "dimension", at, number), "create a compound type");
+  const auto make = [](std::size_t size, std::size_t offset, hid_t number) {
+    hdf5::handle t(H5Tcreate(H5T_COMPOUND, size), "create a compound type");
+    hdf5::check(H5Tinsert(t, "dataset", 0, H5T_STD_REF_OBJ), "create a compound type");
+    hdf5::check(H5Tinsert(t, "dimension", offset, number), "create a compound type");
     return t;
   };
-  const h5::handle type = make(sizeof(user_of_scale), offsetof(user_of_scale, dimension), H5T_NATIVE_INT32);
+  const hdf5::handle type = make(sizeof(user_of_scale), offsetof(user_of_scale, dimension), H5T_NATIVE_INT32);
   const hsize_t n = users.size();
-  const h5::handle space(H5Screate_simple(1, &n, nullptr), "create a dataspace");
-  const h5::handle attribute(H5Acreate2(object, "REFERENCE_LIST", type, space, H5P_DEFAULT, H5P_DEFAULT),
-                             "create an attribute of a scale");
-  h5::check(H5Awrite(attribute, type, users.data()), "write an attribute of a scale");
+  const hdf5::handle space(H5Screate_simple(1, &n, nullptr), "create a dataspace");
+  const hdf5::handle attribute(H5Acreate2(object, "REFERENCE_LIST", type, space, H5P_DEFAULT, H5P_DEFAULT),
+                               "create an attribute of a scale");
+  hdf5::check(H5Awrite(attribute, type, users.data()), "write an attribute of a scale");
 }
 
 }  // namespace
 
-dimension_scales::dimension_scales(store_tree& tree, const form_rules& rules) : tree_(tree), rules_(rules) {
+dimension_scales::dimension_scales(store_tree& tree, const spec_rules& rules) : tree_(tree), rules_(rules) {
   for (std::size_t g = 0; g < tree.nodes.size(); ++g) {
     if (tree.nodes[g].kind == tree_node::kind_type::group) define_noted(g);
   }
@@ -97,22 +97,22 @@ std::size_t dimension_scales::define(scale s) {
 void dimension_scales::define_noted(std::size_t g) {
   const store_node group = read_store_node(tree_.nodes[g].folder);
   if (group.is_array) return;  // a store that is one array
-  const json& noted = group.note("dimensions");
+  const text::json& noted = group.note("dimensions");
   if (!noted.is_object()) return;
   for (const auto& item : noted.items()) {
-    const json& note = item.value();
-    if (!note.is_object() || !note.value("length", json()).is_number_unsigned() || is_phony(item.key())) continue;
+    const text::json& note = item.value();
+    if (!note.is_object() || !note.value("length", text::json()).is_number_unsigned() || text::is_phony(item.key())) continue;
     scale s;
-    s.name = conversion::unshown(item.key());
+    s.name = text::unescape_name(item.key());
     if (rules_.netcdf_types) s.name = text::to_nfc(s.name);
     s.length = note["length"].get<std::uint64_t>();
     s.group = g;
-    s.unlimited = note.value("unlimited", json()) == true;
+    s.unlimited = note.value("unlimited", text::json()) == true;
     if (note.contains("attributes") && note["attributes"].is_object()) {
       s.attributes = note["attributes"];
-      if (const auto own = s.attributes.find("zarrbits"); own != s.attributes.end()) {
-        s.notes = *own;
-        s.attributes.erase(own);
+      if (const auto notes_entry = s.attributes.find("zarrbits"); notes_entry != s.attributes.end()) {
+        s.notes = *notes_entry;
+        s.attributes.erase(notes_entry);
       }
     }
     s.id = noted_id(s.notes);
@@ -138,37 +138,37 @@ void dimension_scales::name_all(std::size_t i, const store_node& node) {
   }
   for (std::size_t d = 0; d < n.dimensions.size(); ++d) {
     std::string& name = n.dimensions[d];
-    const std::string why = is_unnamed(name) ? "" : is_link_name(name) ? fault_of_netcdf_name(name) : "such a name";
-    if (!is_unnamed(name) && why.empty()) continue;
-    const std::string made = last_of(n.path) + "_dim_" + std::to_string(d);
-    if (!why.empty())
-      renamed_.push_back({n.path, "netCDF cannot have " + why + "; \"" + conversion::shown(name) + "\" is \"" +
-                                      conversion::shown(made) + "\" in the file"});
-    name = made;
+    const std::string reason = is_unnamed(name) ? "" : is_link_name(name) ? fault_of_netcdf_name(name) : "such a name";
+    if (!is_unnamed(name) && reason.empty()) continue;
+    const std::string generated = last_of(n.path) + "_dim_" + std::to_string(d);
+    if (!reason.empty())
+      renamed_.push_back({n.path, "netCDF cannot have " + reason + "; \"" + text::escape_name(name) + "\" is \"" +
+                                      text::escape_name(generated) + "\" in the file"});
+    name = generated;
   }
 }
 
 void dimension_scales::find_dimensions(std::size_t i) {
   const store_node node = read_store_node(tree_.nodes[i].folder);
   if (node.note("null_dataspace") == true) {
-    const json& noted = node.note("attribute_values");
+    const text::json& noted = node.note("attribute_values");
     if (noted.is_object() && noted.contains("NAME")) without_dataspace_.emplace(tree_.nodes[i].path, i);
     return;
   }
   if (rules_.netcdf_types) name_all(i, node);
   const tree_node& n = tree_.nodes[i];
   if (n.dimensions.empty()) return;
-  const json& values = node.note("attribute_values");
-  const json numbers = values.is_object() ? values.value("_Netcdf4Coordinates", json()) : json();
+  const text::json& values = node.note("attribute_values");
+  const text::json numbers = values.is_object() ? values.value("_Netcdf4Coordinates", text::json()) : text::json();
   if (!numbers.is_null()) with_all_ids_.insert(i);
   const std::optional<std::int64_t> id = noted_id(node.notes);
   if (id) with_first_id_.insert(i);
   auto& of = of_node_[i];
-  const json& limits = node.note("maxshape");
+  const text::json& limits = node.note("maxshape");
   for (std::size_t d = 0; d < n.dimensions.size(); ++d) {
     of.emplace_back();
     const std::string& name = n.dimensions[d];
-    if (!is_link_name(name) || is_phony(name)) continue;
+    if (!is_link_name(name) || text::is_phony(name)) continue;
     of.back() = find(n, d, id || !numbers.is_null());
     if (!of.back()) continue;
     scale& s = scales_[*of.back()];
@@ -181,43 +181,43 @@ void dimension_scales::find_dimensions(std::size_t i) {
 std::optional<std::size_t> dimension_scales::find(const tree_node& n, std::size_t d, bool noted_by_netcdf) {
   const std::string& name = n.dimensions[d];
   const std::uint64_t length = n.shape[d];
-  const auto define_in = [&](std::size_t group, const std::string& as) {
+  const auto define_in = [&](std::size_t group, const std::string& dimension_name) {
     scale s;
-    s.name = as;
+    s.name = dimension_name;
     s.length = length;
     s.group = group;
     return define(std::move(s));
   };
-  auto found = visible(n.parent, name, length);
-  if (found && rules_.netcdf_types && is_hidden(n, *found)) found.reset();
-  if (!found && tree_.convention == "netcdf") {
-    found = visible(n.parent, name, {});
+  auto result = visible(n.parent, name, length);
+  if (result && rules_.netcdf_types && is_hidden(n, *result)) result.reset();
+  if (!result && tree_.convention == "netcdf") {
+    result = visible(n.parent, name, {});
     // in a file of netCDF's own, all arrays have the length of a dimension: the note is of another time, or of more files
-    const bool is_stale = found && noted_by_netcdf && scales_[*found].id && scales_[*found].used_in.empty();
-    if (is_stale) scales_[*found].length = length;
-    else if (rules_.netcdf_types) found.reset();
+    const bool is_stale = result && noted_by_netcdf && scales_[*result].id && scales_[*result].used_in.empty();
+    if (is_stale) scales_[*result].length = length;
+    else if (rules_.netcdf_types) result.reset();
     // otherwise HDF-EOS has scales of other lengths, and in groups beside that of the array
   }
-  if (!found && tree_.convention == "netcdf") {
+  if (!result && tree_.convention == "netcdf") {
     if (const auto coordinate = nearest_coordinate(n, name, length)) {
       const std::size_t group = tree_.nodes[*coordinate].parent;
-      const auto known = by_name_.find({group, name});
-      if (known == by_name_.end()) found = define_in(group, name);
-      else if (!rules_.netcdf_types || scales_[known->second].length == length) found = known->second;
+      const auto entry = by_name_.find({group, name});
+      if (entry == by_name_.end()) result = define_in(group, name);
+      else if (!rules_.netcdf_types || scales_[entry->second].length == length) result = entry->second;
     }
   }
   const bool other_name = rules_.netcdf_types && (has_other_values(n.parent, name, length) || would_hide(n.parent, name));
-  if (!found && !by_name_.contains({n.parent, name}) && !other_name) found = define_in(n.parent, name);
-  if (!found && rules_.netcdf_types) {
-    const std::string made = name + "_" + std::to_string(length);
-    found = visible(n.parent, made, length);
-    if (!found) found = define_in(n.parent, by_name_.contains({n.parent, made}) ? made + "_" : made);
-    renamed_.push_back({n.path, "a dimension \"" + conversion::shown(name) + "\" has another length; that of " +
-                                    std::to_string(length) + " is \"" + conversion::shown(scales_[*found].name) +
+  if (!result && !by_name_.contains({n.parent, name}) && !other_name) result = define_in(n.parent, name);
+  if (!result && rules_.netcdf_types) {
+    const std::string generated = name + "_" + std::to_string(length);
+    result = visible(n.parent, generated, length);
+    if (!result) result = define_in(n.parent, by_name_.contains({n.parent, generated}) ? generated + "_" : generated);
+    renamed_.push_back({n.path, "a dimension \"" + text::escape_name(name) + "\" has another length; that of " +
+                                    std::to_string(length) + " is \"" + text::escape_name(scales_[*result].name) +
                                     "\" in the file"});
   }
-  if (found) scales_[*found].used_in.insert(n.parent);
-  return found;
+  if (result) scales_[*result].used_in.insert(n.parent);
+  return result;
 }
 
 // True if the group has an array of this name with the values of a dimension of another length.
@@ -230,8 +230,8 @@ bool dimension_scales::has_other_values(std::size_t group, const std::string& na
 }
 
 // netCDF's programs know dimensions by their names, and take the nearest: true if that is another one than this scale.
-bool dimension_scales::is_hidden(const tree_node& n, std::size_t found) const {
-  const scale& s = scales_[found];
+bool dimension_scales::is_hidden(const tree_node& n, std::size_t scale_index) const {
+  const scale& s = scales_[scale_index];
   for (std::size_t group = n.parent; group != s.group; group = tree_.nodes[group].parent) {
     if (by_name_.contains({group, s.name}) || has_other_values(group, s.name, s.length)) return true;
   }
@@ -254,17 +254,17 @@ bool dimension_scales::would_hide(std::size_t group, const std::string& name) co
 std::optional<std::size_t> dimension_scales::nearest_coordinate(const tree_node& n, const std::string& name,
                                                                 std::uint64_t length) const {
   std::optional<std::size_t> nearest;
-  std::ptrdiff_t most = -1;
+  std::ptrdiff_t max_groups = -1;
   const auto [first, last] = coordinates_.equal_range(name);
-  for (auto at = first; at != last; ++at) {
-    const tree_node& c = tree_.nodes[at->second];
+  for (auto candidate = first; candidate != last; ++candidate) {
+    const tree_node& c = tree_.nodes[candidate->second];
     if (c.shape[0] != length) continue;
     const auto end = std::mismatch(n.path.begin(), n.path.end(), c.path.begin(), c.path.end()).first;
     const std::ptrdiff_t groups = std::count(n.path.begin(), end, '/');
-    if (groups == most) nearest.reset();
-    if (groups <= most) continue;
-    most = groups;
-    nearest = at->second;
+    if (groups == max_groups) nearest.reset();
+    if (groups <= max_groups) continue;
+    max_groups = groups;
+    nearest = candidate->second;
   }
   return nearest;
 }
@@ -272,8 +272,8 @@ std::optional<std::size_t> dimension_scales::nearest_coordinate(const tree_node&
 std::optional<std::size_t> dimension_scales::visible(std::size_t group, const std::string& name,
                                                      std::optional<std::uint64_t> length) const {
   while (true) {
-    const auto found = by_name_.find({group, name});
-    if (found != by_name_.end() && (!length || scales_[found->second].length == *length)) return found->second;
+    const auto match = by_name_.find({group, name});
+    if (match != by_name_.end() && (!length || scales_[match->second].length == *length)) return match->second;
     if (tree_.nodes[group].parent == group) return {};
     group = tree_.nodes[group].parent;
   }
@@ -282,10 +282,10 @@ std::optional<std::size_t> dimension_scales::visible(std::size_t group, const st
 void dimension_scales::name_variables() {
   for (auto& [i, of] : of_node_) {
     tree_node& n = tree_.nodes[i];
-    const auto found = by_name_.find({n.parent, last_of(n.path)});
-    if (found == by_name_.end()) continue;
-    if (of[0] == found->second) {
-      scales_[found->second].variable = i;
+    const auto match = by_name_.find({n.parent, last_of(n.path)});
+    if (match == by_name_.end()) continue;
+    if (of[0] == match->second) {
+      scales_[match->second].variable = i;
       variables_.insert(i);
     } else n.path = path_below(tree_.nodes[n.parent].path, "_nc4_non_coord_" + last_of(n.path));
   }
@@ -303,19 +303,19 @@ void dimension_scales::rename_taken() {
   for (const tree_node& n : tree_.nodes) paths.insert(n.path);
   for (std::size_t k = 0; k < scales_.size(); ++k) {
     scale& s = scales_[k];
-    if (const auto found = without_dataspace_.find(path_of(s)); !s.variable && found != without_dataspace_.end()) {
-      s.variable = found->second;
-      variables_.insert(found->second);
+    if (const auto match = without_dataspace_.find(path_of(s)); !s.variable && match != without_dataspace_.end()) {
+      s.variable = match->second;
+      variables_.insert(match->second);
     }
     s.is_taken = !s.variable && paths.contains(path_of(s));
     if (!s.is_taken || !rules_.netcdf_types) continue;
-    const std::string before = s.name;
+    const std::string original = s.name;
     do s.name += "_dim";
     while (paths.contains(path_of(s)) || by_name_.contains({s.group, s.name}));
     by_name_[{s.group, s.name}] = k;
     s.is_taken = false;
-    renamed_.push_back({path_below(tree_.nodes[s.group].path, before),
-                        "a group has the name of this dimension, which is \"" + conversion::shown(s.name) + "\" in the file"});
+    renamed_.push_back({path_below(tree_.nodes[s.group].path, original),
+                        "a group has the name of this dimension, which is \"" + text::escape_name(s.name) + "\" in the file"});
   }
 }
 
@@ -323,32 +323,32 @@ std::string dimension_scales::path_of(const scale& s) const {
   return s.variable ? tree_.nodes[*s.variable].path : path_below(tree_.nodes[s.group].path, s.name);
 }
 
-bool dimension_scales::is_made(const scale& s) const { return s.variable ? tree_.nodes[*s.variable].made : s.is_created; }
+bool dimension_scales::is_made(const scale& s) const { return s.variable ? tree_.nodes[*s.variable].is_created : s.is_created; }
 
 void dimension_scales::create(hid_t file) {
   for (scale& s : scales_) {
-    if (s.variable && !tree_.nodes[*s.variable].made) {
+    if (s.variable && !tree_.nodes[*s.variable].is_created) {
       variables_.erase(*s.variable);
       s.variable.reset();
     }
-    if (s.variable || s.is_created || s.is_taken || !tree_.nodes[s.group].made) continue;
+    if (s.variable || s.is_created || s.is_taken || !tree_.nodes[s.group].is_created) continue;
     s.is_created = true;
-    const hsize_t length = s.length, most = s.unlimited ? H5S_UNLIMITED : std::max<hsize_t>(s.length, 1), chunk = 1024;
+    const hsize_t length = s.length, max_length = s.unlimited ? H5S_UNLIMITED : std::max<hsize_t>(s.length, 1), chunk = 1024;
     const bool chunked = s.unlimited;
-    const h5::handle space(H5Screate_simple(1, &length, chunked ? &most : nullptr), "create a dataspace");
-    const h5::handle properties = new_object(H5P_DATASET_CREATE);
-    if (chunked) h5::check(H5Pset_chunk(properties, 1, &chunk), "set the chunks of a dimension");
-    h5::check(H5Pset_attr_creation_order(properties, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED),
-              "track the order of attributes");
-    const h5::handle made(H5Dcreate2(file, path_of(s).c_str(), H5T_IEEE_F32BE, space, H5P_DEFAULT, properties, H5P_DEFAULT),
-                          "create a dimension");
+    const hdf5::handle space(H5Screate_simple(1, &length, chunked ? &max_length : nullptr), "create a dataspace");
+    const hdf5::handle properties = make_property_list(H5P_DATASET_CREATE);
+    if (chunked) hdf5::check(H5Pset_chunk(properties, 1, &chunk), "set the chunks of a dimension");
+    hdf5::check(H5Pset_attr_creation_order(properties, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED),
+                "track the order of attributes");
+    const hdf5::handle dataset(H5Dcreate2(file, path_of(s).c_str(), H5T_IEEE_F32BE, space, H5P_DEFAULT, properties, H5P_DEFAULT),
+                               "create a dimension");
   }
 }
 
 // Numbers from 0 on, in the order of those in the source. None if a source without such numbers had dimensions.
 std::vector<std::int32_t> dimension_scales::ids() const {
-  const bool any = std::any_of(scales_.begin(), scales_.end(), [](const scale& s) { return s.id.has_value(); });
-  if (tree_.convention == "netcdf" && !any && !rules_.netcdf_types) return {};
+  const bool has_ids = std::any_of(scales_.begin(), scales_.end(), [](const scale& s) { return s.id.has_value(); });
+  if (tree_.convention == "netcdf" && !has_ids && !rules_.netcdf_types) return {};
   std::vector<std::size_t> order;
   for (std::size_t k = 0; k < scales_.size(); ++k) {
     if (is_made(scales_[k])) order.push_back(k);
@@ -366,9 +366,9 @@ void dimension_scales::attach(hid_t file) {
   const std::vector<std::int32_t> id = ids();
   for (auto& [i, of] : of_node_) {
     const tree_node& n = tree_.nodes[i];
-    if (!n.made) continue;
-    const h5::handle dataset(H5Dopen2(file, n.path.c_str(), H5P_DEFAULT), "open a dataset");
-    const h5::handle values(H5Dget_space(dataset), "get a dataspace");
+    if (!n.is_created) continue;
+    const hdf5::handle dataset(H5Dopen2(file, n.path.c_str(), H5P_DEFAULT), "open a dataset");
+    const hdf5::handle values(H5Dget_space(dataset), "get a dataspace");
     of.resize(static_cast<std::size_t>(std::max(H5Sget_simple_extent_ndims(values), 0)));  // others are within a value
     if (of.empty()) continue;
     const bool has_all = std::all_of(of.begin(), of.end(), [&](const auto& d) { return d && is_made(scales_[*d]); });
@@ -376,58 +376,59 @@ void dimension_scales::attach(hid_t file) {
     if (!id.empty() && has_all && (with_all_ids_.contains(i) || (is_scale(i) && of.size() > 1))) {
       std::vector<std::int32_t> coordinates;
       for (const auto& d : of) coordinates.push_back(id[*d]);
-      write_numbers(dataset, "_Netcdf4Coordinates", coordinates, false);
+      write_number_attribute(dataset, "_Netcdf4Coordinates", coordinates, false);
     }
     if (is_scale(i)) continue;
-    if (!id.empty() && has_all && with_first_id_.contains(i)) write_numbers(dataset, "_Netcdf4Dimid", {id[*of[0]]}, true);
+    if (!id.empty() && has_all && with_first_id_.contains(i))
+      write_number_attribute(dataset, "_Netcdf4Dimid", {id[*of[0]]}, true);
     std::vector<hobj_ref_t> references(of.size(), 0);
     std::vector<hvl_t> list(of.size());
     hobj_ref_t self = 0;
-    h5::check(H5Rcreate(&self, file, n.path.c_str(), H5R_OBJECT, -1), "refer to a dataset");
-    bool any = false;
+    hdf5::check(H5Rcreate(&self, file, n.path.c_str(), H5R_OBJECT, -1), "refer to a dataset");
+    bool has_scale = false;
     for (std::size_t d = 0; d < of.size(); ++d) {
       list[d] = {0, nullptr};
       if (!of[d]) continue;
       const scale& s = scales_[*of[d]];
       if (!is_made(s)) continue;
-      h5::check(H5Rcreate(&references[d], file, path_of(s).c_str(), H5R_OBJECT, -1), "refer to a dimension");
+      hdf5::check(H5Rcreate(&references[d], file, path_of(s).c_str(), H5R_OBJECT, -1), "refer to a dimension");
       list[d] = {1, &references[d]};
       users[*of[d]].push_back({self, static_cast<std::int32_t>(d)});
-      any = true;
+      has_scale = true;
     }
-    if (!any) continue;
-    const h5::handle type(H5Tvlen_create(H5T_STD_REF_OBJ), "create a sequence type");
+    if (!has_scale) continue;
+    const hdf5::handle type(H5Tvlen_create(H5T_STD_REF_OBJ), "create a sequence type");
     const hsize_t rank = list.size();
-    const h5::handle space(H5Screate_simple(1, &rank, nullptr), "create a dataspace");
-    const h5::handle attribute(H5Acreate2(dataset, "DIMENSION_LIST", type, space, H5P_DEFAULT, H5P_DEFAULT),
-                               "create DIMENSION_LIST");
-    h5::check(H5Awrite(attribute, type, list.data()), "write DIMENSION_LIST");
+    const hdf5::handle space(H5Screate_simple(1, &rank, nullptr), "create a dataspace");
+    const hdf5::handle attribute(H5Acreate2(dataset, "DIMENSION_LIST", type, space, H5P_DEFAULT, H5P_DEFAULT),
+                                 "create DIMENSION_LIST");
+    hdf5::check(H5Awrite(attribute, type, list.data()), "write DIMENSION_LIST");
   }
   for (std::size_t k = 0; k < scales_.size(); ++k) {
     const scale& s = scales_[k];
     if (!is_made(s)) continue;
-    const h5::handle dataset(H5Dopen2(file, path_of(s).c_str(), H5P_DEFAULT), "open a dimension");
+    const hdf5::handle dataset(H5Dopen2(file, path_of(s).c_str(), H5P_DEFAULT), "open a dimension");
     char bare[80];
     std::snprintf(bare, sizeof bare, "This is a netCDF dimension but not a netCDF variable.%10llu",
                   static_cast<unsigned long long>(s.length));
-    write_text(dataset, "CLASS", "DIMENSION_SCALE");
-    if (H5Aexists(dataset, "NAME") <= 0) write_text(dataset, "NAME", s.variable ? s.name : bare);
-    if (!id.empty()) write_numbers(dataset, "_Netcdf4Dimid", {id[k]}, true);
+    write_text_attribute(dataset, "CLASS", "DIMENSION_SCALE");
+    if (H5Aexists(dataset, "NAME") <= 0) write_text_attribute(dataset, "NAME", s.variable ? s.name : bare);
+    if (!id.empty()) write_number_attribute(dataset, "_Netcdf4Dimid", {id[k]}, true);
     if (!users[k].empty()) write_users(dataset, users[k]);
   }
 }
 
 void write_labels(hid_t dataset, const std::vector<std::string>& names) {
   if (H5Aexists(dataset, "DIMENSION_LABELS") > 0) return;
-  const h5::handle type(H5Tcopy(H5T_C_S1), "copy a string type");
-  h5::check(H5Tset_size(type, H5T_VARIABLE), "create a string type");
+  const hdf5::handle type(H5Tcopy(H5T_C_S1), "copy a string type");
+  hdf5::check(H5Tset_size(type, H5T_VARIABLE), "create a string type");
   std::vector<const char*> labels;
   for (const std::string& name : names) labels.push_back(name.c_str());
   const hsize_t rank = labels.size();
-  const h5::handle space(H5Screate_simple(1, &rank, nullptr), "create a dataspace");
-  const h5::handle attribute(H5Acreate2(dataset, "DIMENSION_LABELS", type, space, H5P_DEFAULT, H5P_DEFAULT),
-                             "create DIMENSION_LABELS");
-  h5::check(H5Awrite(attribute, type, labels.data()), "write DIMENSION_LABELS");
+  const hdf5::handle space(H5Screate_simple(1, &rank, nullptr), "create a dataspace");
+  const hdf5::handle attribute(H5Acreate2(dataset, "DIMENSION_LABELS", type, space, H5P_DEFAULT, H5P_DEFAULT),
+                               "create DIMENSION_LABELS");
+  hdf5::check(H5Awrite(attribute, type, labels.data()), "write DIMENSION_LABELS");
 }
 
 }  // namespace zarrbits::exporting

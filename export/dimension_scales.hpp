@@ -6,7 +6,7 @@
 #define ZARRBITS_EXPORT_DIMENSION_SCALES_HPP
 
 #include "export/store_tree.hpp"
-#include "export/type_form.hpp"
+#include "export/type_spec.hpp"
 #include "hdf5/h5.hpp"
 
 #include <cstddef>
@@ -25,11 +25,11 @@ struct scale {
   std::size_t group = 0;                // where it is defined
   std::optional<std::size_t> variable;  // the node that has its values; none: a dimension without a variable
   bool unlimited = false;
-  bool is_taken = false;             // something else has its name, so it is not in the file
-  bool is_created = false;           // without a variable, in the file
-  std::optional<std::int64_t> id;    // that netCDF gave it in the source
-  json attributes = json::object();  // of a dimension without a variable
-  json notes = json::object();
+  bool is_taken = false;                         // something else has its name, so it is not in the file
+  bool is_created = false;                       // without a variable, in the file
+  std::optional<std::int64_t> id;                // that netCDF gave it in the source
+  text::json attributes = text::json::object();  // of a dimension without a variable
+  text::json notes = text::json::object();
   std::set<std::size_t> used_in = {};  // the groups of the arrays that have it
 };
 
@@ -38,16 +38,16 @@ class dimension_scales {
   // Finds the dimensions, and renames arrays that are called like a dimension that they do not have, as netCDF does. For files
   // that netCDF has to read (`netcdf_types`), every dimension of an array that names some gets a name, and one length. Throws
   // store_error.
-  dimension_scales(store_tree& tree, const form_rules& rules);
+  dimension_scales(store_tree& tree, const spec_rules& rules);
 
   const std::vector<scale>& scales() const noexcept { return scales_; }
   // Names of dimensions that are other ones in the file: by the path of the array, and why.
   const std::vector<left_out>& renamed() const noexcept { return renamed_; }
   bool is_scale(std::size_t node) const { return variables_.contains(node); }
   // Creates the scales without a variable, also those whose variable is not in the file. Their attributes are the caller's task.
-  // Throws h5::failure.
+  // Throws hdf5::failure.
   void create(hid_t file);
-  // Attaches all of them to the datasets that are in the file, when these have their attributes. Throws h5::failure.
+  // Attaches all of them to the datasets that are in the file, when these have their attributes. Throws hdf5::failure.
   void attach(hid_t file);
 
   std::string path_of(const scale& s) const;
@@ -71,7 +71,7 @@ class dimension_scales {
   std::vector<std::int32_t> ids() const;
 
   store_tree& tree_;
-  const form_rules& rules_;
+  const spec_rules& rules_;
   std::vector<scale> scales_;
   bool names_some_ = false;                                                 // a dimension of the file has a name
   std::map<std::pair<std::size_t, std::string>, std::size_t> by_name_;      // of a group
@@ -83,7 +83,7 @@ class dimension_scales {
   std::vector<left_out> renamed_;
 };
 
-// Names of dimensions without scales, as HDF5 has them: DIMENSION_LABELS. Throws h5::failure.
+// Names of dimensions without scales, as HDF5 has them: DIMENSION_LABELS. Throws hdf5::failure.
 void write_labels(hid_t dataset, const std::vector<std::string>& names);
 
 }  // namespace zarrbits::exporting

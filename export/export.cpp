@@ -5,16 +5,16 @@
 #include <zarrbits/export.hpp>
 #include <zarrbits/source_name.hpp>
 
-#include "compression/chunk_bytes.hpp"
+#include "compressors/buffer.hpp"
 #include "export/file_writer.hpp"
-#include "export/new_object.hpp"
+#include "export/property_lists.hpp"
 #include "io/reference_table.hpp"
-#include "io/remote_name.hpp"
+#include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
 #include "text/base64.hpp"
-#include "text/words.hpp"
+#include "text/format.hpp"
 #include "zarr/read/zarr_reader.hpp"
-#include "zarr/write/file_target.hpp"
+#include "zarr/write/atomic_file.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -26,25 +26,23 @@
 #include <string>
 #include <utility>
 
-namespace zarrbits {
-
-namespace exporting {
+namespace zarrbits::exporting {
 
 namespace {
 
-constexpr std::uint64_t least_memory = 16U << 20;
+constexpr std::uint64_t min_memory = 16U << 20;
 
 bool is_hdf5_file(const std::string& path) {
-  const bool is = H5Fis_hdf5(path.c_str()) > 0;
+  const bool result = H5Fis_hdf5(path.c_str()) > 0;
   H5Eclear2(H5E_DEFAULT);
-  return is;
+  return result;
 }
 
 // The bytes before the file proper, which `convert` noted.
 std::vector<std::byte> user_block_of(const store_node& root) {
-  const json& note = root.note("user_block");
-  if (!note.is_object() || !note.value("base64", json()).is_string()) return {};
-  return conversion::decode_base64(note["base64"].get_ref<const std::string&>()).value_or(std::vector<std::byte>());
+  const text::json& note = root.note("user_block");
+  if (!note.is_object() || !note.value("base64", text::json()).is_string()) return {};
+  return text::decode_base64(note["base64"].get_ref<const std::string&>()).value_or(std::vector<std::byte>());
 }
 
 bool is_block_size(std::size_t size) { return size >= 512 && std::has_single_bit(size); }
@@ -56,24 +54,24 @@ bool needs_headers_of_1_8(const store_tree& tree) {
   return tree.max_attributes > many_attributes;
 }
 
-h5::handle create_file(const std::string& name, const export_options& options, const store_tree& tree, bool netcdf, bool ordered,
-                       std::size_t user_block) {
-  const h5::handle creation = new_object(H5P_FILE_CREATE);
-  const h5::handle access(H5Pcreate(H5P_FILE_ACCESS), "create properties");
+hdf5::handle create_file(const std::string& name, const export_options& options, const store_tree& tree, bool netcdf,
+                         bool ordered, std::size_t user_block) {
+  const hdf5::handle creation = make_property_list(H5P_FILE_CREATE);
+  const hdf5::handle access(H5Pcreate(H5P_FILE_ACCESS), "create properties");
   constexpr unsigned in_order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
-  if (netcdf || ordered) h5::check(H5Pset_link_creation_order(creation, in_order), "track the order of links");
-  if (netcdf) h5::check(H5Pset_attr_creation_order(creation, in_order), "track the order of attributes");
-  if (user_block > 0) h5::check(H5Pset_userblock(creation, user_block), "reserve a user block");
+  if (netcdf || ordered) hdf5::check(H5Pset_link_creation_order(creation, in_order), "track the order of links");
+  if (netcdf) hdf5::check(H5Pset_attr_creation_order(creation, in_order), "track the order of attributes");
+  if (user_block > 0) hdf5::check(H5Pset_userblock(creation, user_block), "reserve a user block");
   if (options.page_size > 0) {
-    h5::check(H5Pset_file_space_strategy(creation, H5F_FSPACE_STRATEGY_PAGE, false, 1), "ask for pages");
-    h5::check(H5Pset_file_space_page_size(creation, options.page_size), "set the size of pages");
+    hdf5::check(H5Pset_file_space_strategy(creation, H5F_FSPACE_STRATEGY_PAGE, false, 1), "ask for pages");
+    hdf5::check(H5Pset_file_space_page_size(creation, options.page_size), "set the size of pages");
   }
   if (options.format == file_format::latest)
-    h5::check(H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST), "ask for the latest format");
+    hdf5::check(H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST), "ask for the latest format");
   else if (needs_headers_of_1_8(tree))
-    h5::check(H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST), "ask for the format of HDF5 1.8");
+    hdf5::check(H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST), "ask for the format of HDF5 1.8");
 #if H5_VERSION_GE(1, 10, 7)
-  h5::check(H5Pset_file_locking(access, false, true), "leave the lock to its owner");  // ours, of the unfinished file
+  hdf5::check(H5Pset_file_locking(access, false, true), "leave the lock to its owner");  // ours, of the unfinished file
 #endif
   return {H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation, access), "create the file"};
 }
@@ -81,7 +79,7 @@ h5::handle create_file(const std::string& name, const export_options& options, c
 bool wants_netcdf(const export_options& options) { return options.netcdf.value_or(options.target.ends_with(".nc")); }
 
 // A file that netCDF has to read has only what netCDF can hold; an HDF5 file comes back as it was, with its dimensions.
-form_rules rules_of(const store_tree& tree, const export_options& options, bool netcdf) {
+spec_rules rules_of(const store_tree& tree, const export_options& options, bool netcdf) {
   return {netcdf, netcdf && (wants_netcdf(options) || !tree.has_notes)};
 }
 
@@ -94,35 +92,35 @@ std::string remedy_for(const std::string& reason) {
 void refuse_target_in_store(const std::string& store, const std::string& target) {
   namespace fs = std::filesystem;
   std::error_code e;
-  if (conversion::is_s3(store) || !fs::is_directory(store, e)) return;
+  if (io::is_s3(store) || !fs::is_directory(store, e)) return;
   const fs::path folder = fs::weakly_canonical(fs::absolute(store), e);
-  const fs::path within = fs::weakly_canonical(fs::absolute(target), e).lexically_relative(folder);
-  if (e || within.empty() || *within.begin() == "..") return;
+  const fs::path relative = fs::weakly_canonical(fs::absolute(target), e).lexically_relative(folder);
+  if (e || relative.empty() || *relative.begin() == "..") return;
   throw error(errc::refused, "the target \"" + target + "\" lies in the store; choose another target", {target});
 }
 
-// `whole`: the store that `root` is in.
-void write_file(const conversion::file_target& target, const verification::store_folder& whole,
-                const verification::store_folder& root, const export_options& options, export_report& report) {
-  const auto at = [&](const std::string& path) {
+// `opened_store`: the store that `root` is in.
+void write_file(const zarr::atomic_file& target, const zarr::store_folder& opened_store, const zarr::store_folder& root,
+                const export_options& options, export_report& report) {
+  const auto report_progress = [&](const std::string& path) {
     if (options.progress) options.progress(path, 0, 0);
   };
   // a copy of its target is better than a link that leads nowhere; netCDF has none into other files
-  const auto is_link = [&](const json& link) {
-    return leads_to_a_file(link, options.target) && !(wants_netcdf(options) && link.value("kind", json()) == "external");
+  const auto is_link = [&](const text::json& link) {
+    return leads_to_a_file(link, options.target) && !(wants_netcdf(options) && link.value("kind", text::json()) == "external");
   };
-  store_tree tree = read_tree(root, whole, options.include, options.exclude, is_link, at);
+  store_tree tree = read_tree(root, opened_store, options.include, options.exclude, is_link, report_progress);
   report.netcdf = wants_netcdf(options) || (!options.netcdf && looks_like_netcdf(tree));
   const std::vector<std::byte> user_block = user_block_of(read_store_node(root));
   const bool has_block = is_block_size(user_block.size());
   {
-    const h5::handle file = create_file(target.temporary(), options, tree, report.netcdf, tree.nodes[0].is_ordered,
-                                        has_block ? user_block.size() : 0);
-    const form_rules rules = rules_of(tree, options, report.netcdf);
+    const hdf5::handle file = create_file(target.temporary(), options, tree, report.netcdf, tree.nodes[0].is_ordered,
+                                          has_block ? user_block.size() : 0);
+    const spec_rules rules = rules_of(tree, options, report.netcdf);
     if (rules.netcdf_types) normalize_names(tree);
     file_writer(file, tree, rules, options, report).run();
-    if (H5Fget_obj_count(file, H5F_OBJ_ALL) > 1) throw h5::failure("objects of the file are still open");
-    h5::check(H5Fflush(file, H5F_SCOPE_GLOBAL), "write the file");
+    if (H5Fget_obj_count(file, H5F_OBJ_ALL) > 1) throw hdf5::failure("objects of the file are still open");
+    hdf5::check(H5Fflush(file, H5F_SCOPE_GLOBAL), "write the file");
   }
   if (user_block.empty()) return;
   exported_object& e = report.objects.emplace_back();
@@ -138,64 +136,66 @@ void write_file(const conversion::file_target& target, const verification::store
 
 }  // namespace
 
-}  // namespace exporting
+}  // namespace zarrbits::exporting
+
+namespace zarrbits {
 
 void check_options(const export_options& options) {
   if (options.target.empty()) throw error(errc::invalid_option, "there is no name of a file to write");
-  if (conversion::is_s3(options.target) || options.target.find("://") != std::string::npos)
+  if (io::is_s3(options.target) || options.target.find("://") != std::string::npos)
     throw error(errc::invalid_option, "a file is written to a local disk, not to \"" + options.target +
                                           "\"; write it to a disk, and upload it from there");
-  const int most = options.filter == export_filter::zstd ? 22 : 9;
-  if (options.filter != export_filter::none && (options.level < 1 || options.level > most))
+  const int max_level = options.filter == export_filter::zstd ? 22 : 9;
+  if (options.filter != export_filter::none && (options.level < 1 || options.level > max_level))
     throw error(errc::invalid_option,
-                "the level " + std::to_string(options.level) + " is not one of 1 to " + std::to_string(most));
+                "the level " + std::to_string(options.level) + " is not one of 1 to " + std::to_string(max_level));
   if (options.page_size != 0 && (options.page_size < 512 || options.page_size > (std::uint64_t{1} << 30)))
     throw error(errc::invalid_option,
                 "`page_size` has 512 bytes to 1 GiB, not " + std::to_string(options.page_size) + "; set it to such a size");
-  if (options.memory < exporting::least_memory)
-    throw error(errc::invalid_option, "`memory` is " + conversion::human_bytes(options.memory) +
-                                          ", too little to export; use at least " +
-                                          conversion::human_bytes(exporting::least_memory));
+  if (options.memory < exporting::min_memory)
+    throw error(errc::invalid_option, "`memory` is " + text::format_bytes(options.memory) +
+                                          ", too little to export; use at least " + text::format_bytes(exporting::min_memory));
 }
 
-export_report export_store(const export_options& given) {
-  check_options(given);
-  const export_options& options = given;
+export_report export_store(const export_options& requested) {
+  check_options(requested);
+  const export_options& options = requested;
   const auto begun = std::chrono::steady_clock::now();
-  const h5::silence quiet;
+  const hdf5::silence quiet;
   export_report report;
   report.store = options.store;
   report.target = options.target;
-  verification::as_public_errors(options.store, options.target, [&] {
-    conversion::prepare_s3({}, options.store, options.remote, options.warning);
+  zarr::as_public_errors(options.store, options.target, [&] {
+    io::init_s3({}, options.store, options.remote, options.warning);
     const source_name store = split_source(options.store);
     exporting::refuse_target_in_store(store.file, options.target);
-    verification::store_folder whole =
-        verification::open_store(store.file, options.remote, conversion::may_be_read({store.file}, options.sources),
-                                 options.memory / 4, verification::use_of_store::a_little);
-    whole.max_text = options.memory / 4;
-    const std::uint64_t before = verification::number_for(whole);
-    conversion::sink_options how;
-    how.target = options.overwrite ? conversion::sink_options::existing::replace : conversion::sink_options::existing::refuse;
-    how.sync = options.sync;
-    how.source = store.file;
-    conversion::file_target target(options.target, conversion::unfinished_name(options.target), how,
-                                   {"an HDF5 file", exporting::is_hdf5_file});
+    zarr::store_folder opened_store =
+        zarr::open_store(store.file, options.remote, io::allowed_paths({store.file}, options.sources), options.memory / 4,
+                         zarr::access_pattern::sparse);
+    opened_store.max_string_bytes = options.memory / 4;
+    const std::uint64_t initial_state = zarr::fingerprint(opened_store);
+    zarr::store_writer_options target_options;
+    target_options.target =
+        options.overwrite ? zarr::store_writer_options::if_exists::replace : zarr::store_writer_options::if_exists::refuse;
+    target_options.sync = options.sync;
+    target_options.source = store.file;
+    zarr::atomic_file target(options.target, zarr::unfinished_name(options.target), target_options,
+                             {"an HDF5 file", exporting::is_hdf5_file});
     try {
-      exporting::write_file(target, whole, verification::node_at(whole, store.object), options, report);
-    } catch (const conversion::damaged_chunk& e) {
+      exporting::write_file(target, opened_store, zarr::node_at(opened_store, store.object), options, report);
+    } catch (const compressors::corrupt_chunk& e) {
       throw error(errc::damaged_store,
                   "\"" + options.store + "\" is damaged: " + e.what() + "; leave such chunks out with `keep_going`",
                   {options.store});
-    } catch (const exporting::json::exception& e) {
+    } catch (const text::json::exception& e) {
       throw error(errc::damaged_store, "the metadata of \"" + options.store + "\" is invalid: " + e.what(), {options.store});
-    } catch (const h5::failure& e) {
+    } catch (const hdf5::failure& e) {
       throw error(errc::io_failed, "cannot write \"" + options.target + "\": " + e.what() + exporting::remedy_for(e.what()),
                   {options.target});
     }
     std::error_code ignored;
     report.file_bytes = std::filesystem::file_size(target.temporary(), ignored);
-    if (verification::number_for(whole) != before)
+    if (zarr::fingerprint(opened_store) != initial_state)
       throw error(
           errc::changed,
           "the store \"" + options.store + "\" was changed while it was exported; export it when no other process writes to it",

@@ -6,7 +6,7 @@
 #include <zarrbits/version.hpp>
 
 #include "text/json_text.hpp"
-#include "text/shown.hpp"
+#include "text/name_escaping.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -15,7 +15,7 @@
 
 namespace zarrbits {
 
-bool export_report::lost() const noexcept {
+bool export_report::has_losses() const noexcept {
   return std::any_of(objects.begin(), objects.end(),
                      [](const exported_object& o) { return o.outcome == outcome::skipped || !o.lost_chunks.empty(); });
 }
@@ -44,8 +44,8 @@ std::string export_report::report_json(std::optional<int> exit_status) const {
   }
   json report = {{"version", 1},
                  {"exporter", std::string("zarrbits ") + version()},
-                 {"store", conversion::shown(store)},
-                 {"target", conversion::shown(target)},
+                 {"store", text::escape_name(store)},
+                 {"target", text::escape_name(target)},
                  {"netcdf", netcdf}};
   if (exit_status) report["exit_status"] = *exit_status;
   report["file_bytes"] = file_bytes;

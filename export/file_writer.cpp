@@ -2,14 +2,14 @@
 #include "export/file_writer.hpp"
 
 #include "export/attribute_values.hpp"
-#include "export/chunk_recipe.hpp"
+#include "export/chunk_plan.hpp"
 #include "export/link_order.hpp"
-#include "export/new_object.hpp"
+#include "export/property_lists.hpp"
 #include "export/write_chunks.hpp"
-#include "text/memory_need.hpp"
+#include "text/format.hpp"
+#include "text/memory_estimate.hpp"
+#include "text/name_escaping.hpp"
 #include "text/nfc.hpp"
-#include "text/shown.hpp"
-#include "text/words.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -19,8 +19,8 @@
 
 namespace zarrbits::exporting {
 
-using conversion::shown;
-using verification::zarr_array;
+using text::escape_name;
+using zarr::zarr_array;
 using kind_type = tree_node::kind_type;
 
 namespace {
@@ -28,14 +28,14 @@ namespace {
 constexpr unsigned in_order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
 
 bool is_reference(const store_node& node) {
-  const json& note = node.note("hdf5_type");
+  const text::json& note = node.note("hdf5_type");
   if (!note.is_object()) return false;
-  const json kind = note.value("class", json());
+  const text::json kind = note.value("class", text::json());
   return kind == "object_reference" || kind == "region_reference";
 }
 
 std::string dangling(std::uint64_t count) {
-  return conversion::counted(count, "reference") + " to what the file does not have; null in the file";
+  return text::pluralize(count, "reference") + " to what the file does not have; null in the file";
 }
 
 // Creates an object. A name that two nodes have by their notes, for example, is a reason to leave one of them out.
@@ -43,28 +43,28 @@ template <class F>
 void created(F&& create) {
   try {
     create();
-  } catch (const h5::failure& e) {
-    throw not_expressible(e.what());
+  } catch (const hdf5::failure& e) {
+    throw unsupported_in_hdf5(e.what());
   }
 }
 
-// Runs `write`; what an object cannot have is a reason, and what is damaged, too, with `keep_going`.
+// Runs `write`. Returns the reason to skip the object (HDF5 cannot have it or, with `keep_going`, it is damaged), or "".
 template <class F>
 std::string reason_to_skip(bool keep_going, const std::string& path, F&& write) {
   try {
     write();
     return "";
-  } catch (const not_expressible& e) {
+  } catch (const unsupported_in_hdf5& e) {
     return e.what();
-  } catch (const verification::not_supported& e) {
+  } catch (const zarr::not_supported& e) {
     return e.what();
-  } catch (const verification::store_error& e) {
-    if (!keep_going) throw verification::store_error("\"" + shown(path) + "\": " + e.what(), e.code);
+  } catch (const zarr::store_error& e) {
+    if (!keep_going) throw zarr::store_error("\"" + escape_name(path) + "\": " + e.what(), e.code);
     return e.what();
-  } catch (const conversion::damaged_chunk& e) {
-    if (!keep_going) throw conversion::damaged_chunk("\"" + shown(path) + "\": " + e.what());
+  } catch (const compressors::corrupt_chunk& e) {
+    if (!keep_going) throw compressors::corrupt_chunk("\"" + escape_name(path) + "\": " + e.what());
     return e.what();
-  } catch (const json::exception& e) {
+  } catch (const text::json::exception& e) {
     return std::string("its metadata is invalid: ") + e.what();
   }
 }
@@ -73,9 +73,9 @@ std::string reason_to_skip(bool keep_going, const std::string& path, F&& write) 
 bool has_times_without_units(const tree_node& n) {
   if (n.kind != kind_type::array) return false;
   try {
-    cf_time_attributes(verification::parse_type(read_store_node(n.folder).document.value("data_type", json())));
+    cf_time_attributes(zarr::parse_type(read_store_node(n.folder).document.value("data_type", text::json())));
     return false;
-  } catch (const not_expressible&) {
+  } catch (const unsupported_in_hdf5&) {
     return true;
   } catch (const std::runtime_error&) {  // told where the array is written
     return false;
@@ -94,11 +94,11 @@ bool looks_like_netcdf(const store_tree& tree) {
   return has_coordinate && std::none_of(tree.nodes.begin(), tree.nodes.end(), has_times_without_units);
 }
 
-file_writer::file_writer(hid_t file, store_tree& tree, const form_rules& rules, const export_options& options,
+file_writer::file_writer(hid_t file, store_tree& tree, const spec_rules& rules, const export_options& options,
                          export_report& report)
     : file_(file), tree_(tree), options_(options), report_(report), rules_(rules), types_(file, {}), references_(file, tree.top) {
-  links_ = h5::handle(H5Pcreate(H5P_LINK_CREATE), "create properties");
-  h5::check(H5Pset_char_encoding(links_, H5T_CSET_UTF8), "set the encoding of names");
+  links_ = hdf5::handle(H5Pcreate(H5P_LINK_CREATE), "create properties");
+  hdf5::check(H5Pset_char_encoding(links_, H5T_CSET_UTF8), "set the encoding of names");
   if (rules.netcdf) scales_.emplace(tree, rules_);
   if (!rules.netcdf_types) return;
   types_ = committed_types(file, [this](const std::string& name) {
@@ -110,22 +110,22 @@ file_writer::file_writer(hid_t file, store_tree& tree, const form_rules& rules, 
 }
 
 void file_writer::run() {
-  for (const left_out& each : tree_.unnamed) {
+  for (const left_out& item : tree_.unnamed) {
     exported_object& e = report_.objects.emplace_back();
-    e.path = each.path;
-    skip(e, each.reason);
+    e.path = item.path;
+    skip(e, item.reason);
   }
   if (scales_) {
-    for (const left_out& each : scales_->renamed()) {
+    for (const left_out& item : scales_->renamed()) {
       exported_object& e = report_.objects.emplace_back();
-      e.path = shown(each.path);
+      e.path = escape_name(item.path);
       e.kind = object_kind::attribute;
       e.attribute = "dimension_names";
-      skip(e, each.reason);
+      skip(e, item.reason);
     }
   }
   create_all();
-  // references lead to what is in the file, so they come when it is clear what that is
+  // references lead to objects in the file, so they are written once these are known
   for (const bool with_references : {false, true}) {
     for (std::size_t i = 0; i < tree_.nodes.size(); ++i) write_dataset(i, with_references);
   }
@@ -137,286 +137,289 @@ void file_writer::run() {
     scales_->attach(file_);
   }
   for (const tree_node& n : tree_.nodes) {
-    if (n.is_ordered && n.made) order_links(n);
+    if (n.is_ordered && n.is_created) order_links(n);
   }
 }
 
 void file_writer::order_links(const tree_node& n) {
   const link_order order(read_store_node(n.folder));
-  order.apply(h5::handle(H5Gopen2(file_, n.path.c_str(), H5P_DEFAULT), "open a group"));
+  order.apply(hdf5::handle(H5Gopen2(file_, n.path.c_str(), H5P_DEFAULT), "open a group"));
 }
 
-void file_writer::skip(exported_object& entry, const std::string& why) {
+void file_writer::skip(exported_object& entry, const std::string& reason) {
   entry.outcome = outcome::skipped;
-  entry.reason = why;
+  entry.reason = reason;
 }
 
 std::string file_writer::name_of_note(const std::string& shown_name) const {
-  std::string name = conversion::unshown(shown_name);
+  std::string name = text::unescape_name(shown_name);
   return rules_.netcdf_types ? text::to_nfc(name) : name;
 }
 
 void file_writer::remove(tree_node& n) {
-  n.made = false;
+  n.is_created = false;
   H5Ldelete(file_, n.path.c_str(), H5P_DEFAULT);
   H5Eclear2(H5E_DEFAULT);
 }
 
-h5::handle file_writer::group_properties(const tree_node& n) const {
-  h5::handle properties = new_object(H5P_GROUP_CREATE);
+hdf5::handle file_writer::group_properties(const tree_node& n) const {
+  hdf5::handle properties = make_property_list(H5P_GROUP_CREATE);
   // libnetcdf has variables in the order in which they were made
-  if (rules_.netcdf || n.is_ordered) h5::check(H5Pset_link_creation_order(properties, in_order), "track the order of links");
-  if (rules_.netcdf) h5::check(H5Pset_attr_creation_order(properties, in_order), "track the order of attributes");
+  if (rules_.netcdf || n.is_ordered) hdf5::check(H5Pset_link_creation_order(properties, in_order), "track the order of links");
+  if (rules_.netcdf) hdf5::check(H5Pset_attr_creation_order(properties, in_order), "track the order of attributes");
   return properties;
 }
 
 hid_t file_writer::group(std::size_t index) {
   constexpr std::size_t max_open = 64;
-  if (const auto found = open_groups_.find(index); found != open_groups_.end()) return found->second;
+  if (const auto match = open_groups_.find(index); match != open_groups_.end()) return match->second;
   const tree_node& n = tree_.nodes[index];
-  const auto above = open_groups_.find(n.parent);
-  h5::handle opened(above == open_groups_.end() ? H5Gopen2(file_, n.path.c_str(), H5P_DEFAULT)
-                                                : H5Gopen2(above->second, last_of(n.path).c_str(), H5P_DEFAULT),
-                    "open a group");
+  const auto parent = open_groups_.find(n.parent);
+  hdf5::handle opened(parent == open_groups_.end() ? H5Gopen2(file_, n.path.c_str(), H5P_DEFAULT)
+                                                   : H5Gopen2(parent->second, last_of(n.path).c_str(), H5P_DEFAULT),
+                      "open a group");
   if (open_groups_.size() == max_open) open_groups_.clear();
   return open_groups_.emplace(index, std::move(opened)).first->second;
 }
 
-h5::handle file_writer::open(const tree_node& n) {
-  return n.path == "/" ? h5::handle(H5Gopen2(file_, "/", H5P_DEFAULT), "open a group")
-                       : h5::handle(H5Oopen(group(n.parent), last_of(n.path).c_str(), H5P_DEFAULT), "open an object");
+hdf5::handle file_writer::open(const tree_node& n) {
+  return n.path == "/" ? hdf5::handle(H5Gopen2(file_, "/", H5P_DEFAULT), "open a group")
+                       : hdf5::handle(H5Oopen(group(n.parent), last_of(n.path).c_str(), H5P_DEFAULT), "open an object");
 }
 
 void file_writer::create_all() {
-  std::vector<std::size_t> later;  // their fill values may lead to the others
+  std::vector<std::size_t> deferred;  // their fill values may lead to the others
   for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
     tree_node& n = tree_.nodes[i];
     exported_object e;
-    e.path = shown(n.path);
+    e.path = escape_name(n.path);
     if ("/" + n.folder.path() != e.path) e.store_path = "/" + n.folder.path();
     e.kind = n.kind == kind_type::group        ? object_kind::group
              : n.kind == kind_type::named_type ? object_kind::datatype
                                                : object_kind::dataset;
     entries_.push_back(report_.objects.size());
     report_.objects.push_back(std::move(e));
-    if (i > 0 && !tree_.nodes[n.parent].made) {
+    if (i > 0 && !tree_.nodes[n.parent].is_created) {
       skip(entry_of(i), "its group is not in the file");
       continue;
     }
-    if (options_.progress) options_.progress(shown(n.path), 0, 0);
+    if (options_.progress) options_.progress(escape_name(n.path), 0, 0);
     if (n.kind == kind_type::array && is_reference(read_store_node(n.folder))) {
-      later.push_back(i);
+      deferred.push_back(i);
       continue;
     }
-    const std::string why = reason_to_skip(true, n.path, [&] {  // by its metadata alone
+    const std::string reason = reason_to_skip(true, n.path, [&] {  // by its metadata alone
       const std::string fault = rules_.netcdf_types ? fault_of_netcdf_name(last_of(n.path)) : "";
-      if (!fault.empty()) throw not_expressible(fault);
+      if (!fault.empty()) throw unsupported_in_hdf5(fault);
       created([&] {
         if (n.kind == kind_type::group) create_group(n);
         else if (n.kind != kind_type::named_type) create_dataset(i);
       });
-      n.made = true;
+      n.is_created = true;
     });
-    if (!why.empty()) skip(entry_of(i), why);
-    if (n.kind == kind_type::group && n.made) create_named_types(i, read_store_node(n.folder));
+    if (!reason.empty()) skip(entry_of(i), reason);
+    if (n.kind == kind_type::group && n.is_created) create_named_types(i, read_store_node(n.folder));
   }
-  for (const std::size_t i : later) {
-    const std::string why = reason_to_skip(true, tree_.nodes[i].path, [&] {
+  for (const std::size_t i : deferred) {
+    const std::string reason = reason_to_skip(true, tree_.nodes[i].path, [&] {
       created([&] { create_dataset(i); });
-      tree_.nodes[i].made = true;
+      tree_.nodes[i].is_created = true;
     });
-    if (!why.empty()) skip(entry_of(i), why);
+    if (!reason.empty()) skip(entry_of(i), reason);
   }
   if (scales_) scales_->create(file_);
 }
 
 void file_writer::create_group(tree_node& n) {
   if (n.path == "/") return;
-  const h5::handle properties = group_properties(n);
-  const h5::handle made(H5Gcreate2(group(n.parent), last_of(n.path).c_str(), links_, properties, H5P_DEFAULT), "create a group");
+  const hdf5::handle properties = group_properties(n);
+  const hdf5::handle created_group(H5Gcreate2(group(n.parent), last_of(n.path).c_str(), links_, properties, H5P_DEFAULT),
+                                   "create a group");
 }
 
-void file_writer::commit_type(hid_t group, const std::string& name, const json& note, const std::string& path) {
+void file_writer::commit_type(hid_t group, const std::string& name, const text::json& note, const std::string& path) {
   exported_object e;
   e.path = path;
   e.kind = object_kind::datatype;
-  const std::string why = reason_to_skip(options_.keep_going, path, [&] {
-    if (!is_link_name(name)) throw not_expressible("HDF5 cannot have this name");
-    type_form t = form_of_note(note, rules_);
+  const std::string reason = reason_to_skip(options_.keep_going, path, [&] {
+    if (!is_link_name(name)) throw unsupported_in_hdf5("HDF5 cannot have this name");
+    type_spec t = spec_of_note(note, rules_);
     if (rules_.netcdf_types) {
-      t = netcdf_form(std::move(t));
-      if (!is_user_type(t)) throw not_expressible("a named type that is a number or a text, which netCDF does not have");
+      t = netcdf_spec(std::move(t));
+      if (!is_user_type(t)) throw unsupported_in_hdf5("a named type that is a number or a text, which netCDF does not have");
       types_.commit_parts(t, name);
     }
-    const h5::handle properties = new_object(H5P_DATATYPE_CREATE);
-    created([&] { h5::check(H5Tcommit2(group, name.c_str(), t.file, links_, properties, H5P_DEFAULT), "create a named type"); });
+    const hdf5::handle properties = make_property_list(H5P_DATATYPE_CREATE);
+    created(
+        [&] { hdf5::check(H5Tcommit2(group, name.c_str(), t.file, links_, properties, H5P_DEFAULT), "create a named type"); });
     types_.add(std::move(t.file));
   });
-  if (!why.empty()) skip(e, why);
+  if (!reason.empty()) skip(e, reason);
   report_.objects.push_back(std::move(e));
 }
 
 void file_writer::create_named_types(std::size_t index, const store_node& node) {
-  const json& types = node.note("named_types");
+  const text::json& types = node.note("named_types");
   if (!types.is_object()) return;
   const std::string path = tree_.nodes[index].path;
-  const hid_t above = group(index);
+  const hid_t parent = group(index);
   for (const auto& item : types.items())
-    commit_type(above, name_of_note(item.key()), item.value(), path_below(shown(path), item.key()));
+    commit_type(parent, name_of_note(item.key()), item.value(), path_below(escape_name(path), item.key()));
 }
 
-h5::handle file_writer::dataset(const tree_node& n, const type_form& type, const std::vector<hsize_t>& dims,
-                                const std::vector<hsize_t>& most, const std::vector<hsize_t>& chunk, bool null,
-                                hid_t properties) {
-  const h5::handle space(null           ? H5Screate(H5S_NULL)
-                         : dims.empty() ? H5Screate(H5S_SCALAR)
-                                        : H5Screate_simple(static_cast<int>(dims.size()), dims.data(), most.data()),
-                         "create a dataspace");
+hdf5::handle file_writer::dataset(const tree_node& n, const type_spec& type, const std::vector<hsize_t>& dims,
+                                  const std::vector<hsize_t>& max_dims, const std::vector<hsize_t>& chunk, bool null,
+                                  hid_t properties) {
+  const hdf5::handle space(null           ? H5Screate(H5S_NULL)
+                           : dims.empty() ? H5Screate(H5S_SCALAR)
+                                          : H5Screate_simple(static_cast<int>(dims.size()), dims.data(), max_dims.data()),
+                           "create a dataspace");
   if (!chunk.empty())
-    h5::check(H5Pset_chunk(properties, static_cast<int>(chunk.size()), chunk.data()), "set the shape of chunks");
-  if (rules_.netcdf) h5::check(H5Pset_attr_creation_order(properties, in_order), "track the order of attributes");
+    hdf5::check(H5Pset_chunk(properties, static_cast<int>(chunk.size()), chunk.data()), "set the shape of chunks");
+  if (rules_.netcdf) hdf5::check(H5Pset_attr_creation_order(properties, in_order), "track the order of attributes");
   const hid_t in_file = types_.commit(type, last_of(n.path));
   return {H5Dcreate2(group(n.parent), last_of(n.path).c_str(), in_file, space, links_, properties, H5P_DEFAULT),
           "create a dataset"};
 }
 
-void file_writer::set_fill(hid_t properties, const zarr_array& array, const dataset_form& form) {
+void file_writer::set_fill(hid_t properties, const zarr_array& array, const dataset_spec& form) {
   value_arena arena(1U << 20);
-  const type_form& type = form.type();
+  const type_spec& type = form.type();
   std::vector<std::byte> value(type.size, std::byte{0});
-  const verification::zarr_values& fill = array.fill();
+  const zarr::element_buffer& fill = array.fill();
   const std::size_t size = form.element.size;
   const bool is_written = must_write_fill(array, form);
   // a text stays in the properties, too, for those who ask for it; netCDF's programs would read it
-  if (is_written && (rules_.netcdf_types || form.element.kind != form_kind::text)) return;
+  if (is_written && (rules_.netcdf_types || form.element.kind != type_kind::text)) return;
   if (array.type().variable()) {
     if (fill.strings[0].empty()) return;
-    put_text(form.element, fill.strings[0], value.data(), references_, arena);
+    write_text_value(form.element, fill.strings[0], value.data(), references_, arena);
   } else if (form.same_layout) {
     for (std::size_t i = 0; i < form.inner; ++i) std::memcpy(value.data() + i * size, fill.data.data(), size);
     set_order(form.element, value.data(), form.inner);
   } else {
     if (type.has_variable_parts() && !is_written) return;  // libhdf5's own is empty, too
-    put_element(form.element, array.type(), fill.data.data(), value.data(), references_, arena);
+    write_element(form.element, array.type(), fill.data.data(), value.data(), references_, arena);
   }
   if (references_.take_dangling() > 0) return;
   if (std::all_of(value.begin(), value.end(), [](std::byte b) { return b == std::byte{0}; })) return;
-  h5::check(H5Pset_fill_value(properties, type.memory, value.data()), "set the fill value");
+  hdf5::check(H5Pset_fill_value(properties, type.memory, value.data()), "set the fill value");
 }
 
-void file_writer::warn_of_chunks(const tree_node& n, const zarr_array& array, const dataset_form& form) const {
+void file_writer::warn_of_chunks(const tree_node& n, const zarr_array& array, const dataset_spec& form) const {
   std::uint64_t bytes = std::max<std::uint64_t>(form.element.size, 1);
   for (const std::uint64_t extent : array.chunk_shape()) {
     if (__builtin_mul_overflow(bytes, extent, &bytes)) return;  // it is refused
   }
   constexpr std::uint64_t max_copies = 3;  // stored, decoded, encoded
-  const std::string sentence =
-      text::warning_of_chunks({"array \"" + shown(n.path) + "\" of \"" + options_.store + "\"", bytes, max_copies * bytes},
-                              options_.memory, "increase `memory`");
+  const std::string sentence = text::chunk_memory_warning(
+      {"array \"" + escape_name(n.path) + "\" of \"" + options_.store + "\"", bytes, max_copies * bytes}, options_.memory,
+      "increase `memory`");
   if (!sentence.empty() && options_.warning) options_.warning(sentence);
 }
 
 void file_writer::create_dataset(std::size_t index) {
   const tree_node& n = tree_.nodes[index];
   const store_node node = read_store_node(n.folder);
-  const h5::handle properties = new_object(H5P_DATASET_CREATE);
+  const hdf5::handle properties = make_property_list(H5P_DATASET_CREATE);
   if (!node.is_array) {
-    const grouped_form f = form_of_group(n.folder, node, rules_);
-    (void)dataset(n, f.type, f.dims, f.most, f.chunk, false, properties);
+    const grouped_spec f = grouped_spec_of(n.folder, node, rules_);
+    (void)dataset(n, f.type, f.dims, f.max_dims, f.chunk, false, properties);
     return;
   }
   const zarr_array array(n.folder);
-  const dataset_form f = form_of(array, node, rules_);
+  const dataset_spec f = dataset_spec_of(array, node, rules_);
   warn_of_chunks(n, array, f);
   if (rules_.netcdf_types) cf_time_attributes(array.type());  // or it has none
-  if (f.null && rules_.netcdf_types) throw not_expressible("an array without a shape, which netCDF does not have");
+  if (f.null && rules_.netcdf_types) throw unsupported_in_hdf5("an array without a shape, which netCDF does not have");
   if (!f.null) set_fill(properties, array, f);
   if (!f.chunk.empty() && f.same_layout) {
-    const chunk_recipe recipe(array, node, f, options_);
-    for (const conversion::filter& each : recipe.filters()) {
-      const unsigned* values = each.values.data();
-      if (each.id == H5Z_FILTER_DEFLATE) h5::check(H5Pset_deflate(properties, values[0]), "set a filter");
-      else if (each.id == H5Z_FILTER_SHUFFLE) h5::check(H5Pset_shuffle(properties), "set a filter");
-      else if (each.id == H5Z_FILTER_FLETCHER32) h5::check(H5Pset_fletcher32(properties), "set a filter");
-      else h5::check(H5Pset_filter(properties, each.id, H5Z_FLAG_OPTIONAL, each.values.size(), values), "set a filter");
+    const chunk_plan recipe(array, node, f, options_);
+    for (const hdf5::filter& filter : recipe.filters()) {
+      const unsigned* values = filter.values.data();
+      if (filter.id == H5Z_FILTER_DEFLATE) hdf5::check(H5Pset_deflate(properties, values[0]), "set a filter");
+      else if (filter.id == H5Z_FILTER_SHUFFLE) hdf5::check(H5Pset_shuffle(properties), "set a filter");
+      else if (filter.id == H5Z_FILTER_FLETCHER32) hdf5::check(H5Pset_fletcher32(properties), "set a filter");
+      else hdf5::check(H5Pset_filter(properties, filter.id, H5Z_FLAG_OPTIONAL, filter.values.size(), values), "set a filter");
       std::string& filters = entry_of(index).filters;
-      filters += (filters.empty() ? "" : ", ") + each.name;
+      filters += (filters.empty() ? "" : ", ") + filter.name;
     }
   }
-  (void)dataset(n, f.type(), f.dims, f.most, f.chunk, f.null, properties);
+  (void)dataset(n, f.type(), f.dims, f.max_dims, f.chunk, f.null, properties);
 }
 
 void file_writer::write_dataset(std::size_t index, bool with_references) {
   tree_node& n = tree_.nodes[index];
-  if (!n.made || (n.kind != kind_type::array && n.kind != kind_type::grouped)) return;
+  if (!n.is_created || (n.kind != kind_type::array && n.kind != kind_type::grouped)) return;
   exported_object& entry = entry_of(index);
-  const std::string why = reason_to_skip(options_.keep_going, n.path, [&] {
+  const std::string reason = reason_to_skip(options_.keep_going, n.path, [&] {
     const store_node node = read_store_node(n.folder);
     if (node.is_array) return write_array(n, node, entry, with_references);
-    const grouped_form f = form_of_group(n.folder, node, rules_);
+    const grouped_spec f = grouped_spec_of(n.folder, node, rules_);
     if (f.type.holds_references() != with_references) return;
-    const h5::handle dataset = open(n);
+    const hdf5::handle dataset = open(n);
     write_grouped(dataset, n.folder, f, options_.memory, references_);
-    if (const auto lost = references_.take_dangling()) entry.reason = dangling(lost);
+    if (const auto dangling_count = references_.take_dangling()) entry.reason = dangling(dangling_count);
   });
   references_.take_dangling();
-  if (why.empty()) return;
+  if (reason.empty()) return;
   remove(n);
-  skip(entry, why);
+  skip(entry, reason);
 }
 
 void file_writer::write_array(tree_node& n, const store_node& node, exported_object& entry, bool with_references) {
   const zarr_array array(n.folder);
-  const dataset_form f = form_of(array, node, rules_);
+  const dataset_spec f = dataset_spec_of(array, node, rules_);
   if (f.type().holds_references() != with_references || f.null) return;
-  const h5::handle dataset = open(n);
-  const chunk_progress at = [&](std::uint64_t done, std::uint64_t all) {
-    if (options_.progress) options_.progress(entry.path, done, all);
+  const hdf5::handle dataset = open(n);
+  const chunk_progress on_progress = [&](std::uint64_t completed, std::uint64_t total) {
+    if (options_.progress) options_.progress(entry.path, completed, total);
   };
-  at(0, 0);
+  on_progress(0, 0);
   written_chunks written;
   if (!f.chunk.empty() && f.same_layout) {
-    const chunk_recipe recipe(array, node, f, options_);
-    written = write_chunks(dataset, n.folder, f, recipe, options_, at);
-    entry.outcome = written.any_recoded ? outcome::recoded : recipe.how();
+    const chunk_plan recipe(array, node, f, options_);
+    written = write_chunks(dataset, n.folder, f, recipe, options_, on_progress);
+    entry.outcome = written.any_recoded ? outcome::recoded : recipe.expected_outcome();
   } else {
-    written = write_values(dataset, array, f, options_, references_, at);
+    written = write_values(dataset, array, f, options_, references_, on_progress);
     entry.outcome = f.same_layout ? outcome::recoded : outcome::mapped;
   }
   entry.chunks = written.count;
   entry.store_bytes = written.store_bytes;
   entry.file_bytes = written.file_bytes;
-  for (const auto& [chunk, why] : written.lost) entry.lost_chunks.push_back(chunk);
-  if (!written.lost.empty()) {
-    entry.reason = conversion::counted(written.lost.size(), "chunk") + " cannot be read: " + written.lost.front().second;
-  } else if (const auto lost = references_.take_dangling()) {
-    entry.reason = dangling(lost);
+  for (const auto& [chunk, reason] : written.lost_chunks) entry.lost_chunks.push_back(chunk);
+  if (!written.lost_chunks.empty()) {
+    entry.reason =
+        text::pluralize(written.lost_chunks.size(), "chunk") + " cannot be read: " + written.lost_chunks.front().second;
+  } else if (const auto dangling_count = references_.take_dangling()) {
+    entry.reason = dangling(dangling_count);
   }
 }
 
 void file_writer::create_links(std::size_t index) {
   const tree_node& n = tree_.nodes[index];
-  if (n.kind != kind_type::group || !n.made) return;
+  if (n.kind != kind_type::group || !n.is_created) return;
   const store_node node = read_store_node(n.folder);
-  const json& lost = node.note("skipped");
-  if (lost.is_object()) {
-    for (const auto& item : lost.items()) {
-      if (!tree_.wanted.wants(path_below(shown(n.path), item.key()))) continue;
+  const text::json& skipped = node.note("skipped");
+  if (skipped.is_object()) {
+    for (const auto& item : skipped.items()) {
+      if (!tree_.selection.matches(path_below(escape_name(n.path), item.key()))) continue;
       exported_object& e = report_.objects.emplace_back();
-      e.path = path_below(shown(n.path), item.key());
+      e.path = path_below(escape_name(n.path), item.key());
       e.kind = object_kind::dataset;
       skip(e, "the store does not have it either");
     }
   }
-  const json& links = node.note("links");
+  const text::json& links = node.note("links");
   if (!links.is_object()) return;
   for (const auto& item : links.items()) {
-    if (!tree_.wanted.wants(path_below(shown(n.path), item.key()))) continue;
-    const bool external = item.value().is_object() && item.value().value("kind", json()) == "external";
+    if (!tree_.selection.matches(path_below(escape_name(n.path), item.key()))) continue;
+    const bool external = item.value().is_object() && item.value().value("kind", text::json()) == "external";
     const bool is_copied = H5Lexists(file_, path_below(n.path, name_of_note(item.key())).c_str(), H5P_DEFAULT) > 0;
     if (is_copied && !external) continue;  // its target
     exported_object e;
-    e.path = path_below(shown(n.path), item.key());
+    e.path = path_below(escape_name(n.path), item.key());
     e.kind = object_kind::link;
     if (is_copied) {
       e.reason = "a copy of its target, which a link would not find";
@@ -425,59 +428,60 @@ void file_writer::create_links(std::size_t index) {
     }
     try {
       write_link(n.path, name_of_note(item.key()), item.value(), e);
-    } catch (const not_expressible& why) {
-      skip(e, why.what());
-    } catch (const h5::failure& why) {
-      skip(e, why.what());
+    } catch (const unsupported_in_hdf5& problem) {
+      skip(e, problem.what());
+    } catch (const hdf5::failure& problem) {
+      skip(e, problem.what());
     }
     report_.objects.push_back(std::move(e));
   }
 }
 
-void file_writer::write_link(const std::string& group, const std::string& name, const json& note, exported_object& entry) {
+void file_writer::write_link(const std::string& group, const std::string& name, const text::json& note, exported_object& entry) {
   const auto text = [&](const char* key) {
-    return note.is_object() && note.value(key, json()).is_string() ? name_of_note(note[key].get<std::string>()) : "";
+    return note.is_object() && note.value(key, text::json()).is_string() ? name_of_note(note[key].get<std::string>()) : "";
   };
-  const std::string kind = text("kind"), target = text("target"), other = text("file");
-  if (!is_link_name(name)) throw not_expressible("HDF5 cannot have this name");
-  for (const std::string& each : {target, other}) {
-    if (each.find('\0') != std::string::npos) throw not_expressible("its target has a NUL");
+  const std::string kind = text("kind"), target = text("target"), target_file = text("file");
+  if (!is_link_name(name)) throw unsupported_in_hdf5("HDF5 cannot have this name");
+  for (const std::string& part : {target, target_file}) {
+    if (part.find('\0') != std::string::npos) throw unsupported_in_hdf5("its target has a NUL");
   }
   const std::string path = path_below(group, name);
   if (rules_.netcdf_types) {  // its programs do not open a file in which a link leads nowhere, and follow groups without end
     H5O_info_t info;
-    const h5::handle from(H5Gopen2(file_, group.c_str(), H5P_DEFAULT), "open a group");
-    const bool found = kind != "external" && H5Oexists_by_name(from, target.c_str(), H5P_DEFAULT) > 0 &&
-                       H5Oget_info_by_name(from, target.c_str(), &info, H5P_DEFAULT) >= 0;
+    const hdf5::handle parent(H5Gopen2(file_, group.c_str(), H5P_DEFAULT), "open a group");
+    const bool exists = kind != "external" && H5Oexists_by_name(parent, target.c_str(), H5P_DEFAULT) > 0 &&
+                        H5Oget_info_by_name(parent, target.c_str(), &info, H5P_DEFAULT) >= 0;
     H5Eclear2(H5E_DEFAULT);
-    if (!found || info.type != H5O_TYPE_DATASET) throw not_expressible("a link to something else than an array of the file");
+    if (!exists || info.type != H5O_TYPE_DATASET) throw unsupported_in_hdf5("a link to something else than an array of the file");
   }
   if (kind == "hard") {
-    h5::check(H5Lcreate_hard(file_, target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT), "create a link");
+    hdf5::check(H5Lcreate_hard(file_, target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT), "create a link");
   } else if (kind == "soft") {
-    h5::check(H5Lcreate_soft(target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT), "create a link");
+    hdf5::check(H5Lcreate_soft(target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT), "create a link");
   } else if (kind == "external") {
-    h5::check(H5Lcreate_external(other.c_str(), target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT), "create a link");
+    hdf5::check(H5Lcreate_external(target_file.c_str(), target.c_str(), file_, path.c_str(), links_, H5P_DEFAULT),
+                "create a link");
   } else {
-    throw not_expressible(kind == "user"    ? "a link of a class that a program registered"
-                          : kind == "store" ? "a link to another Zarr store"
-                                            : "a link that HDF5 could not open");
+    throw unsupported_in_hdf5(kind == "user"    ? "a link of a class that a program registered"
+                              : kind == "store" ? "a link to another Zarr store"
+                                                : "a link that HDF5 could not open");
   }
-  entry.reason = kind == "external" ? "a link to \"" + shown(other) + "\", as in the source" : "";
+  entry.reason = kind == "external" ? "a link to \"" + escape_name(target_file) + "\", as in the source" : "";
 }
 
-void file_writer::put_attributes(hid_t object, const std::string& path, const json& attributes, const json& notes,
-                                 const verification::zarr_type* array, bool big_endian, bool is_scale) {
+void file_writer::put_attributes(hid_t object, const std::string& path, const text::json& attributes, const text::json& notes,
+                                 const zarr::zarr_type* array, bool big_endian, bool is_scale) {
   references_.begin_at(path.substr(0, path.rfind('/')));
   const attribute_rules rules{rules_, tree_.convention == "nwb", tree_.has_notes, array, big_endian, is_scale, types_};
   write_attributes(object, attributes, notes, rules, references_, options_.memory / 4,
                    [&](const std::string& name, bool skipped, const std::string& reason) {
     exported_object e;
-    e.path = shown(path);
+    e.path = escape_name(path);
     e.kind = object_kind::attribute;
-    e.attribute = shown(name);
+    e.attribute = escape_name(name);
     e.reason = reason;
-    if (const auto lost = references_.take_dangling()) e.reason = dangling(lost);
+    if (const auto dangling_count = references_.take_dangling()) e.reason = dangling(dangling_count);
     if (skipped) skip(e, reason);
     report_.objects.push_back(std::move(e));
   });
@@ -485,49 +489,49 @@ void file_writer::put_attributes(hid_t object, const std::string& path, const js
 
 void file_writer::attributes_of(std::size_t index) {
   tree_node& n = tree_.nodes[index];
-  if (n.kind != kind_type::named_type && !n.made) return;
+  if (n.kind != kind_type::named_type && !n.is_created) return;
   if (n.kind == kind_type::named_type) {  // its group has made it
-    n.made = H5Lexists(group(n.parent), last_of(n.path).c_str(), H5P_DEFAULT) > 0;
+    n.is_created = H5Lexists(group(n.parent), last_of(n.path).c_str(), H5P_DEFAULT) > 0;
     H5Eclear2(H5E_DEFAULT);
-    if (!n.made) return skip(entry_of(index), "its type is not in the file");
+    if (!n.is_created) return skip(entry_of(index), "its type is not in the file");
   }
   store_node node = read_store_node(n.folder);
   if (index == 0 && tree_.nodes.size() > 1 && (node.is_array || tree_.nodes[1].folder.path() == n.folder.path())) return;
-  for (const conversion::attribute_remark& r : node.remarks) {
+  for (const detail::attribute_remark& r : node.remarks) {
     exported_object& e = report_.objects.emplace_back();
-    e.path = shown(n.path);
+    e.path = escape_name(n.path);
     e.kind = object_kind::attribute;
-    e.attribute = shown(r.attribute);
+    e.attribute = escape_name(r.attribute);
     e.reason = r.reason;
     if (r.left_out) skip(e, r.reason);
   }
-  const h5::handle object = open(n);
+  const hdf5::handle object = open(n);
   if (!node.is_array) return put_attributes(object, n.path, node.attributes, node.notes, nullptr, false, false);
   const zarr_array array(n.folder);
   exported_object attribute;
-  attribute.path = shown(n.path);
+  attribute.path = escape_name(n.path);
   attribute.kind = object_kind::attribute;
   add_attributes_of_type(array, node, std::move(attribute));
   put_attributes(object, n.path, node.attributes, node.notes, &array.type(), is_big_endian(codecs_of_chunks(node)),
                  scales_ && scales_->is_scale(index));
   const bool labelled = !scales_ && std::any_of(n.dimensions.begin(), n.dimensions.end(),
-                                                [](const std::string& d) { return !d.empty() && !is_phony(d); });
+                                                [](const std::string& d) { return !d.empty() && !text::is_phony(d); });
   if (!labelled) return;
   std::vector<std::string> names = n.dimensions;
-  const h5::handle space(H5Dget_space(object), "get a dataspace");
+  const hdf5::handle space(H5Dget_space(object), "get a dataspace");
   names.resize(static_cast<std::size_t>(std::max(H5Sget_simple_extent_ndims(space), 0)));
   for (std::string& name : names) {
-    if (is_phony(name) || name.find('\0') != std::string::npos) name.clear();
+    if (text::is_phony(name) || name.find('\0') != std::string::npos) name.clear();
   }
   if (!names.empty()) write_labels(object, names);
 }
 
 void file_writer::add_attributes_of_type(const zarr_array& array, store_node& node, exported_object attribute) {
-  if (array.type().kind == verification::zarr_kind::boolean && rules_.netcdf && !node.attributes.contains("dtype") &&
+  if (array.type().kind == zarr::zarr_kind::boolean && rules_.netcdf && !node.attributes.contains("dtype") &&
       !node.note("attribute_values").contains("dtype"))
     node.attributes["dtype"] = "bool";  // as xarray says it in netCDF
   if (!rules_.netcdf_types) return;
-  const json times = cf_time_attributes(array.type());
+  const text::json times = cf_time_attributes(array.type());
   for (const auto& item : times.items()) {
     if (node.attributes.contains(item.key()) && node.attributes[item.key()] != item.value()) {
       attribute.attribute = item.key();
@@ -541,7 +545,7 @@ void file_writer::attributes_of_scales() {
   for (const scale& s : scales_->scales()) {
     if (s.variable || !scales_->is_made(s) || (s.attributes.empty() && s.notes.empty())) continue;
     const std::string path = scales_->path_of(s);
-    const h5::handle object(H5Oopen(file_, path.c_str(), H5P_DEFAULT), "open an object");
+    const hdf5::handle object(H5Oopen(file_, path.c_str(), H5P_DEFAULT), "open an object");
     put_attributes(object, path, s.attributes, s.notes, nullptr, false, true);
   }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Datasets that are groups in a store: compounds with strings, references or sequences in them, and sequences
-// (convert/run/sequences.hpp says how).
+// (convert/run/ragged_arrays.hpp says how).
 //
 #ifndef ZARRBITS_EXPORT_GROUPED_DATASET_HPP
 #define ZARRBITS_EXPORT_GROUPED_DATASET_HPP
 
-#include "export/put_value.hpp"
 #include "export/store_node.hpp"
-#include "export/type_form.hpp"
+#include "export/type_spec.hpp"
+#include "export/value_writer.hpp"
 #include "zarr/read/store_reader.hpp"
 
 #include <cstdint>
@@ -21,16 +21,16 @@ namespace zarrbits::exporting {
 // True if the notes say that the group was a dataset.
 bool is_grouped_dataset(const store_node& node);
 
-struct grouped_form {
-  type_form type;
-  std::vector<hsize_t> dims, most, chunk;  // no chunk: contiguous
+struct grouped_spec {
+  type_spec type;
+  std::vector<hsize_t> dims, max_dims, chunk;  // no chunk: contiguous
 };
 
-// Throws not_expressible, store_error and not_supported.
-grouped_form form_of_group(const verification::store_folder& folder, const store_node& node, const form_rules& rules);
+// Throws unsupported_in_hdf5, store_error and not_supported.
+grouped_spec grouped_spec_of(const zarr::store_folder& folder, const store_node& node, const spec_rules& rules);
 
-// Writes all values. Throws the same, and h5::failure.
-void write_grouped(hid_t dataset, const verification::store_folder& folder, const grouped_form& form, std::uint64_t memory,
+// Writes all values. Throws the same, and hdf5::failure.
+void write_grouped(hid_t dataset, const zarr::store_folder& folder, const grouped_spec& form, std::uint64_t memory,
                    reference_maker& references);
 
 // The name in the file of a child of a group, or of a member, that is stored under `stored`.

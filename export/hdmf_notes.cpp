@@ -8,23 +8,23 @@ namespace zarrbits::exporting {
 
 namespace {
 
-const json object_reference = {{"class", "object_reference"}};
+const text::json object_reference = {{"class", "object_reference"}};
 
-std::string word_at(const json& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return object.is_object() && found != object.end() && found->is_string() ? found->get<std::string>() : "";
+std::string word_at(const text::json& object, const char* key) {
+  const auto entry = object.is_object() ? object.find(key) : object.end();
+  return object.is_object() && entry != object.end() && entry->is_string() ? entry->get<std::string>() : "";
 }
 
 // {"source": ".", "path": "/a/b"}: "." is the store itself.
-bool is_target(const json& j) { return !word_at(j, "source").empty() && !word_at(j, "path").empty(); }
+bool is_target(const text::json& j) { return !word_at(j, "source").empty() && !word_at(j, "path").empty(); }
 
 void take_links(store_node& node, const char* key) {
-  const auto found = node.attributes.find(key);
-  if (found == node.attributes.end() || !found->is_array()) return;
-  const auto is_link = [](const json& link) { return is_target(link) && !word_at(link, "name").empty(); };
-  if (!std::all_of(found->begin(), found->end(), is_link)) return;
-  for (const json& link : *found) {
-    json& note = node.notes["links"][word_at(link, "name")];
+  const auto entry = node.attributes.find(key);
+  if (entry == node.attributes.end() || !entry->is_array()) return;
+  const auto is_link = [](const text::json& link) { return is_target(link) && !word_at(link, "name").empty(); };
+  if (!std::all_of(entry->begin(), entry->end(), is_link)) return;
+  for (const text::json& link : *entry) {
+    text::json& note = node.notes["links"][word_at(link, "name")];
     if (!note.is_null()) continue;
     note = {{"kind", "soft"}, {"target", word_at(link, "path")}};
     if (word_at(link, "source") != ".") note = {{"kind", "store"}, {"target", word_at(link, "path")}};
@@ -33,36 +33,37 @@ void take_links(store_node& node, const char* key) {
 }
 
 // The type of a struct's field as a note; null if it is none of those that hdmf writes.
-json field_note(const json& type) {
-  if (type.is_string()) return type == "string" ? json{{"class", "string"}, {"length", "variable"}} : type;
+text::json field_note(const text::json& type) {
+  if (type.is_string()) return type == "string" ? text::json{{"class", "string"}, {"length", "variable"}} : type;
   const std::string name = word_at(type, "name");
   if (name == "fixed_length_utf32") return {{"class", "string"}, {"length", "variable"}};
-  const json length = type.value(json::json_pointer("/configuration/length_bytes"), json());
+  const text::json length = type.value(text::json::json_pointer("/configuration/length_bytes"), text::json());
   if (name == "null_terminated_bytes" && length.is_number_unsigned())
     return {{"class", "string"}, {"length", length}, {"padding", "null"}};
   return nullptr;
 }
 
 // A compound some of whose fields are references. Null if the array is not one.
-json note_of_struct(const json& data_type, const json& references) {
-  const json fields = data_type.is_object() ? data_type.value(json::json_pointer("/configuration/fields"), json()) : json();
-  json all = json::array();
-  for (const json& field : fields) {
+text::json note_of_struct(const text::json& data_type, const text::json& references) {
+  const text::json fields =
+      data_type.is_object() ? data_type.value(text::json::json_pointer("/configuration/fields"), text::json()) : text::json();
+  text::json result = text::json::array();
+  for (const text::json& field : fields) {
     const bool pair = field.is_array() && field.size() == 2 && field[0].is_string();  // zarr-python's older form
     const std::string name = pair ? field[0].get<std::string>() : word_at(field, "name");
-    const bool reference = std::find(references.begin(), references.end(), json(name)) != references.end();
-    json note = reference ? object_reference : field_note(pair ? field[1] : field.value("data_type", json()));
+    const bool reference = std::find(references.begin(), references.end(), text::json(name)) != references.end();
+    text::json note = reference ? object_reference : field_note(pair ? field[1] : field.value("data_type", text::json()));
     if (note.is_null() || name.empty()) return nullptr;
-    all.push_back({{"name", name}, {"type", std::move(note)}});
+    result.push_back({{"name", name}, {"type", std::move(note)}});
   }
-  return all.empty() ? json() : json{{"class", "compound"}, {"fields", std::move(all)}};
+  return result.empty() ? text::json() : text::json{{"class", "compound"}, {"fields", std::move(result)}};
 }
 
 void take_references(store_node& node) {
-  const json data_type = node.document.value("data_type", json());
-  const auto said = node.attributes.find("_DTYPE"), fields = node.attributes.find("_REFERENCE_FIELDS");
-  json note;
-  if (said != node.attributes.end() && *said == "object_reference") note = object_reference;
+  const text::json data_type = node.document.value("data_type", text::json());
+  const auto dtype = node.attributes.find("_DTYPE"), fields = node.attributes.find("_REFERENCE_FIELDS");
+  text::json note;
+  if (dtype != node.attributes.end() && *dtype == "object_reference") note = object_reference;
   else if (fields != node.attributes.end() && fields->is_array()) note = note_of_struct(data_type, *fields);
   if (note.is_null()) return;
   node.attributes.erase("_DTYPE");
@@ -82,7 +83,7 @@ void take_hdmf_notes(store_node& node) {
   if (node.is_array) take_references(node);
   // where the schema is: a reference in HDF5
   if (is_nwb_root(node) && !word_at(node.attributes, ".specloc").empty()) {
-    json& type = node.notes["attribute_types"][".specloc"];
+    text::json& type = node.notes["attribute_types"][".specloc"];
     if (type.is_null()) type = object_reference;
   }
 }

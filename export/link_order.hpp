@@ -22,7 +22,7 @@ class link_order {
   bool empty() const noexcept { return ranks_.empty(); }
   // `name`: as in the file. Names that the note does not have come last.
   std::size_t rank(const std::string& name) const;
-  // Gives the links of a group of the file, which tracks the order of creation, this order. Throws h5::failure.
+  // Gives the links of a group of the file, which tracks the order of creation, this order. Throws hdf5::failure.
   void apply(hid_t group) const;
 
  private:

@@ -18,7 +18,7 @@
 #ifndef ZARRBITS_EXPORT_NETCDF_TYPES_HPP
 #define ZARRBITS_EXPORT_NETCDF_TYPES_HPP
 
-#include "export/type_form.hpp"
+#include "export/type_spec.hpp"
 
 #include <functional>
 #include <string>
@@ -27,14 +27,14 @@
 
 namespace zarrbits::exporting {
 
-// The form of values in a file that netCDF reads. In memory, values stay as they are. Throws not_expressible.
-type_form netcdf_form(type_form t);
+// The form of values in a file that netCDF reads. In memory, values stay as they are. Throws unsupported_in_hdf5.
+type_spec netcdf_spec(type_spec t);
 
 // True if netCDF needs a named type for it.
-bool is_user_type(const type_form& t);
+bool is_user_type(const type_spec& t);
 
 // The attributes by which CF says what an integer of numpy's times means; an empty object for other types.
-json cf_time_attributes(const verification::zarr_type& type);
+text::json cf_time_attributes(const zarr::zarr_type& type);
 
 // Why netCDF cannot have a variable, group or dimension of this name; "" if it can.
 std::string fault_of_netcdf_name(const std::string& name);
@@ -49,19 +49,19 @@ class committed_types {
   committed_types(hid_t file, std::function<bool(const std::string& name)> is_taken)
       : file_(file), is_taken_(std::move(is_taken)) {}
   // The type to create an object with; for netCDF, commits it, and those in it, if the file does not have them yet. `name`: of
-  // the object. Throws h5::failure.
-  hid_t commit(const type_form& t, const std::string& name);
+  // the object. Throws hdf5::failure.
+  hid_t commit(const type_spec& t, const std::string& name);
   // Only those in it.
-  void commit_parts(const type_form& t, const std::string& name);
+  void commit_parts(const type_spec& t, const std::string& name);
   // A type that the file has.
-  void add(h5::handle type) { types_.push_back(std::move(type)); }
+  void add(hdf5::handle type) { types_.push_back(std::move(type)); }
 
  private:
   hid_t find(hid_t type) const;
 
   hid_t file_;
   std::function<bool(const std::string&)> is_taken_;
-  std::vector<h5::handle> types_;
+  std::vector<hdf5::handle> types_;
 };
 
 }  // namespace zarrbits::exporting

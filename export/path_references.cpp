@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "export/path_references.hpp"
 
-#include "text/shown.hpp"
+#include "text/name_escaping.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -14,32 +14,33 @@ namespace zarrbits::exporting {
 namespace {
 
 // Adds a block, or a list of points, to a selection. False if it does not fit.
-bool select(hid_t space, const json& where) {
+bool select(hid_t space, const text::json& selection) {
   const int rank = H5Sget_simple_extent_ndims(space);
   if (rank < 0) return false;
   const auto r = static_cast<std::size_t>(rank);
-  const auto numbers = [](const json& list, std::size_t n) {
+  const auto numbers = [](const text::json& list, std::size_t n) {
     std::vector<hsize_t> out;
     if (!list.is_array() || list.size() != n) return out;
-    for (const json& v : list) {
+    for (const text::json& v : list) {
       if (!v.is_number_unsigned()) return std::vector<hsize_t>();
       out.push_back(v.get<hsize_t>());
     }
     return out;
   };
-  if (const auto points = where.find("points"); points != where.end() && points->is_array()) {
-    std::vector<hsize_t> all;
-    for (const json& p : *points) {
-      const std::vector<hsize_t> at = numbers(p, r);
-      if (at.size() != r) return false;
-      all.insert(all.end(), at.begin(), at.end());
+  if (const auto points = selection.find("points"); points != selection.end() && points->is_array()) {
+    std::vector<hsize_t> coordinates;
+    for (const text::json& p : *points) {
+      const std::vector<hsize_t> point = numbers(p, r);
+      if (point.size() != r) return false;
+      coordinates.insert(coordinates.end(), point.begin(), point.end());
     }
-    return all.empty() ? H5Sselect_none(space) >= 0
-                       : r > 0 && H5Sselect_elements(space, H5S_SELECT_SET, all.size() / r, all.data()) >= 0;
+    return coordinates.empty()
+               ? H5Sselect_none(space) >= 0
+               : r > 0 && H5Sselect_elements(space, H5S_SELECT_SET, coordinates.size() / r, coordinates.data()) >= 0;
   }
-  if (const auto blocks = where.find("blocks"); blocks != where.end() && blocks->is_array()) {
+  if (const auto blocks = selection.find("blocks"); blocks != selection.end() && blocks->is_array()) {
     if (H5Sselect_none(space) < 0) return false;
-    for (const json& b : *blocks) {
+    for (const text::json& b : *blocks) {
       const std::vector<hsize_t> corners = numbers(b, 2 * r);
       if (r == 0 || corners.size() != 2 * r) return false;
       std::vector<hsize_t> count(r);
@@ -51,7 +52,7 @@ bool select(hid_t space, const json& where) {
     }
     return true;
   }
-  const json kind = where.value("selection", json());
+  const text::json kind = selection.value("selection", text::json());
   if (kind == "all") return H5Sselect_all(space) >= 0;
   return kind == "none" && H5Sselect_none(space) >= 0;
 }
@@ -63,7 +64,7 @@ bool is_link_name(const std::string& name) {
 }
 
 std::string path_references::path_in_file(const std::string& path) const {
-  std::string raw = conversion::unshown(path);
+  std::string raw = text::unescape_name(path);
   if (!raw.starts_with('/')) return group_ + (group_.ends_with('/') ? "" : "/") + raw;
   if (!top_.empty() && top_ != "/" && raw.starts_with(top_) && (raw.size() == top_.size() || raw[top_.size()] == '/'))
     raw = raw.substr(top_.size());
@@ -84,16 +85,16 @@ void path_references::object(const std::string& path, std::byte* out) {
   }
 }
 
-void path_references::region(const json& where, std::byte* out) {
+void path_references::region(const text::json& path_and_selection, std::byte* out) {
   hdset_reg_ref_t reference = {};
   std::memcpy(out, &reference, sizeof reference);
-  if (where.is_null() || where == "") return;
-  if (!where.is_object() || !where.value("path", json()).is_string())
-    throw not_expressible("a reference to a region that is not an object with a path");
-  const std::string raw = path_in_file(where["path"].get<std::string>());
-  const h5::handle dataset(raw.find('\0') == std::string::npos ? H5Dopen2(file_, raw.c_str(), H5P_DEFAULT) : H5I_INVALID_HID);
-  const h5::handle space(dataset ? H5Dget_space(dataset) : H5I_INVALID_HID);
-  if (space && select(space, where) && H5Rcreate(&reference, file_, raw.c_str(), H5R_DATASET_REGION, space) >= 0) {
+  if (path_and_selection.is_null() || path_and_selection == "") return;
+  if (!path_and_selection.is_object() || !path_and_selection.value("path", text::json()).is_string())
+    throw unsupported_in_hdf5("a reference to a region that is not an object with a path");
+  const std::string raw = path_in_file(path_and_selection["path"].get<std::string>());
+  const hdf5::handle dataset(raw.find('\0') == std::string::npos ? H5Dopen2(file_, raw.c_str(), H5P_DEFAULT) : H5I_INVALID_HID);
+  const hdf5::handle space(dataset ? H5Dget_space(dataset) : H5I_INVALID_HID);
+  if (space && select(space, path_and_selection) && H5Rcreate(&reference, file_, raw.c_str(), H5R_DATASET_REGION, space) >= 0) {
     std::memcpy(out, &reference, sizeof reference);
   } else {
     ++dangling_;

@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_EXPORT_PATH_REFERENCES_HPP
 #define ZARRBITS_EXPORT_PATH_REFERENCES_HPP
 
-#include "export/put_value.hpp"
+#include "export/value_writer.hpp"
 
 #include <cstdint>
 #include <string>
@@ -19,7 +19,7 @@ class path_references final : public reference_maker {
   path_references(hid_t file, std::string top) : file_(file), top_(std::move(top)) {}
 
   void object(const std::string& path, std::byte* out) override;
-  void region(const json& path_and_selection, std::byte* out) override;
+  void region(const text::json& path_and_selection, std::byte* out) override;
 
   // The group of the object whose attributes follow: a path that does not begin with "/" begins there.
   void begin_at(std::string group) { group_ = std::move(group); }

@@ -15,21 +15,19 @@
 
 namespace zarrbits::exporting {
 
-using conversion::json;
-
 struct store_node {
   bool is_array = false;
-  json document;                        // without attributes
-  json attributes;                      // an object, without the notes
+  text::json document;                  // without attributes
+  text::json attributes;                // an object, without the notes
   std::vector<std::string> dimensions;  // the names of an array's; "" where it has none. Empty if it names none
-  json notes;                           // what `convert` noted under "zarrbits"; an object
-  std::vector<conversion::attribute_remark> remarks;
+  text::json notes;                     // what `convert` noted under "zarrbits"; an object
+  std::vector<detail::attribute_remark> remarks;
 
-  const json& note(const char* key) const;  // null if there is none
+  const text::json& note(const char* key) const;  // null if absent
 };
 
-// Throws verification::store_error.
-store_node read_store_node(const verification::store_folder& folder);
+// Throws zarr::store_error.
+store_node read_store_node(const zarr::store_folder& folder);
 
 }  // namespace zarrbits::exporting
 

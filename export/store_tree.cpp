@@ -5,8 +5,8 @@
 #include "export/hdmf_notes.hpp"
 #include "export/link_order.hpp"
 #include "export/path_references.hpp"
+#include "text/name_escaping.hpp"
 #include "text/nfc.hpp"
-#include "text/shown.hpp"
 #include "zarr/read/unreadable_node.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
@@ -20,18 +20,18 @@
 
 namespace zarrbits::exporting {
 
-using verification::store_folder;
+using zarr::store_folder;
 
 namespace {
 
-constexpr std::size_t deepest_group = 1000;  // groups; libhdf5 recurses when it closes them
+constexpr std::size_t max_group_depth = 1000;  // groups; libhdf5 recurses when it closes them
 
 void describe_array(tree_node& n, const store_node& node) {
   n.kind = tree_node::kind_type::array;
   n.dimensions = node.dimensions;
   const auto shape = node.document.find("shape");
   if (shape == node.document.end() || !shape->is_array()) return;
-  for (const json& e : *shape) n.shape.push_back(e.is_number_unsigned() ? e.get<std::uint64_t>() : 0);
+  for (const text::json& e : *shape) n.shape.push_back(e.is_number_unsigned() ? e.get<std::uint64_t>() : 0);
 }
 
 struct noted_link {
@@ -40,9 +40,9 @@ struct noted_link {
   std::optional<tree_node> copy = {};  // that the store has of the target
 };
 
-std::string target_of(const std::string& group, const json& note) {
-  if (!note.is_object() || !note.value("target", json()).is_string() || note.contains("file")) return "";
-  const std::string target = conversion::unshown(note["target"].get<std::string>());
+std::string target_of(const std::string& group, const text::json& note) {
+  if (!note.is_object() || !note.value("target", text::json()).is_string() || note.contains("file")) return "";
+  const std::string target = text::unescape_name(note["target"].get<std::string>());
   return target.starts_with('/') ? target : path_below(group, target);
 }
 
@@ -53,10 +53,10 @@ void replace_links(store_tree& tree, const std::vector<noted_link>& links) {
     if (tree.nodes[i].kind != tree_node::kind_type::group) arrays[tree.nodes[i].path] = i;
   }
   for (const noted_link& link : links) {
-    if (link.target.empty() || !tree.wanted.wants(conversion::shown(link.path))) continue;
+    if (link.target.empty() || !tree.selection.matches(text::escape_name(link.path))) continue;
     const auto target = arrays.find(link.target);
     const bool is_there = target != arrays.end();
-    if (is_there ? tree.wanted.wants(conversion::shown(link.target)) : !link.copy) continue;
+    if (is_there ? tree.selection.matches(text::escape_name(link.target)) : !link.copy) continue;
     tree_node n = is_there ? tree.nodes[target->second] : *link.copy;
     n.path = link.path;
     n.parent = link.group;
@@ -64,21 +64,21 @@ void replace_links(store_tree& tree, const std::vector<noted_link>& links) {
   }
 }
 
-// Leaves out what is not wanted. Groups above what is wanted stay.
+// Leaves out unselected nodes. Groups above selected nodes stay.
 void select(store_tree& tree, const std::vector<noted_link>& links) {
-  conversion::selection& wanted = tree.wanted;
+  text::selection& selection = tree.selection;
   replace_links(tree, links);
-  if (wanted.everything()) return;
+  if (selection.matches_all()) return;
   std::set<std::size_t> with_links;
   for (const noted_link& link : links) {
-    if (wanted.wants(conversion::shown(link.path))) with_links.insert(link.group);
+    if (selection.matches(text::escape_name(link.path))) with_links.insert(link.group);
   }
   std::vector<bool> keep(tree.nodes.size());
   for (std::size_t i = 0; i < keep.size(); ++i) {
-    keep[i] = wanted.wants(conversion::shown(tree.nodes[i].path)) || with_links.contains(i);
+    keep[i] = selection.matches(text::escape_name(tree.nodes[i].path)) || with_links.contains(i);
   }
-  std::erase_if(tree.unnamed, [&](const left_out& each) { return !wanted.wants(each.path); });
-  wanted.require_all_matched();
+  std::erase_if(tree.unnamed, [&](const left_out& omitted) { return !selection.matches(omitted.path); });
+  selection.require_all_matched();
   for (std::size_t i = keep.size(); i-- > 1;) {
     if (keep[i]) keep[tree.nodes[i].parent] = true;
   }
@@ -101,7 +101,7 @@ bool put_in_order(std::vector<store_folder>& children, const store_node& group) 
   const link_order order(group);
   if (order.empty()) return false;
   std::vector<std::pair<std::size_t, std::size_t>> ranks;
-  for (const store_folder& child : children) ranks.emplace_back(order.rank(name_in_file(group, child.last())), ranks.size());
+  for (const store_folder& child : children) ranks.emplace_back(order.rank(name_in_file(group, child.leaf_name())), ranks.size());
   std::sort(ranks.begin(), ranks.end());
   std::vector<store_folder> sorted;
   for (const auto& [rank, index] : ranks) sorted.push_back(children[index]);
@@ -111,7 +111,7 @@ bool put_in_order(std::vector<store_folder>& children, const store_node& group) 
 
 // "": it can be read.
 std::string reason_not_to_read(const store_folder& folder) {
-  return verification::reason_unreadable([&] { (void)read_store_node(folder); });
+  return zarr::reason_unreadable([&] { (void)read_store_node(folder); });
 }
 
 }  // namespace
@@ -120,10 +120,11 @@ std::string path_below(const std::string& group, const std::string& name) {
   return group + (group.ends_with('/') ? "" : "/") + name;
 }
 
-bool leads_to_a_file(const json& link, const std::string& target) {
+bool leads_to_a_file(const text::json& link, const std::string& target) {
   namespace fs = std::filesystem;
-  if (!link.is_object() || link.value("kind", json()) != "external" || !link.value("file", json()).is_string()) return true;
-  const fs::path file = conversion::unshown(link["file"].get<std::string>()), folder = fs::absolute(target).parent_path();
+  if (!link.is_object() || link.value("kind", text::json()) != "external" || !link.value("file", text::json()).is_string())
+    return true;
+  const fs::path file = text::unescape_name(link["file"].get<std::string>()), folder = fs::absolute(target).parent_path();
   std::error_code e;
   return fs::exists(folder / file, e) || fs::exists(folder / file.filename(), e);
 }
@@ -138,22 +139,22 @@ void normalize_names(store_tree& tree) {
   }
 }
 
-store_tree read_tree(const store_folder& root, const store_folder& whole, const std::vector<std::string>& include,
-                     const std::vector<std::string>& exclude, const std::function<bool(const json& link)>& is_link,
-                     const std::function<void(const std::string& path)>& at) {
+store_tree read_tree(const store_folder& root, const store_folder& store, const std::vector<std::string>& include,
+                     const std::vector<std::string>& exclude, const std::function<bool(const text::json& link)>& is_link,
+                     const std::function<void(const std::string& path)>& report_progress) {
   store_tree tree;
   const auto note_of_root = [&](const store_node& node) {
     if (node.note("convention").is_string()) tree.convention = node.note("convention").get<std::string>();
-    const json& selection = node.note("selection");
-    if (selection.is_object() && selection.value("object", json()).is_string())
-      tree.top = conversion::unshown(selection["object"].get<std::string>());
+    const text::json& selection = node.note("selection");
+    if (selection.is_object() && selection.value("object", text::json()).is_string())
+      tree.top = text::unescape_name(selection["object"].get<std::string>());
   };
   const store_node top = read_store_node(root);
-  note_of_root(read_store_node(whole));
+  note_of_root(read_store_node(store));
   if (!root.path().empty()) tree.top = path_below(tree.top, root.path());
   const auto look_at = [&](const store_node& node) {
     tree.has_notes = tree.has_notes || !node.notes.empty();
-    const json& values = node.note("attribute_values");
+    const text::json& values = node.note("attribute_values");
     tree.max_attributes = std::max(tree.max_attributes, node.attributes.size() + (values.is_object() ? values.size() : 0));
     // a program that changes the root's attributes drops its notes
     const bool netcdf = values.is_object() && (values.contains("_Netcdf4Dimid") || values.contains("_Netcdf4Coordinates"));
@@ -171,18 +172,18 @@ store_tree read_tree(const store_folder& root, const store_folder& whole, const 
     return tree;
   }
   tree.nodes.push_back({root, tree_node::kind_type::group, "/", 0});
-  tree.wanted = conversion::selection(include, exclude);
+  tree.selection = text::selection(include, exclude);
   std::vector<noted_link> all_links;
   for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
     if (tree.nodes[i].kind != tree_node::kind_type::group) continue;
     const std::string path = tree.nodes[i].path;
-    at(path);
+    report_progress(path);
     const store_folder folder = tree.nodes[i].folder;
     const store_node group = read_store_node(folder);
-    const json& links = group.note("links");
+    const text::json& links = group.note("links");
     std::map<std::string, std::size_t> by_name;  // of all_links
     for (auto link = links.begin(); links.is_object() && link != links.end(); ++link) {
-      const std::string name = conversion::unshown(link.key());
+      const std::string name = text::unescape_name(link.key());
       by_name[name] = all_links.size();
       all_links.push_back({i, path_below(path, name), target_of(path, link.value())});
     }
@@ -190,8 +191,8 @@ store_tree read_tree(const store_folder& root, const store_folder& whole, const 
     std::sort(children.begin(), children.end(), [](const store_folder& a, const store_folder& b) { return a.path() < b.path(); });
     tree.nodes[i].is_ordered = put_in_order(children, group);
     for (const store_folder& child : children) {
-      const std::string name = name_in_file(group, child.last());
-      if (const auto noted = by_name.find(name); noted != by_name.end() && is_link(links[conversion::shown(name)])) {
+      const std::string name = name_in_file(group, child.leaf_name());
+      if (const auto noted = by_name.find(name); noted != by_name.end() && is_link(links[text::escape_name(name)])) {
         noted_link* const link = &all_links[noted->second];
         if (!reason_not_to_read(child).empty()) continue;
         link->copy = tree_node{child, tree_node::kind_type::grouped, link->path, i};
@@ -200,19 +201,19 @@ store_tree read_tree(const store_folder& root, const store_folder& whole, const 
         continue;
       }
       if (!is_link_name(name)) {
-        tree.unnamed.push_back({path_below(path, conversion::shown(name)), "HDF5 cannot have this name"});
+        tree.unnamed.push_back({path_below(path, text::escape_name(name)), "HDF5 cannot have this name"});
         continue;
       }
-      const std::string why = reason_not_to_read(child);
-      if (!why.empty()) {
-        tree.unnamed.push_back({path_below(path, conversion::shown(name)), why});
+      const std::string reason = reason_not_to_read(child);
+      if (!reason.empty()) {
+        tree.unnamed.push_back({path_below(path, text::escape_name(name)), reason});
         continue;
       }
       const store_node node = read_store_node(child);
       look_at(node);
       tree_node n{child, tree_node::kind_type::group, path_below(path, name), i};
-      if (depth_of(n.path) > deepest_group) {
-        tree.unnamed.push_back({n.path, "groups nested more than " + std::to_string(deepest_group) + " deep"});
+      if (depth_of(n.path) > max_group_depth) {
+        tree.unnamed.push_back({n.path, "groups nested more than " + std::to_string(max_group_depth) + " deep"});
         continue;
       }
       if (node.is_array) describe_array(n, node);

@@ -18,8 +18,6 @@
 
 namespace zarrbits::exporting {
 
-using conversion::is_phony;
-
 struct tree_node {
   enum class kind_type {
     group,
@@ -27,13 +25,13 @@ struct tree_node {
     grouped,     // a group that is one dataset in the file
     named_type,  // a group with the attributes of a named type
   };
-  verification::store_folder folder;
+  zarr::store_folder folder;
   kind_type kind = kind_type::group;
   std::string path;                          // in the file; bytes as HDF5 has them
   std::size_t parent = 0;                    // the root is its own
   std::vector<std::string> dimensions = {};  // of an array
   std::vector<std::uint64_t> shape = {};     // of an array
-  bool made = false;                         // it is in the file
+  bool is_created = false;                   // it is in the file
   bool is_ordered = false;                   // a group that notes the order of its links
 };
 
@@ -48,19 +46,18 @@ struct store_tree {
   std::string top;                 // the source's object that became the root, or ""
   bool has_notes = false;          // of `convert`, anywhere
   std::size_t max_attributes = 0;  // of one node
-  conversion::selection wanted;    // what the user wants
+  text::selection selection;       // what the user wants
 };
 
 // False for a link to another file that is not where a link in the file `target` would lead.
-bool leads_to_a_file(const json& link, const std::string& target);
+bool leads_to_a_file(const text::json& link, const std::string& target);
 
 // Nodes that the notes of their group call links are left out if `is_link` is true for the note: their targets are elsewhere.
 // Throws store_error.
-// `whole`: the store that `root` is a node of. Throws zarrbits::error if a pattern matches nothing.
-store_tree read_tree(const verification::store_folder& root, const verification::store_folder& whole,
-                     const std::vector<std::string>& include, const std::vector<std::string>& exclude,
-                     const std::function<bool(const json& link)>& is_link,
-                     const std::function<void(const std::string& path)>& at);
+// `store`: the store that `root` is a node of. Throws zarrbits::error if a pattern matches nothing.
+store_tree read_tree(const zarr::store_folder& root, const zarr::store_folder& store, const std::vector<std::string>& include,
+                     const std::vector<std::string>& exclude, const std::function<bool(const text::json& link)>& is_link,
+                     const std::function<void(const std::string& path)>& report_progress);
 
 // Gives nodes and dimensions the form of their names in which netCDF looks for them.
 void normalize_names(store_tree& tree);

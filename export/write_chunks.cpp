@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "export/write_chunks.hpp"
 
-#include "export/cut_chunks.hpp"
-#include "text/words.hpp"
+#include "export/regridder.hpp"
+#include "text/format.hpp"
 
 #include <algorithm>
 #include <condition_variable>
@@ -16,24 +16,23 @@
 
 namespace zarrbits::exporting {
 
-using verification::zarr_array;
+using zarr::zarr_array;
 using chunk_index = zarr_array::chunk_index;
 
 namespace {
 
-// Throws damaged_chunk with the position; the caller adds the array.
-[[noreturn]] void refuse(const chunk_index& chunk, const std::string& why) {
+// Throws corrupt_chunk with the position; the caller adds the array.
+[[noreturn]] void refuse(const chunk_index& chunk, const std::string& reason) {
   std::string place;
   for (const std::uint64_t index : chunk) place += (place.empty() ? "" : "/") + std::to_string(index);
-  throw conversion::damaged_chunk("chunk " + (place.empty() ? "0" : place) + ": " + why);
+  throw compressors::corrupt_chunk("chunk " + (place.empty() ? "0" : place) + ": " + reason);
 }
 
 std::vector<chunk_index> existing_chunks(const zarr_array& array, std::uint64_t memory) {
-  const std::uint64_t each = 64 + 8 * array.shape().size();
-  auto chunks = array.list_chunks(static_cast<std::size_t>(memory / each));
+  const std::uint64_t entry_bytes = 64 + 8 * array.shape().size();
+  auto chunks = array.list_chunks(static_cast<std::size_t>(memory / entry_bytes));
   if (!chunks) {
-    throw verification::not_supported("an array of more chunks than " + conversion::human_bytes(memory) +
-                                      " can list; increase `memory`");
+    throw zarr::not_supported("an array of more chunks than " + text::format_bytes(memory) + " can list; increase `memory`");
   }
   std::sort(chunks->begin(), chunks->end(),
             [&](const chunk_index& a, const chunk_index& b) { return array.in_storage_order(a, b); });
@@ -42,8 +41,8 @@ std::vector<chunk_index> existing_chunks(const zarr_array& array, std::uint64_t 
 }
 
 // All chunks, in order: those that do not exist get the fill value.
-std::vector<chunk_index> all_chunks(const zarr_array& array, const dataset_form& form, std::uint64_t memory) {
-  constexpr std::uint64_t most = std::uint64_t{4} << 30;
+std::vector<chunk_index> all_chunks(const zarr_array& array, const dataset_spec& form, std::uint64_t memory) {
+  constexpr std::uint64_t max_bytes = std::uint64_t{4} << 30;
   std::uint64_t count = 1, bytes = std::max<std::uint64_t>(form.type().size, 1);
   for (const std::uint64_t n : array.chunks()) {
     if (__builtin_mul_overflow(count, n, &count)) count = UINT64_MAX;
@@ -51,16 +50,17 @@ std::vector<chunk_index> all_chunks(const zarr_array& array, const dataset_form&
   for (const hsize_t n : form.dims) {
     if (__builtin_mul_overflow(bytes, n, &bytes)) bytes = UINT64_MAX;
   }
-  if (bytes > most || count > memory / (64 + 8 * array.shape().size()))
-    throw not_expressible("a fill value that HDF5 cannot have, so it has to be written, in more than 4 GiB or too many chunks");
+  if (bytes > max_bytes || count > memory / (64 + 8 * array.shape().size()))
+    throw unsupported_in_hdf5(
+        "a fill value that HDF5 cannot have, so it has to be written, in more than 4 GiB or too many chunks");
   std::vector<chunk_index> chunks;
   if (count == 0) return chunks;
-  chunk_index at(array.chunks().size(), 0);
-  for (std::size_t d = at.size();;) {
-    chunks.push_back(at);
-    for (d = at.size(); d-- > 0;) {
-      if (++at[d] < array.chunks()[d]) break;
-      at[d] = 0;
+  chunk_index index(array.chunks().size(), 0);
+  for (std::size_t d = index.size();;) {
+    chunks.push_back(index);
+    for (d = index.size(); d-- > 0;) {
+      if (++index[d] < array.chunks()[d]) break;
+      index[d] = 0;
     }
     if (d == SIZE_MAX) break;
   }
@@ -69,16 +69,17 @@ std::vector<chunk_index> all_chunks(const zarr_array& array, const dataset_form&
   return chunks;
 }
 
-verification::zarr_values filled(const zarr_array& array, std::size_t elements) {
-  verification::zarr_values values;
-  const verification::zarr_values& fill = array.fill();
+zarr::element_buffer filled(const zarr_array& array, std::size_t elements) {
+  zarr::element_buffer values;
+  const zarr::element_buffer& fill = array.fill();
   if (array.type().variable()) {
     values.strings.assign(elements, fill.strings[0]);
     return values;
   }
   values.data.resize(elements * array.type().size);
-  for (auto at = values.data.begin(); at != values.data.end(); at += static_cast<std::ptrdiff_t>(fill.data.size()))
-    std::copy(fill.data.begin(), fill.data.end(), at);
+  for (auto destination = values.data.begin(); destination != values.data.end();
+       destination += static_cast<std::ptrdiff_t>(fill.data.size()))
+    std::copy(fill.data.begin(), fill.data.end(), destination);
   return values;
 }
 
@@ -87,7 +88,7 @@ std::size_t product(const std::vector<Number>& shape) {
   return static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::uint64_t{1}, std::multiplies<>()));
 }
 
-// Of the chunks of an array whose values have a fixed length.
+// The size of the longest chunk of an array whose values have a fixed length.
 std::uint64_t bytes_of_longest(const zarr_array& array) {
   std::uint64_t bytes = array.type().size;
   for (const std::uint64_t extent : array.chunk_shape()) {
@@ -98,31 +99,31 @@ std::uint64_t bytes_of_longest(const zarr_array& array) {
 
 // Where a chunk of the store begins in the dataset.
 std::vector<hsize_t> offset_of(const zarr_array& array, const chunk_index& chunk, std::size_t rank) {
-  std::vector<hsize_t> at(rank);
-  for (std::size_t i = 0; i < std::min(rank, chunk.size()); ++i) at[i] = array.edges(i).start(chunk[i]);
-  return at;
+  std::vector<hsize_t> result(rank);
+  for (std::size_t i = 0; i < std::min(rank, chunk.size()); ++i) result[i] = array.grid(i).start(chunk[i]);
+  return result;
 }
 
 // The chunks of a dataset, which threads take in order, and write in the same order.
 class ordered_chunks {
  public:
   // `cut`: null if the chunks are those of the store.
-  ordered_chunks(hid_t dataset, const dataset_form& form, const chunk_recipe& recipe, bool writes_fill,
-                 std::vector<chunk_index> chunks, const cut_chunks* cut, bool keep_going, const chunk_progress& at)
+  ordered_chunks(hid_t dataset, const dataset_spec& form, const chunk_plan& recipe, bool writes_fill,
+                 std::vector<chunk_index> chunks, const regridder* cut, bool keep_going, const chunk_progress& progress)
       : dataset_(dataset),
-        form_(form),
-        recipe_(recipe),
+        spec_(form),
+        plan_(recipe),
         writes_fill_(writes_fill),
         chunks_(std::move(chunks)),
-        cut_(cut),
+        regridder_(cut),
         keep_going_(keep_going),
-        at_(at) {}
+        progress_(progress) {}
 
-  // `main`: the thread that may call `at`.
-  void work(const verification::store_folder& folder, bool main) {
+  // `main`: the thread that may call the progress callback.
+  void work(const zarr::store_folder& folder, bool main) {
     try {
       const zarr_array array(folder);
-      for (std::optional<std::size_t> i; (i = take());) one(array, *i, main);
+      for (std::optional<std::size_t> i; (i = take());) process_chunk(array, *i, main);
     } catch (...) {
       const std::lock_guard one_thread(mutex_);
       if (!failure_) failure_ = std::current_exception();
@@ -141,67 +142,67 @@ class ordered_chunks {
     return next_++;
   }
 
-  void one(const zarr_array& array, std::size_t i, bool main) {
-    made_chunk made;
-    std::string lost;
+  void process_chunk(const zarr_array& array, std::size_t i, bool main) {
+    encoded_chunk encoded;
+    std::string damage;
     std::uint64_t stored_size = 0;
     bool exists = false;
     try {
-      if (cut_) {
-        if (auto elements = cut_->elements(array, i, stored_size)) {
+      if (regridder_) {
+        if (auto elements = regridder_->elements(array, i, stored_size)) {
           exists = true;
-          made = recipe_.encode(std::move(*elements));
+          encoded = plan_.encode(std::move(*elements));
         }
       } else if (auto stored = array.read_stored(chunks_[i])) {
         exists = true;
         stored_size = stored->size();
-        made = recipe_.make(array, std::move(*stored));
+        encoded = plan_.make(array, std::move(*stored));
       }
       if (!exists && writes_fill_) {
         exists = true;
-        made = recipe_.encode(filled(array, product(form_.chunk) / std::max<std::size_t>(form_.characters, 1)).data);
+        encoded = plan_.encode(filled(array, product(spec_.chunk) / std::max<std::size_t>(spec_.characters, 1)).data);
       }
-    } catch (const verification::store_error& e) {
+    } catch (const zarr::store_error& e) {
       if (!keep_going_ && e.code != errc::damaged_store) throw;  // of a server
       if (!keep_going_) refuse(chunks_[i], e.what());
-      lost = e.what();
-    } catch (const conversion::damaged_chunk& e) {
+      damage = e.what();
+    } catch (const compressors::corrupt_chunk& e) {
       if (!keep_going_) refuse(chunks_[i], e.what());
-      lost = e.what();
+      damage = e.what();
     }
     std::unique_lock one_thread(mutex_);
     turn_.wait(one_thread, [&] { return failure_ || written_next_ == i; });
     if (failure_) return;
-    if (!lost.empty()) {
-      written_.lost.emplace_back(chunks_[i], lost);
+    if (!damage.empty()) {
+      written_.lost_chunks.emplace_back(chunks_[i], damage);
     } else if (exists) {
-      std::vector<hsize_t> at(form_.dims.size());
-      for (std::size_t d = 0; d < std::min(at.size(), chunks_[i].size()); ++d) at[d] = chunks_[i][d] * form_.chunk[d];
-      const auto bytes = made.bytes();
+      std::vector<hsize_t> offset(spec_.dims.size());
+      for (std::size_t d = 0; d < std::min(offset.size(), chunks_[i].size()); ++d) offset[d] = chunks_[i][d] * spec_.chunk[d];
+      const auto bytes = encoded.bytes();
       {
-        const h5::lock libhdf5;
-        h5::check(H5Dwrite_chunk(dataset_, H5P_DEFAULT, 0, at.data(), bytes.size(), bytes.data()), "write a chunk");
+        const hdf5::lock libhdf5;
+        hdf5::check(H5Dwrite_chunk(dataset_, H5P_DEFAULT, 0, offset.data(), bytes.size(), bytes.data()), "write a chunk");
       }
       ++written_.count;
-      written_.any_recoded = written_.any_recoded || made.is_recoded;
+      written_.any_recoded = written_.any_recoded || encoded.is_recoded;
       written_.store_bytes += stored_size;
       written_.file_bytes += bytes.size();
     }
     ++written_next_;
     turn_.notify_all();
-    const std::uint64_t done = written_next_;
+    const std::uint64_t completed = written_next_;
     one_thread.unlock();
-    if (main) at_(done, chunks_.size());
+    if (main) progress_(completed, chunks_.size());
   }
 
   hid_t dataset_;
-  const dataset_form& form_;
-  const chunk_recipe& recipe_;
+  const dataset_spec& spec_;
+  const chunk_plan& plan_;
   const bool writes_fill_;
   const std::vector<chunk_index> chunks_;
-  const cut_chunks* cut_;
+  const regridder* regridder_;
   const bool keep_going_;
-  const chunk_progress& at_;
+  const chunk_progress& progress_;
   std::mutex mutex_;
   std::condition_variable turn_;
   std::size_t next_ = 0, written_next_ = 0;
@@ -210,7 +211,7 @@ class ordered_chunks {
 };
 
 // Brings the elements of a chunk into the form that libhdf5 takes. Elements beyond the edge of the array stay zeros.
-void put_chunk(const dataset_form& form, const zarr_array& array, const verification::zarr_values& values,
+void put_chunk(const dataset_spec& form, const zarr_array& array, const zarr::element_buffer& values,
                const std::vector<std::uint64_t>& shape, const std::vector<hsize_t>& count, std::vector<std::byte>& out,
                reference_maker& references, value_arena& arena) {
   const std::size_t size = form.element.size;
@@ -219,35 +220,35 @@ void put_chunk(const dataset_form& form, const zarr_array& array, const verifica
     set_order(form.element, out.data(), out.size() / size);
     return;
   }
-  const verification::zarr_type& type = array.type();
-  std::vector<hsize_t> inside(shape.begin(), shape.end());  // extents of what is in the array
+  const zarr::zarr_type& type = array.type();
+  std::vector<hsize_t> inside(shape.begin(), shape.end());  // extents of the part in the array
   std::copy(count.begin(), count.end(), inside.begin());
-  std::vector<std::uint64_t> at(shape.size(), 0);
+  std::vector<std::uint64_t> index(shape.size(), 0);
   const std::size_t elements = out.size() / size;
   for (std::size_t i = 0; i < elements; ++i) {
-    bool within = true;
-    for (std::size_t d = 0; d < at.size(); ++d) within = within && at[d] < inside[d];
-    if (within) {
-      std::byte* to = out.data() + i * size;
-      if (type.variable()) put_text(form.element, values.strings[i], to, references, arena);
-      else put_element(form.element, type, values.data.data() + i * type.size, to, references, arena);
+    bool is_inside = true;
+    for (std::size_t d = 0; d < index.size(); ++d) is_inside = is_inside && index[d] < inside[d];
+    if (is_inside) {
+      std::byte* target = out.data() + i * size;
+      if (type.variable()) write_text_value(form.element, values.strings[i], target, references, arena);
+      else write_element(form.element, type, values.data.data() + i * type.size, target, references, arena);
     }
-    for (std::size_t d = at.size(); d-- > 0;) {
-      if (++at[d] < shape[d]) break;
-      at[d] = 0;
+    for (std::size_t d = index.size(); d-- > 0;) {
+      if (++index[d] < shape[d]) break;
+      index[d] = 0;
     }
   }
 }
 
 }  // namespace
 
-written_chunks write_chunks(hid_t dataset, const verification::store_folder& folder, const dataset_form& form,
-                            const chunk_recipe& recipe, const export_options& options, const chunk_progress& at) {
+written_chunks write_chunks(hid_t dataset, const zarr::store_folder& folder, const dataset_spec& form, const chunk_plan& recipe,
+                            const export_options& options, const chunk_progress& progress) {
   const zarr_array array(folder);
   const bool writes_fill = must_write_fill(array, form);
   std::vector<chunk_index> chunks =
       writes_fill ? all_chunks(array, form, options.memory / 4) : existing_chunks(array, options.memory / 4);
-  std::optional<cut_chunks> cut;
+  std::optional<regridder> cut;
   if (!array.is_regular()) {
     cut.emplace(array, form, std::move(chunks), options.memory / 4);
     chunks = cut->chunks();
@@ -255,25 +256,27 @@ written_chunks write_chunks(hid_t dataset, const verification::store_folder& fol
   std::uint64_t bytes = H5Tget_size(form.type().file);
   for (const hsize_t extent : form.chunk) bytes *= extent;
   if (cut) bytes = std::max(bytes, bytes_of_longest(array));
-  if (cut && bytes > options.memory / 3) throw not_expressible("a chunk that takes more than a third of `memory`; increase it");
+  if (cut && bytes > options.memory / 3)
+    throw unsupported_in_hdf5("a chunk that takes more than a third of `memory`; increase it");
   // a chunk is at most three times in memory: stored, decoded, encoded
-  const std::uint64_t room = std::max<std::uint64_t>(1, options.memory / 2 / std::max<std::uint64_t>(3 * bytes, 1));
-  const std::uint64_t wanted = options.threads ? options.threads : std::max(1U, std::thread::hardware_concurrency());
-  const std::uint64_t threads = std::max<std::uint64_t>(1, std::min({wanted, room, std::uint64_t{256}, (chunks.size() + 3) / 4}));
-  ordered_chunks work(dataset, form, recipe, writes_fill, std::move(chunks), cut ? &*cut : nullptr, options.keep_going, at);
-  std::vector<std::thread> others;
+  const std::uint64_t max_chunks = std::max<std::uint64_t>(1, options.memory / 2 / std::max<std::uint64_t>(3 * bytes, 1));
+  const std::uint64_t requested_threads = options.threads ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+  const std::uint64_t threads =
+      std::max<std::uint64_t>(1, std::min({requested_threads, max_chunks, std::uint64_t{256}, (chunks.size() + 3) / 4}));
+  ordered_chunks work(dataset, form, recipe, writes_fill, std::move(chunks), cut ? &*cut : nullptr, options.keep_going, progress);
+  std::vector<std::thread> workers;
   try {
-    for (std::uint64_t i = 1; i < threads; ++i) others.emplace_back([&] { work.work(folder, false); });
+    for (std::uint64_t i = 1; i < threads; ++i) workers.emplace_back([&] { work.work(folder, false); });
   } catch (...) {  // the system has no more threads, or no memory for one; fewer do it, too
   }
   work.work(folder, true);
-  for (std::thread& other : others) other.join();
+  for (std::thread& worker : workers) worker.join();
   return work.finish();
 }
 
-written_chunks write_values(hid_t dataset, const zarr_array& array, const dataset_form& form, const export_options& options,
-                            reference_maker& references, const chunk_progress& at) {
-  if (form.type().must_be_written_alone()) throw not_expressible("arrays of compounds with strings in them");
+written_chunks write_values(hid_t dataset, const zarr_array& array, const dataset_spec& form, const export_options& options,
+                            reference_maker& references, const chunk_progress& progress) {
+  if (form.type().must_be_written_alone()) throw unsupported_in_hdf5("arrays of compounds with strings in them");
   const bool writes_fill = must_write_fill(array, form);
   const std::vector<chunk_index> chunks =
       writes_fill ? all_chunks(array, form, options.memory / 4) : existing_chunks(array, options.memory / 4);
@@ -283,11 +286,11 @@ written_chunks write_values(hid_t dataset, const zarr_array& array, const datase
     if (__builtin_mul_overflow(elements, extent, &elements)) elements = UINT64_MAX;
   }
   if (elements > options.memory / 2 / std::max<std::size_t>(form.element.size, 1))
-    throw not_expressible("a chunk that takes more than half of `memory`; increase it");
-  const h5::handle in_file(H5Dget_space(dataset), "get a dataspace");
+    throw unsupported_in_hdf5("a chunk that takes more than half of `memory`; increase it");
+  const hdf5::handle in_file(H5Dget_space(dataset), "get a dataspace");
   value_arena arena(options.memory / 4);
   written_chunks written;
-  verification::zarr_values values;
+  zarr::element_buffer values;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     std::optional<std::vector<std::byte>> stored;
     std::uint64_t stored_size = 0;
@@ -297,32 +300,33 @@ written_chunks write_values(hid_t dataset, const zarr_array& array, const datase
       stored_size = stored ? stored->size() : 0;
       if (stored) array.decode(chunks[i], std::move(*stored), values);
       else values = filled(array, product(array.shape_of(chunks[i])));
-    } catch (const verification::store_error& e) {
+    } catch (const zarr::store_error& e) {
       if (!options.keep_going && e.code != errc::damaged_store) throw;  // of a server
       if (!options.keep_going) refuse(chunks[i], e.what());
-      written.lost.emplace_back(chunks[i], e.what());
+      written.lost_chunks.emplace_back(chunks[i], e.what());
       continue;
     }
     std::vector<std::uint64_t> shape = array.shape_of(chunks[i]);
     if (form.characters > 0) shape.push_back(form.characters);
-    const std::vector<hsize_t> room(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(rank));
-    const h5::handle in_memory(rank ? H5Screate_simple(static_cast<int>(rank), room.data(), nullptr) : H5Screate(H5S_SCALAR),
-                               "create a dataspace");
+    const std::vector<hsize_t> chunk_extents(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(rank));
+    const hdf5::handle in_memory(
+        rank ? H5Screate_simple(static_cast<int>(rank), chunk_extents.data(), nullptr) : H5Screate(H5S_SCALAR),
+        "create a dataspace");
     const std::vector<hsize_t> first = offset_of(array, chunks[i], rank);
     std::vector<hsize_t> count(rank);
-    for (std::size_t d = 0; d < rank; ++d) count[d] = std::min(room[d], form.dims[d] - first[d]);
+    for (std::size_t d = 0; d < rank; ++d) count[d] = std::min(chunk_extents[d], form.dims[d] - first[d]);
     arena.clear();
     std::vector<std::byte> out(product(shape) * form.element.size);
     put_chunk(form, array, values, shape, count, out, references, arena);
     if (rank > 0) {
       const std::vector<hsize_t> zero(rank, 0);
-      h5::check(H5Sselect_hyperslab(in_file, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr), "select values");
-      h5::check(H5Sselect_hyperslab(in_memory, H5S_SELECT_SET, zero.data(), nullptr, count.data(), nullptr), "select values");
+      hdf5::check(H5Sselect_hyperslab(in_file, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr), "select values");
+      hdf5::check(H5Sselect_hyperslab(in_memory, H5S_SELECT_SET, zero.data(), nullptr, count.data(), nullptr), "select values");
     }
-    h5::check(H5Dwrite(dataset, form.type().memory, in_memory, in_file, H5P_DEFAULT, out.data()), "write values");
+    hdf5::check(H5Dwrite(dataset, form.type().memory, in_memory, in_file, H5P_DEFAULT, out.data()), "write values");
     ++written.count;
     written.store_bytes += stored_size;
-    at(i + 1, chunks.size());
+    progress(i + 1, chunks.size());
   }
   if (written.count > 0) written.file_bytes = H5Dget_storage_size(dataset);
   return written;

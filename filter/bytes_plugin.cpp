@@ -17,18 +17,18 @@ struct bytes_codec {
   static constexpr const char* name = "bytes";
   static constexpr unsigned given = 1, stored = bytes_stored;
 
-  static bool resolve(creation& c, chunk& out, sentence& why) noexcept {
+  static bool resolve(creation& c, chunk& out, sentence& reason) noexcept {
     bool big_endian = false;
-    if (!read_parameters(c.cd_nelmts, c.cd_values, big_endian, why) ||
-        !filter::resolve(big_endian, c.element_type, c.elements, out, why))
+    if (!read_parameters(c.cd_nelmts, c.cd_values, big_endian, reason) ||
+        !filter::resolve(big_endian, c.element_type, c.elements, out, reason))
       return false;
     out.checksum_before = c.checksum_before;
-    return fits_a_file(out.chunk_size, name, why);
+    return fits_a_file(out.chunk_size, name, reason);
   }
   // a swap is its own reverse
   static std::size_t run(const library&, unsigned, const unsigned[], const chunk& c, std::size_t nbytes, std::size_t*, void** buf,
-                         sentence& why) noexcept {
-    return convert(c, nbytes, *buf, why);
+                         sentence& reason) noexcept {
+    return convert(c, nbytes, *buf, reason);
   }
 };
 

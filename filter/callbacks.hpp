@@ -32,44 +32,45 @@ herr set_local_callback(hid dcpl, hid type, hid space) noexcept {
   const library& h5 = *find_library(ZARRBITS_FILTER_CALLER(), scratch);
   creation c;
   typename Codec::chunk chunk;
-  sentence why;
+  sentence reason;
   if (!h5.complete) {
-    why.set(minor::cant_filter,
-            "zarrbits: %s: the functions of the calling libhdf5 cannot be found; a program that links libhdf5 statically must "
-            "export its symbols (-rdynamic)",
-            Codec::name);
+    reason.set(minor::cant_filter,
+               "zarrbits: %s: the functions of the calling libhdf5 cannot be found; a program that links libhdf5 statically must "
+               "export its symbols (-rdynamic)",
+               Codec::name);
   } else if (holds_pointers(h5, h5.id(type))) {
     return 0;
-  } else if (examine(h5, dcpl, type, space, Codec::id, Codec::name, c, why) && Codec::resolve(c, chunk, why)) {
+  } else if (examine(h5, dcpl, type, space, Codec::id, Codec::name, c, reason) && Codec::resolve(c, chunk, reason)) {
     unsigned stored[Codec::stored];
     store(chunk, stored);
     if (h5.call.plist_modify_filter(c.dcpl, Codec::id, c.flags, Codec::stored, stored) >= 0) return 0;
-    why.set(minor::cant_filter, "zarrbits: %s: HDF5 does not accept the filter's resolved parameters", Codec::name);
+    reason.set(minor::cant_filter, "zarrbits: %s: HDF5 does not accept the filter's resolved parameters", Codec::name);
   }
-  report(h5, "set_local", why);
+  report(h5, "set_local", reason);
   return -1;
 }
 
 template <class Codec>
 std::size_t filter_callback(unsigned flags, std::size_t cd_nelmts, const unsigned cd_values[], std::size_t nbytes,
                             std::size_t* buf_size, void** buf) noexcept {
-  sentence why;
+  sentence reason;
   if (cd_nelmts <= Codec::given) {
-    static const char once = 0;
-    why.set(minor::bad_value,
-            "zarrbits: %s: the filter leaves a dataset's chunks as they are, because its parameters were not resolved when the "
-            "dataset was created: its values have variable length or are references, or HDF5 did not find the plugin then",
-            Codec::name);
-    warn(reinterpret_cast<std::uintptr_t>(&once), why);
+    static const char key = 0;
+    reason.set(
+        minor::bad_value,
+        "zarrbits: %s: the filter leaves a dataset's chunks as they are, because its parameters were not resolved when the "
+        "dataset was created: its values have variable length or are references, or HDF5 did not find the plugin then",
+        Codec::name);
+    warn(reinterpret_cast<std::uintptr_t>(&key), reason);
     return nbytes;
   }
   library scratch;
   const library& h5 = *find_library(ZARRBITS_FILTER_CALLER(), scratch);
   typename Codec::chunk chunk;
   const std::size_t result =
-      load(cd_nelmts, cd_values, chunk, why) ? Codec::run(h5, flags, cd_values, chunk, nbytes, buf_size, buf, why) : 0;
+      load(cd_nelmts, cd_values, chunk, reason) ? Codec::run(h5, flags, cd_values, chunk, nbytes, buf_size, buf, reason) : 0;
   // HDF5 continues after an optional filter that fails on writing, and clears the error stack
-  if (result == 0) report(h5, "filter", why, (flags & flag_optional) && !(flags & flag_reverse));
+  if (result == 0) report(h5, "filter", reason, (flags & flag_optional) && !(flags & flag_reverse));
   return result;
 }
 

@@ -49,13 +49,13 @@ constexpr symbol symbols[] = {
 void resolve(library& l) noexcept {
   l.complete = true;
   for (const symbol& s : symbols) {
-    void* found = find_symbol(l.where, s.name);
+    void* function = find_symbol(l.image, s.name);
     // The search may have included the module's dependencies. Those are another library's: when libnetcdf calls a filter itself,
     // its buffers are malloc's, although the libhdf5 that it links has H5free_memory.
-    const auto address = reinterpret_cast<std::uintptr_t>(found);
-    if (address < l.where.low || address >= l.where.high) found = nullptr;
-    if (!found && s.required) l.complete = false;
-    std::memcpy(reinterpret_cast<char*>(&l.call) + s.place, &found, sizeof found);
+    const auto address = reinterpret_cast<std::uintptr_t>(function);
+    if (address < l.image.low || address >= l.image.high) function = nullptr;
+    if (!function && s.required) l.complete = false;
+    std::memcpy(reinterpret_cast<char*>(&l.call) + s.place, &function, sizeof function);
   }
   if (!l.call.allocate_memory || !l.call.resize_memory || !l.call.free_memory) {
     l.call.allocate_memory = nullptr;
@@ -84,7 +84,7 @@ const library* cached(std::uintptr_t address) noexcept {
   for (auto& slot : cache) {
     const library* l = slot.load(std::memory_order_acquire);
     if (!l) return nullptr;
-    if (address >= l->where.low && address < l->where.high) return l;
+    if (address >= l->image.low && address < l->image.high) return l;
   }
   return nullptr;
 }
@@ -105,7 +105,7 @@ const library* find_library(void* return_address, library& scratch) noexcept {
   if (const library* l = cached(address)) return l;
 
   scratch = library{};
-  if (!find_module(address, scratch.where)) return &scratch;
+  if (!find_module(address, scratch.image)) return &scratch;
   resolve(scratch);
 
   if (auto* copy = static_cast<library*>(std::malloc(sizeof(library)))) {
@@ -136,7 +136,7 @@ hid library::error_id(const char* name) const noexcept {
     return hid{*static_cast<const std::int32_t*>(variable)};
   };
   // read at each use: the ids change when HDF5 is closed and opened again
-  hid id = value(find_symbol(where, name));
+  hid id = value(find_symbol(image, name));
   // if the program was linked with a copy relocation of this variable, the library uses the program's copy
   if (id <= 0) id = value(find_global_symbol(name));
   return id > 0 ? id : -1;

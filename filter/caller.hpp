@@ -25,7 +25,7 @@
 namespace zarrbits::filter {
 
 struct library {
-  module where;
+  module image;
   functions call{};
   bool complete = false;             // everything was found, except what `functions` allows to be missing
   bool narrow_ids = false;           // HDF5 1.8: hid_t has 32 bits

@@ -24,10 +24,10 @@ struct creation {
 // Refuses, with a sentence: anything but a dataset (group heaps pass ids of -1), a pipeline in which another filter than a
 // fletcher32 comes before ours, or ours is repeated, datatypes that are not numbers. `h5` must be complete.
 bool examine(const library& h5, hid dcpl, hid type, hid space, int filter_id, const char* codec, creation& out,
-             sentence& why) noexcept;
+             sentence& reason) noexcept;
 
 // Refuses chunks that may have 4 GiB or more in the file: HDF5 2 keeps their length modulo 2^32, and reports success.
-bool fits_a_file(std::uint64_t size, const char* codec, sentence& why) noexcept;
+bool fits_a_file(std::uint64_t size, const char* codec, sentence& reason) noexcept;
 
 }  // namespace zarrbits::filter
 

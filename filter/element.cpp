@@ -37,9 +37,9 @@ const char* class_name(int type_class) noexcept {
 bool begins_with(const library& h5, hid type, unsigned member, char letter) noexcept {
   char* name = h5.call.type_member_name(type, member);
   if (!name) return false;
-  const bool same = (*name | 0x20) == letter;
+  const bool matches = (*name | 0x20) == letter;
   h5.release(name);
-  return same;
+  return matches;
 }
 
 // HDF5 before 2.0 stores complex numbers as a compound of exactly two equal numbers, real part first.
@@ -61,23 +61,24 @@ unsigned bits_of(std::uint64_t value) noexcept {
 }
 
 // Reads the members' values. Negative values make an enumeration signed; without any, it is unsigned, whatever its base type.
-bool describe_members(const library& h5, hid type, const char* codec, element& e, sentence& why) noexcept {
+bool describe_members(const library& h5, hid type, const char* codec, element& e, sentence& reason) noexcept {
   const int members = h5.call.type_nmembers(type);
   if (members <= 0)
-    return why.set(minor::bad_type, "zarrbits: %s: the enumerated datatype has no members, so that no bits can be chosen", codec);
-  std::uint64_t highest = 0, all = 0;
+    return reason.set(minor::bad_type, "zarrbits: %s: the enumerated datatype has no members, so that no bits can be chosen",
+                      codec);
+  std::uint64_t highest = 0, combined = 0;
   bool negative = false, zero = false, one = false;
   unsigned signed_bits = 1;
   for (int i = 0; i < members; ++i) {
     unsigned char bytes[8] = {};
     if (h5.call.type_member_value(type, static_cast<unsigned>(i), bytes) < 0)
-      return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not return the value of member %d of the enumerated datatype",
-                     codec, i);
+      return reason.set(minor::bad_type, "zarrbits: %s: HDF5 does not return the value of member %d of the enumerated datatype",
+                        codec, i);
     std::uint64_t value = 0;
     for (std::uint64_t b = 0; b < e.size; ++b) value = value << 8 | bytes[e.big_endian ? b : e.size - 1 - b];
     zero = zero || value == 0;
     one = one || value == 1;
-    all |= value;
+    combined |= value;
     const bool below_zero = e.is_signed && (value >> (8 * e.size - 1)) != 0;
     negative = negative || below_zero;
     // two's complement: bits of the magnitude and the sign
@@ -89,29 +90,30 @@ bool describe_members(const library& h5, hid type, const char* codec, element& e
   e.is_signed = negative;
   e.enum_bits = negative ? signed_bits : bits_of(highest);
   if (e.enum_bits == 0) e.enum_bits = 1;
-  if (e.size == 1 && e.offset == 0 && zero && one && all == 1) e.type_class = kind::boolean;
+  if (e.size == 1 && e.offset == 0 && zero && one && combined == 1) e.type_class = kind::boolean;
   return true;
 }
 
 // The bits of an integer, a bitfield or a float.
-bool describe_bits(const library& h5, hid type, const char* codec, element& e, sentence& why) noexcept {
+bool describe_bits(const library& h5, hid type, const char* codec, element& e, sentence& reason) noexcept {
   const int order = h5.call.type_order(type);
   if (e.size > 1 && order != order_le && order != order_be)
-    return why.set(minor::bad_type,
-                   "zarrbits: %s: the datatype's byte order is neither little nor big endian; store it in one of these", codec);
+    return reason.set(minor::bad_type,
+                      "zarrbits: %s: the datatype's byte order is neither little nor big endian; store it in one of these",
+                      codec);
   e.big_endian = e.size > 1 && order == order_be;
   e.precision = h5.call.type_precision(type);
   const int offset = h5.call.type_offset(type);
   if (offset < 0 || e.precision == 0 || e.precision > 8 * e.size || static_cast<unsigned>(offset) > 8 * e.size - e.precision)
-    return why.set(minor::bad_type, "zarrbits: %s: the datatype's precision and offset do not fit in its %llu bytes", codec,
-                   static_cast<unsigned long long>(e.size));
+    return reason.set(minor::bad_type, "zarrbits: %s: the datatype's precision and offset do not fit in its %llu bytes", codec,
+                      static_cast<unsigned long long>(e.size));
   e.offset = static_cast<unsigned>(offset);
   int low = pad_zero, high = pad_zero;
   // if the library cannot be asked, chunks with nonzero pad bits are still not lost: they do not fit, and are stored raw
   if (e.reduced() && h5.call.type_pad && h5.call.type_pad(type, &low, &high) < 0)
-    return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not say how the datatype is padded", codec);
-  const bool above = e.offset + e.precision < 8 * e.size;
-  e.zero_padded = (e.offset == 0 || low == pad_zero) && (!above || high == pad_zero);
+    return reason.set(minor::bad_type, "zarrbits: %s: HDF5 does not say how the datatype is padded", codec);
+  const bool has_high_padding = e.offset + e.precision < 8 * e.size;
+  e.zero_padded = (e.offset == 0 || low == pad_zero) && (!has_high_padding || high == pad_zero);
   return true;
 }
 
@@ -131,15 +133,15 @@ bool holds_pointers(const library& h5, hid type) noexcept {
   }
 }
 
-bool describe(const library& h5, hid type, const char* codec, element& out, sentence& why) noexcept {
+bool describe(const library& h5, hid type, const char* codec, element& out, sentence& reason) noexcept {
   out = element{};
-  const std::size_t whole = h5.call.type_size(type);
-  opened_type held(h5, -1);
+  const std::size_t total_size = h5.call.type_size(type);
+  opened_type opened(h5, -1);
   hid current = type;
   int type_class = h5.call.type_class(current);
   const auto go_down = [&](hid raw) noexcept {
-    held.become(raw);
-    current = held.id();
+    opened.become(raw);
+    current = opened.id();
     type_class = current < 0 ? -1 : h5.call.type_class(current);
   };
 
@@ -147,19 +149,20 @@ bool describe(const library& h5, hid type, const char* codec, element& out, sent
   if (type_class == class_complex) go_down(h5.call.type_super(current));
   else if (type_class == class_compound && is_complex_compound(h5, current)) go_down(h5.call.type_member_type(current, 0));
 
-  if (current < 0 || type_class < 0) return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not describe the datatype", codec);
+  if (current < 0 || type_class < 0)
+    return reason.set(minor::bad_type, "zarrbits: %s: HDF5 does not describe the datatype", codec);
   if (type_class == class_compound)
-    return why.set(
+    return reason.set(
         minor::bad_type,
         "zarrbits: %s: a compound datatype cannot be encoded, except two equal numbers named r and i (a complex number); "
         "store its members as datasets of their own",
         codec);
 
   out.size = h5.call.type_size(current);
-  if (out.size == 0 || whole == 0 || whole % out.size != 0)
-    return why.set(minor::bad_type, "zarrbits: %s: the datatype's size of %llu bytes is not a whole number of components", codec,
-                   static_cast<unsigned long long>(whole));
-  out.components = whole / out.size;
+  if (out.size == 0 || total_size == 0 || total_size % out.size != 0)
+    return reason.set(minor::bad_type, "zarrbits: %s: the datatype's size of %llu bytes is not a whole number of components",
+                      codec, static_cast<unsigned long long>(total_size));
+  out.components = total_size / out.size;
 
   switch (type_class) {
     case class_opaque:
@@ -169,27 +172,27 @@ bool describe(const library& h5, hid type, const char* codec, element& out, sent
     case class_integer:
       out.type_class = kind::integer;
       out.is_signed = h5.call.type_sign(current) == sign_2;
-      return describe_bits(h5, current, codec, out, why);
-    case class_float: out.type_class = kind::real; return describe_bits(h5, current, codec, out, why);
-    case class_bitfield: out.type_class = kind::bitfield; return describe_bits(h5, current, codec, out, why);
+      return describe_bits(h5, current, codec, out, reason);
+    case class_float: out.type_class = kind::real; return describe_bits(h5, current, codec, out, reason);
+    case class_bitfield: out.type_class = kind::bitfield; return describe_bits(h5, current, codec, out, reason);
     case class_enum: {
       const opened_type base(h5, h5.call.type_super(current));
       if (base.id() < 0)
-        return why.set(minor::bad_type, "zarrbits: %s: HDF5 does not return the enumerated datatype's base", codec);
+        return reason.set(minor::bad_type, "zarrbits: %s: HDF5 does not return the enumerated datatype's base", codec);
       out.type_class = kind::enumeration;
       out.is_signed = h5.call.type_sign(base.id()) == sign_2;
-      if (!describe_bits(h5, base.id(), codec, out, why)) return false;
+      if (!describe_bits(h5, base.id(), codec, out, reason)) return false;
       if (!h5.call.type_member_value) {  // the user then gives the number of bits, for values from 0 on
         out.is_signed = false;
         return true;
       }
       // members of other sizes are described by these
       if (out.size != 1 && out.size != 2 && out.size != 4 && out.size != 8) return true;
-      return out.reduced() && out.precision != 1 ? true : describe_members(h5, current, codec, out, why);
+      return out.reduced() && out.precision != 1 ? true : describe_members(h5, current, codec, out, reason);
     }
     default: break;
   }
-  return why.set(
+  return reason.set(
       minor::bad_type,
       "zarrbits: %s: a datatype of class %s cannot be encoded; integers, floating-point numbers, enumerations, bitfields, "
       "complex numbers and arrays of these can",

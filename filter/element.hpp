@@ -34,7 +34,7 @@ bool holds_pointers(const library& h5, hid type) noexcept;
 
 // Describes numbers, enumerations, bitfields, opaque bytes, complex numbers and arrays of these; refuses all other types with a
 // sentence that begins with `codec`. Calls into HDF5 clear its error stack.
-bool describe(const library& h5, hid type, const char* codec, element& out, sentence& why) noexcept;
+bool describe(const library& h5, hid type, const char* codec, element& out, sentence& reason) noexcept;
 
 }  // namespace zarrbits::filter
 

@@ -31,12 +31,12 @@ __asm__(".weak __tls_get_addr");
 
 enum class log { always, when_lost, never };
 
-log wanted() noexcept {
+log log_mode() noexcept {
   const char* set = std::getenv("ZARRBITS_HDF5_LOG");
   return !set ? log::when_lost : std::strcmp(set, "0") == 0 ? log::never : log::always;
 }
 
-void print(const sentence& why) noexcept { std::fprintf(stderr, "%s\n", why.text); }
+void print(const sentence& message) noexcept { std::fprintf(stderr, "%s\n", message.text); }
 
 }  // namespace
 
@@ -51,28 +51,29 @@ bool sentence::set(minor m, const char* format, ...) noexcept {
 
 const char* last_error() noexcept { return last; }
 
-void note(const sentence& why) noexcept {
-  if (wanted() == log::always) print(why);
+void note(const sentence& message) noexcept {
+  if (log_mode() == log::always) print(message);
 }
 
-void warn(std::uintptr_t about, const sentence& why) noexcept {
-  static std::atomic<std::uintptr_t> said[64];
-  std::memcpy(last, why.text, sizeof last);
-  const bool repeated = said[about / 16 % 64].exchange(about, std::memory_order_relaxed) == about;
-  const log when = wanted();
-  if (when == log::always || (when == log::when_lost && !repeated)) print(why);
+void warn(std::uintptr_t key, const sentence& message) noexcept {
+  static std::atomic<std::uintptr_t> reported[64];
+  std::memcpy(last, message.text, sizeof last);
+  const bool repeated = reported[key / 16 % 64].exchange(key, std::memory_order_relaxed) == key;
+  const log mode = log_mode();
+  if (mode == log::always || (mode == log::when_lost && !repeated)) print(message);
 }
 
-void report(const library& h5, const char* function, const sentence& why, bool lost) noexcept {
-  const bool repeated = std::strcmp(last, why.text) == 0;
-  std::memcpy(last, why.text, sizeof last);
-  const hid cls = h5.error_id("H5E_ERR_CLS_g"), major = h5.error_id("H5E_PLINE_g"), small = h5.error_id(minor_variable(why.kind));
+void report(const library& h5, const char* function, const sentence& message, bool is_lost) noexcept {
+  const bool repeated = std::strcmp(last, message.text) == 0;
+  std::memcpy(last, message.text, sizeof last);
+  const hid cls = h5.error_id("H5E_ERR_CLS_g"), major = h5.error_id("H5E_PLINE_g"),
+            small = h5.error_id(minor_variable(message.kind));
   const bool stack = h5.call.push_error && cls > 0 && major > 0 && small > 0;
   // without an error stack, the terminal is better than nothing
-  lost = lost || !stack || (h5.loses_filter_errors && std::strcmp(function, "filter") == 0);
-  const log when = wanted();
-  if (when == log::always || (when == log::when_lost && lost && !repeated)) print(why);
-  if (stack) h5.call.push_error(0, "zarrbits", function, 0, cls, major, small, "%s", why.text);
+  is_lost = is_lost || !stack || (h5.loses_filter_errors && std::strcmp(function, "filter") == 0);
+  const log mode = log_mode();
+  if (mode == log::always || (mode == log::when_lost && is_lost && !repeated)) print(message);
+  if (stack) h5.call.push_error(0, "zarrbits", function, 0, cls, major, small, "%s", message.text);
 }
 
 }  // namespace zarrbits::filter

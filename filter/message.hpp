@@ -25,7 +25,7 @@ struct sentence {
   char text[512] = "";
   minor kind = minor::bad_value;
 
-  // Sets the text, printf-like, and returns false, so that a check can end with `return why.set(...)`.
+  // Sets the text, printf-like, and returns false, so that a check can end with `return reason.set(...)`.
   bool set(minor m, const char* format, ...) noexcept __attribute__((format(ZARRBITS_FILTER_PRINTF, 3, 4)));
 };
 
@@ -34,14 +34,14 @@ struct sentence {
 // row: HDF5 1.14.5 to 2.1 lose what filter() puts there, and all versions lose what an optional filter reports while writing. The
 // environment variable ZARRBITS_HDF5_LOG requests such a line always, or never (0). Must be the last call into HDF5: other calls
 // clear the stack.
-void report(const library& h5, const char* function, const sentence& why, bool lost = false) noexcept;
+void report(const library& h5, const char* function, const sentence& message, bool is_lost = false) noexcept;
 
-// Prints a line on standard error once for each `about`, a number of the caller's choice (ZARRBITS_HDF5_LOG: always, or never):
+// Prints a line on standard error once for each `key`, a number of the caller's choice (ZARRBITS_HDF5_LOG: always, or never):
 // nothing has failed, but the result is probably unwanted.
-void warn(std::uintptr_t about, const sentence& why) noexcept;
+void warn(std::uintptr_t key, const sentence& message) noexcept;
 
 // Prints only the line on standard error, if ZARRBITS_HDF5_LOG requests it: nothing has failed.
-void note(const sentence& why) noexcept;
+void note(const sentence& message) noexcept;
 
 // The last sentence that was reported in this thread, or "".
 const char* last_error() noexcept;

@@ -15,7 +15,7 @@ struct module {
   void* handle = nullptr;
 };
 
-// The module of an address, which must be on the call stack. False if there is none. `handle` may still be null: find_symbol()
+// The module of an address, which must be on the call stack. False if not found. `handle` may still be null: find_symbol()
 // then finds nothing. The module is never unloaded from then on: a libhdf5 that a program has closed unloads its plugins last, in
 // its own termination, and would vanish under its own feet if the plugin held the last handle and gave it back.
 bool find_module(std::uintptr_t address, module& out) noexcept;

@@ -23,10 +23,10 @@ int match(dl_phdr_info* info, std::size_t, void* data) noexcept {
   for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
     const auto& segment = info->dlpi_phdr[i];
     if (segment.p_type != PT_LOAD) continue;
-    const std::uintptr_t from = info->dlpi_addr + segment.p_vaddr, to = from + segment.p_memsz;
-    if (from < low) low = from;
-    if (to > high) high = to;
-    inside = inside || (s.address >= from && s.address < to);
+    const std::uintptr_t segment_begin = info->dlpi_addr + segment.p_vaddr, segment_end = segment_begin + segment.p_memsz;
+    if (segment_begin < low) low = segment_begin;
+    if (segment_end > high) high = segment_end;
+    inside = inside || (s.address >= segment_begin && s.address < segment_end);
   }
   if (!inside) return 0;
   s.out->low = low;

@@ -18,21 +18,21 @@ namespace {
 constexpr unsigned numcodecs_options = ZARRBITS_HDF5_PADDING_FIRST_BYTE | ZARRBITS_HDF5_MSB_FIRST;
 constexpr char numcodecs_json[] = "{\"id\": \"packbits\"}";
 
-int refuse(const sentence& why) noexcept {
-  report(library{}, "netcdf", why);  // netCDF has no error stack: a line on standard error
+int refuse(const sentence& reason) noexcept {
+  report(library{}, "netcdf", reason);  // netCDF has no error stack: a line on standard error
   return netcdf_filter_error;
 }
 
 // True for no parameters, or parameters that mean the same.
-bool is_numcodecs(std::size_t n, const unsigned* p, sentence& why) noexcept {
+bool is_numcodecs(std::size_t n, const unsigned* p, sentence& reason) noexcept {
   if (n == 0) return true;
   packbits_parameters_in user;
-  if (!read_parameters(n, p, user, why)) return false;
+  if (!read_parameters(n, p, user, reason)) return false;
   if (user.bits <= 1 && user.options == numcodecs_options && user.first_bit == 0) return true;
-  return why.set(minor::bad_value,
-                 "zarrbits: packbits: in netCDF's Zarr files it is the packbits of numcodecs, one bit for each value; use no "
-                 "parameters, or 1,%u",
-                 numcodecs_options);
+  return reason.set(minor::bad_value,
+                    "zarrbits: packbits: in netCDF's Zarr files it is the packbits of numcodecs, one bit for each value; use no "
+                    "parameters, or 1,%u",
+                    numcodecs_options);
 }
 
 template <class T>
@@ -45,13 +45,13 @@ bool copy_out(const T* values, std::size_t n, T** out) noexcept {
 
 // True for {"id": "packbits"} and nothing else, apart from spaces.
 bool is_our_json(const char* json) noexcept {
-  const char* wanted = "{\"id\":\"packbits\"}";
+  const char* expected = "{\"id\":\"packbits\"}";
   for (; *json; ++json) {
     if (std::strchr(" \t\r\n", *json)) continue;
-    if (*json != *wanted) return false;
-    ++wanted;
+    if (*json != *expected) return false;
+    ++expected;
   }
-  return *wanted == '\0';
+  return *expected == '\0';
 }
 
 // Functions of the calling libnetcdf that describe a variable.
@@ -61,29 +61,29 @@ struct netcdf {
   int (*var_chunking)(int, int, int*, std::size_t*);
   bool find(const library& caller) noexcept {
     const auto get = [&caller](auto& function, const char* name) noexcept {
-      void* found = find_symbol(caller.where, name);
-      std::memcpy(&function, &found, sizeof found);
-      return found != nullptr;
+      void* address = find_symbol(caller.image, name);
+      std::memcpy(&function, &address, sizeof address);
+      return address != nullptr;
     };
     return get(var_type, "nc_inq_vartype") && get(var_rank, "nc_inq_varndims") && get(var_chunking, "nc_inq_var_chunking");
   }
 };
 
-bool describe_variable(const netcdf& nc, int ncid, int varid, std::uint64_t& elements, sentence& why) noexcept {
+bool describe_variable(const netcdf& nc, int ncid, int varid, std::uint64_t& elements, sentence& reason) noexcept {
   int type = 0, rank = 0, storage = 0;
   std::size_t sizes[netcdf_max_rank];
   if (nc.var_type(ncid, varid, &type) != netcdf_ok || nc.var_rank(ncid, varid, &rank) != netcdf_ok || rank < 0 ||
       static_cast<unsigned>(rank) > netcdf_max_rank || (rank > 0 && nc.var_chunking(ncid, varid, &storage, sizes) != netcdf_ok))
-    return why.set(minor::cant_filter, "zarrbits: packbits: netCDF does not report the type and the chunks of the variable");
+    return reason.set(minor::cant_filter, "zarrbits: packbits: netCDF does not report the type and the chunks of the variable");
   if (type != netcdf_byte && type != netcdf_char && type != netcdf_ubyte)
-    return why.set(minor::bad_type,
-                   "zarrbits: packbits: a variable has netCDF type %d, but only values of one byte (byte, ubyte, char) can be "
-                   "packed to one bit",
-                   type);
+    return reason.set(minor::bad_type,
+                      "zarrbits: packbits: a variable has netCDF type %d, but only values of one byte (byte, ubyte, char) can be "
+                      "packed to one bit",
+                      type);
   elements = 1;
   for (int i = 0; i < rank; ++i)
     if (sizes[i] == 0 || __builtin_mul_overflow(elements, std::uint64_t{sizes[i]}, &elements))
-      return why.set(minor::bad_value, "zarrbits: packbits: the chunk's shape is empty or too large; choose another");
+      return reason.set(minor::bad_value, "zarrbits: packbits: the chunk's shape is empty or too large; choose another");
   return true;
 }
 
@@ -92,10 +92,10 @@ bool describe_variable(const netcdf& nc, int ncid, int varid, std::uint64_t& ele
 extern "C" {
 
 static int packbits_from_json(const char* json, std::size_t* n, unsigned** parameters) noexcept {
-  sentence why;
+  sentence reason;
   if (!json || !is_our_json(json)) {
-    why.set(minor::bad_value, "zarrbits: packbits: its configuration is not %s", numcodecs_json);
-    return refuse(why);
+    reason.set(minor::bad_value, "zarrbits: packbits: its configuration is not %s", numcodecs_json);
+    return refuse(reason);
   }
   const unsigned values[2] = {1, numcodecs_options};
   if (!copy_out(values, 2, parameters)) return netcdf_no_memory;
@@ -104,8 +104,8 @@ static int packbits_from_json(const char* json, std::size_t* n, unsigned** param
 }
 
 static int packbits_to_json(std::size_t n, const unsigned* parameters, char** json) noexcept {
-  sentence why;
-  if (!is_numcodecs(n, parameters, why)) return refuse(why);
+  sentence reason;
+  if (!is_numcodecs(n, parameters, reason)) return refuse(reason);
   return copy_out(numcodecs_json, sizeof numcodecs_json, json) ? netcdf_ok : netcdf_no_memory;
 }
 
@@ -115,21 +115,21 @@ static int packbits_modify(int ncid, int varid, std::size_t* n, unsigned** param
                            unsigned** working) noexcept {
   library scratch;
   const library& caller = *find_library(ZARRBITS_FILTER_CALLER(), scratch);
-  sentence why;
+  sentence reason;
   netcdf nc{};
   std::uint64_t elements = 0;
   packbits_chunk chunk;
   element boolean;
   boolean.type_class = kind::boolean;
   boolean.size = boolean.components = boolean.precision = 1;
-  if (!is_numcodecs(*n, *parameters, why)) return refuse(why);
+  if (!is_numcodecs(*n, *parameters, reason)) return refuse(reason);
   if (!nc.find(caller)) {
-    why.set(minor::cant_filter, "zarrbits: packbits: the functions of the calling libnetcdf cannot be found");
-    return refuse(why);
+    reason.set(minor::cant_filter, "zarrbits: packbits: the functions of the calling libnetcdf cannot be found");
+    return refuse(reason);
   }
-  if (!describe_variable(nc, ncid, varid, elements, why) ||
-      !resolve({1, numcodecs_options | ZARRBITS_HDF5_RANGE_ERROR, 0}, boolean, elements, chunk, why))
-    return refuse(why);
+  if (!describe_variable(nc, ncid, varid, elements, reason) ||
+      !resolve({1, numcodecs_options | ZARRBITS_HDF5_RANGE_ERROR, 0}, boolean, elements, chunk, reason))
+    return refuse(reason);
   unsigned stored[packbits_stored];
   store(chunk, stored);
   if (!copy_out(stored, packbits_stored, working)) return netcdf_no_memory;

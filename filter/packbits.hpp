@@ -34,10 +34,10 @@ struct packbits_chunk {
 
   std::size_t count() const noexcept { return static_cast<std::size_t>(elements) * components; }
   detail::layout layout() const noexcept;
-  std::size_t after() const noexcept { return checksum_before ? checksum_size : 0; }
+  std::size_t checksum_bytes() const noexcept { return checksum_before ? checksum_size : 0; }
   std::size_t filled_size() const noexcept {
     const std::uint64_t element = std::uint64_t{format.size} * components;
-    return static_cast<std::size_t>(decoded_size + (elements / 16 + 64 / element + 2) * element) + after();
+    return static_cast<std::size_t>(decoded_size + (elements / 16 + 64 / element + 2) * element) + checksum_bytes();
   }
   bool may_misfit() const noexcept;  // true if there are values that do not fit
   // A chunk with a value that does not fit stays unpacked. Its length distinguishes it from a packed one; HDF5's filter masks do
@@ -51,11 +51,11 @@ inline constexpr unsigned packbits_stored = 12;  // length of cd_values in a fil
 struct packbits_parameters_in {
   unsigned bits = 0, options = 0, first_bit = 0;
 };
-bool read_parameters(std::size_t n, const unsigned cd[], packbits_parameters_in& out, sentence& why) noexcept;
+bool read_parameters(std::size_t n, const unsigned cd[], packbits_parameters_in& out, sentence& reason) noexcept;
 
 // Decides which bits of each component of `e` are kept, or refuses the combination with a sentence.
 bool resolve(const packbits_parameters_in& user, const element& e, std::uint64_t elements, packbits_chunk& out,
-             sentence& why) noexcept;
+             sentence& reason) noexcept;
 
 // cd_values as they are in a file:
 //   [0] bits  [1] options  [2] first bit  [3] 0                    the user's values, resolved
@@ -67,15 +67,15 @@ bool resolve(const packbits_parameters_in& user, const element& e, std::uint64_t
 //   [10] bytes of an encoded chunk, low half                       to be checked
 //   [11] version of zarrbits: major << 16 | minor << 8 | patch
 void store(const packbits_chunk& c, unsigned cd[packbits_stored]) noexcept;
-bool load(std::size_t n, const unsigned cd[], packbits_chunk& out, sentence& why) noexcept;
+bool load(std::size_t n, const unsigned cd[], packbits_chunk& out, sentence& reason) noexcept;
 
-// Both work on HDF5's buffer as H5Z_func_t does: they return the size of the result; on failure 0, with `why` set and nothing
-// changed. Both work in place if the buffer has room. `h5` has the memory functions. If encode() returns `nbytes` and sets `why`,
-// the chunk stays unpacked.
+// Both work on HDF5's buffer as H5Z_func_t does: they return the size of the result; on failure 0, with `reason` set and nothing
+// changed. Both work in place if the buffer has room. `h5` has the memory functions. If encode() returns `nbytes` and sets
+// `reason`, the chunk stays unpacked.
 std::size_t encode(const library& h5, const packbits_chunk& c, std::size_t nbytes, std::size_t* buf_size, void** buf,
-                   sentence& why) noexcept;
+                   sentence& reason) noexcept;
 std::size_t decode(const library& h5, const packbits_chunk& c, std::size_t nbytes, std::size_t* buf_size, void** buf,
-                   sentence& why) noexcept;
+                   sentence& reason) noexcept;
 
 }  // namespace zarrbits::filter
 

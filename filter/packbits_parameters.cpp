@@ -22,13 +22,13 @@ constexpr bool native_is_big = std::endian::native == std::endian::big;
 
 bool valid_size(std::uint64_t size) noexcept { return size == 1 || size == 2 || size == 4 || size == 8; }
 
-bool check_options(unsigned options, sentence& why) noexcept {
+bool check_options(unsigned options, sentence& reason) noexcept {
   if (options & ~known_options)
-    return why.set(minor::bad_value,
-                   "zarrbits: packbits: options (the second value) are %u, but only bits 0 to 4 have a meaning; see docs/hdf5.md",
-                   options);
+    return reason.set(
+        minor::bad_value,
+        "zarrbits: packbits: options (the second value) are %u, but only bits 0 to 4 have a meaning; see docs/hdf5.md", options);
   if ((options & padding_mask) == padding_mask)
-    return why.set(
+    return reason.set(
         minor::bad_value,
         "zarrbits: packbits: options (the second value) are %u, but their bits 0-1, the padding, must be 0 (no count byte), "
         "1 (first byte) or 2 (last byte)",
@@ -44,30 +44,30 @@ void apply_options(unsigned options, packbits_chunk& c) noexcept {
 }
 
 // Fills in the sizes. Refuses sizes too large for this machine's memory before anything is allocated.
-bool complete(packbits_chunk& c, sentence& why) noexcept {
+bool complete(packbits_chunk& c, sentence& reason) noexcept {
   const detail::layout l = c.layout();
   if (c.elements != 0 && detail::decoded_size(l, c.elements, c.decoded_size) &&
       detail::encoded_size(l, c.elements, c.encoded_size) && c.decoded_size <= PTRDIFF_MAX && c.encoded_size <= PTRDIFF_MAX)
     return true;
-  return why.set(minor::bad_value,
-                 "zarrbits: packbits: a chunk of %llu elements of %llu bytes is impossible; choose a smaller chunk",
-                 static_cast<unsigned long long>(c.elements), static_cast<unsigned long long>(l.element_size));
+  return reason.set(minor::bad_value,
+                    "zarrbits: packbits: a chunk of %llu elements of %llu bytes is impossible; choose a smaller chunk",
+                    static_cast<unsigned long long>(c.elements), static_cast<unsigned long long>(l.element_size));
 }
 
 // Kept bits of a component whose precision is all of its bytes: the user decides.
-bool resolve_full(const packbits_parameters_in& user, const element& e, packbits_chunk& c, sentence& why) noexcept {
+bool resolve_full(const packbits_parameters_in& user, const element& e, packbits_chunk& c, sentence& reason) noexcept {
   const auto width = static_cast<unsigned>(8 * e.size);
   unsigned bits = user.bits;
   if (bits == 0 && e.type_class == kind::enumeration && user.first_bit == 0) bits = e.enum_bits;
   if (bits == 0)
-    return why.set(
+    return reason.set(
         minor::bad_value,
         "zarrbits: packbits: there is nothing to pack in a datatype that uses all of its %u bits; say how many bits to keep (the "
         "first value, for example 12 for a 12-bit camera)",
         width);
   if (bits > width || user.first_bit > width - bits)
-    return why.set(minor::bad_value, "zarrbits: packbits: %u bits from bit %u on do not fit in a component of %u bits", bits,
-                   user.first_bit, width);
+    return reason.set(minor::bad_value, "zarrbits: packbits: %u bits from bit %u on do not fit in a component of %u bits", bits,
+                      user.first_bit, width);
   c.format.type_bits = static_cast<std::uint8_t>(width);
   c.format.first_bit = static_cast<std::uint8_t>(user.first_bit);
   c.format.bits = static_cast<std::uint8_t>(bits);
@@ -75,14 +75,15 @@ bool resolve_full(const packbits_parameters_in& user, const element& e, packbits
 }
 
 // Kept bits of a component with unused bits, or of a boolean: the datatype decides, and the user may only repeat it.
-bool resolve_own(const packbits_parameters_in& user, unsigned bits, unsigned first_bit, const char* what, packbits_chunk& c,
-                 sentence& why) noexcept {
+bool resolve_own(const packbits_parameters_in& user, unsigned bits, unsigned first_bit, const char* subject, packbits_chunk& c,
+                 sentence& reason) noexcept {
   if ((user.bits != 0 && user.bits != bits) || (user.first_bit != 0 && user.first_bit != first_bit))
-    return why.set(minor::bad_value,
-                   "zarrbits: packbits: %u bits from bit %u on were asked for, but %s has %u from bit %u on; remove the values, "
-                   "or set them to "
-                   "0 or these",
-                   user.bits, user.first_bit, what, bits, first_bit);
+    return reason.set(
+        minor::bad_value,
+        "zarrbits: packbits: %u bits from bit %u on were asked for, but %s has %u from bit %u on; remove the values, "
+        "or set them to "
+        "0 or these",
+        user.bits, user.first_bit, subject, bits, first_bit);
   c.format.type_bits = static_cast<std::uint8_t>(first_bit + bits);
   c.format.first_bit = static_cast<std::uint8_t>(first_bit);
   c.format.bits = static_cast<std::uint8_t>(bits);
@@ -100,36 +101,38 @@ detail::layout packbits_chunk::layout() const noexcept {
   return l;
 }
 
-bool read_parameters(std::size_t n, const unsigned cd[], packbits_parameters_in& out, sentence& why) noexcept {
+bool read_parameters(std::size_t n, const unsigned cd[], packbits_parameters_in& out, sentence& reason) noexcept {
   out = {};
   const bool stored = n > 4 && (cd[4] & ~0xffu) == magic;
   if (stored && (cd[4] != (magic | layout_version) || n != packbits_stored))
-    return why.set(minor::bad_value,
-                   "zarrbits: packbits: the %zu values have the form of a different version of zarrbits; use the first three of "
-                   "them (bits, "
-                   "options, first bit) alone",
-                   n);
+    return reason.set(
+        minor::bad_value,
+        "zarrbits: packbits: the %zu values have the form of a different version of zarrbits; use the first three of "
+        "them (bits, "
+        "options, first bit) alone",
+        n);
   if (n > 4 && !stored)
-    return why.set(minor::bad_value, "zarrbits: packbits: takes 0 to 4 values (bits, options, first bit, 0), not %zu", n);
+    return reason.set(minor::bad_value, "zarrbits: packbits: takes 0 to 4 values (bits, options, first bit, 0), not %zu", n);
   if (n > 0) out.bits = cd[0];
   if (n > 1) out.options = cd[1];
   if (n > 2) out.first_bit = cd[2];
-  if (n > 3 && cd[3] != 0) return why.set(minor::bad_value, "zarrbits: packbits: the fourth value is %u, but must be 0", cd[3]);
-  return check_options(out.options, why);
+  if (n > 3 && cd[3] != 0)
+    return reason.set(minor::bad_value, "zarrbits: packbits: the fourth value is %u, but must be 0", cd[3]);
+  return check_options(out.options, reason);
 }
 
 bool resolve(const packbits_parameters_in& user, const element& e, std::uint64_t elements, packbits_chunk& out,
-             sentence& why) noexcept {
+             sentence& reason) noexcept {
   out = packbits_chunk{};
   if (e.type_class == kind::opaque)
-    return why.set(minor::bad_type, "zarrbits: packbits: opaque bytes have no bits to keep; store them without packbits");
+    return reason.set(minor::bad_type, "zarrbits: packbits: opaque bytes have no bits to keep; store them without packbits");
   if (!valid_size(e.size))
-    return why.set(minor::bad_type,
-                   "zarrbits: packbits: components of %llu bytes cannot be packed, only those of 1, 2, 4 and 8 bytes",
-                   static_cast<unsigned long long>(e.size));
+    return reason.set(minor::bad_type,
+                      "zarrbits: packbits: components of %llu bytes cannot be packed, only those of 1, 2, 4 and 8 bytes",
+                      static_cast<unsigned long long>(e.size));
   if (e.components > UINT32_MAX)
-    return why.set(minor::bad_type, "zarrbits: packbits: an element of %llu components is too large",
-                   static_cast<unsigned long long>(e.components));
+    return reason.set(minor::bad_type, "zarrbits: packbits: an element of %llu components is too large",
+                      static_cast<unsigned long long>(e.components));
   out.components = static_cast<std::uint32_t>(e.components);
   out.elements = elements;
   out.format.size = static_cast<std::uint8_t>(e.size);
@@ -138,25 +141,25 @@ bool resolve(const packbits_parameters_in& user, const element& e, std::uint64_t
   apply_options(user.options, out);
 
   if (out.format.msb_first && (e.type_class != kind::boolean || user.bits > 1))
-    return why.set(minor::bad_value,
-                   "zarrbits: packbits: most significant bit first (option 16) is only for booleans of one bit, as in "
-                   "numcodecs; leave it out");
+    return reason.set(minor::bad_value,
+                      "zarrbits: packbits: most significant bit first (option 16) is only for booleans of one bit, as in "
+                      "numcodecs; leave it out");
   if (e.type_class == kind::boolean) {
     out.format.is_bool = true;
-    if (!resolve_own(user, 1, 0, "a boolean", out, why)) return false;
+    if (!resolve_own(user, 1, 0, "a boolean", out, reason)) return false;
   } else if (e.reduced()) {
     if (!e.zero_padded)
-      return why.set(
+      return reason.set(
           minor::bad_type,
           "zarrbits: packbits: the datatype's unused bits are ones or left as they were (H5Tset_pad), which would be lost; use "
           "H5T_PAD_ZERO");
     out.format.zero_above = true;
-    if (!resolve_own(user, static_cast<unsigned>(e.precision), static_cast<unsigned>(e.offset), "the datatype", out, why))
+    if (!resolve_own(user, static_cast<unsigned>(e.precision), static_cast<unsigned>(e.offset), "the datatype", out, reason))
       return false;
-  } else if (!resolve_full(user, e, out, why)) {
+  } else if (!resolve_full(user, e, out, reason)) {
     return false;
   }
-  return complete(out, why);
+  return complete(out, reason);
 }
 
 void store(const packbits_chunk& c, unsigned cd[packbits_stored]) noexcept {
@@ -178,20 +181,20 @@ void store(const packbits_chunk& c, unsigned cd[packbits_stored]) noexcept {
   cd[11] = plugin_version;
 }
 
-bool load(std::size_t n, const unsigned cd[], packbits_chunk& out, sentence& why) noexcept {
+bool load(std::size_t n, const unsigned cd[], packbits_chunk& out, sentence& reason) noexcept {
   out = packbits_chunk{};
   if (n != packbits_stored || cd[4] != (magic | layout_version))
-    return why.set(minor::bad_value,
-                   "zarrbits: packbits: the filter's parameters in the file (%zu values) are not values that "
-                   "zarrbits " ZARRBITS_VERSION_STRING " writes; the file is damaged or comes from a different version",
-                   n);
+    return reason.set(minor::bad_value,
+                      "zarrbits: packbits: the filter's parameters in the file (%zu values) are not values that "
+                      "zarrbits " ZARRBITS_VERSION_STRING " writes; the file is damaged or comes from a different version",
+                      n);
   const unsigned size = cd[7] & 0xff, type_bits = cd[7] >> 8 & 0xff, bits = cd[0], first_bit = cd[2];
-  const auto wrong = [&why](const char* what) noexcept {
-    return why.set(minor::bad_value,
-                   "zarrbits: packbits: the filter's parameters in the file contradict each other (%s); the file is damaged",
-                   what);
+  const auto wrong = [&reason](const char* part) noexcept {
+    return reason.set(minor::bad_value,
+                      "zarrbits: packbits: the filter's parameters in the file contradict each other (%s); the file is damaged",
+                      part);
   };
-  if (!check_options(cd[1], why)) return false;
+  if (!check_options(cd[1], reason)) return false;
   apply_options(cd[1], out);
   if (!valid_size(size)) return wrong("size of a component");
   if ((cd[7] & ~known_flags) || cd[3] != 0) return wrong("unknown flags");
@@ -215,7 +218,7 @@ bool load(std::size_t n, const unsigned cd[], packbits_chunk& out, sentence& why
   out.one_size = (cd[7] & flag_one_size) != 0;
   out.components = cd[6];
   out.elements = std::uint64_t{cd[9]} << 32 | cd[8];
-  if (!complete(out, why)) return false;
+  if (!complete(out, reason)) return false;
   if (static_cast<unsigned>(out.encoded_size) != cd[10]) return wrong("size of a chunk");
   if (out.one_size && (!out.may_be_raw() || out.policy == range_policy::error)) return wrong("chunks of one size");
   return true;

@@ -5,12 +5,12 @@
 #ifndef ZARRBITS_HDF5_ATTRIBUTE_FORM_HPP
 #define ZARRBITS_HDF5_ATTRIBUTE_FORM_HPP
 
-#include "hdf5/type_tree.hpp"
+#include "hdf5/type_description.hpp"
 
 #include <string>
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 struct attribute_form {
   // As libnetcdf gives attributes to its users: one element is a scalar, no value is "" or [], text is always UTF-8. Values that
@@ -26,17 +26,17 @@ struct attribute_form {
 // "_FillValue" of an array of type `array` in the form that xarray reads. Null if xarray would refuse `value`, or take it for
 // another value: then the array must not have the attribute, because xarray would not open its group. `value`: a single value of
 // type `type` as plain JSON.
-json fill_for_xarray(const type_tree& array, const type_tree& type, const json& value);
+text::json fill_for_xarray(const type_description& array, const type_description& type, const text::json& value);
 
 // Makes numbers of the words that plain JSON has for NaN and infinities. Returns false if a NaN loses its bits.
-bool unquote_numbers(const type_tree& type, json& value);
+bool unquote_numbers(const type_description& type, text::json& value);
 
-// The text that netCDF's users see of these bytes: without NUL, and with U+FFFD for what is not UTF-8.
+// The bytes as netCDF's users see them as text: without NUL, and with U+FFFD for bytes that are not UTF-8.
 std::string netcdf_text(std::string_view bytes);
 
 // True if the value is an object, or has one in it; netCDF's attributes are numbers, texts, and lists of them.
-bool holds_object(const json& value);
+bool holds_object(const text::json& value);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

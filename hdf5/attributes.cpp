@@ -5,17 +5,17 @@
 #include "hdf5/chunk_index.hpp"
 #include "hdf5/dimensions.hpp"
 #include "hdf5/type_json.hpp"
-#include "hdf5/variable_memory.hpp"
+#include "hdf5/vlen_allocator.hpp"
+#include "text/format.hpp"
+#include "text/name_escaping.hpp"
 #include "text/reserved_names.hpp"
-#include "text/shown.hpp"
-#include "text/words.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <unordered_set>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -29,19 +29,19 @@ herr_t collect_name(hid_t, const char* name, const H5A_info_t*, void* data) {
 // The order in which the attributes were created, if the file stores it.
 H5_index_t order_of(hid_t object) {
   const H5I_type_t kind = H5Iget_type(object);
-  const h5::handle properties(kind == H5I_GROUP     ? H5Gget_create_plist(object)
-                              : kind == H5I_DATASET ? H5Dget_create_plist(object)
-                                                    : H5I_INVALID_HID);
+  const handle properties(kind == H5I_GROUP     ? H5Gget_create_plist(object)
+                          : kind == H5I_DATASET ? H5Dget_create_plist(object)
+                                                : H5I_INVALID_HID);
   unsigned order = 0;
   const bool tracked = properties && H5Pget_attr_creation_order(properties, &order) >= 0 && (order & H5P_CRT_ORDER_TRACKED) != 0;
   return tracked ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
 }
 
-// HDF5's and netCDF's own attributes. Those that `export` cannot make again are `kept` in the notes of a netCDF file.
-bool hidden(const std::string& name, bool scale, const attribute_form& form, bool& kept) {
+// HDF5's and netCDF's own attributes. Those that `export` cannot recreate are `preserved` in the notes of a netCDF file.
+bool hidden(const std::string& name, bool scale, const attribute_form& form, bool& preserved) {
   if (name == "DIMENSION_LABELS" && form.netcdf) return false;  // libnetcdf shows it
-  kept = form.netcdf && (name == "_NCProperties" || name == "_Netcdf4Dimid" || name == "_Netcdf4Coordinates" ||
-                         name == "_nc3_strict" || (scale && name == "NAME"));
+  preserved = form.netcdf && (name == "_NCProperties" || name == "_Netcdf4Dimid" || name == "_Netcdf4Coordinates" ||
+                              name == "_nc3_strict" || (scale && name == "NAME"));
   constexpr std::array<const char*, 7> internal = {"DIMENSION_LIST", "REFERENCE_LIST",      "DIMENSION_LABELS", "_NCProperties",
                                                    "_Netcdf4Dimid",  "_Netcdf4Coordinates", "_nc3_strict"};
   if (std::find(internal.begin(), internal.end(), name) != internal.end()) return true;
@@ -52,35 +52,35 @@ bool hidden(const std::string& name, bool scale, const attribute_form& form, boo
 // of both.
 constexpr std::uint64_t json_of_a_number = 96, json_of_a_byte = 6;  // a control character is \u0001
 
-std::uint64_t json_factor(const type_tree& t) {
-  std::uint64_t most = t.kind == type_class::text || t.kind == type_class::opaque ? json_of_a_byte : 0;
-  if (t.parts.empty() && most == 0)
-    most = json_of_a_number / std::max<std::size_t>(t.kind == type_class::complex ? t.size / 2 : t.size, 1);
-  for (const type_tree& p : t.parts) most = std::max(most, json_factor(p));
-  return std::max<std::uint64_t>(most, 1);
+std::uint64_t json_factor(const type_description& t) {
+  std::uint64_t max_factor = t.kind == type_class::text || t.kind == type_class::opaque ? json_of_a_byte : 0;
+  if (t.parts.empty() && max_factor == 0)
+    max_factor = json_of_a_number / std::max<std::size_t>(t.kind == type_class::complex ? t.size / 2 : t.size, 1);
+  for (const type_description& p : t.parts) max_factor = std::max(max_factor, json_factor(p));
+  return std::max<std::uint64_t>(max_factor, 1);
 }
 
-bool holds_regions(const type_tree& t) {
+bool holds_regions(const type_description& t) {
   return t.kind == type_class::region_reference || std::any_of(t.parts.begin(), t.parts.end(), holds_regions);
 }
 
-std::uint64_t json_memory(const json& j) {
+std::uint64_t json_memory(const text::json& j) {
   if (j.is_string()) return json_of_a_number + json_of_a_byte * j.get_ref<const std::string&>().size();
-  std::uint64_t all = json_of_a_number;
+  std::uint64_t total = json_of_a_number;
   if (j.is_structured()) {
-    for (const json& part : j) all += json_memory(part);
+    for (const text::json& part : j) total += json_memory(part);
   }
-  return all;
+  return total;
 }
 
 // The memory that is left for the attributes of one object.
-struct attribute_room {
-  std::uint64_t all, left;
+struct memory_budget {
+  std::uint64_t total, remaining;
   void take(std::uint64_t bytes) {
-    if (bytes > left)
-      throw h5::failure("as JSON it would take more than is left of " + human_bytes(all) +
-                        " for the attributes of an object; increase `memory`");
-    left -= bytes;
+    if (bytes > remaining)
+      throw failure("as JSON it would take more than is left of " + text::format_bytes(total) +
+                    " for the attributes of an object; increase `memory`");
+    remaining -= bytes;
   }
 };
 
@@ -89,31 +89,32 @@ std::uint64_t times(std::uint64_t a, std::uint64_t b) { return product(std::vect
 // The values of an attribute in memory, with what HDF5 allocated for them.
 class attribute_values {
  public:
-  attribute_values(hid_t attribute, const type_tree& type, attribute_room& room)
+  attribute_values(hid_t attribute, const type_description& type, memory_budget& budget)
       : type_(type), space_(H5Aget_space(attribute), "get a dataspace") {
     null_ = H5Sget_simple_extent_type(space_) == H5S_NULL;
     if (null_) return;
-    dims_ = h5::extent(space_);
+    dims_ = extent(space_);
     const std::uint64_t n = product(dims_);
     if (n > largest_attribute / std::max<std::size_t>(type.size, 1))
-      throw h5::failure("it is larger than " + human_bytes(largest_attribute));
+      throw failure("it is larger than " + text::format_bytes(largest_attribute));
     std::uint64_t lists = 1;  // count lists of nothing too: an extent of [1000000000, 0] has no bytes, but that many lists
     for (const hsize_t d : dims_) {
-      room.take(times(lists, json_of_a_number));
+      budget.take(times(lists, json_of_a_number));
       lists = times(lists, d);
     }
     const std::uint64_t factor = json_factor(type);
     if (holds_variable(type) && n > 0) {
       // each string is somewhere in the file, so a few strings in a small file need not be counted
       hsize_t file = 0;
-      const bool known = H5Fget_filesize(h5::handle(H5Iget_file_id(attribute), "get the file of an attribute"), &file) >= 0;
-      const bool few = known && single_level(type) && times(times(n, leaves(type)), times(file, factor)) <= room.left / 8;
-      if (!few) count_variable_bytes(attribute, type, n, room.left / factor);
+      const bool has_size = H5Fget_filesize(handle(H5Iget_file_id(attribute), "get the file of an attribute"), &file) >= 0;
+      const bool is_small =
+          has_size && single_level(type) && times(times(n, leaves(type)), times(file, factor)) <= budget.remaining / 8;
+      if (!is_small) count_variable_bytes(attribute, type, n, budget.remaining / factor);
     } else {
-      room.take(times(n, times(type.size, factor)));
+      budget.take(times(n, times(type.size, factor)));
     }
     bytes_.resize(static_cast<std::size_t>(n) * type.size);
-    if (n > 0) h5::check(H5Aread(attribute, type.memory, bytes_.data()), "read the attribute");
+    if (n > 0) check(H5Aread(attribute, type.memory, bytes_.data()), "read the attribute");
     filled_ = n > 0;
   }
   ~attribute_values() {
@@ -124,46 +125,47 @@ class attribute_values {
 
   bool null() const { return null_; }
   // The number of strings and sequences in a value, and whether any of them is nested.
-  static std::uint64_t leaves(const type_tree& t) {
-    std::uint64_t all = t.parts.empty() || t.kind == type_class::sequence ? 1 : 0;
-    for (const type_tree& p : t.parts) all += t.kind == type_class::sequence ? 0 : leaves(p);
-    return t.kind == type_class::array ? times(all, product(t.dims)) : all;
+  static std::uint64_t leaves(const type_description& t) {
+    std::uint64_t total = t.parts.empty() || t.kind == type_class::sequence ? 1 : 0;
+    for (const type_description& p : t.parts) total += t.kind == type_class::sequence ? 0 : leaves(p);
+    return t.kind == type_class::array ? times(total, product(t.dims)) : total;
   }
-  static bool single_level(const type_tree& t) {
-    return std::all_of(t.parts.begin(), t.parts.end(),
-                       [&](const type_tree& p) { return t.kind == type_class::sequence ? !holds_variable(p) : single_level(p); });
+  static bool single_level(const type_description& t) {
+    return std::all_of(t.parts.begin(), t.parts.end(), [&](const type_description& p) {
+      return t.kind == type_class::sequence ? !holds_variable(p) : single_level(p);
+    });
   }
   const std::vector<hsize_t>& dims() const { return dims_; }
   std::size_t count() const { return bytes_.size() / type_.size; }
-  const std::byte* at(std::size_t i) const { return bytes_.data() + i * type_.size; }
+  const std::byte* value_at(std::size_t i) const { return bytes_.data() + i * type_.size; }
 
  private:
-  const type_tree& type_;
-  h5::handle space_;
+  const type_description& type_;
+  handle space_;
   std::vector<hsize_t> dims_;
   std::vector<std::byte> bytes_;
   bool null_ = false, filled_ = false;
 };
 
-json nested(const attribute_values& values, const type_tree& type, std::size_t level, std::size_t& at,
-            reference_reader& references, attribute_room& room) {
+text::json nested(const attribute_values& values, const type_description& type, std::size_t level, std::size_t& index,
+                  reference_reader& references, memory_budget& budget) {
   if (level == values.dims().size()) {
-    json value = value_json(type, values.at(at++), references);
-    if (holds_regions(type) || holds_variable(type)) room.take(json_memory(value));  // the others are counted already
+    text::json value = value_json(type, values.value_at(index++), references);
+    if (holds_regions(type) || holds_variable(type)) budget.take(json_memory(value));  // the others are counted already
     return value;
   }
-  json list = json::array();
-  for (hsize_t i = 0; i < values.dims()[level]; ++i) list.push_back(nested(values, type, level + 1, at, references, room));
+  text::json list = text::json::array();
+  for (hsize_t i = 0; i < values.dims()[level]; ++i) list.push_back(nested(values, type, level + 1, index, references, budget));
   return list;
 }
 
-bool has_text(const json& value) {
+bool has_text(const text::json& value) {
   return value.is_string() || (value.is_structured() && std::any_of(value.begin(), value.end(), has_text));
 }
 
 // True if `export` makes this type of the JSON of a value: an integer of 64 bits, a float64, h5py's bool, a text of variable
 // length or, for netCDF, a single text of exactly its length.
-bool tells_type(const type_tree& t, const json& value, const attribute_form& form) {
+bool implies_type(const type_description& t, const text::json& value, const attribute_form& form) {
   switch (t.kind) {
     case type_class::boolean: return !t.names.empty() && !is_int8_boolean(t) && !form.netcdf;
     case type_class::text:
@@ -178,87 +180,87 @@ bool tells_type(const type_tree& t, const json& value, const attribute_form& for
 
 // An attribute as JSON: in plain form, and as the readers expect it.
 struct attribute_json {
-  json plain, shown;
-  bool hidden = false;  // readers must not see it
-  bool whole = true;    // `shown` has the plain form
+  text::json plain, visible;
+  bool hidden = false;      // readers must not see it
+  bool is_lossless = true;  // `visible` has the plain form
 };
 
-void show_as_netcdf(const attribute_values& v, const type_tree& type, attribute_json& a) {
+void show_as_netcdf(const attribute_values& v, const type_description& type, attribute_json& a) {
   if (v.null()) {
-    a.shown = type.kind == type_class::text && !type.variable ? json("") : json::array();  // characters, or a list
-    a.whole = false;
+    a.visible = type.kind == type_class::text && !type.variable ? text::json("") : text::json::array();  // characters, or a list
+    a.is_lossless = false;
   } else if (type.kind == type_class::text) {
     if (v.dims().empty() && !type.variable) {  // libnetcdf gives all of its bytes
-      std::string bytes(reinterpret_cast<const char*>(v.at(0)), type.size);
+      std::string bytes(reinterpret_cast<const char*>(v.value_at(0)), type.size);
       if (type.space_padded) std::replace(bytes.begin(), bytes.end(), '\0', ' ');  // as in the file
-      a.shown = netcdf_text(bytes);
+      a.visible = netcdf_text(bytes);
     } else if (v.dims().size() <= 1) {
-      a.shown = json::array();
+      a.visible = text::json::array();
       for (std::size_t i = 0; i < v.count(); ++i) {
-        const std::string_view text = text_of(type, v.at(i));
-        a.shown.push_back(netcdf_text(text.substr(0, text.find('\0'))));
+        const std::string_view text = text_of(type, v.value_at(i));
+        a.visible.push_back(netcdf_text(text.substr(0, text.find('\0'))));
       }
-      if (v.dims().empty()) a.shown = json(a.shown[0]);
+      if (v.dims().empty()) a.visible = text::json(a.visible[0]);
     }
-    a.whole = a.shown == a.plain;
+    a.is_lossless = a.visible == a.plain;
   }
-  if (holds_object(a.shown)) a.hidden = true;
-  const bool one = a.shown.is_array() && a.shown.size() == 1 && v.dims().size() == 1;
-  if (one && !a.shown[0].is_structured()) a.shown = json(a.shown[0]);
-  // netCDF-C has a single number as a list, and a single text as none; the notes say what is otherwise
-  const bool text = type.kind == type_class::text, single = !v.null() && !a.shown.is_structured();
-  if (single && (text ? one : v.dims().empty())) a.whole = false;
+  if (holds_object(a.visible)) a.hidden = true;
+  const bool one = a.visible.is_array() && a.visible.size() == 1 && v.dims().size() == 1;
+  if (one && !a.visible[0].is_structured()) a.visible = text::json(a.visible[0]);
+  // netCDF-C has a single number as a list, and a single text not as a list; the notes record the exceptions
+  const bool text = type.kind == type_class::text, single = !v.null() && !a.visible.is_structured();
+  if (single && (text ? one : v.dims().empty())) a.is_lossless = false;
 }
 
-void show_fill(const attribute_values& v, const type_tree& type, const type_tree& array, const attribute_form& form,
+void show_fill(const attribute_values& v, const type_description& type, const type_description& array, const attribute_form& form,
                attribute_json& a) {
   const bool one = !v.null() && v.count() == 1 && v.dims().size() <= 1;
-  a.shown = one ? fill_for_xarray(array, type, v.dims().empty() ? a.plain : a.plain[0]) : json(nullptr);
-  a.hidden = a.shown.is_null();
+  a.visible = one ? fill_for_xarray(array, type, v.dims().empty() ? a.plain : a.plain[0]) : text::json(nullptr);
+  a.hidden = a.visible.is_null();
   const bool same_kind = (type.kind == array.kind && type.size == array.size && type.big_endian == array.big_endian) ||
                          (type.kind == type_class::integer && array.kind == type_class::enumeration);
-  a.whole = same_kind && v.dims().empty() != form.netcdf;  // netCDF-C has a list of one
+  a.is_lossless = same_kind && v.dims().empty() != form.netcdf;  // netCDF-C has a list of one
 }
 
-attribute_json form_of(const attribute_values& v, const type_tree& type, const type_tree* filled, const attribute_form& form,
-                       json plain) {
+attribute_json form_of(const attribute_values& v, const type_description& type, const type_description* filled,
+                       const attribute_form& form, text::json plain) {
   attribute_json a{std::move(plain), {}};
-  a.shown = a.plain;
+  a.visible = a.plain;
   if (filled) {
     show_fill(v, type, *filled, form, a);
     return a;
   }
-  if (form.bare_nan) a.whole = unquote_numbers(type, a.shown);
+  if (form.bare_nan) a.is_lossless = unquote_numbers(type, a.visible);
   if (form.netcdf) show_as_netcdf(v, type, a);
   return a;
 }
 
 // True if JSON needs more than a number: a NaN or an infinity of a float becomes a word, and so does a number that no double
 // holds exactly.
-bool loses(hid_t attribute, hid_t stored, const type_tree& type, std::size_t count) {
+bool is_lossy(hid_t attribute, hid_t stored, const type_description& type, std::size_t count) {
   if (!type.maybe_lossy) return false;
   if (type.kind != type_class::floating) return true;
   std::vector<std::byte> raw(count * H5Tget_size(stored));
   if (count == 0) return false;
   if (H5Aread(attribute, stored, raw.data()) < 0) return true;
-  return conversion_loses(stored, type.memory, raw, count);
+  return is_conversion_lossy(stored, type.memory, raw, count);
 }
 
 }  // namespace
 
-bool conversion_loses(hid_t stored, hid_t memory, std::span<const std::byte> values, std::size_t count) {
-  const std::size_t from = H5Tget_size(stored), to = H5Tget_size(memory);
-  std::vector<std::byte> there(count * std::max(from, to)), back;
-  std::memcpy(there.data(), values.data(), count * from);
-  if (H5Tconvert(stored, memory, count, there.data(), nullptr, H5P_DEFAULT) < 0) return true;
-  back = there;
-  if (H5Tconvert(memory, stored, count, back.data(), nullptr, H5P_DEFAULT) < 0) return true;
-  if (H5Tget_order(stored) != H5T_ORDER_LE) return std::memcmp(back.data(), values.data(), count * from) != 0;
+bool is_conversion_lossy(hid_t stored, hid_t memory, std::span<const std::byte> values, std::size_t count) {
+  const std::size_t stored_bytes = H5Tget_size(stored), memory_bytes = H5Tget_size(memory);
+  std::vector<std::byte> converted(count * std::max(stored_bytes, memory_bytes)), restored;
+  std::memcpy(converted.data(), values.data(), count * stored_bytes);
+  if (H5Tconvert(stored, memory, count, converted.data(), nullptr, H5P_DEFAULT) < 0) return true;
+  restored = converted;
+  if (H5Tconvert(memory, stored, count, restored.data(), nullptr, H5P_DEFAULT) < 0) return true;
+  if (H5Tget_order(stored) != H5T_ORDER_LE) return std::memcmp(restored.data(), values.data(), count * stored_bytes) != 0;
   const std::size_t first = static_cast<std::size_t>(std::max(H5Tget_offset(stored), 0)), bits = H5Tget_precision(stored);
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t bit = first; bit < first + bits; ++bit) {
-      const auto at = i * from + bit / 8;
-      if ((std::to_integer<unsigned>(back[at] ^ values[at]) >> (bit % 8)) & 1) return true;
+      const auto index = i * stored_bytes + bit / 8;
+      if ((std::to_integer<unsigned>(restored[index] ^ values[index]) >> (bit % 8)) & 1) return true;
     }
   }
   return false;
@@ -266,107 +268,108 @@ bool conversion_loses(hid_t stored, hid_t memory, std::span<const std::byte> val
 
 std::vector<std::string> text_attribute(hid_t object, const char* name) {
   std::vector<std::string> out;
-  const h5::handle attribute(H5Aopen(object, name, H5P_DEFAULT), "open an attribute");
-  const h5::handle stored(H5Aget_type(attribute), "get a type");
-  const type_tree type = describe_type(stored);
+  const handle attribute(H5Aopen(object, name, H5P_DEFAULT), "open an attribute");
+  const handle stored(H5Aget_type(attribute), "get a type");
+  const type_description type = describe_type(stored);
   if (type.kind != type_class::text) return out;
-  attribute_room room{64U << 20, 64U << 20};  // a name
-  const attribute_values values(attribute, type, room);
-  for (std::size_t i = 0; !values.null() && i < values.count(); ++i) out.emplace_back(text_of(type, values.at(i)));
+  memory_budget budget{64U << 20, 64U << 20};  // a name
+  const attribute_values values(attribute, type, budget);
+  for (std::size_t i = 0; !values.null() && i < values.count(); ++i) out.emplace_back(text_of(type, values.value_at(i)));
   return out;
 }
 
-json convert_attributes(hid_t object, reference_reader& references, const type_tree* array_type, const attribute_form& form,
-                        std::uint64_t memory, std::vector<attribute_report>& report) {
-  json result = json::object();
+text::json convert_attributes(hid_t object, reference_reader& references, const type_description* array_type,
+                              const attribute_form& form, std::uint64_t memory, std::vector<attribute_report>& report) {
+  text::json result = text::json::object();
   // a set for lookups: json searches all members each time that one is set
-  std::unordered_set<std::string> taken;
-  const auto add = [&](const std::string& key, json value) {
-    taken.insert(key);
-    static_cast<json::object_t::Container&>(result.get_ref<json::object_t&>()).emplace_back(key, std::move(value));
+  std::unordered_set<std::string> used_keys;
+  const auto add = [&](const std::string& key, text::json value) {
+    used_keys.insert(key);
+    static_cast<text::json::object_t::Container&>(result.get_ref<text::json::object_t&>()).emplace_back(key, std::move(value));
   };
-  attribute_room room{memory, memory};
-  object_builder types, shapes, hidden_values;
+  memory_budget budget{memory, memory};
+  text::object_builder types, shapes, hidden_values;
   std::vector<std::string> names;
   hsize_t position = 0;
   if (H5Aiterate2(object, order_of(object), H5_ITER_INC, &position, collect_name, &names) < 0) {
-    report.push_back({.reason = "the attributes of the object cannot all be listed: " + h5::last_error(), .skipped = true});
+    report.push_back({.reason = "the attributes of the object cannot all be listed: " + last_error(), .skipped = true});
   }
   bool scale = false;
   try {
     scale = is_dimension_scale(object);
-  } catch (const h5::failure&) {
+  } catch (const failure&) {
     H5Eclear2(H5E_DEFAULT);
   }
   for (const std::string& name : names) {
-    attribute_report e{.name = shown(name)};
-    bool kept = false;
-    if (hidden(name, scale, form, kept) && !kept) {
+    attribute_report e{.name = text::escape_name(name)};
+    bool preserved = false;
+    if (hidden(name, scale, form, preserved) && !preserved) {
       e.reason = "HDF5's own bookkeeping; not needed in Zarr";
       report.push_back(std::move(e));
       continue;
     }
     try {
-      const h5::handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), "open the attribute");
-      const h5::handle stored(H5Aget_type(attribute), "get the attribute's type");
-      const type_tree type = describe_type(stored);
-      if (const std::string why = unsupported_reason(type); !why.empty()) throw h5::failure("its type is not supported: " + why);
-      const attribute_values values(attribute, type, room);
-      std::size_t at = 0;
-      json plain = values.null() ? json(nullptr) : nested(values, type, 0, at, references, room);
+      const handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), "open the attribute");
+      const handle stored(H5Aget_type(attribute), "get the attribute's type");
+      const type_description type = describe_type(stored);
+      if (const std::string reason = unsupported_reason(type); !reason.empty())
+        throw failure("its type is not supported: " + reason);
+      const attribute_values values(attribute, type, budget);
+      std::size_t index = 0;
+      text::json plain = values.null() ? text::json(nullptr) : nested(values, type, 0, index, references, budget);
       std::string key = e.name;
-      while (taken.contains(key) || key == own_key || key == hidden_own_key) key += "_";
+      while (used_keys.contains(key) || key == text::annotation_key || key == text::hidden_annotation_key) key += "_";
       if (key != e.name) e.key = key;
       const bool fill = name == "_FillValue" && array_type;
       attribute_json a = form_of(values, type, fill ? array_type : nullptr, form, std::move(plain));
       const bool of_scales = form.netcdf && array_type && (name == "CLASS" || name == "NAME");
-      a.hidden = a.hidden || of_scales || kept;
-      const bool noted = a.hidden || !a.whole, known = fill && !noted && type.kind == type_class::floating;
+      a.hidden = a.hidden || of_scales || preserved;
+      const bool noted = a.hidden || !a.is_lossless, has_known_type = fill && !noted && type.kind == type_class::floating;
       std::string original = key;  // has the plain form
       if (noted && form.notes_shown) {
         original = "_FillValue_source";
-        while (taken.contains(original)) original += "_";
+        while (used_keys.contains(original)) original += "_";
         e.key = original;
       }
-      if (!known && (values.null() || values.count() == 0 || !tells_type(type, noted ? a.plain : a.shown, form))) {
-        json description = type_description(type);
-        room.take(json_memory(description));
+      if (!has_known_type && (values.null() || values.count() == 0 || !implies_type(type, noted ? a.plain : a.visible, form))) {
+        text::json description = datatype_json(type);
+        budget.take(json_memory(description));
         types.add(original, std::move(description));
       }
       // lists of no values say how many they are, but not what would be in them
       const std::vector<hsize_t>& dims = values.dims();
       const auto zero = std::find(dims.begin(), dims.end(), hsize_t{0});
       if (zero != dims.end() && zero + 1 != dims.end()) {
-        room.take(json_of_a_number * dims.size());
-        shapes.add(original, json(dims));
+        budget.take(json_of_a_number * dims.size());
+        shapes.add(original, text::json(dims));
       }
-      if (a.hidden) taken.insert(key);
-      else add(key, std::move(a.shown));
-      if (noted) room.take(json_memory(a.plain));
+      if (a.hidden) used_keys.insert(key);
+      else add(key, std::move(a.visible));
+      if (noted) budget.take(json_memory(a.plain));
       if (original != key) add(original, std::move(a.plain));
       else if (noted) hidden_values.add(key, std::move(a.plain));
       if (a.hidden && original == key) {
-        e.reason = std::string(kept        ? "HDF5's own bookkeeping"
+        e.reason = std::string(preserved   ? "HDF5's own bookkeeping"
                                : fill      ? "xarray does not accept this fill value for an array of this type"
                                : of_scales ? "netCDF does not show an attribute of this name"
                                            : "netCDF has no attributes of this type") +
                    "; it is kept under zarrbits.attribute_values";
       }
-      if (!values.null() && loses(attribute, stored, type, values.count())) {
+      if (!values.null() && is_lossy(attribute, stored, type, values.count())) {
         e.lossy = true;
         e.reason = "a value of a " + type.stored + " does not fit in a float64";
       }
-    } catch (const h5::failure& failure) {
+    } catch (const failure& failure) {
       e.skipped = true;
       e.reason = failure.what();
     }
     H5Eclear2(H5E_DEFAULT);
     report.push_back(std::move(e));
   }
-  if (!types.empty()) result[own_key]["attribute_types"] = types.take();
-  if (!shapes.empty()) result[own_key]["attribute_shapes"] = shapes.take();
-  if (!hidden_values.empty()) result[own_key]["attribute_values"] = hidden_values.take();
+  if (!types.empty()) result[text::annotation_key]["attribute_types"] = types.take();
+  if (!shapes.empty()) result[text::annotation_key]["attribute_shapes"] = shapes.take();
+  if (!hidden_values.empty()) result[text::annotation_key]["attribute_values"] = hidden_values.take();
   return result;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

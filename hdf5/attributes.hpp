@@ -13,30 +13,30 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 // What became of an attribute.
 struct attribute_report {
-  std::string name = {};    // shown()
+  std::string name = {};    // escape_name()
   std::string key = {};     // in the JSON object, if that is a different one
   std::string reason = {};  // why it is skipped, lossy or elsewhere
   bool skipped = false, lossy = false;
 };
 
 // All attributes of an object as one JSON object, in the form that its readers expect. Each gets an entry in the report. HDF5's
-// internal ones (dimension scales, netCDF's bookkeeping) are left out. What this form does not show is under `own_key`: the type
-// under "attribute_types", and the plain value under "attribute_values". `array_type`: the element type, if the object becomes an
-// array ("_FillValue" depends on it).
-json convert_attributes(hid_t object, reference_reader& references, const type_tree* array_type, const attribute_form& form,
-                        std::uint64_t memory, std::vector<attribute_report>& report);
+// internal ones (dimension scales, netCDF's bookkeeping) are left out. What this form does not show is under `annotation_key`:
+// the type under "attribute_types", and the plain value under "attribute_values". `array_type`: the element type, if the object
+// becomes an array ("_FillValue" depends on it).
+text::json convert_attributes(hid_t object, reference_reader& references, const type_description* array_type,
+                              const attribute_form& form, std::uint64_t memory, std::vector<attribute_report>& report);
 
 // The strings of an attribute; empty if it has none. For HDF5's own attributes.
 std::vector<std::string> text_attribute(hid_t object, const char* name);
 
 // True if values of type `stored` are changed by a conversion to `memory` and back; padding bits do not count. `values` holds
 // `count` stored values.
-bool conversion_loses(hid_t stored, hid_t memory, std::span<const std::byte> values, std::size_t count);
+bool is_conversion_lossy(hid_t stored, hid_t memory, std::span<const std::byte> values, std::size_t count);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

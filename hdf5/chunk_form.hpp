@@ -9,14 +9,14 @@
 
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
-// The fill value as a value of `type`; empty if there is none, or it is not a plain value.
+// The fill value as a value of `type`; empty if undefined, or not a plain value.
 std::string fill_bytes(hid_t creation_properties, hid_t type);
 
 // Layout, filters (without the level of deflate, which no decoder needs) and fill value, as a text: equal forms have equal texts.
 std::string chunk_form(hid_t creation_properties, hid_t type);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 // Chunks of the same length that follow each other along an axis.
 struct chunk_run {
@@ -33,7 +33,7 @@ struct chunk_grid {
   bool is_rectilinear() const { return !runs.empty(); }
   // Adds chunks of this length along the axis; `chunk` becomes the longest.
   void add_chunks(hsize_t length, hsize_t count);
-  hsize_t along(std::size_t d) const {
+  hsize_t chunks_along(std::size_t d) const {
     if (is_rectilinear() && d == axis) return runs.back().first_chunk + runs.back().count;
     return shape[d] / chunk[d] + (shape[d] % chunk[d] != 0);
   }
@@ -44,22 +44,22 @@ struct chunk_grid {
   // Number of chunks, and of elements in the largest one, or in one; saturates at the largest number.
   std::uint64_t chunks() const;
   std::uint64_t chunk_elements() const;
-  std::uint64_t chunk_elements(std::span<const hsize_t> at) const;
+  std::uint64_t chunk_elements(std::span<const hsize_t> index) const;
   // First element of a chunk, its shape, and the shape of its part inside the array.
-  std::vector<hsize_t> start(std::span<const hsize_t> at) const;
-  std::vector<hsize_t> extent(std::span<const hsize_t> at) const;
-  std::vector<hsize_t> inside(std::span<const hsize_t> at) const;
-  bool partial(std::span<const hsize_t> at) const;
+  std::vector<hsize_t> start(std::span<const hsize_t> index) const;
+  std::vector<hsize_t> extent(std::span<const hsize_t> index) const;
+  std::vector<hsize_t> inside(std::span<const hsize_t> index) const;
+  bool is_partial(std::span<const hsize_t> index) const;
   // The next chunk in C order; false after the last. And the chunk with a number.
-  bool next(std::vector<hsize_t>& at) const;
-  std::vector<hsize_t> at(std::uint64_t number) const;
+  bool next(std::vector<hsize_t>& index) const;
+  std::vector<hsize_t> chunk_at(std::uint64_t number) const;
   // The chunk that holds an element, and the element's index in it, in C order.
   std::vector<hsize_t> chunk_of(std::span<const hsize_t> element) const;
-  std::uint64_t number_in_chunk(std::span<const hsize_t> element) const;
+  std::uint64_t offset_in_chunk(std::span<const hsize_t> element) const;
 };
 
 // For keys of a store, which do not use HDF5's integer types.
-inline std::vector<std::uint64_t> key_numbers(std::span<const hsize_t> at) { return {at.begin(), at.end()}; }
+inline std::vector<std::uint64_t> key_numbers(std::span<const hsize_t> index) { return {index.begin(), index.end()}; }
 
 // Product; saturates at the largest number.
 std::uint64_t product(std::span<const hsize_t> numbers);
@@ -71,15 +71,16 @@ chunk_grid shards_of(const chunk_grid& grid, std::vector<hsize_t> chunks_per_sha
 // each, shard by shard, in C order within each shard, until it returns false.
 std::uint64_t chunks_in(const chunk_grid& shards, std::uint64_t first, std::uint64_t count);
 void for_each_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count,
-                    const std::function<bool(const std::vector<hsize_t>& at)>& visit);
-// The same for wanted chunks only: `wanted` returns whether a box of chunks has any, so the others need not be walked one by one.
+                    const std::function<bool(const std::vector<hsize_t>& index)>& visit);
+// Like for_each_chunk(), for matching chunks only: `matches` returns whether a box of chunks has any, so the others need not be
+// walked one by one.
 using box_test = std::function<bool(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count)>;
-void for_each_wanted_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count, const box_test& wanted,
-                           const std::function<bool(const std::vector<hsize_t>&)>& visit);
+void for_each_matching_chunk(const chunk_grid& shards, std::uint64_t first, std::uint64_t count, const box_test& matches,
+                             const std::function<bool(const std::vector<hsize_t>&)>& visit);
 
 // A chunk shape of about `target` bytes whose chunks are contiguous in the array's C order.
 std::vector<hsize_t> chunk_shape_for(std::span<const hsize_t> shape, std::uint64_t element, std::uint64_t target = 8U << 20);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

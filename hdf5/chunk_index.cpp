@@ -11,7 +11,7 @@
 #include <limits>
 #include <tuple>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -23,21 +23,21 @@ constexpr std::uint64_t list_limit = 20000;    // listing takes quadratic time
 }  // namespace
 
 bool can_be_walked(const chunk_grid& grid, hid_t dataset) {
-  const std::uint64_t all = grid.chunks();
-  if (all <= walk_limit) return true;
-  const h5::handle space(H5Dget_space(dataset), "get the dataspace");
+  const std::uint64_t total = grid.chunks();
+  if (total <= walk_limit) return true;
+  const handle space(H5Dget_space(dataset), "get the dataspace");
   hsize_t stored = 0;
-  if (H5Pget_layout(h5::handle(H5Dget_create_plist(dataset), "get the properties")) != H5D_CHUNKED) return all < saturated;
-  h5::check(H5Dget_num_chunks(dataset, space, &stored), "count the chunks");
-  return all / walk_per_stored <= stored;
+  if (H5Pget_layout(handle(H5Dget_create_plist(dataset), "get the properties")) != H5D_CHUNKED) return total < saturated;
+  check(H5Dget_num_chunks(dataset, space, &stored), "count the chunks");
+  return total / walk_per_stored <= stored;
 }
 
 hsize_t stored_size(hid_t dataset, const std::vector<hsize_t>& first) {
   hsize_t size = 0;
   if (H5Dget_chunk_storage_size(dataset, first.data(), &size) >= 0) return size;
   // libhdf5 fails in the same way if the index is damaged; only its message differs
-  const std::string why = h5::last_error();
-  if (why.find("chunk storage is not allocated") == std::string::npos) throw h5::failure("cannot look up a chunk: " + why);
+  const std::string reason = last_error();
+  if (reason.find("chunk storage is not allocated") == std::string::npos) throw failure("cannot look up a chunk: " + reason);
   return 0;
 }
 
@@ -45,40 +45,40 @@ namespace {
 
 void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards,
                         const std::function<bool(const std::vector<hsize_t>&, hsize_t)>& visit) {
-  const h5::handle space(H5Dget_space(dataset), "get the dataspace");
+  const handle space(H5Dget_space(dataset), "get the dataspace");
   hsize_t stored = 0;
-  h5::check(H5Dget_num_chunks(dataset, space, &stored), "count the chunks");
+  check(H5Dget_num_chunks(dataset, space, &stored), "count the chunks");
   if (stored > list_limit) {
-    throw h5::failure(std::to_string(stored) + " chunks in a grid of " + std::to_string(grid.chunks()) +
-                      ": too sparse to walk, too many to list");
+    throw failure(std::to_string(stored) + " chunks in a grid of " + std::to_string(grid.chunks()) +
+                  ": too sparse to walk, too many to list");
   }
-  struct listed {
-    std::vector<hsize_t> shard, at;
+  struct listed_chunk {
+    std::vector<hsize_t> shard, index;
     hsize_t size;
   };
-  std::vector<listed> all;
+  std::vector<listed_chunk> chunks;
   for (hsize_t i = 0; i < stored; ++i) {
-    std::vector<hsize_t> first(grid.rank()), at(grid.rank());
+    std::vector<hsize_t> first(grid.rank()), index(grid.rank());
     unsigned mask = 0;
     haddr_t address = 0;
     hsize_t size = 0;
-    h5::check(H5Dget_chunk_info(dataset, space, i, first.data(), &mask, &address, &size), "list the chunks");
-    bool within = true;
+    check(H5Dget_chunk_info(dataset, space, i, first.data(), &mask, &address, &size), "list the chunks");
+    bool is_inside = true;
     for (std::size_t d = 0; d < grid.rank(); ++d) {
-      within = within && first[d] < grid.shape[d];
-      at[d] = first[d] / grid.chunk[d];
+      is_inside = is_inside && first[d] < grid.shape[d];
+      index[d] = first[d] / grid.chunk[d];
     }
-    if (!within) continue;  // left over from when the dataset was shrunk
-    if (stored_size(dataset, grid.start(at)) != size) {
-      throw h5::failure("libhdf5 lists chunks at wrong coordinates, and the grid is too large to walk");
+    if (!is_inside) continue;  // left over from when the dataset was shrunk
+    if (stored_size(dataset, grid.start(index)) != size) {
+      throw failure("libhdf5 lists chunks at wrong coordinates, and the grid is too large to walk");
     }
-    std::vector<hsize_t> shard = shards.chunk_of(at);
-    all.push_back({std::move(shard), std::move(at), size});
+    std::vector<hsize_t> shard = shards.chunk_of(index);
+    chunks.push_back({std::move(shard), std::move(index), size});
   }
-  std::sort(all.begin(), all.end(),
-            [](const listed& a, const listed& b) { return std::tie(a.shard, a.at) < std::tie(b.shard, b.at); });
-  for (const listed& c : all) {
-    if (!visit(c.at, c.size)) return;
+  std::sort(chunks.begin(), chunks.end(),
+            [](const listed_chunk& a, const listed_chunk& b) { return std::tie(a.shard, a.index) < std::tie(b.shard, b.index); });
+  for (const listed_chunk& c : chunks) {
+    if (!visit(c.index, c.size)) return;
   }
 }
 
@@ -91,9 +91,9 @@ void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, const chunk_gr
   if (count == shards.chunks() && !can_be_walked(grid, dataset)) {
     list_stored_chunks(dataset, grid, shards, visit);
   } else {
-    for_each_chunk(shards, first, count, [&](const std::vector<hsize_t>& at) {
-      const hsize_t size = stored_size(dataset, grid.start(at));
-      return size == 0 || visit(at, size);
+    for_each_chunk(shards, first, count, [&](const std::vector<hsize_t>& index) {
+      const hsize_t size = stored_size(dataset, grid.start(index));
+      return size == 0 || visit(index, size);
     });
   }
   H5Eclear2(H5E_DEFAULT);
@@ -102,10 +102,10 @@ void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, const chunk_gr
 void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid,
                            const std::function<void(const std::vector<hsize_t>&, hsize_t)>& visit) {
   const chunk_grid shards = shards_of(grid);
-  for_each_stored_chunk(dataset, grid, shards, 0, shards.chunks(), [&](const std::vector<hsize_t>& at, hsize_t size) {
-    visit(at, size);
+  for_each_stored_chunk(dataset, grid, shards, 0, shards.chunks(), [&](const std::vector<hsize_t>& index, hsize_t size) {
+    visit(index, size);
     return true;
   });
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -14,8 +14,8 @@
 #ifndef ZARRBITS_HDF5_CHUNK_LOCATOR_HPP
 #define ZARRBITS_HDF5_CHUNK_LOCATOR_HPP
 
+#include "hdf5/external_files.hpp"
 #include "hdf5/h5.hpp"
-#include "hdf5/other_files.hpp"
 #include "io/files.hpp"
 
 #include <cstdint>
@@ -28,32 +28,34 @@ namespace zarrbits {
 class error;
 }
 
-namespace zarrbits::conversion {
-
+namespace zarrbits::io {
 class remote_file;
+}
+
+namespace zarrbits::hdf5 {
 
 // For all files that libhdf5 read in this process: how often a read failed, or another process had the file open for writing, or
 // it had changed when it was closed; and the last sentence.
-struct read_trouble {
+struct driver_error_state {
   std::uint64_t count = 0;
   std::string last = {};
-  std::shared_ptr<const zarrbits::error> of_server = {};  // the last one, if a server is the reason
+  std::shared_ptr<const zarrbits::error> server_error = {};  // the last one, if a server is the reason
 };
-read_trouble known_trouble();
+driver_error_state driver_errors();
 
 // The lock of the source, and of other files opened for it: readers share it, a writer has it alone.
 struct source_lock {
-  bool wanted = true;
-  lock_state state = lock_state::unknown;  // of the source
+  bool requested = true;
+  io::lock_state state = io::lock_state::unsupported;  // of the source
 };
 
 class chunk_locator {
  public:
   // Makes `access` open files through our driver: the source, which may be remote, and any other local file that libhdf5 opens
-  // for it if the gate permits. Without `lock` no file is locked. Throws h5::failure if libhdf5 rejects the driver: nothing would
+  // for it if `gate` permits. Without `lock` no file is locked. Throws failure if libhdf5 rejects the driver: nothing would
   // be checked then.
-  static void set_driver(hid_t access, std::shared_ptr<file_gate> gate, std::shared_ptr<const remote_file> remote = {},
-                         std::shared_ptr<source_lock> lock = {});
+  static void set_driver(hid_t access, std::shared_ptr<external_file_policy> gate,
+                         std::shared_ptr<const io::remote_file> remote = {}, std::shared_ptr<source_lock> lock = {});
 
   chunk_locator() = default;
   // For a file that was opened this way; for any other file it finds nothing.
@@ -61,13 +63,13 @@ class chunk_locator {
   // The descriptor that libhdf5 reads from; negative if the file was not opened this way.
   int descriptor() const noexcept;
   // The remote file that libhdf5 reads; null if it is not one.
-  std::shared_ptr<const remote_file> remote() const noexcept;
+  std::shared_ptr<const io::remote_file> remote() const noexcept;
   // State of the file when it was opened, before anything was read.
-  file_state opened() const noexcept;
+  io::file_state opened() const noexcept;
 
   // Where the bytes of a chunk are in the file, and its filter mask. Empty if unknown: call H5Dread_chunk then. For chunks
   // without filters in a damaged file, libhdf5 reports one size and reads another: this is the one that it reads. The caller
-  // holds h5::lock, or is alone.
+  // holds lock, or is alone.
   struct range {
     std::uint64_t offset, size;
   };
@@ -78,6 +80,6 @@ class chunk_locator {
   void* file_ = nullptr;  // the driver's
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

@@ -3,11 +3,11 @@
 
 #include "hdf5/attributes.hpp"
 #include "hdf5/chunk_index.hpp"
-#include "text/words.hpp"
+#include "text/format.hpp"
 
 #include <algorithm>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 void chunk_source::use_grid(chunk_grid chunks, chunk_grid of_shards, bool rechunked) {
   grid = std::move(chunks);
@@ -17,11 +17,11 @@ void chunk_source::use_grid(chunk_grid chunks, chunk_grid of_shards, bool rechun
 
 std::vector<hsize_t> chunk_source::chunk_shape() const {
   if (layout == H5D_CHUNKED && (dims.empty() || chunk_in_file.size() != dims.size()))
-    throw skip_dataset("the chunk shape does not fit the dataspace");
+    throw unsupported_dataset("the chunk shape does not fit the dataspace");
   return chunk_in_file;
 }
 
-bool chunk_source::can_be_walked() const { return conversion::can_be_walked(grid, dataset); }
+bool chunk_source::can_be_walked() const { return hdf5::can_be_walked(grid, dataset); }
 
 bool chunk_source::nothing_stored() const {
   return (layout == H5D_CONTIGUOUS || layout == H5D_CHUNKED) && !external && stored_bytes == 0;
@@ -32,43 +32,43 @@ std::uint64_t chunk_source::visit_all(std::uint64_t first, std::uint64_t count, 
   return 0;
 }
 
-std::shared_ptr<const byte_source> chunk_source::bytes_of(std::size_t) const { return bytes->source(); }
+std::shared_ptr<const io::byte_source> chunk_source::bytes_of(std::size_t) const { return bytes->source(); }
 
 void chunk_source::read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first,
-                              const std::vector<hsize_t>& count, const std::vector<hsize_t>& room, buffer& out,
-                              variable_memory* strings, const std::vector<hsize_t>& corner) const {
-  if (out.size() < product(room) * size) throw skip_dataset("a block that does not fit in memory");
-  read_values(memory, size, first, count, room, out, strings, corner);
+                              const std::vector<hsize_t>& count, const std::vector<hsize_t>& out_shape, compressors::buffer& out,
+                              vlen_allocator* strings, const std::vector<hsize_t>& corner) const {
+  if (out.size() < product(out_shape) * size) throw unsupported_dataset("a block that does not fit in memory");
+  read_values(memory, size, first, count, out_shape, out, strings, corner);
 }
 
 void chunk_source::count_variable(std::uint64_t read) const {
-  constexpr std::uint64_t most_times = 1000;
-  const std::uint64_t all = variable_bytes_ += read;
-  if (all <= file.largest_expansion()) return;
-  const h5::lock one_thread;
+  constexpr std::uint64_t max_ratio = 1000;
+  const std::uint64_t total = variable_bytes_ += read;
+  if (total <= file.largest_expansion()) return;
+  const lock one_thread;
   hsize_t size = 0;
-  const h5::handle own(H5Iget_file_id(dataset));
-  if (H5Fget_filesize(own, &size) >= 0 && all / most_times <= size) return;
-  throw skip_dataset("its strings or sequences are more than " + human_bytes(all) +
-                     ", more than 1,000 times as much as the file, and more than `memory` allows; use "
-                     "`allow_expansion` if the file can be trusted");
+  const handle file_handle(H5Iget_file_id(dataset));
+  if (H5Fget_filesize(file_handle, &size) >= 0 && total / max_ratio <= size) return;
+  throw unsupported_dataset("its strings or sequences are more than " + text::format_bytes(total) +
+                            ", more than 1,000 times as much as the file, and more than `memory` allows; use "
+                            "`allow_expansion` if the file can be trusted");
 }
 
-bool chunk_source::chunk_loses(const std::vector<hsize_t>& at) const {
-  const h5::lock one_thread;
+bool chunk_source::is_chunk_lossy(const std::vector<hsize_t>& index) const {
+  const lock one_thread;
   const std::size_t size = element_size;
-  buffer raw(static_cast<std::size_t>(grid.chunk_elements(at)) * size, std::byte{0});
+  compressors::buffer raw(static_cast<std::size_t>(grid.chunk_elements(index)) * size, std::byte{0});
   try {
-    read_block(stored_type, size, grid.start(at), grid.inside(at), grid.extent(at), raw);
-  } catch (const h5::failure&) {
+    read_block(stored_type, size, grid.start(index), grid.inside(index), grid.extent(index), raw);
+  } catch (const failure&) {
     return true;
   }
-  const h5::handle base = [&] {
-    h5::handle t(H5Tcopy(stored_type));
-    while (H5Tget_class(t) == H5T_ARRAY) t = h5::handle(H5Tget_super(t));
+  const handle base = [&] {
+    handle t(H5Tcopy(stored_type));
+    while (H5Tget_class(t) == H5T_ARRAY) t = handle(H5Tget_super(t));
     return t;
   }();
-  return conversion_loses(base, leaf().memory, raw, raw.size() / H5Tget_size(base));
+  return is_conversion_lossy(base, leaf().memory, raw, raw.size() / H5Tget_size(base));
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -15,8 +15,8 @@
 
 #include "hdf5/chunk_grid.hpp"
 #include "hdf5/opened_dataset.hpp"
-#include "hdf5/skip_dataset.hpp"
-#include "hdf5/variable_memory.hpp"
+#include "hdf5/unsupported_dataset.hpp"
+#include "hdf5/vlen_allocator.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -28,9 +28,11 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
-
+namespace zarrbits::io {
 class byte_source;
+}
+
+namespace zarrbits::hdf5 {
 
 // The number of a source's own file, among those that chunks may lie in: see chunk_source::bytes_of().
 constexpr std::size_t no_file = static_cast<std::size_t>(-1);
@@ -38,21 +40,21 @@ constexpr std::size_t no_file = static_cast<std::size_t>(-1);
 // The stored bytes of a chunk, or their place in a file; and its filter mask.
 struct stored_chunk {
   std::optional<std::uint64_t> offset = {};
-  buffer bytes = {};
+  compressors::buffer bytes = {};
   unsigned mask = 0;
   std::size_t file = no_file;  // the file of the offset
 };
 
 // Along the axis of an array of several datasets: its chunks, and how many are stored chunks of a dataset, with their elements.
-struct chunks_kept {
-  hsize_t chunks = 0, kept = 0, kept_elements = 0;
+struct reused_chunks {
+  hsize_t chunks = 0, reused = 0, reused_elements = 0;
 };
 
 // What describes it (type, extent, filters) is that of the array; of several datasets, `dataset` and `object` are the first.
 class chunk_source : public opened_dataset {
  public:
-  using chunk_visitor = std::function<bool(const std::vector<hsize_t>& at)>;
-  using stored_visitor = std::function<bool(const std::vector<hsize_t>& at, std::optional<hsize_t> size)>;
+  using chunk_visitor = std::function<bool(const std::vector<hsize_t>& index)>;
+  using stored_visitor = std::function<bool(const std::vector<hsize_t>& index, std::optional<hsize_t> size)>;
 
   explicit chunk_source(opened_dataset opened) : opened_dataset(std::move(opened)) {}
   virtual ~chunk_source() = default;
@@ -64,51 +66,52 @@ class chunk_source : public opened_dataset {
   chunk_grid grid, shards;
   bool sharded() const { return shards.chunk_elements() > 1; }
 
-  // The shape of the stored chunks that may be chunks of the array; empty: there are none. Throws skip_dataset.
+  // The shape of the stored chunks that may be chunks of the array; empty if none may be. Throws unsupported_dataset.
   virtual std::vector<hsize_t> chunk_shape() const;
   // True if stored chunks are, with their filters, chunks of the array: all of them, or some.
-  virtual bool keeps_chunks() const { return layout == H5D_CHUNKED && !rechunked(); }
-  // Of a source of several datasets: the rectilinear grid whose chunks end where theirs do, but for the last one of each, which
-  // ends with the dataset. `regular`: the grid that the array would have else.
+  virtual bool can_reuse_chunks() const { return layout == H5D_CHUNKED && !rechunked(); }
+  // For a source of several datasets: the rectilinear grid whose chunks end where theirs do, but for the last one of each, which
+  // ends with the dataset. The argument: the grid that the array would have otherwise.
   virtual std::optional<chunk_grid> grid_of_parts(const chunk_grid&) const { return {}; }
-  virtual chunks_kept kept_on(const chunk_grid&) const { return {}; }
+  virtual reused_chunks reuse_on(const chunk_grid&) const { return {}; }
   // True if a chunk may have to be put together from several datasets.
-  virtual bool assembles() const { return false; }
+  virtual bool is_composite() const { return false; }
   // False if there are few chunks in a grid that is far too large to walk.
   virtual bool can_be_walked() const;
   virtual bool nothing_stored() const;
   // Upper limit of the chunks that are stored.
-  virtual std::uint64_t most_stored() const { return nothing_stored() ? 0 : grid.chunks(); }
+  virtual std::uint64_t max_stored_chunks() const { return nothing_stored() ? 0 : grid.chunks(); }
 
   // Visits the chunks of these shards, until `visit` returns false: each stored chunk with its size, each chunk to assemble from
   // several parts with nothing. Returns the number of skipped chunks, which a growing store already has. Call it only if the
-  // source keeps chunks. The caller holds h5::lock, or is alone. Throws h5::failure.
+  // source keeps chunks. The caller holds lock, or is alone. Throws failure.
   virtual std::uint64_t visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const = 0;
   // Visits all chunks of these shards or, if skips_empty(), those that may have values. Returns the number of the others.
   virtual std::uint64_t visit_all(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const;
   virtual bool skips_empty() const { return false; }
 
-  // A chunk that was visited with this size, by its first element. Throws h5::failure, damaged_chunk. The caller holds h5::lock,
+  // A chunk that was visited with this size, by its first element. Throws failure, corrupt_chunk. The caller holds lock,
   // or is alone.
   virtual stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const = 0;
   // True if a chunk may lie on a server.
   virtual bool is_remote() const { return bytes->remote() != nullptr; }
   // The bytes of the file that a chunk lies in. Callable from any thread. Throws zarrbits::error.
-  virtual std::shared_ptr<const byte_source> bytes_of(std::size_t file) const;
-  // Throws zarrbits::error if a file has changed from which chunks are copied, and that nobody else looks after.
+  virtual std::shared_ptr<const io::byte_source> bytes_of(std::size_t file) const;
+  // Throws zarrbits::error if a file has changed from which chunks are copied, and that no other code checks.
   virtual void require_unchanged() const {}
 
-  // Reads a block, in the type `memory` with `size` bytes for each element, into the corner of an array of extent `room`, or to
-  // `corner` in it. Strings and sequences go to `strings`. Throws h5::failure, damaged_chunk, skip_dataset.
+  // Reads a block, in the type `memory` with `size` bytes for each element, into the corner of an array of extent `out_shape`, or
+  // to `corner` in it. Strings and sequences go to `strings`. Throws failure, corrupt_chunk, unsupported_dataset.
   void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                  const std::vector<hsize_t>& room, buffer& out, variable_memory* strings = nullptr,
+                  const std::vector<hsize_t>& out_shape, compressors::buffer& out, vlen_allocator* strings = nullptr,
                   const std::vector<hsize_t>& corner = {}) const;
   // Offset of the values in the file of `bytes`, if they are one range that can be read without libhdf5.
   virtual std::optional<std::uint64_t> contiguous_address() const { return {}; }
-  // Adds up the bytes of strings and sequences read. Throws skip_dataset if they are far too many for the size of the file.
+  // Adds up the bytes of strings and sequences read. Throws unsupported_dataset if they are far too many for the size of the
+  // file.
   void count_variable(std::uint64_t read) const;
   // True if the memory type changes values of this chunk.
-  bool chunk_loses(const std::vector<hsize_t>& at) const;
+  bool is_chunk_lossy(const std::vector<hsize_t>& index) const;
 
   // The axis along which more files may follow; nothing of a single file.
   virtual std::optional<std::size_t> growing_axis() const { return {}; }
@@ -121,7 +124,7 @@ class chunk_source : public opened_dataset {
  protected:
   bool rechunked() const { return rechunked_; }
   virtual void read_values(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                           const std::vector<hsize_t>& room, buffer& out, variable_memory* strings,
+                           const std::vector<hsize_t>& out_shape, compressors::buffer& out, vlen_allocator* strings,
                            const std::vector<hsize_t>& corner) const = 0;
 
  private:
@@ -129,6 +132,6 @@ class chunk_source : public opened_dataset {
   mutable std::atomic<std::uint64_t> variable_bytes_ = 0;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

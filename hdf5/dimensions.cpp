@@ -2,19 +2,19 @@
 #include "hdf5/dimensions.hpp"
 
 #include "hdf5/attributes.hpp"
-#include "hdf5/variable_memory.hpp"
+#include "hdf5/vlen_allocator.hpp"
+#include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
-#include "text/shown.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
-bool used(const std::vector<std::string>& names, const std::string& name) {
+bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -22,8 +22,8 @@ void take_scales(const source_file& source, hid_t dataset, std::vector<std::stri
   const auto scales = dimension_scales(dataset, rank);
   for (std::size_t d = 0; d < scales.size(); ++d) {
     for (std::size_t i = 0; i < scales[d].size() && names[d].empty(); ++i) {
-      const std::string name = leaf_of(source.target_of(dataset, &scales[d][i], H5R_OBJECT));
-      if (!name.empty() && !used(names, name)) names[d] = name;  // tensorstore refuses an array with two equal names
+      const std::string name = text::base_name(source.target_of(dataset, &scales[d][i], H5R_OBJECT));
+      if (!name.empty() && !contains(names, name)) names[d] = name;  // tensorstore refuses an array with two equal names
     }
   }
 }
@@ -32,25 +32,25 @@ void take_labels(hid_t dataset, std::size_t rank, std::vector<std::string>& name
   if (H5Aexists(dataset, "DIMENSION_LABELS") <= 0) return;
   const std::vector<std::string> labels = text_attribute(dataset, "DIMENSION_LABELS");
   for (std::size_t d = 0; d < std::min(rank, labels.size()); ++d) {
-    const std::string label = shown(labels[d]);
-    if (names[d].empty() && !label.empty() && !used(names, label)) names[d] = label;
+    const std::string label = text::escape_name(labels[d]);
+    if (names[d].empty() && !label.empty() && !contains(names, label)) names[d] = label;
   }
 }
 
 }  // namespace
 
 std::vector<std::vector<hobj_ref_t>> dimension_scales(hid_t dataset, std::size_t rank) {
-  constexpr std::uint64_t most = 1 << 20;  // bytes of references
+  constexpr std::uint64_t max_bytes = 1 << 20;  // bytes of references
   if (H5Aexists(dataset, "DIMENSION_LIST") <= 0) return {};
-  const h5::handle attribute(H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT), "open DIMENSION_LIST");
-  const h5::handle type(H5Aget_type(attribute), "get a type"), space(H5Aget_space(attribute), "get a dataspace");
-  if (H5Tget_class(type) != H5T_VLEN || h5::extent(space) != std::vector<hsize_t>{rank}) return {};
-  const h5::handle base(H5Tget_super(type), "get a type");
+  const handle attribute(H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT), "open DIMENSION_LIST");
+  const handle type(H5Aget_type(attribute), "get a type"), space(H5Aget_space(attribute), "get a dataspace");
+  if (H5Tget_class(type) != H5T_VLEN || extent(space) != std::vector<hsize_t>{rank}) return {};
+  const handle base(H5Tget_super(type), "get a type");
   if (H5Tequal(base, H5T_STD_REF_OBJ) <= 0) return {};
-  count_variable_bytes(attribute, describe_type(type), rank, most);
-  const h5::handle memory(H5Tvlen_create(H5T_STD_REF_OBJ), "create a type");
+  count_variable_bytes(attribute, describe_type(type), rank, max_bytes);
+  const handle memory(H5Tvlen_create(H5T_STD_REF_OBJ), "create a type");
   std::vector<hvl_t> lists(rank);
-  h5::check(H5Aread(attribute, memory, lists.data()), "read DIMENSION_LIST");
+  check(H5Aread(attribute, memory, lists.data()), "read DIMENSION_LIST");
   std::vector<std::vector<hobj_ref_t>> scales;
   for (const hvl_t& list : lists) {
     const auto* first = static_cast<const hobj_ref_t*>(list.p);
@@ -74,20 +74,20 @@ bool is_dimension_without_variable(hid_t dataset) {
 
 std::vector<std::string> dimension_namer::names(const source_object& o, hid_t dataset, std::span<const std::uint64_t> shape,
                                                 std::size_t rank) {
-  if (!o.arranged.new_dimension.empty() && rank > 0) {
+  if (!o.overrides.new_dimension.empty() && rank > 0) {
     source_object part = o;
-    part.arranged.new_dimension.clear();
-    std::vector<std::string> all = names(part, dataset, shape.subspan(1), rank - 1);
-    all.insert(all.begin(), o.arranged.new_dimension);
-    return all;
+    part.overrides.new_dimension.clear();
+    std::vector<std::string> result = names(part, dataset, shape.subspan(1), rank - 1);
+    result.insert(result.begin(), o.overrides.new_dimension);
+    return result;
   }
   std::vector<std::string> names(shape.size());
-  std::copy_n(o.arranged.dimension_names.begin(), std::min(rank, o.arranged.dimension_names.size()), names.begin());
+  std::copy_n(o.overrides.dimension_names.begin(), std::min(rank, o.overrides.dimension_names.size()), names.begin());
   try {
     take_scales(source_, dataset, names, rank);
-    if (rank == 1 && names[0].empty() && is_dimension_scale(dataset)) names[0] = leaf_of(o.path);
+    if (rank == 1 && names[0].empty() && is_dimension_scale(dataset)) names[0] = text::base_name(o.path);
     take_labels(dataset, rank, names);
-  } catch (const h5::failure&) {  // damaged attributes are reported when attributes are converted
+  } catch (const failure&) {  // damaged attributes are reported when attributes are converted
     H5Eclear2(H5E_DEFAULT);
   }
   fill_in(o.store_path.substr(0, o.store_path.rfind('/')), shape, names);
@@ -101,15 +101,15 @@ std::vector<std::string> dimension_namer::phony(const std::string& group, std::s
 }
 
 void dimension_namer::fill_in(const std::string& group, std::span<const std::uint64_t> shape, std::vector<std::string>& names) {
-  std::map<std::uint64_t, std::size_t> taken;
+  std::map<std::uint64_t, std::size_t> used_counts;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (!names[d].empty()) continue;
-    std::vector<std::string>& same = phony_[{group, shape[d]}];
-    std::size_t& n = taken[shape[d]];
-    while (n < same.size() && used(names, same[n])) ++n;
-    if (n == same.size()) same.push_back(std::string(phony_prefix) + std::to_string(next_++));
-    names[d] = same[n++];
+    std::vector<std::string>& candidates = phony_[{group, shape[d]}];
+    std::size_t& n = used_counts[shape[d]];
+    while (n < candidates.size() && contains(names, candidates[n])) ++n;
+    if (n == candidates.size()) candidates.push_back(std::string(text::phony_prefix) + std::to_string(next_++));
+    names[d] = candidates[n++];
   }
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

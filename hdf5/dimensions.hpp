@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 class dimension_namer {
  public:
@@ -38,7 +38,7 @@ class dimension_namer {
   std::size_t next_ = 0;
 };
 
-// The scales of each dimension, as references; none if the dataset has no list of them for `rank` dimensions. Throws h5::failure.
+// The scales of each dimension, as references; none if the dataset has no list of them for `rank` dimensions. Throws failure.
 std::vector<std::vector<hobj_ref_t>> dimension_scales(hid_t dataset, std::size_t rank);
 
 // True if the object's CLASS attribute says so.
@@ -47,6 +47,6 @@ bool is_dimension_scale(hid_t object);
 // True for a scale that netCDF made for a dimension without values.
 bool is_dimension_without_variable(hid_t dataset);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

@@ -6,15 +6,16 @@
 
 #include <fcntl.h>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 file_bytes::file_bytes(chunk_locator chunks) : chunks_(chunks), bytes_(chunks_.remote()) {
-  if (!bytes_) bytes_ = std::make_shared<const local_bytes>(file_descriptor(::fcntl(chunks_.descriptor(), F_DUPFD_CLOEXEC, 0)));
+  if (!bytes_)
+    bytes_ = std::make_shared<const io::local_bytes>(io::file_descriptor(::fcntl(chunks_.descriptor(), F_DUPFD_CLOEXEC, 0)));
 }
 
 void file_bytes::require_range(std::uint64_t offset, std::uint64_t size) const {
-  const std::uint64_t all = chunks_.opened().size;
-  if (offset > all || size > all - offset) throw unreadable_range("the file ends before the range that was to be read");
+  const std::uint64_t file_size = chunks_.opened().size;
+  if (offset > file_size || size > file_size - offset) throw io::read_error("the file ends before the range that was to be read");
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

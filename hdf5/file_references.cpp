@@ -6,48 +6,48 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
-json file_references::object(const void* reference) {
+text::json file_references::object(const void* reference) {
   hobj_ref_t address = 0;
   std::memcpy(&address, reference, sizeof address);
   if (address == 0 || address == HADDR_UNDEF) return "";
   const std::string path = source_.target_of(object_, reference, H5R_OBJECT);
-  return path.empty() ? json(nullptr) : json(path);
+  return path.empty() ? text::json(nullptr) : text::json(path);
 }
 
-json file_references::region(const void* reference) {
+text::json file_references::region(const void* reference) {
   const auto* bytes = static_cast<const unsigned char*>(reference);
   if (std::all_of(bytes, bytes + sizeof(hdset_reg_ref_t), [](unsigned char b) { return b == 0; })) return "";
   const std::string path = source_.target_of(object_, reference, H5R_DATASET_REGION);
   if (path.empty()) return nullptr;
-  json result = {{"path", path}};
-  const h5::handle space(H5Rget_region(object_, H5R_DATASET_REGION, reference));
+  text::json result = {{"path", path}};
+  const handle space(H5Rget_region(object_, H5R_DATASET_REGION, reference));
   if (!space) {
     H5Eclear2(H5E_DEFAULT);
     return nullptr;
   }
   const int rank = H5Sget_simple_extent_ndims(space);
   const H5S_sel_type kind = H5Sget_select_type(space);
-  const auto lists = [&](const std::vector<hsize_t>& numbers, std::size_t per) {
-    json all = json::array();
-    for (std::size_t i = 0; i + per <= numbers.size(); i += per) {
-      all.push_back(std::vector<hsize_t>(numbers.begin() + static_cast<std::ptrdiff_t>(i),
-                                         numbers.begin() + static_cast<std::ptrdiff_t>(i + per)));
+  const auto lists = [&](const std::vector<hsize_t>& numbers, std::size_t group_size) {
+    text::json groups = text::json::array();
+    for (std::size_t i = 0; i + group_size <= numbers.size(); i += group_size) {
+      groups.push_back(std::vector<hsize_t>(numbers.begin() + static_cast<std::ptrdiff_t>(i),
+                                            numbers.begin() + static_cast<std::ptrdiff_t>(i + group_size)));
     }
-    return all;
+    return groups;
   };
-  constexpr hssize_t most = 1 << 20;
+  constexpr hssize_t max_entries = 1 << 20;
   const auto r = static_cast<std::size_t>(std::max(rank, 0));
   if (kind == H5S_SEL_POINTS) {
     const hssize_t n = H5Sget_select_elem_npoints(space);
-    if (n < 0 || n > most) return nullptr;
+    if (n < 0 || n > max_entries) return nullptr;
     std::vector<hsize_t> points(static_cast<std::size_t>(n) * r);
     if (n > 0 && H5Sget_select_elem_pointlist(space, 0, static_cast<hsize_t>(n), points.data()) < 0) return nullptr;
     result["points"] = lists(points, r);
   } else if (kind == H5S_SEL_HYPERSLABS) {
     const hssize_t n = H5Sget_select_hyper_nblocks(space);
-    if (n < 0 || n > most) return nullptr;
+    if (n < 0 || n > max_entries) return nullptr;
     std::vector<hsize_t> blocks(static_cast<std::size_t>(n) * 2 * r);
     if (n > 0 && H5Sget_select_hyper_blocklist(space, 0, static_cast<hsize_t>(n), blocks.data()) < 0) return nullptr;
     result["blocks"] = lists(blocks, 2 * r);  // first corner, then the opposite one, both inclusive
@@ -57,4 +57,4 @@ json file_references::region(const void* reference) {
   return result;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

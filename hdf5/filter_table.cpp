@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/filter_table.hpp"
 
-#include "compression/bitshuffle.hpp"
-#include "compression/blosc.hpp"
-#include "compression/bzip2.hpp"
-#include "compression/deflate.hpp"
-#include "compression/fletcher32.hpp"
-#include "compression/lz4.hpp"
-#include "compression/lzf.hpp"
-#include "compression/lzo.hpp"
-#include "compression/nbit.hpp"
-#include "compression/scaleoffset.hpp"
-#include "compression/shuffle.hpp"
-#include "compression/zstd.hpp"
-#include "hdf5/own_filters.hpp"
-#include "text/shown.hpp"
+#include "compressors/bitshuffle.hpp"
+#include "compressors/blosc.hpp"
+#include "compressors/bzip2.hpp"
+#include "compressors/deflate.hpp"
+#include "compressors/fletcher32.hpp"
+#include "compressors/lz4.hpp"
+#include "compressors/lzf.hpp"
+#include "compressors/lzo.hpp"
+#include "compressors/nbit.hpp"
+#include "compressors/scaleoffset.hpp"
+#include "compressors/shuffle.hpp"
+#include "compressors/zstd.hpp"
+#include "hdf5/zarrbits_filters.hpp"
+#include "text/name_escaping.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
-using from = std::span<const std::byte>;
+using encoded_bytes = std::span<const std::byte>;
 
-buffer undo_checksum(const filter&, buffer in, size_before) {
-  drop_fletcher32(in);
+compressors::buffer undo_checksum(const filter&, compressors::buffer in, size_before) {
+  compressors::drop_fletcher32(in);
   return in;
 }
 
@@ -37,97 +37,109 @@ std::size_t size_in_parameters(const filter& f) {
   return f.values.size() > 4 ? static_cast<std::size_t>(std::uint64_t{f.values[2]} * f.values[4]) : 0;
 }
 
-constexpr known_filter table[] = {
-    {.id = H5Z_FILTER_DEFLATE,
-     .name = "deflate",
-     .role = known_filter::compresses,
-     .undo = [](const filter&, buffer in,
-                size_before size) { return size.exact ? undo_deflate(in, size.bytes) : undo_deflate_up_to(in, size.bytes); }},
-    {.id = H5Z_FILTER_SHUFFLE,
-     .name = "shuffle",
-     .role = known_filter::rearranges,
-     .undo = [](const filter& f, buffer in, size_before) { return unshuffle(std::move(in), f.values.at(0)); },
-     .knows = [](const filter& f, const type_tree&) { return f.values.size() == 1; }},
-    {.id = H5Z_FILTER_FLETCHER32, .name = "fletcher32", .role = known_filter::checks, .undo = undo_checksum},
-    {.id = H5Z_FILTER_SZIP, .name = "szip", .role = known_filter::compresses},
-    {.id = H5Z_FILTER_NBIT,
-     .name = "nbit",
-     .role = known_filter::compresses,
-     .undo = [](const filter& f, buffer in, size_before size) { return undo_nbit(f.values, std::move(in), size.bytes); },
-     .announced = [](const filter& f, from) { return size_in_parameters(f); }},
-    {.id = H5Z_FILTER_SCALEOFFSET,
-     .name = "scaleoffset",
-     .role = known_filter::compresses,
-     .undo = [](const filter& f, buffer in, size_before size) { return undo_scaleoffset(f.values, std::move(in), size.bytes); },
-     .announced = [](const filter& f, from) { return size_in_parameters(f); }},
-    {.id = bzip2_filter,
-     .role = known_filter::compresses,
-     .undo = [](const filter&, buffer in,
-                size_before size) { return size.exact ? undo_bzip2(in, size.bytes) : undo_bzip2_up_to(in, size.bytes); },
-     .lent_as = "bzip2"},
-    {.id = lzo_filter,
-     .role = known_filter::compresses,
-     .undo = [](const filter&, buffer in,
-                size_before size) { return size.exact ? undo_lzo(in, size.bytes) : undo_lzo_up_to(in, size.bytes); },
-     .lent_as = "lzo"},
+constexpr known_filter table[] =
+    {
+        {.id = H5Z_FILTER_DEFLATE,
+         .name = "deflate",
+         .role = known_filter::compresses,
+         .undo =
+             [](const filter&, compressors::buffer in, size_before size) {
+  return size.exact ? compressors::decompress_zlib(in, size.bytes) : compressors::decompress_zlib_up_to(in, size.bytes);
+         }},
+        {.id = H5Z_FILTER_SHUFFLE,
+         .name = "shuffle",
+         .role = known_filter::rearranges,
+         .undo = [](const filter& f, compressors::buffer in,
+                    size_before) { return compressors::unshuffle(std::move(in), f.values.at(0)); },
+         .supports = [](const filter& f, const type_description&) { return f.values.size() == 1; }},
+        {.id = H5Z_FILTER_FLETCHER32, .name = "fletcher32", .role = known_filter::checks, .undo = undo_checksum},
+        {.id = H5Z_FILTER_SZIP, .name = "szip", .role = known_filter::compresses},
+        {.id = H5Z_FILTER_NBIT,
+         .name = "nbit",
+         .role = known_filter::compresses,
+         .undo = [](const filter& f, compressors::buffer in,
+                    size_before size) { return compressors::decode_nbit(f.values, std::move(in), size.bytes); },
+         .declared_size = [](const filter& f, encoded_bytes) { return size_in_parameters(f); }},
+        {.id = H5Z_FILTER_SCALEOFFSET,
+         .name = "scaleoffset",
+         .role = known_filter::compresses,
+         .undo = [](const filter& f, compressors::buffer in,
+                    size_before size) { return compressors::decode_scaleoffset(f.values, std::move(in), size.bytes); },
+         .declared_size = [](const filter& f, encoded_bytes) { return size_in_parameters(f); }},
+        {.id = bzip2_filter,
+         .role = known_filter::compresses,
+         .undo =
+             [](const filter&, compressors::buffer in, size_before size) {
+  return size.exact ? compressors::decompress_bzip2(in, size.bytes) : compressors::decompress_bzip2_up_to(in, size.bytes);
+         },
+         .registered_name = "bzip2"},
+                       {.id = lzo_filter,
+                        .role = known_filter::compresses,
+                        .undo =
+                            [](const filter&, compressors::buffer in, size_before size) {
+  return size.exact ? compressors::decompress_lzo(in, size.bytes) : compressors::decompress_lzo_up_to(in, size.bytes);
+                        },
+                        .registered_name = "lzo"},
     {.id = lzf_filter,
      .role = known_filter::compresses,
-     .undo = [](const filter&, buffer in, size_before size) { return undo_lzf(in, size.bytes); },
-     .lent_as = "lzf"},
+     .undo = [](const filter&, compressors::buffer in, size_before size) { return compressors::decompress_lzf(in, size.bytes); },
+     .registered_name = "lzf"},
     {.id = lz4_filter,
      .role = known_filter::compresses,
-     .undo = [](const filter&, buffer in, size_before size) { return undo_lz4(in, size.bytes); },
-     .announced = [](const filter&, from in) { return lz4_size(in); },
-     .lent_as = "lz4"},
+     .undo = [](const filter&, compressors::buffer in, size_before size) { return compressors::decompress_lz4(in, size.bytes); },
+     .declared_size = [](const filter&, encoded_bytes in) { return compressors::lz4_size(in); },
+     .registered_name = "lz4"},
     {.id = bitshuffle_filter,
      .role = known_filter::compresses,
-     .undo = [](const filter& f, buffer in, size_before size) { return undo_bitshuffle(f.values, in, size.bytes); },
-     .knows = [](const filter& f, const type_tree&) { return knows_bitshuffle(f.values); },
-     .announced = [](const filter& f, from in) { return bitshuffle_size(f.values, in); },
-     .lent_as = "bitshuffle"},
+     .undo = [](const filter& f, compressors::buffer in,
+                size_before size) { return compressors::decode_bitshuffle(f.values, in, size.bytes); },
+     .supports = [](const filter& f, const type_description&) { return compressors::is_supported_bitshuffle(f.values); },
+     .declared_size = [](const filter& f, encoded_bytes in) { return compressors::bitshuffle_size(f.values, in); },
+     .registered_name = "bitshuffle"},
     {.id = blosc_filter,
      .role = known_filter::compresses,
-     .undo = [](const filter&, buffer in, size_before size) { return undo_blosc(in, size.bytes); },
-     .announced = [](const filter&, from in) { return blosc_size(in); },
-     .lent_as = "blosc"},
+     .undo = [](const filter&, compressors::buffer in,
+                size_before size) { return compressors::decompress_blosc(in, size.bytes); },
+     .declared_size = [](const filter&, encoded_bytes in) { return compressors::blosc_size(in); },
+     .registered_name = "blosc"},
     {.id = zstd_filter,
      .role = known_filter::compresses,
-     .undo = [](const filter&, buffer in, size_before size) { return undo_zstd(in, size.bytes); },
-     .announced = [](const filter&, from in) { return zstd_size(in); },
-     .lent_as = "zstd"},
+     .undo = [](const filter&, compressors::buffer in, size_before size) { return compressors::decompress_zstd(in, size.bytes); },
+     .declared_size = [](const filter&, encoded_bytes in) { return compressors::zstd_size(in); },
+     .registered_name = "zstd"},
     {.id = packbits_filter,
      .name = "packbits",
      .role = known_filter::rearranges,
      .undo_typed = undo_packbits,
-     .knows = knows_packbits,
-     .lent_as = "packbits"},
+     .supports = supports_packbits,
+     .registered_name = "packbits"},
     {.id = bytes_filter,
      .name = "bytes",
      .role = known_filter::rearranges,
      .undo_typed = undo_bytes,
-     .knows = [](const filter&, const type_tree& type) { return knows_bytes(type); },
-     .lent_as = "bytes"},
-};
-static_assert(std::size(table) <= most_known_filters);
+     .supports = [](const filter&, const type_description& type) { return supports_bytes(type); },
+     .registered_name = "bytes"},
+    };
+static_assert(std::size(table) <= max_known_filters);
 
 }  // namespace
 
 std::span<const known_filter> known_filters() { return table; }
 
 const known_filter* find_filter(H5Z_filter_t id) {
-  const auto found = std::find_if(std::begin(table), std::end(table), [&](const known_filter& k) { return k.id == id; });
-  return found == std::end(table) ? nullptr : found;
+  const auto entry = std::find_if(std::begin(table), std::end(table), [&](const known_filter& k) { return k.id == id; });
+  return entry == std::end(table) ? nullptr : entry;
 }
 
 bool is_compression(const filter& f) {
-  const known_filter* known = find_filter(f.id);
-  return !known || known->role == known_filter::compresses;
+  const known_filter* entry = find_filter(f.id);
+  return !entry || entry->role == known_filter::compresses;
 }
 
 std::string filter_name(const filter& f) {
-  const known_filter* known = find_filter(f.id);
-  if (known && known->name) return known->name;
-  return std::to_string(f.id) + (f.name.empty() ? "" : " (" + shown(f.name) + ")");
+  const known_filter* entry = find_filter(f.id);
+  if (entry && entry->name) return entry->name;
+  return std::to_string(f.id) + (f.name.empty() ? "" : " (" + text::escape_name(f.name) + ")");
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

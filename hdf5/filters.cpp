@@ -2,20 +2,20 @@
 #include "hdf5/filters.hpp"
 
 #include "hdf5/filter_table.hpp"
-#include "hdf5/foreign_filters.hpp"
-#include "hdf5/own_filters.hpp"
-#include "text/words.hpp"
+#include "hdf5/plugin_filters.hpp"
+#include "hdf5/zarrbits_filters.hpp"
+#include "text/format.hpp"
 
 #include <algorithm>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
-bool undoable(const filter& f, const type_tree& stored) {
-  const known_filter* known = find_filter(f.id);
-  return known && (known->undo || known->undo_typed) && (!known->knows || known->knows(f, stored));
+bool can_decode(const filter& f, const type_description& stored) {
+  const known_filter* entry = find_filter(f.id);
+  return entry && (entry->undo || entry->undo_typed) && (!entry->supports || entry->supports(f, stored));
 }
 
 }  // namespace
@@ -26,19 +26,19 @@ bool pipeline::checks_only() const {
   return std::all_of(filters.begin(), filters.end(), [](const filter& f) { return f.id == H5Z_FILTER_FLETCHER32; });
 }
 
-bool pipeline::undoable(const type_tree& stored) const {
-  const h5::lock one_thread;
+bool pipeline::can_decode(const type_description& stored) const {
+  const lock one_thread;
   return std::all_of(filters.begin(), filters.end(),
-                     [&](const filter& f) { return conversion::undoable(f, stored) || foreign_filter(f.id); });
+                     [&](const filter& f) { return hdf5::can_decode(f, stored) || plugin_filter(f.id); });
 }
 
-std::string pipeline::missing(const type_tree& stored, unsigned mask) const {
-  const h5::lock one_thread;
+std::string pipeline::unavailable_filters(const type_description& stored, unsigned mask) const {
+  const lock one_thread;
   std::string names;
   for (std::size_t i = 0; i < filters.size(); ++i) {
     const filter& f = filters[i];
     if (!applied(mask, i)) continue;
-    if (conversion::undoable(f, stored) || libhdf5_decodes(f.id)) continue;
+    if (hdf5::can_decode(f, stored) || libhdf5_decodes(f.id)) continue;
     names += (names.empty() ? "" : ", ") + filter_name(f);
   }
   return names;
@@ -69,28 +69,28 @@ int pipeline::gzip_level() const {
 
 namespace {
 
-constexpr std::size_t most_filter_values = 65535;  // that a file can hold
+constexpr std::size_t max_filter_values = 65535;  // that a file can hold
 
 }  // namespace
 
 pipeline read_pipeline(hid_t dcpl) {
   pipeline p;
   const int n = H5Pget_nfilters(dcpl);
-  h5::check(n, "count the filters");
+  check(n, "count the filters");
   for (int i = 0; i < n; ++i) {
     filter f;
     unsigned flags = 0, config = 0;
     std::size_t count = 64;
     char name[256] = "";
     // a file may claim any number of values; libhdf5 fills the room that it gets, and returns the number
-    for (std::size_t room = 0; room < count && room < most_filter_values;) {
-      room = std::min(count, most_filter_values);
-      f.values.resize(room);
-      count = room;
+    for (std::size_t capacity = 0; capacity < count && capacity < max_filter_values;) {
+      capacity = std::min(count, max_filter_values);
+      f.values.resize(capacity);
+      count = capacity;
       f.id = H5Pget_filter2(dcpl, static_cast<unsigned>(i), &flags, &count, f.values.data(), sizeof name - 1, name, &config);
-      if (f.id < 0) h5::fail("get a filter");
+      if (f.id < 0) fail("get a filter");
     }
-    f.values.resize(std::min(count, most_filter_values));
+    f.values.resize(std::min(count, max_filter_values));
     f.name = name;
     p.filters.push_back(std::move(f));
   }
@@ -105,49 +105,50 @@ pipeline read_pipeline(hid_t dcpl) {
 namespace {
 
 // Checksums that come before our filters, which follow the values through them.
-values_size size_of_values(size_before here, std::size_t size) {
-  return {size, here.exact && here.bytes > size ? here.bytes - size : 0};
+values_size size_of_values(size_before expected, std::size_t size) {
+  return {size, expected.exact && expected.bytes > size ? expected.bytes - size : 0};
 }
 
 // Size of a chunk at the input of filter `i`, if it had `size` bytes at first. Checksums and our packbits change the length by a
 // known amount. After a compression only the compressor knows: then the size is an upper limit.
-size_before size_at(const pipeline& p, std::size_t i, unsigned mask, std::size_t size, const type_tree& type) {
-  size_before here{size, true};
+size_before size_at(const pipeline& p, std::size_t i, unsigned mask, std::size_t size, const type_description& type) {
+  size_before expected{size, true};
   for (std::size_t j = 0; j < i; ++j) {
     if (!applied(mask, j)) continue;
-    if (p.filters[j].id == H5Z_FILTER_FLETCHER32) here.bytes += 4;
+    if (p.filters[j].id == H5Z_FILTER_FLETCHER32) expected.bytes += 4;
     if (is_compression(p.filters[j])) {
-      here.exact = false;
-      here.bytes += here.bytes / 8 + 4096;  // no useful compressor expands incompressible data more than this
+      expected.exact = false;
+      expected.bytes += expected.bytes / 8 + 4096;  // no useful compressor expands incompressible data more than this
     }
     if (p.filters[j].id == packbits_filter) {
-      const std::size_t after = size_of_values(here, size).after;
-      here.bytes = packed_size(p.filters[j], here.bytes - after, type) + after;
+      const std::size_t trailing = size_of_values(expected, size).trailing;
+      expected.bytes = packed_size(p.filters[j], expected.bytes - trailing, type) + trailing;
     }
   }
-  return here;
+  return expected;
 }
 
-buffer undo_one(const filter& f, buffer chunk, size_before here, std::size_t size, const type_tree& type) {
-  const known_filter* known = find_filter(f.id);
-  if (known && known->knows && !known->knows(f, type)) known = nullptr;
-  if (known && known->undo_typed) return known->undo_typed(f, std::move(chunk), size_of_values(here, size), type);
-  if (!known || !known->undo) return undo_foreign(f, chunk, here.bytes);
+compressors::buffer undo_one(const filter& f, compressors::buffer chunk, size_before expected, std::size_t size,
+                             const type_description& type) {
+  const known_filter* entry = find_filter(f.id);
+  if (entry && entry->supports && !entry->supports(f, type)) entry = nullptr;
+  if (entry && entry->undo_typed) return entry->undo_typed(f, std::move(chunk), size_of_values(expected, size), type);
+  if (!entry || !entry->undo) return decode_plugin_filter(f, chunk, expected.bytes);
   // the declared size in a header, or else the upper limit
-  if (!here.exact && known->announced) here.bytes = std::min(here.bytes, known->announced(f, chunk));
-  return known->undo(f, std::move(chunk), here);
+  if (!expected.exact && entry->declared_size) expected.bytes = std::min(expected.bytes, entry->declared_size(f, chunk));
+  return entry->undo(f, std::move(chunk), expected);
 }
 
 // Undoes the filters from number `end` - 1 down to `first`.
-buffer undo_some(const pipeline& p, std::size_t first, std::size_t end, unsigned mask, buffer chunk, std::size_t size,
-                 const type_tree& type) {
+compressors::buffer undo_some(const pipeline& p, std::size_t first, std::size_t end, unsigned mask, compressors::buffer chunk,
+                              std::size_t size, const type_description& type) {
   for (std::size_t i = end; i-- > first;) {
     if (!applied(mask, i)) continue;
-    const size_before here = size_at(p, i, mask, size, type);
-    chunk = undo_one(p.filters[i], std::move(chunk), here, size, type);
-    if (here.exact ? chunk.size() != here.bytes && is_compression(p.filters[i]) : chunk.size() > here.bytes) {
-      throw damaged_chunk("filter " + filter_name(p.filters[i]) + ": it holds " + counted(chunk.size(), "byte") + " instead of " +
-                          std::to_string(here.bytes));
+    const size_before expected = size_at(p, i, mask, size, type);
+    chunk = undo_one(p.filters[i], std::move(chunk), expected, size, type);
+    if (expected.exact ? chunk.size() != expected.bytes && is_compression(p.filters[i]) : chunk.size() > expected.bytes) {
+      throw compressors::corrupt_chunk("filter " + filter_name(p.filters[i]) + ": it holds " +
+                                       text::pluralize(chunk.size(), "byte") + " instead of " + std::to_string(expected.bytes));
     }
   }
   return chunk;
@@ -155,8 +156,8 @@ buffer undo_some(const pipeline& p, std::size_t first, std::size_t end, unsigned
 
 }  // namespace
 
-buffer undo_after_packbits(const pipeline& p, std::size_t packs, unsigned mask, buffer chunk, std::size_t size,
-                           const type_tree& type) {
+compressors::buffer undo_after_packbits(const pipeline& p, std::size_t packs, unsigned mask, compressors::buffer chunk,
+                                        std::size_t size, const type_description& type) {
   const std::size_t first = packs + 1, end = p.filters.size();
   const bool compressed = std::any_of(p.filters.begin() + static_cast<std::ptrdiff_t>(first), p.filters.end(),
                                       [](const filter& f) { return is_compression(f); });
@@ -164,21 +165,22 @@ buffer undo_after_packbits(const pipeline& p, std::size_t packs, unsigned mask, 
   // decoders need the length in advance: there are two
   try {
     return undo_some(p, first, end, mask, chunk, size, type);
-  } catch (const damaged_chunk& e) {
-    const damaged_chunk packed = e;
+  } catch (const compressors::corrupt_chunk& e) {
+    const compressors::corrupt_chunk packed = e;
     try {
       return undo_some(p, first, end, mask | (packs < 32 ? 1U << packs : 0), std::move(chunk), size, type);
-    } catch (const damaged_chunk&) {
+    } catch (const compressors::corrupt_chunk&) {
       throw packed;
     }
   }
 }
 
-buffer undo(const pipeline& p, unsigned mask, buffer chunk, std::size_t size, const type_tree& type) {
-  const auto found = std::find_if(p.filters.begin(), p.filters.end(), [](const filter& f) { return f.id == packbits_filter; });
+compressors::buffer undo(const pipeline& p, unsigned mask, compressors::buffer chunk, std::size_t size,
+                         const type_description& type) {
+  const auto position = std::find_if(p.filters.begin(), p.filters.end(), [](const filter& f) { return f.id == packbits_filter; });
   std::size_t end = p.filters.size();
-  if (found != p.filters.end()) {
-    const auto packs = static_cast<std::size_t>(found - p.filters.begin());
+  if (position != p.filters.end()) {
+    const auto packs = static_cast<std::size_t>(position - p.filters.begin());
     if (applied(mask, packs)) {
       chunk = undo_after_packbits(p, packs, mask, std::move(chunk), size, type);
       end = packs + 1;
@@ -186,9 +188,9 @@ buffer undo(const pipeline& p, unsigned mask, buffer chunk, std::size_t size, co
   }
   chunk = undo_some(p, 0, end, mask, std::move(chunk), size, type);
   if (chunk.size() != size) {
-    throw damaged_chunk("it holds " + counted(chunk.size(), "byte") + " instead of " + std::to_string(size));
+    throw compressors::corrupt_chunk("it holds " + text::pluralize(chunk.size(), "byte") + " instead of " + std::to_string(size));
   }
   return chunk;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

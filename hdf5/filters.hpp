@@ -5,15 +5,15 @@
 #ifndef ZARRBITS_HDF5_FILTERS_HPP
 #define ZARRBITS_HDF5_FILTERS_HPP
 
-#include "compression/chunk_bytes.hpp"
+#include "compressors/buffer.hpp"
 #include "hdf5/h5.hpp"
-#include "hdf5/type_tree.hpp"
+#include "hdf5/type_description.hpp"
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 struct filter {
   H5Z_filter_t id = 0;
@@ -32,7 +32,7 @@ constexpr H5Z_filter_t bitshuffle_filter = 32008;
 constexpr H5Z_filter_t zstd_filter = 32015;
 
 // A shuffle of elements of one byte, which netCDF puts before each deflate.
-inline bool does_nothing(const filter& f) { return f.id == H5Z_FILTER_SHUFFLE && f.values.size() == 1 && f.values[0] == 1; }
+inline bool is_no_op(const filter& f) { return f.id == H5Z_FILTER_SHUFFLE && f.values.size() == 1 && f.values[0] == 1; }
 
 struct pipeline {
   std::vector<filter> filters;      // in the order in which they were applied
@@ -42,10 +42,10 @@ struct pipeline {
   bool compresses() const;   // true if a filter makes chunks smaller
   bool checks_only() const;  // true if all filters are checksums
   // True if undo() can decode values of this type.
-  bool undoable(const type_tree& stored) const;
+  bool can_decode(const type_description& stored) const;
   // Names of the filters that neither we nor libhdf5 have; empty: none are missing. `mask`: the filters that a chunk was stored
   // without.
-  std::string missing(const type_tree& stored, unsigned mask = 0) const;
+  std::string unavailable_filters(const type_description& stored, unsigned mask = 0) const;
   std::string text() const;  // "shuffle, deflate"
   int shuffles() const;      // 0; 1: bytes; 2: bits
   int gzip_level() const;    // level to compress again with: the source's, if it has one
@@ -57,12 +57,13 @@ pipeline read_pipeline(hid_t creation_properties);
 inline bool applied(unsigned mask, std::size_t i) { return !(i < 32 && (mask >> i & 1)); }
 
 // `stored` becomes the chunk's elements in the stored type, `size` bytes. Throws
-// damaged_chunk.
-buffer undo(const pipeline& p, unsigned mask, buffer stored, std::size_t size, const type_tree& type);
-// The same, but stops at our packbits filter, number `packs`: the chunk as that filter left it, packed or not.
-buffer undo_after_packbits(const pipeline& p, std::size_t packs, unsigned mask, buffer stored, std::size_t size,
-                           const type_tree& type);
+// corrupt_chunk.
+compressors::buffer undo(const pipeline& p, unsigned mask, compressors::buffer stored, std::size_t size,
+                         const type_description& type);
+// Like undo(), but stops at our packbits filter, number `packs`: the chunk as that filter left it, packed or not.
+compressors::buffer undo_after_packbits(const pipeline& p, std::size_t packs, unsigned mask, compressors::buffer stored,
+                                        std::size_t size, const type_description& type);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <sys/stat.h>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -24,23 +24,23 @@ object_place source_file::place_of(hid_t object) const {
   if (H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0) return {unknown_file, HADDR_UNDEF};
   if (info.fileno == number_) return {0, info.addr};
   // libhdf5 gives a file a new number each time it is opened
-  const h5::handle file(H5Iget_file_id(object));
-  struct stat where {};
-  if (!file || ::fstat(chunk_locator(file).descriptor(), &where) != 0) return {unknown_file, HADDR_UNDEF};
-  const auto known = std::find(linked_files_.begin(), linked_files_.end(), std::pair(where.st_dev, where.st_ino));
-  if (known == linked_files_.end()) return {unknown_file, HADDR_UNDEF};
-  return {static_cast<std::size_t>(known - linked_files_.begin()) + 1, info.addr};
+  const handle file(H5Iget_file_id(object));
+  struct stat status {};
+  if (!file || ::fstat(chunk_locator(file).descriptor(), &status) != 0) return {unknown_file, HADDR_UNDEF};
+  const auto entry = std::find(linked_files_.begin(), linked_files_.end(), std::pair(status.st_dev, status.st_ino));
+  if (entry == linked_files_.end()) return {unknown_file, HADDR_UNDEF};
+  return {static_cast<std::size_t>(entry - linked_files_.begin()) + 1, info.addr};
 }
 
 object_place source_file::find_place(hid_t object) {
   object_place place = place_of(object);
   if (place.file != unknown_file) return place;
-  const h5::handle file(H5Iget_file_id(object), "get the file of an object");
-  struct stat where {};
-  if (::fstat(chunk_locator(file).descriptor(), &where) != 0) throw h5::failure("it is in a file that is not local");
-  linked_files_.emplace_back(where.st_dev, where.st_ino);
+  const handle file(H5Iget_file_id(object), "get the file of an object");
+  struct stat status {};
+  if (::fstat(chunk_locator(file).descriptor(), &status) != 0) throw failure("it is in a file that is not local");
+  linked_files_.emplace_back(status.st_dev, status.st_ino);
   place = place_of(object);
-  if (place.file == unknown_file) throw h5::failure("libhdf5 does not report where it is");
+  if (place.file == unknown_file) throw failure("libhdf5 does not report where it is");
   return place;
 }
 
@@ -70,48 +70,49 @@ void source_file::follow_links(bool inside, bool tells_case_apart) {
 
 void source_file::follow_links_of(std::size_t index, bool inside, bool tells_case_apart) {
   if (objects_[index].links.empty()) return;
-  h5::handle group;
+  handle group;
   try {
     group = open(objects_[index]);
-  } catch (const h5::failure&) {  // already reported that it cannot be opened
+  } catch (const failure&) {  // already reported that it cannot be opened
     return;
   }
   // links within another file lead to objects that have no other place in the store
-  const bool all = inside || objects_[index].place.file > 0;
-  names taken;
+  const bool follow_all = inside || objects_[index].place.file > 0;
+  names used_names;
   for (const std::size_t child : objects_[index].children) {
-    const std::string name = leaf_of(objects_[child].store_path);
-    taken.insert(tells_case_apart ? name : folded(name));
+    const std::string name = text::base_name(objects_[child].store_path);
+    used_names.insert(tells_case_apart ? name : text::case_fold(name));
   }
   std::vector<extra_link> links = std::move(objects_[index].links);
   for (extra_link& link : links) {
-    if (link.kind != "external" && link.kind != "soft" && (link.kind != "hard" || !all)) continue;
-    gate_->forget_refusal();
+    if (link.kind != "external" && link.kind != "soft" && (link.kind != "hard" || !follow_all)) continue;
+    policy_->forget_refusal();
     try {
-      follow(index, group, link, all, tells_case_apart, taken);
-    } catch (const h5::failure& e) {
-      link.not_copied = gate_->refusal().empty() ? e.what() : gate_->refusal();
-      if (!gate_->refusal().empty()) gate_->note_refusal();
+      follow(index, group, link, follow_all, tells_case_apart, used_names);
+    } catch (const failure& e) {
+      link.not_copied = policy_->refusal().empty() ? e.what() : policy_->refusal();
+      if (!policy_->refusal().empty()) policy_->note_refusal();
     }
     H5Eclear2(H5E_DEFAULT);
   }
   objects_[index].links = std::move(links);
 }
 
-void source_file::follow(std::size_t index, hid_t group, extra_link& link, bool all, bool tells_case_apart, names& taken) {
-  h5::handle object(H5Oopen(group, link.name.c_str(), H5P_DEFAULT));
+void source_file::follow(std::size_t index, hid_t group, extra_link& link, bool follow_all, bool tells_case_apart,
+                         names& used_names) {
+  handle object(H5Oopen(group, link.name.c_str(), H5P_DEFAULT));
   if (!object) {
-    if (link.kind == "soft" && !all && gate_->refusal().empty()) return;  // within the file, as far as is known
+    if (link.kind == "soft" && !follow_all && policy_->refusal().empty()) return;  // within the file, as far as is known
     // not every libhdf5 names the file in its message
-    h5::fail(("open \"" + link.target + "\"" + (link.file.empty() ? "" : " of \"" + link.file + "\"")).c_str());
+    fail(("open \"" + link.target + "\"" + (link.file.empty() ? "" : " of \"" + link.file + "\"")).c_str());
   }
   const object_place place = find_place(object);
-  if (H5Iget_type(object) == H5I_DATATYPE || (!all && place.file == 0 && link.kind != "external")) return;
-  link.leads_back = is_in(index, place);
-  if (link.leads_back) throw h5::failure("it points back to a group that contains it");
+  if (H5Iget_type(object) == H5I_DATATYPE || (!follow_all && place.file == 0 && link.kind != "external")) return;
+  link.is_cyclic = is_in(index, place);
+  if (link.is_cyclic) throw failure("it points back to a group that contains it");
   bool left_out = false;
-  add_object(index, link.name, object, place, true, tells_case_apart, taken, left_out);
+  add_object(index, link.name, object, place, true, tells_case_apart, used_names, left_out);
   link.copied = true;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace zarrbits::h5 {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -48,7 +48,7 @@ std::string last_error() {
   return text;
 }
 
-void fail(const char* wanted) { throw failure(std::string("HDF5 cannot ") + wanted + ": " + last_error()); }
+void fail(const char* action) { throw failure(std::string("HDF5 cannot ") + action + ": " + last_error()); }
 
 std::vector<hsize_t> extent(hid_t space) {
   const int rank = H5Sget_simple_extent_ndims(space);
@@ -74,4 +74,4 @@ std::string member_name(hid_t type, unsigned index) {
   return name;
 }
 
-}  // namespace zarrbits::h5
+}  // namespace zarrbits::hdf5

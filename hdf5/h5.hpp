@@ -2,7 +2,7 @@
 //
 // libhdf5's identifiers as values that close themselves, and its errors as sentences.
 //
-//   h5::handle file(H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT), "open the file");   // throws h5::failure
+//   handle file(H5Fopen(name, H5F_ACC_RDONLY, H5P_DEFAULT), "open the file");   // throws failure
 //
 #ifndef ZARRBITS_HDF5_H5_HPP
 #define ZARRBITS_HDF5_H5_HPP
@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::h5 {
+namespace zarrbits::hdf5 {
 
 // libhdf5 refused something. what() says what was attempted, and libhdf5's reason.
 struct failure : std::runtime_error {
@@ -26,7 +26,7 @@ struct failure : std::runtime_error {
 // The reason from libhdf5's error stack, innermost first, on one line; clears the stack.
 std::string last_error();
 
-[[noreturn]] void fail(const char* wanted);
+[[noreturn]] void fail(const char* action);
 
 // Only one thread at a time may call libhdf5. A thread holds this lock while it calls libhdf5 and reads the error, if other
 // threads may call it too; never while bytes are packed, inflated or written. Handles take it when they close.
@@ -44,17 +44,17 @@ class lock {
   lock& operator=(const lock&) = delete;
 
   // Releases the lock for a while, if this thread holds it.
-  class pause {
+  class unlock_guard {
    public:
-    pause() : depth_(std::exchange(depth, 0)) {
+    unlock_guard() : depth_(std::exchange(depth, 0)) {
       for (unsigned i = 0; i < depth_; ++i) mutex().unlock();
     }
-    ~pause() {
+    ~unlock_guard() {
       for (unsigned i = 0; i < depth_; ++i) mutex().lock();
       depth = depth_;
     }
-    pause(const pause&) = delete;
-    pause& operator=(const pause&) = delete;
+    unlock_guard(const unlock_guard&) = delete;
+    unlock_guard& operator=(const unlock_guard&) = delete;
 
    private:
     unsigned depth_;
@@ -70,8 +70,8 @@ class handle {
   handle() = default;
   explicit handle(hid_t id) noexcept : id_(id) {}
   // Throws if the call that made the id failed.
-  handle(hid_t id, const char* wanted) : id_(id) {
-    if (id < 0) fail(wanted);
+  handle(hid_t id, const char* action) : id_(id) {
+    if (id < 0) fail(action);
   }
   handle(handle&& other) noexcept : id_(std::exchange(other.id_, H5I_INVALID_HID)) {}
   handle& operator=(handle&& other) noexcept {
@@ -101,8 +101,8 @@ class handle {
 };
 
 // Throws if a call that returns no id failed.
-inline void check(herr_t status, const char* wanted) {
-  if (status < 0) fail(wanted);
+inline void check(herr_t status, const char* action) {
+  if (status < 0) fail(action);
 }
 
 // While it exists, libhdf5 prints nothing itself.
@@ -128,6 +128,6 @@ std::vector<hsize_t> maximum_extent(hid_t space);
 // The name of a member, or of an enumeration's value, freed as libhdf5 requires.
 std::string member_name(hid_t type, unsigned index);
 
-}  // namespace zarrbits::h5
+}  // namespace zarrbits::hdf5
 
 #endif

@@ -2,25 +2,25 @@
 #include "hdf5/heap_strings.hpp"
 
 #include "io/byte_source.hpp"
-#include "text/words.hpp"
+#include "text/format.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 // If anything is odd, libhdf5 is not asked either: it may crash on damaged heaps.
 
 namespace {
 
-[[noreturn]] void damaged(std::uint64_t address, const std::string& why) {
-  throw damaged_chunk("the texts of the global heap at byte " + std::to_string(address) + " " + why);
+[[noreturn]] void damaged(std::uint64_t address, const std::string& reason) {
+  throw compressors::corrupt_chunk("the texts of the global heap at byte " + std::to_string(address) + " " + reason);
 }
 
-constexpr std::uint64_t most_held = 16U << 20;  // bytes of collections to keep
-constexpr std::size_t first_look = 4096;        // smallest size of a collection that libhdf5 writes
-constexpr std::size_t room_size = 64U << 10;    // bytes to allocate for texts at once
+constexpr std::uint64_t max_cached_bytes = 16U << 20;  // bytes of collections to keep
+constexpr std::size_t first_look = 4096;               // smallest size of a collection that libhdf5 writes
+constexpr std::size_t arena_size = 64U << 10;          // bytes to allocate for texts at once
 
 std::uint64_t number(const std::byte* p, std::size_t size) {
   std::uint64_t n = 0;
@@ -35,26 +35,28 @@ std::size_t aligned(std::size_t size) { return (size + 7) / 8 * 8; }
 void heap_strings::load(std::uint64_t address, collection& c) {
   if (address > format_.file_size || format_.base > format_.file_size - address)
     damaged(address, "lie beyond the end of the file");
-  const std::uint64_t begin = format_.base + address, most = format_.file_size - begin;
+  const std::uint64_t begin = format_.base + address, max_size = format_.file_size - begin;
   const std::size_t header = aligned(8 + format_.length_size);  // of the collection, and of each object
-  if (most < header) damaged(begin, "are cut off");
-  c.bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(most, first_look)));
+  if (max_size < header) damaged(begin, "are cut off");
+  c.bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(max_size, first_look)));
   format_.file->read(begin, c.bytes);
   if (std::memcmp(c.bytes.data(), "GCOL\1", 5) != 0) damaged(begin, "cannot be read: there is no global heap of version 1");
   const std::uint64_t size = number(c.bytes.data() + 8, format_.length_size);
-  if (size < header || size > most) damaged(begin, "are said to take " + counted(size, "byte"));
+  if (size < header || size > max_size) damaged(begin, "are said to take " + text::pluralize(size, "byte"));
   read_ += size;
-  if (read_ > 4 * format_.file_size + most_held) damaged(begin, "are read again and again, more than 4 times the whole file");
-  const std::size_t have = std::min(c.bytes.size(), static_cast<std::size_t>(size));
+  if (read_ > 4 * format_.file_size + max_cached_bytes)
+    damaged(begin, "are read again and again, more than 4 times the whole file");
+  const std::size_t loaded = std::min(c.bytes.size(), static_cast<std::size_t>(size));
   c.bytes.resize(static_cast<std::size_t>(size));
-  if (have < c.bytes.size()) format_.file->read(begin + have, std::span(c.bytes).subspan(have));
-  for (std::size_t at = header; c.bytes.size() - at >= header;) {
-    const std::uint64_t index = number(c.bytes.data() + at, 2), length = number(c.bytes.data() + at + 8, format_.length_size);
+  if (loaded < c.bytes.size()) format_.file->read(begin + loaded, std::span(c.bytes).subspan(loaded));
+  for (std::size_t offset = header; c.bytes.size() - offset >= header;) {
+    const std::uint64_t index = number(c.bytes.data() + offset, 2),
+                        length = number(c.bytes.data() + offset + 8, format_.length_size);
     if (index == 0) break;  // free space up to the end
-    const std::size_t room = c.bytes.size() - at - header;
-    if (length > room) damaged(begin, "do not fit into it");
-    c.objects.push_back({index, at + header, static_cast<std::size_t>(length)});
-    at += header + std::min(aligned(static_cast<std::size_t>(length)), room);
+    const std::size_t remaining = c.bytes.size() - offset - header;
+    if (length > remaining) damaged(begin, "do not fit into it");
+    c.objects.push_back({index, offset + header, static_cast<std::size_t>(length)});
+    offset += header + std::min(aligned(static_cast<std::size_t>(length)), remaining);
   }
   const auto by_number = [](const object& a, const object& b) { return a.number < b.number; };
   if (!std::is_sorted(c.objects.begin(), c.objects.end(), by_number))
@@ -65,44 +67,44 @@ const heap_strings::object* heap_strings::collection::find(std::uint64_t number)
   // mostly they have the numbers 1, 2, 3 ...
   if (number > 0 && number <= objects.size() && objects[static_cast<std::size_t>(number) - 1].number == number)
     return &objects[static_cast<std::size_t>(number) - 1];
-  const auto at =
+  const auto position =
       std::lower_bound(objects.begin(), objects.end(), number, [](const object& o, std::uint64_t n) { return o.number < n; });
-  return at == objects.end() || at->number != number ? nullptr : &*at;
+  return position == objects.end() || position->number != number ? nullptr : &*position;
 }
 
 const heap_strings::collection& heap_strings::find(std::uint64_t address) {
   if (last_ && address == last_address_) return *last_;
-  auto at = known_.find(address);
-  if (at == known_.end()) {
+  auto entry = collections_.find(address);
+  if (entry == collections_.end()) {
     collection c;
     load(address, c);
     const std::uint64_t size = c.bytes.size() + c.objects.size() * sizeof c.objects[0];
-    if (held_ > most_held) {
+    if (cached_bytes_ > max_cached_bytes) {
       last_ = nullptr;
-      known_.clear();
-      held_ = 0;
+      collections_.clear();
+      cached_bytes_ = 0;
     }
-    held_ += size;
-    at = known_.emplace(address, std::move(c)).first;
+    cached_bytes_ += size;
+    entry = collections_.emplace(address, std::move(c)).first;
   }
   last_address_ = address;
-  last_ = &at->second;
+  last_ = &entry->second;
   return *last_;
 }
 
-char* heap_strings::take(std::size_t size, variable_memory& memory) {
-  if (size > room_.size()) {
-    const std::size_t all = std::max(size, room_size);
-    auto* const fresh = static_cast<char*>(memory.take(all));
+char* heap_strings::take(std::size_t size, vlen_allocator& memory) {
+  if (size > arena_.size()) {
+    const std::size_t block_size = std::max(size, arena_size);
+    auto* const fresh = static_cast<char*>(memory.take(block_size));
     if (!fresh) return nullptr;
-    room_ = {fresh, all};
+    arena_ = {fresh, block_size};
   }
-  char* const text = room_.data();
-  room_ = room_.subspan(size);
+  char* const text = arena_.data();
+  arena_ = arena_.subspan(size);
   return text;
 }
 
-bool heap_strings::read(std::span<const std::byte> elements, std::span<char*> texts, variable_memory& memory) {
+bool heap_strings::read(std::span<const std::byte> elements, std::span<char*> texts, vlen_allocator& memory) {
   const std::size_t element = format_.element_size();
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::byte* const p = elements.data() + i * element;
@@ -116,15 +118,15 @@ bool heap_strings::read(std::span<const std::byte> elements, std::span<char*> te
     text[length] = '\0';
     if (length > 0) {
       const collection& c = find(address);
-      const object* const found = c.find(index);
-      if (!found || found->size < length) {
-        damaged(address, "have no entry " + std::to_string(index) + " of " + counted(length, "byte"));
+      const object* const entry = c.find(index);
+      if (!entry || entry->size < length) {
+        damaged(address, "have no entry " + std::to_string(index) + " of " + text::pluralize(length, "byte"));
       }
-      std::memcpy(text, c.bytes.data() + found->offset, length);
+      std::memcpy(text, c.bytes.data() + entry->offset, length);
     }
     texts[i] = text;
   }
   return true;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

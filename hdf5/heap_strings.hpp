@@ -6,8 +6,8 @@
 #ifndef ZARRBITS_HDF5_HEAP_STRINGS_HPP
 #define ZARRBITS_HDF5_HEAP_STRINGS_HPP
 
-#include "compression/chunk_bytes.hpp"
-#include "hdf5/variable_memory.hpp"
+#include "compressors/buffer.hpp"
+#include "hdf5/vlen_allocator.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -15,13 +15,15 @@
 #include <span>
 #include <vector>
 
-namespace zarrbits::conversion {
-
+namespace zarrbits::io {
 class byte_source;
+}
+
+namespace zarrbits::hdf5 {
 
 // The file's encoding of heap addresses.
 struct heap_format {
-  const byte_source* file = nullptr;
+  const io::byte_source* file = nullptr;
   std::uint64_t file_size = 0;
   std::uint64_t base = 0;  // offset in the file where its addresses begin
   std::size_t address_size = 8, length_size = 8;
@@ -33,8 +35,8 @@ class heap_strings {
   explicit heap_strings(const heap_format& format) : format_(format) {}
 
   // Reads the text of each of these elements, zero-terminated; null if it was never written. False if `memory` has no room for
-  // them. Throws damaged_chunk, unreadable_range.
-  bool read(std::span<const std::byte> elements, std::span<char*> texts, variable_memory& memory);
+  // them. Throws corrupt_chunk, io::read_error.
+  bool read(std::span<const std::byte> elements, std::span<char*> texts, vlen_allocator& memory);
 
  private:
   // `objects` are ordered by number. It is not a table by number: a collection of 40 bytes may have an object 65535.
@@ -43,23 +45,23 @@ class heap_strings {
     std::size_t offset = 0, size = 0;  // in `bytes`
   };
   struct collection {
-    buffer bytes;
+    compressors::buffer bytes;
     std::vector<object> objects;
     // Null if it has no such object.
     const object* find(std::uint64_t number) const;
   };
   const collection& find(std::uint64_t address);
   void load(std::uint64_t address, collection& c);
-  char* take(std::size_t size, variable_memory& memory);
+  char* take(std::size_t size, vlen_allocator& memory);
 
   heap_format format_;
-  std::map<std::uint64_t, collection> known_;
-  std::uint64_t held_ = 0, read_ = 0;  // bytes
+  std::map<std::uint64_t, collection> collections_;
+  std::uint64_t cached_bytes_ = 0, read_ = 0;  // bytes
   std::uint64_t last_address_ = 0;
   const collection* last_ = nullptr;
-  std::span<char> room_;
+  std::span<char> arena_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

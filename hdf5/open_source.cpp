@@ -3,7 +3,7 @@
 
 #include "io/files.hpp"
 #include "io/remote_file.hpp"
-#include "io/remote_name.hpp"
+#include "io/remote_url.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -15,7 +15,7 @@
 #include <span>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -23,22 +23,23 @@ namespace {
 // for all other files.
 std::string driver_of(const std::string& name) noexcept {
   try {
-    const file_descriptor fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    const file_state there = state_of(fd.get());
-    if (!fd || !there.regular) return "";
-    std::string head(static_cast<std::size_t>(std::min<std::uint64_t>(there.size, 4096)), '\0');
-    read_range(fd.get(), 0, std::as_writable_bytes(std::span(head)));
+    const io::file_descriptor fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const io::file_state state = io::state_of(fd.get());
+    if (!fd || !state.regular) return "";
+    std::string head(static_cast<std::size_t>(std::min<std::uint64_t>(state.size, 4096)), '\0');
+    io::read_range(fd.get(), 0, std::as_writable_bytes(std::span(head)));
     if (head.find("NCSAfami") != head.npos) return "family";
     if (head.find("NCSAmult") != head.npos) return "split or multi";
-  } catch (...) {  // libhdf5 then reports what is wrong
+  } catch (...) {  // libhdf5 then reports the error
   }
   return "";
 }
 
 // libhdf5's own message suggests h5clear even for a file that another process is writing to.
-std::string why_not_open(const std::string& name, bool remote, lock_state lock) {
-  const std::string reason = h5::last_error(), driver = remote ? "" : driver_of(name);
-  if (!remote && lock == lock_state::busy) return "another process has it open for writing; convert it when it is closed";
+std::string why_not_open(const std::string& name, bool remote, io::lock_state lock) {
+  const std::string reason = last_error(), driver = remote ? "" : driver_of(name);
+  if (!remote && lock == io::lock_state::contended)
+    return "another process has it open for writing; convert it when it is closed";
   if (!driver.empty()) {
     return "it is a part of an HDF5 file that the driver " + driver + " divides into several; \"h5repack " +
            (driver == "family" ? "NAME%d.h5 WHOLE.h5\"" : "NAME WHOLE.h5\", of NAME-m.h5 and NAME-r.h5,") +
@@ -46,7 +47,7 @@ std::string why_not_open(const std::string& name, bool remote, lock_state lock) 
   }
   if (remote || writer_mark_of(name) == writer_mark::none)
     return "as an HDF5 file: " + reason + "; check that it is an HDF5 file, and complete";
-  if (lock != lock_state::taken) return "it is marked as open for writing; convert it when its writer closes it";
+  if (lock != io::lock_state::acquired) return "it is marked as open for writing; convert it when its writer closes it";
   return "it is marked as open for writing, and no process has it locked; if its writer was killed, \"h5clear -s\" removes the "
          "mark";
 }
@@ -55,69 +56,69 @@ std::string why_not_open(const std::string& name, bool remote, lock_state lock) 
 
 writer_mark writer_mark_of(const std::string& file) noexcept {
   try {
-    const file_descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    const file_state there = state_of(fd.get());
-    if (!fd || !there.regular) return writer_mark::none;
+    const io::file_descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const io::file_state state = io::state_of(fd.get());
+    if (!fd || !state.regular) return writer_mark::none;
     // behind a user block of 512, 1024, 2048 ... bytes: signature, version, sizes of offsets and lengths, the mark
     constexpr std::array<unsigned char, 8> signature{0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
     std::array<std::byte, 12> head;
-    for (std::uint64_t at = 0; at <= there.size - std::min(there.size, head.size()); at = at ? 2 * at : 512) {
-      if (there.size < head.size()) break;
-      read_range(fd.get(), at, head);
+    for (std::uint64_t offset = 0; offset <= state.size - std::min(state.size, head.size()); offset = offset ? 2 * offset : 512) {
+      if (state.size < head.size()) break;
+      io::read_range(fd.get(), offset, head);
       if (std::memcmp(head.data(), signature.data(), signature.size()) != 0) continue;
       constexpr unsigned writing = 1, swmr = 4;
       const auto mark = std::to_integer<unsigned>(head[11]);
       if (std::to_integer<unsigned>(head[8]) < 3 || !(mark & writing)) return writer_mark::none;
       return mark & swmr ? writer_mark::swmr_writer : writer_mark::writer;
     }
-  } catch (...) {  // libhdf5 then reports what is wrong
+  } catch (...) {  // libhdf5 then reports the error
   }
   return writer_mark::none;
 }
 
-opened_source::opened_source(std::string path, hid_t access, const remote_access& where, std::uint64_t cache,
-                             const std::vector<std::string>& external, bool lock, read_extent wanted)
+opened_source::opened_source(std::string path, hid_t access, const remote_access& server_access, std::uint64_t cache,
+                             const std::vector<std::string>& external, bool lock, io::access_hint hint)
     : path_(std::move(path)) {
-  const bool remote = is_remote(path_);
-  if (remote) remote_ = std::make_shared<const remote_file>(path_, where, cache, std::nullopt, wanted);
-  else require_file(path_);
-  gate_ = std::make_shared<file_gate>(path_, remote, external);
-  const auto locks = std::make_shared<source_lock>(source_lock{lock, lock_state::unknown});
+  const bool remote = io::is_remote(path_);
+  if (remote) remote_ = std::make_shared<const io::remote_file>(path_, server_access, cache, std::nullopt, hint);
+  else io::require_file(path_);
+  policy_ = std::make_shared<external_file_policy>(path_, remote, external);
+  const auto locks = std::make_shared<source_lock>(source_lock{lock, io::lock_state::unsupported});
   try {
-    chunk_locator::set_driver(access, gate_, remote_, locks);
-  } catch (const h5::failure& e) {
+    chunk_locator::set_driver(access, policy_, remote_, locks);
+  } catch (const failure& e) {
     throw zarrbits::error(errc::unsupported,
                           "cannot open \"" + path_ + "\": " + e.what() + "; build zarrbits with another libhdf5", {path_});
   }
-  file_ = h5::handle(H5Fopen(path_.c_str(), H5F_ACC_RDONLY, access));
-  if (!file_ && !remote && locks->state != lock_state::busy && writer_mark_of(path_) == writer_mark::swmr_writer) {
+  file_ = handle(H5Fopen(path_.c_str(), H5F_ACC_RDONLY, access));
+  if (!file_ && !remote && locks->state != io::lock_state::contended && writer_mark_of(path_) == writer_mark::swmr_writer) {
     // Metadata with a wrong checksum may be half written. libhdf5 reads it again after a pause of 1 ns, 2 ns, 4 ns ..., by
     // default 100 times, which is forever for a damaged file. After 24 times it has waited 17 ms.
     H5Pset_metadata_read_attempts(access, 24);
-    file_ = h5::handle(H5Fopen(path_.c_str(), H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, access));
+    file_ = handle(H5Fopen(path_.c_str(), H5F_ACC_RDONLY | H5F_ACC_SWMR_READ, access));
     swmr_ = static_cast<bool>(file_);
   }
-  gate_->source_is_open();
+  policy_->source_is_open();
   if (!file_) {
-    require_no_server_trouble();
-    const std::string why = why_not_open(path_, remote, locks->state);
-    throw zarrbits::error(!remote && locks->state == lock_state::busy ? errc::busy : errc::damaged_source,
-                          "cannot open \"" + path_ + "\"" + (why.starts_with("as ") ? " " : ": ") + why, {path_});
+    require_no_server_error();
+    const std::string reason = why_not_open(path_, remote, locks->state);
+    throw zarrbits::error(!remote && locks->state == io::lock_state::contended ? errc::busy : errc::damaged_source,
+                          "cannot open \"" + path_ + "\"" + (reason.starts_with("as ") ? " " : ": ") + reason, {path_});
   }
   chunks_ = chunk_locator(file_);
   opened_ = chunks_.opened();
 }
 
-void opened_source::require_no_server_trouble() const {
-  if (const read_trouble now = known_trouble(); now.count != trouble_before_ && now.of_server)
-    throw zarrbits::error(*now.of_server);
+void opened_source::require_no_server_error() const {
+  if (const driver_error_state errors = driver_errors(); errors.count != errors_before_ && errors.server_error)
+    throw zarrbits::error(*errors.server_error);
 }
 
 void opened_source::require_unchanged() const {
-  require_no_server_trouble();
-  const read_trouble now = known_trouble();
-  if (now.count != trouble_before_) throw zarrbits::error(errc::server_failed, "the source " + now.last, {path_});
-  if (!remote_ && state_of(chunks_.descriptor()) != opened_) changed();
+  require_no_server_error();
+  const driver_error_state errors = driver_errors();
+  if (errors.count != errors_before_) throw zarrbits::error(errc::server_failed, "the source " + errors.last, {path_});
+  if (!remote_ && io::state_of(chunks_.descriptor()) != opened_) changed();
 }
 
 void opened_source::require_same_on_server() const {
@@ -130,4 +131,4 @@ void opened_source::changed() const {
       {path_});
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

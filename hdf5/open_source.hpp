@@ -8,8 +8,8 @@
 #define ZARRBITS_HDF5_OPEN_SOURCE_HPP
 
 #include "hdf5/chunk_locator.hpp"
+#include "hdf5/external_files.hpp"
 #include "hdf5/h5.hpp"
-#include "hdf5/other_files.hpp"
 #include "io/byte_source.hpp"
 
 #include <zarrbits/remote_access.hpp>
@@ -19,22 +19,22 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 class opened_source {
  public:
   // Opens a file, "s3://bucket/key" or "https://host/path", of which `cache` bytes are kept. `access`: the access properties,
   // with any cache. `external`: other files that may be read for it. Without `lock`, reads files that others have open for
-  // writing. `wanted`: how much of a file on a server will be read. Throws zarrbits::error.
-  opened_source(std::string path, hid_t access, const remote_access& where, std::uint64_t cache,
-                const std::vector<std::string>& external, bool lock, read_extent wanted = read_extent::parts);
+  // writing. `hint`: how much of a file on a server will be read. Throws zarrbits::error.
+  opened_source(std::string path, hid_t access, const remote_access& server_access, std::uint64_t cache,
+                const std::vector<std::string>& external, bool lock, io::access_hint hint = io::access_hint::partial);
 
   hid_t file() const { return file_; }
-  const std::shared_ptr<file_gate>& gate() const { return gate_; }
+  const std::shared_ptr<external_file_policy>& policy() const { return policy_; }
   // Its writer is, or was, one that allows concurrent readers (SWMR).
   bool swmr() const { return swmr_; }
   // State when it was opened.
-  const file_state& state() const { return opened_; }
+  const io::file_state& state() const { return opened_; }
   const chunk_locator& chunks() const { return chunks_; }
   // Throws zarrbits::error if something expected could not be read, or if the file was written to since it was opened: the
   // result cannot be trusted then, even if it looks right. Does not ask a server.
@@ -43,23 +43,23 @@ class opened_source {
   void require_same_on_server() const;
 
  private:
-  void require_no_server_trouble() const;
+  void require_no_server_error() const;
   [[noreturn]] void changed() const;
 
   std::string path_;
-  std::shared_ptr<const remote_file> remote_;  // null for a local file
-  std::shared_ptr<file_gate> gate_;
-  std::uint64_t trouble_before_ = known_trouble().count;
-  h5::handle file_;
+  std::shared_ptr<const io::remote_file> remote_;  // null for a local file
+  std::shared_ptr<external_file_policy> policy_;
+  std::uint64_t errors_before_ = driver_errors().count;
+  handle file_;
   bool swmr_ = false;
   chunk_locator chunks_;
-  file_state opened_;
+  io::file_state opened_;
 };
 
 // A writer's mark in the superblock of an open file (HDF5 1.10's format): it removes the mark when it closes the file.
 enum class writer_mark { none, writer, swmr_writer };
 writer_mark writer_mark_of(const std::string& file) noexcept;
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

@@ -13,17 +13,17 @@
 #include <memory>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 struct opened_dataset {
-  // Throws h5::failure.
+  // Throws failure.
   opened_dataset(source_file& file, const source_object& object);
 
   source_file& file;
   const source_object& object;
   std::shared_ptr<const file_bytes> bytes;  // of its file, while the dataset is open
-  h5::handle dataset, stored_type, space, dcpl;
-  type_tree type;
+  handle dataset, stored_type, space, dcpl;
+  type_description type;
   bool null = false;  // a null dataspace has no extent
   std::vector<hsize_t> dims, max_dims;
   H5D_layout_t layout = H5D_CONTIGUOUS;
@@ -31,17 +31,17 @@ struct opened_dataset {
   pipeline filters;
   pipeline source_filters;  // virtual dataset: filters of its sources
   bool external = false;
-  std::shared_ptr<const conversion::beside> beside;  // what it needs from other files
+  std::shared_ptr<const hdf5::external_dependencies> dependencies;  // what it needs from other files
   std::uint64_t stored_bytes = 0;
   std::size_t element_size = 0;       // in the stored type
   std::uint64_t element_in_file = 1;  // bytes of an element in the file
 
   // The type of one value: the element inside of array types.
-  const type_tree& leaf() const;
-  // For a chunk of this stored size: throws damaged_chunk if decoding would take far too much memory.
-  void require_sensible(std::uint64_t stored) const;
+  const type_description& leaf() const;
+  // For a chunk of this stored size: throws corrupt_chunk if decoding would take far too much memory.
+  void require_plausible_size(std::uint64_t stored) const;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

@@ -2,10 +2,10 @@
 #include "hdf5/source_dataset.hpp"
 
 #include "hdf5/chunk_index.hpp"
-#include "hdf5/other_files.hpp"
+#include "hdf5/external_files.hpp"
 #include "hdf5/source_files.hpp"
 #include "io/files.hpp"
-#include "text/words.hpp"
+#include "text/format.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -15,7 +15,7 @@
 #include <new>
 #include <span>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -27,55 +27,57 @@ source_dataset::source_dataset(opened_dataset opened) : chunk_source(std::move(o
   if (type.kind != type_class::text || !type.variable || external || file.swmr()) return;
   std::size_t address = 8, length = 8;
   hsize_t user_block = 0;
-  const h5::handle creation(H5Fget_create_plist(h5::handle(H5Iget_file_id(dataset), "tell the file")), "tell the properties");
+  const handle creation(H5Fget_create_plist(handle(H5Iget_file_id(dataset), "tell the file")), "tell the properties");
   H5Pget_sizes(creation, &address, &length);
-  h5::check(H5Pget_userblock(creation, &user_block), "tell the size of the user block");
+  check(H5Pget_userblock(creation, &user_block), "tell the size of the user block");
   const heap_format format{bytes->source().get(), bytes->state().size, user_block, address, length};
   if (format.element_size() == element_in_file) heap_ = format;
 }
 
-std::uint64_t source_dataset::most_stored() const {
-  if (!keeps_chunks()) return chunk_source::most_stored();
+std::uint64_t source_dataset::max_stored_chunks() const {
+  if (!can_reuse_chunks()) return chunk_source::max_stored_chunks();
   hsize_t stored = 0;
-  const std::uint64_t all = grid.chunks();
-  const h5::handle extent(H5Dget_space(dataset), "tell the dataspace");
-  return H5Dget_num_chunks(dataset, extent, &stored) < 0 ? all : std::min<std::uint64_t>(all, stored);
+  const std::uint64_t total = grid.chunks();
+  const handle extent(H5Dget_space(dataset), "tell the dataspace");
+  return H5Dget_num_chunks(dataset, extent, &stored) < 0 ? total : std::min<std::uint64_t>(total, stored);
 }
 
 std::uint64_t source_dataset::visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const {
   for_each_stored_chunk(dataset, grid, shards, first, count,
-                        [&](const std::vector<hsize_t>& at, hsize_t size) { return visit(at, size); });
+                        [&](const std::vector<hsize_t>& index, hsize_t size) { return visit(index, size); });
   return 0;
 }
 
 void source_dataset::read_values(hid_t memory, std::size_t size, const std::vector<hsize_t>& first,
-                                 const std::vector<hsize_t>& count, const std::vector<hsize_t>& room, buffer& out,
-                                 variable_memory* strings, const std::vector<hsize_t>& corner) const {
-  if (!beside->obstacle.empty()) throw skip_dataset(beside->obstacle);
-  if (strings && corner.empty() && size == sizeof(char*) && read_strings(first, count, room, out, *strings)) return;
+                                 const std::vector<hsize_t>& count, const std::vector<hsize_t>& out_shape,
+                                 compressors::buffer& out, vlen_allocator* strings, const std::vector<hsize_t>& corner) const {
+  if (!dependencies->obstacle.empty()) throw unsupported_dataset(dependencies->obstacle);
+  if (strings && corner.empty() && size == sizeof(char*) && read_strings(first, count, out_shape, out, *strings)) return;
   require_whole_chunks(first, count);
-  const h5::lock one_thread;
+  const lock one_thread;
   const hid_t transfer = strings ? strings->transfer() : H5P_DEFAULT;
   if (dims.empty()) {
-    h5::check(H5Dread(dataset, memory, H5S_ALL, H5S_ALL, transfer, out.data()), "read the values");
+    check(H5Dread(dataset, memory, H5S_ALL, H5S_ALL, transfer, out.data()), "read the values");
     return;
   }
-  const h5::handle file_space(H5Scopy(space), "copy a dataspace");
-  h5::check(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr), "select a block");
-  const h5::handle memory_space(H5Screate_simple(static_cast<int>(room.size()), room.data(), nullptr), "create a dataspace");
-  const std::vector<hsize_t> zero(room.size(), 0);
-  const hsize_t* to = corner.empty() ? zero.data() : corner.data();
-  h5::check(H5Sselect_hyperslab(memory_space, H5S_SELECT_SET, to, nullptr, count.data(), nullptr), "select a block");
-  h5::check(H5Dread(dataset, memory, memory_space, file_space, transfer, out.data()), "read the values");
+  const handle file_space(H5Scopy(space), "copy a dataspace");
+  check(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr), "select a block");
+  const handle memory_space(H5Screate_simple(static_cast<int>(out_shape.size()), out_shape.data(), nullptr),
+                            "create a dataspace");
+  const std::vector<hsize_t> zero(out_shape.size(), 0);
+  const hsize_t* start = corner.empty() ? zero.data() : corner.data();
+  check(H5Sselect_hyperslab(memory_space, H5S_SELECT_SET, start, nullptr, count.data(), nullptr), "select a block");
+  check(H5Dread(dataset, memory, memory_space, file_space, transfer, out.data()), "read the values");
 }
 
 stored_chunk source_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {
   stored_chunk chunk;
-  const auto found = bytes->chunks().find(dataset, first.data(), chunk.mask);
-  if (found) {
-    if (found->size != size)
-      throw damaged_chunk("it holds " + counted(found->size, "byte") + " instead of " + std::to_string(size));
-    chunk.offset = found->offset;
+  const auto location = bytes->chunks().find(dataset, first.data(), chunk.mask);
+  if (location) {
+    if (location->size != size)
+      throw compressors::corrupt_chunk("it holds " + text::pluralize(location->size, "byte") + " instead of " +
+                                       std::to_string(size));
+    chunk.offset = location->offset;
     return chunk;
   }
   // a pattern that shows whether H5Dread_chunk wrote to the buffer
@@ -84,77 +86,78 @@ stored_chunk source_dataset::find_chunk(const std::vector<hsize_t>& first, std::
   const std::size_t n = std::min(untouched.size(), chunk.bytes.size());
   const auto end = std::as_writable_bytes(std::span(chunk.bytes).last(n));
   std::memcpy(end.data(), untouched.data(), n);
-  h5::check(H5Dread_chunk(dataset, H5P_DEFAULT, first.data(), &chunk.mask, chunk.bytes.data()), "read a chunk");
+  check(H5Dread_chunk(dataset, H5P_DEFAULT, first.data(), &chunk.mask, chunk.bytes.data()), "read a chunk");
   if (n == untouched.size() && std::memcmp(end.data(), untouched.data(), n) == 0)
-    throw damaged_chunk("it holds fewer bytes than " + std::to_string(size));
+    throw compressors::corrupt_chunk("it holds fewer bytes than " + std::to_string(size));
   return chunk;
 }
 
-std::vector<stored_place> source_dataset::places_of_chunks(std::size_t most) const {
+std::vector<stored_place> source_dataset::places_of_chunks(std::size_t max_chunks) const {
   if (layout != H5D_CHUNKED || chunk_in_file.empty() || product(chunk_in_file) == 0) return {};
-  const chunk_grid own{dims, chunk_in_file};
-  const std::uint64_t count = own.chunks();
-  if (count == 0 || count > most) return {};
+  const chunk_grid file_grid{dims, chunk_in_file};
+  const std::uint64_t count = file_grid.chunks();
+  if (count == 0 || count > max_chunks) return {};
   std::vector<stored_place> places;
-  std::vector<hsize_t> at(own.rank(), 0);
+  std::vector<hsize_t> index(file_grid.rank(), 0);
   do {
-    const std::vector<hsize_t> first = own.start(at);
+    const std::vector<hsize_t> first = file_grid.start(index);
     stored_place place;
     place.size = stored_size(dataset, first);
     if (place.size > 0) {
-      const auto found = bytes->chunks().find(dataset, first.data(), place.mask);
-      if (!found || found->size != place.size) return {};
-      place.offset = found->offset;
+      const auto location = bytes->chunks().find(dataset, first.data(), place.mask);
+      if (!location || location->size != place.size) return {};
+      place.offset = location->offset;
     }
     places.push_back(place);
-  } while (own.next(at));
+  } while (file_grid.next(index));
   return places;
 }
 
 void source_dataset::require_whole_chunks(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const {
   if (layout != H5D_CHUNKED || dims.empty() || nothing_stored() || product(count) == 0) return;
-  if (chunk_in_file.empty() || product(chunk_in_file) == 0) throw skip_dataset("the chunk shape does not fit the dataspace");
+  if (chunk_in_file.empty() || product(chunk_in_file) == 0)
+    throw unsupported_dataset("the chunk shape does not fit the dataspace");
   const std::size_t rank = dims.size();
   std::vector<hsize_t> begin(rank), last(rank);
   for (std::size_t d = 0; d < rank; ++d) {
     begin[d] = first[d] / chunk_in_file[d] * chunk_in_file[d];
     last[d] = first[d] + count[d] - 1;
   }
-  std::vector<hsize_t> at = begin;
-  for (bool more = true; more;) {
-    require_whole_chunk(at);
-    more = false;
-    for (std::size_t d = rank; d-- > 0 && !more;) {
-      more = last[d] - at[d] >= chunk_in_file[d];
-      at[d] = more ? at[d] + chunk_in_file[d] : begin[d];
+  std::vector<hsize_t> chunk_start = begin;
+  for (bool has_more = true; has_more;) {
+    require_whole_chunk(chunk_start);
+    has_more = false;
+    for (std::size_t d = rank; d-- > 0 && !has_more;) {
+      has_more = last[d] - chunk_start[d] >= chunk_in_file[d];
+      chunk_start[d] = has_more ? chunk_start[d] + chunk_in_file[d] : begin[d];
     }
   }
 }
 
-void source_dataset::require_whole_chunk(const std::vector<hsize_t>& at) const {
-  constexpr std::size_t most_remembered = 1 << 16;
+void source_dataset::require_whole_chunk(const std::vector<hsize_t>& first) const {
+  constexpr std::size_t max_remembered = 1 << 16;
   {
-    const std::lock_guard held(seen_->mutex);
-    if (seen_->whole.contains(at)) return;
+    const std::lock_guard guard(verified_->mutex);
+    if (verified_->chunks.contains(first)) return;
   }
-  decoded_chunk(at);
-  const std::lock_guard held(seen_->mutex);
-  if (seen_->whole.size() >= most_remembered) seen_->whole.clear();
-  seen_->whole.insert(at);
+  decoded_chunk(first);
+  const std::lock_guard guard(verified_->mutex);
+  if (verified_->chunks.size() >= max_remembered) verified_->chunks.clear();
+  verified_->chunks.insert(first);
 }
 
-std::optional<buffer> source_dataset::decoded_chunk(const std::vector<hsize_t>& at) const {
+std::optional<compressors::buffer> source_dataset::decoded_chunk(const std::vector<hsize_t>& first) const {
   stored_chunk chunk;
   std::uint64_t stored = 0;
   {
-    const h5::lock one_thread;
-    const hsize_t size = stored_size(dataset, at);
+    const lock one_thread;
+    const hsize_t size = stored_size(dataset, first);
     if (size == 0) return {};
-    require_sensible(size);
-    if (size > std::uint64_t{4} << 30) throw damaged_chunk("a stored size of " + human_bytes(size));
+    require_plausible_size(size);
+    if (size > std::uint64_t{4} << 30) throw compressors::corrupt_chunk("a stored size of " + text::format_bytes(size));
     try {
-      chunk = find_chunk(at, size);
-    } catch (const h5::failure&) {
+      chunk = find_chunk(first, size);
+    } catch (const failure&) {
       if (filters.empty()) return {};  // never written, but in libhdf5's cache: libhdf5 then reports a size
       throw;
     }
@@ -165,23 +168,24 @@ std::optional<buffer> source_dataset::decoded_chunk(const std::vector<hsize_t>& 
       chunk.bytes.resize(static_cast<std::size_t>(stored));
       bytes->read(*chunk.offset, chunk.bytes);
     }
-  } catch (const unreadable_range& e) {
-    throw h5::failure(e.what());
+  } catch (const io::read_error& e) {
+    throw failure(e.what());
   }
   bool partial = false;
-  for (std::size_t d = 0; d < at.size(); ++d) partial = partial || dims[d] - at[d] < chunk_in_file[d];
+  for (std::size_t d = 0; d < first.size(); ++d) partial = partial || dims[d] - first[d] < chunk_in_file[d];
   if (filters.partial_unfiltered && partial) chunk.mask = 0xFFFFFFFFU;
   const std::uint64_t plain = product(std::vector<hsize_t>{product(chunk_in_file), element_in_file});
-  if (plain > std::uint64_t{4} << 30) throw damaged_chunk("a chunk of " + human_bytes(plain));
+  if (plain > std::uint64_t{4} << 30) throw compressors::corrupt_chunk("a chunk of " + text::format_bytes(plain));
   return undo(filters, chunk.mask, std::move(chunk.bytes), static_cast<std::size_t>(plain), type);
 }
 
 // For a block: one stored chunk, or a range of all elements. In C order, even if the block ends before the chunk.
-std::optional<buffer> source_dataset::elements_of(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                                                  const std::vector<hsize_t>& room) const {
+std::optional<compressors::buffer> source_dataset::elements_of(const std::vector<hsize_t>& first,
+                                                               const std::vector<hsize_t>& count,
+                                                               const std::vector<hsize_t>& out_shape) const {
   const std::size_t rank = dims.size();
   if (layout == H5D_CHUNKED) {
-    if (chunk_in_file.size() != rank || room != chunk_in_file) return {};
+    if (chunk_in_file.size() != rank || out_shape != chunk_in_file) return {};
     for (std::size_t d = 0; d < rank; ++d) {
       if (first[d] % chunk_in_file[d] != 0 || count[d] != std::min(chunk_in_file[d], dims[d] - first[d])) return {};
     }
@@ -191,44 +195,45 @@ std::optional<buffer> source_dataset::elements_of(const std::vector<hsize_t>& fi
   std::size_t d = 0;
   while (d < rank && count[d] == 1) ++d;
   for (++d; d < rank; ++d) {
-    if (count[d] != dims[d] || count[d] != room[d]) return {};
+    if (count[d] != dims[d] || count[d] != out_shape[d]) return {};
   }
-  std::uint64_t before = 0;
-  for (std::size_t i = 0; i < rank; ++i) before = before * dims[i] + first[i];
-  const h5::lock one_thread;
+  std::uint64_t offset = 0;
+  for (std::size_t i = 0; i < rank; ++i) offset = offset * dims[i] + first[i];
+  const lock one_thread;
   const haddr_t address = H5Dget_offset(dataset);
   H5Eclear2(H5E_DEFAULT);
   if (address == HADDR_UNDEF || address > largest_file - stored_bytes) return {};
-  buffer elements(static_cast<std::size_t>(product(count) * element_in_file));
-  bytes->read(address + before * element_in_file, elements);
+  compressors::buffer elements(static_cast<std::size_t>(product(count) * element_in_file));
+  bytes->read(address + offset * element_in_file, elements);
   return elements;
 }
 
 bool source_dataset::read_strings(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                                  const std::vector<hsize_t>& room, buffer& out, variable_memory& strings) const {
-  const std::uint64_t all = product(count);
-  if (!heap_ || all == 0) return false;
+                                  const std::vector<hsize_t>& out_shape, compressors::buffer& out,
+                                  vlen_allocator& strings) const {
+  const std::uint64_t total = product(count);
+  if (!heap_ || total == 0) return false;
   heap_strings reader(*heap_);
   try {
-    const std::optional<buffer> elements = elements_of(first, count, room);
+    const std::optional<compressors::buffer> elements = elements_of(first, count, out_shape);
     if (!elements) return false;
     const bool chunk = layout == H5D_CHUNKED;
-    const std::size_t row = static_cast<std::size_t>(chunk ? count.back() : all),
+    const std::size_t row = static_cast<std::size_t>(chunk ? count.back() : total),
                       size = static_cast<std::size_t>(element_in_file);
-    std::vector<hsize_t> at(count.size(), 0);
+    std::vector<hsize_t> index(count.size(), 0);
     std::vector<char*> texts(row);
-    for (std::uint64_t done = 0; done < all; done += row) {
+    for (std::uint64_t processed = 0; processed < total; processed += row) {
       std::uint64_t number = 0;
-      for (std::size_t d = 0; d < at.size(); ++d) number = number * room[d] + at[d];
+      for (std::size_t d = 0; d < index.size(); ++d) number = number * out_shape[d] + index[d];
       if (!reader.read(std::span(*elements).subspan(static_cast<std::size_t>(number) * size, row * size), texts, strings))
         return false;
       std::memcpy(out.data() + number * sizeof(char*), texts.data(), row * sizeof(char*));
-      if (at.empty()) break;
-      for (std::size_t d = at.size() - 1; d-- > 0 && ++at[d] == count[d];) at[d] = 0;
+      if (index.empty()) break;
+      for (std::size_t d = index.size() - 1; d-- > 0 && ++index[d] == count[d];) index[d] = 0;
     }
     return true;
-  } catch (const unreadable_range& e) {
-    throw h5::failure(e.what());
+  } catch (const io::read_error& e) {
+    throw failure(e.what());
   }
 }
 
@@ -241,21 +246,21 @@ std::optional<std::uint64_t> source_dataset::contiguous_address() const {
   if (address == HADDR_UNDEF || elements == 0 || stored_bytes / element_size < elements || address > largest_file - stored_bytes)
     return {};
   for (const bool last : {false, true}) {
-    std::vector<hsize_t> at(dims.size(), 0);
+    std::vector<hsize_t> index(dims.size(), 0);
     const std::vector<hsize_t> one(dims.size(), 1);
-    for (std::size_t d = 0; last && d < dims.size(); ++d) at[d] = dims[d] - 1;
-    buffer read(element_size, std::byte{0}), there(element_size, std::byte{1});
+    for (std::size_t d = 0; last && d < dims.size(); ++d) index[d] = dims[d] - 1;
+    compressors::buffer read(element_size, std::byte{0}), stored(element_size, std::byte{1});
     try {
-      read_block(stored_type, element_size, at, one, one, read);
-      bytes->read(address + (last ? (elements - 1) * element_size : 0), there);
-    } catch (const h5::failure&) {
+      read_block(stored_type, element_size, index, one, one, read);
+      bytes->read(address + (last ? (elements - 1) * element_size : 0), stored);
+    } catch (const failure&) {
       return {};
-    } catch (const unreadable_range&) {
+    } catch (const io::read_error&) {
       return {};
     }
-    if (read != there) return {};
+    if (read != stored) return {};
   }
   return address;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

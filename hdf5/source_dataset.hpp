@@ -15,50 +15,50 @@
 #include <set>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 struct stored_place;
 
 class source_dataset : public chunk_source {
  public:
-  // Throws h5::failure.
-  source_dataset(source_file& from, const source_object& of) : source_dataset(opened_dataset(from, of)) {}
+  // Throws failure.
+  source_dataset(source_file& source, const source_object& of) : source_dataset(opened_dataset(source, of)) {}
   explicit source_dataset(opened_dataset opened);
 
-  std::uint64_t most_stored() const override;
+  std::uint64_t max_stored_chunks() const override;
   std::uint64_t visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const override;
   stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const override;
   std::optional<std::uint64_t> contiguous_address() const override;
-  // Where all its chunks are in the file, in C order; nothing where they are more than `most`, or that is not known. Throws
-  // h5::failure.
-  std::vector<stored_place> places_of_chunks(std::size_t most) const;
+  // Where all its chunks are in the file, in C order; nothing where they are more than `max_chunks`, or that is not known. Throws
+  // failure.
+  std::vector<stored_place> places_of_chunks(std::size_t max_chunks) const;
 
  protected:
   void read_values(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                   const std::vector<hsize_t>& room, buffer& out, variable_memory* strings,
+                   const std::vector<hsize_t>& out_shape, compressors::buffer& out, vlen_allocator* strings,
                    const std::vector<hsize_t>& corner) const override;
 
  private:
-  // Decodes the stored chunks of a block once each, because H5Dread does not check their decoded length. Throws damaged_chunk,
-  // unreadable_range.
+  // Decodes the stored chunks of a block once each, because H5Dread does not check their decoded length. Throws corrupt_chunk,
+  // io::read_error.
   void require_whole_chunks(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;
   void require_whole_chunk(const std::vector<hsize_t>& first) const;
   // The elements of a stored chunk in the stored type; empty if it is not stored.
-  std::optional<buffer> decoded_chunk(const std::vector<hsize_t>& first) const;
+  std::optional<compressors::buffer> decoded_chunk(const std::vector<hsize_t>& first) const;
   // Reads strings of one stored chunk, or of a range of all, without libhdf5; false if it cannot.
-  bool read_strings(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count, const std::vector<hsize_t>& room,
-                    buffer& out, variable_memory& strings) const;
-  std::optional<buffer> elements_of(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                                    const std::vector<hsize_t>& room) const;
+  bool read_strings(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count, const std::vector<hsize_t>& out_shape,
+                    compressors::buffer& out, vlen_allocator& strings) const;
+  std::optional<compressors::buffer> elements_of(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
+                                                 const std::vector<hsize_t>& out_shape) const;
 
   std::optional<heap_format> heap_;  // set if its strings can be read without libhdf5
-  struct seen_chunks {
+  struct verified_chunks {
     std::mutex mutex;
-    std::set<std::vector<hsize_t>> whole;
+    std::set<std::vector<hsize_t>> chunks;
   };
-  std::unique_ptr<seen_chunks> seen_ = std::make_unique<seen_chunks>();
+  std::unique_ptr<verified_chunks> verified_ = std::make_unique<verified_chunks>();
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/source_file.hpp"
 
-#include "hdf5/lent_decoders.hpp"
+#include "hdf5/registered_decoders.hpp"
 #include "text/base64.hpp"
+#include "text/format.hpp"
+#include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
-#include "text/shown.hpp"
-#include "text/words.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <optional>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -44,7 +44,7 @@ std::vector<std::string> creation_order(std::vector<found_link> links) {
 H5O_info_t info_of(hid_t object) {
   H5O_info_t info;
   std::memset(&info, 0, sizeof info);
-  h5::check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "get information about an object");
+  check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "get information about an object");
   return info;
 }
 
@@ -53,75 +53,76 @@ source_object::kind_type kind_of(hid_t object) {
     case H5I_GROUP: return source_object::kind_type::group;
     case H5I_DATASET: return source_object::kind_type::dataset;
     case H5I_DATATYPE: return source_object::kind_type::datatype;
-    default: throw h5::failure("an object of a kind that HDF5 1.10 does not know");
+    default: throw failure("an object of a kind that HDF5 1.10 does not know");
   }
 }
 
 std::vector<char> link_value(hid_t group, const found_link& link) {
   H5L_info_t info;
-  h5::check(H5Lget_info(group, link.name.c_str(), &info, H5P_DEFAULT), "get information about a link");
-  if (info.u.val_size > longest_link_value) throw h5::failure("a link's value of " + human_bytes(info.u.val_size));
+  check(H5Lget_info(group, link.name.c_str(), &info, H5P_DEFAULT), "get information about a link");
+  if (info.u.val_size > longest_link_value) throw failure("a link's value of " + text::format_bytes(info.u.val_size));
   std::vector<char> value(info.u.val_size + 1, '\0');
-  if (info.u.val_size > 0)
-    h5::check(H5Lget_val(group, link.name.c_str(), value.data(), info.u.val_size, H5P_DEFAULT), "read a link");
+  if (info.u.val_size > 0) check(H5Lget_val(group, link.name.c_str(), value.data(), info.u.val_size, H5P_DEFAULT), "read a link");
   return value;
 }
 
 }  // namespace
 
 source_file::source_file(const std::string& path, const source_options& options) : path_(path), options_(options) {
-  h5::handle access(H5Pcreate(H5P_FILE_ACCESS), "create a property list");
+  handle access(H5Pcreate(H5P_FILE_ACCESS), "create a property list");
   // size of the hash table: a prime number, many times the number of chunks that the cache is likely to hold
   if (options.chunk_cache > 0) H5Pset_cache(access, 0, 12421, static_cast<std::size_t>(options.chunk_cache), 0.75);
   opened_ = std::make_unique<const opened_source>(path, access, options.remote, options.cache, options.external, options.lock);
-  gate_ = opened_->gate();
+  policy_ = opened_->policy();
   bytes_ = std::make_shared<const file_bytes>(opened_->chunks());
 }
 
-file_state source_file::state() const { return bytes_->state(); }
+io::file_state source_file::state() const { return bytes_->state(); }
 
 std::uint64_t source_file::user_block_size() const {
-  const h5::handle properties(H5Fget_create_plist(file()), "get the properties of the file");
+  const handle properties(H5Fget_create_plist(file()), "get the properties of the file");
   hsize_t size = 0;
-  h5::check(H5Pget_userblock(properties, &size), "get the size of the user block");
+  check(H5Pget_userblock(properties, &size), "get the size of the user block");
   return size;
 }
 
-h5::handle source_file::open(const source_object& o) const {
-  if (o.place.file == 0) return h5::handle(H5Oopen_by_addr(file(), o.place.address), "open the object");
+handle source_file::open(const source_object& o) const {
+  if (o.place.file == 0) return handle(H5Oopen_by_addr(file(), o.place.address), "open the object");
   // opened through the links, so that only files in use stay open
-  h5::handle object(H5Oopen(file(), o.route.c_str(), H5P_DEFAULT), "open the object");
-  if (place_of(object) != o.place) throw h5::failure("its links no longer lead to the same object");
+  handle object(H5Oopen(file(), o.route.c_str(), H5P_DEFAULT), "open the object");
+  if (place_of(object) != o.place) throw failure("its links no longer lead to the same object");
   return object;
 }
 
-std::shared_ptr<const beside> source_file::find_external_data(hid_t dataset) const {
-  const h5::lock one_thread;
+std::shared_ptr<const external_dependencies> source_file::find_external_dependencies(hid_t dataset) const {
+  const lock one_thread;
   const H5O_info_t info = info_of(dataset);
-  std::shared_ptr<const beside>& known = beside_[{info.fileno, info.addr}];
-  if (!known) known = std::make_shared<const beside>(conversion::find_external_data(dataset, *gate_));
-  return known;
+  std::shared_ptr<const external_dependencies>& cached = dependencies_[{info.fileno, info.addr}];
+  if (!cached) cached = std::make_shared<const external_dependencies>(hdf5::find_external_dependencies(dataset, *policy_));
+  return cached;
 }
 
 void source_file::require_values(hid_t dataset) const {
-  if (const auto other = find_external_data(dataset); !other->obstacle.empty()) throw h5::failure(other->obstacle);
+  if (const auto dependencies = find_external_dependencies(dataset); !dependencies->obstacle.empty())
+    throw failure(dependencies->obstacle);
 }
 
-const source_object* source_file::at(hid_t object) const {
-  const auto found = by_place_.find(place_of(object));
-  return found == by_place_.end() ? nullptr : &objects_[found->second];
+const source_object* source_file::find_object(hid_t object) const {
+  const auto entry = by_place_.find(place_of(object));
+  return entry == by_place_.end() ? nullptr : &objects_[entry->second];
 }
 
 source_object source_file::top_object(const std::string& path) {
-  const h5::handle object(H5Oopen(file(), path.c_str(), H5P_DEFAULT));
-  const std::string what = path == "/" ? "the root group of \"" + path_ + "\"" : "object \"" + path + "\" of \"" + path_ + "\"";
+  const handle object(H5Oopen(file(), path.c_str(), H5P_DEFAULT));
+  const std::string description =
+      path == "/" ? "the root group of \"" + path_ + "\"" : "object \"" + path + "\" of \"" + path_ + "\"";
   if (!object) {
-    const std::string reason = h5::last_error();
-    if (!gate_->refusal().empty())
-      throw zarrbits::error(errc::refused, "cannot open " + what + ": it lies in another file, " + gate_->refusal(),
+    const std::string reason = last_error();
+    if (!policy_->refusal().empty())
+      throw zarrbits::error(errc::refused, "cannot open " + description + ": it lies in another file, " + policy_->refusal(),
                             {path_, path});
     throw zarrbits::error(path == "/" ? errc::damaged_source : errc::not_found,
-                          "cannot open " + what + ": " + reason +
+                          "cannot open " + description + ": " + reason +
                               (path == "/" ? "; the file is damaged" : "; \"zarrbits inspect\" lists the objects of a file"),
                           {path_, path});
   }
@@ -130,28 +131,29 @@ source_object source_file::top_object(const std::string& path) {
     const H5O_info_t info = info_of(object);
     number_ = info_of(file()).fileno;
     if (path != "/" && info.fileno != number_)
-      throw zarrbits::error(errc::refused, what + " lies in another file; convert that file", {path_, path});
+      throw zarrbits::error(errc::refused, description + " lies in another file; convert that file", {path_, path});
     o.kind = kind_of(object);
     o.place.address = info.addr;
-  } catch (const h5::failure& e) {
-    throw zarrbits::error(errc::damaged_source, "cannot open " + what + ": " + e.what() + "; the file is damaged", {path_, path});
+  } catch (const failure& e) {
+    throw zarrbits::error(errc::damaged_source, "cannot open " + description + ": " + e.what() + "; the file is damaged",
+                          {path_, path});
   }
   if (o.kind == source_object::kind_type::datatype)
-    throw zarrbits::error(errc::unsupported, what + " is a named datatype; use a dataset or a group", {path_, path});
-  o.path = shown(path);
+    throw zarrbits::error(errc::unsupported, description + " is a named datatype; use a dataset or a group", {path_, path});
+  o.path = text::escape_name(path);
   o.store_path = "/";
   return o;
 }
 
-void source_file::walk(bool tells_case_apart, const std::string& top, const std::function<void(const std::string&)>& at) {
+void source_file::walk(bool tells_case_apart, const std::string& top, const std::function<void(const std::string&)>& on_group) {
   if (!top.empty()) top_ = top;
   objects_.push_back(top_object(top_));
   by_place_[objects_[0].place] = 0;
   if (!top.empty()) {
-    selection_note_["object"] = shown(top);
-    source_object rest;  // one entry for everything outside
-    rest.path = "/";
-    unselected_.push_back(std::move(rest));
+    selection_note_["object"] = text::escape_name(top);
+    source_object outside;  // one entry for everything outside
+    outside.path = "/";
+    unselected_.push_back(std::move(outside));
   }
   if (objects_[0].kind != source_object::kind_type::group) return;
   std::vector<std::size_t> todo{0};
@@ -159,37 +161,37 @@ void source_file::walk(bool tells_case_apart, const std::string& top, const std:
     const std::size_t index = todo.back();
     todo.pop_back();
     std::vector<std::size_t> fresh;
-    if (at) at(objects_[index].path);
+    if (on_group) on_group(objects_[index].path);
     list_group(index, tells_case_apart, fresh);
     todo.insert(todo.end(), fresh.rbegin(), fresh.rend());
   }
   require_unchanged();  // otherwise half of it may be missing
 }
 
-void source_file::select(selection& wanted) {
-  if (wanted.everything()) return;
-  if (!wanted.included().empty()) selection_note_["include"] = wanted.included();
-  if (!wanted.excluded().empty()) selection_note_["exclude"] = wanted.excluded();
+void source_file::select(text::selection& patterns) {
+  if (patterns.matches_all()) return;
+  if (!patterns.included().empty()) selection_note_["include"] = patterns.included();
+  if (!patterns.excluded().empty()) selection_note_["exclude"] = patterns.excluded();
   std::vector<bool> keep(objects_.size(), false);
-  for (std::size_t i = 0; i < objects_.size(); ++i) keep[i] = wanted.wants(objects_[i].path);
+  for (std::size_t i = 0; i < objects_.size(); ++i) keep[i] = patterns.matches(objects_[i].path);
   // further hard links: they add their objects with all below; the links themselves are selected like all others
   std::vector<std::size_t> added;
   for (source_object& o : objects_) {
     for (extra_link& link : o.links) {
-      link.selected = wanted.wants(join_path(o.path, shown(link.name)));
+      link.selected = patterns.matches(text::join_path(o.path, text::escape_name(link.name)));
       if (link.selected && !link.copied && link.object != no_object && !keep[link.object]) added.push_back(link.object);
     }
   }
   while (!added.empty()) {
     const std::size_t i = added.back();
     added.pop_back();
-    if (keep[i] || wanted.excludes(objects_[i].path)) continue;
+    if (keep[i] || patterns.excludes(objects_[i].path)) continue;
     keep[i] = true;
     added.insert(added.end(), objects_[i].children.begin(), objects_[i].children.end());
   }
-  wanted.require_all_matched();
+  patterns.require_all_matched();
   keep[0] = true;
-  for (std::size_t i = objects_.size(); --i > 0;) {  // the groups above what is kept: parents come first in the list
+  for (std::size_t i = objects_.size(); --i > 0;) {  // the groups above kept objects: parents come first in the list
     if (std::any_of(objects_[i].links.begin(), objects_[i].links.end(), [](const extra_link& l) { return l.selected; }))
       keep[i] = true;
     if (keep[i]) keep[objects_[i].parent] = true;
@@ -199,11 +201,11 @@ void source_file::select(selection& wanted) {
 
 void source_file::keep_only(const std::vector<bool>& keep) {
   std::vector<std::size_t> place(objects_.size(), no_object);
-  std::vector<source_object> all = std::move(objects_);
+  std::vector<source_object> previous = std::move(objects_);
   objects_.clear();
   by_place_.clear();
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    source_object& o = all[i];
+  for (std::size_t i = 0; i < previous.size(); ++i) {
+    source_object& o = previous[i];
     if (keep[i]) {
       place[i] = objects_.size();
       if (o.parent != no_object) o.parent = place[o.parent];
@@ -226,7 +228,7 @@ void source_file::keep_only(const std::vector<bool>& keep) {
 }
 
 std::size_t source_file::add_object(std::size_t parent, const std::string& link, hid_t object, const object_place& place,
-                                    bool copy, bool tells_case_apart, names& taken, bool& left_out) {
+                                    bool copy, bool tells_case_apart, names& used_names, bool& left_out) {
   constexpr std::size_t max_copies = 100'000;  // a few groups that link to each other may expand to any number
   source_object o;
   o.kind = kind_of(object);
@@ -234,22 +236,22 @@ std::size_t source_file::add_object(std::size_t parent, const std::string& link,
   o.copy = copy;
   o.parent = parent;
   o.link_name = link;
-  o.path = join_path(objects_[parent].path, shown(link));
+  o.path = text::join_path(objects_[parent].path, text::escape_name(link));
   if (place.file > 0) o.route = route_to(parent, link);
-  std::string name = node_name(link);
-  const auto is_free = [&] { return taken.insert(tells_case_apart ? name : folded(name)).second; };
+  std::string name = text::node_name(link);
+  const auto is_free = [&] { return used_names.insert(tells_case_apart ? name : text::case_fold(name)).second; };
   bool free = is_free();
   while (!free) {
-    std::string other = unlike_by_case(name);
-    if (other == name) break;
-    name = std::move(other);
+    std::string alternative = text::make_case_unique(name);
+    if (alternative == name) break;
+    name = std::move(alternative);
     free = is_free();
   }
-  o.store_path = join_path(objects_[parent].store_path, name);
-  left_out = !free || name.size() > longest_name || o.store_path.size() > longest_store_path_;
-  if (!free) throw h5::failure("its group has another object of this name");
-  if (left_out) throw h5::failure("its path is longer than a file system can hold");
-  if (copy && ++copies_ > max_copies) throw h5::failure("links lead to more than " + std::to_string(max_copies) + " objects");
+  o.store_path = text::join_path(objects_[parent].store_path, name);
+  left_out = !free || name.size() > text::max_name_bytes || o.store_path.size() > longest_store_path_;
+  if (!free) throw failure("its group has another object of this name");
+  if (left_out) throw failure("its path is longer than a file system can hold");
+  if (copy && ++copies_ > max_copies) throw failure("links lead to more than " + std::to_string(max_copies) + " objects");
   const std::size_t n = objects_.size();
   by_place_.emplace(place, n);
   objects_.push_back(std::move(o));
@@ -258,60 +260,60 @@ std::size_t source_file::add_object(std::size_t parent, const std::string& link,
 }
 
 void source_file::list_group(std::size_t index, bool tells_case_apart, std::vector<std::size_t>& fresh) {
-  std::vector<found_link> found;
-  h5::handle group;
+  std::vector<found_link> links;
+  handle group;
   try {
     group = open(objects_[index]);
-    if (const h5::handle properties(H5Gget_create_plist(group)); properties)
+    if (const handle properties(H5Gget_create_plist(group)); properties)
       register_decoders(properties);  // its links may be compressed
     hsize_t position = 0;
-    h5::check(H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &position, collect_link, &found), "list the group");
-  } catch (const h5::failure& e) {
+    check(H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, &position, collect_link, &links), "list the group");
+  } catch (const failure& e) {
     objects_[index].listing_error = e.what();
     if (!group) return;
   }
-  objects_[index].order = creation_order(found);
-  names taken;
+  objects_[index].order = creation_order(links);
+  names used_names;
   const bool copy = objects_[index].copy;
-  for (const found_link& link : found) {
+  for (const found_link& link : links) {
     extra_link extra;
     extra.name = link.name;
     try {
       if (link.type == H5L_TYPE_HARD) {
-        h5::handle object(H5Oopen(group, link.name.c_str(), H5P_DEFAULT), "open the object");
+        handle object(H5Oopen(group, link.name.c_str(), H5P_DEFAULT), "open the object");
         const object_place place = find_place(object);
-        const auto known = by_place_.find(place);
-        if (known != by_place_.end() && (!copy || is_in(index, place))) {
+        const auto existing = by_place_.find(place);
+        if (existing != by_place_.end() && (!copy || is_in(index, place))) {
           extra.kind = "hard";
-          extra.object = known->second;
-          extra.target = objects_[known->second].path;
+          extra.object = existing->second;
+          extra.target = objects_[existing->second].path;
         } else {
-          const std::size_t n = add_object(index, link.name, object, place, copy, tells_case_apart, taken, extra.left_out);
+          const std::size_t n = add_object(index, link.name, object, place, copy, tells_case_apart, used_names, extra.left_out);
           if (objects_[n].kind == source_object::kind_type::group) fresh.push_back(n);
           continue;
         }
       } else if (link.type == H5L_TYPE_SOFT) {
         extra.kind = "soft";
-        extra.target = shown(link_value(group, link).data());
+        extra.target = text::escape_name(link_value(group, link).data());
       } else if (link.type == H5L_TYPE_EXTERNAL) {
         extra.kind = "external";
         const std::vector<char> value = link_value(group, link);
         unsigned flags = 0;
         const char *file = nullptr, *object = nullptr;
-        h5::check(H5Lunpack_elink_val(value.data(), value.size() - 1, &flags, &file, &object), "read an external link");
-        extra.file = shown(file);
-        extra.target = shown(object);
+        check(H5Lunpack_elink_val(value.data(), value.size() - 1, &flags, &file, &object), "read an external link");
+        extra.file = text::escape_name(file);
+        extra.target = text::escape_name(object);
       } else {
         extra.kind = "user";
         extra.target = "link class " + std::to_string(static_cast<int>(link.type));
         try {
           const std::vector<char> value = link_value(group, link);
-          extra.detail = base64(std::string_view(value.data(), value.size() - 1));
-        } catch (const h5::failure&) {  // libhdf5 returns nothing for a class that is not registered
+          extra.detail = text::base64(std::string_view(value.data(), value.size() - 1));
+        } catch (const failure&) {  // libhdf5 returns nothing for a class that is not registered
           H5Eclear2(H5E_DEFAULT);
         }
       }
-    } catch (const h5::failure& e) {
+    } catch (const failure& e) {
       extra.kind = "broken";
       extra.detail = e.what();
     }
@@ -320,14 +322,16 @@ void source_file::list_group(std::size_t index, bool tells_case_apart, std::vect
 }
 
 void source_file::keep_reserved_names() {
-  names taken;
+  names used_names;
   for (source_object& o : objects_) {  // parents come first
     if (o.parent == no_object) continue;
-    const std::string& above = objects_[o.parent].store_path;
-    const auto path_of = [&](std::string node) { return join_path(above, with_reserved_prefix(o.link_name, std::move(node))); };
-    // what it was unlike may be unlike it now
-    std::string path = path_of(o.link_name.starts_with("__") ? node_name(o.link_name) : leaf_of(o.store_path));
-    if (!taken.insert(folded(path)).second) path = path_of(leaf_of(o.store_path));
+    const std::string& parent_path = objects_[o.parent].store_path;
+    const auto path_of = [&](std::string node) {
+      return text::join_path(parent_path, text::with_reserved_prefix(o.link_name, std::move(node)));
+    };
+    // names that it had to differ from may be different now
+    std::string path = path_of(o.link_name.starts_with("__") ? text::node_name(o.link_name) : text::base_name(o.store_path));
+    if (!used_names.insert(text::case_fold(path)).second) path = path_of(text::base_name(o.store_path));
     o.store_path = std::move(path);
   }
 }
@@ -338,28 +342,28 @@ const source_object* source_file::target(hid_t holder, const void* reference, H5
     place.address = 0;
     for (std::size_t i = sizeof(hobj_ref_t); i-- > 0;)
       place.address = place.address << 8 | static_cast<const unsigned char*>(reference)[i];
-    if (const auto found = by_place_.find(place); found != by_place_.end()) return &objects_[found->second];
+    if (const auto entry = by_place_.find(place); entry != by_place_.end()) return &objects_[entry->second];
   }
-  const h5::handle object(H5Rdereference2(holder, H5P_DEFAULT, type, reference));
-  const source_object* found = object ? at(object) : nullptr;
+  const handle object(H5Rdereference2(holder, H5P_DEFAULT, type, reference));
+  const source_object* result = object ? find_object(object) : nullptr;
   H5Eclear2(H5E_DEFAULT);
-  return found;
+  return result;
 }
 
 std::string source_file::target_of(hid_t holder, const void* reference, H5R_type_t type) const {
   if (const source_object* o = target(holder, reference, type)) return o->path;
   std::string path;
   if (place_of(holder).file > 0) {
-    const h5::handle object(H5Rdereference2(holder, H5P_DEFAULT, type, reference));
-    const auto found = unselected_paths_.find(object ? place_of(object) : object_place());
-    if (found != unselected_paths_.end()) path = found->second;
+    const handle object(H5Rdereference2(holder, H5P_DEFAULT, type, reference));
+    const auto entry = unselected_paths_.find(object ? place_of(object) : object_place());
+    if (entry != unselected_paths_.end()) path = entry->second;
   } else if (!selection_note_.empty()) {  // it may not be selected: libhdf5 searches the file for it
     char name[4096];
     const ssize_t n = H5Rget_name(file(), type, reference, name, sizeof name);
-    if (n > 0 && n < static_cast<ssize_t>(sizeof name)) path = shown(name);
+    if (n > 0 && n < static_cast<ssize_t>(sizeof name)) path = text::escape_name(name);
   }
   H5Eclear2(H5E_DEFAULT);
   return path;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -28,6 +28,10 @@
 #include <vector>
 
 namespace zarrbits::conversion {
+struct joined_parts;  // of the jobs that join files: nothing here looks into it
+}
+
+namespace zarrbits::hdf5 {
 
 constexpr std::size_t no_object = static_cast<std::size_t>(-1);
 
@@ -36,15 +40,15 @@ struct extra_link {
   std::string name;                // as in the file
   std::string kind;                // hard, soft, external, user, broken
   std::size_t object = no_object;  // hard: index of its object when the link was found
-  std::string target;              // hard, soft, external: path, shown
-  std::string file;                // external: file, shown
+  std::string target;              // hard, soft, external: path, escaped
+  std::string file;                // external: file, escaped
   std::string detail;              // user: value in base64; broken: why
   bool left_out = false;           // broken: the object exists, but cannot be stored
   bool selected = true;
   // After follow_links():
-  bool copied = false;      // its target is an object of the group
-  std::string not_copied;   // why it was not copied, though it should be
-  bool leads_back = false;  // not copied because it leads to a group that contains it
+  bool copied = false;     // its target is an object of the group
+  std::string not_copied;  // why it was not copied, though it should be
+  bool is_cyclic = false;  // not copied because it leads to a group that contains it
 };
 
 // Where an object is stored. Two objects may be copies of a single one in the source.
@@ -54,10 +58,10 @@ struct object_place {
   auto operator<=>(const object_place&) const = default;
 };
 
-// How an object appears in the store, if a convention (convention/) or the joining of files decides it.
-struct arrangement {
+// How an object appears in the store, if a convention (conventions/) or the joining of files decides it.
+struct schema_override {
   std::vector<std::string> dimension_names;  // names of a dataset's dimensions; "" or too few: the source's names
-  std::string new_dimension;   // name of a first dimension that the array has, and the dataset does not; "": there is none
+  std::string new_dimension;                 // name of a first dimension that the array has, and the dataset does not; "": none
   std::vector<hsize_t> shape;  // shape of a dataset, if it is larger than in the source; the rest reads as fill value
   bool characters = false;     // keep strings of one byte as bytes
   // Field names: a compound of two equal floats with these names is a complex number.
@@ -66,8 +70,6 @@ struct arrangement {
   bool int8_is_boolean = false;           // the attributes say that int8 stands for booleans
   std::vector<std::size_t> text_lengths;  // for a compound that becomes one array of structs: flat_struct.hpp
 };
-
-struct joined_parts;  // of the jobs that join files: nothing here looks into it
 
 struct source_object {
   // A dimension is a dataset without values of its own; it is not a node of the store.
@@ -83,8 +85,8 @@ struct source_object {
   std::vector<extra_link> links;      // groups: the other links in it
   std::vector<std::string> order;     // groups: names of all links as they were created; empty: unknown, or the order of names
   std::string listing_error;          // groups: why the list of objects is incomplete
-  arrangement arranged;
-  std::shared_ptr<const joined_parts> joined;  // for a dataset that continues in other files; else null
+  schema_override overrides;
+  std::shared_ptr<const conversion::joined_parts> joined;  // for a dataset that continues in other files; else null
 };
 
 // How a source is opened.
@@ -104,8 +106,9 @@ class source_file final {
   source_file& operator=(const source_file&) = delete;
 
   // Finds all objects, or those of `top` ("/a/b"), which is then the root of the store. `tells_case_apart`: the store allows two
-  // names that differ only in case. `at` is called with each group before it is listed. Throws zarrbits::error.
-  void walk(bool tells_case_apart, const std::string& top = "", const std::function<void(const std::string& group)>& at = {});
+  // names that differ only in case. `on_group` is called with each group before it is listed. Throws zarrbits::error.
+  void walk(bool tells_case_apart, const std::string& top = "",
+            const std::function<void(const std::string& group)>& on_group = {});
   // Call after walk(): targets of links become objects at the links' places, with all below. `inside`: targets of soft and
   // further hard links too; otherwise only those in other files. Links whose targets cannot be copied stay, with the reason.
   void follow_links(bool inside, bool tells_case_apart);
@@ -116,24 +119,24 @@ class source_file final {
   void limit_paths(std::size_t bytes) { longest_store_path_ = std::min(longest_store_path_, bytes); }
   // Call after walk(): keeps wanted objects and the groups above them. An object is selected by the path under which walk() found
   // it; further hard links may add it, and each is left out on its own. Throws zarrbits::error.
-  void select(selection& wanted);
+  void select(text::selection& patterns);
 
-  h5::handle open(const source_object& o) const;
+  handle open(const source_object& o) const;
   // For a dataset in this file, before its values and its extent are read.
-  std::shared_ptr<const beside> find_external_data(hid_t dataset) const;
-  // Throws h5::failure if its values cannot be read.
+  std::shared_ptr<const external_dependencies> find_external_dependencies(hid_t dataset) const;
+  // Throws failure if its values cannot be read.
   void require_values(hid_t dataset) const;
   // The other files that were read for it, and those that were refused.
-  const file_gate& others() const { return *gate_; }
+  const external_file_policy& external_files() const { return *policy_; }
   hid_t file() const { return opened_->file(); }
   const std::string& path() const { return path_; }
   const source_options& options() const { return options_; }
-  // Bytes before the HDF5 superblock; 0: there are none.
+  // Bytes before the HDF5 superblock; 0 without a user block.
   std::uint64_t user_block_size() const;
   // The server's identifier of this content; empty for local files.
   const std::string& etag() const { return opened_->state().etag; }
   // Its state now; of a remote file, when it was opened.
-  file_state state() const;
+  io::file_state state() const;
   // Bytes of the source, without libhdf5.
   const std::shared_ptr<const file_bytes>& bytes() const { return bytes_; }
   // As opened_source::require_unchanged().
@@ -148,27 +151,27 @@ class source_file final {
   const std::vector<source_object>& objects() const { return objects_; }
   // The objects that select() left out: the topmost ones; all below is left out too.
   const std::vector<source_object>& unselected() const { return unselected_; }
-  // The patterns given to select(), for the attributes of the store's root; empty if there are none.
-  const json& selection_note() const { return selection_note_; }
+  // The patterns given to select(), for the attributes of the store's root; empty without patterns.
+  const text::json& selection_note() const { return selection_note_; }
   // The first entry of the open `object`, or null.
-  const source_object* at(hid_t object) const;
+  const source_object* find_object(hid_t object) const;
 
-  // The target of a reference in `holder`, any open object of its file; null if there is none.
+  // The target of a reference in `holder`, any open object of its file; null if it has none.
   const source_object* target(hid_t holder, const void* reference, H5R_type_t type) const;
-  // The target's path; empty if there is none.
+  // The target's path; empty without a target.
   std::string target_of(hid_t holder, const void* reference, H5R_type_t type) const;
 
  private:
   using names = std::unordered_set<std::string>;
   void list_group(std::size_t index, bool tells_case_apart, std::vector<std::size_t>& fresh);
   void follow_links_of(std::size_t index, bool inside, bool tells_case_apart);
-  void follow(std::size_t index, hid_t group, extra_link& link, bool all, bool tells_case_apart, names& taken);
-  // Appends `object`, the target of a link of the group. Throws h5::failure if the store cannot have it, and sets `left_out`.
+  void follow(std::size_t index, hid_t group, extra_link& link, bool follow_all, bool tells_case_apart, names& used_names);
+  // Appends `object`, the target of a link of the group. Throws failure if the store cannot have it, and sets `left_out`.
   std::size_t add_object(std::size_t parent, const std::string& link, hid_t object, const object_place& place, bool copy,
-                         bool tells_case_apart, names& taken, bool& left_out);
+                         bool tells_case_apart, names& used_names, bool& left_out);
   // Where an open object is stored; HADDR_UNDEF if its file is unknown.
   object_place place_of(hid_t object) const;
-  // The same, but adds an unknown file. Throws h5::failure.
+  // Like place_of(), but adds an unknown file. Throws failure.
   object_place find_place(hid_t object);
   std::string route_to(std::size_t parent, const std::string& link) const;
   // True if the group, or one that contains it, is stored there.
@@ -179,8 +182,9 @@ class source_file final {
   std::string path_;
   source_options options_;
   std::string top_ = "/";  // the root of the store, as in the file
-  std::shared_ptr<file_gate> gate_;
-  mutable std::map<std::pair<unsigned long, haddr_t>, std::shared_ptr<const beside>> beside_;  // by libhdf5's file number
+  std::shared_ptr<external_file_policy> policy_;
+  mutable std::map<std::pair<unsigned long, haddr_t>, std::shared_ptr<const external_dependencies>>
+      dependencies_;  // by libhdf5's file number
   std::unique_ptr<const opened_source> opened_;
   std::shared_ptr<const file_bytes> bytes_;
   unsigned long number_ = 0;                           // libhdf5's number of the source
@@ -192,9 +196,9 @@ class source_file final {
   std::vector<source_object> unselected_;
   std::map<object_place, std::size_t> by_place_;          // the first of its copies
   std::map<object_place, std::string> unselected_paths_;  // in other files; libhdf5 finds those of the source
-  json selection_note_ = json::object();
+  text::json selection_note_ = text::json::object();
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

@@ -5,27 +5,27 @@
 #include "hdf5/source_dataset.hpp"
 #include "io/files.hpp"
 #include "io/remote_file.hpp"
-#include "io/remote_name.hpp"
+#include "io/remote_url.hpp"
 
 #include <zarrbits/error.hpp>
 
 #include <algorithm>
 #include <cerrno>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
-constexpr std::size_t most_bytes = 64;  // open at the same time: a process may have 1,024
+constexpr std::size_t max_open_sources = 64;  // open at the same time: a process may have 1,024
 
 // Returns the value of `recent` for the key, or the one that `make` makes.
 template <class List, class Key, class Make>
-auto find_or(List& recent, const Key& key, std::size_t most, const Make& make) {
-  const auto found = std::find_if(recent.begin(), recent.end(), [&](const auto& each) { return each.first == key; });
-  if (found != recent.end()) recent.splice(recent.begin(), recent, found);
+auto find_or(List& recent, const Key& key, std::size_t capacity, const Make& make) {
+  const auto entry = std::find_if(recent.begin(), recent.end(), [&](const auto& item) { return item.first == key; });
+  if (entry != recent.end()) recent.splice(recent.begin(), recent, entry);
   else recent.emplace_front(key, make());
   auto value = recent.front().second;
-  if (recent.size() > most) recent.pop_back();
+  if (recent.size() > capacity) recent.pop_back();
   return value;
 }
 
@@ -44,7 +44,7 @@ std::shared_ptr<source_file> source_files::open(const std::string& name) const {
 
 std::shared_ptr<source_file> source_files::opened(std::size_t file) const {
   if (first_ && files_[file].name == files_[0].name) return first_;
-  return find_or(open_, file, most_open_, [&] {
+  return find_or(open_, file, max_open_, [&] {
     auto one = open(files_[file].name);
     if (one->state() != files_[file].state) changed(files_[file].name);
     return one;
@@ -57,32 +57,32 @@ std::shared_ptr<const source_dataset> source_files::dataset(std::size_t number, 
     source_object object;
     std::unique_ptr<const source_dataset> data;
   };
-  return find_or(datasets_, std::pair{number, address}, 2 * most_open_, [&]() -> std::shared_ptr<const source_dataset> {
-    auto all = std::make_shared<with_file>();
-    all->file = opened(number);
-    all->object.kind = source_object::kind_type::dataset;
-    all->object.place.address = address;
-    all->data = std::make_unique<const source_dataset>(*all->file, all->object);
-    return {all, all->data.get()};
+  return find_or(datasets_, std::pair{number, address}, 2 * max_open_, [&]() -> std::shared_ptr<const source_dataset> {
+    auto holder = std::make_shared<with_file>();
+    holder->file = opened(number);
+    holder->object.kind = source_object::kind_type::dataset;
+    holder->object.place.address = address;
+    holder->data = std::make_unique<const source_dataset>(*holder->file, holder->object);
+    return {holder, holder->data.get()};
   });
 }
 
 hsize_t source_files::stored_size(const chunk_in_files& chunk) const {
-  return conversion::stored_size(dataset(chunk.file, chunk.address)->dataset, chunk.first);
+  return hdf5::stored_size(dataset(chunk.file, chunk.address)->dataset, chunk.first);
 }
 
 stored_chunk source_files::find_chunk(const chunk_in_files& chunk, std::uint64_t size) const {
-  stored_chunk found = dataset(chunk.file, chunk.address)->find_chunk(chunk.first, size);
-  found.file = chunk.file;
-  return found;
+  stored_chunk result = dataset(chunk.file, chunk.address)->find_chunk(chunk.first, size);
+  result.file = chunk.file;
+  return result;
 }
 
-std::shared_ptr<const byte_source> source_files::bytes(std::size_t file) const {
-  const std::lock_guard held(bytes_turn_);
-  return find_or(bytes_, file, most_bytes, [&] {
+std::shared_ptr<const io::byte_source> source_files::bytes(std::size_t file) const {
+  const std::lock_guard guard(bytes_mutex_);
+  return find_or(bytes_, file, max_open_sources, [&] {
     const entry& e = files_[file];
-    auto one = open_bytes(e.name, options_.remote, e.state);
-    if (!one) fail_file("cannot read the source", e.name, errno, "is it still there?");
+    auto one = io::open_bytes(e.name, options_.remote, e.state);
+    if (!one) io::throw_errno("cannot read the source", e.name, errno, "is it still there?");
     if (one->state() != e.state) changed(e.name);
     return one;
   });
@@ -91,14 +91,14 @@ std::shared_ptr<const byte_source> source_files::bytes(std::size_t file) const {
 void source_files::require_unchanged() const {
   for (const entry& e : files_) {
     if (!e.state.regular) continue;
-    const auto now = open_bytes(e.name, options_.remote, e.state);
-    if (!now || (now->remote() ? now->remote()->state_now() : now->state()) != e.state) changed(e.name);
+    const auto reopened = io::open_bytes(e.name, options_.remote, e.state);
+    if (!reopened || (reopened->remote() ? reopened->remote()->state_now() : reopened->state()) != e.state) changed(e.name);
   }
 }
 
 void source_files::add(entry file) {
-  any_remote_ = any_remote_ || is_remote(file.name);
+  any_remote_ = any_remote_ || io::is_remote(file.name);
   files_.push_back(std::move(file));
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

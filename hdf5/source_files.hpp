@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 class source_dataset;
 
@@ -43,28 +43,28 @@ class source_files {
  public:
   struct entry {
     std::string name;
-    file_state state;  // state when its metadata was read; not regular: it was unreadable, and no part uses it
+    io::file_state state;  // state when its metadata was read; not regular: it was unreadable, and no part uses it
   };
-  // Opens `most_open` files at a time: few if they are read in order, because libhdf5 keeps decoded chunks of each.
-  source_files(source_options options, std::uint64_t largest_expansion, std::size_t most_open = 8)
-      : options_(std::move(options)), largest_expansion_(largest_expansion), most_open_(most_open) {}
+  // Opens `max_open` files at a time: few if they are read in order, because libhdf5 keeps decoded chunks of each.
+  source_files(source_options options, std::uint64_t largest_expansion, std::size_t max_open = 8)
+      : options_(std::move(options)), largest_expansion_(largest_expansion), max_open_(max_open) {}
 
   // The first file of the list is already open, and stays so as long as its datasets are in use: it is not opened once more. If a
   // file is open twice, libhdf5 gives the fill value of strings the handle of the one that a dataset was first opened through,
   // and uses it after that one is closed.
   void lend_first(source_file& first) { first_ = {std::shared_ptr<void>(), &first}; }
-  // Opens a file again. Throws zarrbits::error.
+  // Reopens a file. Throws zarrbits::error.
   std::shared_ptr<source_file> open(const std::string& name) const;
   void add(entry file);
   const std::vector<entry>& list() const { return files_; }
 
-  // The dataset at an address of a file. Throws zarrbits::error, h5::failure. The caller holds h5::lock, or is alone.
+  // The dataset at an address of a file. Throws zarrbits::error, failure. The caller holds lock, or is alone.
   std::shared_ptr<const source_dataset> dataset(std::size_t file, haddr_t address) const;
-  // Of the dataset's chunk; see chunk_source. The size is 0 if it was never written.
+  // As in chunk_source, for a chunk of a dataset in one of the files. The size is 0 if it was never written.
   hsize_t stored_size(const chunk_in_files& chunk) const;
   stored_chunk find_chunk(const chunk_in_files& chunk, std::uint64_t size) const;
   // The bytes of a file, which is then open as long as they are in use. Callable from any thread. Throws zarrbits::error.
-  std::shared_ptr<const byte_source> bytes(std::size_t file) const;
+  std::shared_ptr<const io::byte_source> bytes(std::size_t file) const;
   bool any_remote() const { return any_remote_; }
   // Throws zarrbits::error if a file has changed. Asks the server once for each remote file.
   void require_unchanged() const;
@@ -77,16 +77,16 @@ class source_files {
 
   source_options options_;
   std::uint64_t largest_expansion_;
-  std::size_t most_open_;
+  std::size_t max_open_;
   bool any_remote_ = false;
   std::shared_ptr<source_file> first_ = {};  // does not own it
   std::vector<entry> files_;
   mutable recent<std::size_t, source_file> open_;
   mutable recent<std::pair<std::size_t, haddr_t>, const source_dataset> datasets_;
-  mutable std::mutex bytes_turn_;
-  mutable recent<std::size_t, const byte_source> bytes_;
+  mutable std::mutex bytes_mutex_;
+  mutable recent<std::size_t, const io::byte_source> bytes_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

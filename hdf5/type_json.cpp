@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/type_json.hpp"
 
+#include "text/format.hpp"
+#include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
-#include "text/shown.hpp"
-#include "text/words.hpp"
 
 #include <zarrbits/data_type.hpp>
 #include <zarrbits/error.hpp>
@@ -14,11 +14,13 @@
 #include <system_error>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
-json zarr_data_type(const type_tree& t, bool inside) {
+text::json zarr_data_type(const type_description& t, bool inside) {
   const auto bits = std::to_string(8 * t.size);
-  const auto raw = [&](std::size_t size) { return json{{"name", "raw_bytes"}, {"configuration", {{"length_bytes", size}}}}; };
+  const auto raw = [&](std::size_t size) {
+    return text::json{{"name", "raw_bytes"}, {"configuration", {{"length_bytes", size}}}};
+  };
   switch (t.kind) {
     case type_class::boolean: return "bool";
     case type_class::integer:
@@ -27,26 +29,26 @@ json zarr_data_type(const type_tree& t, bool inside) {
     case type_class::complex: return "complex" + bits;
     case type_class::text:
       if (!inside || t.variable) return nullptr;
-      return json{{"name", "null_terminated_bytes"}, {"configuration", {{"length_bytes", t.size}}}};
-    case type_class::opaque: return inside ? raw(t.size) : json(nullptr);
+      return text::json{{"name", "null_terminated_bytes"}, {"configuration", {{"length_bytes", t.size}}}};
+    case type_class::opaque: return inside ? raw(t.size) : text::json(nullptr);
     case type_class::array:
       // Zarr's struct has no array fields; their bytes are kept, and the attributes describe their type
-      return inside && !holds_references(t) ? raw(t.size) : json(nullptr);
+      return inside && !holds_references(t) ? raw(t.size) : text::json(nullptr);
     case type_class::compound: {
       if (t.parts.empty() || !t.memory) return nullptr;
-      json fields = json::array();
-      for (const type_tree& m : t.parts) {
-        json type = zarr_data_type(m, true);
-        if (type.is_null() || !is_utf8(m.name)) return nullptr;
+      text::json fields = text::json::array();
+      for (const type_description& m : t.parts) {
+        text::json type = zarr_data_type(m, true);
+        if (type.is_null() || !text::is_utf8(m.name)) return nullptr;
         fields.push_back({{"name", m.name}, {"data_type", std::move(type)}});
       }
-      return json{{"name", "struct"}, {"configuration", {{"fields", std::move(fields)}}}};
+      return text::json{{"name", "struct"}, {"configuration", {{"fields", std::move(fields)}}}};
     }
     default: return nullptr;
   }
 }
 
-json numpy_time(const type_tree& t) {
+text::json numpy_time(const type_description& t) {
   std::string_view rest = t.stored;
   constexpr std::string_view prefix = "NUMPY:<";
   if (t.kind != type_class::opaque || t.size != 8 || !rest.starts_with(prefix)) return nullptr;
@@ -57,41 +59,41 @@ json numpy_time(const type_tree& t) {
   unsigned scale = 1;
   if (const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), scale); error == std::errc())
     rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-  json type = {{"name", point ? "numpy.datetime64" : "numpy.timedelta64"},
-               {"configuration", {{"unit", std::string(rest)}, {"scale_factor", scale}}}};
+  text::json type = {{"name", point ? "numpy.datetime64" : "numpy.timedelta64"},
+                     {"configuration", {{"unit", std::string(rest)}, {"scale_factor", scale}}}};
   try {
-    (void)data_type(json_text(type));
+    (void)data_type(text::json_text(type));
   } catch (const error&) {  // not a unit of numpy
     return nullptr;
   }
   return type;
 }
 
-json enumeration_members(const type_tree& t) {
-  json members = json::object();
-  for (const auto& [name, value] : t.names) members[shown(name)] = value;
+text::json enumeration_members(const type_description& t) {
+  text::json members = text::json::object();
+  for (const auto& [name, value] : t.names) members[text::escape_name(name)] = value;
   return members;
 }
 
 namespace {
 
-json compound_description(const type_tree& t) {
-  json fields = json::array();
-  for (const type_tree& m : t.parts) fields.push_back({{"name", shown(m.name)}, {"type", type_description(m)}});
+text::json compound_description(const type_description& t) {
+  text::json fields = text::json::array();
+  for (const type_description& m : t.parts) fields.push_back({{"name", text::escape_name(m.name)}, {"type", datatype_json(m)}});
   return {{"class", "compound"}, {"fields", std::move(fields)}};
 }
 
 }  // namespace
 
-json type_description(const type_tree& t) {
+text::json datatype_json(const type_description& t) {
   switch (t.kind) {
     case type_class::boolean:  // a bit field has no names
       if (is_int8_boolean(t)) return "int8";
-      return t.names.empty() ? json{{"class", "uint8"}, {"stored", t.stored}} : json("bool");
+      return t.names.empty() ? text::json{{"class", "uint8"}, {"stored", t.stored}} : text::json("bool");
     case type_class::enumeration: {
-      json d = {{"class", "enum"},
-                {"base", (t.is_signed ? "int" : "uint") + std::to_string(8 * t.size)},
-                {"members", enumeration_members(t)}};
+      text::json d = {{"class", "enum"},
+                      {"base", (t.is_signed ? "int" : "uint") + std::to_string(8 * t.size)},
+                      {"members", enumeration_members(t)}};
       if (!t.stored.empty()) d["stored"] = t.stored;
       return d;
     }
@@ -99,9 +101,9 @@ json type_description(const type_tree& t) {
     case type_class::floating:
     case type_class::complex: {
       if (!t.parts.empty() && t.parts[0].name != "r") return compound_description(t);
-      json d = zarr_data_type(t);
+      text::json d = zarr_data_type(t);
       if (t.stored.empty() && !t.big_endian) return d;
-      json o = {{"class", d}};
+      text::json o = {{"class", d}};
       if (t.big_endian) o["endian"] = "big";
       if (!t.stored.empty()) o["stored"] = t.stored;
       return o;
@@ -109,21 +111,21 @@ json type_description(const type_tree& t) {
     case type_class::text:
       if (t.variable) return {{"class", "string"}, {"length", "variable"}};
       return {{"class", "string"}, {"length", t.size}, {"padding", t.space_padded ? "space" : "null"}};
-    case type_class::opaque: return {{"class", "opaque"}, {"length", t.size}, {"tag", shown(t.stored)}};
+    case type_class::opaque: return {{"class", "opaque"}, {"length", t.size}, {"tag", text::escape_name(t.stored)}};
     case type_class::compound: return compound_description(t);
-    case type_class::array: return {{"class", "array"}, {"shape", t.dims}, {"base", type_description(t.element())}};
-    case type_class::sequence: return {{"class", "sequence"}, {"base", type_description(t.element())}};
+    case type_class::array: return {{"class", "array"}, {"shape", t.dims}, {"base", datatype_json(t.element())}};
+    case type_class::sequence: return {{"class", "sequence"}, {"base", datatype_json(t.element())}};
     case type_class::object_reference: return {{"class", "object_reference"}};
     case type_class::region_reference: return {{"class", "region_reference"}};
-    case type_class::unsupported: return {{"class", "unsupported"}, {"what", t.why}};
+    case type_class::unsupported: return {{"class", "unsupported"}, {"what", t.reason}};
   }
   return nullptr;
 }
 
-std::vector<std::string> member_nodes(const type_tree& compound) {
+std::vector<std::string> member_nodes(const type_description& compound) {
   std::vector<std::string_view> names;
-  for (const type_tree& m : compound.parts) names.emplace_back(m.name);
-  return node_names(names);
+  for (const type_description& m : compound.parts) names.emplace_back(m.name);
+  return text::node_names(names);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -2,8 +2,8 @@
 #include "hdf5/values_json.hpp"
 
 #include "text/base64.hpp"
-#include "text/shown.hpp"
-#include "text/words.hpp"
+#include "text/format.hpp"
+#include "text/name_escaping.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 namespace {
 
@@ -51,7 +51,7 @@ float_limits limits_of(std::size_t size) {
   return {0x7C00, 0x03FF, 0x7E00};
 }
 
-json float_json(std::uint64_t bits, std::size_t size) {
+text::json float_json(std::uint64_t bits, std::size_t size) {
   const float_limits f = limits_of(size);
   if ((bits & f.exponent) == f.exponent) {
     if ((bits & f.mantissa) == 0) return bits == f.exponent ? "Infinity" : "-Infinity";
@@ -63,13 +63,13 @@ json float_json(std::uint64_t bits, std::size_t size) {
   return to_double(bits, size);
 }
 
-json array_json(const type_tree& t, std::size_t level, const std::byte*& p, reference_reader& references) {
+text::json array_json(const type_description& t, std::size_t level, const std::byte*& p, reference_reader& references) {
   if (level == t.dims.size()) {
-    json v = value_json(t.element(), p, references);
+    text::json v = value_json(t.element(), p, references);
     p += t.element().size;
     return v;
   }
-  json list = json::array();
+  text::json list = text::json::array();
   for (hsize_t i = 0; i < t.dims[level]; ++i) list.push_back(array_json(t, level + 1, p, references));
   return list;
 }
@@ -89,30 +89,30 @@ std::string digits(std::span<const std::byte> bytes, bool big_endian, bool is_si
     }
   }
   std::string text;
-  bool left = true;
-  while (left) {
-    unsigned rest = 0;
-    left = false;
+  bool has_more = true;
+  while (has_more) {
+    unsigned remainder = 0;
+    has_more = false;
     for (unsigned& b : magnitude) {
-      const unsigned v = 256 * rest + b;
+      const unsigned v = 256 * remainder + b;
       b = v / 10;
-      rest = v % 10;
-      left = left || b != 0;
+      remainder = v % 10;
+      has_more = has_more || b != 0;
     }
-    text.insert(text.begin(), static_cast<char>('0' + rest));
+    text.insert(text.begin(), static_cast<char>('0' + remainder));
   }
   return negative ? "-" + text : text;
 }
 
-json bytes_json(std::span<const std::byte> bytes) { return {{"base64", base64(bytes)}}; }
+text::json bytes_json(std::span<const std::byte> bytes) { return {{"base64", text::base64(bytes)}}; }
 
 }  // namespace
 
-json text_or_base64(std::string_view s) {
-  return is_utf8(s) ? json(s) : bytes_json(std::as_bytes(std::span(s.data(), s.size())));
+text::json text_or_base64(std::string_view s) {
+  return text::is_utf8(s) ? text::json(s) : bytes_json(std::as_bytes(std::span(s.data(), s.size())));
 }
 
-json number_json(const type_tree& t, const std::byte* p) {
+text::json number_json(const type_description& t, const std::byte* p) {
   switch (t.kind) {
     case type_class::boolean: return std::to_integer<int>(*p) != 0;
     case type_class::integer:
@@ -125,13 +125,14 @@ json number_json(const type_tree& t, const std::byte* p) {
     case type_class::floating: return float_json(word(p, t.size, t.big_endian), t.size);
     case type_class::complex: {
       const std::size_t half = t.size / 2;
-      return json::array({float_json(word(p, half, t.big_endian), half), float_json(word(p + half, half, t.big_endian), half)});
+      return text::json::array(
+          {float_json(word(p, half, t.big_endian), half), float_json(word(p + half, half, t.big_endian), half)});
     }
     default: return nullptr;
   }
 }
 
-std::string_view text_of(const type_tree& t, const std::byte* p) {
+std::string_view text_of(const type_description& t, const std::byte* p) {
   if (t.variable) {
     const char* s = nullptr;
     std::memcpy(&s, p, sizeof s);
@@ -142,27 +143,27 @@ std::string_view text_of(const type_tree& t, const std::byte* p) {
   return s;
 }
 
-json value_json(const type_tree& t, const std::byte* p, reference_reader& references) {
+text::json value_json(const type_description& t, const std::byte* p, reference_reader& references) {
   switch (t.kind) {
     case type_class::text: {
       const std::string_view s = text_of(t, p);
       return text_or_base64(s);
     }
     case type_class::opaque:
-      return t.wide_integer ? json(digits({p, t.size}, t.big_endian, t.is_signed)) : bytes_json({p, t.size});
+      return t.wide_integer ? text::json(digits({p, t.size}, t.big_endian, t.is_signed)) : bytes_json({p, t.size});
     case type_class::compound: {
-      json object = json::object();
-      for (const type_tree& m : t.parts) object[shown(m.name)] = value_json(m, p + m.offset, references);
+      text::json object = text::json::object();
+      for (const type_description& m : t.parts) object[text::escape_name(m.name)] = value_json(m, p + m.offset, references);
       return object;
     }
     case type_class::array: {
-      const std::byte* at = p;
-      return array_json(t, 0, at, references);
+      const std::byte* cursor = p;
+      return array_json(t, 0, cursor, references);
     }
     case type_class::sequence: {
       hvl_t v;
       std::memcpy(&v, p, sizeof v);
-      json list = json::array();
+      text::json list = text::json::array();
       const auto* item = static_cast<const std::byte*>(v.p);
       for (std::size_t i = 0; item && i < v.len; ++i)
         list.push_back(value_json(t.element(), item + i * t.element().size, references));
@@ -173,24 +174,24 @@ json value_json(const type_tree& t, const std::byte* p, reference_reader& refere
     case type_class::unsupported: return nullptr;
     case type_class::boolean:
       if (const auto v = std::to_integer<std::uint8_t>(*p); v > 1)
-        return t.is_signed ? json(static_cast<std::int8_t>(v)) : json(v);
+        return t.is_signed ? text::json(static_cast<std::int8_t>(v)) : text::json(v);
       return number_json(t, p);
     default: return number_json(t, p);
   }
 }
 
-json fill_json(const type_tree& t, const std::byte* p) {
+text::json fill_json(const type_description& t, const std::byte* p) {
   switch (t.kind) {
     case type_class::text:
     case type_class::opaque:
-    case type_class::array: return base64(std::span(p, t.size));
+    case type_class::array: return text::base64(std::span(p, t.size));
     case type_class::compound: {
-      json object = json::object();
-      for (const type_tree& m : t.parts) object[m.name] = fill_json(m, p + m.offset);
+      text::json object = text::json::object();
+      for (const type_description& m : t.parts) object[m.name] = fill_json(m, p + m.offset);
       return object;
     }
     default: return number_json(t, p);
   }
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

@@ -1,71 +1,72 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/virtual_dataset.hpp"
 
-#include "hdf5/other_files.hpp"
+#include "hdf5/external_files.hpp"
 #include "hdf5/source_files.hpp"
 
 #include <algorithm>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 virtual_dataset::virtual_dataset(opened_dataset opened) : source_dataset(std::move(opened)) {
   if (!unsupported_reason(type).empty()) return;
   mapped_ = parts_of_virtual(*this);
-  if (assembles()) filters = source_filters;
+  if (is_composite()) filters = source_filters;
 }
 
 std::vector<hsize_t> virtual_dataset::chunk_shape() const { return mapped_ ? mapped_->chunk() : std::vector<hsize_t>(); }
 
 bool virtual_dataset::nothing_stored() const {
-  return std::none_of(beside->sources.begin(), beside->sources.end(), [](const virtual_source& s) { return s.found; });
+  return std::none_of(dependencies->sources.begin(), dependencies->sources.end(),
+                      [](const virtual_source& s) { return s.is_available; });
 }
 
-std::optional<chunk_in_files> virtual_dataset::chunk_of_source(const std::vector<hsize_t>& at) const {
-  return mapped_->find(grid.start(at), grid.inside(at));
+std::optional<chunk_in_files> virtual_dataset::chunk_of_source(const std::vector<hsize_t>& index) const {
+  return mapped_->find(grid.start(index), grid.inside(index));
 }
 
 box_test virtual_dataset::boxes_with_values() const {
   return [this](const std::vector<hsize_t>& first, std::vector<hsize_t> chunks) {
     const std::vector<hsize_t> element = grid.start(first);
     for (std::size_t d = 0; d < chunks.size(); ++d) chunks[d] = std::min(chunks[d] * grid.chunk[d], grid.shape[d] - element[d]);
-    return mapped_->meets(element, chunks);
+    return mapped_->intersects(element, chunks);
   };
 }
 
 std::uint64_t virtual_dataset::visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const {
-  for_each_wanted_chunk(shards, first, count, boxes_with_values(), [&](const std::vector<hsize_t>& at) {
-    if (const auto one = chunk_of_source(at)) {
+  for_each_matching_chunk(shards, first, count, boxes_with_values(), [&](const std::vector<hsize_t>& index) {
+    if (const auto one = chunk_of_source(index)) {
       const hsize_t size = mapped_->files().stored_size(*one);
-      return size == 0 || visit(at, size);
+      return size == 0 || visit(index, size);
     }
-    return !mapped_->meets(grid.start(at), grid.inside(at)) || visit(at, {});
+    return !mapped_->intersects(grid.start(index), grid.inside(index)) || visit(index, {});
   });
   return 0;
 }
 
 std::uint64_t virtual_dataset::visit_all(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const {
   if (!mapped_) return chunk_source::visit_all(first, count, visit);
-  std::uint64_t others = chunks_in(shards, first, count);
-  for_each_wanted_chunk(shards, first, count, boxes_with_values(), [&](const std::vector<hsize_t>& at) {
-    if (!visit(at)) return false;
-    --others;
+  std::uint64_t skipped = chunks_in(shards, first, count);
+  for_each_matching_chunk(shards, first, count, boxes_with_values(), [&](const std::vector<hsize_t>& index) {
+    if (!visit(index)) return false;
+    --skipped;
     return true;
   });
-  return others;
+  return skipped;
 }
 
 stored_chunk virtual_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {
-  const auto found = chunk_of_source(grid.chunk_of(first));
-  if (!found) throw h5::failure("a chunk of several datasets is stored in none");
-  return mapped_->files().find_chunk(*found, size);
+  const auto chunk = chunk_of_source(grid.chunk_of(first));
+  if (!chunk) throw failure("a chunk of several datasets is stored in none");
+  return mapped_->files().find_chunk(*chunk, size);
 }
 
-std::shared_ptr<const byte_source> virtual_dataset::bytes_of(std::size_t number) const {
+std::shared_ptr<const io::byte_source> virtual_dataset::bytes_of(std::size_t number) const {
   return number == no_file ? source_dataset::bytes_of(number) : mapped_->files().bytes(number);
 }
 
 void virtual_dataset::require_unchanged() const {
-  if (assembles()) mapped_->files().require_unchanged();
+  if (is_composite()) mapped_->files().require_unchanged();
 }
 
 std::unique_ptr<chunk_source> open_dataset(source_file& file, const source_object& object) {
@@ -74,4 +75,4 @@ std::unique_ptr<chunk_source> open_dataset(source_file& file, const source_objec
   return std::make_unique<source_dataset>(std::move(opened));
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5

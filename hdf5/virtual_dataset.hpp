@@ -16,37 +16,37 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 class virtual_dataset final : public source_dataset {
  public:
-  // Throws zarrbits::error, h5::failure.
+  // Throws zarrbits::error, failure.
   explicit virtual_dataset(opened_dataset opened);
 
   std::vector<hsize_t> chunk_shape() const override;
-  bool keeps_chunks() const override { return assembles() && !rechunked(); }
-  bool assembles() const override { return mapped_ && !mapped_->chunk().empty(); }
+  bool can_reuse_chunks() const override { return is_composite() && !rechunked(); }
+  bool is_composite() const override { return mapped_ && !mapped_->chunk().empty(); }
   bool nothing_stored() const override;
-  std::uint64_t most_stored() const override { return chunk_source::most_stored(); }
+  std::uint64_t max_stored_chunks() const override { return chunk_source::max_stored_chunks(); }
   std::uint64_t visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const override;
   std::uint64_t visit_all(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const override;
   bool skips_empty() const override { return mapped_ != nullptr; }
   stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const override;
-  std::shared_ptr<const byte_source> bytes_of(std::size_t file) const override;
+  std::shared_ptr<const io::byte_source> bytes_of(std::size_t file) const override;
   void require_unchanged() const override;
 
  private:
   // If a chunk is one chunk of a source.
-  std::optional<chunk_in_files> chunk_of_source(const std::vector<hsize_t>& at) const;
+  std::optional<chunk_in_files> chunk_of_source(const std::vector<hsize_t>& index) const;
   // The boxes of chunks that may have values of sources.
   box_test boxes_with_values() const;
 
   std::unique_ptr<const virtual_parts> mapped_;  // null if its mapping is unknown
 };
 
-// Opens a dataset, virtual or not. Throws zarrbits::error, h5::failure.
+// Opens a dataset, virtual or not. Throws zarrbits::error, failure.
 std::unique_ptr<chunk_source> open_dataset(source_file& file, const source_object& object);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

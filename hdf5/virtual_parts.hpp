@@ -3,7 +3,7 @@
 // Where the sources have the values of a block of a virtual dataset: nowhere, in one stored chunk of one source, or anywhere.
 //
 //   const std::unique_ptr<const virtual_parts> mapped = parts_of_virtual(data);
-//   if (mapped && mapped->meets(first, count)) ...
+//   if (mapped && mapped->intersects(first, count)) ...
 //
 #ifndef ZARRBITS_HDF5_VIRTUAL_PARTS_HPP
 #define ZARRBITS_HDF5_VIRTUAL_PARTS_HPP
@@ -16,13 +16,13 @@
 #include <optional>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::hdf5 {
 
 // Regular elements along one dimension: `count` blocks of `block` elements, `stride` apart.
 struct strided_blocks {
   hsize_t start = 0, stride = 1, count = 1, block = 0;
-  bool endless = false;  // it grows with the dataset
-  bool meets(hsize_t first, hsize_t n) const;
+  bool unlimited = false;  // it grows with the dataset
+  bool intersects(hsize_t first, hsize_t n) const;
   // Saturates at the largest number.
   hsize_t elements() const;
   hsize_t end() const;
@@ -35,26 +35,26 @@ struct strided_blocks {
 class virtual_parts {
  public:
   struct part {
-    std::vector<strided_blocks> here;        // the elements of the virtual dataset that it fills
-    std::vector<strided_blocks> there = {};  // the elements of its source; empty: no chunk of it is a chunk of the array
+    std::vector<strided_blocks> virtual_blocks;      // the elements of the virtual dataset that it fills
+    std::vector<strided_blocks> source_blocks = {};  // the elements of its source; empty: no chunk of it is a chunk of the array
     std::vector<hsize_t> extent = {};
-    std::size_t file = 0;  // index in files()
-    haddr_t address = 0;   // address of the source in its file
-    bool found = true;     // otherwise its elements read as fill value
+    std::size_t file = 0;      // index in files()
+    haddr_t address = 0;       // address of the source in its file
+    bool is_available = true;  // otherwise its elements read as fill value
   };
-  // `chunk`: empty, or the chunk shape of the sources that have `there`, in dimensions of the virtual dataset.
+  // `chunk`: empty, or the chunk shape of the sources that have `source_blocks`, in dimensions of the virtual dataset.
   virtual_parts(std::vector<part> list, std::vector<hsize_t> chunk, std::shared_ptr<const source_files> files);
 
   // True if a block can hold mapped values. Of a virtual dataset of terabytes with few sources, only such blocks are read.
-  bool meets(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;
-  // The shape of chunks that may be chunks of the array; empty: there are none.
+  bool intersects(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;
+  // The shape of chunks that may be chunks of the array; empty if none may be.
   const std::vector<hsize_t>& chunk() const { return chunk_; }
   // For a block of that shape, smaller only at the array's edge: the chunk of a source that it is.
   std::optional<chunk_in_files> find(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;
   const source_files& files() const { return *files_; }
 
  private:
-  // Calls `f` with each part that meets a block, until `f` returns false.
+  // Calls `f` with each part that intersects a block, until `f` returns false.
   template <class F>
   void for_each_over(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count, const F& f) const;
 
@@ -65,9 +65,9 @@ class virtual_parts {
   std::shared_ptr<const source_files> files_;
 };
 
-// Null if the mapping of a virtual dataset is unknown, or it has no dimensions. Throws zarrbits::error, h5::failure.
+// Null if the mapping of a virtual dataset is unknown, or it has no dimensions. Throws zarrbits::error, failure.
 std::unique_ptr<const virtual_parts> parts_of_virtual(const opened_dataset& data);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::hdf5
 
 #endif

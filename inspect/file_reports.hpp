@@ -13,8 +13,9 @@
 
 namespace zarrbits::inspection {
 
-filter_report read_filters(const file_options& options, const std::function<void(const std::string&, std::uint64_t)>& progress);
-suggested_bits read_bits(const file_options& options, const std::function<void(const suggest_progress&)>& progress);
+filter_report collect_filters(const file_options& options,
+                              const std::function<void(const std::string&, std::uint64_t)>& progress);
+suggested_bits collect_bits(const file_options& options, const std::function<void(const suggest_progress&)>& progress);
 
 }  // namespace zarrbits::inspection
 

@@ -7,10 +7,10 @@
 
 #include "hdf5/h5.hpp"
 #include "inspect/file_reports.hpp"
-#include "inspect/trees.hpp"
+#include "inspect/tree_readers.hpp"
 #include "io/reference_table.hpp"
-#include "io/remote_name.hpp"
 #include "io/remote_object.hpp"
+#include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
 #include "io/zip_archive.hpp"
 
@@ -26,62 +26,61 @@ namespace fs = std::filesystem;
 // True for a file; a store in S3 is a prefix of names, and has none itself.
 bool is_object(const std::string& name, const remote_access& remote) {
   return name.find('/', name.find("://") + 3) != std::string::npos && !name.ends_with('/') &&
-         conversion::find_object(name, remote)->now().regular;
+         io::find_object(name, remote)->current_state().regular;
 }
 
 inspected_tree read(const inspect_options& options) {
   const std::string& name = options.name;
-  conversion::prepare_s3({}, name, options.remote, options.warning);
+  io::init_s3({}, name, options.remote, options.warning);
   const source_name parts = split_source(name);
-  const auto read_store = [&](verification::store_folder store) {
-    store.max_text = options.memory / 4;
+  const auto read_store = [&](zarr::store_folder store) {
+    store.max_string_bytes = options.memory / 4;
     return inspection::read_zarr(store, parts.object, options);
   };
-  if (conversion::is_web(name) || (conversion::is_s3(name) && is_object(parts.file, options.remote)))
+  if (io::is_web(name) || (io::is_s3(name) && is_object(parts.file, options.remote)))
     return inspection::read_hdf5(parts.file, parts.object, options);
-  if (conversion::is_s3(name))
-    return read_store(
-        verification::open_store(parts.file, options.remote, {}, options.memory, verification::use_of_store::parts_of_it));
+  if (io::is_s3(name))
+    return read_store(zarr::open_store(parts.file, options.remote, {}, options.memory, zarr::access_pattern::partial));
   std::error_code e;
   const fs::file_status s = fs::status(parts.file, e);
   if (!fs::exists(s))
     throw zarrbits::error(errc::not_found, "cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"),
                           {name});
-  if (fs::is_directory(s) || conversion::is_zip_file(parts.file) || parts.file.ends_with(".json"))
-    return read_store(verification::open_store(parts.file, {}, {}, options.memory));
+  if (fs::is_directory(s) || io::is_zip_file(parts.file) || parts.file.ends_with(".json"))
+    return read_store(zarr::open_store(parts.file, {}, {}, options.memory));
   return inspection::read_hdf5(parts.file, parts.object, options);
 }
 
-auto guarded(const std::string& name, const auto& run) {
-  const h5::silence quiet;
-  return verification::as_public_errors(name, name, run);
+auto with_public_errors(const std::string& name, const auto& run) {
+  const hdf5::silence quiet;
+  return zarr::as_public_errors(name, name, run);
 }
 
 }  // namespace
 
 inspected_tree inspect(const inspect_options& options) {
-  return guarded(options.name, [&] { return read(options); });
+  return with_public_errors(options.name, [&] { return read(options); });
 }
 
 std::optional<unfinished_store> find_unfinished(const std::string& store, const remote_access& remote) {
-  return guarded(store, [&]() -> std::optional<unfinished_store> {
-    conversion::prepare_s3({}, store, remote, {});
+  return with_public_errors(store, [&]() -> std::optional<unfinished_store> {
+    io::init_s3({}, store, remote, {});
     std::error_code e;
-    const std::string beside = conversion::partitions_beside(store);
-    if (!conversion::is_s3(store) && fs::is_directory(beside, e) && !fs::exists(store, e))
-      return inspection::read_unfinished(verification::open_folder(beside, remote));
-    if (!conversion::is_s3(store) && !fs::is_directory(store, e)) return {};
-    return inspection::read_unfinished(verification::open_folder(store, remote));
+    const std::string partitions = io::partitions_path(store);
+    if (!io::is_s3(store) && fs::is_directory(partitions, e) && !fs::exists(store, e))
+      return inspection::read_unfinished(zarr::open_folder(partitions, remote));
+    if (!io::is_s3(store) && !fs::is_directory(store, e)) return {};
+    return inspection::read_unfinished(zarr::open_folder(store, remote));
   });
 }
 
 filter_report report_filters(const file_options& options,
                              const std::function<void(const std::string& path, std::uint64_t objects)>& progress) {
-  return guarded(options.file, [&] { return inspection::read_filters(options, progress); });
+  return with_public_errors(options.file, [&] { return inspection::collect_filters(options, progress); });
 }
 
 suggested_bits suggest_bits(const file_options& options, const std::function<void(const suggest_progress&)>& progress) {
-  return guarded(options.file, [&] { return inspection::read_bits(options, progress); });
+  return with_public_errors(options.file, [&] { return inspection::collect_bits(options, progress); });
 }
 
 }  // namespace zarrbits

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "inspect/trees.hpp"
+#include "inspect/tree_readers.hpp"
 #include "text/json_text.hpp"
+#include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
-#include "text/shown.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <nlohmann/json.hpp>
@@ -18,11 +18,11 @@ using node = inspected_node;
 namespace {
 
 // A larger store is reported in part.
-constexpr std::size_t most_nodes = 1'000'000;
-constexpr std::uint64_t most_files = 20'000'000;
-constexpr int deepest = 500;
+constexpr std::size_t max_nodes = 1'000'000;
+constexpr std::uint64_t max_files = 20'000'000;
+constexpr int max_depth = 500;
 
-std::string text_of(const json& j) { return j.is_string() ? j.get<std::string>() : conversion::json_text(j); }
+std::string text_of(const json& j) { return j.is_string() ? j.get<std::string>() : text::json_text(j); }
 
 json configuration_of(const json& j) {
   return j.is_object() && j.contains("configuration") ? j["configuration"] : json::object();
@@ -37,16 +37,16 @@ std::vector<std::uint64_t> extents(const json& list) {
   return out;
 }
 
-// Of a rectilinear grid: the longest length along each dimension, of which some have one, others a list with lengths and [length,
+// For a rectilinear grid: the longest length along each dimension; some have one length, others a list with lengths and [length,
 // count].
 std::vector<std::uint64_t> longest_chunk(const json& shapes) {
   std::vector<std::uint64_t> out;
   if (!shapes.is_array()) return out;
   const auto number = [](const json& n) { return n.is_number_unsigned() ? n.get<std::uint64_t>() : 0; };
-  for (const json& along : shapes) {
-    std::uint64_t longest = number(along);
-    for (const json& each : along.is_array() ? along : json::array())
-      longest = std::max(longest, number(each.is_array() && !each.empty() ? each[0] : each));
+  for (const json& lengths : shapes) {
+    std::uint64_t longest = number(lengths);
+    for (const json& length : lengths.is_array() ? lengths : json::array())
+      longest = std::max(longest, number(length.is_array() && !length.empty() ? length[0] : length));
     out.push_back(longest);
   }
   return out;
@@ -101,59 +101,58 @@ std::string codecs_text(const json& codecs, node& n, bool outermost) {
 
 class store_walk {
  public:
-  store_walk(const verification::store_folder& store, const inspect_options& options)
-      : root_(store), at_(options.progress), attributes_(options.attributes) {
+  store_walk(const zarr::store_folder& store, const inspect_options& options)
+      : root_(store), progress_(options.progress), attributes_(options.attributes) {
     tree_.name = store.name();
     tree_.format = store.is_v2() ? "Zarr v2" : "Zarr v3";
   }
 
   inspected_tree run(const std::string& object) {
-    const verification::store_folder top = verification::node_at(root_, object);
-    tree_.top = top.path().empty() ? "/" : conversion::join_path("/", conversion::shown(top.path()));
+    const zarr::store_folder top = zarr::node_at(root_, object);
+    tree_.top = top.path().empty() ? "/" : text::join_path("/", text::escape_name(top.path()));
     visit(top, tree_.top, 0);
     return std::move(tree_);
   }
 
  private:
-  void visit(const verification::store_folder& folder, const std::string& path, int depth) {
-    if (at_) at_(path);
+  void visit(const zarr::store_folder& folder, const std::string& path, int depth) {
+    if (progress_) progress_(path);
     const std::size_t index = tree_.nodes.size();
     tree_.nodes.emplace_back();
     node n;
     n.path = path;
     const auto metadata = describe(folder, n);
-    std::vector<verification::store_folder> below;
-    scan(folder, n, below, depth);
+    std::vector<zarr::store_folder> children;
+    scan(folder, n, children, depth);
     tree_.nodes[index] = std::move(n);
-    std::sort(below.begin(), below.end(), [](const auto& a, const auto& b) { return a.path() < b.path(); });
-    for (const verification::store_folder& child : below) {
-      if (depth >= deepest || tree_.nodes.size() >= most_nodes) {
-        tree_.incomplete = depth >= deepest ? "groups deeper than " + std::to_string(deepest) + " are left out"
-                                            : "more than " + std::to_string(most_nodes) + " nodes";
+    std::sort(children.begin(), children.end(), [](const auto& a, const auto& b) { return a.path() < b.path(); });
+    for (const zarr::store_folder& child : children) {
+      if (depth >= max_depth || tree_.nodes.size() >= max_nodes) {
+        tree_.incomplete = depth >= max_depth ? "groups deeper than " + std::to_string(max_depth) + " are left out"
+                                              : "more than " + std::to_string(max_nodes) + " nodes";
         return;
       }
-      visit(child, conversion::join_path(path, conversion::shown(verification::name_in_source(metadata, child.last()))),
-            depth + 1);
+      visit(child, text::join_path(path, text::escape_name(zarr::name_in_source(metadata, child.leaf_name()))), depth + 1);
     }
   }
 
   // Returns the zarr.json.
-  nlohmann::json describe(const verification::store_folder& folder, node& n) const {
-    nlohmann::json whole;
+  nlohmann::json describe(const zarr::store_folder& folder, node& n) const {
+    nlohmann::json document;
     try {
-      whole = verification::read_node(folder);
-      const json j = whole;
+      document = zarr::read_node(folder);
+      const json j = document;
       const std::string kind = j.contains("node_type") ? text_of(j["node_type"]) : "";
       if (j.contains("attributes") && j["attributes"].is_object()) {
         n.attributes = j["attributes"].size();
-        if (attributes_ && n.attributes > 0) n.attribute_values = conversion::json_text(j["attributes"]);
+        if (attributes_ && n.attributes > 0) n.attribute_values = text::json_text(j["attributes"]);
       }
       if (j.value("zarr_format", json()) != 3 || (kind != "group" && kind != "array"))
-        throw verification::store_error("its zarr.json is not a Zarr v3 node");
+        throw zarr::store_error("its zarr.json is not a Zarr v3 node");
       n.kind = kind;
-      if (kind == "group") return whole;
+      if (kind == "group") return document;
       for (const char* key : {"shape", "data_type", "chunk_grid", "codecs"}) {
-        if (!j.contains(key)) throw verification::store_error(std::string("its zarr.json has no \"") + key + "\"");
+        if (!j.contains(key)) throw zarr::store_error(std::string("its zarr.json has no \"") + key + "\"");
       }
       n.shape = extents(j["shape"]);
       n.type = type_text(j["data_type"]);
@@ -165,49 +164,49 @@ class store_walk {
       json details = {{"data_type", j["data_type"]}, {"codecs", j["codecs"]}};
       n.rectilinear = rectilinear;
       if (rectilinear) details["chunk_grid"] = j["chunk_grid"];
-      n.dimension_names = verification::dimension_names_in(j);
-      if (j.contains("fill_value")) n.fill_value = conversion::json_text(j["fill_value"]);
-      n.details = conversion::json_text(details);
+      n.dimension_names = zarr::dimension_names_in(j);
+      if (j.contains("fill_value")) n.fill_value = text::json_text(j["fill_value"]);
+      n.details = text::json_text(details);
     } catch (const std::exception& e) {
       n.kind = "unreadable";
       n.note = e.what();
     }
-    return whole;
+    return document;
   }
 
-  // Counts objects of the node itself; returns folders that are nodes in `below`.
-  void scan(const verification::store_folder& folder, node& n, std::vector<verification::store_folder>& below, int depth) {
+  // Counts objects of the node itself; returns folders that are nodes in `children`.
+  void scan(const zarr::store_folder& folder, node& n, std::vector<zarr::store_folder>& children, int depth) {
     try {
-      folder.list([&](const verification::store_entry& e) {
+      folder.list([&](const zarr::store_entry& e) {
         if (!e.is_folder) {
           count(e, n, e.name != "zarr.json" && n.kind == "array");
         } else if (!e.is_link) {
-          std::optional<verification::store_folder> child;
+          std::optional<zarr::store_folder> child;
           if (n.kind != "array") child = folder.node(e);
           else if ((folder / e.name).open("zarr.json")) child = folder / e.name;
-          if (child) below.push_back(std::move(*child));
-          else if (depth < deepest) scan_chunks(folder / e.name, n, depth);
+          if (child) children.push_back(std::move(*child));
+          else if (depth < max_depth) scan_chunks(folder / e.name, n, depth);
         }
         return true;
       });
-    } catch (const verification::store_error& e) {
+    } catch (const zarr::store_error& e) {
       n.note = e.what();
     }
   }
 
-  void scan_chunks(const verification::store_folder& folder, node& n, int depth) {
-    folder.list([&](const verification::store_entry& e) {
-      if (tree_.files >= most_files) {
-        tree_.incomplete = "more than " + std::to_string(most_files) + " files";
+  void scan_chunks(const zarr::store_folder& folder, node& n, int depth) {
+    folder.list([&](const zarr::store_entry& e) {
+      if (tree_.files >= max_files) {
+        tree_.incomplete = "more than " + std::to_string(max_files) + " files";
         return false;
       }
       if (!e.is_folder) count(e, n, n.kind == "array");
-      else if (!e.is_link && depth < deepest) scan_chunks(folder / e.name, n, depth + 1);
+      else if (!e.is_link && depth < max_depth) scan_chunks(folder / e.name, n, depth + 1);
       return true;
     });
   }
 
-  void count(const verification::store_entry& object, node& n, bool chunk) {
+  void count(const zarr::store_entry& object, node& n, bool chunk) {
     if (object.is_link || !object.is_readable) return;
     ++tree_.files;
     tree_.bytes += object.size;
@@ -216,15 +215,15 @@ class store_walk {
     n.stored_bytes += object.size;
   }
 
-  verification::store_folder root_;
-  const std::function<void(const std::string&)>& at_;
+  zarr::store_folder root_;
+  const std::function<void(const std::string&)>& progress_;
   bool attributes_;
   inspected_tree tree_;
 };
 
 }  // namespace
 
-inspected_tree read_zarr(const verification::store_folder& store, const std::string& object, const inspect_options& options) {
+inspected_tree read_zarr(const zarr::store_folder& store, const std::string& object, const inspect_options& options) {
   return store_walk(store, options).run(object);
 }
 

@@ -4,10 +4,10 @@
 #include "hdf5/chunk_grid.hpp"
 #include "hdf5/chunk_index.hpp"
 #include "hdf5/filters.hpp"
-#include "hdf5/own_filters.hpp"
 #include "hdf5/source_file.hpp"
-#include "hdf5/type_tree.hpp"
-#include "hdf5/variable_memory.hpp"
+#include "hdf5/type_description.hpp"
+#include "hdf5/vlen_allocator.hpp"
+#include "hdf5/zarrbits_filters.hpp"
 #include "inspect/file_reports.hpp"
 #include "inspect/repack.hpp"
 #include "inspect/used_bits.hpp"
@@ -23,11 +23,11 @@ namespace zarrbits::inspection {
 
 namespace {
 
-using conversion::chunk_grid;
-using conversion::source_object;
+using hdf5::chunk_grid;
+using hdf5::source_object;
 
-constexpr std::size_t shown_raw_chunks = 3;
-constexpr std::uint64_t largest_chunk_looked_into = std::uint64_t{64} << 20;
+constexpr std::size_t max_shown_raw_chunks = 3;
+constexpr std::uint64_t max_examined_chunk = std::uint64_t{64} << 20;
 
 // cd_values of packbits as they are in a file; docs/hdf5.md has the table.
 struct stored_packbits {
@@ -78,24 +78,24 @@ std::string in_words(const stored_packbits& p) {
   return text;
 }
 
-std::string coordinates(const std::vector<hsize_t>& at) {
+std::string coordinates(const std::vector<hsize_t>& index) {
   std::string text = "(";
-  for (std::size_t i = 0; i < at.size(); ++i) text += (i ? ", " : "") + std::to_string(at[i]);
+  for (std::size_t i = 0; i < index.size(); ++i) text += (i ? ", " : "") + std::to_string(index[i]);
   return text + ")";
 }
 
 struct open_dataset {
-  h5::handle id, type, space, dcpl;
+  hdf5::handle id, type, space, dcpl;
   chunk_grid grid;
   std::uint64_t element_size = 0;
-  conversion::pipeline filters;
+  hdf5::pipeline filters;
   std::size_t place = 0;  // of our filter
-  conversion::type_tree tree;
+  hdf5::type_description tree;
 
   std::uint64_t chunk_bytes() const { return grid.chunk_elements() * element_size; }
 };
 
-std::string hexadecimal(std::uint64_t v) {
+std::string to_hexadecimal(std::uint64_t v) {
   char text[32];
   std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(v));
   return text;
@@ -108,10 +108,10 @@ class needed_bits {
     t_.size = p.format.size;
     t_.is_signed = p.format.is_signed;
     t_.big_endian = p.format.swap_memory != (std::endian::native == std::endian::big) && p.format.size > 1;
-    used_.any = (~std::uint64_t{0} >> (64 - p.format.bits)) << p.format.first_bit;
-    used_.beyond = used_.any & ~(std::uint64_t{1} << (p.format.first_bit + p.format.bits - 1));  // without the sign
+    used_.set_bits = (~std::uint64_t{0} >> (64 - p.format.bits)) << p.format.first_bit;
+    used_.non_sign_bits = used_.set_bits & ~(std::uint64_t{1} << (p.format.first_bit + p.format.bits - 1));  // without the sign
   }
-  void add(const conversion::buffer& values) { collect(values.data(), values.size() / t_.size, t_, used_); }
+  void add(const compressors::buffer& values) { collect(values.data(), values.size() / t_.size, t_, used_); }
   std::string in_words() const {
     unsigned first = 0, last = 0;
     used_.range(8 * t_.size, t_.is_signed, first, last);
@@ -124,47 +124,47 @@ class needed_bits {
 };
 
 // Why this chunk is unpacked, as far as its values show.
-std::string why_raw(const open_dataset& d, const stored_packbits& p, const std::vector<hsize_t>& at, bool masked,
-                    const conversion::buffer& values) {
-  if (d.filters.partial_unfiltered && d.grid.partial(at))
+std::string unpacked_reason(const open_dataset& d, const stored_packbits& p, const std::vector<hsize_t>& index, bool masked,
+                            const compressors::buffer& values) {
+  if (d.filters.partial_unfiltered && d.grid.is_partial(index))
     return "it reaches over the edge, and the dataset leaves such chunks unfiltered (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS)";
   const auto sentence = [&p](std::uint64_t v) {
     return p.format.is_bool ? std::to_string(v) + ", which is not a boolean"
-                            : hexadecimal(v) + ", which bits " + std::to_string(p.format.first_bit) + " to " +
+                            : to_hexadecimal(v) + ", which bits " + std::to_string(p.format.first_bit) + " to " +
                                   std::to_string(p.format.first_bit + p.format.bits - 1) + " cannot hold";
   };
-  const std::vector<hsize_t> start = d.grid.start(at), inside = d.grid.inside(at);
+  const std::vector<hsize_t> start = d.grid.start(index), inside = d.grid.inside(index);
   std::string outside;
   for (std::size_t n = values.size() / p.format.size, i = 0; i < n; ++i) {
     i += detail::first_refused(detail::kernels(), p.format, values.data() + i * p.format.size, n - i);
     if (i == n) break;
-    const std::string what = sentence(detail::load_component(p.format, values.data() + i * p.format.size));
-    std::vector<hsize_t> where(inside.size());
-    bool beyond = false;
-    std::uint64_t rest = i / p.components;
-    for (std::size_t k = where.size(); k-- > 0; rest /= d.grid.chunk[k]) {
-      where[k] = rest % d.grid.chunk[k];
-      beyond = beyond || where[k] >= inside[k];
-      where[k] += start[k];
+    const std::string value_text = sentence(detail::load_component(p.format, values.data() + i * p.format.size));
+    std::vector<hsize_t> position(inside.size());
+    bool is_outside = false;
+    std::uint64_t remaining = i / p.components;
+    for (std::size_t k = position.size(); k-- > 0; remaining /= d.grid.chunk[k]) {
+      position[k] = remaining % d.grid.chunk[k];
+      is_outside = is_outside || position[k] >= inside[k];
+      position[k] += start[k];
     }
-    if (!beyond) return "element " + coordinates(where) + " is " + what;
-    if (outside.empty()) outside = "it reaches over the edge, where the fill value is " + what;
+    if (!is_outside) return "element " + coordinates(position) + " is " + value_text;
+    if (outside.empty()) outside = "it reaches over the edge, where the fill value is " + value_text;
   }
   if (!outside.empty()) return outside;
   return masked
              ? "all its values would fit: the process that wrote it had not loaded the plugin, which HDF5 does by itself when a "
                "dataset is created or read, but not when one that it opened is written (in Python, import zarrbits first; in C, "
                "call H5Zfilter_avail(" +
-                   std::to_string(conversion::packbits_filter) + ") first)"
+                   std::to_string(hdf5::packbits_filter) + ") first)"
              : "all its values would fit: it was written around the filter, as H5Dwrite_chunk does";
 }
 
 std::string filter_name(hid_t dcpl, unsigned i, unsigned& flags, int& id) {
   char name[64] = "";
-  std::size_t none = 0;
+  std::size_t value_count = 0;
   unsigned config = 0;
-  id = H5Pget_filter2(dcpl, i, &flags, &none, nullptr, sizeof name, name, &config);
-  if (id < 0) h5::fail("get the filters");
+  id = H5Pget_filter2(dcpl, i, &flags, &value_count, nullptr, sizeof name, name, &config);
+  if (id < 0) hdf5::fail("get the filters");
   name[sizeof name - 1] = '\0';
   switch (id) {
     case H5Z_FILTER_DEFLATE: return "deflate";
@@ -176,46 +176,46 @@ std::string filter_name(hid_t dcpl, unsigned i, unsigned& flags, int& id) {
 
 // A stored chunk that our filter left as it was.
 struct unpacked {
-  bool masked = false;        // the filter mask says so
-  conversion::buffer values;  // empty if it is too large to look into
+  bool masked = false;         // the filter mask says so
+  compressors::buffer values;  // empty if it is too large to look into
 };
 
 // Without a compression after packbits, the stored length shows it. Otherwise the length after that compression does: the chunk
 // must be read. So it must be for the mask, since libhdf5 1.10 finds chunk information only by number, in time that grows with
 // it.
-std::optional<unpacked> look_at(const open_dataset& d, bool told_by_size, std::uint64_t raw_size, const std::vector<hsize_t>& at,
-                                hsize_t stored) {
-  const bool filtered = !(d.filters.partial_unfiltered && d.grid.partial(at));
+std::optional<unpacked> find_unpacked(const open_dataset& d, bool told_by_size, std::uint64_t raw_size,
+                                      const std::vector<hsize_t>& index, hsize_t stored) {
+  const bool filtered = !(d.filters.partial_unfiltered && d.grid.is_partial(index));
   if (filtered && told_by_size && stored != raw_size) return {};
-  unpacked found;
-  if (stored > largest_chunk_looked_into || d.chunk_bytes() > largest_chunk_looked_into)
-    return told_by_size || !filtered ? std::optional(found) : std::nullopt;
-  conversion::buffer chunk(static_cast<std::size_t>(stored));
+  unpacked result;
+  if (stored > max_examined_chunk || d.chunk_bytes() > max_examined_chunk)
+    return told_by_size || !filtered ? std::optional(result) : std::nullopt;
+  compressors::buffer chunk(static_cast<std::size_t>(stored));
   std::uint32_t mask = 0;
-  const std::vector<hsize_t> start = d.grid.start(at);
-  h5::check(H5Dread_chunk(d.id, H5P_DEFAULT, start.data(), &mask, chunk.data()), "read a chunk");
+  const std::vector<hsize_t> start = d.grid.start(index);
+  hdf5::check(H5Dread_chunk(d.id, H5P_DEFAULT, start.data(), &mask, chunk.data()), "read a chunk");
   if (!filtered) mask = ~std::uint32_t{0};
-  found.masked = d.place < 32 && (mask >> d.place & 1) != 0;
+  result.masked = d.place < 32 && (mask >> d.place & 1) != 0;
   const auto plain = static_cast<std::size_t>(d.chunk_bytes());
-  if (found.masked) {
-    found.values = conversion::undo(d.filters, mask, std::move(chunk), plain, d.tree);
-    return found;
+  if (result.masked) {
+    result.values = hdf5::undo(d.filters, mask, std::move(chunk), plain, d.tree);
+    return result;
   }
   if (!told_by_size) {
-    chunk = conversion::undo_after_packbits(d.filters, d.place, mask, std::move(chunk), plain, d.tree);
+    chunk = hdf5::undo_after_packbits(d.filters, d.place, mask, std::move(chunk), plain, d.tree);
     // a checksum that comes before packbits follows the values
-    if (!conversion::left_unpacked(d.filters.filters[d.place], chunk, {plain, 4 * d.place}, d.tree)) return {};
+    if (!hdf5::left_unpacked(d.filters.filters[d.place], chunk, {plain, 4 * d.place}, d.tree)) return {};
   }
   chunk.resize(plain);
-  found.values = std::move(chunk);
-  return found;
+  result.values = std::move(chunk);
+  return result;
 }
 
-void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>& p, filtered_dataset& out) {
+void examine_chunks(const open_dataset& d, const std::optional<stored_packbits>& p, filtered_dataset& out) {
   const std::uint64_t decoded = d.chunk_bytes();  // HDF5 checked this when it opened the dataset
-  const auto checksum = [](const conversion::filter& f) { return f.id == H5Z_FILTER_FLETCHER32; };
-  const auto after = d.filters.filters.begin() + static_cast<std::ptrdiff_t>(d.place) + 1;
-  const bool checked_only = std::all_of(after, d.filters.filters.end(), checksum);
+  const auto checksum = [](const hdf5::filter& f) { return f.id == H5Z_FILTER_FLETCHER32; };
+  const auto next_filter = d.filters.filters.begin() + static_cast<std::ptrdiff_t>(d.place) + 1;
+  const bool checked_only = std::all_of(next_filter, d.filters.filters.end(), checksum);
   const std::uint64_t raw_size = decoded + 4 * (d.filters.filters.size() - 1);
   std::optional<needed_bits> needed;
   bool told_by_size = false, looks = false;
@@ -223,30 +223,31 @@ void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>&
     const std::uint64_t values = d.grid.chunk_elements() * p->components;
     const std::uint64_t packed = values / 8 * p->format.bits + (values % 8 * p->format.bits + 7) / 8 + (p->padding != 0);
     told_by_size = packed != decoded && checked_only;
-    looks = told_by_size || d.filters.undoable(d.tree);
+    looks = told_by_size || d.filters.can_decode(d.tree);
     if (!p->format.is_bool && !p->format.zero_above) needed.emplace(*p);
   }
-  conversion::for_each_stored_chunk(d.id, d.grid, [&](const std::vector<hsize_t>& at, hsize_t stored) {
+  hdf5::for_each_stored_chunk(d.id, d.grid, [&](const std::vector<hsize_t>& index, hsize_t stored) {
     ++out.chunks;
     out.decoded += decoded;
     out.stored += stored;
     if (!looks) return;
-    const std::vector<hsize_t> origin = d.grid.start(at);
-    const auto add = [&](const std::string& why) {
-      if (out.shown.size() < shown_raw_chunks) out.shown.push_back({{origin.begin(), origin.end()}, why});
+    const std::vector<hsize_t> origin = d.grid.start(index);
+    const auto add = [&](const std::string& reason) {
+      if (out.shown.size() < max_shown_raw_chunks) out.shown.push_back({{origin.begin(), origin.end()}, reason});
     };
     try {
-      const auto found = look_at(d, told_by_size, raw_size, at, stored);
-      if (!found) return;
+      const auto raw_chunk = find_unpacked(d, told_by_size, raw_size, index, stored);
+      if (!raw_chunk) return;
       ++out.raw;
-      if (found->values.empty()) return add("too large to examine");
-      if (out.shown.size() < shown_raw_chunks) add(why_raw(d, *p, at, found->masked, found->values));
-      if (needed && detail::first_refused(detail::kernels(), p->format, found->values.data(),
-                                          found->values.size() / p->format.size) != found->values.size() / p->format.size) {
-        needed->add(found->values);
+      if (raw_chunk->values.empty()) return add("too large to examine");
+      if (out.shown.size() < max_shown_raw_chunks) add(unpacked_reason(d, *p, index, raw_chunk->masked, raw_chunk->values));
+      if (needed &&
+          detail::first_refused(detail::kernels(), p->format, raw_chunk->values.data(),
+                                raw_chunk->values.size() / p->format.size) != raw_chunk->values.size() / p->format.size) {
+        needed->add(raw_chunk->values);
         out.would_hold_all = needed->in_words();
       }
-    } catch (const conversion::damaged_chunk& e) {
+    } catch (const compressors::corrupt_chunk& e) {
       if (out.problem.empty()) out.problem = "the chunk at " + coordinates(origin) + " is damaged: " + e.what();
     }
   });
@@ -256,15 +257,15 @@ void look_at_chunks(const open_dataset& d, const std::optional<stored_packbits>&
 void examine_unresolved(const open_dataset& d, const std::string& name, filtered_dataset& out) {
   out.parameters = "as they were given, not resolved";
   const bool refers = H5Tdetect_class(d.type, H5T_REFERENCE) > 0 && H5Tequal(d.type, H5T_STD_REF_OBJ) == 0;
-  if (conversion::holds_variable(d.tree) || refers) {
+  if (hdf5::holds_variable(d.tree) || refers) {
     out.parameters +=
         ": its values lie elsewhere in the file (variable length, references), and the filter leaves their chunks as they are";
     return;
   }
-  const std::vector<unsigned>& given = d.filters.filters[d.place].values;
-  std::string values = std::to_string(std::max<std::size_t>(given.size(), 1));
-  for (const unsigned v : given) values += "," + std::to_string(v);
-  if (given.empty()) values += ",0";
+  const std::vector<unsigned>& parameters = d.filters.filters[d.place].values;
+  std::string values = std::to_string(std::max<std::size_t>(parameters.size(), 1));
+  for (const unsigned v : parameters) values += "," + std::to_string(v);
+  if (parameters.empty()) values += ",0";
   out.h5repack = repack_filter(name, d.filters.filters[d.place].id, values);
   out.problem =
       "HDF5 did not find the plugin when the dataset was created, and created it anyway: its chunks are stored as they "
@@ -273,20 +274,19 @@ void examine_unresolved(const open_dataset& d, const std::string& name, filtered
     out.problem += ", which h5repack cannot do: its name has a colon, a comma or more than 250 bytes; rename it";
 }
 
-void examine_dataset(const conversion::source_file& file, const source_object& o, repack_names& names, filter_report& report) {
+void examine_dataset(const hdf5::source_file& file, const source_object& o, repack_names& names, filter_report& report) {
   open_dataset d;
   d.id = file.open(o);
   file.require_values(d.id);
-  d.dcpl = h5::handle(H5Dget_create_plist(d.id), "get the dataset's properties");
-  d.filters = conversion::read_pipeline(d.dcpl);
+  d.dcpl = hdf5::handle(H5Dget_create_plist(d.id), "get the dataset's properties");
+  d.filters = hdf5::read_pipeline(d.dcpl);
   const auto& filters = d.filters.filters;
-  while (d.place < filters.size() && filters[d.place].id != conversion::packbits_filter &&
-         filters[d.place].id != conversion::bytes_filter)
+  while (d.place < filters.size() && filters[d.place].id != hdf5::packbits_filter && filters[d.place].id != hdf5::bytes_filter)
     ++d.place;
   if (d.place == filters.size()) return;
   filtered_dataset out;
   out.path = o.path;
-  out.filter = filters[d.place].id == conversion::packbits_filter ? "packbits" : "bytes";
+  out.filter = filters[d.place].id == hdf5::packbits_filter ? "packbits" : "bytes";
   bool strange = d.place > 1;
   for (std::size_t i = 0; i < filters.size(); ++i) {
     unsigned flags = 0;
@@ -299,23 +299,23 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
   }
   report.filtered.push_back(out);
   filtered_dataset& entry = report.filtered.back();
-  d.type = h5::handle(H5Dget_type(d.id), "get the datatype");
-  d.space = h5::handle(H5Dget_space(d.id), "get the dataspace");
-  d.tree = conversion::describe_type(d.type);
+  d.type = hdf5::handle(H5Dget_type(d.id), "get the datatype");
+  d.space = hdf5::handle(H5Dget_space(d.id), "get the dataspace");
+  d.tree = hdf5::describe_type(d.type);
   d.element_size = H5Tget_size(d.type);
   std::optional<stored_packbits> p;
-  const conversion::filter& ours = filters[d.place];
-  if (!conversion::was_resolved(ours)) {
-    examine_unresolved(d, names.of(o, d.id), entry);
+  const hdf5::filter& own_filter = filters[d.place];
+  if (!hdf5::was_resolved(own_filter)) {
+    examine_unresolved(d, names.name_of(o, d.id), entry);
   } else if (entry.filter == "packbits") {
-    p = read_packbits(ours.values);
+    p = read_packbits(own_filter.values);
     entry.parameters = p ? in_words(*p) : "parameters that this version does not know";
     if (!p) entry.problem = "the filter's parameters are damaged, or from another version of zarrbits";
   } else {
-    entry.parameters = std::string(ours.values[0] == 1 ? "big" : "little") + " endian chunks";
+    entry.parameters = std::string(own_filter.values[0] == 1 ? "big" : "little") + " endian chunks";
   }
   if (strange) entry.problem = "another filter comes before it, which the filter never allows: its values cannot be interpreted";
-  d.grid.shape = h5::extent(d.space);
+  d.grid.shape = hdf5::extent(d.space);
   d.grid.chunk.resize(d.grid.shape.size());
   if (d.grid.shape.empty() || H5Pget_layout(d.dcpl) != H5D_CHUNKED ||
       H5Pget_chunk(d.dcpl, static_cast<int>(d.grid.chunk.size()), d.grid.chunk.data()) != static_cast<int>(d.grid.chunk.size())) {
@@ -324,16 +324,17 @@ void examine_dataset(const conversion::source_file& file, const source_object& o
   }
   entry.chunk.assign(d.grid.chunk.begin(), d.grid.chunk.end());
   if (strange) p.reset();
-  const bool never_packed = !entry.problem.empty() && !conversion::was_resolved(ours);
-  look_at_chunks(d, p, entry);
+  const bool never_packed = !entry.problem.empty() && !hdf5::was_resolved(own_filter);
+  examine_chunks(d, p, entry);
   if (never_packed) entry.raw = entry.chunks;
 }
 
 }  // namespace
 
-filter_report read_filters(const file_options& options, const std::function<void(const std::string&, std::uint64_t)>& progress) {
-  conversion::source_file file(split_source(options.file).file,
-                               {.remote = options.remote, .external = options.external, .lock = options.lock});
+filter_report collect_filters(const file_options& options,
+                              const std::function<void(const std::string&, std::uint64_t)>& progress) {
+  hdf5::source_file file(split_source(options.file).file,
+                         {.remote = options.remote, .external = options.external, .lock = options.lock});
   file.walk(true);
   filter_report report;
   repack_names names(file);
@@ -344,7 +345,7 @@ filter_report read_filters(const file_options& options, const std::function<void
     ++report.datasets;
     try {
       examine_dataset(file, o, names, report);
-    } catch (const h5::failure& e) {
+    } catch (const hdf5::failure& e) {
       report.unreadable.push_back(o.path + ": " + e.what());
     }
   }

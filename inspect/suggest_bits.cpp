@@ -6,7 +6,7 @@
 #include "inspect/file_reports.hpp"
 #include "inspect/repack.hpp"
 #include "inspect/used_bits.hpp"
-#include "text/shown.hpp"
+#include "text/name_escaping.hpp"
 
 #include <zarrbits/source_name.hpp>
 
@@ -19,38 +19,39 @@ namespace zarrbits::inspection {
 
 namespace {
 
-using conversion::chunk_grid;
-using conversion::source_object;
+using hdf5::chunk_grid;
+using hdf5::source_object;
 
-constexpr std::uint64_t piece = std::uint64_t{1} << 20;            // bytes to read at a time: they stay in the cache
-constexpr std::uint64_t new_chunk = std::uint64_t{1} << 20;        // bytes of a chunk if the dataset has none
-constexpr std::uint64_t largest_chunk = std::uint64_t{256} << 20;  // libhdf5 holds a chunk in memory to undo its filters
+constexpr std::uint64_t piece = std::uint64_t{1} << 20;        // bytes to read at a time: they stay in the cache
+constexpr std::uint64_t new_chunk = std::uint64_t{1} << 20;    // bytes of a chunk if the dataset has none
+constexpr std::uint64_t max_chunk = std::uint64_t{256} << 20;  // libhdf5 holds a chunk in memory to undo its filters
 
 class reader {
  public:
-  reader(const h5::handle& dataset, const h5::handle& type, const number& t, const std::function<void(std::uint64_t)>& advance)
+  reader(const hdf5::handle& dataset, const hdf5::handle& type, const number& t,
+         const std::function<void(std::uint64_t)>& advance)
       : dataset_(dataset),
         type_(type),
         t_(t),
         advance_(advance),
         space_(H5Dget_space(dataset), "get the dataspace"),
-        shape_(h5::extent(space_)) {}
+        shape_(hdf5::extent(space_)) {}
 
   // Collects a whole chunk that is stored as it is, without libhdf5. False if libhdf5 must read it.
-  bool stored_chunk(const conversion::file_bytes& file, const std::vector<hsize_t>& first, std::uint64_t bytes, used_bits& out) {
+  bool stored_chunk(const hdf5::file_bytes& file, const std::vector<hsize_t>& first, std::uint64_t bytes, used_bits& out) {
     unsigned mask = 0;
-    const auto at = file.chunks().find(dataset_, first.data(), mask);
-    if (!at || at->size != bytes) return false;
+    const auto location = file.chunks().find(dataset_, first.data(), mask);
+    if (!location || location->size != bytes) return false;
     try {
-      for (std::uint64_t done = 0; done < bytes;) {
-        values_.resize(static_cast<std::size_t>(std::min(piece, bytes - done)));
-        file.read(at->offset + done, values_);
+      for (std::uint64_t offset = 0; offset < bytes;) {
+        values_.resize(static_cast<std::size_t>(std::min(piece, bytes - offset)));
+        file.read(location->offset + offset, values_);
         collect(values_.data(), values_.size() / t_.size, t_, out);
-        done += values_.size();
+        offset += values_.size();
         advance_(values_.size());
       }
-    } catch (const conversion::unreadable_range& e) {
-      throw h5::failure(e.what());
+    } catch (const io::read_error& e) {
+      throw hdf5::failure(e.what());
     }
     return true;
   }
@@ -58,27 +59,27 @@ class reader {
   // Collects the elements of a box, one piece at a time.
   void box(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count, used_bits& out) {
     if (shape_.empty()) return read(H5S_ALL, H5S_ALL, 1, out);
-    std::vector<hsize_t> step = count, at = start;
+    std::vector<hsize_t> step = count, origin = start;
     for (std::size_t d = 0; d < step.size(); ++d) {
-      const hsize_t below = conversion::product(std::span(step).subspan(d + 1)) * t_.size;
-      if (below <= piece) {
-        step[d] = std::min<hsize_t>(step[d], std::max<hsize_t>(1, piece / std::max<hsize_t>(1, below)));
+      const hsize_t row_bytes = hdf5::product(std::span(step).subspan(d + 1)) * t_.size;
+      if (row_bytes <= piece) {
+        step[d] = std::min<hsize_t>(step[d], std::max<hsize_t>(1, piece / std::max<hsize_t>(1, row_bytes)));
         break;
       }
       step[d] = 1;
     }
-    for (bool more = true; more;) {
-      std::vector<hsize_t> now(step.size());
-      for (std::size_t d = 0; d < step.size(); ++d) now[d] = std::min<hsize_t>(step[d], start[d] + count[d] - at[d]);
-      h5::check(H5Sselect_hyperslab(space_, H5S_SELECT_SET, at.data(), nullptr, now.data(), nullptr), "select elements");
-      const hsize_t n = conversion::product(now);
-      const h5::handle memory(H5Screate_simple(1, &n, nullptr), "create a dataspace");
+    for (bool has_more = true; has_more;) {
+      std::vector<hsize_t> extent(step.size());
+      for (std::size_t d = 0; d < step.size(); ++d) extent[d] = std::min<hsize_t>(step[d], start[d] + count[d] - origin[d]);
+      hdf5::check(H5Sselect_hyperslab(space_, H5S_SELECT_SET, origin.data(), nullptr, extent.data(), nullptr), "select elements");
+      const hsize_t n = hdf5::product(extent);
+      const hdf5::handle memory(H5Screate_simple(1, &n, nullptr), "create a dataspace");
       read(memory, space_, n, out);
-      more = false;
-      for (std::size_t d = step.size(); d-- > 0 && !more;) {
-        at[d] += step[d];
-        if (at[d] < start[d] + count[d]) more = true;
-        else at[d] = start[d];
+      has_more = false;
+      for (std::size_t d = step.size(); d-- > 0 && !has_more;) {
+        origin[d] += step[d];
+        if (origin[d] < start[d] + count[d]) has_more = true;
+        else origin[d] = start[d];
       }
     }
   }
@@ -86,16 +87,16 @@ class reader {
  private:
   void read(hid_t memory, hid_t space, std::uint64_t n, used_bits& out) {
     values_.resize(static_cast<std::size_t>(n * t_.size));
-    h5::check(H5Dread(dataset_, type_, memory, space, H5P_DEFAULT, values_.data()), "read the values");
+    hdf5::check(H5Dread(dataset_, type_, memory, space, H5P_DEFAULT, values_.data()), "read the values");
     collect(values_.data(), static_cast<std::size_t>(n), t_, out);
     advance_(n * t_.size);
   }
 
-  const h5::handle& dataset_;
-  const h5::handle& type_;
+  const hdf5::handle& dataset_;
+  const hdf5::handle& type_;
   const number& t_;
   const std::function<void(std::uint64_t)>& advance_;
-  h5::handle space_;
+  hdf5::handle space_;
   std::vector<hsize_t> shape_;
   std::vector<std::byte> values_;
 };
@@ -104,13 +105,13 @@ void collect_fill_value(hid_t dcpl, hid_t type, const number& t, used_bits& out)
   H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
   std::byte fill[8] = {};
   if (H5Pfill_value_defined(dcpl, &defined) < 0 || defined == H5D_FILL_VALUE_UNDEFINED) return;
-  h5::check(H5Pget_fill_value(dcpl, type, fill), "get the fill value");
+  hdf5::check(H5Pget_fill_value(dcpl, type, fill), "get the fill value");
   collect(fill, 1, t, out);
 }
 
 std::vector<hsize_t> chunk_for(const std::vector<hsize_t>& shape, unsigned size) {
   std::vector<hsize_t> chunk = shape;
-  while (conversion::product(chunk) > new_chunk / size) {
+  while (hdf5::product(chunk) > new_chunk / size) {
     const auto longest = std::find_if(chunk.begin(), chunk.end(), [](hsize_t n) { return n > 1; });
     if (longest == chunk.end()) break;
     *longest = (*longest + 1) / 2;
@@ -118,26 +119,26 @@ std::vector<hsize_t> chunk_for(const std::vector<hsize_t>& shape, unsigned size)
   return chunk;
 }
 
-std::string filters_of(hid_t dcpl, bool& ours, std::string* unfound = nullptr) {
+std::string filters_of(hid_t dcpl, bool& has_packbits, std::string* unfound = nullptr) {
   std::string names;
-  ours = false;
+  has_packbits = false;
   for (int i = 0, n = H5Pget_nfilters(dcpl); i < n; ++i) {
     char name[64] = "";
     unsigned flags = 0, config = 0;
     std::size_t values = 0;
     const int id = H5Pget_filter2(dcpl, static_cast<unsigned>(i), &flags, &values, nullptr, sizeof name, name, &config);
     name[sizeof name - 1] = '\0';
-    ours = ours || id == conversion::packbits_filter;
-    const std::string shown = *name ? conversion::shown(name) : "filter " + std::to_string(id);
-    names += (names.empty() ? "" : ", ") + shown;
-    if (unfound && unfound->empty() && H5Zfilter_avail(id) <= 0) *unfound = shown;
+    has_packbits = has_packbits || id == hdf5::packbits_filter;
+    const std::string display_name = *name ? text::escape_name(name) : "filter " + std::to_string(id);
+    names += (names.empty() ? "" : ", ") + display_name;
+    if (unfound && unfound->empty() && H5Zfilter_avail(id) <= 0) *unfound = display_name;
   }
   return names;
 }
 
 std::vector<std::string> repack_arguments(const suggestion& s, const std::string& name) {
-  if (!repack_takes(name)) return {};
-  std::vector<std::string> arguments = repack_filter(name, conversion::packbits_filter, s.parameters);
+  if (!can_repack(name)) return {};
+  std::vector<std::string> arguments = repack_filter(name, hdf5::packbits_filter, s.parameters);
   if (s.chunk_is_new) {
     std::string chunk;
     for (const auto n : s.chunk) chunk += (chunk.empty() ? "" : "x") + std::to_string(n);
@@ -146,26 +147,26 @@ std::vector<std::string> repack_arguments(const suggestion& s, const std::string
   return arguments;
 }
 
-suggestion examine_dataset(const conversion::source_file& file, const source_object& o, repack_names& names,
+suggestion examine_dataset(const hdf5::source_file& file, const source_object& o, repack_names& names,
                            const std::function<void(std::uint64_t)>& advance) {
   suggestion s;
   s.path = o.path;
-  h5::handle dataset = file.open(o);
+  hdf5::handle dataset = file.open(o);
   file.require_values(dataset);
-  const std::string name = names.of(o, dataset);
-  const h5::handle type(H5Dget_type(dataset), "get the datatype"),
+  const std::string name = names.name_of(o, dataset);
+  const hdf5::handle type(H5Dget_type(dataset), "get the datatype"),
       dcpl(H5Dget_create_plist(dataset), "get the dataset's properties");
   const number t = describe(type);
-  const h5::handle space(H5Dget_space(dataset), "get the dataspace");
-  const std::vector<hsize_t> shape = h5::extent(space);
+  const hdf5::handle space(H5Dget_space(dataset), "get the dataspace");
+  const std::vector<hsize_t> shape = hdf5::extent(space);
   const H5D_layout_t layout = H5Pget_layout(dcpl);
   s.type = t.name;
   s.width = 8 * t.size;
-  s.elements = conversion::product(shape);
+  s.elements = hdf5::product(shape);
   s.before = H5Dget_storage_size(dataset);
-  if (H5Sget_simple_extent_type(space) != H5S_SIMPLE || shape.empty()) throw no_candidate{"a single value"};
-  if (layout == H5D_VIRTUAL) throw no_candidate{"virtual: its values are in other datasets"};
-  if (s.elements == 0 || s.before == 0) throw no_candidate{"nothing is stored"};
+  if (H5Sget_simple_extent_type(space) != H5S_SIMPLE || shape.empty()) throw not_packable{"a single value"};
+  if (layout == H5D_VIRTUAL) throw not_packable{"virtual: its values are in other datasets"};
+  if (s.elements == 0 || s.before == 0) throw not_packable{"nothing is stored"};
 
   used_bits used;
   std::uint64_t chunks = 0, chunk_elements = 0;
@@ -173,25 +174,26 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
     chunk_grid grid;
     grid.shape = shape;
     grid.chunk.resize(shape.size());
-    if (H5Pget_chunk(dcpl, static_cast<int>(shape.size()), grid.chunk.data()) < 0) h5::fail("get the chunk's shape");
+    if (H5Pget_chunk(dcpl, static_cast<int>(shape.size()), grid.chunk.data()) < 0) hdf5::fail("get the chunk's shape");
     chunk_elements = grid.chunk_elements();
-    if (chunk_elements > largest_chunk / t.size && H5Pget_nfilters(dcpl) > 0)
-      throw no_candidate{"filtered chunks of more than 256 MiB"};
+    if (chunk_elements > max_chunk / t.size && H5Pget_nfilters(dcpl) > 0)
+      throw not_packable{"filtered chunks of more than 256 MiB"};
     // the cache must hold a chunk, or each piece would decode it again
-    const h5::handle access(H5Pcreate(H5P_DATASET_ACCESS), "create a property list");
-    h5::check(
-        H5Pset_chunk_cache(
-            access, 1, static_cast<std::size_t>(std::clamp<std::uint64_t>(chunk_elements * t.size, 1 << 20, largest_chunk)), 1),
+    const hdf5::handle access(H5Pcreate(H5P_DATASET_ACCESS), "create a property list");
+    hdf5::check(
+        H5Pset_chunk_cache(access, 1,
+                           static_cast<std::size_t>(std::clamp<std::uint64_t>(chunk_elements * t.size, 1 << 20, max_chunk)), 1),
         "set the cache");
-    dataset = h5::handle(H5Dopen2(file.file(), name.c_str(), access), "open the dataset");
+    dataset = hdf5::handle(H5Dopen2(file.file(), name.c_str(), access), "open the dataset");
     reader read(dataset, type, t, advance);
     bool partial = false;
     const bool plain = H5Pget_nfilters(dcpl) == 0;
-    conversion::for_each_stored_chunk(dataset, grid, [&](const std::vector<hsize_t>& at, hsize_t) {
+    hdf5::for_each_stored_chunk(dataset, grid, [&](const std::vector<hsize_t>& index, hsize_t) {
       ++chunks;
-      partial = partial || grid.partial(at);
-      if (plain && !grid.partial(at) && read.stored_chunk(*file.bytes(), grid.start(at), chunk_elements * t.size, used)) return;
-      read.box(grid.start(at), grid.inside(at), used);
+      partial = partial || grid.is_partial(index);
+      if (plain && !grid.is_partial(index) && read.stored_chunk(*file.bytes(), grid.start(index), chunk_elements * t.size, used))
+        return;
+      read.box(grid.start(index), grid.inside(index), used);
     });
     // elements outside the extent, or never written, hold the fill value, which must fit too
     if (partial || chunks < grid.chunks()) collect_fill_value(dcpl, type, t, used);
@@ -228,13 +230,13 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
   }
   const std::uint64_t bits = s.last_bit - s.first_bit + 1;
   s.after = chunks * (chunk_elements / 8 * bits + (chunk_elements % 8 * bits + 7) / 8);
-  bool ours = false;
+  bool has_packbits = false;
   std::string unfound;
-  const std::string filters = filters_of(dcpl, ours, &unfound);
+  const std::string filters = filters_of(dcpl, has_packbits, &unfound);
   if (s.obstacle.empty() && bits == s.width) s.obstacle = "all bits are used";
   if (s.obstacle.empty() && s.after >= s.before)
-    s.obstacle =
-        ours ? "packed already" : "no gain over the stored size" + (filters.empty() ? std::string() : " (" + filters + ")");
+    s.obstacle = has_packbits ? "packed already"
+                              : "no gain over the stored size" + (filters.empty() ? std::string() : " (" + filters + ")");
   if (s.obstacle.empty() && !unfound.empty()) s.obstacle = "HDF5 does not find its filter " + unfound + ", which h5repack needs";
   if (s.obstacle.empty()) {
     s.h5repack = repack_arguments(s, name);
@@ -250,9 +252,9 @@ suggestion examine_dataset(const conversion::source_file& file, const source_obj
 
 }  // namespace
 
-suggested_bits read_bits(const file_options& options, const std::function<void(const suggest_progress&)>& at) {
-  conversion::source_file file(split_source(options.file).file,
-                               {.remote = options.remote, .external = options.external, .lock = options.lock});
+suggested_bits collect_bits(const file_options& options, const std::function<void(const suggest_progress&)>& progress) {
+  hdf5::source_file file(split_source(options.file).file,
+                         {.remote = options.remote, .external = options.external, .lock = options.lock});
   file.walk(true);
   suggested_bits r;
   suggest_progress p;
@@ -260,16 +262,16 @@ suggested_bits read_bits(const file_options& options, const std::function<void(c
   for (const source_object& o : file.objects()) {
     if (o.kind != source_object::kind_type::dataset) continue;
     try {
-      const h5::handle dataset = file.open(o);
+      const hdf5::handle dataset = file.open(o);
       file.require_values(dataset);
-      const h5::handle type(H5Dget_type(dataset), "get the datatype"), space(H5Dget_space(dataset), "get the dataspace");
-      const std::uint64_t elements = conversion::product(h5::extent(space)), size = H5Tget_size(type);
-      bool ours = false;
+      const hdf5::handle type(H5Dget_type(dataset), "get the datatype"), space(H5Dget_space(dataset), "get the dataspace");
+      const std::uint64_t elements = hdf5::product(hdf5::extent(space)), size = H5Tget_size(type);
+      bool has_packbits = false;
       std::string unfound;
-      filters_of(h5::handle(H5Dget_create_plist(dataset), "get the dataset's properties"), ours, &unfound);
-      if (!unfound.empty()) r.unfound.push_back({o.path, unfound});
+      filters_of(hdf5::handle(H5Dget_create_plist(dataset), "get the dataset's properties"), has_packbits, &unfound);
+      if (!unfound.empty()) r.missing_filters.push_back({o.path, unfound});
       if (H5Dget_storage_size(dataset) > 0 && size > 0 && elements < (UINT64_MAX - p.total) / size) p.total += elements * size;
-    } catch (const h5::failure&) {  // reported below
+    } catch (const hdf5::failure&) {  // reported below
     }
   }
   for (const source_object& o : file.objects()) {
@@ -277,15 +279,15 @@ suggested_bits read_bits(const file_options& options, const std::function<void(c
     if (o.kind != source_object::kind_type::dataset) continue;
     p.path = o.path;
     p.bytes = 0;
-    if (at) at(p);
+    if (progress) progress(p);
     try {
       r.datasets.push_back(examine_dataset(file, o, names, [&](std::uint64_t bytes) {
         p.bytes = bytes;
-        if (at) at(p);
+        if (progress) progress(p);
       }));
-    } catch (const no_candidate& e) {
+    } catch (const not_packable& e) {
       r.left_out.push_back({o.path, e.reason});
-    } catch (const h5::failure& e) {
+    } catch (const hdf5::failure& e) {
       r.left_out.push_back({o.path, e.what()});
     }
   }

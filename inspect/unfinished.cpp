@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How far a conversion is, by the plan and the journals in the store. Anybody may have written these.
+// How far a conversion is, by the plan and the journals in the store. Any program may have written these.
 //
-#include "inspect/trees.hpp"
+#include "inspect/tree_readers.hpp"
 #include "text/json_text.hpp"
 #include "text/reserved_names.hpp"
 
@@ -21,15 +21,15 @@ namespace zarrbits::inspection {
 
 namespace {
 
-using conversion::json;
+using text::json;
 
-constexpr std::uint64_t most_read = 256U << 20;  // bytes of one object
-constexpr unsigned most_shares = 1'000'000;      // as the command allows
+constexpr std::uint64_t max_read_bytes = 256U << 20;  // bytes of one object
+constexpr unsigned max_shares = 1'000'000;            // as the command allows
 
-std::string text_of(const verification::store_folder& folder, const std::string& name) {
+std::string text_of(const zarr::store_folder& folder, const std::string& name) {
   const auto object = folder.open(name);
   if (!object) return {};
-  const auto bytes = verification::read_object(*object, most_read);
+  const auto bytes = zarr::read_object(*object, max_read_bytes);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -56,114 +56,114 @@ std::pair<unsigned, unsigned> share_in(const std::string& name) {
   constexpr std::string_view of = "-of-";
   if (!std::string_view(end).starts_with(of)) return {0, 0};
   const unsigned long count = std::strtoul(end + of.size(), nullptr, 10);
-  if (count == 0 || count > most_shares || index >= count) return {0, 0};
+  if (count == 0 || count > max_shares || index >= count) return {0, 0};
   return {static_cast<unsigned>(index), static_cast<unsigned>(count)};
 }
 
 struct run {
   double began = 0, last = 0;
-  std::uint64_t made = 0, all = 0, own = 0;
+  std::uint64_t completed = 0, total = 0, assigned = 0;
 };
 
 // The journals of one share, or of a conversion that is not made in shares.
 struct progress_of_share {
-  std::set<std::pair<std::uint64_t, std::uint64_t>> done;  // dataset and unit
+  std::set<std::pair<std::uint64_t, std::uint64_t>> units;  // dataset and unit
   std::uint64_t bytes = 0;
   run latest;
   bool ended = false;
 
   void add(const std::string& text) {
-    run now;
+    run current;
     for (std::string_view rest = text; !rest.empty();) {
       const std::string_view line = rest.substr(0, rest.find('\n'));
       rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-      const json j = conversion::parse_foreign_json(line);
+      const json j = text::parse_untrusted_json(line);
       if (!j.is_object()) continue;
       if (const auto began = time_in(j, "began")) {
-        keep(now);
-        now = {*began, *began, 0, number_in(j, "units").value_or(0), number_in(j, "own").value_or(0)};
+        keep(current);
+        current = {*began, *began, 0, number_in(j, "units").value_or(0), number_in(j, "own").value_or(0)};
         ended = false;
-      } else if (const auto at = time_in(j, "at")) {
-        now.last = std::max(now.last, *at);
+      } else if (const auto timestamp = time_in(j, "at")) {
+        current.last = std::max(current.last, *timestamp);
       } else if (j.contains("ended")) {
         ended = true;
       } else if (const auto dataset = number_in(j, "dataset"), unit = number_in(j, "unit"); dataset && unit) {
-        if (!done.emplace(*dataset, *unit).second) continue;
-        ++now.made;
+        if (!units.emplace(*dataset, *unit).second) continue;
+        ++current.completed;
         if (!j.contains("arrays") || !j["arrays"].is_array()) continue;
         for (const json& a : j["arrays"]) bytes += number_in(a, "bytes").value_or(0);
       }
     }
-    keep(now);
+    keep(current);
   }
 
   std::optional<double> seconds_left() const {
     const double seconds = latest.last - latest.began;
-    if (ended || latest.made == 0 || latest.own < done.size() || !(seconds > 0)) return {};
-    return seconds / static_cast<double>(latest.made) * static_cast<double>(latest.own - done.size());
+    if (ended || latest.completed == 0 || latest.assigned < units.size() || !(seconds > 0)) return {};
+    return seconds / static_cast<double>(latest.completed) * static_cast<double>(latest.assigned - units.size());
   }
 
  private:
   // Where objects cannot grow, each has a piece of a run, and their order is not known.
   void keep(const run& r) {
     if (r.began > latest.began) latest = r;
-    else if (r.began == 0) latest.last = std::max(latest.last, r.last), latest.made += r.made;
+    else if (r.began == 0) latest.last = std::max(latest.last, r.last), latest.completed += r.completed;
   }
 };
 
 }  // namespace
 
-std::optional<unfinished_store> read_unfinished(const verification::store_folder& root) {
-  const verification::store_folder folder = root / conversion::unfinished_folder;
+std::optional<unfinished_store> read_unfinished(const zarr::store_folder& root) {
+  const zarr::store_folder folder = root / text::unfinished_folder;
   const std::string plan_text = text_of(folder, "plan");
-  if (!conversion::is_own_plan(plan_text)) return {};
-  const json plan = conversion::parse_foreign_json(plan_text);
-  unfinished_store found;
-  found.version = string_in(plan, "zarrbits");
-  found.source = string_in(plan, "source");
+  if (!text::is_zarrbits_plan(plan_text)) return {};
+  const json plan = text::parse_untrusted_json(plan_text);
+  unfinished_store result;
+  result.version = string_in(plan, "zarrbits");
+  result.source = string_in(plan, "source");
   if (plan.contains("command") && plan["command"].is_array()) {
     for (const json& word : plan["command"]) {
-      if (word.is_string()) found.command.push_back(word.get<std::string>());
+      if (word.is_string()) result.command.push_back(word.get<std::string>());
     }
   }
   std::set<std::string> names;
-  folder.list([&](const verification::store_entry& e) {
+  folder.list([&](const zarr::store_entry& e) {
     if (!e.is_folder && e.name.starts_with("journal")) names.insert(e.name);
     return true;
   });
   std::map<unsigned, progress_of_share> shares;
-  std::set<std::pair<std::uint64_t, std::uint64_t>> done;
-  progress_of_share whole;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> units;
+  progress_of_share unpartitioned;
   for (const std::string& name : names) {
     const auto [index, count] = share_in(name);
-    found.share_count = std::max(found.share_count, count);
-    (count > 0 ? shares[index] : whole).add(text_of(folder, name));
+    result.share_count = std::max(result.share_count, count);
+    (count > 0 ? shares[index] : unpartitioned).add(text_of(folder, name));
   }
   double last = 0;
-  std::optional<double> left = whole.seconds_left();
+  std::optional<double> remaining = unpartitioned.seconds_left();
   const auto gather = [&](const progress_of_share& p) {
-    done.insert(p.done.begin(), p.done.end());
-    found.bytes_done += p.bytes;
-    found.units = std::max(found.units, p.latest.all);
+    units.insert(p.units.begin(), p.units.end());
+    result.bytes_done += p.bytes;
+    result.units = std::max(result.units, p.latest.total);
     last = std::max(last, p.latest.last);
   };
-  gather(whole);
+  gather(unpartitioned);
   for (const auto& [index, p] : shares) {
     gather(p);
-    found.shares.push_back({index, p.done.size(), p.latest.own, p.ended});
-    if (const auto more = p.seconds_left()) left = std::max(left.value_or(0), *more);
+    result.shares.push_back({index, p.units.size(), p.latest.assigned, p.ended});
+    if (const auto share_remaining = p.seconds_left()) remaining = std::max(remaining.value_or(0), *share_remaining);
   }
-  found.units_done = done.size();
-  found.units = found.units < found.units_done ? 0 : found.units;
-  for (unsigned i = 0; i < found.share_count && found.missing.size() < 1000; ++i) {
-    if (!shares.contains(i)) found.missing.push_back(i);
+  result.units_done = units.size();
+  result.units = result.units < result.units_done ? 0 : result.units;
+  for (unsigned i = 0; i < result.share_count && result.missing.size() < 1000; ++i) {
+    if (!shares.contains(i)) result.missing.push_back(i);
   }
-  found.seconds_left = left;
+  result.seconds_left = remaining;
   if (last > 0) {
     const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
-    found.seconds_ago = std::max(0.0, now.count() - last);
+    result.seconds_ago = std::max(0.0, now.count() - last);
   }
-  return found;
+  return result;
 }
 
 }  // namespace zarrbits::inspection

@@ -7,17 +7,17 @@
 namespace zarrbits::inspection {
 
 void used_bits::range(unsigned width, bool is_signed, unsigned& first_bit, unsigned& last_bit) const noexcept {
-  const std::uint64_t top = is_signed ? beyond : any;
+  const std::uint64_t top = is_signed ? non_sign_bits : set_bits;
   const auto highest = static_cast<unsigned>(std::bit_width(top));  // bits that hold it
   last_bit = is_signed ? highest : highest == 0 ? 0 : highest - 1;  // and one for the sign
   if (last_bit >= width) last_bit = width - 1;
-  first_bit = any == 0 ? 0 : static_cast<unsigned>(std::countr_zero(any));
+  first_bit = set_bits == 0 ? 0 : static_cast<unsigned>(std::countr_zero(set_bits));
   if (first_bit > last_bit) first_bit = last_bit;
 }
 
 std::int64_t member_value(hid_t type, unsigned i, const number& n) {
   unsigned char raw[8] = {};
-  h5::check(H5Tget_member_value(type, i, raw), "get an enumeration's value");
+  hdf5::check(H5Tget_member_value(type, i, raw), "get an enumeration's value");
   std::uint64_t v = 0;
   for (unsigned b = 0; b < n.size; ++b) v = v << 8 | raw[n.big_endian ? b : n.size - 1 - b];
   const unsigned spare = 64 - 8 * n.size;
@@ -29,21 +29,21 @@ number describe(hid_t type) {
   const H5T_class_t cls = H5Tget_class(type);
   const std::size_t size = H5Tget_size(type);
   if (cls != H5T_INTEGER && cls != H5T_FLOAT && cls != H5T_ENUM && cls != H5T_BITFIELD)
-    throw no_candidate{"neither integers nor booleans nor floats"};
+    throw not_packable{"neither integers nor booleans nor floats"};
   if (size != 1 && size != 2 && size != 4 && size != 8)
-    throw no_candidate{"values of " + std::to_string(size) + " bytes; packbits takes 1, 2, 4 and 8"};
+    throw not_packable{"values of " + std::to_string(size) + " bytes; packbits takes 1, 2, 4 and 8"};
   n.size = static_cast<unsigned>(size);
   const H5T_order_t order = H5Tget_order(type);
   if (n.size > 1 && order != H5T_ORDER_LE && order != H5T_ORDER_BE)
-    throw no_candidate{"a byte order that packbits does not take"};
+    throw not_packable{"a byte order that packbits does not take"};
   n.big_endian = order == H5T_ORDER_BE;
-  const h5::handle base(cls == H5T_ENUM ? H5Tget_super(type) : H5Tcopy(type), "get a base type");
+  const hdf5::handle base(cls == H5T_ENUM ? H5Tget_super(type) : H5Tcopy(type), "get a base type");
   const bool is_integer = cls == H5T_INTEGER || cls == H5T_ENUM;
   n.is_signed = is_integer && H5Tget_sign(base) == H5T_SGN_2;
   const auto precision = static_cast<unsigned>(H5Tget_precision(base));
   const int offset = H5Tget_offset(base);
   if (precision == 0 || offset < 0 || precision + static_cast<unsigned>(offset) > 8 * n.size)
-    throw no_candidate{"a precision that packbits does not take"};
+    throw not_packable{"a precision that packbits does not take"};
   n.reduced = precision < 8 * n.size;
   n.first_bit = static_cast<unsigned>(offset);
   n.last_bit = n.first_bit + precision - 1;
@@ -54,7 +54,7 @@ number describe(hid_t type) {
                                   : "uint") +
            std::to_string(precision);
   if (cls == H5T_ENUM) {
-    if (n.reduced) throw no_candidate{"an enumeration over an integer of reduced precision"};
+    if (n.reduced) throw not_packable{"an enumeration over an integer of reduced precision"};
     const int members = H5Tget_nmembers(type);
     bool zero_and_one = members == 2, negative = false;
     for (int i = 0; i < members; ++i) {
@@ -78,7 +78,7 @@ namespace {
 // The bits of all values of a piece, several at a time in a word of 64 bits: `or` keeps them apart, and in any byte order.
 struct lanes {
   unsigned bits, sign;  // of a value; where in it the sign is
-  std::uint64_t any = 0, beyond = 0;
+  std::uint64_t set_bits = 0, non_sign_bits = 0;
 
   void add_unsigned(const std::byte* p, std::size_t words) noexcept {
     std::uint64_t w[4], sum[4] = {};
@@ -91,21 +91,21 @@ struct lanes {
       std::memcpy(w, p + 8 * i, 8);
       sum[0] |= w[0];
     }
-    any |= sum[0] | sum[1] | sum[2] | sum[3];
+    set_bits |= sum[0] | sum[1] | sum[2] | sum[3];
   }
   // A negative value needs the bits in which it differs from its sign.
   void add_signed(const std::byte* p, std::size_t words) noexcept {
     const std::uint64_t ones = bits == 64 ? 1 : ~std::uint64_t{0} / ((std::uint64_t{1} << bits) - 1);
-    std::uint64_t all = 0, differing = 0;
+    std::uint64_t used = 0, differing = 0;
     for (std::size_t i = 0; i < words; ++i) {
       std::uint64_t w;
       std::memcpy(&w, p + 8 * i, sizeof w);
       const std::uint64_t negative = w >> sign & ones;
-      all |= w;
+      used |= w;
       differing |= w ^ ((negative << (bits - 1) << 1) - negative);  // all bits of each negative value
     }
-    any |= all;
-    beyond |= differing;
+    set_bits |= used;
+    non_sign_bits |= differing;
   }
   std::uint64_t folded(std::uint64_t word, bool swap) const noexcept {
     for (unsigned b = 32; b >= bits; b /= 2) word |= word >> b;
@@ -120,19 +120,19 @@ struct lanes {
 
 void collect(const std::byte* values, std::size_t n, const number& t, used_bits& out) {
   const bool swap = t.size > 1 && t.big_endian != (std::endian::native == std::endian::big);
-  lanes all{8 * t.size, swap ? 7 : 8 * t.size - 1};
+  lanes lane_bits{8 * t.size, swap ? 7 : 8 * t.size - 1};
   const std::size_t bytes = n * t.size, words = bytes / 8;
-  std::byte rest[8] = {};  // zeros need no bits
-  if (bytes % 8 > 0) std::memcpy(rest, values + 8 * words, bytes % 8);
+  std::byte tail[8] = {};  // zeros need no bits
+  if (bytes % 8 > 0) std::memcpy(tail, values + 8 * words, bytes % 8);
   if (t.is_signed) {
-    all.add_signed(values, words);
-    all.add_signed(rest, 1);
+    lane_bits.add_signed(values, words);
+    lane_bits.add_signed(tail, 1);
   } else {
-    all.add_unsigned(values, words);
-    all.add_unsigned(rest, 1);
+    lane_bits.add_unsigned(values, words);
+    lane_bits.add_unsigned(tail, 1);
   }
-  out.any |= all.folded(all.any, swap);
-  out.beyond |= all.folded(all.beyond, swap);
+  out.set_bits |= lane_bits.folded(lane_bits.set_bits, swap);
+  out.non_sign_bits |= lane_bits.folded(lane_bits.non_sign_bits, swap);
 }
 
 }  // namespace zarrbits::inspection

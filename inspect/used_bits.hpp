@@ -20,15 +20,15 @@ namespace zarrbits::inspection {
 
 // The bits that values use, collected value by value.
 struct used_bits {
-  std::uint64_t any = 0;     // bits that are set in some value
-  std::uint64_t beyond = 0;  // signed: bits that differ from a repeated sign
+  std::uint64_t set_bits = 0;       // bits that are set in some value
+  std::uint64_t non_sign_bits = 0;  // signed: bits that differ from a repeated sign
 
   // The smallest range of bits, out of `width`, that keeps every value.
   void range(unsigned width, bool is_signed, unsigned& first_bit, unsigned& last_bit) const noexcept;
 };
 
 // Not an error: packbits does not suit this dataset.
-struct no_candidate {
+struct not_packable {
   std::string reason;
 };
 
@@ -41,7 +41,7 @@ struct number {
   std::string name;
 };
 
-// Throws no_candidate, h5::failure.
+// Throws not_packable, hdf5::failure.
 number describe(hid_t type);
 // The value of an enumeration's member.
 std::int64_t member_value(hid_t type, unsigned i, const number& n);

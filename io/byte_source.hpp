@@ -2,8 +2,8 @@
 //
 // The bytes of an open file, wherever it is.
 //
-//   const std::shared_ptr<const byte_source> file = open_bytes("in.h5", {});
-//   file->read(512, room);
+//   const std::shared_ptr<const byte_source> file = open_bytes("in.h5", {}, expected);
+//   file->read(512, out);
 //
 #ifndef ZARRBITS_IO_BYTE_SOURCE_HPP
 #define ZARRBITS_IO_BYTE_SOURCE_HPP
@@ -18,12 +18,12 @@
 #include <span>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 class remote_file;
 
 // How much will be read of a file on a server: some places, in requests of at most 4 MiB; or all of it, in few of 16 MiB.
-enum class read_extent { parts, whole };
+enum class access_hint { partial, full };
 
 // Thread-safe.
 class byte_source {
@@ -35,9 +35,9 @@ class byte_source {
 
   // Its state now; of a remote file, as it was when it was opened.
   virtual file_state state() const = 0;
-  // Throws unreadable_range if the file does not have these bytes, and zarrbits::error if a server does not give them.
-  virtual void read(std::uint64_t offset, std::span<std::byte> to) const = 0;
-  // For copies in the kernel; negative if there is none.
+  // Throws read_error if the file does not have these bytes, and zarrbits::error if a server does not give them.
+  virtual void read(std::uint64_t offset, std::span<std::byte> out) const = 0;
+  // For copies in the kernel; negative without a descriptor.
   virtual int descriptor() const noexcept { return -1; }
   // Itself, if it is remote; else null.
   virtual const remote_file* remote() const noexcept { return nullptr; }
@@ -48,7 +48,7 @@ class local_bytes final : public byte_source {
  public:
   explicit local_bytes(file_descriptor file) noexcept : file_(std::move(file)) {}
   file_state state() const override { return state_of(file_.get()); }
-  void read(std::uint64_t offset, std::span<std::byte> to) const override { read_range(file_.get(), offset, to); }
+  void read(std::uint64_t offset, std::span<std::byte> out) const override { read_range(file_.get(), offset, out); }
   int descriptor() const noexcept override { return file_.get(); }
 
  private:
@@ -57,8 +57,8 @@ class local_bytes final : public byte_source {
 
 // A file, "s3://bucket/key" or "https://host/path", whose state is known: other content is an error. Null if a local file cannot
 // be opened; errno says why. Throws zarrbits::error.
-std::shared_ptr<const byte_source> open_bytes(const std::string& name, const remote_access& remote, const file_state& known);
+std::shared_ptr<const byte_source> open_bytes(const std::string& name, const remote_access& remote, const file_state& expected);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -48,13 +48,13 @@ errc code_of_errno(int error) {
 
 }  // namespace
 
-void fail_file(const std::string& what, const std::string& path, int error, const std::string& remedy) {
-  throw zarrbits::error(code_of_errno(error), what + " \"" + path + "\": " + reason(error) + "; " + remedy, {path});
+void throw_errno(const std::string& action, const std::string& path, int error, const std::string& remedy) {
+  throw zarrbits::error(code_of_errno(error), action + " \"" + path + "\": " + reason(error) + "; " + remedy, {path});
 }
 
 void require_file(const std::string& path) {
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) fail_file("cannot open", path, errno, "use the name of an HDF5 file");
+  if (::stat(path.c_str(), &info) != 0) throw_errno("cannot open", path, errno, "use the name of an HDF5 file");
   if (S_ISREG(info.st_mode)) return;
   throw zarrbits::error(errc::unsupported,
                         "\"" + path + "\" is " +
@@ -123,21 +123,22 @@ int write_all(int fd, std::span<const std::byte> bytes) noexcept {
   return 0;
 }
 
-std::optional<std::vector<std::byte>> read_regular_file(int folder, const std::string& name, const std::string& shown) {
+std::optional<std::vector<std::byte>> read_regular_file(int folder, const std::string& name, const std::string& display_name) {
   constexpr const char* remedy = "check the permissions there";
   const file_descriptor fd(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
   struct stat info {};
-  if (!fd || ::fstat(fd.get(), &info) != 0) fail_file("cannot read", shown, errno, remedy);
-  if (!S_ISREG(info.st_mode)) throw zarrbits::error(errc::damaged_store, "\"" + shown + "\" is not a file; remove it", {shown});
-  if (static_cast<std::uint64_t>(info.st_size) > largest_read_back)
-    throw zarrbits::error(errc::damaged_store, "\"" + shown + "\" is larger than any file that zarrbits writes; remove it",
-                          {shown});
+  if (!fd || ::fstat(fd.get(), &info) != 0) throw_errno("cannot read", display_name, errno, remedy);
+  if (!S_ISREG(info.st_mode))
+    throw zarrbits::error(errc::damaged_store, "\"" + display_name + "\" is not a file; remove it", {display_name});
+  if (static_cast<std::uint64_t>(info.st_size) > max_read_back)
+    throw zarrbits::error(errc::damaged_store, "\"" + display_name + "\" is larger than any file that zarrbits writes; remove it",
+                          {display_name});
   std::vector<std::byte> bytes(static_cast<std::size_t>(info.st_size));
   try {
     read_range(fd.get(), 0, bytes);
-  } catch (const unreadable_range& e) {
-    throw zarrbits::error(errc::io_failed, "cannot read \"" + shown + "\": " + e.what(), {shown});
+  } catch (const read_error& e) {
+    throw zarrbits::error(errc::io_failed, "cannot read \"" + display_name + "\": " + e.what(), {display_name});
   }
   return bytes;
 }
@@ -145,24 +146,25 @@ std::optional<std::vector<std::byte>> read_regular_file(int folder, const std::s
 lock_state take_lock(int fd, bool shared) noexcept {
   while (::flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
-    return errno == EWOULDBLOCK || errno == EACCES ? lock_state::busy : lock_state::unknown;
+    return errno == EWOULDBLOCK || errno == EACCES ? lock_state::contended : lock_state::unsupported;
   }
-  return lock_state::taken;
+  return lock_state::acquired;
 }
 
 file_descriptor open_without_links(const std::string& root, std::string_view key) {
-  file_descriptor at(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  while (at && !key.empty()) {
+  file_descriptor current(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  while (current && !key.empty()) {
     const std::size_t end = std::min(key.find('/'), key.size());
     const std::string name(key.substr(0, end));
     const bool last = end == key.size();
     key.remove_prefix(last ? end : end + 1);
     struct stat info {};
-    if (::fstatat(at.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return {};
+    if (::fstatat(current.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return {};
     if (S_ISLNK(info.st_mode)) return errno = ELOOP, file_descriptor();
-    at = file_descriptor(::openat(at.get(), name.c_str(), O_RDONLY | (last ? O_NONBLOCK : O_DIRECTORY) | O_NOFOLLOW | O_CLOEXEC));
+    current = file_descriptor(
+        ::openat(current.get(), name.c_str(), O_RDONLY | (last ? O_NONBLOCK : O_DIRECTORY) | O_NOFOLLOW | O_CLOEXEC));
   }
-  return at;
+  return current;
 }
 
 namespace {
@@ -181,10 +183,11 @@ long holder_of(int fd) {
                 static_cast<unsigned long long>(info.st_ino));
   std::istringstream lines(text_of_small_file("/proc/locks"));  // "1: FLOCK ADVISORY WRITE 4711 08:01:1234 0 EOF"
   for (std::string line; std::getline(lines, line);) {
-    const auto at = line.find(place);
-    if (at == std::string::npos || at < 2 || line.find("FLOCK") == std::string::npos || line.find("->") != std::string::npos)
+    const auto position = line.find(place);
+    if (position == std::string::npos || position < 2 || line.find("FLOCK") == std::string::npos ||
+        line.find("->") != std::string::npos)
       continue;
-    const auto begin = line.rfind(' ', at - 2);
+    const auto begin = line.rfind(' ', position - 2);
     return begin == std::string::npos ? 0 : std::strtol(line.c_str() + begin, nullptr, 10);
   }
   return 0;
@@ -213,34 +216,34 @@ lock_state take_lock(int fd, int folder, const std::string& name, bool shared) {
   constexpr auto longest = std::chrono::seconds(5);
   lock_state state = take_lock(fd, shared);
   const auto begin = std::chrono::steady_clock::now();
-  while (state == lock_state::busy && std::chrono::steady_clock::now() - begin < longest && holder_ends(fd)) {
+  while (state == lock_state::contended && std::chrono::steady_clock::now() - begin < longest && holder_ends(fd)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     state = take_lock(fd, shared);
   }
-  if (state == lock_state::busy) return state;
-  struct stat ours {
-  }, there{};
-  const bool same = ::fstat(fd, &ours) == 0 && ::fstatat(folder, name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-                    ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
-  return same ? state : lock_state::gone;
+  if (state == lock_state::contended) return state;
+  struct stat locked {
+  }, current{};
+  const bool is_same = ::fstat(fd, &locked) == 0 && ::fstatat(folder, name.c_str(), &current, AT_SYMLINK_NOFOLLOW) == 0 &&
+                       locked.st_dev == current.st_dev && locked.st_ino == current.st_ino;
+  return is_same ? state : lock_state::removed;
 }
 
 void require_range(int fd, std::uint64_t offset, std::uint64_t size) {
   struct stat info {};
-  if (::fstat(fd, &info) != 0) throw unreadable_range(reason(errno));
+  if (::fstat(fd, &info) != 0) throw read_error(reason(errno));
   const auto end = static_cast<std::uint64_t>(std::max<off_t>(0, info.st_size));
   if (S_ISREG(info.st_mode) && (offset > end || size > end - offset))
-    throw unreadable_range("the file ends before the range that was to be read");
+    throw read_error("the file ends before the range that was to be read");
 }
 
-void read_range(int fd, std::uint64_t offset, std::span<std::byte> to) {
-  while (!to.empty()) {
-    const ssize_t n = ::pread(fd, to.data(), to.size(), static_cast<off_t>(offset));
+void read_range(int fd, std::uint64_t offset, std::span<std::byte> out) {
+  while (!out.empty()) {
+    const ssize_t n = ::pread(fd, out.data(), out.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw unreadable_range(reason(errno));
-    if (n == 0) throw unreadable_range("the file ends before the range that was to be read");
+    if (n < 0) throw read_error(reason(errno));
+    if (n == 0) throw read_error("the file ends before the range that was to be read");
     offset += static_cast<std::uint64_t>(n);
-    to = to.subspan(static_cast<std::size_t>(n));
+    out = out.subspan(static_cast<std::size_t>(n));
   }
 }
 
@@ -248,9 +251,9 @@ int copy_range(int from, std::uint64_t offset, std::uint64_t size, int to) {
   constexpr std::uint64_t small = 16 << 10;  // a copy through memory is faster
 #ifdef __linux__
   while (size > small) {
-    auto at = static_cast<off_t>(offset);
+    auto position = static_cast<off_t>(offset);
     const ssize_t n =
-        ::copy_file_range(from, &at, to, nullptr, static_cast<std::size_t>(std::min<std::uint64_t>(size, 1U << 30)), 0);
+        ::copy_file_range(from, &position, to, nullptr, static_cast<std::size_t>(std::min<std::uint64_t>(size, 1U << 30)), 0);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == ENOSPC || errno == EFBIG || errno == EDQUOT)) return errno;
     if (n <= 0) break;  // two file systems, one that does not support the call, or the end of the file: pread() shows which
@@ -270,4 +273,4 @@ int copy_range(int from, std::uint64_t offset, std::uint64_t size, int to) {
   return 0;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

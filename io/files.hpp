@@ -15,19 +15,19 @@
 #include <sys/stat.h>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // No file that the converter writes for itself and reads back (a plan, a journal, a zarr.json) is larger than this.
-constexpr std::uint64_t largest_read_back = std::uint64_t{1} << 30;
+constexpr std::uint64_t max_read_back = std::uint64_t{1} << 30;
 
 // Bytes of a file that cannot be read. what() is a reason, not a sentence.
-struct unreadable_range : std::runtime_error {
+struct read_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 // "cannot write "x": No space left on device; check ..." as zarrbits::error.
-[[noreturn]] void fail_file(const std::string& what, const std::string& path, int error,
-                            const std::string& remedy = "check the space and the permissions there");
+[[noreturn]] void throw_errno(const std::string& action, const std::string& path, int error,
+                              const std::string& remedy = "check the space and the permissions there");
 
 // Throws an error if `path` is not a regular file: reading a pipe or a device could block, or never end.
 void require_file(const std::string& path);
@@ -61,7 +61,7 @@ struct file_state {
   bool operator==(const file_state&) const = default;
 };
 file_state state_in(const struct stat& info) noexcept;
-file_state state_of(int descriptor) noexcept;  // not regular if there is none
+file_state state_of(int descriptor) noexcept;  // not regular if fstat() fails
 
 // Where an open file is, without symbolic links; empty if the system does not tell.
 std::string path_of(int descriptor);
@@ -69,9 +69,9 @@ std::string path_of(int descriptor);
 // 0, or errno. A disk that accepts nothing more is ENOSPC.
 int write_all(int fd, std::span<const std::byte> bytes) noexcept;
 
-// A whole file in a folder (a descriptor, or AT_FDCWD). Empty if there is none. What is not a regular file (a symbolic link,
-// too), or larger than largest_read_back, throws zarrbits::error, which calls it `shown`.
-std::optional<std::vector<std::byte>> read_regular_file(int folder, const std::string& name, const std::string& shown);
+// A whole file in a folder (a descriptor, or AT_FDCWD). Empty if absent. Anything but a regular file (a symbolic link, too),
+// or a file larger than max_read_back, throws zarrbits::error, which calls it `display_name`.
+std::optional<std::vector<std::byte>> read_regular_file(int folder, const std::string& name, const std::string& display_name);
 
 // Opens a file below a folder for reading, without following a symbolic link on the way. Sets errno if it cannot: ELOOP for a
 // link.
@@ -79,23 +79,23 @@ file_descriptor open_without_links(const std::string& root, std::string_view key
 
 // The lock of an open file, which the kernel releases when the process ends.
 enum class lock_state {
-  taken,
-  busy,     // another process holds it
-  gone,     // its holder has removed the file: `name` in `folder` is a different file, or missing
-  unknown,  // the file system does not support locks
+  acquired,
+  contended,    // another process holds it
+  removed,      // its holder has removed the file: `name` in `folder` is a different file, or missing
+  unsupported,  // the file system does not support locks
 };
 // Waits some seconds for a process that is about to end, because the one that started it was killed.
 lock_state take_lock(int fd, int folder, const std::string& name, bool shared);
-lock_state take_lock(int fd, bool shared) noexcept;  // whatever name the file has: never `gone`
+lock_state take_lock(int fd, bool shared) noexcept;  // whatever name the file has: never `removed`
 
-// Throws unreadable_range if a file does not have these bytes.
+// Throws read_error if a file does not have these bytes.
 void require_range(int fd, std::uint64_t offset, std::uint64_t size);
-void read_range(int fd, std::uint64_t offset, std::span<std::byte> to);
+void read_range(int fd, std::uint64_t offset, std::span<std::byte> out);
 
 // Appends bytes of a file to another at its position, in the kernel if possible. 0, or errno of writing; what cannot be
-// read throws unreadable_range.
+// read throws read_error.
 int copy_range(int from, std::uint64_t offset, std::uint64_t size, int to);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

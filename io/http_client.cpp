@@ -24,19 +24,19 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
 constexpr std::chrono::milliseconds first_pause{100}, longest_pause{10'000};
-constexpr std::size_t longest_headers = 256 << 10;
+constexpr std::size_t max_header_bytes = 256 << 10;
 
 // Once this is set, the first request that gets no response is the last one.
-enum class hurry { none, asked, given_up };
-std::atomic<hurry> haste = hurry::none;
+enum class cancellation { none, requested, aborted };
+std::atomic<cancellation> cancellation_state = cancellation::none;
 
 // True if the error may be temporary, so that another attempt may succeed.
-bool is_passing_error(int error) {
+bool is_transient_error(int error) {
   switch (error) {
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
@@ -53,41 +53,42 @@ bool is_passing_error(int error) {
 }
 
 // Filled by curl's callbacks.
-struct arriving {
+struct transfer {
   const http_client::request& request;
-  http_client::response& answer;
+  http_client::response& result;
   CURL* handle;
   std::size_t headers = 0;
 };
 
-std::size_t take_body(char* data, std::size_t, std::size_t n, void* to) {
-  auto& in = *static_cast<arriving*>(to);
+std::size_t take_body(char* data, std::size_t, std::size_t n, void* user_data) {
+  auto& in = *static_cast<transfer*>(user_data);
   long status = 0;
   curl_easy_getinfo(in.handle, CURLINFO_RESPONSE_CODE, &status);
-  const bool directly = !in.request.into.empty() && status >= 200 && status < 300;
-  const std::size_t room = directly ? in.request.into.size() - in.answer.received : in.request.longest - in.answer.body.size();
-  if (n > room) {
-    in.answer.too_long = true;
+  const bool directly = !in.request.output.empty() && status >= 200 && status < 300;
+  const std::size_t capacity =
+      directly ? in.request.output.size() - in.result.received : in.request.max_body_bytes - in.result.body.size();
+  if (n > capacity) {
+    in.result.too_long = true;
     return 0;
   }
   if (directly) {
-    std::memcpy(in.request.into.data() + in.answer.received, data, n);
-    in.answer.received += n;
+    std::memcpy(in.request.output.data() + in.result.received, data, n);
+    in.result.received += n;
   } else {
-    in.answer.body.append(data, n);
+    in.result.body.append(data, n);
   }
   return n;
 }
 
-std::size_t take_header(char* data, std::size_t, std::size_t n, void* to) {
-  auto& in = *static_cast<arriving*>(to);
+std::size_t take_header(char* data, std::size_t, std::size_t n, void* user_data) {
+  auto& in = *static_cast<transfer*>(user_data);
   in.headers += n;
-  if (in.headers > longest_headers) {
-    in.answer.too_long = true;
+  if (in.headers > max_header_bytes) {
+    in.result.too_long = true;
     return 0;
   }
   std::string_view line(data, n);
-  if (line.starts_with("HTTP/")) in.answer.headers.clear();  // those before were of "100 Continue"
+  if (line.starts_with("HTTP/")) in.result.headers.clear();  // those before were of "100 Continue"
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return n;
   std::string name(line.substr(0, colon));
@@ -95,7 +96,7 @@ std::size_t take_header(char* data, std::size_t, std::size_t n, void* to) {
   line.remove_prefix(colon + 1);
   while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
   while (!line.empty() && std::strchr("\r\n \t", line.back())) line.remove_suffix(1);
-  in.answer.headers[std::move(name)] = line;
+  in.result.headers[std::move(name)] = line;
   return n;
 }
 
@@ -104,7 +105,7 @@ bool is_private(const std::array<unsigned char, 4>& a) {
          (a[0] == 172 && (a[1] & 0xF0) == 16) || (a[0] == 192 && a[1] == 168) || a[0] >= 224;
 }
 
-// For the text of an IP address. What is not one counts as private.
+// For the text of an IP address. Any other text counts as private.
 bool is_private(const char* text) {
   std::array<unsigned char, 4> four{};
   if (::inet_pton(AF_INET, text, four.data()) == 1) return is_private(four);
@@ -133,28 +134,28 @@ bool uses_proxy(std::string_view url) {
   return url.starts_with("https:") ? is_set("https_proxy") || is_set("HTTPS_PROXY") : is_set("http_proxy");
 }
 
-curl_socket_t open_socket(void* to, curlsocktype, curl_sockaddr* address) {
-  auto& in = *static_cast<arriving*>(to);
+curl_socket_t open_socket(void* user_data, curlsocktype, curl_sockaddr* address) {
+  auto& in = *static_cast<transfer*>(user_data);
   char text[INET6_ADDRSTRLEN] = {};
   const void* bytes = address->family == AF_INET6
                           ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6*>(&address->addr)->sin6_addr)
                           : static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(&address->addr)->sin_addr);
   if (!::inet_ntop(address->family, bytes, text, sizeof text) || is_private(text)) {
-    in.answer.private_address = true;
+    in.result.private_address = true;
     return CURL_SOCKET_BAD;
   }
   return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
 // A connection that was made before.
-int before_request(void* to, char* address, char*, int, int) {
-  auto& in = *static_cast<arriving*>(to);
+int before_request(void* user_data, char* address, char*, int, int) {
+  auto& in = *static_cast<transfer*>(user_data);
   if (!is_private(address)) return CURL_PREREQFUNC_OK;
-  in.answer.private_address = true;
+  in.result.private_address = true;
   return CURL_PREREQFUNC_ABORT;
 }
 
-// For a libcurl that was built without a place for certificates, as that of the wheel is; "" if it has one, or if there are none:
+// For a libcurl that was built without a path of certificates, as that of the wheel is; "" if it has one, or no file is found:
 // then OpenSSL looks into SSL_CERT_DIR, or /etc/ssl/certs.
 std::string system_certificates() {
   const curl_version_info_data* curl = curl_version_info(CURLVERSION_NOW);
@@ -185,40 +186,44 @@ void append(header_list& list, const std::string& line) {
 
 }  // namespace
 
-void hurry_s3() noexcept { haste = hurry::asked; }
+void cancel_s3_retries() noexcept { cancellation_state = cancellation::requested; }
 
-double http_patience() {
-  const char* given = std::getenv("ZARRBITS_S3_PATIENCE");
-  const double seconds = given ? std::strtod(given, nullptr) : 0;
+double http_timeout() {
+  const char* value = std::getenv("ZARRBITS_S3_PATIENCE");
+  const double seconds = value ? std::strtod(value, nullptr) : 0;
   return seconds >= 0.1 ? std::min(seconds, 3600.0) : 60;
 }
 
-bool is_passing(long status) { return status == 429 || status == 408 || (status >= 500 && status != 501); }
+bool is_transient(long status) { return status == 429 || status == 408 || (status >= 500 && status != 501); }
 
-double http_retries::patience() const { return haste == hurry::none ? http_patience() : std::min(1.0, http_patience()); }
+double retry_policy::timeout() const {
+  return cancellation_state == cancellation::none ? http_timeout() : std::min(1.0, http_timeout());
+}
 
-bool http_retries::again(double wish) {
-  if (haste != hurry::none) {
-    haste = hurry::given_up;
+bool retry_policy::wait(double wish) {
+  if (cancellation_state != cancellation::none) {
+    cancellation_state = cancellation::aborted;
     return false;
   }
   const auto spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
-  if (attempts_ >= most || spent >= 10 * http_patience()) return false;
+  if (attempts_ >= max_attempts || spent >= 10 * http_timeout()) return false;
   thread_local std::minstd_rand random{std::random_device{}()};
   const std::chrono::milliseconds longest(
-      static_cast<long>(std::min(static_cast<double>(longest_pause.count()), http_patience() * 1000 / 6)));
-  const auto most_now = std::min(longest, first_pause * (1 << std::min(attempts_, 10U)));
-  const long asked = static_cast<long>(1000 * std::min(std::max(wish, 0.0), http_patience()));
+      static_cast<long>(std::min(static_cast<double>(longest_pause.count()), http_timeout() * 1000 / 6)));
+  const auto max_pause = std::min(longest, first_pause * (1 << std::min(attempts_, 10U)));
+  const long requested = static_cast<long>(1000 * std::min(std::max(wish, 0.0), http_timeout()));
   std::this_thread::sleep_for(std::chrono::milliseconds(
-      std::max(asked, std::uniform_int_distribution<long>(most_now.count() / 4, most_now.count())(random))));
+      std::max(requested, std::uniform_int_distribution<long>(max_pause.count() / 4, max_pause.count())(random))));
   ++attempts_;
   return true;
 }
 
-std::string http_retries::shown() const { return attempts_ > 1 ? ", after " + std::to_string(attempts_) + " attempts" : ""; }
+std::string retry_policy::attempts_text() const {
+  return attempts_ > 1 ? ", after " + std::to_string(attempts_) + " attempts" : "";
+}
 
-void http_retries::require_hope(const std::string& server) {
-  if (haste == hurry::given_up)
+void retry_policy::throw_if_cancelled(const std::string& server) {
+  if (cancellation_state == cancellation::aborted)
     throw zarrbits::error(errc::server_failed, "the server at " + server + " does not answer", {server});
 }
 
@@ -230,15 +235,15 @@ std::string percent_encoded(const std::string& text, bool keep_slashes) {
     if (plain || (c == '/' && keep_slashes)) {
       out += c;
     } else {
-      append_percent(out, c);
+      text::append_percent_escape(out, c);
     }
   }
   return out;
 }
 
 std::string_view http_client::response::header(const std::string& name) const {
-  const auto found = headers.find(name);
-  return found == headers.end() ? std::string_view() : found->second;
+  const auto it = headers.find(name);
+  return it == headers.end() ? std::string_view() : it->second;
 }
 
 // Cookies that all connections have in common.
@@ -297,9 +302,9 @@ http_client::response http_client::send(const request& r) {
     ~loan() { client.give_back(handle); }
   } const borrowed{*this, take_handle()};
   CURL* const handle = borrowed.handle;
-  response answer;
-  arriving in{r, answer, handle};
-  char why[CURL_ERROR_SIZE] = {};
+  response result;
+  transfer in{r, result, handle};
+  char error_buffer[CURL_ERROR_SIZE] = {};
   header_list lines;
   for (const std::string& line : r.headers) append(lines, line);
   const auto set = [&](auto option, auto value) { curl_easy_setopt(handle, option, value); };
@@ -310,7 +315,7 @@ http_client::response http_client::send(const request& r) {
   set(CURLOPT_FOLLOWLOCATION, 0L);
   set(CURLOPT_HTTP_VERSION, static_cast<long>(r.newer_http ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
   set(CURLOPT_NOSIGNAL, 1L);
-  set(CURLOPT_ERRORBUFFER, why);
+  set(CURLOPT_ERRORBUFFER, error_buffer);
   set(CURLOPT_BUFFERSIZE, 256L << 10);
   if (!ca_file_.empty()) set(CURLOPT_CAINFO, ca_file_.c_str());
   if (r.direct) set(CURLOPT_PROXY, "");
@@ -330,9 +335,10 @@ http_client::response http_client::send(const request& r) {
     set(CURLOPT_PREREQDATA, &in);
   }
   const std::string_view method = r.method;
-  const double patience = r.patience > 0 ? r.patience : http_patience();
+  const double patience = r.timeout > 0 ? r.timeout : http_timeout();
   const auto bytes = static_cast<double>(
-      r.body.size() + (method == "GET" ? (r.into.empty() ? r.longest : std::max<std::size_t>(r.into.size(), 1 << 20)) : 0));
+      r.body.size() +
+      (method == "GET" ? (r.output.empty() ? r.max_body_bytes : std::max<std::size_t>(r.output.size(), 1 << 20)) : 0));
   set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(1000 * std::min(20.0, patience)));
   set(CURLOPT_LOW_SPEED_LIMIT, method == "POST" ? 1L : 1000L);
   set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(std::max(1.0, patience * (r.begins_late ? 5 : 1))));
@@ -354,29 +360,29 @@ http_client::response http_client::send(const request& r) {
   }
   set(CURLOPT_HTTPHEADER, lines.get());
   const CURLcode error = curl_easy_perform(handle);
-  curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answer.status);
+  curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &result.status);
   curl_off_t length = -1;
   curl_easy_getinfo(handle, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
-  answer.length = length;
+  result.length = length;
   const char* redirect = nullptr;
   curl_easy_getinfo(handle, CURLINFO_REDIRECT_URL, &redirect);
-  if (redirect) answer.redirect = redirect;
-  answer.error = error != CURLE_OK;
+  if (redirect) result.redirect = redirect;
+  result.error = error != CURLE_OK;
   constexpr int too_large = 100;  // CURLE_TOO_LARGE, of curl 8.6: more headers than it takes; older ones call that out of memory
-  if (error == too_large || error == CURLE_OUT_OF_MEMORY) answer.too_long = true;
-  if (answer.error) {
-    answer.passing = !answer.too_long && !answer.private_address && is_passing_error(error);
-    answer.no_such_host = error == CURLE_COULDNT_RESOLVE_HOST;
-    answer.certificate = error == CURLE_PEER_FAILED_VERIFICATION || error == CURLE_SSL_CACERT_BADFILE;
-    answer.reason = answer.too_long          ? "its response is too long"
-                    : answer.private_address ? "it has a private address"
-                    : *why                   ? why
+  if (error == too_large || error == CURLE_OUT_OF_MEMORY) result.too_long = true;
+  if (result.error) {
+    result.transient = !result.too_long && !result.private_address && is_transient_error(error);
+    result.no_such_host = error == CURLE_COULDNT_RESOLVE_HOST;
+    result.certificate = error == CURLE_PEER_FAILED_VERIFICATION || error == CURLE_SSL_CACERT_BADFILE;
+    result.reason = result.too_long          ? "its response is too long"
+                    : result.private_address ? "it has a private address"
+                    : *error_buffer          ? error_buffer
                                              : curl_easy_strerror(error);
   }
   set(CURLOPT_HTTPHEADER, nullptr);
   set(CURLOPT_ERRORBUFFER, nullptr);
   if (r.cookies) set(CURLOPT_SHARE, nullptr);
-  return answer;
+  return result;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -3,9 +3,9 @@
 // Single HTTP requests, by libcurl, and how often they are repeated. What a response means is for the caller to say.
 //
 //   http_client client("");
-//   for (http_retries tries;;) {
-//     const auto answer = client.send({.url = "https://host/x", .range = "0-99", .patience = tries.patience()});
-//     if (!(answer.error ? answer.passing : is_passing(answer.status)) || !tries.again()) return answer;
+//   for (retry_policy tries;;) {
+//     const auto answer = client.send({.url = "https://host/x", .range = "0-99", .timeout = tries.timeout()});
+//     if (!(answer.error ? answer.transient : is_transient(answer.status)) || !tries.wait()) return answer;
 //   }
 //
 #ifndef ZARRBITS_IO_HTTP_CLIENT_HPP
@@ -21,28 +21,28 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // Seconds without progress until a request counts as lost; the environment may set a different number (ZARRBITS_S3_PATIENCE).
-double http_patience();
+double http_timeout();
 
 // True for a response that may be a different one the next time: 408, 429, and 5xx but 501.
-bool is_passing(long status);
+bool is_transient(long status);
 
 // How often, and after which pauses, a request is repeated: each pause is longer, with a random part, so that threads that
 // failed together do not retry together.
-class http_retries {
+class retry_policy {
  public:
-  static constexpr unsigned most = 10;
+  static constexpr unsigned max_attempts = 10;
   // Seconds that the next attempt may go without progress.
-  double patience() const;
+  double timeout() const;
   // Waits, and returns true if there is to be another attempt. `wish`: seconds that the server asked for; 0: none.
-  bool again(double wish = 0);
+  bool wait(double wish = 0);
   unsigned attempts() const { return attempts_; }
   // ", after 3 attempts", or "".
-  std::string shown() const;
+  std::string attempts_text() const;
   // Throws zarrbits::error if the program was asked to end, and a server did not answer since.
-  static void require_hope(const std::string& server);
+  static void throw_if_cancelled(const std::string& server);
 
  private:
   unsigned attempts_ = 1;
@@ -63,33 +63,33 @@ class http_client {
     std::string url = {};                   // percent-encoded
     std::vector<std::string> headers = {};  // "name: value"
     std::span<const std::byte> body = {};
-    std::string range = {};           // "0-99": GET only these bytes
-    std::span<std::byte> into = {};   // receives the body of a 2xx, instead of response::body; a longer one is too long
-    std::size_t longest = 16 << 20;   // limit of a body, in bytes
-    double patience = 0;              // seconds without progress; 0: http_patience()
-    bool begins_late = false;         // the server may work for minutes before it answers
-    bool netrc = false;               // user and password from ~/.netrc, or $NETRC
-    bool cookies = false;             // keep cookies, as logins need them that go over several servers
-    bool no_private_address = false;  // do not connect to a loopback, link-local or private address
-    bool newer_http = false;          // HTTP/2 where the server has it
-    bool direct = false;              // through no proxy: what is asked is for this machine alone
+    std::string range = {};                 // "0-99": GET only these bytes
+    std::span<std::byte> output = {};       // receives the body of a 2xx, instead of response::body; a longer one is too long
+    std::size_t max_body_bytes = 16 << 20;  // limit of a body, in bytes
+    double timeout = 0;                     // seconds without progress; 0: http_timeout()
+    bool begins_late = false;               // the server may work for minutes before it answers
+    bool netrc = false;                     // user and password from ~/.netrc, or $NETRC
+    bool cookies = false;                   // keep cookies, as logins need them that go over several servers
+    bool no_private_address = false;        // do not connect to a loopback, link-local or private address
+    bool newer_http = false;                // HTTP/2 where the server has it
+    bool direct = false;                    // through no proxy: the request is for this machine alone
   };
   struct response {
     long status = 0;  // 0: none arrived
     std::string body = {};
-    std::size_t received = 0;                         // bytes in request::into
+    std::size_t received = 0;                         // bytes in request::output
     std::map<std::string, std::string> headers = {};  // names in lower case; the last of each name
     long long length = -1;                            // as announced; of a HEAD, too
     std::string redirect = {};                        // absolute URL of a 3xx
     bool error = false;                               // it did not arrive, or not all of it
-    bool passing = false;                             // the error may be temporary
+    bool transient = false;                           // the error may be temporary
     bool certificate = false;                         // the error is that the server cannot be verified
     bool no_such_host = false;                        // the error is that the name has no address
     bool private_address = false;                     // the error is that the server has a private address
     bool too_long = false;                            // the error is that the body, or its headers, are too long
     std::string reason = {};                          // of the error
 
-    std::string_view header(const std::string& name) const;  // "" if there is none
+    std::string_view header(const std::string& name) const;  // "" if absent
   };
   // One attempt.
   response send(const request& r);
@@ -107,6 +107,6 @@ class http_client {
 
 std::string percent_encoded(const std::string& text, bool keep_slashes);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -6,24 +6,24 @@
 #include <utility>
 #include <zstd.h>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
-constexpr std::uint64_t most_footer = 1U << 20, most_decoded = 1U << 30;
+constexpr std::uint64_t max_footer_bytes = 1U << 20, max_decoded_bytes = 1U << 30;
 // A file may become this many times larger, or as large as this: no file of some bytes takes a gigabyte.
-constexpr std::uint64_t most_times = 1000, always_allowed = 16U << 20;
+constexpr std::uint64_t max_expansion = 1000, always_allowed = 16U << 20;
 
 // Bytes that are taken from the front.
 class byte_reader {
  public:
   explicit byte_reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  std::size_t left() const { return bytes_.size(); }
+  std::size_t remaining() const { return bytes_.size(); }
   std::span<const std::byte> take(std::uint64_t n) {
     if (n > bytes_.size()) throw parquet_error("a page ends too early");
-    const auto taken = bytes_.first(static_cast<std::size_t>(n));
+    const auto result = bytes_.first(static_cast<std::size_t>(n));
     bytes_ = bytes_.subspan(static_cast<std::size_t>(n));
-    return taken;
+    return result;
   }
   std::uint64_t little(unsigned size) {
     std::uint64_t value = 0;
@@ -46,7 +46,7 @@ std::vector<std::uint32_t> read_runs(byte_reader& in, unsigned width, std::size_
     const std::uint64_t head = in.varint(), n = head >> 1;
     if (n == 0) throw parquet_error("an empty run");
     if (head & 1) {
-      if (width > 0 && n > in.left() / width) throw parquet_error("a page ends too early");  // n may be any number
+      if (width > 0 && n > in.remaining() / width) throw parquet_error("a page ends too early");  // n may be any number
       const auto bytes = in.take(n * width);
       for (std::uint64_t i = 0; i < 8 * n && out.size() < count; ++i) {
         std::uint64_t value = 0;
@@ -64,20 +64,20 @@ std::vector<std::uint32_t> read_runs(byte_reader& in, unsigned width, std::size_
   return out;
 }
 
-std::uint64_t count_in(const thrift_value& v, std::uint64_t most) {
-  if (v.number < 0 || static_cast<std::uint64_t>(v.number) > most) throw parquet_error("a count or an offset is too large");
+std::uint64_t count_in(const thrift_value& v, std::uint64_t limit) {
+  if (v.number < 0 || static_cast<std::uint64_t>(v.number) > limit) throw parquet_error("a count or an offset is too large");
   return static_cast<std::uint64_t>(v.number);
 }
 
 }  // namespace
 
-parquet_file::parquet_file(std::vector<std::byte> bytes, std::uint64_t most_rows) try : bytes_(std::move(bytes)) {
-  const auto is_magic = [&](std::size_t at) { return std::memcmp(bytes_.data() + at, "PAR1", 4) == 0; };
+parquet_file::parquet_file(std::vector<std::byte> bytes, std::uint64_t max_rows) try : bytes_(std::move(bytes)) {
+  const auto is_magic = [&](std::size_t offset) { return std::memcmp(bytes_.data() + offset, "PAR1", 4) == 0; };
   if (bytes_.size() < 12 || !is_magic(0) || !is_magic(bytes_.size() - 4)) throw parquet_error("it is not a Parquet file");
   const std::uint64_t size = byte_reader(std::span(bytes_).last(8)).little(4);
-  if (size > std::min<std::uint64_t>(bytes_.size() - 12, most_footer)) throw parquet_error("its footer is too large");
+  if (size > std::min<std::uint64_t>(bytes_.size() - 12, max_footer_bytes)) throw parquet_error("its footer is too large");
   footer_ = read_thrift(std::span(bytes_).subspan(bytes_.size() - 8 - static_cast<std::size_t>(size))).first;
-  rows_ = count_in(footer_.at(3), most_rows);
+  rows_ = count_in(footer_.at(3), max_rows);
   read_schema();
 } catch (const thrift_error& e) {
   throw parquet_error(e.what());
@@ -99,15 +99,15 @@ void parquet_file::read_schema() {
   }
 }
 
-bool parquet_file::has(std::string_view column) const {
+bool parquet_file::has_column(std::string_view column) const {
   return std::any_of(columns_.begin(), columns_.end(), [&](const column_type& c) { return c.name == column; });
 }
 
 std::size_t parquet_file::index_of(std::string_view column, int type) const {
-  const auto found = std::find_if(columns_.begin(), columns_.end(), [&](const column_type& c) { return c.name == column; });
-  if (found == columns_.end() || found->type != type)
+  const auto it = std::find_if(columns_.begin(), columns_.end(), [&](const column_type& c) { return c.name == column; });
+  if (it == columns_.end() || it->type != type)
     throw parquet_error("it has no column \"" + std::string(column) + "\" of the type that it should have");
-  return static_cast<std::size_t>(found - columns_.begin());
+  return static_cast<std::size_t>(it - columns_.begin());
 }
 
 std::span<const std::byte> parquet_file::decompressed(std::span<const std::byte> stored, std::uint64_t size, int compression) {
@@ -117,7 +117,7 @@ std::span<const std::byte> parquet_file::decompressed(std::span<const std::byte>
   }
   if (compression != parquet::zstd) throw parquet_error("compression " + std::to_string(compression) + " is not known");
   decoded_ += size;
-  if (decoded_ > std::min(most_decoded, std::max(always_allowed, most_times * bytes_.size())))
+  if (decoded_ > std::min(max_decoded_bytes, std::max(always_allowed, max_expansion * bytes_.size())))
     throw parquet_error("a page is too large");
   std::vector<std::byte> plain(static_cast<std::size_t>(size));
   const std::size_t n = ZSTD_decompress(plain.data(), plain.size(), stored.data(), stored.size());
@@ -125,13 +125,13 @@ std::span<const std::byte> parquet_file::decompressed(std::span<const std::byte>
   return pages_.emplace_back(std::move(plain));
 }
 
-parquet_file::page parquet_file::next_page(cursor& where) {
-  if (where.at > bytes_.size()) throw parquet_error("a page lies beyond its end");
-  const auto rest = std::span<const std::byte>(bytes_).subspan(static_cast<std::size_t>(where.at));
-  auto [header, used] = read_thrift(rest.first(std::min<std::size_t>(rest.size(), 1U << 16)));
-  const std::uint64_t stored = count_in(header.at(3), rest.size() - used), size = count_in(header.at(2), most_decoded);
-  where.at += used + stored;
-  const auto bytes = decompressed(rest.subspan(used, static_cast<std::size_t>(stored)), size, where.compression);
+parquet_file::page parquet_file::next_page(cursor& position) {
+  if (position.offset > bytes_.size()) throw parquet_error("a page lies beyond its end");
+  const auto remaining = std::span<const std::byte>(bytes_).subspan(static_cast<std::size_t>(position.offset));
+  auto [header, used] = read_thrift(remaining.first(std::min<std::size_t>(remaining.size(), 1U << 16)));
+  const std::uint64_t stored = count_in(header.at(3), remaining.size() - used), size = count_in(header.at(2), max_decoded_bytes);
+  position.offset += used + stored;
+  const auto bytes = decompressed(remaining.subspan(used, static_cast<std::size_t>(stored)), size, position.compression);
   return {std::move(header), bytes};
 }
 
@@ -141,13 +141,13 @@ void parquet_file::each_row(std::string_view column, int type, const Take& take)
   std::uint64_t rows = 0;
   for (const auto& group : footer_.at(4).fields) {
     const thrift_value& meta = group.second.at(1).fields[index].second.at(3);
-    cursor where{count_in(meta.at(9), bytes_.size()), count_in(meta.at(5), rows_ - rows), static_cast<int>(meta.at(4).number)};
-    const std::uint64_t in_group = where.left;
+    cursor position{count_in(meta.at(9), bytes_.size()), count_in(meta.at(5), rows_ - rows), static_cast<int>(meta.at(4).number)};
+    const std::uint64_t in_group = position.remaining;
     if (const thrift_value* first = meta.find(11); first && first->number > 0)
-      where.at = std::min(where.at, count_in(*first, bytes_.size()));
+      position.offset = std::min(position.offset, count_in(*first, bytes_.size()));
     std::vector<std::string_view> dictionary;
-    while (where.left > 0) {
-      const page p = next_page(where);
+    while (position.remaining > 0) {
+      const page p = next_page(position);
       byte_reader in(p.bytes);
       if (p.header.at(1).number == parquet::dictionary_page) {
         if (type != parquet::byte_array) throw parquet_error("numbers are in a dictionary");
@@ -159,14 +159,14 @@ void parquet_file::each_row(std::string_view column, int type, const Take& take)
       }
       if (p.header.at(1).number != parquet::data_page) throw parquet_error("a page is of a kind that is not known");
       const thrift_value& data = p.header.at(5);
-      const std::uint64_t n = count_in(data.at(1), where.left);
+      const std::uint64_t n = count_in(data.at(1), position.remaining);
       if (n == 0) throw parquet_error("a page is empty");
       std::vector<std::uint32_t> defined;
       if (columns_[index].optional) {
         byte_reader levels(in.take(in.little(4)));
         defined = read_runs(levels, 1, static_cast<std::size_t>(n));
       }
-      const auto there = [&](std::uint64_t i) { return defined.empty() || defined[static_cast<std::size_t>(i)] == 1; };
+      const auto is_present = [&](std::uint64_t i) { return defined.empty() || defined[static_cast<std::size_t>(i)] == 1; };
       const std::int64_t encoding = data.at(2).number;
       std::vector<std::uint32_t> numbers;
       if (encoding == parquet::plain_dictionary || encoding == parquet::rle_dictionary) {
@@ -177,19 +177,19 @@ void parquet_file::each_row(std::string_view column, int type, const Take& take)
       } else if (encoding != parquet::plain) {
         throw parquet_error("encoding " + std::to_string(encoding) + " is not known");
       }
-      std::size_t at = 0;
+      std::size_t value_index = 0;
       for (std::uint64_t i = 0; i < n; ++i) {
-        if (!there(i)) {
+        if (!is_present(i)) {
           take(nullptr, nullptr);
         } else if (encoding != parquet::plain) {
-          const std::uint32_t number = numbers[at++];
+          const std::uint32_t number = numbers[value_index++];
           if (number >= dictionary.size()) throw parquet_error("an index points beyond the end of a dictionary");
           take(nullptr, &dictionary[number]);
         } else {
           take(&in, nullptr);
         }
       }
-      where.left -= n;
+      position.remaining -= n;
     }
     rows += in_group;
   }
@@ -207,9 +207,9 @@ std::vector<std::int64_t> parquet_file::numbers(std::string_view column) {
 
 std::vector<std::optional<std::string_view>> parquet_file::texts(std::string_view column) {
   std::vector<std::optional<std::string_view>> out;
-  each_row(column, parquet::byte_array, [&](byte_reader* in, const std::string_view* known) {
-    if (known) {
-      out.emplace_back(*known);
+  each_row(column, parquet::byte_array, [&](byte_reader* in, const std::string_view* dictionary_text) {
+    if (dictionary_text) {
+      out.emplace_back(*dictionary_text);
     } else if (in) {
       const auto text = in->take(in->little(4));
       out.emplace_back(std::string_view(reinterpret_cast<const char*>(text.data()), text.size()));
@@ -220,4 +220,4 @@ std::vector<std::optional<std::string_view>> parquet_file::texts(std::string_vie
   return out;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -6,8 +6,8 @@
 #define ZARRBITS_IO_REFERENCE_BUILDER_HPP
 
 #include "io/reference_table.hpp"
-#include "text/shown.hpp"
-#include "text/words.hpp"
+#include "text/format.hpp"
+#include "text/name_escaping.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -18,15 +18,15 @@
 #include <string_view>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // A key that a store can have: names between slashes.
 inline bool is_key(std::string_view key) {
-  for (std::size_t at = 0; at <= key.size();) {
-    const std::size_t end = std::min(key.find('/', at), key.size());
-    const std::string_view name = key.substr(at, end - at);
+  for (std::size_t begin = 0; begin <= key.size();) {
+    const std::size_t end = std::min(key.find('/', begin), key.size());
+    const std::string_view name = key.substr(begin, end - begin);
     if (name.empty() || name == "." || name == "..") return false;
-    at = end + 1;
+    begin = end + 1;
   }
   return true;
 }
@@ -39,24 +39,25 @@ class table_builder {
   // A few bytes can say that there are a million references, or repeat one text a million times.
   void count(std::uint64_t bytes) {
     if (bytes > memory_ - used_)
-      throw reference_error("the references take more than " + human_bytes(memory_) +
+      throw reference_error("the references take more than " + text::format_bytes(memory_) +
                             " of memory; increase `memory`, or do not trust them");
     used_ += bytes;
   }
   std::size_t file(const std::string& url) {
-    const auto [at, is_new] = known_.emplace(url, table_.files.size());
+    const auto [it, is_new] = file_indices_.emplace(url, table_.files.size());
     if (is_new) table_.files.push_back({url});
-    return at->second;
+    return it->second;
   }
-  // `told`: nanoseconds since 1970; neither it nor an ETag: only the size is known.
-  void add_source(const std::string& url, std::uint64_t size, std::optional<std::int64_t> told, std::optional<std::string> etag) {
-    const std::int64_t modified = told.value_or(0);
-    count(sizeof(referred_file) + 2 * url.size() + (etag ? etag->size() : 0));
+  // `timestamp`: nanoseconds since 1970; neither it nor an ETag: only the size is known.
+  void add_source(const std::string& url, std::uint64_t size, std::optional<std::int64_t> timestamp,
+                  std::optional<std::string> etag) {
+    const std::int64_t modified = timestamp.value_or(0);
+    count(sizeof(referenced_file) + 2 * url.size() + (etag ? etag->size() : 0));
     constexpr std::int64_t second = 1'000'000'000;
     std::int64_t seconds = modified / second, part = modified % second;
     if (part < 0) part += second, --seconds;
-    referred_file& f = table_.files[file(url)];
-    f.size_only = !told && !etag;
+    referenced_file& f = table_.files[file(url)];
+    f.size_only = !timestamp && !etag;
     f.state = file_state{true, size, seconds, part, std::move(etag).value_or("")};
   }
   void add_range(std::string key, const std::string& url, std::uint64_t offset, std::uint64_t size) {
@@ -65,7 +66,7 @@ class table_builder {
   }
   void add_file(std::string key, const std::string& url) {
     check(key, 0);
-    table_.keys.insert_or_assign(std::move(key), reference{.file = file(url), .whole = true});
+    table_.keys.insert_or_assign(std::move(key), reference{.file = file(url), .is_entire_file = true});
   }
   void add_content(std::string key, std::string_view content) {
     check(key, content.size());
@@ -80,15 +81,15 @@ class table_builder {
     templates_.insert_or_assign("{{" + name + "}}", text);
   }
   reference_table take() {
-    for (referred_file& f : table_.files) {
+    for (referenced_file& f : table_.files) {
       for (const auto& [name, text] : templates_) {
-        for (std::size_t at = 0; (at = f.url.find(name, at)) != std::string::npos; at += text.size()) {
+        for (std::size_t position = 0; (position = f.url.find(name, position)) != std::string::npos; position += text.size()) {
           count(text.size());
-          f.url.replace(at, name.size(), text);
+          f.url.replace(position, name.size(), text);
         }
       }
       if (!templates_.empty() && f.url.find("{{") != std::string::npos)
-        throw reference_error("the name of a file, \"" + shown(f.url) +
+        throw reference_error("the name of a file, \"" + text::escape_name(f.url) +
                               "\", has a template that is an expression; make the references without templates");
     }
     return std::move(table_);
@@ -96,19 +97,20 @@ class table_builder {
 
  private:
   void check(const std::string& key, std::size_t content) {
-    if (!is_key(key)) throw reference_error("\"" + shown(key) + "\" is not a key of a store; make the references again");
+    if (!is_key(key))
+      throw reference_error("\"" + text::escape_name(key) + "\" is not a key of a store; make the references again");
     count(sizeof(reference) + 80 + key.size() + content);  // with a node of the map
   }
 
   reference_table table_;
-  std::map<std::string, std::size_t> known_;
+  std::map<std::string, std::size_t> file_indices_;
   std::map<std::string, std::string> templates_;
   std::uint64_t memory_ = 0, used_ = 0;
 };
 
-// Of a JSON file. Throws reference_error.
+// Reads a JSON file. Throws reference_error.
 reference_table read_json_references(const std::string& path, std::uint64_t memory);  // reference_json.cpp
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -19,12 +19,12 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
 std::string from_base64(std::string_view text) {
-  const auto bytes = decode_base64(text);
+  const auto bytes = text::decode_base64(text);
   if (!bytes) throw reference_error("a reference is not valid base64");
   return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
 }
@@ -43,12 +43,12 @@ class text_of_value {
   }
   void key(const std::string& name) {
     separate();
-    text_ += json_text(name) + ":";
+    text_ += text::json_text(name) + ":";
     is_first_ = true;
   }
-  void value(const json& one) {
+  void value(const text::json& one) {
     separate();
-    text_ += json_text(one);
+    text_ += text::json_text(one);
   }
   std::uint64_t size() const { return text_.size(); }
   std::string take() { return std::exchange(text_, {}); }
@@ -71,14 +71,14 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
   bool start_object(std::size_t) override {
     if (inside_ > 0 || (is_reference() && arrays_ == 0)) {
       ++inside_;
-      return within([&] { made_.begin('{'); });
+      return write_bounded([&] { metadata_writer_.begin('{'); });
     }
     path_.emplace_back();
     return path_.size() <= 8;
   }
   bool end_object() override {
     if (inside_ > 0) {
-      made_.end('}');
+      metadata_writer_.end('}');
       leave();
       return true;
     }
@@ -88,7 +88,7 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool key(std::string& name) override {
-    if (inside_ > 0) return within([&] { made_.key(name); });
+    if (inside_ > 0) return write_bounded([&] { metadata_writer_.key(name); });
     path_.back() = name;
     if (path_.size() == 1 && (name == "version" || name == "refs")) has_version_ = true;
     return true;
@@ -96,7 +96,7 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
   bool start_array(std::size_t) override {
     if (inside_ > 0) {
       ++inside_;
-      return within([&] { made_.begin('['); });
+      return write_bounded([&] { metadata_writer_.begin('['); });
     }
     ++arrays_;
     list_ = {};
@@ -105,7 +105,7 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool end_array() override {
     if (inside_ > 0) {
-      made_.end(']');
+      metadata_writer_.end(']');
       leave();
       return true;
     }
@@ -118,8 +118,8 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool string(std::string& value) override {
-    if (inside_ > 0) return within([&] { made_.value(value); });
-    if (in_gen_) refuse_gen();
+    if (inside_ > 0) return write_bounded([&] { metadata_writer_.value(value); });
+    if (in_gen_) throw_gen_unsupported();
     if (is_reference() && arrays_ == 1) {
       ++list_.texts;
       list_.place = value;
@@ -128,7 +128,7 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
       out_.add_content(path_.back(), encoded ? from_base64(std::string_view(value).substr(7)) : value);
     } else if (path_.size() == 2 && path_[0] == "templates" && arrays_ == 0) {
       out_.add_template(path_.back(), value);
-    } else if (path_.size() == 2 && path_[0] == own_nodes && arrays_ == 0) {
+    } else if (path_.size() == 2 && path_[0] == nodes_key && arrays_ == 0) {
       out_.set_no_v3();
       out_.add_content(path_.back(), value);
     } else if (in("zarrbits", "sources") && path_.back() == "url") {
@@ -139,21 +139,21 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool number_unsigned(std::uint64_t value) override {
-    if (inside_ > 0) return within([&] { made_.value(value); });
-    if (in_gen_) refuse_gen();
+    if (inside_ > 0) return write_bounded([&] { metadata_writer_.value(value); });
+    if (in_gen_) throw_gen_unsupported();
     if (is_reference()) (++list_.numbers == 1 ? list_.offset : list_.size) = value;
     else if (in("zarrbits", "sources") && path_.back() == "size") size_ = value;
     else if (in("zarrbits", "sources") && path_.back() == "modified") time_ = static_cast<std::int64_t>(value);
     return true;
   }
   bool number_integer(std::int64_t value) override {
-    if (inside_ > 0) return within([&] { made_.value(value); });
+    if (inside_ > 0) return write_bounded([&] { metadata_writer_.value(value); });
     if (in("zarrbits", "sources") && path_.back() == "modified") time_ = value;
     return !is_reference();
   }
-  bool number_float(double value, const std::string&) override { return other(value); }
-  bool null() override { return other(nullptr); }
-  bool boolean(bool value) override { return other(value); }
+  bool number_float(double value, const std::string&) override { return scalar_value(value); }
+  bool null() override { return scalar_value(nullptr); }
+  bool boolean(bool value) override { return scalar_value(value); }
   bool binary(nlohmann::json::binary_t&) override { return false; }
   bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
 
@@ -163,30 +163,30 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
     std::uint64_t offset = 0, size = 0;
     std::string place = {};
   };
-  // Of a reference itself. In version 0, they are all that there is.
+  // Whether the value belongs to a reference. Version 0 has nothing but references.
   bool is_reference() const {
     if (path_.size() == 2) return path_[0] == "refs";
-    return path_.size() == 1 && !has_version_ && path_[0] != own_nodes && path_[0] != "zarrbits" && path_[0] != "templates" &&
+    return path_.size() == 1 && !has_version_ && path_[0] != nodes_key && path_[0] != "zarrbits" && path_[0] != "templates" &&
            path_[0] != "gen";
   }
   bool in(const char* a, const char* b) const { return path_.size() == 3 && path_[0] == a && path_[1] == b; }
-  bool other(const json& value) {
-    if (inside_ > 0) return within([&] { made_.value(value); });
+  bool scalar_value(const text::json& value) {
+    if (inside_ > 0) return write_bounded([&] { metadata_writer_.value(value); });
     return !is_reference();
   }
-  [[noreturn]] static void refuse_gen() {
+  [[noreturn]] static void throw_gen_unsupported() {
     throw reference_error("references that are to be generated (\"gen\") are not read; make them without");
   }
 
   // Metadata that are JSON themselves, and not a text of it.
-  bool within(const auto& write) {
+  bool write_bounded(const auto& write) {
     constexpr int deepest = 128;
-    constexpr std::uint64_t most = 64U << 20;
+    constexpr std::uint64_t max_bytes = 64U << 20;
     write();
-    return inside_ <= deepest && made_.size() <= most;
+    return inside_ <= deepest && metadata_writer_.size() <= max_bytes;
   }
   void leave() {
-    if (--inside_ == 0) out_.add_content(path_.back(), made_.take());
+    if (--inside_ == 0) out_.add_content(path_.back(), metadata_writer_.take());
   }
 
   table_builder& out_;
@@ -194,7 +194,7 @@ class json_reader final : public nlohmann::json_sax<nlohmann::json> {
   unsigned arrays_ = 0;
   int inside_ = 0;  // lists and objects of metadata that are open
   bool has_version_ = false, in_gen_ = false;
-  text_of_value made_;
+  text_of_value metadata_writer_;
   list list_;
   std::string url_;
   std::optional<std::string> etag_;
@@ -218,4 +218,4 @@ reference_table read_json_references(const std::string& path, std::uint64_t memo
   return builder.take();
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

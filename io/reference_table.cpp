@@ -4,10 +4,10 @@
 #include "io/parquet_file.hpp"
 #include "io/reference_builder.hpp"
 #include "io/reference_v2.hpp"
-#include "io/told_names.hpp"
+#include "io/source_url_map.hpp"
+#include "text/format.hpp"
 #include "text/node_names.hpp"
 #include "text/v2_metadata.hpp"
-#include "text/words.hpp"
 #include <zarrbits/error.hpp>
 #include <zarrbits/source_name.hpp>
 
@@ -26,13 +26,13 @@
 #include <unistd.h>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::uint64_t most_in_part = 1'000'000;  // references in one Parquet file
+constexpr std::uint64_t max_part_references = 1'000'000;  // references in one Parquet file
 
 // A folder of Parquet files.
 class parquet_folder {
@@ -45,56 +45,56 @@ class parquet_folder {
 
   reference_table read() {
     const std::vector<std::byte> bytes = read_part(references_metadata);
-    const json document = parse_foreign_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    const json* const record_size = find(document, "record_size");
-    const json* const metadata = find(document, "metadata");
-    if (!record_size || !record_size->is_number_unsigned() || !metadata || !metadata->is_object()) damaged();
+    const text::json document = text::parse_untrusted_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    const text::json* const record_size = find(document, "record_size");
+    const text::json* const metadata = find(document, "metadata");
+    if (!record_size || !record_size->is_number_unsigned() || !metadata || !metadata->is_object()) throw_corrupt();
     record_size_ = record_size->get<std::uint64_t>();
-    if (record_size_ == 0 || record_size_ > most_in_part) damaged();
-    if (const json* const own = find(document, "zarrbits")) {
-      read_sources(*own);
-      read_part_list(*own);
+    if (record_size_ == 0 || record_size_ > max_part_references) throw_corrupt();
+    if (const text::json* const annotation = find(document, "zarrbits")) {
+      read_sources(*annotation);
+      read_part_list(*annotation);
     }
     bool only_v2 = find(document, "zarrbits") == nullptr;  // made by others
-    for (const auto& item : metadata->items()) only_v2 = only_v2 && !is_node_key(item.key());
+    for (const auto& item : metadata->items()) only_v2 = only_v2 && !text::is_node_key(item.key());
     for (const auto& [key, value] : metadata->items()) {
-      if (is_node_key(key)) read_node(key, value);
-      else if (is_v2_metadata_key(key) && value.is_object() && !is_grid_alone(value)) {
-        builder_.add_content(key, python_json_text(value));
+      if (text::is_node_key(key)) read_node(key, value);
+      else if (text::is_v2_metadata_key(key) && value.is_object() && !is_grid_alone(value)) {
+        builder_.add_content(key, text::python_json_text(value));
         if (only_v2 && key.ends_with("/.zarray")) read_v2_array(key.substr(0, key.rfind('/')), value);
       }
     }
-    const json* const own = find(document, "zarrbits");
-    if (const json* const nodes = own ? find(*own, "nodes") : nullptr; nodes && nodes->is_object()) {
+    const text::json* const annotation = find(document, "zarrbits");
+    if (const text::json* const nodes = annotation ? find(*annotation, "nodes") : nullptr; nodes && nodes->is_object()) {
       builder_.set_no_v3();
       for (const auto& [key, value] : nodes->items()) read_node(key, value);
     }
     struct stat read {
-    }, there{};
+    }, current{};
     // the parts of a store that was replaced may be removed in the meantime, and a missing one has no references
-    if (::fstat(folder_.get(), &read) != 0 || ::stat(path_.c_str(), &there) != 0 || read.st_dev != there.st_dev ||
-        read.st_ino != there.st_ino)
+    if (::fstat(folder_.get(), &read) != 0 || ::stat(path_.c_str(), &current) != 0 || read.st_dev != current.st_dev ||
+        read.st_ino != current.st_ino)
       throw reference_error("\"" + path_ + "\" was replaced while it was read; read it again");
     for (const auto& [array, listed] : parts_) {
-      if (!listed.empty()) damaged("\"" + references_part(array, listed.begin()->first) + "\" is missing");
+      if (!listed.empty()) throw_corrupt("\"" + references_part(array, listed.begin()->first) + "\" is missing");
     }
     return builder_.take();
   }
 
  private:
-  [[noreturn]] void damaged(const std::string& why = "") const {
+  [[noreturn]] void throw_corrupt(const std::string& reason = "") const {
     throw reference_error("\"" + path_ + "\" does not hold references in kerchunk's Parquet format" +
-                          (why.empty() ? "" : ": " + why) + "; use a Zarr v3 store");
+                          (reason.empty() ? "" : ": " + reason) + "; use a Zarr v3 store");
   }
 
-  // Of an array of Zarr v3, for fsspec.
-  static bool is_grid_alone(const json& zarray) {
+  // Whether it has only the extents that fsspec needs of an array of Zarr v3.
+  static bool is_grid_alone(const text::json& zarray) {
     return zarray.size() == 2 && zarray.contains("shape") && zarray.contains("chunks");
   }
 
-  static const json* find(const json& j, const char* key) {
-    const auto found = j.is_object() ? j.find(key) : j.end();
-    return found == j.end() ? nullptr : &*found;
+  static const text::json* find(const text::json& j, const char* key) {
+    const auto it = j.is_object() ? j.find(key) : j.end();
+    return it == j.end() ? nullptr : &*it;
   }
 
   std::vector<std::byte> read_part(const std::string& name) const {
@@ -107,59 +107,60 @@ class parquet_folder {
   }
 
   // Which files each array has, and how many references are in each: a lost file would read as chunks that were never written.
-  void read_part_list(const json& own) {
-    const json* const parts = find(own, "parts");
+  void read_part_list(const text::json& annotation) {
+    const text::json* const parts = find(annotation, "parts");
     if (!parts) return;  // made by another program, or an earlier zarrbits
     lists_parts_ = true;
-    if (!parts->is_object()) damaged();
+    if (!parts->is_object()) throw_corrupt();
     for (const auto& [array, list] : parts->items()) {
       builder_.count(array.size());
-      for (const json& part : list) {
+      for (const text::json& part : list) {
         const auto pair = numbers(&part);
-        if (pair.size() != 2 || !parts_[array].emplace(pair[0], pair[1]).second) damaged();
+        if (pair.size() != 2 || !parts_[array].emplace(pair[0], pair[1]).second) throw_corrupt();
         builder_.count(sizeof pair + 2 * sizeof pair[0]);
       }
     }
   }
 
-  void read_sources(const json& own) {
-    const json* const sources = find(own, "sources");
-    if (!sources || !sources->is_array()) damaged();
-    for (const json& s : *sources) {
-      const json *const url = find(s, "url"), *const size = find(s, "size"), *const modified = find(s, "modified"),
-                        *const etag = find(s, "etag");
-      const bool told = etag ? etag->is_string() : !modified || modified->is_number_integer();
-      if (!url || !url->is_string() || !size || !size->is_number_unsigned() || !told) damaged();
+  void read_sources(const text::json& annotation) {
+    const text::json* const sources = find(annotation, "sources");
+    if (!sources || !sources->is_array()) throw_corrupt();
+    for (const text::json& s : *sources) {
+      const text::json *const url = find(s, "url"), *const size = find(s, "size"), *const modified = find(s, "modified"),
+                              *const etag = find(s, "etag");
+      const bool has_timestamp = etag ? etag->is_string() : !modified || modified->is_number_integer();
+      if (!url || !url->is_string() || !size || !size->is_number_unsigned() || !has_timestamp) throw_corrupt();
       builder_.add_source(url->get<std::string>(), size->get<std::uint64_t>(),
                           modified ? std::optional(modified->get<std::int64_t>()) : std::nullopt,
                           etag ? std::optional(etag->get<std::string>()) : std::nullopt);
     }
   }
 
-  static std::vector<std::uint64_t> numbers(const json* list) {
-    std::vector<std::uint64_t> all;
-    if (!list || !list->is_array()) return all;
-    for (const json& n : *list) all.push_back(n.is_number_unsigned() ? n.get<std::uint64_t>() : 0);
-    return all;
+  static std::vector<std::uint64_t> numbers(const text::json* list) {
+    std::vector<std::uint64_t> result;
+    if (!list || !list->is_array()) return result;
+    for (const text::json& n : *list) result.push_back(n.is_number_unsigned() ? n.get<std::uint64_t>() : 0);
+    return result;
   }
 
   // Chunks are where their keys point to, whatever the keys in the metadata look like: they become those of Zarr v3.
-  void read_node(const std::string& key, json node) {
+  void read_node(const std::string& key, text::json node) {
     const std::string array = path_of_node(key);
-    if (const json* const type = find(node, "node_type"); type && *type == "array") {
+    if (const text::json* const type = find(node, "node_type"); type && *type == "array") {
       const auto counts = chunks_along(node);
-      if (!counts) damaged();
+      if (!counts) throw_corrupt();
       read_parts(array, *counts);
     }
     set_key_form(node, key_form::slashes);
-    builder_.add_content(key, python_json_text(node, 2) + "\n");
+    builder_.add_content(key, text::python_json_text(node, 2) + "\n");
   }
 
-  void read_v2_array(const std::string& array, const json& zarray) {
-    const json* const separator = find(zarray, "dimension_separator");
-    const auto counts = chunks_along({{"shape", zarray.value("shape", json())},
-                                      {"chunk_grid", {{"configuration", {{"chunk_shape", zarray.value("chunks", json())}}}}}});
-    if (!counts) damaged();
+  void read_v2_array(const std::string& array, const text::json& zarray) {
+    const text::json* const separator = find(zarray, "dimension_separator");
+    const auto counts =
+        chunks_along({{"shape", zarray.value("shape", text::json())},
+                      {"chunk_grid", {{"configuration", {{"chunk_shape", zarray.value("chunks", text::json())}}}}}});
+    if (!counts) throw_corrupt();
     v2_separator_ = separator && *separator == "/" ? '/' : '.';
     read_parts(array, *counts);
     v2_separator_.reset();
@@ -168,7 +169,7 @@ class parquet_folder {
   void read_parts(const std::string& array, const std::vector<std::uint64_t>& counts) {
     const fs::path folder = fs::path(array).lexically_normal();
     if (array.empty() || folder.is_absolute() || folder.native() != array || *folder.begin() == "..")
-      damaged("\"" + array + "\" points outside of it");
+      throw_corrupt("\"" + array + "\" points outside of it");
     std::error_code e;
     for (fs::directory_iterator i("/proc/self/fd/" + std::to_string(folder_.get()) + "/" + array, e), end; !e && i != end;
          i.increment(e)) {
@@ -183,7 +184,7 @@ class parquet_folder {
       try {
         read_rows(array, counts, number);
       } catch (const parquet_error& wrong) {
-        damaged("\"" + array + "/" + name + "\": " + wrong.what());
+        throw_corrupt("\"" + array + "/" + name + "\": " + wrong.what());
       }
     }
   }
@@ -192,13 +193,13 @@ class parquet_folder {
     parquet_file part(read_part(references_part(array, number)), record_size_);
     const std::size_t n = static_cast<std::size_t>(part.rows());
     builder_.count(n * sizeof(std::uint64_t));
-    if (n < rows_of(counts, number)) throw parquet_error("it has only " + counted(n, "row"));
-    if (!part.has("path") && !part.has("raw")) throw parquet_error("columns are missing");
+    if (n < rows_of(counts, number)) throw parquet_error("it has only " + text::pluralize(n, "row"));
+    if (!part.has_column("path") && !part.has_column("raw")) throw parquet_error("columns are missing");
     const auto texts = [&](const char* name) {
-      return part.has(name) ? part.texts(name) : std::vector<std::optional<std::string_view>>(n);
+      return part.has_column(name) ? part.texts(name) : std::vector<std::optional<std::string_view>>(n);
     };
     const auto paths = texts("path"), contents = texts("raw");
-    const bool ranges = part.has("path");
+    const bool ranges = part.has_column("path");
     std::uint64_t references = 0;
     const auto offsets = ranges ? part.numbers("offset") : std::vector<std::int64_t>(n);
     const auto sizes = ranges ? part.numbers("size") : std::vector<std::int64_t>(n);
@@ -215,21 +216,21 @@ class parquet_folder {
     }
     if (!lists_parts_) return;
     auto& listed = parts_[array];
-    const auto known = listed.find(number);
-    if (known == listed.end() || known->second != references)
-      throw parquet_error("it has " + counted(references, "reference") +
-                          (known == listed.end() ? ", and should not be there" : ", and had " + std::to_string(known->second)));
-    listed.erase(known);
+    const auto it = listed.find(number);
+    if (it == listed.end() || it->second != references)
+      throw parquet_error("it has " + text::pluralize(references, "reference") +
+                          (it == listed.end() ? ", and should not be there" : ", and had " + std::to_string(it->second)));
+    listed.erase(it);
   }
 
   // At least the rows that this file needs for its chunks of the array.
   std::uint64_t rows_of(const std::vector<std::uint64_t>& counts, std::uint64_t number) const {
-    std::uint64_t chunks = 1, before = 0;
+    std::uint64_t chunks = 1, first_chunk = 0;
     for (const std::uint64_t n : counts) {
       if (__builtin_mul_overflow(chunks, n, &chunks)) return record_size_;
     }
-    if (__builtin_mul_overflow(number, record_size_, &before) || before >= chunks) return 0;
-    return std::min(record_size_, chunks - before);
+    if (__builtin_mul_overflow(number, record_size_, &first_chunk) || first_chunk >= chunks) return 0;
+    return std::min(record_size_, chunks - first_chunk);
   }
 
   // Empty if the array has no such chunk.
@@ -237,19 +238,20 @@ class parquet_folder {
                                     std::uint64_t row) const {
     if (number > (UINT64_MAX - row) / record_size_) return {};
     std::uint64_t index = number * record_size_ + row;
-    std::vector<std::uint64_t> at(counts.size());
+    std::vector<std::uint64_t> indices(counts.size());
     for (std::size_t d = counts.size(); d-- > 0;) {
       if (counts[d] == 0) return {};
-      at[d] = index % counts[d];
+      indices[d] = index % counts[d];
       index /= counts[d];
     }
     if (index > 0) return {};
     std::string key = array + "/c";
-    for (const std::uint64_t n : at) key += "/" + std::to_string(n);
+    for (const std::uint64_t n : indices) key += "/" + std::to_string(n);
     if (!v2_separator_) return key;
     key = array + "/";
-    for (std::size_t d = 0; d < at.size(); ++d) key += (d > 0 ? std::string(1, *v2_separator_) : "") + std::to_string(at[d]);
-    return at.empty() ? key + "0" : key;
+    for (std::size_t d = 0; d < indices.size(); ++d)
+      key += (d > 0 ? std::string(1, *v2_separator_) : "") + std::to_string(indices[d]);
+    return indices.empty() ? key + "0" : key;
   }
 
   const std::string& path_;
@@ -263,70 +265,73 @@ class parquet_folder {
 
 }  // namespace
 
-bool is_as_it_was(const referred_file& file, const file_state& now) {
-  return !file.state || (file.size_only ? now.regular && now.size == file.state->size : now == *file.state);
+bool is_unchanged(const referenced_file& file, const file_state& current) {
+  return !file.state || (file.size_only ? current.regular && current.size == file.state->size : current == *file.state);
 }
 
-void set_key_form(json& node, key_form form) {
+void set_key_form(text::json& node, key_form form) {
   if (!node.is_object()) return;
   if (node.contains("node_type") && node["node_type"] == "array") {
     const bool dots = form == key_form::dots;
     node["chunk_key_encoding"] = {{"name", dots ? "v2" : "default"}, {"configuration", {{"separator", dots ? "." : "/"}}}};
   }
   if (!node.contains("consolidated_metadata") || !node["consolidated_metadata"].is_object()) return;
-  json& all = node["consolidated_metadata"];
-  if (!all.contains("metadata") || !all["metadata"].is_object()) return;
-  for (json& each : all["metadata"]) set_key_form(each, form);
+  text::json& consolidated = node["consolidated_metadata"];
+  if (!consolidated.contains("metadata") || !consolidated["metadata"].is_object()) return;
+  for (text::json& child : consolidated["metadata"]) set_key_form(child, form);
 }
 
 namespace {
 
-bool has_dots(const json& node) {
+bool has_dots(const text::json& node) {
   const auto keys = node.find("chunk_key_encoding");
   return keys != node.end() && keys->is_object() && keys->contains("name") && (*keys)["name"] == "v2";
 }
 
-// Whether `stored` has the same documents as `made`, and the first key that differs.
-std::string first_difference(const std::map<std::string, std::string>& stored, const std::map<std::string, json>& made) {
-  for (const auto& [key, document] : made) {
-    const auto found = stored.find(key);
-    if (found == stored.end() || python_json_text(parse_foreign_json(found->second), 0) != python_json_text(document, 0))
+// Whether `stored` has the same documents as `expected`, and the first key that differs.
+std::string first_difference(const std::map<std::string, std::string>& stored,
+                             const std::map<std::string, text::json>& expected) {
+  for (const auto& [key, document] : expected) {
+    const auto it = stored.find(key);
+    if (it == stored.end() ||
+        text::python_json_text(text::parse_untrusted_json(it->second), 0) != text::python_json_text(document, 0))
       return key;
   }
   for (const auto& [key, text] : stored) {
-    if (!made.contains(key)) return key;
+    if (!expected.contains(key)) return key;
   }
   return {};
 }
 
 // Makes the keys those of Zarr v3, and takes out the metadata of v2, which follow from those of v3.
-void take_v3(reference_table& table, bool is_folder) {
+void normalize_to_v3(reference_table& table, bool is_folder) {
   std::map<std::string, std::string> documents;
   v2_references v2;
-  chunk_arrays dotted;
-  for (auto at = table.keys.begin(); at != table.keys.end();) {
-    auto& [key, r] = *at;
-    if (is_v2_metadata_key(key) && !r.file) {
+  chunk_key_index dotted;
+  for (auto it = table.keys.begin(); it != table.keys.end();) {
+    auto& [key, r] = *it;
+    if (text::is_v2_metadata_key(key) && !r.file) {
       documents.emplace(key, std::move(r.content));
-      at = table.keys.erase(at);
+      it = table.keys.erase(it);
       continue;
     }
-    if (is_node_key(key) && !r.file) {
-      json node = parse_foreign_json(r.content);
+    if (text::is_node_key(key) && !r.file) {
+      text::json node = text::parse_untrusted_json(r.content);
       if (is_array_node(node) && (!table.formats.v3 || has_dots(node)) && dotted.add(path_of_node(key), node) &&
           table.formats.v3) {
         set_key_form(node, key_form::slashes);
-        r.content = python_json_text(node, 2) + "\n";
+        r.content = text::python_json_text(node, 2) + "\n";
         r.size = r.content.size();
       } else if (key == "zarr.json" && node.is_object() && node.contains("consolidated_metadata")) {
         set_key_form(node, key_form::slashes);
-        r.content = python_json_text(node, 2) + "\n";
+        r.content = text::python_json_text(node, 2) + "\n";
         r.size = r.content.size();
       }
     }
-    ++at;
+    ++it;
   }
-  const bool has_v3 = std::any_of(table.keys.begin(), table.keys.end(), [](const auto& one) { return is_node_key(one.first); });
+  const bool has_v3 =
+      std::any_of(table.keys.begin(), table.keys.end(), [](const auto& one) { return text::is_node_key(one.first); });
   if (!has_v3 && !documents.empty()) {  // made by others: a store of Zarr v2
     table.formats = {.v2 = true, .v3 = false};
     for (auto& [key, text] : documents) {
@@ -336,26 +341,26 @@ void take_v3(reference_table& table, bool is_folder) {
     return;
   }
   if (!is_folder && dotted.size() > 0) {
-    std::map<std::string, reference> all;
+    std::map<std::string, reference> renamed;
     while (!table.keys.empty()) {
       auto one = table.keys.extract(table.keys.begin());
-      if (!is_node_key(one.key())) one.key() = dotted.slashed(one.key());
-      if (!all.insert(std::move(one)).inserted)
+      if (!text::is_node_key(one.key())) one.key() = dotted.to_v3_key(one.key());
+      if (!renamed.insert(std::move(one)).inserted)
         throw reference_error("two references are of the same chunk; make the references again");
     }
-    table.keys = std::move(all);
+    table.keys = std::move(renamed);
   }
   table.formats.v2 = !documents.empty();
   if (!table.formats.v2 || !table.keys.contains("zarr.json")) return;
   for (const auto& [key, r] : table.keys) {
-    if (is_node_key(key)) v2.node(key, r.content);
+    if (text::is_node_key(key)) v2.node(key, r.content);
   }
   for (const auto& [key, r] : table.keys) {
-    if (!is_node_key(key)) v2.chunk(key);
+    if (!text::is_node_key(key)) v2.chunk(key);
   }
-  auto made = v2.documents();
-  if (is_folder) made.erase(references_metadata);
-  table.differing_v2 = first_difference(documents, made);
+  auto expected = v2.documents();
+  if (is_folder) expected.erase(references_metadata);
+  table.differing_v2 = first_difference(documents, expected);
 }
 
 }  // namespace
@@ -364,8 +369,8 @@ reference_table read_references(const std::string& path, std::uint64_t memory) {
   std::error_code e;
   const bool is_folder = fs::is_directory(path, e);
   reference_table table = is_folder ? parquet_folder(path, memory).read() : read_json_references(path, memory);
-  take_v3(table, is_folder);
-  for (referred_file& f : table.files) {
+  normalize_to_v3(table, is_folder);
+  for (referenced_file& f : table.files) {
     std::string absolute = from_references(f.url, path);
     table.relative = table.relative || (absolute != f.url && f.state);
     f.url = std::move(absolute);
@@ -373,12 +378,12 @@ reference_table read_references(const std::string& path, std::uint64_t memory) {
   return table;
 }
 
-bool are_own_references(const std::string& path) noexcept {
+bool is_zarrbits_references(const std::string& path) noexcept {
   try {
     std::error_code e;
     const std::string file = fs::is_directory(path, e) ? path + "/" + references_metadata : path;
     const file_descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    const std::string_view begin = own_references_begin;
+    const std::string_view begin = references_signature;
     std::string head(begin.size(), '\0');
     return fd && ::pread(fd.get(), head.data(), head.size(), 0) == static_cast<ssize_t>(head.size()) && head == begin;
   } catch (...) {
@@ -386,25 +391,25 @@ bool are_own_references(const std::string& path) noexcept {
   }
 }
 
-std::vector<std::string> may_be_read(const std::vector<std::string>& sources, const std::vector<std::string>& external) {
-  std::vector<std::string> all;
-  for (const std::string& source : sources) all.push_back(split_source(source).file);
-  for (const std::string& folder : external) all.push_back(folder == "all" ? "/" : folder);
-  return all;
+std::vector<std::string> allowed_paths(const std::vector<std::string>& sources, const std::vector<std::string>& external) {
+  std::vector<std::string> result;
+  for (const std::string& source : sources) result.push_back(split_source(source).file);
+  for (const std::string& folder : external) result.push_back(folder == "all" ? "/" : folder);
+  return result;
 }
 
-std::string data_beside(const std::string& references, std::size_t number) {
+std::string data_file_path(const std::string& references, std::size_t number) {
   return references + ".data" + (number == 0 ? "" : "." + std::to_string(number));
 }
 
-bool is_data_beside(const std::string& references, const std::string& file) {
-  const std::string first = data_beside(references);
+bool is_data_file(const std::string& references, const std::string& file) {
+  const std::string first = data_file_path(references);
   if (!file.starts_with(first)) return false;
-  const std::string_view rest = std::string_view(file).substr(first.size());
-  return rest.empty() || (rest.size() > 1 && rest[0] == '.' && rest.find_first_not_of("0123456789", 1) == rest.npos);
+  const std::string_view suffix = std::string_view(file).substr(first.size());
+  return suffix.empty() || (suffix.size() > 1 && suffix[0] == '.' && suffix.find_first_not_of("0123456789", 1) == suffix.npos);
 }
 
-std::string partitions_beside(const std::string& references) {
+std::string partitions_path(const std::string& references) {
   std::string name = references;
   while (name.size() > 1 && name.ends_with('/')) name.pop_back();
   return name + ".zarrbits-partitions";
@@ -414,4 +419,4 @@ std::string references_part(const std::string& array, std::uint64_t number) {
   return array + "/refs." + std::to_string(number) + ".parq";
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -3,7 +3,7 @@
 // References in kerchunk's format, as they are stored: a JSON file (version 0 or 1), or a folder of Parquet files. A key is an
 // object itself, a file, or a range of one. Their metadata are of Zarr v3 or v2.
 //
-//   const reference_table table = read_references("refs.json");
+//   const reference_table table = read_references("refs.json", memory);
 //   const reference& chunk = table.keys.at("a/c/0/0");   // "a/0.0" in Zarr v2
 //
 #ifndef ZARRBITS_IO_REFERENCE_TABLE_HPP
@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // These are not references, or they are damaged. what() is a sentence.
 struct reference_error : std::runtime_error {
@@ -31,17 +31,17 @@ struct reference_error : std::runtime_error {
 struct reference {
   std::optional<std::size_t> file = {};  // the index in reference_table::files; not set: `content` is the object
   std::uint64_t offset = 0, size = 0;    // bytes; `size` is that of `content`, too
-  bool whole = false;                    // all of the file, whose size is not known
+  bool is_entire_file = false;           // all of the file, whose size is not known
   std::string content = {};
 };
 
-struct referred_file {
+struct referenced_file {
   std::string url;                       // as it is written: "file:///a/b.h5"
   std::optional<file_state> state = {};  // when the references were made
   bool size_only = false;                // only the size of `state` is known: the file is for readers who have a copy of it
 };
 // Whether a file still is what the references were made of, as far as they say.
-bool is_as_it_was(const referred_file& file, const file_state& now);
+bool is_unchanged(const referenced_file& file, const file_state& current);
 
 // Whose metadata references have.
 struct zarr_formats {
@@ -51,30 +51,30 @@ struct zarr_formats {
 // Only its form is checked: offsets, sizes and files may be anything.
 struct reference_table {
   std::map<std::string, reference> keys;  // as a store in a folder has them: "a/zarr.json", "a/c/0/0"
-  std::vector<referred_file> files;
+  std::vector<referenced_file> files;
   zarr_formats formats = {};
   bool relative = false;          // names of files were relative to the folder of the references; here, none is
-  std::string differing_v2 = {};  // a key of Zarr v2's metadata that does not say what Zarr v3's say; empty if there is none
+  std::string differing_v2 = {};  // a key of Zarr v2's metadata that does not say what Zarr v3's say; empty if none
 };
 
-// Of a file or a folder. Throws reference_error, also if they would take more than `memory`.
+// Reads a file or a folder. Throws reference_error, also if they would take more than `memory`.
 reference_table read_references(const std::string& path, std::uint64_t memory);
 
 // Whether a file or a folder has references that zarrbits made, as far as its beginning shows.
-bool are_own_references(const std::string& path) noexcept;
+bool is_zarrbits_references(const std::string& path) noexcept;
 
 // Files and folders that references may lead to: the sources themselves, what lies beside them, and the folders `external`, of
 // which "all" stands for every file; of objects in S3, only the sources.
-std::vector<std::string> may_be_read(const std::vector<std::string>& sources, const std::vector<std::string>& external);
+std::vector<std::string> allowed_paths(const std::vector<std::string>& sources, const std::vector<std::string>& external);
 
-// The name of the file next to references that holds what is not in any source and too large for the references themselves;
+// The name of the file next to references that holds content that is in no source and too large for the references;
 // each append adds one, with the next number.
-std::string data_beside(const std::string& references, std::size_t number = 0);
+std::string data_file_path(const std::string& references, std::size_t number = 0);
 // Whether it is such a file, with any number.
-bool is_data_beside(const std::string& references, const std::string& file);
+bool is_data_file(const std::string& references, const std::string& file);
 
 // The folder next to references that are made in partitions, with the work of each, until they are complete.
-std::string partitions_beside(const std::string& references);
+std::string partitions_path(const std::string& references);
 
 // URLs of local files and of S3.
 constexpr std::string_view file_url = "file://", s3_url = "s3://";
@@ -83,16 +83,16 @@ constexpr std::string_view file_url = "file://", s3_url = "s3://";
 // Parquet files. With that form one set of keys is enough for both.
 enum class key_form { slashes, dots };
 // Sets it in a node's metadata, also in the copies of all nodes that a root may have.
-void set_key_form(json& node, key_form form);
+void set_key_form(text::json& node, key_form form);
 
 // In the JSON of references that have only Zarr v2's metadata: those of Zarr v3, from which they were made.
-constexpr const char* own_nodes = "zarrbits.nodes";
+constexpr const char* nodes_key = "zarrbits.nodes";
 // What both forms begin with.
-constexpr const char* own_references_begin = R"({"version":1,"zarrbits":{)";
+constexpr const char* references_signature = R"({"version":1,"zarrbits":{)";
 // In a folder: the metadata, and the references of an array, some thousand in each file.
 constexpr const char* references_metadata = ".zmetadata";
 std::string references_part(const std::string& array, std::uint64_t number);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

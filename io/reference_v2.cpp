@@ -7,57 +7,57 @@
 
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 void v2_references::node(const std::string& key, std::string_view text) {
-  json node = parse_foreign_json(text);
+  text::json node = text::parse_untrusted_json(text);
   const std::string path = path_of_node(key);
   if (is_array_node(node)) arrays_.add(path, node);
   nodes_.insert_or_assign(path, std::move(node));
 }
 
 void v2_references::chunk(const std::string& key) {
-  if (const auto* const array = arrays_.of(key)) ++chunks_[array->first];
+  if (const auto* const array = arrays_.find_array(key)) ++chunks_[array->first];
 }
 
 std::string v2_references::only_v3() const {
-  const auto all = documents();
+  const auto converted = documents();
   for (const auto& [path, node] : nodes_) {
-    if (is_array_node(node) && !all.contains(path.empty() ? ".zarray" : path + "/.zarray")) return "/" + path;
+    if (is_array_node(node) && !converted.contains(path.empty() ? ".zarray" : path + "/.zarray")) return "/" + path;
   }
   return {};
 }
 
-std::map<std::string, json> v2_references::documents() const {
-  std::map<std::string, json> all;
+std::map<std::string, text::json> v2_references::documents() const {
+  std::map<std::string, text::json> result;
   bool consolidated = false;
   for (const auto& [path, node] : nodes_) {
     if (!node.is_object()) continue;
     const std::string prefix = path.empty() ? "" : path + "/";
     if (!is_array_node(node)) {
-      all[prefix + ".zgroup"] = {{"zarr_format", 2}};
-      all[prefix + ".zattrs"] = v2_group_attributes(node);
+      result[prefix + ".zgroup"] = {{"zarr_format", 2}};
+      result[prefix + ".zattrs"] = text::v2_group_attributes(node);
       consolidated = consolidated || (path.empty() && node.contains("consolidated_metadata"));
       continue;
     }
-    const auto made = chunks_.find(path);
+    const auto it = chunks_.find(path);
     std::uint64_t grid = 1;
     bool gaps = false;
     for (const std::uint64_t n : arrays_.counts_of(path)) gaps = __builtin_mul_overflow(grid, n, &grid) || gaps;
-    gaps = gaps || grid != (made == chunks_.end() ? 0 : made->second);
+    gaps = gaps || grid != (it == chunks_.end() ? 0 : it->second);
     try {
-      v2_array array = v2_array_of(node, gaps);
-      all[prefix + ".zarray"] = std::move(array.zarray);
-      all[prefix + ".zattrs"] = std::move(array.zattrs);
-    } catch (const no_v2_form&) {  // the report says why
+      text::v2_array array = text::to_v2_array(node, gaps);
+      result[prefix + ".zarray"] = std::move(array.zarray);
+      result[prefix + ".zattrs"] = std::move(array.zattrs);
+    } catch (const text::not_representable_in_v2&) {  // the report says why
     }
   }
   if (consolidated) {
-    object_builder copies;
-    for (const auto& [key, document] : all) copies.add(key, document);
-    all[".zmetadata"] = {{"zarr_consolidated_format", 1}, {"metadata", copies.take()}};
+    text::object_builder copies;
+    for (const auto& [key, document] : result) copies.add(key, document);
+    result[".zmetadata"] = {{"zarr_consolidated_format", 1}, {"metadata", copies.take()}};
   }
-  return all;
+  return result;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

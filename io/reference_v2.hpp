@@ -10,7 +10,7 @@
 #ifndef ZARRBITS_IO_REFERENCE_V2_HPP
 #define ZARRBITS_IO_REFERENCE_V2_HPP
 
-#include "io/chunk_arrays.hpp"
+#include "io/chunk_key_index.hpp"
 #include "text/json_text.hpp"
 
 #include <cstdint>
@@ -18,24 +18,24 @@
 #include <string>
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 class v2_references {
  public:
   void node(const std::string& key, std::string_view text);
   void chunk(const std::string& key);
-  const chunk_arrays& arrays() const { return arrays_; }
+  const chunk_key_index& arrays() const { return arrays_; }
   // The metadata of Zarr v2 by its keys. Arrays that Zarr v2 cannot have are left out.
-  std::map<std::string, json> documents() const;
-  // The first of them, "/a/b"; empty if there is none.
+  std::map<std::string, text::json> documents() const;
+  // The first array that Zarr v2 cannot have, "/a/b"; empty if it can have all.
   std::string only_v3() const;
 
  private:
-  std::map<std::string, json> nodes_;  // by their paths
-  chunk_arrays arrays_;
+  std::map<std::string, text::json> nodes_;  // by their paths
+  chunk_key_index arrays_;
   std::map<std::string, std::uint64_t> chunks_;  // how many there are of each array
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "io/remote_file.hpp"
 
-#include "io/remote_name.hpp"
 #include "io/remote_object.hpp"
+#include "io/remote_url.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -20,34 +20,35 @@
 #include <unistd.h>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
-constexpr std::uint64_t worth_a_gap = 64U << 10;       // bytes that cost less than another request
-constexpr std::uint64_t largest_request = 4U << 20;    // what is longer is divided, and comes by several connections
-constexpr std::uint64_t largest_of_whole = 16U << 20;  // the same, of a file that is read as a whole
-constexpr const char* beyond_the_end = "the file ends before the range that was to be read";
-constexpr unsigned most_ahead = 16;  // pages
+constexpr std::uint64_t max_range_gap = 64U << 10;       // bytes that cost less than another request
+constexpr std::uint64_t max_partial_request = 4U << 20;  // longer ranges are divided, over several connections
+constexpr std::uint64_t max_full_request = 16U << 20;    // likewise, for a file that is read as a whole
+constexpr const char* past_end_message = "the file ends before the range that was to be read";
+constexpr unsigned max_read_ahead = 16;  // pages
 
 // Threads that wait for servers, for all files of the process. A server that says that there are too many requests gets fewer for
 // a while.
-class downloads {
+class download_pool {
  public:
   // After a fork there are no threads: the child has its own.
-  static downloads& instance() {
+  static download_pool& instance() {
     static std::mutex mutex;
-    static downloads* all = nullptr;
-    const std::lock_guard held(mutex);
-    if (!all || all->process_ != ::getpid()) all = new downloads();  // never ends: threads may wait for a server at the exit
-    return *all;
+    static download_pool* pool = nullptr;
+    const std::lock_guard lock(mutex);
+    if (!pool || pool->process_ != ::getpid())
+      pool = new download_pool();  // never ends: threads may wait for a server at the exit
+    return *pool;
   }
-  // Runs the task when fewer than `most` others run.
-  void submit(unsigned most, std::function<void()> task) {
-    const std::lock_guard held(mutex_);
-    most_ = most;
+  // Runs the task when fewer than `max_running` others run.
+  void submit(unsigned max_running, std::function<void()> task) {
+    const std::lock_guard lock(mutex_);
+    max_running_ = max_running;
     waiting_.push_back(std::move(task));
-    if (waiting_.size() > idle_ && threads_ < most) {
+    if (waiting_.size() > idle_ && threads_ < max_running) {
       try {
         std::thread([this] { work(); }).detach();
         ++threads_;
@@ -58,38 +59,38 @@ class downloads {
         }
       }
     }
-    more_.notify_one();
+    ready_.notify_one();
   }
   void slow_down() {
-    const std::lock_guard held(mutex_);
+    const std::lock_guard lock(mutex_);
     allowed_ = std::max(1.0, std::min(allowed_, static_cast<double>(running_)) * 0.5);
   }
 
  private:
   void work() {
-    std::unique_lock held(mutex_);
+    std::unique_lock lock(mutex_);
     for (;;) {
       ++idle_;
-      more_.wait(held, [&] { return !waiting_.empty() && static_cast<double>(running_) < allowed_; });
+      ready_.wait(lock, [&] { return !waiting_.empty() && static_cast<double>(running_) < allowed_; });
       --idle_;
       auto task = std::move(waiting_.front());
       waiting_.pop_front();
       ++running_;
-      held.unlock();
+      lock.unlock();
       task();  // which does not throw
       task = nullptr;
-      held.lock();
+      lock.lock();
       --running_;
-      if (allowed_ < most_) allowed_ += 1.0 / allowed_;  // one more after as many good ones as run now
-      more_.notify_all();
+      if (allowed_ < max_running_) allowed_ += 1.0 / allowed_;  // one more after as many good ones as run now
+      ready_.notify_all();
     }
   }
 
   const pid_t process_ = ::getpid();
   std::mutex mutex_;
-  std::condition_variable more_;
+  std::condition_variable ready_;
   std::deque<std::function<void()>> waiting_;
-  unsigned threads_ = 0, most_ = 1;
+  unsigned threads_ = 0, max_running_ = 1;
   std::size_t idle_ = 0, running_ = 0;
   double allowed_ = 1e9;
 };
@@ -97,9 +98,9 @@ class downloads {
 }  // namespace
 
 // Bytes that come by one or more requests.
-struct remote_file::coming::group {
-  group(std::uint64_t at, std::uint64_t size)
-      : offset(at),
+struct remote_file::pending_fetch::group {
+  group(std::uint64_t start, std::uint64_t size)
+      : offset(start),
         memory(std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(size))),
         bytes(memory.get(), static_cast<std::size_t>(size)) {}
   const std::uint64_t offset;
@@ -108,27 +109,27 @@ struct remote_file::coming::group {
   std::size_t missing = 0;  // requests
   std::exception_ptr failure;
   std::mutex mutex;
-  std::condition_variable done;
+  std::condition_variable completed;
 
   void wait() {
-    std::unique_lock held(mutex);
-    done.wait(held, [&] { return missing == 0; });
+    std::unique_lock lock(mutex);
+    completed.wait(lock, [&] { return missing == 0; });
     if (failure) std::rethrow_exception(failure);
   }
-  bool is_there() {
-    const std::lock_guard held(mutex);
+  bool is_complete() {
+    const std::lock_guard lock(mutex);
     return missing == 0 && !failure;
   }
 };
 
-struct remote_file::inside : std::enable_shared_from_this<remote_file::inside> {
-  using group = coming::group;
+struct remote_file::impl : std::enable_shared_from_this<remote_file::impl> {
+  using group = pending_fetch::group;
 
   std::string name;
   unsigned connections;
-  std::uint64_t most_pages;
-  std::uint64_t most_at_once = largest_request;  // bytes of a request
-  bool whole = false;
+  std::uint64_t max_pages;
+  std::uint64_t max_request_bytes = max_partial_request;  // bytes of a request
+  bool is_full_read = false;
   std::unique_ptr<remote_object> object;
   file_state state;
 
@@ -144,52 +145,53 @@ struct remote_file::inside : std::enable_shared_from_this<remote_file::inside> {
   unsigned in_order = 0;                                    // pages that were read in order
 
   struct piece {
-    std::size_t at, size;  // in a group
+    std::size_t offset, size;  // in a group
   };
 
   // Fills in what the pages have already, and returns the rest: runs, divided where they are long.
   std::vector<piece> missing_pieces(group& g) {
-    std::vector<piece> all;
-    const std::lock_guard held(mutex);
+    std::vector<piece> result;
+    const std::lock_guard lock(mutex);
     const std::uint64_t last = g.offset + g.bytes.size();
     for (std::uint64_t begin = g.offset; begin < last;) {
       const std::uint64_t number = begin / page_size, end = std::min<std::uint64_t>(last, (number + 1) * page_size);
-      const auto at = static_cast<std::size_t>(begin - g.offset), size = static_cast<std::size_t>(end - begin);
-      const auto known = pages.find(number);
-      if (known != pages.end() && known->second->data->is_there()) {
-        const group& there = *known->second->data;
-        std::memcpy(g.bytes.data() + at, there.bytes.data() + (begin - there.offset), size);
-      } else if (!all.empty() && all.back().at + all.back().size == at && all.back().size + size <= most_at_once) {
-        all.back().size += size;
+      const auto offset = static_cast<std::size_t>(begin - g.offset), size = static_cast<std::size_t>(end - begin);
+      const auto it = pages.find(number);
+      if (it != pages.end() && it->second->data->is_complete()) {
+        const group& cached = *it->second->data;
+        std::memcpy(g.bytes.data() + offset, cached.bytes.data() + (begin - cached.offset), size);
+      } else if (!result.empty() && result.back().offset + result.back().size == offset &&
+                 result.back().size + size <= max_request_bytes) {
+        result.back().size += size;
       } else {
-        all.push_back({at, size});
+        result.push_back({offset, size});
       }
       begin = end;
     }
-    return all;
+    return result;
   }
 
   // Downloads a group, in pieces beside each other.
   void begin(const std::shared_ptr<group>& g, const std::vector<piece>& pieces) {
     g->missing = pieces.size();
-    for (const auto& [at, size] : pieces) {
-      downloads::instance().submit(connections, [self = shared_from_this(), g, at = at, size = size] {
+    for (const auto& [offset, size] : pieces) {
+      download_pool::instance().submit(connections, [self = shared_from_this(), g, offset = offset, size = size] {
         std::exception_ptr failure;
         const std::uint64_t slowed = self->object->slowed_down();
         try {
-          const bool wanted = [&] {
-            const std::lock_guard held(g->mutex);
+          const bool proceed = [&] {
+            const std::lock_guard lock(g->mutex);
             return !g->failure;
           }();
-          if (wanted) self->object->read(self->state, g->offset + at, g->bytes.subspan(at, size));
+          if (proceed) self->object->read(self->state, g->offset + offset, g->bytes.subspan(offset, size));
         } catch (...) {
           failure = std::current_exception();
         }
-        if (self->object->slowed_down() != slowed) downloads::instance().slow_down();
-        const std::lock_guard held(g->mutex);
+        if (self->object->slowed_down() != slowed) download_pool::instance().slow_down();
+        const std::lock_guard lock(g->mutex);
         if (failure && !g->failure) g->failure = failure;
         --g->missing;
-        g->done.notify_all();
+        g->completed.notify_all();
       });
     }
   }
@@ -198,11 +200,11 @@ struct remote_file::inside : std::enable_shared_from_this<remote_file::inside> {
 
   // The page, which may still be coming. With the mutex held.
   std::shared_ptr<group> page_at(std::uint64_t number) {
-    if (const auto known = pages.find(number); known != pages.end()) {
-      recent.splice(recent.begin(), recent, known->second);
-      return known->second->data;
+    if (const auto it = pages.find(number); it != pages.end()) {
+      recent.splice(recent.begin(), recent, it->second);
+      return it->second->data;
     }
-    if (whole) {
+    if (is_full_read) {
       const std::uint64_t block = pages_at_once(), first = number / block * block;
       begin_missing(first, std::min(first + block, page_count()));
     } else {
@@ -211,7 +213,7 @@ struct remote_file::inside : std::enable_shared_from_this<remote_file::inside> {
     return pages.at(number)->data;
   }
 
-  std::uint64_t pages_at_once() const { return most_at_once / page_size; }
+  std::uint64_t pages_at_once() const { return max_request_bytes / page_size; }
 
   // Downloads the pages from `first` to before `end` that are not here, neighbours in one request. With the mutex held.
   void begin_missing(std::uint64_t first, std::uint64_t end) {
@@ -231,17 +233,18 @@ struct remote_file::inside : std::enable_shared_from_this<remote_file::inside> {
   // Pages after `last`, after this many that were read in order. With the mutex held.
   void read_ahead(std::uint64_t last, unsigned run_up) {
     const std::uint64_t block = pages_at_once();
-    if (whole) {  // the next request, when half of this one's bytes are used
+    if (is_full_read) {  // the next request, when half of this one's bytes are used
       const std::uint64_t next = (last / block + 1) * block;
       if (next - last <= block / 2) begin_missing(next, std::min(next + block, page_count()));
       return;
     }
     // with each page twice as many as before, as many as the cache has room for
-    const std::uint64_t ahead = std::min<std::uint64_t>({std::uint64_t{1} << std::min(run_up, 10U), most_ahead, most_pages / 2});
+    const std::uint64_t window =
+        std::min<std::uint64_t>({std::uint64_t{1} << std::min(run_up, 10U), max_read_ahead, max_pages / 2});
     std::uint64_t first = last + 1;
-    const std::uint64_t end = std::min(page_count(), first + ahead);
+    const std::uint64_t end = std::min(page_count(), first + window);
     while (first < end && pages.contains(first)) ++first;
-    if (first >= end || (first - last - 1) * 2 > ahead) return;  // enough is coming: the next ones share a request
+    if (first >= end || (first - last - 1) * 2 > window) return;  // enough is coming: the next ones share a request
     const std::uint64_t count = end - first;
     begin_missing(first, first + (end < page_count() && count > block ? count - count % block : count));
   }
@@ -250,7 +253,7 @@ struct remote_file::inside : std::enable_shared_from_this<remote_file::inside> {
     recent.push_front(std::move(r));
     const auto added = recent.begin();
     for (std::uint64_t n = added->first; n < added->first + added->count; ++n) pages[n] = added;
-    while (pages.size() > most_pages && std::next(added) != recent.end()) forget(std::prev(recent.end()));
+    while (pages.size() > max_pages && std::next(added) != recent.end()) forget(std::prev(recent.end()));
   }
 
   void forget(std::list<run>::iterator r) {
@@ -260,38 +263,39 @@ struct remote_file::inside : std::enable_shared_from_this<remote_file::inside> {
 
   // Forgets a page that failed, and those that came with it, so that a later read asks again.
   void drop(std::uint64_t number) {
-    const std::lock_guard held(mutex);
-    if (const auto known = pages.find(number); known != pages.end()) forget(known->second);
+    const std::lock_guard lock(mutex);
+    if (const auto it = pages.find(number); it != pages.end()) forget(it->second);
   }
 
-  static void copy(const std::vector<std::shared_ptr<group>>& all, std::uint64_t offset, std::span<std::byte> to) {
-    for (const auto& g : all) {
-      const std::uint64_t begin = std::max(offset, g->offset), end = std::min(offset + to.size(), g->offset + g->bytes.size());
-      if (begin < end) std::memcpy(to.data() + (begin - offset), g->bytes.data() + (begin - g->offset), end - begin);
+  static void copy(const std::vector<std::shared_ptr<group>>& groups, std::uint64_t offset, std::span<std::byte> out) {
+    for (const auto& g : groups) {
+      const std::uint64_t begin = std::max(offset, g->offset), end = std::min(offset + out.size(), g->offset + g->bytes.size());
+      if (begin < end) std::memcpy(out.data() + (begin - offset), g->bytes.data() + (begin - g->offset), end - begin);
     }
   }
 
   void require(std::uint64_t offset, std::uint64_t size) const {
-    if (offset > state.size || size > state.size - offset) throw unreadable_range(beyond_the_end);
+    if (offset > state.size || size > state.size - offset) throw read_error(past_end_message);
   }
 };
 
 remote_file::remote_file(const std::string& name, const remote_access& remote, std::uint64_t cache,
-                         const std::optional<file_state>& known, read_extent wanted)
-    : in_(std::make_shared<inside>()) {
+                         const std::optional<file_state>& expected, access_hint hint)
+    : in_(std::make_shared<impl>()) {
   in_->name = name;
   in_->connections = std::max(1U, remote.connections);
-  in_->most_pages = std::max<std::uint64_t>(4, cache / page_size);
-  in_->whole = wanted == read_extent::whole;
+  in_->max_pages = std::max<std::uint64_t>(4, cache / page_size);
+  in_->is_full_read = hint == access_hint::full;
   // a request for a part of the cache, so that a few places of the file have room in it
-  if (in_->whole) in_->most_at_once = std::min(largest_of_whole, std::max<std::uint64_t>(1, in_->most_pages / 4) * page_size);
+  if (in_->is_full_read)
+    in_->max_request_bytes = std::min(max_full_request, std::max<std::uint64_t>(1, in_->max_pages / 4) * page_size);
   in_->object = find_object(name, remote);
-  if (known) {
-    in_->state = *known;
+  if (expected) {
+    in_->state = *expected;
     return;
   }
   // the request that finds the file brings its first pages: the superblock, and all metadata of many files
-  auto first = std::make_shared<coming::group>(0, in_->whole ? in_->most_at_once : page_size);
+  auto first = std::make_shared<pending_fetch::group>(0, in_->is_full_read ? in_->max_request_bytes : page_size);
   in_->state = in_->object->open(first->bytes);
   first->bytes = first->bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(first->bytes.size(), in_->state.size)));
   const std::uint64_t count = std::max<std::uint64_t>(1, (first->bytes.size() + page_size - 1) / page_size);
@@ -303,28 +307,28 @@ remote_file::~remote_file() = default;
 
 const std::string& remote_file::name() const { return in_->name; }
 file_state remote_file::state() const { return in_->state; }
-file_state remote_file::state_now() const { return in_->object->now(); }
+file_state remote_file::state_now() const { return in_->object->current_state(); }
 
-void remote_file::read(std::uint64_t offset, std::span<std::byte> to) const { read_pages(offset, to, 1); }
+void remote_file::read(std::uint64_t offset, std::span<std::byte> out) const { read_pages(offset, out, 1); }
 
-void remote_file::read_metadata(std::uint64_t offset, std::span<std::byte> to) const { read_pages(offset, to, 3); }
+void remote_file::read_metadata(std::uint64_t offset, std::span<std::byte> out) const { read_pages(offset, out, 3); }
 
 // Reads ahead when `wait` pages were read in order.
-void remote_file::read_pages(std::uint64_t offset, std::span<std::byte> to, unsigned wait) const {
-  in_->require(offset, to.size());
-  if (to.empty()) return;
-  if (to.size() > in_->most_at_once) {
-    const auto direct = fetch({{offset, to.size()}});
-    const auto bytes = direct->bytes({offset, to.size()});
-    std::memcpy(to.data(), bytes.data(), bytes.size());
+void remote_file::read_pages(std::uint64_t offset, std::span<std::byte> out, unsigned wait) const {
+  in_->require(offset, out.size());
+  if (out.empty()) return;
+  if (out.size() > in_->max_request_bytes) {
+    const auto direct = fetch({{offset, out.size()}});
+    const auto bytes = direct->bytes({offset, out.size()});
+    std::memcpy(out.data(), bytes.data(), bytes.size());
     return;
   }
-  const std::uint64_t first = offset / page_size, last = (offset + to.size() - 1) / page_size;
-  std::vector<std::shared_ptr<coming::group>> all;
+  const std::uint64_t first = offset / page_size, last = (offset + out.size() - 1) / page_size;
+  std::vector<std::shared_ptr<pending_fetch::group>> groups;
   {
-    const std::lock_guard held(in_->mutex);
-    if (!in_->whole) in_->begin_missing(first, last + 1);  // all of them in one request
-    for (std::uint64_t n = first; n <= last; ++n) all.push_back(in_->page_at(n));
+    const std::lock_guard lock(in_->mutex);
+    if (!in_->is_full_read) in_->begin_missing(first, last + 1);  // all of them in one request
+    for (std::uint64_t n = first; n <= last; ++n) groups.push_back(in_->page_at(n));
     if (first == in_->expected || last == in_->expected) ++in_->in_order;
     else if (last + 1 != in_->expected) in_->in_order = 0;
     if (last + 1 != in_->expected && in_->in_order >= wait) in_->read_ahead(last, in_->in_order - wait);
@@ -332,19 +336,19 @@ void remote_file::read_pages(std::uint64_t offset, std::span<std::byte> to, unsi
   }
   for (std::uint64_t n = first; n <= last; ++n) {
     try {
-      all[static_cast<std::size_t>(n - first)]->wait();
+      groups[static_cast<std::size_t>(n - first)]->wait();
     } catch (...) {
       in_->drop(n);
       throw;
     }
   }
-  inside::copy(all, offset, to);
+  impl::copy(groups, offset, out);
 }
 
-std::shared_ptr<const remote_file::coming> remote_file::fetch(std::vector<byte_range> ranges) const {
+std::shared_ptr<const remote_file::pending_fetch> remote_file::fetch(std::vector<byte_range> ranges) const {
   for (const byte_range& r : ranges) in_->require(r.offset, r.size);
   std::sort(ranges.begin(), ranges.end(), [](const byte_range& a, const byte_range& b) { return a.offset < b.offset; });
-  auto all = std::make_shared<coming>();
+  auto result = std::make_shared<pending_fetch>();
   for (std::size_t i = 0; i < ranges.size();) {
     const std::uint64_t begin = ranges[i].offset;
     std::uint64_t end = begin + ranges[i].size;
@@ -352,33 +356,33 @@ std::shared_ptr<const remote_file::coming> remote_file::fetch(std::vector<byte_r
     for (++i; i < ranges.size(); ++i) {
       const std::uint64_t next = std::max(end, ranges[i].offset + ranges[i].size);
       const bool overlaps = ranges[i].offset < end,
-                 near = ranges[i].offset <= end + worth_a_gap && next - begin <= largest_request;
-      if (!overlaps && !near) break;
+                 is_close = ranges[i].offset <= end + max_range_gap && next - begin <= max_partial_request;
+      if (!overlaps && !is_close) break;
       end = next;
     }
-    auto group = std::make_shared<coming::group>(begin, end - begin);
+    auto group = std::make_shared<pending_fetch::group>(begin, end - begin);
     in_->begin(group, in_->missing_pieces(*group));
-    all->groups_.push_back(std::move(group));
+    result->groups_.push_back(std::move(group));
   }
-  return all;
+  return result;
 }
 
 // What was not asked for is what lies beyond the end: callers ask for all else.
-std::span<const std::byte> remote_file::coming::bytes(const byte_range& range) const {
-  const auto after = std::upper_bound(groups_.begin(), groups_.end(), range.offset,
-                                      [](std::uint64_t offset, const auto& g) { return offset < g->offset; });
-  if (after == groups_.begin()) throw unreadable_range(beyond_the_end);
-  group& g = **std::prev(after);
+std::span<const std::byte> remote_file::pending_fetch::bytes(const byte_range& range) const {
+  const auto next_group = std::upper_bound(groups_.begin(), groups_.end(), range.offset,
+                                           [](std::uint64_t offset, const auto& g) { return offset < g->offset; });
+  if (next_group == groups_.begin()) throw read_error(past_end_message);
+  group& g = **std::prev(next_group);
   if (range.offset - g.offset > g.bytes.size() || range.size > g.bytes.size() - (range.offset - g.offset))
-    throw unreadable_range(beyond_the_end);
+    throw read_error(past_end_message);
   g.wait();
   return g.bytes.subspan(static_cast<std::size_t>(range.offset - g.offset), static_cast<std::size_t>(range.size));
 }
 
-std::shared_ptr<const byte_source> open_bytes(const std::string& name, const remote_access& remote, const file_state& known) {
-  if (is_remote(name)) return std::make_shared<const remote_file>(name, remote, 16U << 20, known);
+std::shared_ptr<const byte_source> open_bytes(const std::string& name, const remote_access& remote, const file_state& expected) {
+  if (is_remote(name)) return std::make_shared<const remote_file>(name, remote, 16U << 20, expected);
   file_descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   return file ? std::make_shared<const local_bytes>(std::move(file)) : nullptr;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

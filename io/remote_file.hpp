@@ -4,7 +4,7 @@
 // downloaded beside each other, those that lie close together in one request.
 //
 //   const auto file = std::make_shared<const remote_file>("https://host/in.nc", remote, 64 << 20);
-//   file->read(0, room);                                     // through pages
+//   file->read(0, out);                                      // through pages
 //   const auto chunks = file->fetch({{4096, 100}, {5000, 200}});  // begins, and returns at once
 //   chunks->bytes({5000, 200});                              // waits for these
 //
@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 struct byte_range {
   std::uint64_t offset = 0, size = 0;
@@ -31,22 +31,22 @@ class remote_file final : public byte_source {
  public:
   static constexpr std::size_t page_size = 1 << 20;
 
-  // `cache`: bytes of pages that are kept. A file whose state is `known` costs no request here. Throws zarrbits::error.
+  // `cache`: bytes of pages that are kept. A file whose state is `expected` costs no request here. Throws zarrbits::error.
   remote_file(const std::string& name, const remote_access& remote, std::uint64_t cache,
-              const std::optional<file_state>& known = {}, read_extent wanted = read_extent::parts);
+              const std::optional<file_state>& expected = {}, access_hint hint = access_hint::partial);
   ~remote_file() override;
 
   const std::string& name() const;
   file_state state() const override;  // when it was opened
   // Asks the server. Not regular if the file is gone. Throws zarrbits::error.
   file_state state_now() const;
-  void read(std::uint64_t offset, std::span<std::byte> to) const override;
-  // The same, for bytes whose neighbours are less likely to be read next than those of values are.
-  void read_metadata(std::uint64_t offset, std::span<std::byte> to) const;
+  void read(std::uint64_t offset, std::span<std::byte> out) const override;
+  // Like read(), for bytes whose neighbours are less likely to be read next than those of values are.
+  void read_metadata(std::uint64_t offset, std::span<std::byte> out) const;
   const remote_file* remote() const noexcept override { return this; }
 
   // Ranges that are being downloaded.
-  class coming {
+  class pending_fetch {
    public:
     // The bytes of one of them, as long as this object exists; waits for them. Throws zarrbits::error. Callable from any thread.
     std::span<const std::byte> bytes(const byte_range& range) const;
@@ -56,16 +56,16 @@ class remote_file final : public byte_source {
     struct group;
     std::vector<std::shared_ptr<group>> groups_;  // by offset
   };
-  // Throws unreadable_range if the file does not have them.
-  std::shared_ptr<const coming> fetch(std::vector<byte_range> ranges) const;
+  // Throws read_error if the file does not have them.
+  std::shared_ptr<const pending_fetch> fetch(std::vector<byte_range> ranges) const;
 
  private:
-  void read_pages(std::uint64_t offset, std::span<std::byte> to, unsigned wait) const;
+  void read_pages(std::uint64_t offset, std::span<std::byte> out, unsigned wait) const;
 
-  struct inside;
-  const std::shared_ptr<inside> in_;  // downloads hold it, too
+  struct impl;
+  const std::shared_ptr<impl> in_;  // downloads hold it, too
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

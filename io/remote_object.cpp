@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "io/remote_object.hpp"
 
-#include "io/remote_name.hpp"
+#include "io/remote_url.hpp"
 
 #include <zarrbits/error.hpp>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 std::string range_text(std::uint64_t offset, std::size_t size) {
   return std::to_string(offset) + "-" + std::to_string(offset + size - 1);
@@ -28,4 +28,4 @@ std::unique_ptr<remote_object> find_object(const std::string& name, const remote
 
 #endif
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

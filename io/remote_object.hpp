@@ -17,9 +17,9 @@
 #include <span>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
-constexpr unsigned most_misunderstandings = 3;  // attempts whose responses do not belong to the request
+constexpr unsigned max_mismatched_responses = 3;  // attempts whose responses do not belong to the request
 
 // Thread-safe after open().
 class remote_object {
@@ -33,9 +33,9 @@ class remote_object {
   // limits what came. Throws zarrbits::error, also if there is no such object.
   virtual file_state open(std::span<std::byte> head) = 0;
   // Bytes of an object that is in this state. Throws zarrbits::error, errc::changed if it is in another.
-  virtual void read(const file_state& state, std::uint64_t offset, std::span<std::byte> to) = 0;
-  // Its state now; not regular if there is none. Throws zarrbits::error.
-  virtual file_state now() = 0;
+  virtual void read(const file_state& state, std::uint64_t offset, std::span<std::byte> out) = 0;
+  // Its state now; not regular if it is absent. Throws zarrbits::error.
+  virtual file_state current_state() = 0;
   // Servers said that there were too many requests: so often.
   std::uint64_t slowed_down() const { return slowed_down_; }
 
@@ -51,6 +51,6 @@ std::unique_ptr<remote_object> find_s3_object(const std::string& name, const rem
 // "0-99": a range, as requests have it.
 std::string range_text(std::uint64_t offset, std::size_t size);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -13,7 +13,7 @@
 #include <set>
 #endif
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 void prevent_core_dumps() noexcept {
   rlimit limit{};
@@ -24,8 +24,8 @@ void prevent_core_dumps() noexcept {
 
 #ifdef ZARRBITS_WITH_S3
 
-void prepare_s3(const std::vector<std::string>& sources, const std::string& store, const remote_access& remote,
-                const std::function<void(const std::string&)>& warning) {
+void init_s3(const std::vector<std::string>& sources, const std::string& store, const remote_access& remote,
+             const std::function<void(const std::string&)>& warning) {
   std::vector<std::string> names = sources;
   names.push_back(store);
   std::set<std::string> buckets;
@@ -43,13 +43,13 @@ void prepare_s3(const std::vector<std::string>& sources, const std::string& stor
 
 #else
 
-void prepare_s3(const std::vector<std::string>&, const std::string&, const remote_access&,
-                const std::function<void(const std::string&)>&) {}
-void hurry_s3() noexcept {}
+void init_s3(const std::vector<std::string>&, const std::string&, const remote_access&,
+             const std::function<void(const std::string&)>&) {}
+void cancel_s3_retries() noexcept {}
 
 #endif
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #ifndef ZARRBITS_WITH_S3
 std::vector<std::string> zarrbits::find_s3_sources(const std::string& pattern, const remote_access&) {

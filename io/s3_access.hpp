@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_IO_S3_ACCESS_HPP
 #define ZARRBITS_IO_S3_ACCESS_HPP
 
-#include "io/remote_name.hpp"
+#include "io/remote_url.hpp"
 
 #include <zarrbits/remote_access.hpp>
 
@@ -13,20 +13,20 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // For a program that was asked to end: from now on, the first request to a server that gets no response for a second is the last
 // one, and all later ones fail.
-void hurry_s3() noexcept;
+void cancel_s3_retries() noexcept;
 
 // Called before sources are opened and a store is begun: finds the credentials of those in S3. Calls `warning` if requests go
 // over plain http to another machine. Throws zarrbits::error if there are no credentials.
-void prepare_s3(const std::vector<std::string>& sources, const std::string& store, const remote_access& remote,
-                const std::function<void(const std::string&)>& warning);
+void init_s3(const std::vector<std::string>& sources, const std::string& store, const remote_access& remote,
+             const std::function<void(const std::string&)>& warning);
 
-// For a program of its own that has credentials: a core dump of this process would hold them, so there is none.
+// For a standalone program that has credentials: disables core dumps of this process, which would contain them.
 void prevent_core_dumps() noexcept;
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -12,11 +12,11 @@
 #include <strings.h>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
-constexpr unsigned most_wrong_answers = 3, most_moves = 2;
+constexpr unsigned max_mismatches = 3, max_region_changes = 2;
 
 std::string etag_of(const http_client::response& got) {
   std::string etag(got.header("etag"));
@@ -51,17 +51,17 @@ bool looks_like_md5(std::string_view etag) {
 }
 
 // The message of an <Error>, for the sentence.
-std::string said(const xml_element& error) {
+std::string error_text(const xml_element& error) {
   if (error.name != "Error") return {};
   const std::string code = error.text_of("Code").substr(0, 100), message = error.text_of("Message").substr(0, 200);
   return (code.empty() ? "" : " " + code) + (message.empty() ? "" : " (" + message + ")");
 }
 
-bool is_one_of(std::string_view code, std::initializer_list<std::string_view> known) {
-  return std::find(known.begin(), known.end(), code) != known.end();
+bool is_one_of(std::string_view code, std::initializer_list<std::string_view> codes) {
+  return std::find(codes.begin(), codes.end(), code) != codes.end();
 }
 
-bool is_passing_error(const xml_element& error) {
+bool is_transient_error(const xml_element& error) {
   const std::string code = error.text_of("Code");
   return code.empty() ||
          is_one_of(code, {"InternalError", "SlowDown", "ServiceUnavailable", "RequestTimeout", "OperationAborted"});
@@ -73,11 +73,11 @@ bool is_expiry(const xml_element& error) {
 }
 
 // True for a refusal that other credentials may change: they have ended, or were replaced in the profile.
-bool may_be_renewed(const s3_client::request& r, const s3_client::response& answer, const s3_credentials& keys) {
-  if (keys.is_anonymous() || (answer.status != 400 && answer.status != 401 && answer.status != 403)) return false;
+bool may_be_renewed(const s3_client::request& r, const s3_client::response& result, const s3_credentials& keys) {
+  if (keys.is_anonymous() || (result.status != 400 && result.status != 401 && result.status != 403)) return false;
   // the response to a HEAD has no body that says why
   if (std::string_view(r.method) == "HEAD") return !keys.session_token.empty();
-  return is_expiry(answer.xml) || (answer.xml.name == "Error" && answer.xml.text_of("Code") == "InvalidAccessKeyId");
+  return is_expiry(result.xml) || (result.xml.name == "Error" && result.xml.text_of("Code") == "InvalidAccessKeyId");
 }
 
 // The region in which the server says that the bucket is; "" if it does not.
@@ -104,55 +104,58 @@ std::shared_ptr<const s3_client::place> s3_client::place_of(const std::string& u
   return std::make_shared<const place>(place{region, url, url.substr(0, path), url.substr(host, path - host), url.substr(path)});
 }
 
-std::shared_ptr<const s3_client::place> s3_client::where() const {
-  const std::lock_guard held(mutex_);
+std::shared_ptr<const s3_client::place> s3_client::current_place() const {
+  const std::lock_guard lock(mutex_);
   return place_;
 }
 
 // True if requests go to another region now than the one that was asked.
-bool s3_client::move_to_region(const std::string& region, const place& from) {
-  if (region.empty() || region == from.region) return false;
-  auto there = place_of(settings_.is_amazon ? amazon_url(settings_.bucket, region) : settings_.url, region);
-  const std::lock_guard held(mutex_);
-  place_ = std::move(there);
+bool s3_client::move_to_region(const std::string& region, const place& previous) {
+  if (region.empty() || region == previous.region) return false;
+  auto next = place_of(settings_.is_amazon ? amazon_url(settings_.bucket, region) : settings_.url, region);
+  const std::lock_guard lock(mutex_);
+  place_ = std::move(next);
   return true;
 }
 
-http_client::response s3_client::attempt(const request& r, const place& at, const s3_credentials& keys, double patience) {
+http_client::response s3_client::attempt(const request& r, const place& location, const s3_credentials& keys, double patience) {
   std::string query;
   for (const auto& [name, value] : r.query)
     query += (query.empty() ? "" : "&") + percent_encoded(name, false) + "=" + percent_encoded(value, false);
-  const std::string path = at.path + "/" + percent_encoded(r.key, true);
+  const std::string path = location.path + "/" + percent_encoded(r.key, true);
   const std::string_view method = r.method;
   std::map<std::string, std::string> headers = r.only_if;
   headers.insert(r.headers.begin(), r.headers.end());
   if (method == "PUT" || method == "POST") headers["content-type"] = "application/octet-stream";
-  return http_.send(
-      {.method = r.method,
-       .url = at.server + path + (query.empty() ? "" : "?" + query),
-       .headers = signed_headers(
-           {.method = r.method, .host = at.host, .path = path, .query = query, .headers = std::move(headers), .body = r.body},
-           keys, at.region, "s3"),
-       .body = r.body,
-       .range = r.range,
-       .into = r.into,
-       .longest = r.longest,
-       .patience = patience,
-       // a server may join many parts, or copy a large one, for minutes, and sends a blank from time to time
-       .begins_late = (method == "POST" || method == "PUT") && *r.answer});
+  return http_.send({.method = r.method,
+                     .url = location.server + path + (query.empty() ? "" : "?" + query),
+                     .headers = signed_headers({.method = r.method,
+                                                .host = location.host,
+                                                .path = path,
+                                                .query = query,
+                                                .headers = std::move(headers),
+                                                .body = r.body},
+                                               keys, location.region, "s3"),
+                     .body = r.body,
+                     .range = r.range,
+                     .output = r.output,
+                     .max_body_bytes = r.max_body_bytes,
+                     .timeout = patience,
+                     // a server may join many parts, or copy a large one, for minutes, and sends a blank from time to time
+                     .begins_late = (method == "POST" || method == "PUT") && *r.expected_element});
 }
 
 s3_client::response s3_client::send(const request& r) {
-  http_retries::require_hope(settings_.url);
+  retry_policy::throw_if_cancelled(settings_.url);
   const std::string_view method = r.method;
   const std::string object = "\"s3://" + settings_.bucket + "/" + r.key + "\"";
   bool renewed = false;
   unsigned moves = 0, misunderstood = 0;
-  for (http_retries tries;;) {
-    const auto at = where();
+  for (retry_policy tries;;) {
+    const auto location = current_place();
     const s3_credentials keys = settings_.credentials->current();
-    http_client::response got = attempt(r, *at, keys, tries.patience());
-    response answer{.status = got.status,
+    http_client::response got = attempt(r, *location, keys, tries.timeout());
+    response result{.status = got.status,
                     .body = std::move(got.body),
                     .received = got.received,
                     .total = total_of(got.header("content-range")),
@@ -161,55 +164,56 @@ s3_client::response s3_client::send(const request& r) {
                     .date = std::string(got.header("date")),
                     .length = got.length,
                     .attempts = tries.attempts()};
-    const bool good = !got.error && answer.status >= 200 && answer.status < 300;
-    if (!(good && method == "GET" && !*r.answer)) {  // an unexpected body may still be an <Error>
-      if (auto xml = parse_xml(answer.body)) answer.xml = std::move(*xml);
+    const bool good = !got.error && result.status >= 200 && result.status < 300;
+    if (!(good && method == "GET" && !*r.expected_element)) {  // an unexpected body may still be an <Error>
+      if (auto xml = parse_xml(result.body)) result.xml = std::move(*xml);
     }
     if (!got.error && !good) {
-      if (moves < most_moves && move_to_region(region_in(got, answer.xml), *at)) {
+      if (moves < max_region_changes && move_to_region(region_in(got, result.xml), *location)) {
         ++moves;
         continue;
       }
-      if (!renewed && may_be_renewed(r, answer, keys) && settings_.credentials->renew(keys)) {
+      if (!renewed && may_be_renewed(r, result, keys) && settings_.credentials->renew(keys)) {
         renewed = true;
         continue;
       }
     }
-    bool again = got.error ? got.passing : is_passing(answer.status), understood = true;
-    if (good && (*r.answer ? answer.xml.name != r.answer : answer.xml.name == "Error")) {
+    bool retry = got.error ? got.transient : is_transient(result.status), understood = true;
+    if (good && (*r.expected_element ? result.xml.name != r.expected_element : result.xml.name == "Error")) {
       // a server begins its response to a long operation before the result is known
       understood = false;
-      again = answer.xml.name == "Error" ? is_passing_error(answer.xml) : ++misunderstood < most_wrong_answers;
+      retry = result.xml.name == "Error" ? is_transient_error(result.xml) : ++misunderstood < max_mismatches;
     }
-    const bool condition = !r.only_if.empty() && (answer.status == 409 || answer.status == 412 ||
-                                                  (method == "PUT" && (answer.status == 400 || answer.status == 501)));
-    const bool no_such_range = !r.range.empty() && answer.status == 416;
-    if (!got.error && !again && understood && (good || answer.status == 404 || condition || no_such_range)) return answer;
-    if (again && tries.again(std::atof(std::string(got.header("retry-after")).c_str()))) continue;
+    const bool condition = !r.only_if.empty() && (result.status == 409 || result.status == 412 ||
+                                                  (method == "PUT" && (result.status == 400 || result.status == 501)));
+    const bool no_such_range = !r.range.empty() && result.status == 416;
+    if (!got.error && !retry && understood && (good || result.status == 404 || condition || no_such_range)) return result;
+    if (retry && tries.wait(std::atof(std::string(got.header("retry-after")).c_str()))) continue;
     if (got.error) {
       throw zarrbits::error(errc::server_failed,
-                            "the S3 server at " + at->url + " cannot be reached for " + object + tries.shown() + ": " +
-                                got.reason +
+                            "the S3 server at " + location->url + " cannot be reached for " + object + tries.attempts_text() +
+                                ": " + got.reason +
                                 (got.certificate ? "; name the file of the certificates to trust as `ca_file` or in AWS_CA_BUNDLE"
                                                  : "; check `endpoint` and the network"),
-                            {at->url});
+                            {location->url});
     }
-    if (!understood && answer.xml.name != "Error") {
+    if (!understood && result.xml.name != "Error") {
       throw zarrbits::error(errc::server_failed,
-                            "the S3 server at " + at->url + " answers " + r.method + " of " + object + tries.shown() + " with " +
-                                std::to_string(answer.status) +
+                            "the S3 server at " + location->url + " answers " + r.method + " of " + object +
+                                tries.attempts_text() + " with " + std::to_string(result.status) +
                                 ", but without the response that belongs to this status; check `endpoint`",
-                            {at->url});
+                            {location->url});
     }
-    refuse(r, answer, keys, tries.shown());
+    throw_refused(r, result, keys, tries.attempts_text());
   }
 }
 
-void s3_client::refuse(const request& r, const response& answer, const s3_credentials& keys, const std::string& tries) const {
+void s3_client::throw_refused(const request& r, const response& result, const s3_credentials& keys,
+                              const std::string& tries) const {
   const std::string object = "s3://" + settings_.bucket + "/" + r.key;
   // the response to a HEAD does not say why
-  const bool ended = is_expiry(answer.xml), may_have_ended = may_be_renewed(r, answer, keys) && answer.body.empty();
-  const bool forbidden = answer.status == 401 || answer.status == 403 || ended || may_have_ended;
+  const bool ended = is_expiry(result.xml), may_have_ended = may_be_renewed(r, result, keys) && result.body.empty();
+  const bool forbidden = result.status == 401 || result.status == 403 || ended || may_have_ended;
   const char* remedy = !forbidden            ? "; check the bucket, the region and `endpoint`"
                        : keys.is_anonymous() ? "; the request was anonymous (`no_sign_request`): use credentials instead"
                        : ended               ? "; the credentials have ended: get new ones, and run the same command again"
@@ -217,29 +221,29 @@ void s3_client::refuse(const request& r, const response& answer, const s3_creden
                                         : "; check the access key, the secret and their permissions";
   throw zarrbits::error(forbidden ? errc::permission_denied : errc::server_failed,
                         "the S3 server refuses " + std::string(r.method) + " of \"" + object + "\"" + tries + ": " +
-                            std::to_string(answer.status) + said(answer.xml) + remedy,
+                            std::to_string(result.status) + error_text(result.xml) + remedy,
                         {object});
 }
 
 s3_client::response s3_client::store(const request& r) {
-  response answer = send(r);
-  if (answer.status < 200 || answer.status >= 300) return answer;
+  response result = send(r);
+  if (result.status < 200 || result.status >= 300) return result;
   const std::string object = "\"s3://" + settings_.bucket + "/" + r.key + "\"";
-  if (answer.etag.empty()) {
+  if (result.etag.empty()) {
     throw zarrbits::error(errc::server_failed,
                           "the S3 server says that it stored " + object + ", but gives no ETag to confirm it; check `endpoint`",
                           {settings_.url});
   }
-  if (answer.etag_is_md5 && looks_like_md5(answer.etag)) {
+  if (result.etag_is_md5 && looks_like_md5(result.etag)) {
     const std::string md5 = md5_of(r.body);
-    if (!md5.empty() && ::strcasecmp(md5.c_str(), answer.etag.c_str()) != 0) {
+    if (!md5.empty() && ::strcasecmp(md5.c_str(), result.etag.c_str()) != 0) {
       throw zarrbits::error(errc::server_failed,
-                            "the S3 server stored different bytes for " + object + " than were sent (ETag " + answer.etag +
+                            "the S3 server stored different bytes for " + object + " than were sent (ETag " + result.etag +
                                 ", not " + md5 + "); convert again",
                             {settings_.url});
     }
   }
-  return answer;
+  return result;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

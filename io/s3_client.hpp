@@ -21,7 +21,7 @@
 #include <span>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 struct s3_credentials;
 
@@ -37,20 +37,20 @@ class s3_client {
     std::string key = {};                           // whole key, with the prefix; "" is the bucket
     std::map<std::string, std::string> query = {};  // sorted by name, as the signature requires
     std::span<const std::byte> body = {};
-    std::string range = {};          // "0-99": GET only these bytes
-    std::span<std::byte> into = {};  // receives the body of a 2xx, instead of response::body; a longer one is an error
-    const char* answer = "";         // name of the XML element that a 200 must have
+    std::string range = {};             // "0-99": GET only these bytes
+    std::span<std::byte> output = {};   // receives the body of a 2xx, instead of response::body; a longer one is an error
+    const char* expected_element = "";  // name of the XML element that a 200 must have
     std::map<std::string, std::string> only_if =
         {};  // "if-none-match": "*"; responses of 409 and 412, to a PUT also 400 and 501, are then returned too
     std::map<std::string, std::string> headers = {};  // more of them, such as x-amz-copy-source; names in lower case
-    std::size_t longest = 16 << 20;                   // limit of a response in bytes; a longer one is an error
+    std::size_t max_body_bytes = 16 << 20;            // limit of a response in bytes; a longer one is an error
   };
   struct response {
     long status = 0;
     std::string body = {};
-    std::size_t received = 0;  // bytes in request::into
+    std::size_t received = 0;  // bytes in request::output
     std::uint64_t total = 0;   // size of the whole object, from the response to a range; 0 if that does not say
-    xml_element xml = {};      // if an `answer` was required
+    xml_element xml = {};      // if an `expected_element` was required
     std::string etag = {};     // without quotes
     bool etag_is_md5 = true;   // as far as the other headers show
     std::string date = {};     // the server's clock
@@ -71,10 +71,11 @@ class s3_client {
     std::string region, url, server, host, path;
   };
   static std::shared_ptr<const place> place_of(const std::string& url, const std::string& region);
-  std::shared_ptr<const place> where() const;
-  bool move_to_region(const std::string& region, const place& from);
-  http_client::response attempt(const request& r, const place& at, const s3_credentials& keys, double patience);
-  [[noreturn]] void refuse(const request& r, const response& answer, const s3_credentials& keys, const std::string& tries) const;
+  std::shared_ptr<const place> current_place() const;
+  bool move_to_region(const std::string& region, const place& previous);
+  http_client::response attempt(const request& r, const place& location, const s3_credentials& keys, double patience);
+  [[noreturn]] void throw_refused(const request& r, const response& result, const s3_credentials& keys,
+                                  const std::string& tries) const;
 
   const s3_settings settings_;
   http_client http_;
@@ -82,6 +83,6 @@ class s3_client {
   std::shared_ptr<const place> place_;  // changes if the server says in which region the bucket is
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "io/files.hpp"
 #include "io/http_client.hpp"
-#include "io/s3_credential_servers.hpp"
+#include "io/s3_credential_endpoints.hpp"
 #include "text/json_text.hpp"
 
 #include <zarrbits/error.hpp>
@@ -24,7 +24,7 @@
 
 extern char** environ;
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -56,11 +56,11 @@ class child {
     ::posix_spawnattr_init(&attributes);
     ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
-    sigset_t none, usual;
-    ::sigemptyset(&none);
+    sigset_t empty_mask, usual;
+    ::sigemptyset(&empty_mask);
     ::sigemptyset(&usual);
     for (const int signal : {SIGPIPE, SIGXFSZ}) ::sigaddset(&usual, signal);
-    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setsigmask(&attributes, &empty_mask);
     ::posix_spawnattr_setsigdefault(&attributes, &usual);
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     pid_t pid = -1;
@@ -70,7 +70,7 @@ class child {
     ::posix_spawnattr_destroy(&attributes);
     return error;
   }
-  // Its status, once it has ended; 0 if somebody else has taken it.
+  // Its status, once it has ended; 0 if other code has already reaped it.
   std::optional<int> ended() {
     int status = 0;
     const pid_t n = ::waitpid(pid_, &status, WNOHANG);
@@ -118,8 +118,8 @@ std::optional<std::vector<std::string>> split_words(std::string_view command) {
 
 s3_credentials credentials_of_process(const std::string& command, const std::string& profile) {
   const std::string itself = "the credential_process of the profile \"" + profile + "\"";
-  const auto fail = [&](const std::string& what, const std::string& remedy = "run it yourself to see why") {
-    throw zarrbits::error(errc::permission_denied, itself + " " + what + "; " + remedy);
+  const auto fail = [&](const std::string& problem, const std::string& remedy = "run it yourself to see why") {
+    throw zarrbits::error(errc::permission_denied, itself + " " + problem + "; " + remedy);
   };
   auto words = split_words(command);
   if (!words || words->empty() || words->front().empty())
@@ -133,22 +133,22 @@ s3_credentials credentials_of_process(const std::string& command, const std::str
     fail(std::string("cannot be started: ") + std::strerror(error), "correct it in ~/.aws/config");
   out.close();
 
-  const auto end = clock::now() + std::chrono::milliseconds(static_cast<long>(1000 * http_patience()));
-  const auto left = [&] {
+  const auto end = clock::now() + std::chrono::milliseconds(static_cast<long>(1000 * http_timeout()));
+  const auto remaining = [&] {
     return static_cast<int>(std::max<std::chrono::milliseconds::rep>(
         0, std::chrono::duration_cast<std::chrono::milliseconds>(end - clock::now()).count()));
   };
-  const auto late = [&] { fail("did not end within " + std::to_string(static_cast<long>(http_patience() + 0.5)) + " seconds"); };
+  const auto late = [&] { fail("did not end within " + std::to_string(static_cast<long>(http_timeout() + 0.5)) + " seconds"); };
   std::string text;
   std::optional<int> status;
   for (char piece[4096];;) {
     pollfd p{in.get(), POLLIN, 0};
-    const int ready = ::poll(&p, 1, std::min(left(), 50));
+    const int ready = ::poll(&p, 1, std::min(remaining(), 50));
     if (ready < 0 && errno == EINTR) continue;
     if (ready == 0) {
       // a process that was forked meanwhile may have the other end open: then there is no end of the output
       if ((status = process.ended())) break;
-      if (left() == 0) late();
+      if (remaining() == 0) late();
       continue;
     }
     const ssize_t n = ready < 0 ? -1 : ::read(in.get(), piece, sizeof piece);
@@ -158,15 +158,15 @@ s3_credentials credentials_of_process(const std::string& command, const std::str
     if (text.size() > longest_output) fail("prints more than credentials take");
   }
   while (!status && !(status = process.ended())) {  // it may close its output long before
-    if (left() == 0) late();
+    if (remaining() == 0) late();
     ::poll(nullptr, 0, 5);
   }
   if (WIFSIGNALED(*status)) fail(std::string("was ended by a signal: ") + ::strsignal(WTERMSIG(*status)));
   if (WEXITSTATUS(*status) != 0) fail("ended with status " + std::to_string(WEXITSTATUS(*status)));
-  const json all = parse_foreign_json(text);
-  const auto version = all.is_object() ? all.find("Version") : all.end();
-  if (all.is_object() && (version == all.end() || *version != 1)) fail("does not print JSON of \"Version\": 1");
+  const text::json document = text::parse_untrusted_json(text);
+  const auto version = document.is_object() ? document.find("Version") : document.end();
+  if (document.is_object() && (version == document.end() || *version != 1)) fail("does not print JSON of \"Version\": 1");
   return credentials_in_json(text, "SessionToken", false, itself);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -5,14 +5,14 @@
 #ifndef ZARRBITS_IO_S3_CREDENTIAL_PROCESS_HPP
 #define ZARRBITS_IO_S3_CREDENTIAL_PROCESS_HPP
 
-#include "io/s3_signature.hpp"
+#include "io/sigv4.hpp"
 
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // The words of a command line, as a POSIX shell would split it, without expansions. Empty if a quote is not closed.
 std::optional<std::vector<std::string>> split_words(std::string_view command);
@@ -22,6 +22,6 @@ std::optional<std::vector<std::string>> split_words(std::string_view command);
 // cannot be started, fails, does not end, or prints anything else.
 s3_credentials credentials_of_process(const std::string& command, const std::string& profile);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

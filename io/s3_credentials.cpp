@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "io/s3_credentials.hpp"
 
-#include "io/s3_credential_search.hpp"
-#include "io/s3_profiles.hpp"
+#include "io/aws_config.hpp"
+#include "io/s3_credential_chain.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -38,48 +38,48 @@ class credential_source::shared {
       : remote_(std::move(remote)), region_(std::move(region)), ca_file_(std::move(ca_file)) {}
 
   s3_credentials current(const std::string& target) {
-    std::unique_lock held(mutex_);
-    const auto left = [&] { return *known_->expires - wall_clock::now(); };
-    if (!known_ || (known_->expires && left() <= std::chrono::seconds(0))) {
-      find(held, target);
-    } else if (known_->expires && left() < early && !asking_ && wall_clock::now() >= next_attempt_) {
+    std::unique_lock lock(mutex_);
+    const auto remaining = [&] { return *current_->expires - wall_clock::now(); };
+    if (!current_ || (current_->expires && remaining() <= std::chrono::seconds(0))) {
+      find(lock, target);
+    } else if (current_->expires && remaining() < early && !asking_ && wall_clock::now() >= next_attempt_) {
       next_attempt_ = wall_clock::now() + between_attempts;
       try {
-        find(held, target);
+        find(lock, target);
       } catch (const zarrbits::error&) {  // the old ones are still good; the next attempts, or their end, will tell
       }
     }
-    return *known_;
+    return *current_;
   }
 
   bool renew(const s3_credentials& refused, const std::string& target) {
-    std::unique_lock held(mutex_);
-    if (known_ && same_keys(*known_, refused)) find(held, target);
-    return known_ && !same_keys(*known_, refused);
+    std::unique_lock lock(mutex_);
+    if (current_ && same_keys(*current_, refused)) find(lock, target);
+    return current_ && !same_keys(*current_, refused);
   }
 
  private:
   // One thread asks, without the lock, and the others wait for what it finds.
-  void find(std::unique_lock<std::mutex>& held, const std::string& target) {
+  void find(std::unique_lock<std::mutex>& lock, const std::string& target) {
     if (asking_) {
       const auto round = round_;
-      found_.wait(held, [&] { return round_ != round; });
+      updated_.wait(lock, [&] { return round_ != round; });
     } else {
       asking_ = true;
-      held.unlock();
-      std::optional<s3_credentials> found;
+      lock.unlock();
+      std::optional<s3_credentials> result;
       std::exception_ptr failure;
       try {
-        found = find_credentials(target, remote_, region_, ca_file_);
+        result = find_credentials(target, remote_, region_, ca_file_);
       } catch (...) {
         failure = std::current_exception();
       }
-      held.lock();
+      lock.lock();
       asking_ = false;
       ++round_;
       failure_ = failure;
-      if (found) known_ = std::move(found);
-      found_.notify_all();
+      if (result) current_ = std::move(result);
+      updated_.notify_all();
     }
     if (failure_) std::rethrow_exception(failure_);
   }
@@ -87,8 +87,8 @@ class credential_source::shared {
   const remote_access remote_;
   const std::string region_, ca_file_;
   std::mutex mutex_;
-  std::condition_variable found_;
-  std::optional<s3_credentials> known_;
+  std::condition_variable updated_;
+  std::optional<s3_credentials> current_;
   wall_clock::time_point next_attempt_{};
   bool asking_ = false;
   unsigned round_ = 0;
@@ -99,7 +99,7 @@ credential_source::credential_source(std::string target, remote_access remote, s
     : target_(std::move(target)), remote_(std::move(remote)), region_(std::move(region)), ca_file_(std::move(ca_file)) {}
 
 credential_source::shared& credential_source::of_process() {
-  std::call_once(once_, [this] {
+  std::call_once(init_flag_, [this] {
     // all settings that the search depends on, except the content of files
     std::string settings =
         region_ + '\n' + ca_file_ + '\n' + remote_.profile + '\n' + (remote_.no_sign_request ? "anonymous" : "");
@@ -113,11 +113,11 @@ credential_source::shared& credential_source::of_process() {
     // after a fork, a thread that is not there any more may hold a lock, or be asking
     settings += '\n' + std::to_string(::getpid());
     static std::mutex mutex;
-    static auto& all = *new std::map<std::string, std::shared_ptr<shared>>();
-    const std::lock_guard held(mutex);
-    std::shared_ptr<shared>& known = all[settings];
-    if (!known) known = std::make_shared<shared>(remote_, region_, ca_file_);
-    shared_ = known;
+    static auto& registry = *new std::map<std::string, std::shared_ptr<shared>>();
+    const std::lock_guard lock(mutex);
+    std::shared_ptr<shared>& entry = registry[settings];
+    if (!entry) entry = std::make_shared<shared>(remote_, region_, ca_file_);
+    shared_ = entry;
   });
   return *shared_;
 }
@@ -126,4 +126,4 @@ s3_credentials credential_source::current() { return of_process().current(target
 
 bool credential_source::renew(const s3_credentials& refused) { return of_process().renew(refused, target_); }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -10,7 +10,7 @@
 #ifndef ZARRBITS_IO_S3_CREDENTIALS_HPP
 #define ZARRBITS_IO_S3_CREDENTIALS_HPP
 
-#include "io/s3_signature.hpp"
+#include "io/sigv4.hpp"
 
 #include <zarrbits/remote_access.hpp>
 
@@ -18,7 +18,7 @@
 #include <mutex>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // Thread-safe. Nothing is asked for before current(), and what was found is shared by all sources of a process with the same
 // settings.
@@ -27,7 +27,7 @@ class credential_source {
   // `target`: what the credentials are for, for sentences. `region`, `ca_file`: for STS.
   credential_source(std::string target, remote_access remote, std::string region, std::string ca_file);
 
-  // Throws zarrbits::error if there are none, or where they come from fails. If only a replacement fails, the old ones are
+  // Throws zarrbits::error if none are found, or their source fails. If only a replacement fails, the old ones are
   // returned until they end.
   s3_credentials current();
   // For a server that refuses credentials as expired or unknown. True if there are others now. Throws zarrbits::error.
@@ -40,10 +40,10 @@ class credential_source {
   const std::string target_;
   const remote_access remote_;
   const std::string region_, ca_file_;
-  std::once_flag once_;
+  std::once_flag init_flag_;
   std::shared_ptr<shared> shared_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

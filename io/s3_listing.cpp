@@ -10,11 +10,11 @@
 #include <map>
 #include <set>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
-constexpr std::size_t most_pages = 1'000'000, most_empty_pages = 100, most_held = std::size_t{1} << 30;
+constexpr std::size_t max_list_pages = 1'000'000, max_empty_list_pages = 100, max_listing_bytes = std::size_t{1} << 30;
 
 std::string percent_decoded(const std::string& text) {
   std::string out;
@@ -54,46 +54,46 @@ std::uint64_t size_of(const xml_element& object) {
 
 }  // namespace
 
-void for_each_object(s3_client& client, const std::string& start, bool folders, std::size_t most,
-                     const std::function<bool(s3_entry&&)>& each) {
+void for_each_object(s3_client& client, const std::string& start, bool folders, std::size_t limit,
+                     const std::function<bool(s3_entry&&)>& callback) {
   std::map<std::string, std::string> query = {{"encoding-type", "url"}, {"list-type", "2"}, {"prefix", start}};
   if (folders) query["delimiter"] = "/";
-  if (most < 1000) query["max-keys"] = std::to_string(most);
+  if (limit < 1000) query["max-keys"] = std::to_string(limit);
   std::set<std::size_t> tokens;  // hashes
   std::string last_key;
   for (std::size_t pages = 0, empty = 0;; ++pages) {
-    const auto answer = client.send({.query = query, .answer = "ListBucketResult"});
-    if (answer.status == 404) {
+    const auto response = client.send({.query = query, .expected_element = "ListBucketResult"});
+    if (response.status == 404) {
       throw zarrbits::error(errc::not_found,
                             "there is no S3 bucket \"" + client.settings().bucket + "\" at " + client.settings().url +
                                 "; create it, or check `endpoint`",
                             {"s3://" + client.settings().bucket});
     }
-    const bool encoded = answer.xml.text_of("EncodingType") == "url";
+    const bool encoded = response.xml.text_of("EncodingType") == "url";
     std::string first_key;
-    bool any = false;
-    for (const xml_element& found : answer.xml.elements) {
-      const bool object = found.name == "Contents";
-      if (!object && found.name != "CommonPrefixes") continue;
-      s3_entry e{found.text_of(object ? "Key" : "Prefix"), object ? size_of(found) : 0, found.text_of("LastModified"),
-                 found.text_of("ETag")};
+    bool has_entries = false;
+    for (const xml_element& element : response.xml.elements) {
+      const bool object = element.name == "Contents";
+      if (!object && element.name != "CommonPrefixes") continue;
+      s3_entry e{element.text_of(object ? "Key" : "Prefix"), object ? size_of(element) : 0, element.text_of("LastModified"),
+                 element.text_of("ETag")};
       std::erase(e.etag, '"');
       if (encoded) e.key = percent_decoded(e.key);
       if (first_key.empty()) first_key = e.key;
       if (!e.key.starts_with(start)) continue;
-      const std::string_view rest = std::string_view(e.key).substr(start.size());
-      const bool itself = rest.empty() && !start.empty() && !start.ends_with('/');
-      if (!itself && !is_sane(rest)) continue;
-      any = true;
-      if (!each(std::move(e))) return;
+      const std::string_view suffix = std::string_view(e.key).substr(start.size());
+      const bool itself = suffix.empty() && !start.empty() && !start.ends_with('/');
+      if (!itself && !is_sane(suffix)) continue;
+      has_entries = true;
+      if (!callback(std::move(e))) return;
     }
-    const std::string next = answer.xml.text_of("NextContinuationToken");
-    if (answer.xml.text_of("IsTruncated") != "true") return;
-    empty = any ? 0 : empty + 1;
+    const std::string next = response.xml.text_of("NextContinuationToken");
+    if (response.xml.text_of("IsTruncated") != "true") return;
+    empty = has_entries ? 0 : empty + 1;
     // the list must advance: with a different token, and different objects
-    const bool again =
+    const bool repeats =
         next.empty() || !tokens.insert(std::hash<std::string>()(next)).second || (!first_key.empty() && first_key == last_key);
-    if (again || empty > most_empty_pages || pages > most_pages) {
+    if (repeats || empty > max_empty_list_pages || pages > max_list_pages) {
       throw zarrbits::error(errc::server_failed,
                             "the S3 server's list of \"s3://" + client.settings().bucket + "/" + start +
                                 "\" does not end; check the server, or choose another target",
@@ -104,12 +104,12 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
   }
 }
 
-std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, bool folders, std::size_t most) {
+std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, bool folders, std::size_t limit) {
   std::vector<s3_entry> entries;
-  std::size_t held = 0;
-  for_each_object(client, start, folders, most, [&](s3_entry&& e) {
-    held += sizeof(s3_entry) + e.key.size() + e.modified.size() + e.etag.size();
-    if (held > most_held) {
+  std::size_t total_bytes = 0;
+  for_each_object(client, start, folders, limit, [&](s3_entry&& e) {
+    total_bytes += sizeof(s3_entry) + e.key.size() + e.modified.size() + e.etag.size();
+    if (total_bytes > max_listing_bytes) {
       throw zarrbits::error(
           errc::refused,
           "\"s3://" + client.settings().bucket + "/" + start + "\" has more than " + std::to_string(entries.size()) +
@@ -117,28 +117,28 @@ std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, 
           {"s3://" + client.settings().bucket + "/" + start});
     }
     entries.push_back(std::move(e));
-    return entries.size() < most;
+    return entries.size() < limit;
   });
   return entries;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 std::vector<std::string> zarrbits::find_s3_sources(const std::string& pattern, const remote_access& remote) {
-  using namespace conversion;
+  using namespace io;
   const s3_settings settings = read_s3_settings(pattern, remote);
-  const std::string bucket = "s3://" + settings.bucket + "/", wanted = settings.prefix;
-  const std::size_t first = std::min(wanted.find_first_of("*?[\\"), wanted.size());
-  const bool one_folder = wanted.find('/', first) == std::string::npos;
+  const std::string bucket = "s3://" + settings.bucket + "/", key_pattern = settings.prefix;
+  const std::size_t first = std::min(key_pattern.find_first_of("*?[\\"), key_pattern.size());
+  const bool one_folder = key_pattern.find('/', first) == std::string::npos;
   std::vector<std::string> names;
-  bool whole = false;
+  bool exact_match = false;
   s3_client client(settings);
-  for_each_object(client, wanted.substr(0, first), one_folder, all_of_them, [&](s3_entry&& e) {
-    whole = e.key == wanted;
-    if (whole) names.clear();
-    if (whole || (!e.key.ends_with('/') && ::fnmatch(wanted.c_str(), e.key.c_str(), FNM_PATHNAME | FNM_PERIOD) == 0))
+  for_each_object(client, key_pattern.substr(0, first), one_folder, no_limit, [&](s3_entry&& e) {
+    exact_match = e.key == key_pattern;
+    if (exact_match) names.clear();
+    if (exact_match || (!e.key.ends_with('/') && ::fnmatch(key_pattern.c_str(), e.key.c_str(), FNM_PATHNAME | FNM_PERIOD) == 0))
       names.push_back(bucket + e.key);
-    return !whole;
+    return !exact_match;
   });
   return names;
 }

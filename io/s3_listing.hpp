@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is in an S3 bucket.
+// Lists the objects of an S3 bucket.
 //
 #ifndef ZARRBITS_IO_S3_LISTING_HPP
 #define ZARRBITS_IO_S3_LISTING_HPP
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 struct s3_entry {
   std::string key;  // whole key, with the prefix
@@ -21,17 +21,17 @@ struct s3_entry {
   std::string etag;      // without quotes; "" if the server does not list it
 };
 
-constexpr std::size_t all_of_them = ~std::size_t{0};
+constexpr std::size_t no_limit = ~std::size_t{0};
 
-// Calls `each` with the objects whose keys begin with `start` and continue as keys of stores do: no empty part, no "." and "..".
-// The object `start` itself is one of them. Other objects are not ours. With `folders`, all objects of a deeper folder are one
-// entry that ends in "/". Stops if `each` returns false. Throws zarrbits::error if a list never ends.
-void for_each_object(s3_client& client, const std::string& start, bool folders, std::size_t most,
-                     const std::function<bool(s3_entry&&)>& each);
+// Calls `callback` with the objects whose keys begin with `start` and continue as keys of stores do: no empty part, no "." and
+// "..". The object `start` itself is one of them. Other objects are not ours. With `folders`, all objects of a deeper folder are
+// one entry that ends in "/". Stops if `callback` returns false. Throws zarrbits::error if a list never ends.
+void for_each_object(s3_client& client, const std::string& start, bool folders, std::size_t limit,
+                     const std::function<bool(s3_entry&&)>& callback);
 
-// The same, in memory. At least `most` entries, if there are that many.
-std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, bool folders, std::size_t most);
+// Like for_each_object(), but returns the entries: at least `limit`, if there are that many.
+std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, bool folders, std::size_t limit);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -17,32 +17,33 @@ class object_in_s3 final : public remote_object {
   object_in_s3(const std::string& name, const remote_access& remote) : object_in_s3(name, read_s3_settings(name, remote)) {}
 
   file_state open(std::span<std::byte> head) override {
-    const auto answer = client_.send({.key = key_, .range = range_text(0, head.size()), .into = head});
-    if (answer.status == 404) missing();
-    if (answer.status == 416) return now();
-    file_state state{.regular = true, .size = answer.total, .etag = answer.etag};
-    if (answer.status == 200) state.size = answer.received;
-    if (answer.received != std::min<std::uint64_t>(head.size(), state.size)) wrong(0, head.size(), answer);
+    const auto response = client_.send({.key = key_, .range = range_text(0, head.size()), .output = head});
+    if (response.status == 404) throw_not_found();
+    if (response.status == 416) return current_state();
+    file_state state{.regular = true, .size = response.total, .etag = response.etag};
+    if (response.status == 200) state.size = response.received;
+    if (response.received != std::min<std::uint64_t>(head.size(), state.size)) throw_mismatch(0, head.size(), response);
     return state;
   }
 
-  void read(const file_state& state, std::uint64_t offset, std::span<std::byte> to) override {
-    s3_client::request r{.key = key_, .range = range_text(offset, to.size()), .into = to};
+  void read(const file_state& state, std::uint64_t offset, std::span<std::byte> out) override {
+    s3_client::request r{.key = key_, .range = range_text(offset, out.size()), .output = out};
     if (!state.etag.empty()) r.only_if["if-match"] = "\"" + state.etag + "\"";
-    for (http_retries tries;;) {
-      const auto answer = client_.send(r);
-      if (answer.status == 404 || answer.status == 412 || (!answer.etag.empty() && answer.etag != state.etag)) changed();
-      if (answer.status == 206 && answer.total != state.size) changed();
-      const bool whole = answer.status == 200 && offset == 0 && to.size() == state.size;
-      if ((answer.status == 206 || whole) && answer.received == to.size()) return;
-      if (tries.attempts() == most_misunderstandings || !tries.again()) wrong(offset, to.size(), answer);
+    for (retry_policy tries;;) {
+      const auto response = client_.send(r);
+      if (response.status == 404 || response.status == 412 || (!response.etag.empty() && response.etag != state.etag))
+        throw_changed();
+      if (response.status == 206 && response.total != state.size) throw_changed();
+      const bool is_full = response.status == 200 && offset == 0 && out.size() == state.size;
+      if ((response.status == 206 || is_full) && response.received == out.size()) return;
+      if (tries.attempts() == max_mismatched_responses || !tries.wait()) throw_mismatch(offset, out.size(), response);
     }
   }
 
-  file_state now() override {
-    const auto answer = client_.send({.method = "HEAD", .key = key_});
-    if (answer.status == 404) return {};
-    return {true, static_cast<std::uint64_t>(std::max(answer.length, 0LL)), 0, 0, answer.etag};
+  file_state current_state() override {
+    const auto response = client_.send({.method = "HEAD", .key = key_});
+    if (response.status == 404) return {};
+    return {true, static_cast<std::uint64_t>(std::max(response.length, 0LL)), 0, 0, response.etag};
   }
 
  private:
@@ -52,21 +53,21 @@ class object_in_s3 final : public remote_object {
                             {name_});
   }
 
-  [[noreturn]] void missing() const {
+  [[noreturn]] void throw_not_found() const {
     throw zarrbits::error(
         errc::not_found,
         "cannot open \"" + name_ + "\": there is no such object; use the name of an HDF5 file, and check `endpoint`", {name_});
   }
-  [[noreturn]] void changed() const {
+  [[noreturn]] void throw_changed() const {
     throw zarrbits::error(
         errc::changed,
         "the source \"" + name_ + "\" changed while it was read; convert it again when no process is writing to it", {name_});
   }
-  [[noreturn]] void wrong(std::uint64_t offset, std::size_t size, const s3_client::response& answer) const {
+  [[noreturn]] void throw_mismatch(std::uint64_t offset, std::size_t size, const s3_client::response& response) const {
     throw zarrbits::error(errc::server_failed,
-                          "the S3 server answers " + std::to_string(answer.status) + " with " + std::to_string(answer.received) +
-                              " bytes of \"" + name_ + "\", but bytes " + range_text(offset, size) +
-                              " were wanted; check `endpoint`",
+                          "the S3 server answers " + std::to_string(response.status) + " with " +
+                              std::to_string(response.received) + " bytes of \"" + name_ + "\", but bytes " +
+                              range_text(offset, size) + " were wanted; check `endpoint`",
                           {name_});
   }
 
@@ -80,4 +81,4 @@ std::unique_ptr<remote_object> find_s3_object(const std::string& name, const rem
   return std::make_unique<object_in_s3>(name, remote);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

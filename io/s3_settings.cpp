@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "io/s3_settings.hpp"
 
-#include "io/s3_credential_search.hpp"
+#include "io/aws_config.hpp"
+#include "io/s3_credential_chain.hpp"
 #include "io/s3_credentials.hpp"
-#include "io/s3_profiles.hpp"
 #include "io/server_url.hpp"
 
 #include <zarrbits/error.hpp>
 
 #include <initializer_list>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -23,7 +23,7 @@ std::string first_of(std::initializer_list<std::string> candidates) {
 
 }  // namespace
 
-bool s3_settings::is_open() const { return is_open_to_others(url); }
+bool s3_settings::is_open() const { return is_plaintext_remote(url); }
 
 std::string amazon_url(const std::string& bucket, const std::string& region) {
   const std::string domain = ".amazonaws.com" + std::string(region.starts_with("cn-") ? ".cn" : "");
@@ -47,14 +47,14 @@ s3_settings read_s3_settings(const std::string& target, const remote_access& rem
     throw zarrbits::error(errc::invalid_option, "\"" + target + "\" has an empty part; write it as \"s3://bucket/prefix\"");
   }
 
-  const s3_profiles profiles;
+  const aws_config profiles;
   const std::string profile = profile_name(remote);
-  const auto ours = [&](const char* name) { return profiles.value(profile, name); };
+  const auto profile_value = [&](const char* name) { return profiles.value(profile, name); };
   const auto variable = environment_value;
-  s.region = first_of({variable("AWS_REGION"), variable("AWS_DEFAULT_REGION"), ours("region"), s.region});
-  s.ca_file = first_of({remote.ca_file, variable("AWS_CA_BUNDLE"), ours("ca_bundle"), variable("SSL_CERT_FILE")});
+  s.region = first_of({variable("AWS_REGION"), variable("AWS_DEFAULT_REGION"), profile_value("region"), s.region});
+  s.ca_file = first_of({remote.ca_file, variable("AWS_CA_BUNDLE"), profile_value("ca_bundle"), variable("SSL_CERT_FILE")});
   const std::string server = checked_server(
-      first_of({remote.endpoint, variable("AWS_ENDPOINT_URL_S3"), variable("AWS_ENDPOINT_URL"), ours("endpoint_url")}),
+      first_of({remote.endpoint, variable("AWS_ENDPOINT_URL_S3"), variable("AWS_ENDPOINT_URL"), profile_value("endpoint_url")}),
       "the S3 server", "`endpoint` and AWS_ENDPOINT_URL");
   s.is_amazon = server.empty();
   // other servers do not put the bucket in the host name
@@ -63,4 +63,4 @@ s3_settings read_s3_settings(const std::string& target, const remote_access& rem
   return s;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

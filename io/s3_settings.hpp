@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 class credential_source;
 
@@ -33,6 +33,6 @@ s3_settings read_s3_settings(const std::string& target, const remote_access& rem
 // URL of a bucket of Amazon's in a region.
 std::string amazon_url(const std::string& bucket, const std::string& region);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 std::string_view host_of(std::string_view url) {
   url.remove_prefix(std::min(url.size(), url.find("://") + 3));
@@ -19,26 +19,27 @@ bool is_loopback(std::string_view host) {
   return address || host == "localhost" || host.ends_with(".localhost") || host == "[::1]";
 }
 
-bool is_open_to_others(std::string_view url) { return url.starts_with("http://") && !is_loopback(host_of(url)); }
+bool is_plaintext_remote(std::string_view url) { return url.starts_with("http://") && !is_loopback(host_of(url)); }
 
 // A password may be anywhere before an "@".
-std::string checked_server(std::string url, const std::string& what, const std::string& from) {
+std::string checked_server(std::string url, const std::string& description, const std::string& source) {
   while (!url.empty() && url.back() == '/') url.pop_back();
   if (url.find('@') != std::string::npos) {
     throw zarrbits::error(errc::invalid_option,
-                          "the URL of " + what +
+                          "the URL of " + description +
                               " contains a user name or a password, which it does not use; remove them, and set the keys "
                               "as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile");
   }
   const bool web = url.starts_with("http://") || url.starts_with("https://");
   for (const char c : url) {
     if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f || c == '?' || c == '#' || c == '\\')
-      throw zarrbits::error(errc::invalid_option, "the URL of " + what + " has characters that a URL cannot have; check " + from);
+      throw zarrbits::error(errc::invalid_option,
+                            "the URL of " + description + " has characters that a URL cannot have; check " + source);
   }
   if (!url.empty() && (!web || host_of(url).empty())) {
-    throw zarrbits::error(errc::invalid_option, what + " \"" + url + "\" is not a URL; begin it with https:// or http://");
+    throw zarrbits::error(errc::invalid_option, description + " \"" + url + "\" is not a URL; begin it with https:// or http://");
   }
   return url;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

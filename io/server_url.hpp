@@ -8,19 +8,19 @@
 #include <string>
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // "host" from "http://host:80/path"; "[::1]" with its brackets.
 std::string_view host_of(std::string_view url);
 // True for "localhost", and for names and addresses below it.
 bool is_loopback(std::string_view host);
 // True if requests can be read in transit: plain http to another machine.
-bool is_open_to_others(std::string_view url);
+bool is_plaintext_remote(std::string_view url);
 
-// The URL without "/" at its end; "" stays "". Throws zarrbits::error if it is not a URL, or has a user: `what` is what it is of,
-// `from` where it may come from, for the sentence, which never repeats a password.
-std::string checked_server(std::string url, const std::string& what, const std::string& from);
+// The URL without "/" at its end; "" stays "". Throws zarrbits::error if it is not a URL, or has a user: `description` is what it
+// is of, `source` where it may come from, for the sentence, which never repeats a password.
+std::string checked_server(std::string url, const std::string& description, const std::string& source);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

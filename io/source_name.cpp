@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "io/remote_name.hpp"
+#include "io/remote_url.hpp"
 
 #include <zarrbits/error.hpp>
 #include <zarrbits/source_name.hpp>
@@ -14,16 +14,16 @@ source_name split_source(const std::string& text) {
     while (object.size() > 1 && object.ends_with('/')) object.pop_back();
     return {text.substr(0, colon), object == "/" ? "" : object};
   };
-  if (conversion::is_s3(text)) {  // no request asks which keys exist
+  if (io::is_s3(text)) {  // no request asks which keys exist
     const std::size_t colon = text.find(":/", 5);
     return colon == std::string::npos ? source_name{text, {}} : split_at(colon);
   }
-  if (conversion::is_web(text)) {
-    const std::string name = conversion::public_name(text);
-    const std::size_t colon = conversion::object_in_url(name);
+  if (io::is_web(text)) {
+    const std::string name = io::redact_url(text);
+    const std::size_t colon = io::object_in_url(name);
     if (colon == std::string::npos) return {name, {}};
-    const source_name given = split_at(conversion::object_in_url(text));
-    return {name.substr(0, colon), given.object};
+    const source_name parts = split_at(io::object_in_url(text));
+    return {name.substr(0, colon), parts.object};
   }
   struct stat info {};
   const auto exists = [&](const std::string& name) { return ::stat(name.c_str(), &info) == 0; };

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -22,12 +22,12 @@ void append_varint(std::string& out, std::uint64_t value) {
   out += static_cast<char>(value);
 }
 
-std::uint64_t take_varint(std::span<const std::byte>& from) {
+std::uint64_t take_varint(std::span<const std::byte>& in) {
   std::uint64_t value = 0;
   for (unsigned shift = 0; shift < 64; shift += 7) {
-    if (from.empty()) throw thrift_error("it ends too early");
-    const auto b = std::to_integer<std::uint64_t>(from[0]);
-    from = from.subspan(1);
+    if (in.empty()) throw thrift_error("it ends too early");
+    const auto b = std::to_integer<std::uint64_t>(in[0]);
+    in = in.subspan(1);
     value |= (b & 0x7F) << shift;
     if (b < 0x80) return value;
   }
@@ -85,14 +85,14 @@ void thrift_writer::end() {
 }
 
 const thrift_value* thrift_value::find(int field) const {
-  const auto found = std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.first == field; });
-  return found == fields.end() ? nullptr : &found->second;
+  const auto it = std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.first == field; });
+  return it == fields.end() ? nullptr : &it->second;
 }
 
 const thrift_value& thrift_value::at(int field) const {
-  const thrift_value* const found = find(field);
-  if (!found) throw thrift_error("field " + std::to_string(field) + " is missing");
-  return *found;
+  const thrift_value* const result = find(field);
+  if (!result) throw thrift_error("field " + std::to_string(field) + " is missing");
+  return *result;
 }
 
 namespace {
@@ -101,7 +101,7 @@ class reader {
  public:
   explicit reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
-  std::size_t used() const { return at_; }
+  std::size_t used() const { return position_; }
 
   thrift_value structure(unsigned depth) {
     if (depth > 16) throw thrift_error("structs are nested too deeply");
@@ -117,20 +117,20 @@ class reader {
 
  private:
   unsigned byte() {
-    if (at_ == bytes_.size()) throw thrift_error("it ends too early");
-    return std::to_integer<unsigned>(bytes_[at_++]);
+    if (position_ == bytes_.size()) throw thrift_error("it ends too early");
+    return std::to_integer<unsigned>(bytes_[position_++]);
   }
 
   std::uint64_t varint() {
-    auto rest = bytes_.subspan(at_);
-    const std::uint64_t value = take_varint(rest);
-    at_ = bytes_.size() - rest.size();
+    auto remaining = bytes_.subspan(position_);
+    const std::uint64_t value = take_varint(remaining);
+    position_ = bytes_.size() - remaining.size();
     return value;
   }
 
   std::size_t length() {
     const std::uint64_t n = varint();
-    if (n > bytes_.size() - at_) throw thrift_error("it ends too early");
+    if (n > bytes_.size() - position_) throw thrift_error("it ends too early");
     return static_cast<std::size_t>(n);
   }
 
@@ -148,8 +148,8 @@ class reader {
       case 7: skip(8); return v;
       case 8: {
         const std::size_t n = length();
-        v.text = {reinterpret_cast<const char*>(bytes_.data()) + at_, n};
-        at_ += n;
+        v.text = {reinterpret_cast<const char*>(bytes_.data()) + position_, n};
+        position_ += n;
         return v;
       }
       case 9:
@@ -167,12 +167,12 @@ class reader {
   }
 
   void skip(std::size_t n) {
-    if (n > bytes_.size() - at_) throw thrift_error("it ends too early");
-    at_ += n;
+    if (n > bytes_.size() - position_) throw thrift_error("it ends too early");
+    position_ += n;
   }
 
   std::span<const std::byte> bytes_;
-  std::size_t at_ = 0;
+  std::size_t position_ = 0;
 };
 
 }  // namespace
@@ -183,4 +183,4 @@ std::pair<thrift_value, std::size_t> read_thrift(std::span<const std::byte> byte
   return {std::move(v), r.used()};
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

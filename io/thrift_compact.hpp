@@ -22,12 +22,12 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // Numbers of seven bits in each byte, the lowest first.
 void append_varint(std::string& out, std::uint64_t value);
 // Takes one from the front. Throws thrift_error.
-std::uint64_t take_varint(std::span<const std::byte>& from);
+std::uint64_t take_varint(std::span<const std::byte>& in);
 
 class thrift_writer {
  public:
@@ -57,15 +57,15 @@ struct thrift_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A value: a number (a boolean, too), a text, or what is in it.
+// A value: a number (a boolean, too), a text, or its fields or elements.
 struct thrift_value {
   std::int64_t number = 0;
   std::string_view text = {};                             // in the bytes that were read
   std::vector<std::pair<int, thrift_value>> fields = {};  // of a struct, by number; of a list, all have the number 0
 
-  // Null if there is none.
+  // Null if absent.
   const thrift_value* find(int field) const;
-  // Throws thrift_error if there is none.
+  // Throws thrift_error if absent.
   const thrift_value& at(int field) const;
 };
 
@@ -73,6 +73,6 @@ struct thrift_value {
 // times the bytes.
 std::pair<thrift_value, std::size_t> read_thrift(std::span<const std::byte> bytes);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -2,8 +2,8 @@
 #include "io/remote_object.hpp"
 
 #include "io/http_client.hpp"
-#include "io/remote_name.hpp"
-#include "text/shown.hpp"
+#include "io/remote_url.hpp"
+#include "text/name_escaping.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -18,12 +18,12 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
-constexpr std::uint64_t largest = std::uint64_t{1} << 62;  // bytes of a file
-constexpr unsigned most_redirects = 10;
+constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 62;  // bytes of a file
+constexpr unsigned max_redirects = 10;
 
 // "bytes 0-99/1000", or "bytes */1000".
 struct content_range {
@@ -64,10 +64,10 @@ http_client& shared_client(const std::string& ca_file) {
     std::map<std::string, http_client> by_ca;
   };
   static std::mutex mutex;
-  static clients* all = nullptr;
-  const std::lock_guard held(mutex);
-  if (!all || all->process != ::getpid()) all = new clients();  // the parent's connections are not ours to close
-  return all->by_ca.try_emplace(ca_file, ca_file).first->second;
+  static clients* instance = nullptr;
+  const std::lock_guard lock(mutex);
+  if (!instance || instance->process != ::getpid()) instance = new clients();  // the parent's connections are not ours to close
+  return instance->by_ca.try_emplace(ca_file, ca_file).first->second;
 }
 
 std::string ca_file_of(const remote_access& remote) {
@@ -80,14 +80,14 @@ std::string ca_file_of(const remote_access& remote) {
 
 // Headers that the caller gave, and those of ZARRBITS_HEADERS, one on each line.
 std::vector<std::string> headers_of(const remote_access& remote) {
-  std::vector<std::string> all = remote.headers;
-  const char* given = std::getenv("ZARRBITS_HEADERS");
-  for (std::string_view rest = given ? given : ""; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    if (line.find_first_not_of(" \t\r") != line.npos) all.emplace_back(line);
+  std::vector<std::string> headers = remote.headers;
+  const char* value = std::getenv("ZARRBITS_HEADERS");
+  for (std::string_view remaining = value ? value : ""; !remaining.empty();) {
+    const std::string_view line = remaining.substr(0, remaining.find('\n'));
+    remaining.remove_prefix(std::min(remaining.size(), line.size() + 1));
+    if (line.find_first_not_of(" \t\r") != line.npos) headers.emplace_back(line);
   }
-  for (std::string& line : all) {
+  for (std::string& line : headers) {
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
     const std::size_t colon = line.find(':');
     const bool name = colon != std::string::npos && colon > 0 && line.find_first_of(" \t\"(),/;<=>?@[\\]{}") > colon;
@@ -97,14 +97,14 @@ std::vector<std::string> headers_of(const remote_access& remote) {
                             "secret); write it as \"Authorization: Bearer ...\"");
     }
   }
-  return all;
+  return headers;
 }
 
 class web_object final : public remote_object {
  public:
   web_object(std::string name, const remote_access& remote)
       : name_(std::move(name)),
-        url_(secret_url(name_)),
+        url_(full_url(name_)),
         headers_(headers_of(remote)),
         follow_private_(remote.follow_private),
         client_(shared_client(ca_file_of(remote))) {}
@@ -121,7 +121,7 @@ class web_object final : public remote_object {
         return r.length < 0 || static_cast<std::uint64_t>(r.length) == r.received;
       }
       const content_range range = parse_range(r.header("content-range"));
-      if (range.first != 0 || !range.last || !range.total || *range.last + 1 != r.received || *range.total > largest)
+      if (range.first != 0 || !range.last || !range.total || *range.last + 1 != r.received || *range.total > max_file_bytes)
         return false;
       state.size = *range.total;
       return r.received == std::min<std::uint64_t>(head.size(), state.size);
@@ -129,17 +129,17 @@ class web_object final : public remote_object {
     return state;
   }
 
-  void read(const file_state& state, std::uint64_t offset, std::span<std::byte> to) override {
-    ask("GET", &state, offset, to, [&](const http_client::response& r) {
+  void read(const file_state& state, std::uint64_t offset, std::span<std::byte> out) override {
+    ask("GET", &state, offset, out, [&](const http_client::response& r) {
       require_same(state, r);
-      if (r.status == 200) return offset == 0 && r.received == to.size() && state.size == to.size();
+      if (r.status == 200) return offset == 0 && r.received == out.size() && state.size == out.size();
       const content_range range = parse_range(r.header("content-range"));
-      if (range.total && *range.total != state.size) changed();
-      return range.first == offset && range.last == offset + to.size() - 1 && r.received == to.size();
+      if (range.total && *range.total != state.size) throw_changed();
+      return range.first == offset && range.last == offset + out.size() - 1 && r.received == out.size();
     });
   }
 
-  file_state now() override {
+  file_state current_state() override {
     file_state state;
     std::byte first{};
     const std::span<std::byte> one(&first, 1);
@@ -163,12 +163,12 @@ class web_object final : public remote_object {
   // What the server says of the content: a strong ETag, else the time of its last change.
   static std::string identity(const http_client::response& r) {
     const std::string_view etag = r.header("etag");
-    if (etag.size() > 2 && etag.front() == '"') return shown(etag);  // which is UTF-8: it is noted
-    if (const std::string_view time = r.header("last-modified"); !time.empty()) return "modified " + shown(time);
-    return shown(etag);
+    if (etag.size() > 2 && etag.front() == '"') return text::escape_name(etag);  // which is UTF-8: it is noted
+    if (const std::string_view time = r.header("last-modified"); !time.empty()) return "modified " + text::escape_name(time);
+    return text::escape_name(etag);
   }
 
-  [[noreturn]] void changed() const {
+  [[noreturn]] void throw_changed() const {
     throw zarrbits::error(
         errc::changed,
         "the source \"" + name_ + "\" changed while it was read; convert it again when no process is writing to it", {name_});
@@ -176,26 +176,26 @@ class web_object final : public remote_object {
 
   void require_same(const file_state& state, const http_client::response& r) const {
     if (r.status == 206 || r.status == 200) {
-      const std::string now = identity(r);
-      if (now != state.etag) changed();
+      const std::string current = identity(r);
+      if (current != state.etag) throw_changed();
     }
   }
 
   // Repeats a request until `understood` accepts its response: 206, 200, or 416 if the state is unknown.
   template <class F>
-  void ask(const char* method, const file_state* state, std::uint64_t offset, std::span<std::byte> to, const F& understood) {
+  void ask(const char* method, const file_state* state, std::uint64_t offset, std::span<std::byte> out, const F& understood) {
     std::string url = target();
     unsigned redirects = 0, misunderstood = 0;
     bool asked_again = false;
-    for (http_retries tries;;) {
-      http_retries::require_hope(std::string(server_of(shown_url(url))));
+    for (retry_policy tries;;) {
+      retry_policy::throw_if_cancelled(std::string(server_of(display_url(url))));
       const bool first_hop = server_of(url) == server_of(url_);
       http_client::request r{.method = method,
                              .url = url,
-                             .range = range_text(offset, to.size()),
-                             .into = to,
-                             .longest = 64U << 10,
-                             .patience = tries.patience(),
+                             .range = range_text(offset, out.size()),
+                             .output = out,
+                             .max_body_bytes = 64U << 10,
+                             .timeout = tries.timeout(),
                              .netrc = true,
                              .cookies = true,
                              .no_private_address = !first_hop && !follow_private_,
@@ -204,114 +204,117 @@ class web_object final : public remote_object {
       if (state && state->etag.starts_with('"') && state->etag.find('%') == std::string::npos)
         r.headers.push_back("If-Match: " + state->etag);
       if (first_hop) r.headers.insert(r.headers.end(), headers_.begin(), headers_.end());
-      const http_client::response answer = client_.send(r);
-      if (answer.status == 429 || answer.status == 503) ++slowed_down_;
+      const http_client::response response = client_.send(r);
+      if (response.status == 429 || response.status == 503) ++slowed_down_;
       // a body that is longer than the range: the server ignores it
-      const bool ignored = answer.too_long && answer.status == 200;
-      if (answer.error && !(ignored && to.size() == 1 && !state)) {
-        if (ignored) no_ranges();
-        if (answer.private_address) refuse_redirect(url, "which is a private address; `follow_private` allows that");
+      const bool ignored = response.too_long && response.status == 200;
+      if (response.error && !(ignored && out.size() == 1 && !state)) {
+        if (ignored) throw_ranges_unsupported();
+        if (response.private_address) throw_redirect_refused(url, "which is a private address; `follow_private` allows that");
         // a name that is misspelt is not worth as much patience as a network that fails in the middle
-        const bool misspelt = answer.no_such_host && !state && tries.attempts() >= most_misunderstandings;
-        if (answer.passing && !misspelt && tries.again()) continue;
-        unreached(url, answer, tries);
+        const bool misspelt = response.no_such_host && !state && tries.attempts() >= max_mismatched_responses;
+        if (response.transient && !misspelt && tries.wait()) continue;
+        throw_unreachable(url, response, tries);
       }
-      if (!answer.redirect.empty() && answer.status >= 300 && answer.status < 400) {
-        if (++redirects > most_redirects)
-          refuse_redirect(answer.redirect, "after " + std::to_string(most_redirects) + " others, which does not end");
-        require_allowed(url, answer.redirect);
-        url = answer.redirect;
+      if (!response.redirect.empty() && response.status >= 300 && response.status < 400) {
+        if (++redirects > max_redirects)
+          throw_redirect_refused(response.redirect, "after " + std::to_string(max_redirects) + " others, which does not end");
+        require_allowed(url, response.redirect);
+        url = response.redirect;
         continue;
       }
-      if (is_passing(answer.status)) {
-        if (tries.again(std::atof(std::string(answer.header("retry-after")).c_str()))) continue;
-        refused(url, answer, tries);
+      if (is_transient(response.status)) {
+        if (tries.wait(std::atof(std::string(response.header("retry-after")).c_str()))) continue;
+        throw_refused(url, response, tries);
       }
       // what a signed URL leads to ends after a time: the first one leads to a new one
-      const bool ended = answer.status == 400 || answer.status == 401 || answer.status == 403 || answer.status == 410;
+      const bool ended = response.status == 400 || response.status == 401 || response.status == 403 || response.status == 410;
       if (ended && url != url_ && !asked_again) {
         asked_again = true;
         redirects = 0;
         url = url_;
         continue;
       }
-      if (answer.status == 412) changed();
-      const bool empty = answer.status == 416 && (!state || offset >= state->size);
-      if (answer.status != 200 && answer.status != 206 && !empty) refused(url, answer, tries);
-      if (const std::string_view coding = answer.header("content-encoding"); !coding.empty() && coding != "identity") {
+      if (response.status == 412) throw_changed();
+      const bool empty = response.status == 416 && (!state || offset >= state->size);
+      if (response.status != 200 && response.status != 206 && !empty) throw_refused(url, response, tries);
+      if (const std::string_view coding = response.header("content-encoding"); !coding.empty() && coding != "identity") {
         throw zarrbits::error(errc::server_failed,
                               "the server of \"" + name_ + "\" compresses what it sends (" + std::string(coding.substr(0, 40)) +
                                   "), so that ranges are not those of the file; download the file first",
                               {name_});
       }
-      if (understood(answer)) {
-        const std::lock_guard held(mutex_);
+      if (understood(response)) {
+        const std::lock_guard lock(mutex_);
         redirected_ = url == url_ ? "" : url;
         return;
       }
-      if (answer.status == 200 && state) no_ranges();
-      if (++misunderstood < most_misunderstandings && tries.again()) continue;
+      if (response.status == 200 && state) throw_ranges_unsupported();
+      if (++misunderstood < max_mismatched_responses && tries.wait()) continue;
       throw zarrbits::error(errc::server_failed,
-                            "the server of \"" + name_ + "\" answers " + std::to_string(answer.status) + " with " +
-                                std::to_string(answer.received) + " bytes and the range \"" +
-                                std::string(answer.header("content-range").substr(0, 80)) + "\", but bytes " + r.range +
-                                " were wanted" + tries.shown() + "; download the file first",
+                            "the server of \"" + name_ + "\" answers " + std::to_string(response.status) + " with " +
+                                std::to_string(response.received) + " bytes and the range \"" +
+                                std::string(response.header("content-range").substr(0, 80)) + "\", but bytes " + r.range +
+                                " were wanted" + tries.attempts_text() + "; download the file first",
                             {name_});
     }
   }
 
   std::string target() const {
-    const std::lock_guard held(mutex_);
+    const std::lock_guard lock(mutex_);
     return redirected_.empty() ? url_ : redirected_;
   }
 
   void require_allowed(const std::string& from, const std::string& to) const {
-    if (!is_web(to)) refuse_redirect(to, "which is neither https nor http");
-    if (from.starts_with("https:") && !to.starts_with("https:")) refuse_redirect(to, "which is not https");
+    if (!is_web(to)) throw_redirect_refused(to, "which is neither https nor http");
+    if (from.starts_with("https:") && !to.starts_with("https:")) throw_redirect_refused(to, "which is not https");
   }
 
-  [[noreturn]] void refuse_redirect(const std::string& to, const std::string& why) const {
+  [[noreturn]] void throw_redirect_refused(const std::string& location, const std::string& reason) const {
     throw zarrbits::error(errc::refused,
-                          "the server of \"" + name_ + "\" redirects to \"" + shown_url(to).substr(0, 200) + "\", " + why +
-                              (why.find(';') == std::string::npos ? "; download the file first" : ""),
+                          "the server of \"" + name_ + "\" redirects to \"" + display_url(location).substr(0, 200) + "\", " +
+                              reason + (reason.find(';') == std::string::npos ? "; download the file first" : ""),
                           {name_});
   }
 
-  [[noreturn]] void no_ranges() const {
+  [[noreturn]] void throw_ranges_unsupported() const {
     throw zarrbits::error(
         errc::unsupported,
         "the server of \"" + name_ + "\" does not send parts of files (it ignores the header Range); download the file first",
         {name_});
   }
 
-  [[noreturn]] void unreached(const std::string& url, const http_client::response& answer, const http_retries& tries) const {
+  [[noreturn]] void throw_unreachable(const std::string& url, const http_client::response& response,
+                                      const retry_policy& tries) const {
     throw zarrbits::error(errc::server_failed,
-                          "the server " + std::string(server_of(shown_url(url))) + " cannot be reached for \"" + name_ + "\"" +
-                              tries.shown() + ": " + answer.reason +
-                              (answer.certificate ? "; name the file of the certificates to trust as `ca_file`"
-                               : answer.too_long  ? "; download the file first"
-                                                  : "; check the name and the network"),
+                          "the server " + std::string(server_of(display_url(url))) + " cannot be reached for \"" + name_ + "\"" +
+                              tries.attempts_text() + ": " + response.reason +
+                              (response.certificate ? "; name the file of the certificates to trust as `ca_file`"
+                               : response.too_long  ? "; download the file first"
+                                                    : "; check the name and the network"),
                           {name_});
   }
 
-  [[noreturn]] void refused(const std::string& url, const http_client::response& answer, const http_retries& tries) const {
-    const std::string said = std::to_string(answer.status) + tries.shown();
-    if (answer.status == 404 || answer.status == 410) {
+  [[noreturn]] void throw_refused(const std::string& url, const http_client::response& response,
+                                  const retry_policy& tries) const {
+    const std::string status_text = std::to_string(response.status) + tries.attempts_text();
+    if (response.status == 404 || response.status == 410) {
       throw zarrbits::error(
           errc::not_found,
-          "cannot open \"" + name_ + "\": there is no such file (the server answers " + said + "); check the URL", {name_});
+          "cannot open \"" + name_ + "\": there is no such file (the server answers " + status_text + "); check the URL",
+          {name_});
     }
-    if (answer.status == 401 || answer.status == 403) {
+    if (response.status == 401 || response.status == 403) {
       throw zarrbits::error(errc::permission_denied,
-                            "the server " + std::string(server_of(shown_url(url))) + " does not allow reading \"" + name_ +
-                                "\": " + said +
+                            "the server " + std::string(server_of(display_url(url))) + " does not allow reading \"" + name_ +
+                                "\": " + status_text +
                                 "; send what it asks for, such as a token, by `headers`, or a user and a password in ~/.netrc",
                             {name_});
     }
-    throw zarrbits::error(
-        errc::server_failed,
-        "the server " + std::string(server_of(shown_url(url))) + " refuses \"" + name_ + "\": " + said + "; check the URL",
-        {name_});
+    throw zarrbits::error(errc::server_failed,
+                          "the server " + std::string(server_of(display_url(url))) + " refuses \"" + name_ +
+                              "\": " + status_text + "; check the URL",
+                          {name_});
   }
 
   const std::string name_, url_;
@@ -330,4 +333,4 @@ std::unique_ptr<remote_object> find_web_object(const std::string& name, const re
   return std::make_unique<web_object>(name, remote);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <pugixml.hpp>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -13,7 +13,7 @@ std::string_view local_name(std::string_view name) { return name.substr(name.fin
 
 // False if a limit is exceeded.
 bool copy_element(const pugi::xml_node& from, xml_element& to, std::size_t depth, std::size_t& count) {
-  if (depth > deepest_xml || ++count > most_xml_elements) return false;
+  if (depth > max_xml_depth || ++count > max_xml_elements) return false;
   to.name = local_name(from.name());
   for (const pugi::xml_node& child : from.children()) {
     if (child.type() == pugi::node_pcdata || child.type() == pugi::node_cdata) {
@@ -27,16 +27,16 @@ bool copy_element(const pugi::xml_node& from, xml_element& to, std::size_t depth
 
 }  // namespace
 
-std::string xml_element::text_of(std::string_view wanted) const {
+std::string xml_element::text_of(std::string_view element_name) const {
   for (const xml_element& e : elements) {
-    if (e.name == wanted) return e.text;
+    if (e.name == element_name) return e.text;
   }
   return {};
 }
 
 std::optional<xml_element> parse_xml(std::string_view xml) {
   // before they take memory: each has a beginning and an end, and there may be comments
-  if (std::count(xml.begin(), xml.end(), '<') > static_cast<std::ptrdiff_t>(4 * most_xml_elements)) return {};
+  if (std::count(xml.begin(), xml.end(), '<') > static_cast<std::ptrdiff_t>(4 * max_xml_elements)) return {};
   pugi::xml_document document;
   // whitespace is kept: names of objects may be nothing else
   if (!document.load_buffer(xml.data(), xml.size(), pugi::parse_default | pugi::parse_ws_pcdata | pugi::parse_doctype,
@@ -51,4 +51,4 @@ std::optional<xml_element> parse_xml(std::string_view xml) {
   return outermost;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -11,22 +11,22 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 struct xml_element {
   std::string name;  // without the namespace prefix
   std::string text;  // without the text of inner elements
   std::vector<xml_element> elements = {};
 
-  // The text of its first element of that name; "" if there is none.
-  std::string text_of(std::string_view wanted) const;
+  // The text of its first element of that name; "" if absent.
+  std::string text_of(std::string_view element_name) const;
 };
 
-constexpr std::size_t deepest_xml = 16, most_xml_elements = 100'000;
+constexpr std::size_t max_xml_depth = 16, max_xml_elements = 100'000;
 
 // The outermost element. Empty if the text is not XML, is nested deeper, or has more elements.
 std::optional<xml_element> parse_xml(std::string_view xml);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 // The file cannot be read, or is damaged; what() is a sentence.
 struct zip_error : std::runtime_error {
@@ -65,12 +65,12 @@ class zip_archive {
   void read(const place& of, std::uint64_t offset, std::span<std::byte> out) const;
 
  private:
-  [[noreturn]] void broken(const std::string& what) const;
+  [[noreturn]] void throw_corrupt(const std::string& problem) const;
   void read_file(std::uint64_t offset, std::span<std::byte> out) const;
   std::vector<std::byte> bytes(std::uint64_t offset, std::uint64_t size) const;
   std::uint64_t find_end() const;
   void read_list();
-  std::size_t read_entry(const std::vector<std::byte>& list, std::size_t at);
+  std::size_t read_entry(const std::vector<std::byte>& list, std::size_t offset);
   void read_zip64(std::span<const std::byte> extra, const std::string& name, member& m, std::uint64_t& stored) const;
 
   std::string path_;
@@ -83,6 +83,6 @@ class zip_archive {
 // True if a file begins like a .zip file.
 bool is_zip_file(const std::string& path);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif

@@ -42,21 +42,21 @@ ZARRBITS_EXPORTED int zarrbits_interface(void) { return 1; }
 
 ZARRBITS_EXPORTED const char* zarrbits_version(void) { return ZARRBITS_VERSION_STRING; }
 
-ZARRBITS_EXPORTED zarrbits_codec* zarrbits_make_codec(const char* codec_json, const char* data_type, char* why, size_t size) {
+ZARRBITS_EXPORTED zarrbits_codec* zarrbits_make_codec(const char* codec_json, const char* data_type, char* reason, size_t size) {
   std::string_view sentence = "no reason given";
-  const auto tell = [&] {
+  const auto write_reason = [&] {
     if (size == 0) return;
     const std::size_t n = std::min(sentence.size(), size - 1);
-    std::memcpy(why, sentence.data(), n);
-    why[n] = '\0';
+    std::memcpy(reason, sentence.data(), n);
+    reason[n] = '\0';
   };
   try {
     return new zarrbits_codec{zarrbits::parse_codec(codec_json, data_type)};
   } catch (const std::exception& e) {
     sentence = e.what();
-    tell();
+    write_reason();
   } catch (...) {
-    tell();
+    write_reason();
   }
   return nullptr;
 }
@@ -94,13 +94,13 @@ ZARRBITS_EXPORTED int64_t zarrbits_decode(const zarrbits_codec* codec, const voi
   return to_status(zarrbits::decode_chunk(codec->codec, bytes(chunk, chunk_size), bytes(elements, elements_size)));
 }
 
-ZARRBITS_EXPORTED int64_t zarrbits_decode_range(const zarrbits_codec* codec, uint64_t all, uint64_t first,
+ZARRBITS_EXPORTED int64_t zarrbits_decode_range(const zarrbits_codec* codec, uint64_t chunk_elements, uint64_t first,
                                                 const void* chunk_bytes, size_t bytes_size, void* elements,
                                                 size_t elements_size) {
-  const std::size_t each = codec->codec.element_size();
-  if (elements_size % each != 0) return ZARRBITS_WRONG_SIZE;
-  return to_status(zarrbits::decode_range_bytes(codec->codec, all, bytes(chunk_bytes, bytes_size), {first, elements_size / each},
-                                                bytes(elements, elements_size)));
+  const std::size_t element_size = codec->codec.element_size();
+  if (elements_size % element_size != 0) return ZARRBITS_WRONG_SIZE;
+  return to_status(zarrbits::decode_range_bytes(codec->codec, chunk_elements, bytes(chunk_bytes, bytes_size),
+                                                {first, elements_size / element_size}, bytes(elements, elements_size)));
 }
 
 }  // extern "C"

@@ -22,8 +22,9 @@ class range_reader {
   range_reader(const zarrbits::codec& c, const std::optional<std::uint64_t>& elements, std::streamsize buffer_size);
 
   // As Boost's read(): returns the number of bytes, or -1 at the end.
-  std::streamsize read(encoded_source& below, char* out, std::streamsize n);
-  boost::iostreams::stream_offset seek(encoded_source& below, boost::iostreams::stream_offset to, std::ios_base::seekdir way);
+  std::streamsize read(encoded_source& device, char* out, std::streamsize n);
+  boost::iostreams::stream_offset seek(encoded_source& device, boost::iostreams::stream_offset offset,
+                                       std::ios_base::seekdir direction);
   // Throws the error of the last read or seek, unless a later one succeeded: the caller then knows about it.
   void close();
 
@@ -36,18 +37,18 @@ class range_reader {
  private:
   template <class F>
   auto remembered(F&& f) -> decltype(f());
-  std::streamsize read_elements(encoded_source& below, char* out, std::streamsize n);
-  boost::iostreams::stream_offset seek_element(encoded_source& below, boost::iostreams::stream_offset to,
-                                               std::ios_base::seekdir way);
-  void open(encoded_source& below);
-  std::uint64_t derive_elements(encoded_source& below, std::uint64_t encoded);
-  std::uint64_t decode(encoded_source& below, std::uint64_t first, std::uint64_t count, std::span<std::byte> out);
-  bool fetch(encoded_source& below, const byte_range& range, std::span<const std::byte>& bytes);
-  void seek_device(encoded_source& below, std::uint64_t to);
+  std::streamsize read_elements(encoded_source& device, char* out, std::streamsize n);
+  boost::iostreams::stream_offset seek_element(encoded_source& device, boost::iostreams::stream_offset offset,
+                                               std::ios_base::seekdir direction);
+  void open(encoded_source& device);
+  std::uint64_t derive_elements(encoded_source& device, std::uint64_t encoded);
+  std::uint64_t decode(encoded_source& device, std::uint64_t first, std::uint64_t count, std::span<std::byte> out);
+  bool fetch(encoded_source& device, const byte_range& range, std::span<const std::byte>& bytes);
+  void seek_device(encoded_source& device, std::uint64_t position);
   [[noreturn]] void fail(const zarrbits::failure& f) const;
 
   const zarrbits::codec codec_;
-  const std::optional<std::uint64_t> given_;
+  const std::optional<std::uint64_t> declared_elements_;
   const std::streamsize buffer_size_;
 
   bool opened_ = false;

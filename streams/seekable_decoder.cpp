@@ -13,13 +13,13 @@ std::uint64_t seekable_decoder::total_in() const { return reader_->total_in(); }
 std::uint64_t seekable_decoder::total_out() const { return reader_->total_out(); }
 std::optional<std::uint64_t> seekable_decoder::elements() const { return reader_->elements(); }
 
-std::streamsize seekable_decoder::read_from(detail::encoded_source& below, char* out, std::streamsize n) {
-  return reader_->read(below, out, n);
+std::streamsize seekable_decoder::read_from(detail::encoded_source& device, char* out, std::streamsize n) {
+  return reader_->read(device, out, n);
 }
 
-boost::iostreams::stream_offset seekable_decoder::seek_in(detail::encoded_source& below, boost::iostreams::stream_offset to,
-                                                          std::ios_base::seekdir way) {
-  return reader_->seek(below, to, way);
+boost::iostreams::stream_offset seekable_decoder::seek_in(detail::encoded_source& device, boost::iostreams::stream_offset offset,
+                                                          std::ios_base::seekdir direction) {
+  return reader_->seek(device, offset, direction);
 }
 
 void seekable_decoder::close_reader() { reader_->close(); }

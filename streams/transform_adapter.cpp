@@ -19,9 +19,9 @@ bool transform_adapter<Transform>::filter(const char*& in, const char* in_end, c
     total_in_ = total_out_ = 0;
     closed_ = false;
   }
-  const auto room = [&] { return std::as_writable_bytes(std::span(out, out_end)); };
+  const auto output = [&] { return std::as_writable_bytes(std::span(out, out_end)); };
   if (in != in_end) {
-    const progress p = transform_.step(std::as_bytes(std::span(in, in_end)), room());
+    const progress p = transform_.step(std::as_bytes(std::span(in, in_end)), output());
     in += p.consumed;
     out += p.produced;
     total_in_ += p.consumed;
@@ -30,7 +30,7 @@ bool transform_adapter<Transform>::filter(const char*& in, const char* in_end, c
   }
   // Only the end of the data may end the stream: if false is returned earlier, Boost silently drops what comes after it.
   if (!flush || in != in_end) return true;
-  const progress p = transform_.finish(room());
+  const progress p = transform_.finish(output());
   out += p.produced;
   total_out_ += p.produced;
   if (p.error) check();

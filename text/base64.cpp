@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 std::string base64(std::string_view bytes) { return base64(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
 
@@ -49,4 +49,4 @@ std::optional<std::vector<std::byte>> decode_base64(std::string_view text) {
   return out;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text

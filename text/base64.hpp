@@ -12,13 +12,13 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 std::string base64(std::span<const std::byte> bytes);
 std::string base64(std::string_view bytes);
 // Empty if the text is not base64.
 std::optional<std::vector<std::byte>> decode_base64(std::string_view text);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

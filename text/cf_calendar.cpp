@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 namespace {
 
@@ -125,11 +125,11 @@ std::optional<std::int64_t> zone_of(const std::string& text) {
   const std::string name = lower(text);
   if (name == "z" || name == "utc" || name == "gmt") return 0;
   if (text.empty() || (text[0] != '+' && text[0] != '-')) return {};
-  std::string rest = text.substr(1);
-  if (rest.find(':') == rest.npos && rest.size() == 4) rest.insert(2, ":");
-  const auto ahead = time_of_day(rest);
-  if (!ahead) return {};
-  return text[0] == '-' ? -*ahead : *ahead;
+  std::string clock = text.substr(1);
+  if (clock.find(':') == clock.npos && clock.size() == 4) clock.insert(2, ":");
+  const auto offset = time_of_day(clock);
+  if (!offset) return {};
+  return text[0] == '-' ? -*offset : *offset;
 }
 
 }  // namespace
@@ -142,7 +142,7 @@ std::string calendar_name(const std::string& text) {
   return name;
 }
 
-std::optional<std::int64_t> same_from(const std::string& calendar, const std::string& other) {
+std::optional<std::int64_t> calendars_agree_from(const std::string& calendar, const std::string& other) {
   const std::string a = calendar_name(calendar), b = calendar_name(other);
   if (a == b) return std::numeric_limits<std::int64_t>::min();
   const std::string proleptic = "proleptic_gregorian";
@@ -180,12 +180,12 @@ std::optional<cf_epoch> parse_epoch(const std::string& units, const std::string&
     start += *time;
   }
   if (next < words.size()) {
-    const auto ahead = zone_of(words[next++]);
-    if (!ahead) return {};
-    start -= *ahead;
+    const auto offset = zone_of(words[next++]);
+    if (!offset) return {};
+    start -= *offset;
   }
   if (next != words.size()) return {};
   return cf_epoch{*unit, start};
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text

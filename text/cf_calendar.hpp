@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 struct cf_epoch {
   std::int64_t unit = 0;   // microseconds
@@ -26,7 +26,7 @@ std::string calendar_name(const std::string& text);
 // The time from which on two calendars give each instant the same date, in microseconds as cf_epoch::start; the smallest number
 // if they are the same. Empty if they never agree. Since 1582-10-15 the standard calendar is the proleptic Gregorian one, which
 // xarray writes.
-std::optional<std::int64_t> same_from(const std::string& calendar, const std::string& other);
+std::optional<std::int64_t> calendars_agree_from(const std::string& calendar, const std::string& other);
 
 // True for "days since ...", even if the rest cannot be read.
 bool is_time_units(const std::string& units);
@@ -34,6 +34,6 @@ bool is_time_units(const std::string& units);
 // Empty if the unit has no fixed length (months, years), or the date or the calendar cannot be read.
 std::optional<cf_epoch> parse_epoch(const std::string& units, const std::string& calendar);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

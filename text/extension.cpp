@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "text/extension.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
-std::string name_in(const json& extension) {
+std::string extension_name(const json& extension) {
   if (extension.is_string()) return extension.get<std::string>();
-  const auto found = extension.is_object() ? extension.find("name") : extension.end();
-  return found != extension.end() && found->is_string() ? found->get<std::string>() : "";
+  const auto member = extension.is_object() ? extension.find("name") : extension.end();
+  return member != extension.end() && member->is_string() ? member->get<std::string>() : "";
 }
 
-json configuration_in(const json& extension) {
-  const auto found = extension.is_object() ? extension.find("configuration") : extension.end();
-  return found != extension.end() && found->is_object() ? *found : json::object();
+json extension_configuration(const json& extension) {
+  const auto member = extension.is_object() ? extension.find("configuration") : extension.end();
+  return member != extension.end() && member->is_object() ? *member : json::object();
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text

@@ -2,7 +2,7 @@
 //
 // Extensions in a zarr.json (codecs, data types, grids): a name alone, or an object with "name" and "configuration".
 //
-//   name_in(parse_json(R"("bytes")"));                  // "bytes"
+//   extension_name(parse_json(R"("bytes")"));           // "bytes"
 //
 #ifndef ZARRBITS_TEXT_EXTENSION_HPP
 #define ZARRBITS_TEXT_EXTENSION_HPP
@@ -13,13 +13,13 @@
 
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
-// "" if there is none.
-std::string name_in(const json& extension);
-// An empty object if there is none.
-json configuration_in(const json& extension);
+// "" if absent.
+std::string extension_name(const json& extension);
+// An empty object if absent.
+json extension_configuration(const json& extension);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

@@ -10,11 +10,11 @@
 #include <unordered_set>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 json parse_json(std::string_view text, bool may_be_anything) { return json::parse(text, nullptr, !may_be_anything); }
 
-json parse_foreign_json(std::string_view text) {
+json parse_untrusted_json(std::string_view text) {
   try {
     return detail::parse_python_json(text, errc::invalid_configuration, "");
   } catch (const error&) {
@@ -22,9 +22,9 @@ json parse_foreign_json(std::string_view text) {
   }
 }
 
-json parse_foreign_node(std::string_view text, const std::string& what, std::vector<attribute_remark>& remarks,
-                        bool attributes_alone) {
-  return detail::parse_node_json(text, attributes_alone, errc::damaged_store, what, remarks);
+json parse_untrusted_node(std::string_view text, const std::string& context, std::vector<detail::attribute_remark>& remarks,
+                          bool attributes_alone) {
+  return detail::parse_node_json(text, attributes_alone, errc::damaged_store, context, remarks);
 }
 
 struct object_builder::content {
@@ -63,9 +63,9 @@ std::string python_word(const json& j) {
 
 }  // namespace
 
-json without_numbers_of_python(json j) {
+json nonfinite_to_strings(json j) {
   if (j.is_structured()) {
-    for (json& each : j) each = without_numbers_of_python(std::move(each));
+    for (json& element : j) element = nonfinite_to_strings(std::move(element));
   } else if (const std::string word = python_word(j); !word.empty()) {
     j = word;
   }
@@ -73,7 +73,7 @@ json without_numbers_of_python(json j) {
 }
 
 std::string python_json_text(const json& j, int indent) {
-  return text::json_text_with_words(j, python_word, [&](const json& all) { return strict_json_text(all, indent); });
+  return json_text_with_words(j, python_word, [&](const json& value) { return strict_json_text(value, indent); });
 }
 
 namespace {
@@ -85,14 +85,14 @@ bool is_text_of(const nlohmann::ordered_json& j, const char* key) {
 }  // namespace
 
 bool is_zarr_node(std::string_view text) {
-  const nlohmann::ordered_json j = parse_foreign_json(text);
+  const nlohmann::ordered_json j = parse_untrusted_json(text);
   return is_text_of(j, "node_type") && (j["node_type"] == "group" || j["node_type"] == "array") && j.contains("zarr_format") &&
          j["zarr_format"] == 3;
 }
 
-bool is_own_plan(std::string_view text) {
-  const nlohmann::ordered_json j = parse_foreign_json(text);
+bool is_zarrbits_plan(std::string_view text) {
+  const nlohmann::ordered_json j = parse_untrusted_json(text);
   return is_text_of(j, "zarrbits") && is_text_of(j, "source") && j.contains("options") && j["options"].is_object();
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text

@@ -7,7 +7,7 @@
 #define ZARRBITS_TEXT_JSON_TEXT_HPP
 
 #include "core/json.hpp"
-#include "text/words.hpp"
+#include "text/format.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 using json = nlohmann::ordered_json;
 
@@ -26,17 +26,16 @@ json parse_json(std::string_view text, bool may_be_anything = false);
 // For a store or a journal, which may come from anyone. The result is_discarded() if it is not JSON, nests deeper than 128
 // levels (later code recurses), or repeats a key. Time stays linear for any number of members. Accepts the words NaN, Infinity
 // and -Infinity as numbers: zarr-python writes them. Numbers that fit in no type are binary values (core/json.hpp).
-json parse_foreign_json(std::string_view text);
+json parse_untrusted_json(std::string_view text);
 
 // The metadata of a node of a store, or its attributes alone, as core/json.hpp has them. Throws zarrbits::error, which begins
-// with `what`.
-using detail::attribute_remark;
-json parse_foreign_node(std::string_view text, const std::string& what, std::vector<attribute_remark>& remarks,
-                        bool attributes_alone = false);
+// with `context`.
+json parse_untrusted_node(std::string_view text, const std::string& context, std::vector<detail::attribute_remark>& remarks,
+                          bool attributes_alone = false);
 
 // True if the text is a node of Zarr v3, or the plan of an unfinished store of ours: --overwrite may remove these.
 bool is_zarr_node(std::string_view text);
-bool is_own_plan(std::string_view text);
+bool is_zarrbits_plan(std::string_view text);
 
 // An object with many members whose names come from the file: no key is repeated, and each insertion takes the same time (json
 // searches all members each time).
@@ -56,18 +55,16 @@ class object_builder {
   std::unique_ptr<content> content_;
 };
 
-using text::json_text;
-
 // As json_text(), but bytes that are not UTF-8 throw nlohmann::json::exception.
 std::string strict_json_text(const json& j, int indent = -1);
 
 // Texts "NaN", "Infinity" and "-Infinity", as Zarr spells fill values, in place of such numbers.
-json without_numbers_of_python(json j);
+json nonfinite_to_strings(json j);
 
 // As strict_json_text(), for a node that others wrote: numbers that are not finite, or fit in no type, stay the words that were
 // read.
 std::string python_json_text(const json& j, int indent = -1);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

@@ -22,13 +22,13 @@ std::string_view take_number(std::string_view& text) {
 
 }  // namespace
 
-bool name_before(std::string_view a, std::string_view b) {
+bool natural_less(std::string_view a, std::string_view b) {
   const std::string_view whole_a = a, whole_b = b;
   while (!a.empty() && !b.empty()) {
     if (is_digit(a.front()) && is_digit(b.front())) {
-      const std::string_view here = take_number(a), there = take_number(b);
-      if (here.size() != there.size()) return here.size() < there.size();
-      if (here != there) return here < there;
+      const std::string_view number_a = take_number(a), number_b = take_number(b);
+      if (number_a.size() != number_b.size()) return number_a.size() < number_b.size();
+      if (number_a != number_b) return number_a < number_b;
     } else {
       if (a.front() != b.front()) return a.front() < b.front();
       a.remove_prefix(1);

@@ -10,7 +10,7 @@
 namespace zarrbits::text {
 
 // Compares byte by byte, but digits as numbers. Different names are never equal.
-bool name_before(std::string_view a, std::string_view b);
+bool natural_less(std::string_view a, std::string_view b);
 
 }  // namespace zarrbits::text
 

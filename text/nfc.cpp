@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "text/nfc.hpp"
 
-#include "text/words.hpp"
+#include "text/format.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -32,9 +32,9 @@ constexpr std::uint32_t hangul = 0xAC00, leading = 0x1100, vowel = 0x1161, trail
 constexpr std::uint32_t vowels = 21, trailings = 28, syllables = 19 * vowels * trailings;
 
 std::uint8_t combining_class(std::uint32_t code) {
-  const auto found = std::upper_bound(std::begin(combining_ranges), std::end(combining_ranges), code,
+  const auto range = std::upper_bound(std::begin(combining_ranges), std::end(combining_ranges), code,
                                       [](std::uint32_t c, const combining_range& r) { return c <= r.last; });
-  return found != std::end(combining_ranges) && code >= found->first ? found->combining_class : std::uint8_t{0};
+  return range != std::end(combining_ranges) && code >= range->first ? range->combining_class : std::uint8_t{0};
 }
 
 void decompose(std::uint32_t code, std::vector<std::uint32_t>& out) {
@@ -44,36 +44,36 @@ void decompose(std::uint32_t code, std::vector<std::uint32_t>& out) {
     if (last > 0) out.push_back(trailing + last);
     return;
   }
-  const auto found = std::lower_bound(std::begin(decompositions), std::end(decompositions), code,
+  const auto entry = std::lower_bound(std::begin(decompositions), std::end(decompositions), code,
                                       [](const decomposition& d, std::uint32_t c) { return d.code < c; });
-  if (found == std::end(decompositions) || found->code != code) return out.push_back(code);
-  decompose(found->first, out);
-  if (found->second != 0) decompose(found->second, out);
+  if (entry == std::end(decompositions) || entry->code != code) return out.push_back(code);
+  decompose(entry->first, out);
+  if (entry->second != 0) decompose(entry->second, out);
 }
 
 // The code point that is the two together; 0 if they have none.
-std::uint32_t composed(std::uint32_t first, std::uint32_t second) {
-  if (first >= leading && first < leading + 19 && second >= vowel && second < vowel + vowels)
-    return hangul + ((first - leading) * vowels + second - vowel) * trailings;
-  if (first >= hangul && first < hangul + syllables && (first - hangul) % trailings == 0 && second > trailing &&
-      second < trailing + trailings)
-    return first + second - trailing;
+std::uint32_t composed(std::uint32_t first, std::uint32_t next) {
+  if (first >= leading && first < leading + 19 && next >= vowel && next < vowel + vowels)
+    return hangul + ((first - leading) * vowels + next - vowel) * trailings;
+  if (first >= hangul && first < hangul + syllables && (first - hangul) % trailings == 0 && next > trailing &&
+      next < trailing + trailings)
+    return first + next - trailing;
   static const auto pairs = [] {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> all;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> table;
     for (const decomposition& d : decompositions) {
-      if (d.composes) all[{d.first, d.second}] = d.code;
+      if (d.composes) table[{d.first, d.second}] = d.code;
     }
-    return all;
+    return table;
   }();
-  const auto found = pairs.find({first, second});
-  return found == pairs.end() ? 0 : found->second;
+  const auto entry = pairs.find({first, next});
+  return entry == pairs.end() ? 0 : entry->second;
 }
 
 void sort_marks(std::vector<std::uint32_t>& codes) {
-  for (auto at = codes.begin(); at != codes.end();) {
-    const auto end = std::find_if(at, codes.end(), [](std::uint32_t c) { return combining_class(c) == 0; });
-    std::stable_sort(at, end, [](std::uint32_t a, std::uint32_t b) { return combining_class(a) < combining_class(b); });
-    at = end == codes.end() ? end : end + 1;
+  for (auto begin = codes.begin(); begin != codes.end();) {
+    const auto end = std::find_if(begin, codes.end(), [](std::uint32_t c) { return combining_class(c) == 0; });
+    std::stable_sort(begin, end, [](std::uint32_t a, std::uint32_t b) { return combining_class(a) < combining_class(b); });
+    begin = end == codes.end() ? end : end + 1;
   }
 }
 
@@ -86,8 +86,8 @@ std::vector<std::uint32_t> compose(const std::vector<std::uint32_t>& codes) {
     const std::uint8_t kind = combining_class(code);
     const bool adjacent = has_starter && starter + 1 == out.size();
     if (has_starter && (adjacent || (last != 0 && last < kind))) {
-      if (const std::uint32_t both = composed(out[starter], code); both != 0) {
-        out[starter] = both;
+      if (const std::uint32_t composite = composed(out[starter], code); composite != 0) {
+        out[starter] = composite;
         continue;
       }
     }

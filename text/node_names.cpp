@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "text/node_names.hpp"
 
+#include "text/format.hpp"
 #include "text/percent.hpp"
 #include "text/reserved_names.hpp"
 #include "text/sha256.hpp"
-#include "text/words.hpp"
 
 #include <unordered_set>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
-std::string folded(std::string_view name) {
+std::string case_fold(std::string_view name) {
   std::string out(name);
   for (char& c : out) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -31,25 +31,26 @@ bool is_metadata_key(std::string_view name) {
 std::string node_name(std::string_view link) {
   std::string out;
   const bool only_dots = link.find_first_not_of('.') == std::string_view::npos;
-  const bool reserved = is_metadata_key(folded(link)), ours = folded(link.substr(0, own_prefix.size())) == own_prefix;
+  const bool reserved = is_metadata_key(case_fold(link)),
+             is_internal = case_fold(link.substr(0, internal_prefix.size())) == internal_prefix;
   const bool underscores = link.substr(0, 2) == "__";
-  std::string_view rest = link;
-  while (!rest.empty()) {
-    const char c = rest[0];
+  std::string_view remaining = link;
+  while (!remaining.empty()) {
+    const char c = remaining[0];
     const auto b = static_cast<unsigned char>(c);
-    const std::size_t n = utf8_length(rest);
-    const bool first = rest.size() == link.size();
-    if (n == 0 || b < 0x20 || b == 0x7F || c == '\\' || c == '/' || (c == '.' && (((only_dots || ours) && first) || reserved)) ||
-        (first && underscores)) {
-      append_percent(out, c);
-      rest.remove_prefix(1);
+    const std::size_t n = utf8_length(remaining);
+    const bool first = remaining.size() == link.size();
+    if (n == 0 || b < 0x20 || b == 0x7F || c == '\\' || c == '/' ||
+        (c == '.' && (((only_dots || is_internal) && first) || reserved)) || (first && underscores)) {
+      append_percent_escape(out, c);
+      remaining.remove_prefix(1);
     } else {
-      out += rest.substr(0, n);
-      rest.remove_prefix(n);
+      out += remaining.substr(0, n);
+      remaining.remove_prefix(n);
     }
   }
   if (out.empty()) return "%";
-  if (out.size() > longest_name) {
+  if (out.size() > max_name_bytes) {
     sha256 hash;
     hash.add(link);
     std::size_t keep = 200;
@@ -68,29 +69,29 @@ std::string with_reserved_prefix(std::string_view link, std::string node) {
 
 std::vector<std::string> node_names(std::span<const std::string_view> names) {
   std::vector<std::string> out;
-  std::unordered_set<std::string> taken;
+  std::unordered_set<std::string> used;
   for (const std::string_view name : names) {
     std::string n = node_name(name);
-    while (!taken.insert(n).second) {
-      std::string other = unlike_by_case(n);
-      n = other == n ? n + "%" : std::move(other);
+    while (!used.insert(n).second) {
+      std::string alternative = make_case_unique(n);
+      n = alternative == n ? n + "%" : std::move(alternative);
     }
     out.push_back(std::move(n));
   }
   return out;
 }
 
-std::string unlike_by_case(std::string_view name) {
+std::string make_case_unique(std::string_view name) {
   std::string out;
-  bool done = false;
+  bool escaped = false;
   for (std::size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];
     if (c == '%' && i + 2 < name.size()) {  // an escape, or what looks like one, stays as it is
       out += name.substr(i, 3);
       i += 2;
-    } else if (!done && ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'))) {
-      append_percent(out, c);
-      done = true;
+    } else if (!escaped && ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'))) {
+      append_percent_escape(out, c);
+      escaped = true;
     } else {
       out += c;
     }
@@ -106,6 +107,6 @@ std::string join_path(std::string_view parent, std::string_view name) {
   return out.append(name);
 }
 
-std::string leaf_of(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
+std::string base_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text

@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
-inline void append_percent(std::string& out, char c) {
+inline void append_percent_escape(std::string& out, char c) {
   constexpr char digits[] = "0123456789ABCDEF";
   const auto b = static_cast<unsigned char>(c);
   out += '%';
@@ -21,7 +21,7 @@ inline void append_percent(std::string& out, char c) {
 }
 
 // The bytes that escapes stand for. Empty if one is not complete, or stands for "/" or NUL.
-inline std::optional<std::string> without_percent(std::string_view text) {
+inline std::optional<std::string> percent_decode(std::string_view text) {
   const auto digit = [](char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
   };
@@ -40,6 +40,6 @@ inline std::optional<std::string> without_percent(std::string_view text) {
   return out;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

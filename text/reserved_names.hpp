@@ -7,16 +7,16 @@
 
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 // The key of zarrbits' notes on what Zarr has no place for: links, enumerations, unlimited dimensions, types.
-constexpr const char* own_key = "zarrbits";
-// The same among attributes that xarray and netCDF-C hide: they hide names with this prefix.
-constexpr const char* hidden_own_key = "_nc_zarrbits";
+constexpr const char* annotation_key = "zarrbits";
+// The key of the same notes among attributes that xarray and netCDF-C hide: they hide names with this prefix.
+constexpr const char* hidden_annotation_key = "_nc_zarrbits";
 // In metadata that are translated from Zarr v2, and in no store: what became of attributes.
 constexpr const char* remarks_key = "zarrbits.remarks";
 // A name in a store with this prefix belongs to the converter.
-constexpr std::string_view own_prefix = ".zarrbits-";
+constexpr std::string_view internal_prefix = ".zarrbits-";
 // A folder in the root of an unfinished store, with the conversion's own files (plan and journal). While it has it, a store has
 // no zarr.json in its root; it shows --overwrite what it may remove, and --resume what it may resume.
 constexpr const char* unfinished_folder = ".zarrbits-unfinished";
@@ -27,7 +27,7 @@ constexpr const char* lock_name = "lock";
 // Another one: what the store is begun with. It is removed first when the store is complete.
 constexpr const char* plan_name = "plan";
 // Another one, while an old store is removed: the remaining objects do not belong to the new store.
-constexpr const char* removing = "removing";
+constexpr const char* removal_marker = "removing";
 // The name of a dimension that has none, as xarray needs one for each: this and a number.
 constexpr std::string_view phony_prefix = "phony_dim_";
 constexpr bool is_phony(std::string_view dimension) {
@@ -35,6 +35,6 @@ constexpr bool is_phony(std::string_view dimension) {
          dimension.find_first_not_of("0123456789", phony_prefix.size()) == std::string_view::npos;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

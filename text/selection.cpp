@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 namespace {
 
@@ -24,52 +24,52 @@ char32_t next_character(std::string_view& text) {
   return good ? c : 0x110000U + first;
 }
 
-[[noreturn]] void no_pattern(const std::string& text, const char* why) {
-  throw zarrbits::error(errc::invalid_option, "\"" + text + "\" is not a valid path pattern: " + why);
+[[noreturn]] void throw_invalid_pattern(const std::string& text, const char* reason) {
+  throw zarrbits::error(errc::invalid_option, "\"" + text + "\" is not a valid path pattern: " + reason);
 }
 
 }  // namespace
 
 path_pattern::path_pattern(std::string text) : text_(std::move(text)) {
-  std::string_view rest = text_;
-  if (rest.size() > 1 && rest.ends_with('/')) rest.remove_suffix(1);
-  if (rest.empty()) no_pattern(text_, "it is empty; use a path, such as /group/dataset or *.raw");
-  if (rest[0] != '/') {
+  std::string_view remaining = text_;
+  if (remaining.size() > 1 && remaining.ends_with('/')) remaining.remove_suffix(1);
+  if (remaining.empty()) throw_invalid_pattern(text_, "it is empty; use a path, such as /group/dataset or *.raw");
+  if (remaining[0] != '/') {
     tokens_.push_back({token::literal, U'/', false, {}});
-    if (!rest.starts_with("**")) tokens_.push_back({token::groups, 0, false, {}});
+    if (!remaining.starts_with("**")) tokens_.push_back({token::groups, 0, false, {}});
   }
-  while (!rest.empty()) {
+  while (!remaining.empty()) {
     token t;
-    if (rest.starts_with("**")) {
-      while (rest.starts_with('*')) rest.remove_prefix(1);
+    if (remaining.starts_with("**")) {
+      while (remaining.starts_with('*')) remaining.remove_prefix(1);
       const bool begins =
           tokens_.back().kind == token::groups || (tokens_.back().kind == token::literal && tokens_.back().character == U'/');
-      t.kind = begins && rest.starts_with('/') ? token::groups : token::across;
-      if (t.kind == token::groups) rest.remove_prefix(1);
-    } else if (rest[0] == '*' || rest[0] == '?') {
-      t.kind = rest[0] == '*' ? token::many : token::one;
-      rest.remove_prefix(1);
-    } else if (rest[0] == '[') {
+      t.kind = begins && remaining.starts_with('/') ? token::groups : token::across;
+      if (t.kind == token::groups) remaining.remove_prefix(1);
+    } else if (remaining[0] == '*' || remaining[0] == '?') {
+      t.kind = remaining[0] == '*' ? token::star : token::one;
+      remaining.remove_prefix(1);
+    } else if (remaining[0] == '[') {
       t.kind = token::set;
-      rest.remove_prefix(1);
-      if (rest.starts_with('!') || rest.starts_with('^')) {
+      remaining.remove_prefix(1);
+      if (remaining.starts_with('!') || remaining.starts_with('^')) {
         t.negated = true;
-        rest.remove_prefix(1);
+        remaining.remove_prefix(1);
       }
       do {  // a leading "]" is one of the characters
-        if (rest.empty()) no_pattern(text_, "a \"[\" has no \"]\"; write \\[ for the character itself");
-        const char32_t low = next_character(rest);
+        if (remaining.empty()) throw_invalid_pattern(text_, "a \"[\" has no \"]\"; write \\[ for the character itself");
+        const char32_t low = next_character(remaining);
         char32_t high = low;
-        if (rest.size() > 1 && rest[0] == '-' && rest[1] != ']') {
-          rest.remove_prefix(1);
-          high = next_character(rest);
+        if (remaining.size() > 1 && remaining[0] == '-' && remaining[1] != ']') {
+          remaining.remove_prefix(1);
+          high = next_character(remaining);
         }
         t.ranges.emplace_back(low, high);
-      } while (!rest.starts_with(']'));
-      rest.remove_prefix(1);
+      } while (!remaining.starts_with(']'));
+      remaining.remove_prefix(1);
     } else {
-      if (rest[0] == '\\' && rest.size() > 1) rest.remove_prefix(1);
-      t.character = next_character(rest);
+      if (remaining[0] == '\\' && remaining.size() > 1) remaining.remove_prefix(1);
+      t.character = next_character(remaining);
     }
     tokens_.push_back(std::move(t));
   }
@@ -77,22 +77,22 @@ path_pattern::path_pattern(std::string text) : text_(std::move(text)) {
 
 bool path_pattern::matches(std::string_view path) const {
   // all places in the pattern that the path may have reached
-  std::vector<char> at(tokens_.size() + 1, 0), next(at);
+  std::vector<char> active(tokens_.size() + 1, 0), next(active);
   const auto enter = [&](std::vector<char>& places, std::size_t i) {
     while (!places[i]) {
       places[i] = 1;
       if (i == tokens_.size()) return;
       const auto kind = tokens_[i].kind;
-      if (kind != token::many && kind != token::across && kind != token::groups) return;
+      if (kind != token::star && kind != token::across && kind != token::groups) return;
       ++i;  // these also match nothing
     }
   };
-  enter(at, 0);
+  enter(active, 0);
   while (!path.empty()) {
     const char32_t c = next_character(path);
     std::fill(next.begin(), next.end(), 0);
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
-      if (!at[i]) continue;
+      if (!active[i]) continue;
       const token& t = tokens_[i];
       switch (t.kind) {
         case token::literal:
@@ -101,7 +101,7 @@ bool path_pattern::matches(std::string_view path) const {
         case token::one:
           if (c != U'/') enter(next, i + 1);
           break;
-        case token::many:
+        case token::star:
           if (c != U'/') enter(next, i);
           break;
         case token::across: enter(next, i); break;
@@ -117,9 +117,9 @@ bool path_pattern::matches(std::string_view path) const {
         }
       }
     }
-    at.swap(next);
+    active.swap(next);
   }
-  return at[tokens_.size()] != 0;
+  return active[tokens_.size()] != 0;
 }
 
 selection::selection(const std::vector<std::string>& include, const std::vector<std::string>& exclude) {
@@ -128,25 +128,25 @@ selection::selection(const std::vector<std::string>& include, const std::vector<
 }
 
 std::vector<std::string> selection::texts(const std::vector<entry>& patterns) {
-  std::vector<std::string> all;
-  for (const entry& e : patterns) all.push_back(e.pattern.text());
-  return all;
+  std::vector<std::string> result;
+  for (const entry& e : patterns) result.push_back(e.pattern.text());
+  return result;
 }
 
 bool selection::any_matches(std::vector<entry>& patterns, std::string_view path) {
-  bool any = false;
+  bool has_match = false;
   for (std::size_t end = path == "/" ? std::string_view::npos : 0;;) {  // "/", then each group above it, then the path itself
     const std::string_view part = end == std::string_view::npos ? path : end == 0 ? std::string_view("/") : path.substr(0, end);
     for (entry& e : patterns) {
       // no early exit: each pattern must know whether it ever matched
-      if (e.pattern.matches(part)) any = e.matched = true;
+      if (e.pattern.matches(part)) has_match = e.matched = true;
     }
-    if (end == std::string_view::npos) return any;
+    if (end == std::string_view::npos) return has_match;
     end = path.find('/', end + 1);
   }
 }
 
-bool selection::wants(std::string_view path) {
+bool selection::matches(std::string_view path) {
   const bool included = include_.empty() || any_matches(include_, path);
   return !excludes(path) && included;
 }
@@ -164,4 +164,4 @@ void selection::require_all_matched() const {
   }
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text

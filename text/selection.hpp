@@ -3,8 +3,8 @@
 // Which objects of a file are wanted.
 //
 //   selection s({"/run*/**", "temperature"}, {"/run1/raw"});
-//   s.wants("/run2/a");            // true: it matches, or a group above it does, and nothing of that is excluded
-//   s.require_all_matched();       // throws if a pattern has matched no path that wants() or note() was asked about
+//   s.matches("/run2/a");          // true: it matches, or a group above it does, and nothing of that is excluded
+//   s.require_all_matched();       // throws if a pattern has matched no path that matches() or excludes() was asked about
 //
 // Patterns: `*` any characters but "/", `?` one of them, `[a-z]`, `[!a-z]`, `**` any characters, `**/` any number of groups,
 // including none;
@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 class path_pattern {
  public:
@@ -32,7 +32,7 @@ class path_pattern {
 
  private:
   struct token {
-    enum { literal, one, many, across, groups, set } kind = literal;
+    enum { literal, one, star, across, groups, set } kind = literal;
     char32_t character = 0;
     bool negated = false;
     std::vector<std::pair<char32_t, char32_t>> ranges;
@@ -48,9 +48,9 @@ class selection {
 
   std::vector<std::string> included() const { return texts(include_); }
   std::vector<std::string> excluded() const { return texts(exclude_); }
-  bool everything() const noexcept { return include_.empty() && exclude_.empty(); }
+  bool matches_all() const noexcept { return include_.empty() && exclude_.empty(); }
   // "/a/b" is wanted if it or a group above it is included (or no include patterns are given), and none of them is excluded.
-  bool wants(std::string_view path);
+  bool matches(std::string_view path);
   bool excludes(std::string_view path);
 
   // Throws zarrbits::error that names a pattern without any match.
@@ -67,6 +67,6 @@ class selection {
   std::vector<entry> include_, exclude_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 namespace {
 
@@ -36,17 +36,17 @@ void sha256::block(const std::byte* p) noexcept {
     const std::uint32_t t2 = (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
     h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
   }
-  const std::uint32_t after[8] = {a, b, c, d, e, f, g, h};
-  for (std::size_t i = 0; i < 8; ++i) state_[i] += after[i];
+  const std::uint32_t working[8] = {a, b, c, d, e, f, g, h};
+  for (std::size_t i = 0; i < 8; ++i) state_[i] += working[i];
 }
 
 void sha256::add(std::span<const std::byte> bytes) noexcept {
   while (!bytes.empty()) {
-    const std::size_t have = size_ % 64, n = std::min(bytes.size(), 64 - have);
-    std::copy_n(bytes.begin(), n, waiting_.begin() + static_cast<std::ptrdiff_t>(have));
+    const std::size_t buffered = size_ % 64, n = std::min(bytes.size(), 64 - buffered);
+    std::copy_n(bytes.begin(), n, pending_.begin() + static_cast<std::ptrdiff_t>(buffered));
     size_ += n;
     bytes = bytes.subspan(n);
-    if (have + n == 64) block(waiting_.data());
+    if (buffered + n == 64) block(pending_.data());
   }
 }
 
@@ -73,4 +73,4 @@ std::string sha256::hex(std::size_t digits) noexcept {
   return out;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 class sha256 {
  public:
@@ -30,10 +30,10 @@ class sha256 {
 
   std::array<std::uint32_t, 8> state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  std::array<std::byte, 64> waiting_{};
+  std::array<std::byte, 64> pending_{};
   std::uint64_t size_ = 0;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

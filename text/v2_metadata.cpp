@@ -12,20 +12,20 @@
 #include <optional>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 namespace {
 
 std::uint64_t length_in(const json& type) {
-  const json with = configuration_in(type);
-  if (!with.contains("length_bytes") || !with["length_bytes"].is_number_unsigned())
-    throw no_v2_form("its data type has no length");
-  return with["length_bytes"].get<std::uint64_t>();
+  const json configuration = extension_configuration(type);
+  if (!configuration.contains("length_bytes") || !configuration["length_bytes"].is_number_unsigned())
+    throw not_representable_in_v2("its data type has no length");
+  return configuration["length_bytes"].get<std::uint64_t>();
 }
 
 // "<i4", or a list of the fields of a struct. `order`: "<" or ">".
 json dtype_of(const json& type, const std::string& order) {
-  const std::string name = name_in(type);
+  const std::string name = extension_name(type);
   if (name == "bool") return "|b1";
   if (name == "string" || name == "variable_length_bytes") return "|O";
   static constexpr std::array<std::pair<std::string_view, char>, 4> kinds = {
@@ -34,84 +34,86 @@ json dtype_of(const json& type, const std::string& order) {
     if (!name.starts_with(word)) continue;
     const std::string bits = name.substr(word.size());
     if (bits == "8" && (kind == 'i' || kind == 'u')) return std::string("|") + kind + "1";
-    for (const char* known : {"16", "32", "64", "128"}) {
+    for (const char* supported : {"16", "32", "64", "128"}) {
       const bool possible = kind == 'c' ? bits == "64" || bits == "128" : bits != "128" && (kind != 'f' || bits != "8");
-      if (bits == known && possible) return order + kind + std::to_string(std::stoi(bits) / 8);
+      if (bits == supported && possible) return order + kind + std::to_string(std::stoi(bits) / 8);
     }
   }
   if (name == "null_terminated_bytes") return "|S" + std::to_string(length_in(type));
   if (name == "raw_bytes") return "|V" + std::to_string(length_in(type));
   if (name == "fixed_length_utf32") return order + "U" + std::to_string(length_in(type) / 4);
   if (name == "numpy.datetime64" || name == "numpy.timedelta64") {
-    const json with = configuration_in(type);
-    const std::uint64_t scale = with.value("scale_factor", std::uint64_t{1});
+    const json configuration = extension_configuration(type);
+    const std::uint64_t scale = configuration.value("scale_factor", std::uint64_t{1});
     return order + (name == "numpy.datetime64" ? "M8[" : "m8[") + (scale == 1 ? "" : std::to_string(scale)) +
-           with.value("unit", "") + "]";
+           configuration.value("unit", "") + "]";
   }
   if (name == "struct") {
     json fields = json::array();
-    for (const json& f : configuration_in(type).value("fields", json::array())) {
+    for (const json& f : extension_configuration(type).value("fields", json::array())) {
       fields.push_back(json::array({f.at("name"), dtype_of(f.at("data_type"), order)}));
     }
     return fields;
   }
-  throw no_v2_form("Zarr v2 has no data type " + name);
+  throw not_representable_in_v2("Zarr v2 has no data type " + name);
 }
 
 std::uint64_t elements_in(const json& chunk) {
   std::uint64_t n = 1;
-  for (const json& each : chunk) {
-    if (__builtin_mul_overflow(n, each.get<std::uint64_t>(), &n)) throw no_v2_form("its chunks are too large");
+  for (const json& length : chunk) {
+    if (__builtin_mul_overflow(n, length.get<std::uint64_t>(), &n)) throw not_representable_in_v2("its chunks are too large");
   }
   return n;
 }
 
-// Of the codec `packbits`, as the Python package has it for numcodecs (numcodecs_codec.py).
+// The filter of the codec `packbits`, as the Python package has it for numcodecs (numcodecs_codec.py).
 json packbits_filter(const json& codec, const json& dtype, const json& chunk) {
-  if (!dtype.is_string()) throw no_v2_form("structs are not packed in Zarr v2");
+  if (!dtype.is_string()) throw not_representable_in_v2("structs are not packed in Zarr v2");
   const std::string type = dtype.get<std::string>();
-  if (type.find_first_of("biufc") != 1) throw no_v2_form("numcodecs has no packbits for its data type");
-  const json with = configuration_in(codec);
+  if (type.find_first_of("biufc") != 1) throw not_representable_in_v2("numcodecs has no packbits for its data type");
+  const json configuration = extension_configuration(codec);
   const auto number = [&](const char* key, std::uint64_t otherwise) {
-    return with.contains(key) && with[key].is_number_unsigned() ? with[key].get<std::uint64_t>() : otherwise;
+    return configuration.contains(key) && configuration[key].is_number_unsigned() ? configuration[key].get<std::uint64_t>()
+                                                                                  : otherwise;
   };
   const unsigned width = type[1] == 'b' ? 1U : 8U * static_cast<unsigned>(std::stoi(type.substr(2))) / (type[1] == 'c' ? 2U : 1U);
   const std::uint64_t first = number("first_bit", 0), last = number("last_bit", width - 1);
-  if (first > last || last >= width) throw no_v2_form("its codec packbits keeps bits that its data type does not have");
+  if (first > last || last >= width)
+    throw not_representable_in_v2("its codec packbits keeps bits that its data type does not have");
   return {{"id", "zarrbits.packbits"},
           {"dtype", type},
           {"bits", last - first + 1},
           {"first_bit", first},
-          {"padding_encoding", with.value("padding_encoding", "none")},
+          {"padding_encoding", configuration.value("padding_encoding", "none")},
           {"elements", elements_in(chunk)}};
 }
 
 // As numcodecs has it.
 json filter_of(const json& codec) {
-  const std::string name = name_in(codec);
-  json with = configuration_in(codec), made = {{"id", name}};
+  const std::string name = extension_name(codec);
+  json configuration = extension_configuration(codec), result = {{"id", name}};
   constexpr std::string_view prefix = "numcodecs.";
   if (name.starts_with(prefix)) {
-    made["id"] = name.substr(prefix.size());
+    result["id"] = name.substr(prefix.size());
   } else if (name == "crc32c") {
-    made["location"] = "end";
+    result["location"] = "end";
   } else if (name == "blosc") {
-    const std::string shuffle = with.value("shuffle", "noshuffle");
-    with["shuffle"] = shuffle == "shuffle" ? 1 : shuffle == "bitshuffle" ? 2 : 0;
-    with.erase("typesize");
+    const std::string shuffle = configuration.value("shuffle", "noshuffle");
+    configuration["shuffle"] = shuffle == "shuffle" ? 1 : shuffle == "bitshuffle" ? 2 : 0;
+    configuration.erase("typesize");
   } else if (name != "gzip" && name != "zstd") {
-    throw no_v2_form("numcodecs has no codec " + name);
+    throw not_representable_in_v2("numcodecs has no codec " + name);
   }
-  made.update(with);
-  return made;
+  result.update(configuration);
+  return result;
 }
 
 // The last one, if it compresses: some readers expect it there.
 json take_compressor(json& filters) {
   if (filters.empty()) return nullptr;
   const std::string last = filters.back()["id"].get<std::string>();
-  for (const char* known : {"zlib", "gzip", "zstd", "blosc", "lz4", "bz2"}) {
-    if (last != known) continue;
+  for (const char* id : {"zlib", "gzip", "zstd", "blosc", "lz4", "bz2"}) {
+    if (last != id) continue;
     json compressor = std::move(filters.back());
     filters.erase(filters.size() - 1);
     return compressor;
@@ -120,7 +122,7 @@ json take_compressor(json& filters) {
 }
 
 bool is_zero(const json& type, const json& fill) {
-  const std::string name = name_in(type);
+  const std::string name = extension_name(type);
   if (name.starts_with("numpy.")) return false;  // without a fill value, readers take NaT
   if (fill.is_number_float()) return fill.get<double>() == 0 && !std::signbit(fill.get<double>());
   if (fill.is_number()) return fill == 0;
@@ -136,7 +138,7 @@ bool is_zero(const json& type, const json& fill) {
     return text.empty() || (name == "raw_bytes" && text.find_first_not_of("A=") == text.npos);
   }
   if (!fill.is_object()) return false;
-  for (const json& f : configuration_in(type).value("fields", json::array())) {
+  for (const json& f : extension_configuration(type).value("fields", json::array())) {
     const auto value = fill.find(f.at("name").get<std::string>());
     if (value == fill.end() || !is_zero(f.at("data_type"), *value)) return false;
   }
@@ -160,7 +162,7 @@ json number_or_word(double value) {
 // "_FillValue" as a fill value of Zarr v2. xarray has that of floats in base64 (hdf5/attribute_form.cpp), but not in Zarr v2.
 // Null if the attribute has another form, which no reader decodes.
 json missing_value_in(const json& type, const json& attribute) {
-  const std::string name = name_in(type);
+  const std::string name = extension_name(type);
   if (name.starts_with("float")) {
     const auto value = double_in(attribute);
     return value ? number_or_word(*value) : json(nullptr);
@@ -185,7 +187,7 @@ double as_double(const json& value) {
 
 // Whether two fill values are the same value of the type: a float is written in the fewest digits that its type needs.
 bool same_value(const json& type, const json& a, const json& b) {
-  const std::string name = name_in(type);
+  const std::string name = extension_name(type);
   if (a.is_array() && b.is_array() && a.size() == 2 && b.size() == 2)
     return same_value("float64", a[0], b[0]) && same_value("float64", a[1], b[1]);
   if (!name.starts_with("float")) return a == b;
@@ -196,69 +198,69 @@ bool same_value(const json& type, const json& a, const json& b) {
 
 // Sets the fill value, and removes the attribute that says the same.
 json take_fill(const json& type, const json& fill, bool gaps, json& attributes) {
-  const auto found = attributes.find("_FillValue");
-  json missing = found == attributes.end() ? json(nullptr) : missing_value_in(type, *found);
+  const auto attribute = attributes.find("_FillValue");
+  json missing = attribute == attributes.end() ? json(nullptr) : missing_value_in(type, *attribute);
   if (missing.is_null()) {
     if (!gaps || is_zero(type, fill)) return nullptr;
-    throw no_v2_form("chunks that were never written read as " + json_text(fill) +
-                     ", and xarray would take the fill value of Zarr v2 for a missing value");
+    throw not_representable_in_v2("chunks that were never written read as " + json_text(fill) +
+                                  ", and xarray would take the fill value of Zarr v2 for a missing value");
   }
   if (gaps && !same_value(type, fill, missing))
-    throw no_v2_form("chunks that were never written read as " + json_text(fill) + ", and Zarr v2 has one place for that and " +
-                     "for _FillValue, which is " + json_text(missing));
-  attributes.erase(found);
+    throw not_representable_in_v2("chunks that were never written read as " + json_text(fill) +
+                                  ", and Zarr v2 has one place for that and " + "for _FillValue, which is " + json_text(missing));
+  attributes.erase(attribute);
   return missing;
 }
 
 json attributes_in(const json& node) {
-  const auto found = node.find("attributes");
-  return found != node.end() && found->is_object() ? *found : json::object();
+  const auto attributes = node.find("attributes");
+  return attributes != node.end() && attributes->is_object() ? *attributes : json::object();
 }
 
-v2_array made_from(const json& node, bool gaps) {
+v2_array translate_array(const json& node, bool gaps) {
   const json &grid = node.at("chunk_grid"), &codecs = node.at("codecs"), &type = node.at("data_type");
-  if (name_in(grid) != "regular") throw no_v2_form("Zarr v2 has no chunks of different lengths");
-  const json chunk = configuration_in(grid).at("chunk_shape");
-  const std::string first = name_in(codecs.at(0));
-  const std::string order = configuration_in(codecs.at(0)).value("endian", "little") == "big" ? ">" : "<";
+  if (extension_name(grid) != "regular") throw not_representable_in_v2("Zarr v2 has no chunks of different lengths");
+  const json chunk = extension_configuration(grid).at("chunk_shape");
+  const std::string first = extension_name(codecs.at(0));
+  const std::string order = extension_configuration(codecs.at(0)).value("endian", "little") == "big" ? ">" : "<";
   const json dtype = dtype_of(type, order);
   json filters = json::array();
   if (first == "packbits") filters.push_back(packbits_filter(codecs[0], dtype, chunk));
   else if (first == "vlen-utf8" || first == "vlen-bytes") filters.push_back({{"id", first}});
-  else if (first != "bytes") throw no_v2_form("Zarr v2 has no counterpart of its codec " + first);
+  else if (first != "bytes") throw not_representable_in_v2("Zarr v2 has no counterpart of its codec " + first);
   for (std::size_t i = 1; i < codecs.size(); ++i) filters.push_back(filter_of(codecs[i]));
   json compressor = take_compressor(filters);
-  v2_array made;
-  made.zattrs = attributes_in(node);
-  json fill = take_fill(type, node.at("fill_value"), gaps, made.zattrs);
-  made.zarray = {{"zarr_format", 2},
-                 {"shape", node.at("shape")},
-                 {"chunks", chunk},
-                 {"dtype", dtype},
-                 {"compressor", std::move(compressor)},
-                 {"fill_value", std::move(fill)},
-                 {"order", "C"},
-                 {"filters", filters.empty() ? json(nullptr) : std::move(filters)},
-                 {"dimension_separator", "."}};
-  if (const auto notes = node.find(own_key); notes != node.end() && notes->is_object()) {
-    json apart = *notes;
-    apart.erase("must_understand");
-    made.zattrs[hidden_own_key] = std::move(apart);
+  v2_array result;
+  result.zattrs = attributes_in(node);
+  json fill = take_fill(type, node.at("fill_value"), gaps, result.zattrs);
+  result.zarray = {{"zarr_format", 2},
+                   {"shape", node.at("shape")},
+                   {"chunks", chunk},
+                   {"dtype", dtype},
+                   {"compressor", std::move(compressor)},
+                   {"fill_value", std::move(fill)},
+                   {"order", "C"},
+                   {"filters", filters.empty() ? json(nullptr) : std::move(filters)},
+                   {"dimension_separator", "."}};
+  if (const auto notes = node.find(annotation_key); notes != node.end() && notes->is_object()) {
+    json annotation = *notes;
+    annotation.erase("must_understand");
+    result.zattrs[hidden_annotation_key] = std::move(annotation);
   }
   const json names = node.value("dimension_names", json::array());
   bool named = names.is_array() && names.size() == node.at("shape").size();
   for (const json& name : names) named = named && name.is_string();
-  if (named) made.zattrs["_ARRAY_DIMENSIONS"] = names;
-  return made;
+  if (named) result.zattrs["_ARRAY_DIMENSIONS"] = names;
+  return result;
 }
 
 }  // namespace
 
-v2_array v2_array_of(const json& node, bool gaps) {
+v2_array to_v2_array(const json& node, bool gaps) {
   try {
-    return made_from(node, gaps);
+    return translate_array(node, gaps);
   } catch (const json::exception&) {
-    throw no_v2_form("its metadata are not those of an array of Zarr v3");
+    throw not_representable_in_v2("its metadata are not those of an array of Zarr v3");
   }
 }
 
@@ -269,4 +271,4 @@ bool is_v2_metadata_key(std::string_view key) {
   return name == ".zgroup" || name == ".zarray" || name == ".zattrs" || name == ".zmetadata";
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text

@@ -2,7 +2,7 @@
 //
 // Zarr v2's metadata of nodes whose zarr.json (Zarr v3) is given. The bytes of chunks are the same in both.
 //
-//   const v2_array a = v2_array_of(node, false);
+//   const v2_array a = to_v2_array(node, false);
 //   a.zarray;  // {"zarr_format": 2, "shape": .., "dtype": "<i4", "filters": [..], ..}
 //   a.zattrs;  // with "_ARRAY_DIMENSIONS", which xarray needs
 //
@@ -17,10 +17,10 @@
 #include <string>
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 // Zarr v2 cannot have this array. what() says why, as the end of a sentence.
-struct no_v2_form : std::runtime_error {
+struct not_representable_in_v2 : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
@@ -30,12 +30,12 @@ struct v2_array {
 
 // `gaps`: whether chunks are missing, which read as the fill value. xarray takes the fill value of Zarr v2 for the missing value
 // of CF, so it is null, or what the attribute `_FillValue` says; an array with gaps that read as something else has no form.
-v2_array v2_array_of(const json& node, bool gaps);
+v2_array to_v2_array(const json& node, bool gaps);
 json v2_group_attributes(const json& node);
 
 // Whether it is a key of Zarr v2's metadata: ".zgroup", "a/.zarray", "a/.zattrs", ".zmetadata".
 bool is_v2_metadata_key(std::string_view key);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

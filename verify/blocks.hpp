@@ -30,32 +30,33 @@ inline std::string join(const std::vector<std::uint64_t>& v) {
   return s + "]";
 }
 
-// Calls f(start, count) for blocks of at most `most` elements, consecutive in C order. f returns false to stop.
+// Calls f(start, count) for blocks of at most `max_elements` elements, consecutive in C order. f returns false to stop.
 template <class F>
-bool for_blocks(const std::vector<std::uint64_t>& start, const std::vector<std::uint64_t>& count, std::uint64_t most, F&& f) {
+bool for_each_block(const std::vector<std::uint64_t>& start, const std::vector<std::uint64_t>& count, std::uint64_t max_elements,
+                    F&& f) {
   const std::size_t rank = start.size();
   if (product(count) == 0) return true;
   // dimensions from `split` + 1 on are taken whole, `split` in steps, the ones before it one by one
   std::size_t split = rank;
   std::uint64_t inner = 1;
-  while (split > 0 && inner <= most / count[split - 1]) inner *= count[--split];
+  while (split > 0 && inner <= max_elements / count[split - 1]) inner *= count[--split];
   if (split == 0) return f(start, count);
   --split;
-  const std::uint64_t step = std::max<std::uint64_t>(1, most / inner);
-  std::vector<std::uint64_t> at(rank, 0);
+  const std::uint64_t step = std::max<std::uint64_t>(1, max_elements / inner);
+  std::vector<std::uint64_t> offset(rank, 0);
   while (true) {
-    std::vector<std::uint64_t> from(rank), size(rank);
+    std::vector<std::uint64_t> block_start(rank), size(rank);
     for (std::size_t i = 0; i < rank; ++i) {
-      from[i] = start[i] + at[i];
-      size[i] = i < split ? 1 : i == split ? std::min(step, count[i] - at[i]) : count[i];
+      block_start[i] = start[i] + offset[i];
+      size[i] = i < split ? 1 : i == split ? std::min(step, count[i] - offset[i]) : count[i];
     }
-    if (!f(from, size)) return false;
-    at[split] += step;
+    if (!f(block_start, size)) return false;
+    offset[split] += step;
     std::size_t i = split;
-    while (at[i] >= count[i]) {
-      at[i] = 0;
+    while (offset[i] >= count[i]) {
+      offset[i] = 0;
       if (i == 0) return true;
-      ++at[--i];
+      ++offset[--i];
     }
   }
 }

@@ -4,7 +4,7 @@
 #include "text/base64.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/source_values.hpp"
-#include "verify/value_text.hpp"
+#include "verify/value_format.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -58,7 +58,7 @@ std::string text_of(hid_t object, const char* name) {
   return text.size() == 1 ? text[0] : "";
 }
 
-void set_units(cf_meaning& m, const std::string& own_units, const std::string& own_calendar, const lent_units& lent) {
+void set_units(cf_meaning& m, const std::string& own_units, const std::string& own_calendar, const inherited_units& lent) {
   const std::string& units = own_units.empty() ? lent.units : own_units;
   const std::string& calendar = own_calendar.empty() ? lent.calendar : own_calendar;
   m.units = units;
@@ -69,16 +69,16 @@ void set_units(cf_meaning& m, const std::string& own_units, const std::string& o
 }
 
 std::optional<long double> number_in(const json& attributes, const char* name) {
-  const auto found = attributes.find(name);
-  if (found == attributes.end()) return {};
-  const json& value = found->is_array() && found->size() == 1 ? (*found)[0] : *found;
+  const auto attribute = attributes.find(name);
+  if (attribute == attributes.end()) return {};
+  const json& value = attribute->is_array() && attribute->size() == 1 ? (*attribute)[0] : *attribute;
   if (value.is_number_unsigned()) return static_cast<long double>(value.get<std::uint64_t>());
   if (value.is_number_integer()) return static_cast<long double>(value.get<std::int64_t>());
   if (value.is_number()) return value.get<double>();
   if (!value.is_string()) return {};
   const std::string& text = value.get_ref<const std::string&>();
   if (text == "NaN") return std::numeric_limits<long double>::quiet_NaN();
-  const auto bytes = conversion::decode_base64(text);  // xarray's form of a float, for "_FillValue"
+  const auto bytes = text::decode_base64(text);  // xarray's form of a float, for "_FillValue"
   if (!bytes || bytes->size() != sizeof(double)) return {};
   std::uint64_t bits = 0;
   for (std::size_t i = sizeof bits; i-- > 0;) bits = bits << 8 | std::to_integer<std::uint64_t>((*bytes)[i]);
@@ -86,20 +86,20 @@ std::optional<long double> number_in(const json& attributes, const char* name) {
 }
 
 std::string text_in(const json& attributes, const char* name) {
-  const auto found = attributes.find(name);
-  return found != attributes.end() && found->is_string() ? found->get<std::string>() : "";
+  const auto attribute = attributes.find(name);
+  return attribute != attributes.end() && attribute->is_string() ? attribute->get<std::string>() : "";
 }
 
 }  // namespace
 
 bool cf_meaning::operator==(const cf_meaning& other) const {
-  const auto same = [](long double a, long double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
-  return same(scale, other.scale) && same(offset, other.offset) &&
-         std::equal(missing.begin(), missing.end(), other.missing.begin(), other.missing.end(), same) && units == other.units &&
-         exact == other.exact && precision == other.precision;
+  const auto equal_or_nan = [](long double a, long double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+  return equal_or_nan(scale, other.scale) && equal_or_nan(offset, other.offset) &&
+         std::equal(missing.begin(), missing.end(), other.missing.begin(), other.missing.end(), equal_or_nan) &&
+         units == other.units && exact == other.exact && precision == other.precision;
 }
 
-std::optional<cf_meaning> meaning_in_source(hid_t dataset, const lent_units& lent) {
+std::optional<cf_meaning> meaning_in_source(hid_t dataset, const inherited_units& lent) {
   const handle type = checked(H5Dget_type(dataset), "cannot read the datatype");
   bool floating = false;
   std::size_t size = 0;
@@ -107,7 +107,7 @@ std::optional<cf_meaning> meaning_in_source(hid_t dataset, const lent_units& len
   return meaning_of_numbers(dataset, lent);
 }
 
-std::optional<cf_meaning> meaning_of_numbers(hid_t dataset, const lent_units& lent) {
+std::optional<cf_meaning> meaning_of_numbers(hid_t dataset, const inherited_units& lent) {
   const handle type = checked(H5Dget_type(dataset), "cannot read the datatype");
   bool floating = false, is_single = false;
   std::size_t size = 0;
@@ -128,8 +128,8 @@ std::optional<cf_meaning> meaning_of_numbers(hid_t dataset, const lent_units& le
   return m;
 }
 
-std::optional<cf_meaning> meaning_in_store(const json& node, const zarr_array& array, const lent_units& lent) {
-  const zarr_type& t = array.type();
+std::optional<cf_meaning> meaning_in_store(const json& node, const zarr::zarr_array& array, const inherited_units& lent) {
+  const zarr::zarr_type& t = array.type();
   const bool floating = t.name == "float32" || t.name == "float64";
   const bool integer = t.name.starts_with("int") || t.name.starts_with("uint");
   if ((!floating && !integer) || t.size == 0 || t.size > 8) return {};
@@ -147,7 +147,7 @@ std::optional<cf_meaning> meaning_in_store(const json& node, const zarr_array& a
   return m;
 }
 
-long double store_number(const zarr_type& t, const std::byte* p) {
+long double store_number(const zarr::zarr_type& t, const std::byte* p) {
   if (t.name.starts_with("float")) return *float_value(t.name, p);
   if (t.name.starts_with("uint")) return static_cast<long double>(load(p, t.size));
   return static_cast<long double>(load_signed(p, t.size));
@@ -161,11 +161,11 @@ std::optional<long double> instant(const cf_meaning& m, long double stored) {
 }
 
 bool same_value(const cf_meaning& source_meaning, long double source, const cf_meaning& store_meaning, long double store) {
-  const auto none = [](const cf_meaning& m, long double v) {
+  const auto is_missing = [](const cf_meaning& m, long double v) {
     return std::isnan(v) || std::find(m.missing.begin(), m.missing.end(), v) != m.missing.end();
   };
-  if (none(source_meaning, source) || none(store_meaning, store))
-    return none(source_meaning, source) && none(store_meaning, store);
+  if (is_missing(source_meaning, source) || is_missing(store_meaning, store))
+    return is_missing(source_meaning, source) && is_missing(store_meaning, store);
   const auto unpacked = [](const cf_meaning& m, long double v) { return v * m.scale + m.offset; };
   const long double x = unpacked(source_meaning, source), y = unpacked(store_meaning, store);
   if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
@@ -176,10 +176,10 @@ bool same_value(const cf_meaning& source_meaning, long double source, const cf_m
     const auto dates_agree = calendars_agree_from(source_meaning.calendar, store_meaning.calendar);
     if (!dates_agree || a + static_cast<long double>(source_meaning.epoch->start) < static_cast<long double>(*dates_agree))
       return false;
-    const auto apart = static_cast<long double>(store_meaning.epoch->start - source_meaning.epoch->start);
+    const auto start_difference = static_cast<long double>(store_meaning.epoch->start - source_meaning.epoch->start);
     const auto packed = [](const cf_meaning& m) { return m.scale != 1 || m.offset != 0; };
     const bool rounded = packed(source_meaning) || packed(store_meaning);  // a stored float itself is exactly what it is
-    return std::abs(a - apart - b) <= (rounded ? precision * std::max(std::abs(a), std::abs(b)) : microsecond);
+    return std::abs(a - start_difference - b) <= (rounded ? precision * std::max(std::abs(a), std::abs(b)) : microsecond);
   }
   if (source_meaning.units != store_meaning.units) return false;
   return x == y || std::abs(x - y) <= precision * std::max({std::abs(x), std::abs(y), std::abs(source_meaning.offset),

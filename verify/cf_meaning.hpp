@@ -3,8 +3,8 @@
 // The meaning of stored numbers by the CF conventions: packing, missing values, units of time. Joined files may have different
 // numbers of equal meaning, and the store may have others again.
 //
-//   const cf_meaning here = *meaning_in_source(dataset, {}), there = *meaning_in_store(node, array, {});
-//   if (!same_value(here, 3, there, 7)) ...
+//   const cf_meaning source_meaning = *meaning_in_source(dataset, {}), store_meaning = *meaning_in_store(node, array, {});
+//   if (!same_value(source_meaning, 3, store_meaning, 7)) ...
 //
 #ifndef ZARRBITS_VERIFY_CF_MEANING_HPP
 #define ZARRBITS_VERIFY_CF_MEANING_HPP
@@ -35,20 +35,21 @@ struct cf_meaning {
 
 // The units of time and the calendar of the variable that names another one as its bounds or climatology: the latter has them,
 // too, where it does not give its own. "": there is no such variable.
-struct lent_units {
+struct inherited_units {
   std::string units, calendar;
   std::string path;  // of that variable
 };
 
 // Both take numbers only; empty for other types. The first throws source_error.
-std::optional<cf_meaning> meaning_in_source(hid_t dataset, const lent_units& lent);
-std::optional<cf_meaning> meaning_in_store(const nlohmann::json& node, const zarr_array& array, const lent_units& lent);
+std::optional<cf_meaning> meaning_in_source(hid_t dataset, const inherited_units& lent);
+std::optional<cf_meaning> meaning_in_store(const nlohmann::json& node, const zarr::zarr_array& array,
+                                           const inherited_units& lent);
 
 // A number of the store; `t` is a type that meaning_in_store() accepted.
-long double store_number(const zarr_type& t, const std::byte* p);
+long double store_number(const zarr::zarr_type& t, const std::byte* p);
 
-// The same of numbers of any size, for instant().
-std::optional<cf_meaning> meaning_of_numbers(hid_t dataset, const lent_units& lent);
+// Like meaning_in_source(), for numbers of any size, for instant().
+std::optional<cf_meaning> meaning_of_numbers(hid_t dataset, const inherited_units& lent);
 
 // The meaning of a number, to be compared with others; of times, microseconds since the calendar's year 0. Empty if it is
 // missing.

@@ -50,25 +50,25 @@ std::int64_t julian_to_gregorian() {
 // Reads a text from its beginning.
 class scanner {
  public:
-  explicit scanner(std::string_view text) : rest_(text) {}
-  bool at_end() const { return rest_.empty(); }
+  explicit scanner(std::string_view text) : remaining_(text) {}
+  bool at_end() const { return remaining_.empty(); }
   bool skip_spaces() {
-    const std::size_t n = std::min(rest_.find_first_not_of(" \t"), rest_.size());
-    rest_.remove_prefix(n);
+    const std::size_t n = std::min(remaining_.find_first_not_of(" \t"), remaining_.size());
+    remaining_.remove_prefix(n);
     return n > 0;
   }
-  void skip_word() { rest_.remove_prefix(std::min(rest_.find_first_of(" \t"), rest_.size())); }
+  void skip_word() { remaining_.remove_prefix(std::min(remaining_.find_first_of(" \t"), remaining_.size())); }
   bool take(char c) {
-    if (rest_.empty() || lower(rest_.front()) != c) return false;
-    rest_.remove_prefix(1);
+    if (remaining_.empty() || lower(remaining_.front()) != c) return false;
+    remaining_.remove_prefix(1);
     return true;
   }
   // Letters, in lower case.
   std::string word() {
     std::string text;
-    while (!rest_.empty() && lower(rest_.front()) >= 'a' && lower(rest_.front()) <= 'z') {
-      text += lower(rest_.front());
-      rest_.remove_prefix(1);
+    while (!remaining_.empty() && lower(remaining_.front()) >= 'a' && lower(remaining_.front()) <= 'z') {
+      text += lower(remaining_.front());
+      remaining_.remove_prefix(1);
     }
     return text;
   }
@@ -76,32 +76,32 @@ class scanner {
   std::optional<std::int64_t> number(std::size_t* count = nullptr) {
     std::int64_t value = 0;
     std::size_t n = 0;
-    for (; n < rest_.size() && rest_[n] >= '0' && rest_[n] <= '9'; ++n) {
+    for (; n < remaining_.size() && remaining_[n] >= '0' && remaining_[n] <= '9'; ++n) {
       if (n >= 15) return {};
-      value = 10 * value + (rest_[n] - '0');
+      value = 10 * value + (remaining_[n] - '0');
     }
-    rest_.remove_prefix(n);
+    remaining_.remove_prefix(n);
     if (count) *count = n;
     return n == 0 ? std::nullopt : std::optional(value);
   }
   static char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
  private:
-  std::string_view rest_;
+  std::string_view remaining_;
 };
 
 constexpr std::int64_t one_second = 1'000'000;
 
 std::optional<std::int64_t> unit_named(const std::string& name) {
-  const auto is = [&](std::initializer_list<const char*> names) {
+  const auto is_one_of = [&](std::initializer_list<const char*> names) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
-  if (is({"d", "day", "days"})) return 24 * 60 * 60 * one_second;
-  if (is({"h", "hr", "hrs", "hour", "hours"})) return 60 * 60 * one_second;
-  if (is({"min", "mins", "minute", "minutes"})) return 60 * one_second;
-  if (is({"s", "sec", "secs", "second", "seconds"})) return one_second;
-  if (is({"ms", "msec", "msecs", "millisec", "millisecs", "millisecond", "milliseconds"})) return one_second / 1000;
-  if (is({"us", "microsec", "microsecs", "microsecond", "microseconds"})) return 1;
+  if (is_one_of({"d", "day", "days"})) return 24 * 60 * 60 * one_second;
+  if (is_one_of({"h", "hr", "hrs", "hour", "hours"})) return 60 * 60 * one_second;
+  if (is_one_of({"min", "mins", "minute", "minutes"})) return 60 * one_second;
+  if (is_one_of({"s", "sec", "secs", "second", "seconds"})) return one_second;
+  if (is_one_of({"ms", "msec", "msecs", "millisec", "millisecs", "millisecond", "milliseconds"})) return one_second / 1000;
+  if (is_one_of({"us", "microsec", "microsecs", "microsecond", "microseconds"})) return 1;
   return {};
 }
 
@@ -142,10 +142,10 @@ std::optional<std::int64_t> clock_time(scanner& in, bool is_zone) {
 // "Z", "UTC", "GMT", "+01:00", "-0530"; nothing is UTC. In microseconds ahead of UTC.
 std::optional<std::int64_t> zone(scanner& in) {
   if (in.at_end()) return 0;
-  for (const bool behind : {false, true}) {
-    if (!in.take(behind ? '-' : '+')) continue;
-    const auto ahead = clock_time(in, true);
-    return ahead ? std::optional(behind ? -*ahead : *ahead) : std::nullopt;
+  for (const bool is_negative : {false, true}) {
+    if (!in.take(is_negative ? '-' : '+')) continue;
+    const auto utc_offset = clock_time(in, true);
+    return utc_offset ? std::optional(is_negative ? -*utc_offset : *utc_offset) : std::nullopt;
   }
   const std::string name = in.word();
   return name == "z" || name == "utc" || name == "gmt" ? std::optional<std::int64_t>(0) : std::nullopt;
@@ -156,9 +156,9 @@ std::optional<std::int64_t> zone(scanner& in) {
 std::string calendar_of(std::string_view text) {
   std::string name(text);
   std::transform(name.begin(), name.end(), name.begin(), scanner::lower);
-  for (const auto& [other, usual] :
+  for (const auto& [alias, usual] :
        {std::pair{"", "standard"}, {"gregorian", "standard"}, {"365_day", "noleap"}, {"366_day", "all_leap"}}) {
-    if (name == other) return usual;
+    if (name == alias) return usual;
   }
   return name;
 }
@@ -205,19 +205,19 @@ std::optional<time_scale> time_scale_of(std::string_view units, std::string_view
   std::int64_t start = *days * 24 * 60 * 60 * one_second;
   const bool separated = in.skip_spaces() || in.take('t');
   if (separated) {
-    scanner there = in;
-    if (const auto time = clock_time(there, false)) {
+    scanner lookahead = in;
+    if (const auto time = clock_time(lookahead, false)) {
       start += *time;
-      in = there;
-    } else if (there.number()) {
+      in = lookahead;
+    } else if (lookahead.number()) {
       return {};
     }
   }
   in.skip_spaces();
-  const auto ahead = zone(in);
+  const auto utc_offset = zone(in);
   in.skip_spaces();
-  if (!ahead || !in.at_end()) return {};
-  return time_scale{*unit, start - *ahead};
+  if (!utc_offset || !in.at_end()) return {};
+  return time_scale{*unit, start - *utc_offset};
 }
 
 std::optional<std::int64_t> calendars_agree_from(std::string_view one, std::string_view other) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/chunk_warning.hpp"
 
-#include "text/memory_need.hpp"
-#include "text/shown.hpp"
+#include "text/memory_estimate.hpp"
+#include "text/name_escaping.hpp"
 
 #include <algorithm>
 
 namespace zarrbits::verification {
 
-void warn_of_chunks(const verify_options& options, const std::string& path, const zarr_array& array) {
+void warn_about_chunks(const verify_options& options, const std::string& path, const zarr::zarr_array& array) {
   constexpr std::uint64_t copies = 4;                        // of both sides: stored, and decoded
   constexpr std::uint64_t largest = std::uint64_t{1} << 30;  // a larger one is not compared
   std::uint64_t bytes = array.type().variable() ? 0 : array.type().size;
@@ -16,9 +16,9 @@ void warn_of_chunks(const verify_options& options, const std::string& path, cons
     if (__builtin_mul_overflow(bytes, extent, &bytes)) return;
   }
   if (bytes > largest || !options.warning) return;
-  const std::string sentence =
-      text::warning_of_chunks({"array \"" + conversion::shown(path) + "\" of \"" + options.store + "\"", bytes, copies * bytes},
-                              options.memory, "increase `memory`");
+  const std::string sentence = text::chunk_memory_warning(
+      {"array \"" + text::escape_name(path) + "\" of \"" + options.store + "\"", bytes, copies * bytes}, options.memory,
+      "increase `memory`");
   if (!sentence.empty()) options.warning(sentence);
 }
 

@@ -11,7 +11,7 @@
 namespace zarrbits::verification {
 
 // Warns if the chunks of an array need more memory than `memory` to be compared.
-void warn_of_chunks(const verify_options& options, const std::string& path, const zarr_array& array);
+void warn_about_chunks(const verify_options& options, const std::string& path, const zarr::zarr_array& array);
 
 }  // namespace zarrbits::verification
 

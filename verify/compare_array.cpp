@@ -13,11 +13,11 @@ namespace zarrbits::verification {
 
 namespace {
 
-constexpr std::uint64_t largest_at_once = 256u << 20;  // limit for reading a chunk of the source at once
-constexpr std::uint64_t block_bytes = 16u << 20;       // size of the blocks of a larger chunk
-constexpr std::uint64_t largest_grid = 1u << 20;       // with more chunks than this, visit only stored ones
-constexpr std::size_t most_listed = 1u << 20;
-constexpr std::uint64_t most_chunk_info = 4096;  // H5Dget_chunk_info takes quadratic time
+constexpr std::uint64_t max_read_bytes = 256u << 20;    // limit for reading a chunk of the source at once
+constexpr std::uint64_t block_bytes = 16u << 20;        // size of the blocks of a larger chunk
+constexpr std::uint64_t max_visited_chunks = 1u << 20;  // with more chunks than this, visit only stored ones
+constexpr std::size_t max_listed_chunks = 1u << 20;
+constexpr std::uint64_t max_chunk_info = 4096;  // H5Dget_chunk_info takes quadratic time
 
 source_type byte_type() {
   source_type t;
@@ -31,7 +31,7 @@ source_type byte_type() {
 
 // How the array's dimensions correspond to the dataset's: first those of the dataspace, then those of array types.
 struct dataset_comparison::layout {
-  const zarr_array& array;
+  const zarr::zarr_array& array;
   const source_type& leaf;
   index extra;               // dimensions of array types
   std::uint64_t inside = 1;  // leaves in one element of the source
@@ -43,14 +43,14 @@ struct dataset_comparison::block {
   const view& v;
   const layout& l;
   const std::byte* source;
-  const zarr_values* chunk;  // null: never written, all fill value
+  const zarr::element_buffer* chunk;  // null: never written, all fill value
   index chunk_start, chunk_shape;
   index start, count;  // in the dimensions of the store's array
   bool undefined;      // the source never wrote it, and does not define its value
 };
 
-void dataset_comparison::array(const view& v, const store_folder& folder) {
-  const zarr_array a(folder);
+void dataset_comparison::array(const view& v, const zarr::store_folder& folder) {
+  const zarr::zarr_array a(folder);
   const source_type bytes = byte_type();
   const source_type* leaf = &v.type;
   index extra;
@@ -82,11 +82,11 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
     return conclude(verdict::differs, "has the shape " + join(shape) + ", in the store " + join(a.shape()), v.member());
 
   const comparison c(*leaf, a.type(), objects_, exported_);
-  if (c.types() == likeness::different && !here_)
-    return conclude(verdict::differs, "has a different data type: " + c.why(), v.member());
+  if (c.types() == likeness::different && !source_meaning_)
+    return conclude(verdict::differs, "has a different data type: " + c.reason(), v.member());
   if (c.types() == likeness::unknown) {
     unchecked_ += product(shape);
-    return conclude(verdict::unchecked, "was not compared: " + c.why(), v.member());
+    return conclude(verdict::unchecked, "was not compared: " + c.reason(), v.member());
   }
   layout l{a, *leaf, extra, product(extra), false};
   l.same_grid =
@@ -96,46 +96,47 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
   if (warn_) warn_(a);
   // an array of several files has one fill value, and they may have several, and that of int8 may be no boolean: then what was
   // never written is compared by value
-  const likeness fill = here_ ? likeness::equal : fill_value(v, l, c);
+  const likeness fill = source_meaning_ ? likeness::equal : fill_value(v, l, c);
   if (fill == likeness::different && !by_value()) return;
 
   const std::uint64_t unchecked_before = unchecked_;
   if (product(shape) != 0) {
-    bool all = true;
-    const auto listed = chunks_to_visit(l, all);
+    bool is_complete = true;
+    const auto listed = chunks_to_visit(l, is_complete);
     if (listed) {
       std::uint64_t visited = 0;
-      for (const index& at : *listed) {
-        if (!chunk(v, l, c, at, fill == likeness::equal)) return;
+      for (const index& chunk_index : *listed) {
+        if (!chunk(v, l, c, chunk_index, fill == likeness::equal)) return;
         std::uint64_t n = 1;
-        for (std::size_t i = 0; i < at.size(); ++i) {
-          n *= std::min(a.edges(i).length(at[i]), shape[i] - a.edges(i).start(at[i]));
+        for (std::size_t i = 0; i < chunk_index.size(); ++i) {
+          n *= std::min(a.grid(i).length(chunk_index[i]), shape[i] - a.grid(i).start(chunk_index[i]));
         }
         visited += n;
       }
       // chunks that neither side stores have the fill value on both
-      (all && fill == likeness::equal && !may_be_undefined_ ? elements_ : unchecked_) += product(shape) - visited;
+      (is_complete && fill == likeness::equal && !may_be_undefined_ ? elements_ : unchecked_) += product(shape) - visited;
     } else {
       index begin(shape.size(), 0), shards(shape.size());
       for (std::size_t i = 0; i < shape.size(); ++i) shards[i] = (a.chunks()[i] - 1) / a.chunks_per_shard()[i] + 1;
       if (place_) {  // those in which this file has a part
         const std::size_t axis = place_->axis;
-        const std::uint64_t each = a.chunks_per_shard()[axis], end = place_->first + dims_[axis];
-        begin[axis] = a.edges(axis).chunk_of(place_->first) / each;
-        shards[axis] = dims_[axis] == 0 ? 0 : a.edges(axis).chunk_of(end - 1) / each + 1 - begin[axis];
+        const std::uint64_t shard_length = a.chunks_per_shard()[axis], end = place_->first + dims_[axis];
+        begin[axis] = a.grid(axis).chunk_of(place_->first) / shard_length;
+        shards[axis] = dims_[axis] == 0 ? 0 : a.grid(axis).chunk_of(end - 1) / shard_length + 1 - begin[axis];
       }
-      const bool same = for_blocks(begin, shards, 1, [&](const index& shard, const index&) {
+      const bool is_equal = for_each_block(begin, shards, 1, [&](const index& shard, const index&) {
         index first(shape.size()), count(shape.size());
         for (std::size_t i = 0; i < shape.size(); ++i) {
           first[i] = shard[i] * a.chunks_per_shard()[i];
           count[i] = std::min(a.chunks_per_shard()[i], a.chunks()[i] - first[i]);
         }
-        return for_blocks(first, count, 1,
-                          [&](const index& at, const index&) { return chunk(v, l, c, at, fill == likeness::equal); });
+        return for_each_block(first, count, 1, [&](const index& chunk_index, const index&) {
+          return chunk(v, l, c, chunk_index, fill == likeness::equal);
+        });
       });
-      if (!same) return;
+      if (!is_equal) return;
     }
-    if (!all)
+    if (!is_complete)
       conclude(verdict::unchecked, "was compared in part: it has too many chunks to look for those that are stored", v.member());
   }
   if (fill == likeness::unknown) conclude(verdict::unchecked, "has a fill value that was not compared", v.member());
@@ -148,11 +149,11 @@ void dataset_comparison::array(const view& v, const store_folder& folder) {
 }
 
 // netCDF has fixed-length texts as characters.
-bool dataset_comparison::take_characters(const view& v, const zarr_array& a) {
-  const bool is = exported_ && !place_ && v.type.kind == source_kind::text && v.type.size == 1 &&
-                  a.type().kind == zarr_kind::terminated && a.type().size > 1 && dims_.size() == a.shape().size() + 1 &&
-                  dims_.back() == a.type().size;
-  if (!is) return false;
+bool dataset_comparison::take_characters(const view& v, const zarr::zarr_array& a) {
+  const bool has_characters = exported_ && !place_ && v.type.kind == source_kind::text && v.type.size == 1 &&
+                              a.type().kind == zarr::zarr_kind::terminated && a.type().size > 1 &&
+                              dims_.size() == a.shape().size() + 1 && dims_.back() == a.type().size;
+  if (!has_characters) return false;
   characters_ = a.type().size;
   dims_.pop_back();
   source_chunk_.clear();
@@ -175,11 +176,11 @@ likeness dataset_comparison::fill_value(const view& v, const layout& l, const co
   difference first;
   for (std::uint64_t i = 0; i < l.inside; ++i) {
     difference d;
-    const likeness like = c.compare(fill.data() + i * l.leaf.size, store, d);
+    const likeness result = c.compare(fill.data() + i * l.leaf.size, store, d);
     if (i == 0) first = d;
     // an array type's fill value with different elements has no counterpart in Zarr
-    if (i > 0 && (like == likeness::different) != (worst == likeness::different)) return likeness::unknown;
-    worst = std::max(worst, like);
+    if (i > 0 && (result == likeness::different) != (worst == likeness::different)) return likeness::unknown;
+    worst = std::max(worst, result);
   }
   if (worst == likeness::different && !by_value()) {
     conclude(verdict::differs,
@@ -190,22 +191,22 @@ likeness dataset_comparison::fill_value(const view& v, const layout& l, const co
   return worst;
 }
 
-bool dataset_comparison::stored_in_source(const layout& l, const index& at) const {
+bool dataset_comparison::stored_in_source(const layout& l, const index& chunk_index) const {
   if (nothing_stored_) return false;
   if (!l.same_grid) return true;
   std::vector<hsize_t> offset(dims_.size());
-  for (std::size_t i = 0; i < offset.size(); ++i) offset[i] = at[i] * source_chunk_[i];
+  for (std::size_t i = 0; i < offset.size(); ++i) offset[i] = chunk_index[i] * source_chunk_[i];
   hsize_t size = 0;
   if (H5Dget_chunk_storage_size(dataset_, offset.data(), &size) >= 0) return size > 0;
   // otherwise it was never written; if the index is damaged, it may have been, and H5Dread will report it
   return hdf5_reason().find("chunk storage is not allocated") == std::string::npos;
 }
 
-// The chunks that either side stores, if there are too many to ask for each; empty: visit all. `all` becomes false if some may be
-// missing.
-std::optional<std::vector<dataset_comparison::index>> dataset_comparison::chunks_to_visit(const layout& l, bool& all) {
-  if (place_ || product(l.array.chunks()) <= largest_grid) return {};
-  const auto listed = l.array.list_chunks(most_listed);
+// The chunks that either side stores, if there are too many to ask for each; empty: visit all. `is_complete` becomes false if
+// some may be missing.
+std::optional<std::vector<dataset_comparison::index>> dataset_comparison::chunks_to_visit(const layout& l, bool& is_complete) {
+  if (place_ || product(l.array.chunks()) <= max_visited_chunks) return {};
+  const auto listed = l.array.list_chunks(max_listed_chunks);
   if (!listed) return {};  // so many are stored that a visit of all costs little more
   const auto order = [&](const index& a, const index& b) { return l.array.in_storage_order(a, b); };
   std::set<index, decltype(order)> out(listed->begin(), listed->end(), order);
@@ -213,10 +214,10 @@ std::optional<std::vector<dataset_comparison::index>> dataset_comparison::chunks
     hsize_t stored = 0;
     const handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");
     const bool listable =
-        l.same_grid && !index_unreliable_ && H5Dget_num_chunks(dataset_, space.get(), &stored) >= 0 && stored <= most_chunk_info;
+        l.same_grid && !index_unreliable_ && H5Dget_num_chunks(dataset_, space.get(), &stored) >= 0 && stored <= max_chunk_info;
     if (!listable) {
       H5Eclear2(H5E_DEFAULT);
-      all = false;
+      is_complete = false;
     }
     for (hsize_t k = 0; listable && k < stored; ++k) {
       std::vector<hsize_t> offset(dims_.size());
@@ -224,25 +225,25 @@ std::optional<std::vector<dataset_comparison::index>> dataset_comparison::chunks
       haddr_t address = 0;
       hsize_t size = 0;
       check(H5Dget_chunk_info(dataset_, space.get(), k, offset.data(), &mask, &address, &size), "cannot list the chunks");
-      index at(l.array.shape().size(), 0);
+      index chunk_index(l.array.shape().size(), 0);
       bool inside = true;
       for (std::size_t i = 0; i < dims_.size(); ++i) {
-        at[i] = offset[i] / source_chunk_[i];
+        chunk_index[i] = offset[i] / source_chunk_[i];
         inside = inside && offset[i] < dims_[i];
       }
-      if (inside) out.insert(at);
+      if (inside) out.insert(chunk_index);
     }
   }
   return std::vector<index>(out.begin(), out.end());
 }
 
-bool dataset_comparison::chunk(const view& v, const layout& l, const comparison& c, const index& at, bool fill_known) {
-  if (going_) going_();
-  const std::size_t rank = at.size();
+bool dataset_comparison::chunk(const view& v, const layout& l, const comparison& c, const index& chunk_index, bool fill_known) {
+  if (progress_) progress_();
+  const std::size_t rank = chunk_index.size();
   index start(rank), count(rank);
   for (std::size_t i = 0; i < rank; ++i) {
-    start[i] = l.array.edges(i).start(at[i]);
-    count[i] = std::min(l.array.edges(i).length(at[i]), l.array.shape()[i] - start[i]);
+    start[i] = l.array.grid(i).start(chunk_index[i]);
+    count[i] = std::min(l.array.grid(i).length(chunk_index[i]), l.array.shape()[i] - start[i]);
   }
   bool inside = true;  // a part of it is in the source
   index part = start;  // start of that part
@@ -253,47 +254,48 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
     inside = inside && count[i] > 0;
   }
   if (place_ && !inside) return true;
-  zarr_values chunk_values;
+  zarr::element_buffer chunk_values;
   bool present = false;
   try {
-    present = l.array.read_chunk(at, chunk_values);
-  } catch (const store_error& e) {
-    throw store_error("chunk " + join(at) + ": " + e.what());
+    present = l.array.read_chunk(chunk_index, chunk_values);
+  } catch (const zarr::store_error& e) {
+    throw zarr::store_error("chunk " + join(chunk_index) + ": " + e.what());
   }
-  if (!beyond_is_fill(l, at, present ? &chunk_values : nullptr)) {
+  if (!beyond_is_fill(l, chunk_index, present ? &chunk_values : nullptr)) {
     difference d;
     d.source = "the fill value, beyond what was written";
     d.store = "another value";
-    return different(v, start, d);
+    return report_difference(v, start, d);
   }
   if (!inside) return true;
-  const bool stored = present && !may_be_undefined_ ? true : stored_in_source(l, at);
+  const bool stored = present && !may_be_undefined_ ? true : stored_in_source(l, chunk_index);
   if (!present && !stored && fill_known) {
     // only the same fill value on both sides; if it is undefined, there is nothing to compare
     if (!may_be_undefined_) elements_ += product(count);
     return true;
   }
-  const index source_start = where_in_source(part);
+  const index source_start = source_index_of(part);
   const index source_count(count.begin(), count.begin() + static_cast<std::ptrdiff_t>(dims_.size()));
   source_values source(v.type, v.memory_type);
   // one read decompresses a chunk of the source only once
   const std::size_t element = std::max(v.type.size, characters_);
-  const std::uint64_t most = product(source_count) <= largest_at_once / element
-                                 ? product(source_count)
-                                 : std::max<std::uint64_t>(1, block_bytes / element);
-  return for_blocks(source_start, source_count, most, [&](const index& from, const index& size) {
-    if (going_) going_();
+  const std::uint64_t max_elements = product(source_count) <= max_read_bytes / element
+                                         ? product(source_count)
+                                         : std::max<std::uint64_t>(1, block_bytes / element);
+  return for_each_block(source_start, source_count, max_elements, [&](const index& block_start, const index& size) {
+    if (progress_) progress_();
     try {
-      const auto own = [&](const index& all, std::size_t last) {
-        index mine(all.begin() + (place_ && place_->added ? 1 : 0), all.end());
-        if (characters_ > 0) mine.push_back(last);
-        return mine;
+      const auto to_source_dims = [&](const index& coordinates, std::size_t last) {
+        index source_coordinates(coordinates.begin() + (place_ && place_->added ? 1 : 0), coordinates.end());
+        if (characters_ > 0) source_coordinates.push_back(last);
+        return source_coordinates;
       };
-      source.read(dataset_, own(from, 0), own(size, characters_));
+      source.read(dataset_, to_source_dims(block_start, 0), to_source_dims(size, characters_));
     } catch (const source_error& e) {
       // the other blocks can still be compared
       unchecked_ += product(size) * l.inside;
-      conclude(verdict::unreadable, std::string("cannot be read from the source at ") + join(from) + ": " + e.what(), v.member());
+      conclude(verdict::unreadable, std::string("cannot be read from the source at ") + join(block_start) + ": " + e.what(),
+               v.member());
       return true;
     }
     block b{v,
@@ -301,11 +303,11 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
             source.data(),
             present ? &chunk_values : nullptr,
             start,
-            l.array.shape_of(at),
+            l.array.shape_of(chunk_index),
             part,
             count,
             may_be_undefined_ && !stored};
-    std::copy(from.begin(), from.end(), b.start.begin());
+    std::copy(block_start.begin(), block_start.end(), b.start.begin());
     if (place_) b.start[place_->axis] += place_->first;
     std::copy(size.begin(), size.end(), b.count.begin());
     return elements_of(b, c);
@@ -313,26 +315,26 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
 }
 
 // Compares the part of a chunk that is inside the array, but beyond the source.
-bool dataset_comparison::beyond_is_fill(const layout& l, const index& at, const zarr_values* chunk) {
+bool dataset_comparison::beyond_is_fill(const layout& l, const index& chunk_index, const zarr::element_buffer* chunk) {
   const index& shape = l.array.shape();
-  bool same = true;
+  bool same_shape = true;
   const auto is_joined = [&](std::size_t i) { return place_ && place_->axis == i; };
-  for (std::size_t i = 0; i < dims_.size(); ++i) same = same && (is_joined(i) || dims_[i] == shape[i]);
-  if (!chunk || same) return true;
-  const index extent = l.array.shape_of(at);
-  const zarr_values& fill = l.array.fill();
+  for (std::size_t i = 0; i < dims_.size(); ++i) same_shape = same_shape && (is_joined(i) || dims_[i] == shape[i]);
+  if (!chunk || same_shape) return true;
+  const index extent = l.array.shape_of(chunk_index);
+  const zarr::element_buffer& fill = l.array.fill();
   const std::size_t size = l.array.type().size;
-  const std::uint64_t all = product(extent);
-  for (std::uint64_t k = 0; k < all; ++k) {
-    std::uint64_t left = k;
-    bool within = true, beyond = false;
+  const std::uint64_t chunk_size = product(extent);
+  for (std::uint64_t k = 0; k < chunk_size; ++k) {
+    std::uint64_t remainder = k;
+    bool in_array = true, beyond_source = false;
     for (std::size_t i = extent.size(); i-- > 0;) {
-      const std::uint64_t place = l.array.edges(i).start(at[i]) + left % extent[i];
-      left /= extent[i];
-      within = within && place < shape[i];
-      beyond = beyond || (i < dims_.size() && !is_joined(i) && place >= dims_[i]);
+      const std::uint64_t place = l.array.grid(i).start(chunk_index[i]) + remainder % extent[i];
+      remainder /= extent[i];
+      in_array = in_array && place < shape[i];
+      beyond_source = beyond_source || (i < dims_.size() && !is_joined(i) && place >= dims_[i]);
     }
-    if (!within || !beyond) continue;
+    if (!in_array || !beyond_source) continue;
     if (chunk->strings.empty() ? std::memcmp(chunk->data.data() + k * size, fill.data.data(), size) != 0
                                : chunk->strings[k] != fill.strings[0])
       return false;
@@ -343,8 +345,8 @@ bool dataset_comparison::beyond_is_fill(const layout& l, const index& at, const 
 
 bool dataset_comparison::elements_of(const block& b, const comparison& c) {
   const std::size_t rank = b.start.size();
-  const zarr_type& type = b.l.array.type();
-  const zarr_values& store = b.chunk ? *b.chunk : b.l.array.fill();
+  const zarr::zarr_type& type = b.l.array.type();
+  const zarr::element_buffer& store = b.chunk ? *b.chunk : b.l.array.fill();
 
   // strides in leaves, in H5Dread's buffer and in the chunk
   index source_stride(rank), store_stride(rank);
@@ -376,52 +378,53 @@ bool dataset_comparison::elements_of(const block& b, const comparison& c) {
   const std::uint64_t store_inner = n.empty() ? 1 : z.back();
   const std::size_t size = b.l.leaf.size;
 
-  index at(n.size(), 0);
-  std::uint64_t done = 0;  // elements of the block, in C order
+  index position(n.size(), 0);
+  std::uint64_t element_offset = 0;  // elements of the block, in C order
   while (true) {
     const std::byte* p = b.source + source_at * size;
-    bool same = false;
-    if (!here_ && c.bytewise() && source_inner == 1) {
+    bool is_equal = false;
+    if (!source_meaning_ && c.bytewise() && source_inner == 1) {
       const std::byte* q = store.data.data() + store_at * size;
       if (store_inner == 1) {
-        same = std::memcmp(p, q, row * size) == 0;
+        is_equal = std::memcmp(p, q, row * size) == 0;
       } else if (store_inner == 0) {  // all fill value: compare the first one with it, and each other with the one before
-        same = std::memcmp(p, q, size) == 0 && std::memcmp(p, p + size, (row - 1) * size) == 0;
+        is_equal = std::memcmp(p, q, size) == 0 && std::memcmp(p, p + size, (row - 1) * size) == 0;
       }
     }
-    if (same) {
+    if (is_equal) {
       elements_ += row;
     } else {
       for (std::uint64_t k = 0; k < row; ++k) {
         difference d;
         const std::byte* const element = p + k * source_inner * size;
         const zarr_element stored = element_of(type, store, static_cast<std::size_t>(store_at + k * store_inner));
-        const likeness like = here_ ? compare_meaning(b.v.type, element, type, stored, d) : c.compare(element, stored, d);
-        if (like == likeness::equal) {
+        const likeness result =
+            source_meaning_ ? compare_meaning(b.v.type, element, type, stored, d) : c.compare(element, stored, d);
+        if (result == likeness::equal) {
           ++elements_;
-        } else if (like == likeness::unknown || b.undefined) {
+        } else if (result == likeness::unknown || b.undefined) {
           ++unchecked_;
         } else {
-          index where(rank);
-          std::uint64_t left = done + k;
+          index coordinates(rank);
+          std::uint64_t remainder = element_offset + k;
           for (std::size_t i = rank; i-- > 0;) {
-            where[i] = b.start[i] + left % b.count[i];
-            left /= b.count[i];
+            coordinates[i] = b.start[i] + remainder % b.count[i];
+            remainder /= b.count[i];
           }
-          return different(b.v, where, d);
+          return report_difference(b.v, coordinates, d);
         }
       }
     }
-    done += row;
+    element_offset += row;
     if (n.size() < 2) return true;
     std::size_t i = n.size() - 1;
     while (i > 0) {
       source_at += s[i - 1];
       store_at += z[i - 1];
-      if (++at[i - 1] < n[i - 1]) break;
+      if (++position[i - 1] < n[i - 1]) break;
       source_at -= s[i - 1] * n[i - 1];
       store_at -= z[i - 1] * n[i - 1];
-      at[--i] = 0;
+      position[--i] = 0;
     }
     if (i == 0) return true;
   }

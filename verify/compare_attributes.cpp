@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/h5.hpp"
+#include "text/name_escaping.hpp"
 #include "text/reserved_names.hpp"
-#include "text/shown.hpp"
 #include "verify/blocks.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/exported_forms.hpp"
-#include "verify/seen_attributes.hpp"
+#include "verify/reader_view.hpp"
 #include "verify/source_notes.hpp"
-#include "verify/value_text.hpp"
+#include "verify/value_format.hpp"
 #include "zarr/read/zarr_json.hpp"
 
 #include <algorithm>
@@ -30,31 +30,32 @@ herr_t add_name(hid_t, const char* name, const H5A_info_t*, void* out) {
 
 // Internal attributes of HDF5 and netCDF. Dimension names and data types keep what matters of them.
 bool is_bookkeeping(const std::string& name, bool scale) {
-  static const std::set<std::string> always = {"DIMENSION_LIST", "REFERENCE_LIST",      "DIMENSION_LABELS", "_NCProperties",
-                                               "_Netcdf4Dimid",  "_Netcdf4Coordinates", "_nc3_strict"};
-  return always.contains(name) || (scale && (name == "CLASS" || name == "NAME"));
+  static const std::set<std::string> internal_names = {"DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS",
+                                                       "_NCProperties",  "_Netcdf4Dimid",  "_Netcdf4Coordinates",
+                                                       "_nc3_strict"};
+  return internal_names.contains(name) || (scale && (name == "CLASS" || name == "NAME"));
 }
 
-std::string in_quotes(const std::string& name) { return show_text(conversion::shown(name)); }
+std::string quote_name(const std::string& name) { return format_text(text::escape_name(name)); }
 
 // The plain form of an attribute that the notes have, because readers see a different one; else null.
 const json* noted_value(const node_pair& n, const std::string& key) {
-  const auto all = n.notes().find("attribute_values");
-  if (all == n.notes().end() || !all->is_object()) return nullptr;
-  const auto found = all->find(key);
-  return found == all->end() ? nullptr : &*found;
+  const auto noted_values = n.notes().find("attribute_values");
+  if (noted_values == n.notes().end() || !noted_values->is_object()) return nullptr;
+  const auto entry = noted_values->find(key);
+  return entry == noted_values->end() ? nullptr : &*entry;
 }
 
 // True for an attribute of a dataset by which netCDF says what the type of the array says.
 bool follows_from_type(hid_t dataset, const node_pair& n, const std::string& name) {
   try {
-    const json all = exported_attributes(parse_type(n.node.value("data_type", json())));
-    if (!all.contains(name)) return false;
+    const json implied_attributes = exported_attributes(zarr::parse_type(n.node.value("data_type", json())));
+    if (!implied_attributes.contains(name)) return false;
     const attribute_values a = read_attribute(dataset, name);
     if (a.null || product(a.dims) != 1) return false;
-    if (all[name].is_string()) return is_json_of(text_of(a.type, a.values->data()), all[name]);
+    if (implied_attributes[name].is_string()) return is_json_of(text_of(a.type, a.values->data()), implied_attributes[name]);
     return a.type.kind == source_kind::integer && a.type.size == 8 &&
-           load_source_signed(a.type, a.values->data()) == all[name].get<std::int64_t>();
+           load_source_signed(a.type, a.values->data()) == implied_attributes[name].get<std::int64_t>();
   } catch (const std::runtime_error&) {
     return false;
   }
@@ -68,6 +69,12 @@ bool has_source_form(hid_t object, const json& store) {
   return store.contains(source_form) && (H5Aexists(object, source_form) <= 0 || store.contains(std::string(source_form) + "_"));
 }
 
+// The bytes of such elements are an array of uint8, and no byte of it is a fill value.
+bool is_opaque(hid_t dataset) {
+  const hdf5::handle type(H5Dget_type(dataset));
+  return type && H5Tget_class(type) == H5T_OPAQUE;
+}
+
 }  // namespace
 
 std::vector<std::uint64_t> extent_of(hid_t space) {
@@ -79,15 +86,15 @@ std::vector<std::uint64_t> extent_of(hid_t space) {
 }
 
 const json& node_pair::attributes() const {
-  static const json none = json::object();
-  const auto found = node.find("attributes");
-  return found != node.end() && found->is_object() ? *found : none;
+  static const json empty = json::object();
+  const auto entry = node.find("attributes");
+  return entry != node.end() && entry->is_object() ? *entry : empty;
 }
 
 const json& node_pair::notes() const {
-  static const json none = json::object();
-  const auto found = attributes().find(conversion::own_key);
-  return found != attributes().end() && found->is_object() ? *found : none;
+  static const json empty = json::object();
+  const auto entry = attributes().find(text::annotation_key);
+  return entry != attributes().end() && entry->is_object() ? *entry : empty;
 }
 
 attribute_values read_attribute(hid_t object, const std::string& name) {
@@ -96,7 +103,7 @@ attribute_values read_attribute(hid_t object, const std::string& name) {
   attribute_values a;
   a.file_type = checked(H5Aget_type(id.get()), "cannot read the datatype");
   a.type = describe(a.file_type.get());
-  if (a.type.kind == source_kind::unsupported || a.type.size == 0) throw not_supported(a.type.name);
+  if (a.type.kind == source_kind::unsupported || a.type.size == 0) throw zarr::not_supported(a.type.name);
   a.null = H5Sget_simple_extent_type(space.get()) == H5S_NULL;
   if (a.null) return a;
   a.dims = extent_of(space.get());
@@ -121,7 +128,7 @@ bool is_dimension_scale(hid_t object) {
   return text.size() == 1 && text[0] == "DIMENSION_SCALE";
 }
 
-bool has_bookkeeping_alone(hid_t scale) {
+bool has_only_bookkeeping(hid_t scale) {
   std::vector<std::string> names;
   hsize_t position = 0;
   return H5Aiterate2(scale, H5_INDEX_NAME, H5_ITER_INC, &position, add_name, &names) >= 0 &&
@@ -130,7 +137,7 @@ bool has_bookkeeping_alone(hid_t scale) {
 
 namespace {
 
-bool says_packing(const std::string& name) {
+bool is_packing_attribute(const std::string& name) {
   static const std::set<std::string> names = {"scale_factor", "add_offset", "_FillValue", "missing_value",
                                               "valid_min",    "valid_max",  "valid_range"};
   return names.contains(name);
@@ -142,7 +149,7 @@ void metadata_comparison::attributes(hid_t object, const node_pair& n, bool is_d
   std::vector<std::string> names;
   hsize_t position = 0;
   if (H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, &position, add_name, &names) < 0)
-    tell(n, "attribute", "", verdict::unreadable, "has attributes that cannot all be listed: " + hdf5_reason());
+    report_finding(n, "attribute", "", verdict::unreadable, "has attributes that cannot all be listed: " + hdf5_reason());
   std::sort(names.begin(), names.end());
   bool scale = false;
   try {
@@ -151,76 +158,82 @@ void metadata_comparison::attributes(hid_t object, const node_pair& n, bool is_d
   }
   const json& store = n.attributes();
   const json noted = n.notes().value("attribute_values", json::object());
-  std::set<std::string> taken = {conversion::own_key};
-  if (rules_.netcdf && rules_.is_part) taken.insert({"_Netcdf4Dimid", "_Netcdf4Coordinates"});
+  std::set<std::string> used_keys = {text::annotation_key};
+  if (rules_.netcdf && rules_.is_part) used_keys.insert({"_Netcdf4Dimid", "_Netcdf4Coordinates"});
   for (const std::string& name : names) {
-    std::string key = conversion::shown(name);
-    const bool none = !store.contains(key) && !noted.contains(key);
-    if (none && (is_bookkeeping(name, scale) || (unpacked_.contains(n.store_path) && says_packing(name)))) continue;
-    if (none && rules_.exported && is_dataset && follows_from_type(object, n, name)) continue;
+    std::string key = text::escape_name(name);
+    const bool is_absent = !store.contains(key) && !noted.contains(key);
+    if (is_absent && (is_bookkeeping(name, scale) || (unpacked_.contains(n.store_path) && is_packing_attribute(name)))) continue;
+    if (is_absent && rules_.exported && is_dataset && follows_from_type(object, n, name)) continue;
     if (rules_.netcdf && rules_.is_part && name.starts_with("_Netcdf4")) continue;
-    while (taken.contains(key)) key += "_";
+    while (used_keys.contains(key)) key += "_";
     attribute(object, n, name, key, is_dataset);
-    taken.insert(key);
-    if (name == "_FillValue" && is_dataset && has_source_form(object, store)) taken.insert(source_form);
+    used_keys.insert(key);
+    if (name == "_FillValue" && is_dataset && has_source_form(object, store)) used_keys.insert(source_form);
   }
-  if (rules_.nwb) taken.merge(nwb_attributes(object, n));
-  if (rules_.hdmf) taken.merge(hdmf_attributes(object, n));
+  if (rules_.nwb) used_keys.merge(nwb_attributes(object, n));
+  if (rules_.hdmf) used_keys.merge(hdmf_attributes(object, n));
   for (const auto& [key, value] : store.items()) {
-    if (!taken.contains(key)) tell_extra(n, "attribute", key);
+    if (!used_keys.contains(key)) report_extra(n, "attribute", key);
   }
   for (const auto& [key, value] : noted.items()) {
-    if (!taken.contains(key)) tell_extra(n, "note", std::string(conversion::own_key) + ".attribute_values." + key);
+    if (!used_keys.contains(key)) report_extra(n, "note", std::string(text::annotation_key) + ".attribute_values." + key);
   }
   const json types = n.notes().value("attribute_types", json::object());
   for (const auto& [key, type] : types.items()) {
     if (!store.contains(key) && !noted.contains(key))
-      tell_extra(n, "note", std::string(conversion::own_key) + ".attribute_types." + key);
+      report_extra(n, "note", std::string(text::annotation_key) + ".attribute_types." + key);
   }
 }
 
 void metadata_comparison::attribute(hid_t object, const node_pair& n, const std::string& name, const std::string& key,
                                     bool is_dataset) {
-  const std::string quoted = in_quotes(name);
+  const std::string quoted = quote_name(name);
   const json& store = n.attributes();
   const bool fill = name == "_FillValue" && is_dataset;
-  const auto shown = store.find(key);
-  const bool beside = fill && has_source_form(object, store);
-  const json* const noted = beside ? &store[source_form] : noted_value(n, key);
-  bool missing = shown == store.end() && !noted;
-  const auto tell_missing = [&] { tell(n, "attribute", name, verdict::missing, "has no attribute " + quoted + " in the store"); };
+  const auto stored = store.find(key);
+  const bool uses_source_form = fill && has_source_form(object, store);
+  const json* const noted = uses_source_form ? &store[source_form] : noted_value(n, key);
+  bool missing = stored == store.end() && !noted;
+  const auto tell_missing = [&] {
+    report_finding(n, "attribute", name, verdict::missing, "has no attribute " + quoted + " in the store");
+  };
   try {
     const attribute_values a = read_attribute(object, name);
-    const bool own = is_bookkeeping(name, true) || (is_dataset && (name == "CLASS" || name == "NAME")) ||
-                     (is_dataset && name == "dtype" && n.node.value("data_type", json()) == "bool");  // xarray's, of integers
-    missing = missing || (shown == store.end() && !is_unseen(a, *noted, fill ? &n.node : nullptr, own, rules_));
+    const bool is_internal =
+        is_bookkeeping(name, true) || (is_dataset && (name == "CLASS" || name == "NAME")) ||
+        (is_dataset && name == "dtype" && n.node.value("data_type", json()) == "bool");  // xarray's, of integers
+    const bool is_hidden = (fill && is_opaque(object)) ||
+                           (!missing && is_hidden_from_readers(a, *noted, fill ? &n.node : nullptr, is_internal, rules_));
+    missing = missing || (stored == store.end() && !is_hidden);
     if (missing) return tell_missing();
     difference d;
     const bool reference = a.type.kind == source_kind::reference && a.dims.empty();
-    const likeness like = noted  ? compare_noted(a, *noted, shown == store.end() ? nullptr : &*shown, fill ? &n.node : nullptr, d)
-                          : fill ? compare_fill(a, *shown, n.node, d)
-                          : reference ? compare(a, name, plain_reference(rules_, name, *shown, n.store_path), d)
-                                      : compare(a, name, *shown, d);
-    if (like == likeness::unknown) throw not_supported(a.type.name);
-    if (like == likeness::equal) {
-      const std::string fault = type_fault(a, n, beside ? source_form : key, noted);
-      return tell(n, "attribute", name, fault.empty() ? verdict::equal : verdict::differs,
-                  fault.empty() ? "" : "has an attribute " + quoted + " of a different type: " + fault);
+    const likeness result =
+        noted       ? compare_noted(a, *noted, stored == store.end() ? nullptr : &*stored, fill ? &n.node : nullptr, d)
+        : fill      ? compare_fill(a, *stored, n.node, d)
+        : reference ? compare(a, name, plain_reference(rules_, name, *stored, n.store_path), d)
+                    : compare(a, name, *stored, d);
+    if (result == likeness::unknown) throw zarr::not_supported(a.type.name);
+    if (result == likeness::equal) {
+      const std::string fault = type_fault(a, n, uses_source_form ? source_form : key, noted);
+      return report_finding(n, "attribute", name, fault.empty() ? verdict::equal : verdict::differs,
+                            fault.empty() ? "" : "has an attribute " + quoted + " of a different type: " + fault);
     }
-    tell(n, "attribute", name, verdict::differs,
-         "has a different attribute " + quoted + (d.field.empty() ? "" : " at " + d.field) + ": source " + d.source + ", store " +
-             d.store,
-         d);
-  } catch (const not_supported& e) {
+    report_finding(n, "attribute", name, verdict::differs,
+                   "has a different attribute " + quoted + (d.field.empty() ? "" : " at " + d.field) + ": source " + d.source +
+                       ", store " + d.store,
+                   d);
+  } catch (const zarr::not_supported& e) {
     if (missing) return tell_missing();
-    tell(n, "attribute", name, verdict::unchecked,
-         "has an attribute " + quoted + " that was not compared: this reader does not support " + e.what());
+    report_finding(n, "attribute", name, verdict::unchecked,
+                   "has an attribute " + quoted + " that was not compared: this reader does not support " + e.what());
   } catch (const source_error& e) {
-    tell(n, "attribute", name, verdict::unreadable,
-         "has an attribute " + quoted + " that cannot be read from the source: " + e.what());
-  } catch (const h5::failure& e) {
-    tell(n, "attribute", name, verdict::unreadable,
-         "has an attribute " + quoted + " that cannot be read from the source: " + e.what());
+    report_finding(n, "attribute", name, verdict::unreadable,
+                   "has an attribute " + quoted + " that cannot be read from the source: " + e.what());
+  } catch (const hdf5::failure& e) {
+    report_finding(n, "attribute", name, verdict::unreadable,
+                   "has an attribute " + quoted + " that cannot be read from the source: " + e.what());
   }
 }
 
@@ -228,7 +241,7 @@ std::string metadata_comparison::type_fault(const attribute_values& a, const nod
                                             const json* noted) const {
   const json shapes = n.notes().value("attribute_shapes", json::object());
   if (shapes.is_object() && shapes.contains(key) && shapes[key] != json(a.dims))
-    return "source shape " + json_text(json(a.dims)) + ", store shape " + json_text(shapes[key]);
+    return "source shape " + zarr::json_text(json(a.dims)) + ", store shape " + zarr::json_text(shapes[key]);
   const json types = n.notes().value("attribute_types", json::object());
   const json source = type_note(a.file_type.get());
   if (types.is_object() && types.contains(key)) return type_difference(source, types[key]);
@@ -247,7 +260,7 @@ likeness metadata_comparison::compare(const attribute_values& a, const std::stri
   const json store = exported_value(a, name, stored, rules_.one_element_is_scalar);
   if (a.null) {
     d.source = "no value";
-    d.store = show_json(store);
+    d.store = format_json(store);
     return store.is_null() ? likeness::equal : likeness::different;
   }
   if (rules_.one_element_is_scalar && product(a.dims) == 1 && !store.is_array())
@@ -256,26 +269,29 @@ likeness metadata_comparison::compare(const attribute_values& a, const std::stri
 }
 
 // The value that is noted, and what readers see of it; null if they see nothing.
-likeness metadata_comparison::compare_noted(const attribute_values& a, const json& noted, const json* shown, const json* array,
-                                            difference& d) const {
+likeness metadata_comparison::compare_noted(const attribute_values& a, const json& noted, const json* reader_value,
+                                            const json* array, difference& d) const {
   if (a.null) {
     d.source = "no value";
-    d.store = show_json(noted);
+    d.store = format_json(noted);
     if (!noted.is_null()) return likeness::different;
-  } else if (const likeness like = compare_json(a.type, a.values->data(), a.dims, noted, objects_, d); like != likeness::equal) {
-    return like;
+  } else if (const likeness result = compare_json(a.type, a.values->data(), a.dims, noted, objects_, d);
+             result != likeness::equal) {
+    return result;
   }
-  if (!shown) return likeness::equal;
-  const bool right = array ? is_fill_for_xarray(a, *shown, *array) : same_json(seen_form(a, noted, rules_), *shown);
+  if (!reader_value) return likeness::equal;
+  const bool right =
+      array ? is_fill_for_xarray(a, *reader_value, *array) : same_json(reader_view(a, noted, rules_), *reader_value);
   if (right) return likeness::equal;
-  d.source = array ? show_json(noted) : show_json(seen_form(a, noted, rules_));
-  d.store = show_json(*shown);
+  d.source = array ? format_json(noted) : format_json(reader_view(a, noted, rules_));
+  d.store = format_json(*reader_value);
   return likeness::different;
 }
 
-likeness metadata_comparison::compare_fill(const attribute_values& a, const json& shown, const json& array, difference& d) const {
+likeness metadata_comparison::compare_fill(const attribute_values& a, const json& reader_value, const json& array,
+                                           difference& d) const {
   const bool tells_all = a.dims.empty() || rules_.one_element_is_scalar;
-  return tells_all && is_fill_for_xarray(a, shown, array) ? likeness::equal : compare(a, "_FillValue", shown, d);
+  return tells_all && is_fill_for_xarray(a, reader_value, array) ? likeness::equal : compare(a, "_FillValue", reader_value, d);
 }
 
 }  // namespace zarrbits::verification

@@ -2,11 +2,11 @@
 //
 // Compares a convention's additions to a node with the source.
 //
+#include "text/name_escaping.hpp"
 #include "text/reserved_names.hpp"
-#include "text/shown.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/compare_metadata.hpp"
-#include "verify/value_text.hpp"
+#include "verify/value_format.hpp"
 #include "zarr/read/zarr_json.hpp"
 
 namespace zarrbits::verification {
@@ -33,31 +33,32 @@ std::set<std::string> metadata_comparison::nwb_attributes(hid_t object, const no
   const json& store = n.attributes();
   const bool is_dataset = H5Iget_type(object) == H5I_DATASET;
   const handle type(is_dataset ? H5Dget_type(object) : -1);
-  const auto same = [&](const char* name, const json& expected) {
+  const auto compare_attribute = [&](const char* name, const json& expected) {
     if (expected.is_null() && !store.contains(name)) return;
     const bool right = store.contains(name) && store[name] == expected;
-    tell(n, "attribute", name,
-         right                                        ? verdict::equal
-         : expected.is_null() || store.contains(name) ? verdict::differs
-                                                      : verdict::missing,
-         right ? ""
-               : std::string("has a different attribute ") + show_text(name) +
-                     " in the store: " + show_json(store.value(name, json())) + " instead of " + show_json(expected));
+    report_finding(n, "attribute", name,
+                   right                                        ? verdict::equal
+                   : expected.is_null() || store.contains(name) ? verdict::differs
+                                                                : verdict::missing,
+                   right ? ""
+                         : std::string("has a different attribute ") + format_text(name) + " in the store: " +
+                               format_json(store.value(name, json())) + " instead of " + format_json(expected));
   };
   const bool array = n.node.value("node_type", json()) == "array";
   const json fields = array && type ? reference_fields(type.get()) : json::array();
-  same("_REFERENCE_FIELDS", fields.empty() ? json() : fields);
-  same("_DTYPE", array && type && H5Tequal(type.get(), H5T_STD_REF_OBJ) > 0 ? json("object_reference") : json());
+  compare_attribute("_REFERENCE_FIELDS", fields.empty() ? json() : fields);
+  compare_attribute("_DTYPE", array && type && H5Tequal(type.get(), H5T_STD_REF_OBJ) > 0 ? json("object_reference") : json());
   for (const json& link : store.value("_LINKS", json::array())) {
     const std::string name = link.is_object() ? link.value("name", "") : "",
                       path = link.is_object() ? link.value("path", "") : "";
     H5O_info_t info;
-    const bool there = !is_dataset && !name.empty() && link.value("source", "") == "." &&
-                       H5Oget_info_by_name2(object, conversion::unshown(name).c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0;
+    const bool link_exists =
+        !is_dataset && !name.empty() && link.value("source", "") == "." &&
+        H5Oget_info_by_name2(object, text::unescape_name(name).c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0;
     H5Eclear2(H5E_DEFAULT);
-    const bool right = there && objects_.address_of(path) == info.addr;
-    tell(n, "link", name, right ? verdict::equal : verdict::differs,
-         right ? "" : "has a different link " + show_text(name) + " under _LINKS in the store: " + show_json(link));
+    const bool right = link_exists && objects_.address_of(path) == info.addr;
+    report_finding(n, "link", name, right ? verdict::equal : verdict::differs,
+                   right ? "" : "has a different link " + format_text(name) + " under _LINKS in the store: " + format_json(link));
   }
   return {"_REFERENCE_FIELDS", "_DTYPE", "_LINKS"};
 }
@@ -66,27 +67,30 @@ std::set<std::string> metadata_comparison::hdmf_attributes(hid_t object, const n
   if (n.node.value("node_type", json()) != "array" || H5Iget_type(object) != H5I_DATASET)
     return {"_LINKS"};  // links are compared
   const handle type(H5Dget_type(object));
-  const json said = n.attributes().value("_DTYPE", json()), fields = n.attributes().value("_REFERENCE_FIELDS", json::array());
+  const json dtype = n.attributes().value("_DTYPE", json()), fields = n.attributes().value("_REFERENCE_FIELDS", json::array());
   const bool is_reference = type && H5Tequal(type.get(), H5T_STD_REF_OBJ) > 0;
-  const bool right = (said == "object_reference") == is_reference && type && fields == reference_fields(type.get());
+  const bool right = (dtype == "object_reference") == is_reference && type && fields == reference_fields(type.get());
   if (!right)
-    tell(
-        n, "attribute", "_DTYPE", verdict::differs,
-        "has other references than _DTYPE and _REFERENCE_FIELDS say in the store: " + show_json(said) + ", " + json_text(fields));
+    report_finding(n, "attribute", "_DTYPE", verdict::differs,
+                   "has other references than _DTYPE and _REFERENCE_FIELDS say in the store: " + format_json(dtype) + ", " +
+                       zarr::json_text(fields));
   return {"_DTYPE", "_REFERENCE_FIELDS"};
 }
 
 void metadata_comparison::dimension(hid_t scale, const node_pair& group, const std::string& name, std::uint64_t length) {
-  const std::string shown = conversion::shown(name), key = std::string(conversion::own_key) + ".dimensions." + shown;
-  const json all = group.notes().value("dimensions", json::object());
-  const json note = all.is_object() ? all.value(shown, json()) : json();
-  if (!note.is_object()) return tell(group, "note", key, verdict::missing, "has no note " + key + " in the store");
+  const std::string escaped_name = text::escape_name(name),
+                    key = std::string(text::annotation_key) + ".dimensions." + escaped_name;
+  const json dimensions = group.notes().value("dimensions", json::object());
+  const json note = dimensions.is_object() ? dimensions.value(escaped_name, json()) : json();
+  if (!note.is_object()) return report_finding(group, "note", key, verdict::missing, "has no note " + key + " in the store");
   const json stored = note.value("length", json());
   const bool right = stored == length;
-  tell(group, "note", key, right ? verdict::equal : verdict::differs,
-       right ? "" : "has a different note " + key + ": source length " + std::to_string(length) + ", store " + show_json(stored));
+  report_finding(
+      group, "note", key, right ? verdict::equal : verdict::differs,
+      right ? ""
+            : "has a different note " + key + ": source length " + std::to_string(length) + ", store " + format_json(stored));
   json node = {{"attributes", note.value("attributes", json::object())}};
-  attributes(scale, {group.path + (group.path.ends_with("/") ? "" : "/") + shown, group.store_path, node}, false);
+  attributes(scale, {group.path + (group.path.ends_with("/") ? "" : "/") + escaped_name, group.store_path, node}, false);
 }
 
 }  // namespace zarrbits::verification

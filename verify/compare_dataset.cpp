@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/compare_dataset.hpp"
 
-#include "hdf5/lent_decoders.hpp"
+#include "hdf5/registered_decoders.hpp"
 #include "verify/blocks.hpp"
 #include "verify/compare_metadata.hpp"
 
@@ -13,14 +13,14 @@ namespace zarrbits::verification {
 
 namespace {
 
-constexpr std::uint64_t largest_element = 1u << 30;
+constexpr std::uint64_t max_element_bytes = 1u << 30;
 
 }  // namespace
 
 std::string dataset_comparison::view::member() const {
   std::string s;
-  for (const step& to : steps) {
-    if (to.dims.empty()) s += (s.empty() ? "" : ".") + to.member;
+  for (const step& inner_step : steps) {
+    if (inner_step.dims.empty()) s += (s.empty() ? "" : ".") + inner_step.member;
   }
   return s;
 }
@@ -31,26 +31,26 @@ void dataset_comparison::conclude(verdict v, const std::string& reason, const st
   finding_.reason = member.empty() ? reason : "member " + member + ": " + reason;
 }
 
-bool dataset_comparison::different(const view& v, const index& at, const difference& d) {
+bool dataset_comparison::report_difference(const view& v, const index& coordinates, const difference& d) {
   std::string field = v.member();
   if (!d.field.empty()) field += (field.empty() ? "" : ".") + d.field;
   if (finding_.outcome != verdict::differs) {
     finding_.has_index = true;
-    finding_.index = at;
+    finding_.index = coordinates;
     finding_.field = field;
     finding_.source_value = d.source;
     finding_.store_value = d.store;
   }
-  conclude(
-      verdict::differs,
-      "differs at " + join(at) + (field.empty() ? "" : " in member " + field) + ": source " + d.source + ", store " + d.store,
-      "");
+  conclude(verdict::differs,
+           "differs at " + join(coordinates) + (field.empty() ? "" : " in member " + field) + ": source " + d.source +
+               ", store " + d.store,
+           "");
   return false;
 }
 
 void dataset_comparison::read_properties() {
   properties_ = checked(H5Dget_create_plist(dataset_), "cannot read the creation properties");
-  conversion::register_decoders(properties_.get());
+  hdf5::register_decoders(properties_.get());
   const H5D_layout_t kind = H5Pget_layout(properties_.get());
   if (kind == H5D_CHUNKED) {
     std::vector<hsize_t> chunk(dims_.size());
@@ -82,10 +82,10 @@ template <class F>
 void dataset_comparison::guarded(const std::string& member, F&& f) {
   try {
     f();
-  } catch (const not_supported& e) {
+  } catch (const zarr::not_supported& e) {
     unchecked_ += product(dims_);
     conclude(verdict::unchecked, std::string("was not compared: this reader does not support ") + e.what(), member);
-  } catch (const store_error& e) {
+  } catch (const zarr::store_error& e) {
     conclude(verdict::differs, std::string("cannot be read from the store: ") + e.what(), member);
   } catch (const zarrbits::error& e) {
     if (!is_codec_error(e)) throw;
@@ -95,24 +95,24 @@ void dataset_comparison::guarded(const std::string& member, F&& f) {
   }
 }
 
-void dataset_comparison::run(const store_folder& folder) {
-  guarded("", [&] { whole(folder); });
+void dataset_comparison::run(const zarr::store_folder& folder) {
+  guarded("", [&] { compare(folder); });
 }
 
-void dataset_comparison::whole(const store_folder& folder) {
+void dataset_comparison::compare(const zarr::store_folder& folder) {
   const handle type = checked(H5Dget_type(dataset_), "cannot read the datatype");
   const handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");
-  const node_kind kind = kind_of(folder);
+  const zarr::node_kind kind = zarr::kind_of(folder);
   check_older(folder, "");
-  if (kind == node_kind::none) return conclude(verdict::missing, "is not in the store", "");
+  if (kind == zarr::node_kind::none) return conclude(verdict::missing, "is not in the store", "");
 
   const H5S_class_t shape = H5Sget_simple_extent_type(space.get());
   if (shape == H5S_NULL) {
     // without elements, a group is right, or an array that has none either
-    if (kind == node_kind::array && product(zarr_array(folder).shape()) != 0) {
+    if (kind == zarr::node_kind::array && product(zarr::zarr_array(folder).shape()) != 0) {
       conclude(verdict::differs, "has no dataspace, but the store's array has elements", "");
     }
-    if (kind == node_kind::group) add_rest(child_nodes(folder, read_node(folder)));
+    if (kind == zarr::node_kind::group) add_rest(zarr::child_nodes(folder, zarr::read_node(folder)));
     return;
   }
   const int rank = H5Sget_simple_extent_ndims(space.get());
@@ -133,21 +133,21 @@ void dataset_comparison::whole(const store_folder& folder) {
     return conclude(verdict::unchecked, "was not compared: " + t.name, "");
   }
   if (netcdf_ && t.kind == source_kind::integer && t.size == 1 && t.is_signed && !t.is_enum) {
-    says_bool_ = text_attribute(dataset_, "dtype") == std::vector<std::string>{"bool"};
-    t.is_bool = says_bool_;
+    is_stored_bool_ = text_attribute(dataset_, "dtype") == std::vector<std::string>{"bool"};
+    t.is_bool = is_stored_bool_;
   }
-  if (t.size > largest_element) return conclude(verdict::unchecked, "was not compared: its elements are larger than 1 GiB", "");
+  if (t.size > max_element_bytes) return conclude(verdict::unchecked, "was not compared: its elements are larger than 1 GiB", "");
   const handle memory = memory_type(t, type.get());
   node({t, type.get(), memory.get(), {}}, folder);
 }
 
-void dataset_comparison::node(const view& v, const store_folder& folder) {
+void dataset_comparison::node(const view& v, const zarr::store_folder& folder) {
   guarded(v.member(), [&] {
     check_older(folder, v.member());
-    switch (kind_of(folder)) {
-      case node_kind::none: return conclude(verdict::missing, "is not in the store", v.member());
-      case node_kind::array: return array(v, folder);
-      case node_kind::group: break;
+    switch (zarr::kind_of(folder)) {
+      case zarr::node_kind::none: return conclude(verdict::missing, "is not in the store", v.member());
+      case zarr::node_kind::array: return array(v, folder);
+      case zarr::node_kind::group: break;
     }
     const source_type* leaf = &v.type;
     while (leaf->kind == source_kind::array) leaf = &leaf->members[0].type;
@@ -158,17 +158,17 @@ void dataset_comparison::node(const view& v, const store_folder& folder) {
 }
 
 // A compound that Zarr's struct cannot hold becomes a group with one array for each member.
-void dataset_comparison::members(const view& v, const store_folder& folder) {
-  child_nodes nodes(folder, read_node(folder));
+void dataset_comparison::members(const view& v, const zarr::store_folder& folder) {
+  zarr::child_nodes nodes(folder, zarr::read_node(folder));
   std::vector<step> outer = v.steps;
   index dims;  // dimensions of the array types around the compound
   const bool in_array = std::any_of(outer.begin(), outer.end(), [](const step& s) { return !s.dims.empty(); });
   const source_type* compound = &v.type;
   handle file_type = checked(H5Tcopy(v.file_type), "cannot copy a type");
   for (; compound->kind == source_kind::array; compound = &compound->members[0].type) {
-    const bool known = in_array && dims.empty();  // from the array types in the steps
+    const bool in_steps = in_array && dims.empty();  // from the array types in the steps
     dims.insert(dims.end(), compound->dims.begin(), compound->dims.end());
-    if (known) continue;
+    if (in_steps) continue;
     outer.push_back({"", compound->dims});
     file_type = checked(H5Tget_super(file_type.get()), "cannot read an array type");
   }
@@ -177,7 +177,7 @@ void dataset_comparison::members(const view& v, const store_folder& folder) {
     std::vector<step> path = outer;
     path.push_back({m.name, {}});
     const std::string name = v.member().empty() ? m.name : v.member() + "." + m.name;
-    const std::vector<store_folder> children = nodes.take(m.name);
+    const std::vector<zarr::store_folder> children = nodes.match(m.name);
     if (m.type.kind == source_kind::unsupported || m.type.size == 0) {
       unchecked_ += product(dims_);
       conclude(verdict::unchecked, "was not compared: " + m.type.name, name);
@@ -211,14 +211,14 @@ void dataset_comparison::members(const view& v, const store_folder& folder) {
       type.size = size;
       type.members = {{"", 0, m.type}};
     }
-    for (const store_folder& child : children) node({type, member.get(), memory.get(), path}, child);
+    for (const zarr::store_folder& child : children) node({type, member.get(), memory.get(), path}, child);
   }
   add_rest(nodes);
 }
 
-void dataset_comparison::check_older(const store_folder& folder, const std::string& member) {
-  if (const std::string why = refused_field(folder); !why.empty()) conclude(verdict::differs, why, member);
-  const std::string older = older_metadata(folder);
+void dataset_comparison::check_older(const zarr::store_folder& folder, const std::string& member) {
+  if (const std::string reason = refused_field(folder); !reason.empty()) conclude(verdict::differs, reason, member);
+  const std::string older = zarr::v2_metadata_key(folder);
   if (older.empty()) return;
   conclude(verdict::unchecked,
            "has metadata of Zarr v2 beside the zarr.json in the store (" + older +
@@ -226,8 +226,8 @@ void dataset_comparison::check_older(const store_folder& folder, const std::stri
            member);
 }
 
-void dataset_comparison::add_rest(const child_nodes& children) {
-  for (const store_folder& child : children.rest()) only_in_store_.push_back(child);
+void dataset_comparison::add_rest(const zarr::child_nodes& children) {
+  for (const zarr::store_folder& child : children.unmatched()) only_in_store_.push_back(child);
 }
 
 }  // namespace zarrbits::verification

@@ -24,28 +24,28 @@ class dataset_comparison {
   // repeatedly.
   dataset_comparison(hid_t dataset, const source_objects& objects, std::vector<std::uint64_t> lengths,
                      std::function<void()> going, finding& f)
-      : dataset_(dataset), objects_(objects), lengths_(std::move(lengths)), going_(std::move(going)), finding_(f) {}
+      : dataset_(dataset), objects_(objects), lengths_(std::move(lengths)), progress_(std::move(going)), finding_(f) {}
 
   // The dataset is one of several files: it is at `place` in the array, and the array may have other numbers of equal meaning.
-  void lie_at(const joined_place& place) { place_ = place; }
+  void set_place(const joined_place& place) { place_ = place; }
 
   // The file is netCDF: int8 whose attribute "dtype" is "bool", as xarray writes it, may be booleans in the store.
-  void know_netcdf() { netcdf_ = true; }
+  void set_netcdf() { netcdf_ = true; }
   // `export` made it: it may have other types, too.
-  void know_export() { exported_ = true; }
+  void set_exported() { exported_ = true; }
 
   // `warn` is called with each array before its values are compared.
-  void warn_with(std::function<void(const zarr_array&)> warn) { warn_ = std::move(warn); }
+  void set_warning_callback(std::function<void(const zarr::zarr_array&)> warn) { warn_ = std::move(warn); }
 
-  void run(const store_folder& folder);
+  void run(const zarr::store_folder& folder);
 
   // For a joined array: its length along the axis, and whether it has other numbers of equal meaning.
   std::uint64_t joined_length() const noexcept { return joined_length_; }
-  bool by_meaning() const noexcept { return here_.has_value(); }
+  bool by_meaning() const noexcept { return source_meaning_.has_value(); }
 
   std::uint64_t elements() const noexcept { return elements_; }
   std::uint64_t elements_unchecked() const noexcept { return unchecked_; }
-  const std::vector<store_folder>& only_in_store() const noexcept { return only_in_store_; }  // if the dataset is a group
+  const std::vector<zarr::store_folder>& only_in_store() const noexcept { return only_in_store_; }  // if the dataset is a group
 
  private:
   using index = std::vector<std::uint64_t>;
@@ -66,53 +66,53 @@ class dataset_comparison {
   };
   struct layout;
   struct block;
-  // sequences.cpp
+  // compare_sequences.cpp
   class values;
   class fixed_values;
   class sequence_values;
   class member_values;
-  std::unique_ptr<values> make_values(const view& v, const source_type& type, const store_folder& folder);
+  std::unique_ptr<values> make_values(const view& v, const source_type& type, const zarr::store_folder& folder);
 
   template <class F>
   void guarded(const std::string& member, F&& f);
-  void whole(const store_folder& folder);
+  void compare(const zarr::store_folder& folder);
   void read_properties();
-  void node(const view& v, const store_folder& folder);
-  void members(const view& v, const store_folder& folder);
-  void sequences(const view& v, const store_folder& folder);
-  void add_rest(const child_nodes& children);
-  void check_older(const store_folder& folder, const std::string& member);
-  void array(const view& v, const store_folder& folder);
-  bool by_value() const { return place_ || says_bool_ || characters_ > 0 || fill_is_written_; }
-  bool take_characters(const view& v, const zarr_array& a);
+  void node(const view& v, const zarr::store_folder& folder);
+  void members(const view& v, const zarr::store_folder& folder);
+  void sequences(const view& v, const zarr::store_folder& folder);
+  void add_rest(const zarr::child_nodes& children);
+  void check_older(const zarr::store_folder& folder, const std::string& member);
+  void array(const view& v, const zarr::store_folder& folder);
+  bool by_value() const { return place_ || is_stored_bool_ || characters_ > 0 || fill_is_written_; }
+  bool take_characters(const view& v, const zarr::zarr_array& a);
   likeness fill_value(const view& v, const layout& l, const comparison& c);
-  std::optional<std::vector<index>> chunks_to_visit(const layout& l, bool& all);
-  bool chunk(const view& v, const layout& l, const comparison& c, const index& at, bool fill_known);
-  bool beyond_is_fill(const layout& l, const index& at, const zarr_values* chunk);
+  std::optional<std::vector<index>> chunks_to_visit(const layout& l, bool& is_complete);
+  bool chunk(const view& v, const layout& l, const comparison& c, const index& chunk_index, bool fill_known);
+  bool beyond_is_fill(const layout& l, const index& chunk_index, const zarr::element_buffer* chunk);
   bool elements_of(const block& b, const comparison& c);
   bool stored_in_source(const layout& l, const index& chunk) const;
   void conclude(verdict v, const std::string& reason, const std::string& member);
-  bool different(const view& v, const index& at, const difference& d);
+  bool report_difference(const view& v, const index& coordinates, const difference& d);
 
   hid_t dataset_;
   const source_objects& objects_;
   std::vector<std::uint64_t> lengths_;
-  std::function<void()> going_;
-  std::function<void(const zarr_array&)> warn_;
+  std::function<void()> progress_;
+  std::function<void(const zarr::zarr_array&)> warn_;
   finding& finding_;
-  std::vector<store_folder> only_in_store_;
+  std::vector<zarr::store_folder> only_in_store_;
   std::uint64_t elements_ = 0;
   std::uint64_t unchecked_ = 0;
 
-  index where_in_source(const index& in_store) const;
-  void find_meaning(const zarr_array& a, const store_folder& folder);
-  likeness compare_meaning(const source_type& t, const std::byte* source, const zarr_type& type, const zarr_element& store,
+  index source_index_of(const index& in_store) const;
+  void find_meaning(const zarr::zarr_array& a, const zarr::store_folder& folder);
+  likeness compare_meaning(const source_type& t, const std::byte* source, const zarr::zarr_type& type, const zarr_element& store,
                            difference& d) const;
 
   index dims_;
   std::optional<joined_place> place_;
   std::uint64_t joined_length_ = 0;
-  std::optional<cf_meaning> here_, there_;  // both set, or neither: then numbers are compared as they are
+  std::optional<cf_meaning> source_meaning_, store_meaning_;  // both set, or neither: then numbers are compared as they are
   handle properties_;
   std::vector<std::uint64_t> source_chunk_;  // chunk shape of the source; empty: not chunked
   bool nothing_stored_ = false;              // no element was ever written
@@ -121,7 +121,7 @@ class dataset_comparison {
   bool exported_ = false;
   std::size_t characters_ = 0;     // texts of this length are characters along a last dimension, which dims_ does not have
   bool fill_is_written_ = false;   // in all chunks that the store does not have
-  bool says_bool_ = false;         // it is such an int8: its fill value need not be a boolean
+  bool is_stored_bool_ = false;    // it is such an int8: its fill value need not be a boolean
   bool index_unreliable_ = false;  // libhdf5 may list chunks at wrong coordinates
 };
 

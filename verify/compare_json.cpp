@@ -2,10 +2,10 @@
 #include "verify/compare_json.hpp"
 
 #include "text/base64.hpp"
-#include "text/shown.hpp"
-#include "text/words.hpp"
+#include "text/format.hpp"
+#include "text/name_escaping.hpp"
 
-#include "verify/value_text.hpp"
+#include "verify/value_format.hpp"
 #include "zarr/read/zarr_json.hpp"
 
 #include <nlohmann/json.hpp>
@@ -23,7 +23,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr hssize_t most_blocks = 1 << 20;  // limit for a region; the converter writes no more
+constexpr hssize_t max_blocks = 1 << 20;  // limit for a region; the converter writes no more
 
 // [re, im] in the store. There are no complex numbers of half precision.
 bool is_complex_pair(const source_type& t) {
@@ -51,15 +51,15 @@ std::string decimal(const source_type& t, const std::byte* p) {
 
 bool is_base64_of(const json& store, const void* bytes, std::size_t size) {
   if (!store.is_object() || store.size() != 1 || !store.contains("base64") || !store["base64"].is_string()) return false;
-  const auto decoded = conversion::decode_base64(store["base64"].get_ref<const std::string&>());
+  const auto decoded = text::decode_base64(store["base64"].get_ref<const std::string&>());
   return decoded && decoded->size() == size && (size == 0 || std::memcmp(decoded->data(), bytes, size) == 0);
 }
 
 // A value of the source as text for a sentence.
-std::string show(const source_type& t, const std::byte* p) {
+std::string format_value(const source_type& t, const std::byte* p) {
   switch (t.kind) {
     case source_kind::text:
-    case source_kind::variable_text: return show_text(text_of(t, p));
+    case source_kind::variable_text: return format_text(text_of(t, p));
     case source_kind::opaque: return t.is_wide ? decimal(t, p) : hex(p, t.size);
     case source_kind::compound:
     case source_kind::array:
@@ -70,20 +70,20 @@ std::string show(const source_type& t, const std::byte* p) {
       std::memcpy(&target, p, sizeof target);
       return target == 0 || target == HADDR_UNDEF ? "no object" : "the object at address " + std::to_string(target);
     }
-    default: return show_source(t, p);
+    default: return format_source(t, p);
   }
 }
 
-likeness tell(const source_type& t, const std::byte* p, const json& store, difference& d) {
-  d.source = show(t, p);
+likeness describe_difference(const source_type& t, const std::byte* p, const json& store, difference& d) {
+  d.source = format_value(t, p);
   // 5 and 5.0 differ in JSON
   if (t.kind == source_kind::floating && d.source.find_first_not_of("-0123456789") == std::string::npos) d.source += ".0";
-  d.store = show_json(store);
+  d.store = format_json(store);
   return likeness::different;
 }
 
-void put_before(const std::string& where, difference& d) {
-  d.field = where + (d.field.empty() || d.field[0] == '[' ? "" : ".") + d.field;
+void prepend_field(const std::string& prefix, difference& d) {
+  d.field = prefix + (d.field.empty() || d.field[0] == '[' ? "" : ".") + d.field;
 }
 
 bool is_integer(const source_type& t, const std::byte* p, const json& store) {
@@ -119,27 +119,27 @@ bool is_float(const source_type& t, const std::byte* p, const json& store) {
 likeness compare_members(const source_type& t, const std::byte* p, const json& store, const source_objects& objects,
                          difference& d) {
   if (is_complex_pair(t)) {
-    if (!store.is_array() || store.size() != 2) return tell(t, p, store, d);
+    if (!store.is_array() || store.size() != 2) return describe_difference(t, p, store, d);
     for (std::size_t i = 0; i < 2; ++i) {
       if (is_float(t.members[i].type, p + t.members[i].offset, store[i])) continue;
       d.field = t.members[i].name;
-      return tell(t.members[i].type, p + t.members[i].offset, store[i], d);
+      return describe_difference(t.members[i].type, p + t.members[i].offset, store[i], d);
     }
     return likeness::equal;
   }
-  if (!store.is_object() || store.size() != t.members.size()) return tell(t, p, store, d);
+  if (!store.is_object() || store.size() != t.members.size()) return describe_difference(t, p, store, d);
   likeness worst = likeness::equal;
   for (const source_member& m : t.members) {
-    const auto value = store.find(conversion::shown(m.name));
+    const auto value = store.find(text::escape_name(m.name));
     if (value == store.end()) {
       d.field = m.name;
-      d.source = m.type.kind == source_kind::unsupported ? m.type.name : show(m.type, p + m.offset);
+      d.source = m.type.kind == source_kind::unsupported ? m.type.name : format_value(m.type, p + m.offset);
       d.store = "nothing";
       return likeness::different;
     }
     const likeness l = compare_json(m.type, p + m.offset, *value, objects, d);
     if (l == likeness::different) {
-      put_before(m.name, d);
+      prepend_field(m.name, d);
       return l;
     }
     worst = std::max(worst, l);
@@ -168,17 +168,17 @@ likeness compare_reference(const source_type& t, const std::byte* p, const json&
   const bool null = address == 0 || address == HADDR_UNDEF;
   if (null && store == "") return likeness::equal;
   if (!null && store.is_null() && may_be_null(target_of(p, H5R_OBJECT, objects), objects)) return likeness::equal;
-  const bool same = !null && store.is_string() && objects.address_of(store.get<std::string>()) == address;
-  return same ? likeness::equal : tell(t, p, store, d);
+  const bool is_equal = !null && store.is_string() && objects.address_of(store.get<std::string>()) == address;
+  return is_equal ? likeness::equal : describe_difference(t, p, store, d);
 }
 
-// The numbers of a region's blocks or points, `per` numbers in each.
-bool is_list_of(const std::vector<hsize_t>& numbers, std::size_t per, const json& store) {
-  if (!store.is_array() || per == 0 || store.size() != numbers.size() / per) return false;
+// The numbers of a region's blocks or points, `group_size` numbers in each.
+bool is_list_of(const std::vector<hsize_t>& numbers, std::size_t group_size, const json& store) {
+  if (!store.is_array() || group_size == 0 || store.size() != numbers.size() / group_size) return false;
   for (std::size_t i = 0; i < store.size(); ++i) {
-    if (!store[i].is_array() || store[i].size() != per) return false;
-    for (std::size_t k = 0; k < per; ++k) {
-      if (!store[i][k].is_number_unsigned() || store[i][k].get<std::uint64_t>() != numbers[i * per + k]) return false;
+    if (!store[i].is_array() || store[i].size() != group_size) return false;
+    for (std::size_t k = 0; k < group_size; ++k) {
+      if (!store[i][k].is_number_unsigned() || store[i][k].get<std::uint64_t>() != numbers[i * group_size + k]) return false;
     }
   }
   return true;
@@ -190,15 +190,15 @@ bool is_selection(hid_t space, const json& store) {
   if (kind == H5S_SEL_POINTS || kind == H5S_SEL_HYPERSLABS) {
     const bool points = kind == H5S_SEL_POINTS;
     const hssize_t n = points ? H5Sget_select_elem_npoints(space) : H5Sget_select_hyper_nblocks(space);
-    if (n < 0 || n > most_blocks) return false;
-    const std::size_t per = points ? rank : 2 * rank;
-    std::vector<hsize_t> numbers(static_cast<std::size_t>(n) * per);
+    if (n < 0 || n > max_blocks) return false;
+    const std::size_t group_size = points ? rank : 2 * rank;
+    std::vector<hsize_t> numbers(static_cast<std::size_t>(n) * group_size);
     const auto count = static_cast<hsize_t>(n);
     if (n > 0 && (points ? H5Sget_select_elem_pointlist(space, 0, count, numbers.data())
                          : H5Sget_select_hyper_blocklist(space, 0, count, numbers.data())) < 0) {
       return false;
     }
-    return is_list_of(numbers, per, store.value(points ? "points" : "blocks", json()));
+    return is_list_of(numbers, group_size, store.value(points ? "points" : "blocks", json()));
   }
   return store.value("selection", json()) == (kind == H5S_SEL_ALL ? "all" : "none");
 }
@@ -212,14 +212,14 @@ likeness compare_list(const source_type& t, const std::byte*& p, const std::vect
   }
   if (!store.is_array() || store.size() != dims[level]) {
     d.source = "a list of " + std::to_string(dims[level]);
-    d.store = store.is_array() ? "a list of " + std::to_string(store.size()) : show_json(store);
+    d.store = store.is_array() ? "a list of " + std::to_string(store.size()) : format_json(store);
     return likeness::different;
   }
   likeness worst = likeness::equal;
   for (std::size_t i = 0; i < store.size(); ++i) {
     const likeness l = compare_list(t, p, dims, level + 1, store[i], objects, d);
     if (l == likeness::different) {
-      put_before("[" + std::to_string(i) + "]", d);
+      prepend_field("[" + std::to_string(i) + "]", d);
       return l;
     }
     worst = std::max(worst, l);
@@ -229,11 +229,11 @@ likeness compare_list(const source_type& t, const std::byte*& p, const std::vect
 
 }  // namespace
 
-std::string show_json(const json& j) {
-  if (j.is_string()) return show_text(j.get_ref<const std::string&>());
+std::string format_json(const json& j) {
+  if (j.is_string()) return format_text(j.get_ref<const std::string&>());
   if (j.is_array()) return "a list of " + std::to_string(j.size());
   if (j.is_object() && !j.contains("base64")) return "an object with " + std::to_string(j.size()) + " keys";
-  const std::string text = json_text(j);
+  const std::string text = zarr::json_text(j);
   return text.size() > 60 ? text.substr(0, 60) + "..." : text;
 }
 
@@ -243,11 +243,11 @@ std::string_view text_of(const source_type& t, const std::byte* p) {
     std::memcpy(&c, p, sizeof c);
     return c ? std::string_view(c) : std::string_view();
   }
-  const std::string_view all(reinterpret_cast<const char*>(p), t.size);
-  if (t.padding == H5T_STR_NULLTERM) return all.substr(0, all.find('\0'));
+  const std::string_view bytes(reinterpret_cast<const char*>(p), t.size);
+  if (t.padding == H5T_STR_NULLTERM) return bytes.substr(0, bytes.find('\0'));
   const std::size_t last =
-      t.padding == H5T_STR_SPACEPAD ? all.find_last_not_of(std::string_view("\0 ", 2)) : all.find_last_not_of('\0');
-  return all.substr(0, last == std::string_view::npos ? 0 : last + 1);
+      t.padding == H5T_STR_SPACEPAD ? bytes.find_last_not_of(std::string_view("\0 ", 2)) : bytes.find_last_not_of('\0');
+  return bytes.substr(0, last == std::string_view::npos ? 0 : last + 1);
 }
 
 bool is_json_of(std::string_view text, const json& store) {
@@ -257,7 +257,7 @@ bool is_json_of(std::string_view text, const json& store) {
 
 likeness compare_region(const std::byte* p, const json& store, const source_objects& objects, difference& d) {
   d.source = "a region reference";
-  d.store = show_json(store);
+  d.store = format_json(store);
   if (std::all_of(p, p + sizeof(hdset_reg_ref_t), [](std::byte b) { return b == std::byte{0}; })) {
     return store == "" ? likeness::equal : likeness::different;
   }
@@ -276,15 +276,16 @@ likeness compare_json(const source_type& t, const std::byte* p, const json& stor
     case source_kind::integer:
     case source_kind::bitfield:
       if (t.is_bool && t.size == 1 && load(p, 1) <= 1) {
-        return store == json(load(p, 1) == 1) ? likeness::equal : tell(t, p, store, d);
+        return store == json(load(p, 1) == 1) ? likeness::equal : describe_difference(t, p, store, d);
       }
-      return is_integer(t, p, store) ? likeness::equal : tell(t, p, store, d);
-    case source_kind::floating: return is_float(t, p, store) ? likeness::equal : tell(t, p, store, d);
+      return is_integer(t, p, store) ? likeness::equal : describe_difference(t, p, store, d);
+    case source_kind::floating: return is_float(t, p, store) ? likeness::equal : describe_difference(t, p, store, d);
     case source_kind::text:
-    case source_kind::variable_text: return is_json_of(text_of(t, p), store) ? likeness::equal : tell(t, p, store, d);
+    case source_kind::variable_text:
+      return is_json_of(text_of(t, p), store) ? likeness::equal : describe_difference(t, p, store, d);
     case source_kind::opaque: {
-      const bool same = t.is_wide ? store == decimal(t, p) : is_base64_of(store, p, t.size);
-      return same ? likeness::equal : tell(t, p, store, d);
+      const bool is_equal = t.is_wide ? store == decimal(t, p) : is_base64_of(store, p, t.size);
+      return is_equal ? likeness::equal : describe_difference(t, p, store, d);
     }
     case source_kind::compound: return compare_members(t, p, store, objects, d);
     case source_kind::array: return compare_json(t.members[0].type, p, t.dims, store, objects, d);
@@ -301,8 +302,8 @@ likeness compare_json(const source_type& t, const std::byte* p, const json& stor
 
 likeness compare_json(const source_type& t, const std::byte* p, const std::vector<std::uint64_t>& dims, const json& store,
                       const source_objects& objects, difference& d) {
-  const std::byte* at = p;
-  return compare_list(t, at, dims, 0, store, objects, d);
+  const std::byte* cursor = p;
+  return compare_list(t, cursor, dims, 0, store, objects, d);
 }
 
 }  // namespace zarrbits::verification

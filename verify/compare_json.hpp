@@ -36,7 +36,7 @@ bool is_json_of(std::string_view text, const nlohmann::json& store);
 std::string_view text_of(const source_type& type, const std::byte* value);
 
 // JSON as text for a sentence.
-std::string show_json(const nlohmann::json& j);
+std::string format_json(const nlohmann::json& j);
 
 }  // namespace zarrbits::verification
 

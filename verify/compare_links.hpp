@@ -39,7 +39,7 @@ class link_comparison {
   source_tree& tree_;
   metadata_comparison& metadata_;
   std::function<verdict(const std::string& path)> if_missing_;
-  std::vector<lost_link> lost_;
+  std::vector<lost_link> lost_links_;
 };
 
 }  // namespace zarrbits::verification

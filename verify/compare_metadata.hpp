@@ -43,7 +43,7 @@ struct attribute_values {
 attribute_values read_attribute(hid_t object, const std::string& name);
 std::vector<std::string> text_attribute(hid_t object, const char* name);  // none if there is no such attribute
 bool is_dimension_scale(hid_t object);
-bool has_bookkeeping_alone(hid_t scale);  // no attributes but those of scales and of netCDF
+bool has_only_bookkeeping(hid_t scale);  // no attributes but those of scales and of netCDF
 std::vector<std::uint64_t> extent_of(hid_t space);
 
 // The possible names of each of `rank` dimensions in the source, best first: those of its scales, then its label. A scale has all
@@ -52,8 +52,8 @@ using dimension_names_of = std::vector<std::vector<std::vector<std::string>>>;
 dimension_names_of names_of_dimensions(hid_t dataset, std::size_t rank, const source_objects& objects);
 
 // A sentence on a field of the node's zarr.json that Zarr does not have and that readers must understand, so that they refuse the
-// node; "" if there is none. Throws store_error.
-std::string refused_field(const store_folder& node);
+// node; "" if absent. Throws store_error.
+std::string refused_field(const zarr::store_folder& node);
 
 // An object of the source, and a node of the store.
 struct node_pair {
@@ -79,22 +79,22 @@ class metadata_comparison {
   // A dataset that is not a node: compares its attributes, if the group keeps them.
   void skipped(hid_t dataset, const node_pair& group, const std::string& name);
   // The notes and dimension names of a dataset's node, and of its inner nodes.
-  void dataset(hid_t dataset, const node_pair& n, const store_folder& folder);
-  // Compares the notes that the source implies, by name. The content of those in `known` is compared elsewhere.
-  void notes(const node_pair& n, const std::map<std::string, nlohmann::json>& expected, const std::set<std::string>& known);
+  void dataset(hid_t dataset, const node_pair& n, const zarr::store_folder& folder);
+  // Compares the notes that the source implies, by name. The content of those in `handled` is compared elsewhere.
+  void notes(const node_pair& n, const std::map<std::string, nlohmann::json>& expected, const std::set<std::string>& handled);
   // The note of the order in which the links of a group were created, if the store has it.
   void order(hid_t group, const node_pair& n);
   // Compares the HDF5 names of the nodes in a group, by their names in the store.
   void names(const node_pair& n, const std::map<std::string, std::string>& children);
 
   // Compares the `size` bytes before the HDF5 superblock.
-  void user_block(const node_pair& n, const conversion::opened_source& file, std::uint64_t size);
+  void user_block(const node_pair& n, const hdf5::opened_source& file, std::uint64_t size);
 
   // Reports a finding on a named part of an object: "has a different attribute "a": ...".
-  void tell(const node_pair& n, const char* kind, const std::string& name, verdict outcome, const std::string& reason,
-            const difference& d = {});
+  void report_finding(const node_pair& n, const char* kind, const std::string& name, verdict outcome, const std::string& reason,
+                      const difference& d = {});
   // Reports what only the store has.
-  void tell_extra(const node_pair& n, const char* kind, const std::string& name);
+  void report_extra(const node_pair& n, const char* kind, const std::string& name);
 
   // The next dataset has this additional first dimension in the store; "": none.
   void add_dimension(const std::string& name) { added_dimension_ = name; }
@@ -102,20 +102,21 @@ class metadata_comparison {
  private:
   // Compares the attributes that NWB's reader needs and the source does not have; returns their names.
   std::set<std::string> nwb_attributes(hid_t object, const node_pair& n);
-  // The same of a store of hdmf-zarr, which says the type of every array.
+  // Like nwb_attributes(), for a store of hdmf-zarr, which says the type of every array.
   std::set<std::string> hdmf_attributes(hid_t object, const node_pair& n);
   void attribute(hid_t object, const node_pair& n, const std::string& name, const std::string& key, bool is_dataset);
   // The error in the store's type of an attribute under `key`, or "".
   std::string type_fault(const attribute_values& a, const node_pair& n, const std::string& key,
                          const nlohmann::json* noted) const;
   likeness compare(const attribute_values& a, const std::string& name, const nlohmann::json& stored, difference& d) const;
-  likeness compare_noted(const attribute_values& a, const nlohmann::json& noted, const nlohmann::json* shown,
+  likeness compare_noted(const attribute_values& a, const nlohmann::json& noted, const nlohmann::json* reader_value,
                          const nlohmann::json* array, difference& d) const;
-  likeness compare_fill(const attribute_values& a, const nlohmann::json& shown, const nlohmann::json& array, difference& d) const;
+  likeness compare_fill(const attribute_values& a, const nlohmann::json& reader_value, const nlohmann::json& array,
+                        difference& d) const;
   void dimension_names(hid_t dataset, std::size_t rank, const node_pair& n);
   std::string dimension_difference(const node_pair& n, std::size_t d, const std::vector<std::vector<std::string>>& right);
-  void part(hid_t type, const node_pair& n, const store_folder& folder, const std::vector<std::uint64_t>* shape, bool is_whole,
-            std::map<std::string, nlohmann::json> expected);
+  void part(hid_t type, const node_pair& n, const zarr::store_folder& folder, const std::vector<std::uint64_t>* shape,
+            bool is_whole, std::map<std::string, nlohmann::json> expected);
 
   const source_objects& objects_;
   const convention rules_;

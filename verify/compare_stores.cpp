@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/compare_stores.hpp"
 
-#include "text/memory_need.hpp"
+#include "text/memory_estimate.hpp"
 #include "text/reserved_names.hpp"
 #include "text/selection.hpp"
 #include "verify/chunk_warning.hpp"
 #include "verify/compare_metadata.hpp"
-#include "verify/value_text.hpp"
+#include "verify/value_format.hpp"
 #include "zarr/read/missing_value.hpp"
 #include "zarr/read/zarr_json.hpp"
 #include "zarr/read/zarr_reader.hpp"
@@ -35,21 +35,21 @@ struct part {
   std::size_t elements() const {
     std::uint64_t n = 1;
     for (const std::uint64_t extent : shape) {
-      if (__builtin_mul_overflow(n, extent, &n)) throw not_supported("chunks of more than 2^64 elements");
+      if (__builtin_mul_overflow(n, extent, &n)) throw zarr::not_supported("chunks of more than 2^64 elements");
     }
     return static_cast<std::size_t>(n);
   }
 };
 
-// Calls `each` for all places of a grid, from `first` to `last`, both included.
+// Calls `callback` for all positions of a grid, from `first` to `last`, both included.
 template <class Each>
-void each_place(const numbers& first, const numbers& last, const Each& each) {
-  numbers at = first;
-  for (std::size_t d = 0;; d = at.size()) {
-    each(at);
-    for (d = at.size(); d > 0; --d) {
-      if (at[d - 1]++ < last[d - 1]) break;
-      at[d - 1] = first[d - 1];
+void for_each_position(const numbers& first, const numbers& last, const Each& callback) {
+  numbers position = first;
+  for (std::size_t d = 0;; d = position.size()) {
+    callback(position);
+    for (d = position.size(); d > 0; --d) {
+      if (position[d - 1]++ < last[d - 1]) break;
+      position[d - 1] = first[d - 1];
     }
     if (d == 0) return;
   }
@@ -58,64 +58,66 @@ void each_place(const numbers& first, const numbers& last, const Each& each) {
 // The values of a part of an array; chunks that do not exist have the fill value.
 class part_values {
  public:
-  part_values(const zarr_array& array, const part& wanted) : array_(array), wanted_(wanted), size_(array.type().size) {
-    const std::size_t n = wanted.elements();
+  part_values(const zarr::zarr_array& array, const part& region) : array_(array), region_(region), size_(array.type().size) {
+    const std::size_t n = region.elements();
     if (array.type().variable()) {
-      all_.strings.assign(n, array.fill().strings[0]);
+      values_.strings.assign(n, array.fill().strings[0]);
     } else {
-      all_.data.resize(n * size_);
-      for (std::size_t i = 0; i < n; ++i) std::memcpy(all_.data.data() + i * size_, array.fill().data.data(), size_);
+      values_.data.resize(n * size_);
+      for (std::size_t i = 0; i < n; ++i) std::memcpy(values_.data.data() + i * size_, array.fill().data.data(), size_);
     }
     numbers first, last;
-    for (std::size_t d = 0; d < wanted.first.size(); ++d) {
-      first.push_back(array.edges(d).chunk_of(wanted.first[d]));
-      last.push_back(array.edges(d).chunk_of(wanted.first[d] + wanted.shape[d] - 1));
+    for (std::size_t d = 0; d < region.first.size(); ++d) {
+      first.push_back(array.grid(d).chunk_of(region.first[d]));
+      last.push_back(array.grid(d).chunk_of(region.first[d] + region.shape[d] - 1));
     }
-    zarr_values chunk;
-    each_place(first, last, [&](const numbers& at) {
-      if (array_.read_chunk(at, chunk)) take(at, chunk);
+    zarr::element_buffer chunk;
+    for_each_position(first, last, [&](const numbers& chunk_index) {
+      if (array_.read_chunk(chunk_index, chunk)) take(chunk_index, chunk);
     });
   }
-  const zarr_values& all() const noexcept { return all_; }
+  const zarr::element_buffer& values() const noexcept { return values_; }
 
  private:
-  void take(const numbers& at, zarr_values& chunk) {
-    const numbers extent = array_.shape_of(at);
-    const std::size_t rank = at.size();
+  void take(const numbers& chunk_index, zarr::element_buffer& chunk) {
+    const numbers extent = array_.shape_of(chunk_index);
+    const std::size_t rank = chunk_index.size();
     numbers begin(rank), end(rank);  // of what both have, in the array
     numbers start(rank);
     for (std::size_t d = 0; d < rank; ++d) {
-      start[d] = array_.edges(d).start(at[d]);
-      begin[d] = std::max(start[d], wanted_.first[d]);
-      end[d] = std::min(start[d] + extent[d], wanted_.first[d] + wanted_.shape[d]);
+      start[d] = array_.grid(d).start(chunk_index[d]);
+      begin[d] = std::max(start[d], region_.first[d]);
+      end[d] = std::min(start[d] + extent[d], region_.first[d] + region_.shape[d]);
       if (begin[d] >= end[d]) return;
     }
     const std::uint64_t row = rank == 0 ? 1 : end[rank - 1] - begin[rank - 1];
     numbers last = end;
     for (std::uint64_t& n : last) --n;
     if (rank > 0) last[rank - 1] = begin[rank - 1];
-    each_place(begin, last, [&](const numbers& place) {
-      std::size_t from = 0, to = 0;
+    for_each_position(begin, last, [&](const numbers& place) {
+      std::size_t source_offset = 0, target_offset = 0;
       for (std::size_t d = 0; d < rank; ++d) {
-        from = from * static_cast<std::size_t>(extent[d]) + static_cast<std::size_t>(place[d] - start[d]);
-        to = to * static_cast<std::size_t>(wanted_.shape[d]) + static_cast<std::size_t>(place[d] - wanted_.first[d]);
+        source_offset = source_offset * static_cast<std::size_t>(extent[d]) + static_cast<std::size_t>(place[d] - start[d]);
+        target_offset =
+            target_offset * static_cast<std::size_t>(region_.shape[d]) + static_cast<std::size_t>(place[d] - region_.first[d]);
       }
       const auto n = static_cast<std::size_t>(row);
       if (array_.type().variable())
-        std::copy_n(chunk.strings.begin() + static_cast<std::ptrdiff_t>(from), n,
-                    all_.strings.begin() + static_cast<std::ptrdiff_t>(to));
-      else if (size_ > 0) std::memcpy(all_.data.data() + to * size_, chunk.data.data() + from * size_, n * size_);
+        std::copy_n(chunk.strings.begin() + static_cast<std::ptrdiff_t>(source_offset), n,
+                    values_.strings.begin() + static_cast<std::ptrdiff_t>(target_offset));
+      else if (size_ > 0)
+        std::memcpy(values_.data.data() + target_offset * size_, chunk.data.data() + source_offset * size_, n * size_);
     });
   }
 
-  const zarr_array& array_;
-  const part& wanted_;
+  const zarr::zarr_array& array_;
+  const part& region_;
   const std::size_t size_;
-  zarr_values all_;
+  zarr::element_buffer values_;
 };
 
 struct node {
-  store_folder folder;
+  zarr::store_folder folder;
   json document;
   std::string unreadable = {};  // why there is no document
   std::string fault = {};       // why readers refuse it
@@ -124,56 +126,57 @@ struct node {
 using nodes_by_path = std::map<std::string, node>;
 
 // By their paths; "/" is the root.
-nodes_by_path nodes_of(const store_folder& root, const std::function<void(const std::string&)>& at) {
+nodes_by_path nodes_of(const zarr::store_folder& root, const std::function<void(const std::string&)>& progress) {
   constexpr std::size_t longest_path = 4000;
-  nodes_by_path all;
-  std::vector<std::pair<std::string, store_folder>> todo{{"/", root}};
+  nodes_by_path nodes;
+  std::vector<std::pair<std::string, zarr::store_folder>> todo{{"/", root}};
   while (!todo.empty()) {
     const auto [path, folder] = todo.back();
     todo.pop_back();
-    if (at) at(path);
-    if (path.size() > longest_path) throw not_supported("a path of more than 4000 bytes");
+    if (progress) progress(path);
+    if (path.size() > longest_path) throw zarr::not_supported("a path of more than 4000 bytes");
     json document;
     try {
-      document = read_node(folder);
-    } catch (const store_error& e) {
+      document = zarr::read_node(folder);
+    } catch (const zarr::store_error& e) {
       if (path == "/" || e.code != errc::damaged_store) throw;
-      all.emplace(path, node{folder, json::object(), e.what()});
+      nodes.emplace(path, node{folder, json::object(), e.what()});
       continue;
-    } catch (const not_supported& e) {
+    } catch (const zarr::not_supported& e) {
       if (path == "/") throw;
-      all.emplace(path, node{folder, json::object(), e.what()});
+      nodes.emplace(path, node{folder, json::object(), e.what()});
       continue;
     }
     std::string fault = refused_field(folder);
     try {
-      (void)kind_of(folder);
-    } catch (const store_error& e) {
+      (void)zarr::kind_of(folder);
+    } catch (const zarr::store_error& e) {
       fault = std::string("has a zarr.json that is not valid: ") + e.what();
     }
     if (document.value("node_type", json()) == "group") {
-      for (const store_folder& child : folder.nodes()) todo.emplace_back((path == "/" ? path : path + "/") + child.last(), child);
+      for (const zarr::store_folder& child : folder.nodes())
+        todo.emplace_back((path == "/" ? path : path + "/") + child.leaf_name(), child);
     }
-    all.emplace(path, node{folder, std::move(document), {}, std::move(fault)});
+    nodes.emplace(path, node{folder, std::move(document), {}, std::move(fault)});
   }
-  return all;
+  return nodes;
 }
 
 class stores_comparison {
  public:
-  stores_comparison(const verify_options& options, const store_folder& source, const store_folder& store)
+  stores_comparison(const verify_options& options, const zarr::store_folder& source, const zarr::store_folder& store)
       : options_(options), source_(nodes_of(source, options.progress)), store_(nodes_of(store, options.progress)) {}
 
   verify_result run() {
-    const std::string sentence = text::warning_of_nodes(options_.source, source_.size(), options_.memory);
+    const std::string sentence = text::node_memory_warning(options_.source, source_.size(), options_.memory);
     if (!sentence.empty() && options_.warning) options_.warning(sentence);
-    conversion::selection wanted(options_.include, options_.exclude);
+    text::selection selection(options_.include, options_.exclude);
     for (const auto& [path, of_source] : source_) {
-      if (path != "/" && !wanted.wants(path) && !store_.contains(path)) continue;
+      if (path != "/" && !selection.matches(path) && !store_.contains(path)) continue;
       if (options_.progress) options_.progress(path);
       compare(path, of_source);
     }
-    wanted.require_all_matched();
+    selection.require_all_matched();
     for (const auto& [path, n] : store_) {
       if (!source_.contains(path)) result_.only_in_store.push_back(path);
     }
@@ -181,7 +184,7 @@ class stores_comparison {
   }
 
  private:
-  finding about(const std::string& path, const char* kind) const {
+  finding make_finding(const std::string& path, const char* kind) const {
     finding f;
     f.path = f.store_path = path;
     f.kind = kind;
@@ -190,20 +193,20 @@ class stores_comparison {
 
   void compare(const std::string& path, const node& source) {
     const bool is_array = source.document.value("node_type", json()) == "array";
-    finding f = about(path, is_array ? "dataset" : "group");
-    const auto found = store_.find(path);
+    finding f = make_finding(path, is_array ? "dataset" : "group");
+    const auto entry = store_.find(path);
     if (!source.unreadable.empty()) {
       f.outcome = verdict::unreadable;
       f.reason = source.unreadable;
       return add_finding(result_, std::move(f));
     }
-    if (found == store_.end()) {
+    if (entry == store_.end()) {
       f.store_path.clear();
       f.outcome = verdict::missing;
       f.reason = "is not in the store";
       return add_finding(result_, std::move(f));
     }
-    const node& store = found->second;
+    const node& store = entry->second;
     if (!store.unreadable.empty()) {
       f.outcome = verdict::differs;
       f.reason = "cannot be read in the store: " + store.unreadable;
@@ -219,13 +222,13 @@ class stores_comparison {
       f.reason = fault;
       return add_finding(result_, std::move(f));
     }
-    const std::string older = older_metadata(store.folder);
-    const auto other = differing_consolidated(store.folder);
-    if (!older.empty() || !other.empty()) {
+    const std::string older = zarr::v2_metadata_key(store.folder);
+    const auto differing_nodes = zarr::differing_consolidated(store.folder);
+    if (!older.empty() || !differing_nodes.empty()) {
       f.outcome = verdict::unchecked;
       f.reason = !older.empty()
                      ? "has metadata of Zarr v2 beside the zarr.json in the store (" + older + "), which were not compared"
-                     : "has consolidated metadata in the store that disagree with the zarr.json of \"" + other.front() +
+                     : "has consolidated metadata in the store that disagree with the zarr.json of \"" + differing_nodes.front() +
                            "\", which was compared";
     }
     if (is_array) compare_arrays(source, store, f);
@@ -236,158 +239,159 @@ class stores_comparison {
   // A value that xarray does not take, which is in the notes instead.
   static bool is_noted(const json& attributes, const std::string& name, const json& value) {
     const json noted = attributes.value(json::json_pointer("/zarrbits/attribute_values"), json());
-    return noted.is_object() && noted.contains(name) && json_text(noted[name]) == json_text(value);
+    return noted.is_object() && noted.contains(name) && zarr::json_text(noted[name]) == zarr::json_text(value);
   }
 
   void compare_attributes(const std::string& path, const json& source, const json& store) {
     const json a = source.value("attributes", json::object()), b = store.value("attributes", json::object());
     for (const auto& [name, value] : a.items()) {
-      finding f = about(path, "attribute");
+      finding f = make_finding(path, "attribute");
       f.attribute = name;
       if (!b.contains(name) && name == "_FillValue" && is_noted(b, name, value)) {
         f.outcome = verdict::equal;
       } else if (!b.contains(name)) {
         f.outcome = verdict::missing;
         f.reason = "is not in the store";
-      } else if (json_text(b[name]) != json_text(value) &&  // as text, since NaN is not equal to itself
-                 !(name == "_FillValue" && b[name] == json(missing_value_of(source.value("data_type", json()), value)))) {
+      } else if (zarr::json_text(b[name]) != zarr::json_text(value) &&  // as text, since NaN is not equal to itself
+                 !(name == "_FillValue" && b[name] == json(zarr::missing_value_of(source.value("data_type", json()), value)))) {
         f.outcome = verdict::differs;
         f.reason = "has another value";
-        f.source_value = json_text(value).substr(0, 200);
-        f.store_value = json_text(b[name]).substr(0, 200);
+        f.source_value = zarr::json_text(value).substr(0, 200);
+        f.store_value = zarr::json_text(b[name]).substr(0, 200);
       }
       add_finding(result_, std::move(f));
     }
     for (const auto& [name, value] : b.items()) {
-      if (!a.contains(name) && name != conversion::own_key) result_.extras.push_back({path, "attribute", shown_name(name)});
+      if (!a.contains(name) && name != text::annotation_key) result_.extras.push_back({path, "attribute", format_name(name)});
     }
   }
 
   static json names_in(const json& document) {
     const json names = document.value("dimension_names", json());
-    const bool none = std::all_of(names.begin(), names.end(), [](const json& n) { return n.is_null(); });
-    return none ? json() : names;
+    const bool all_unnamed = std::all_of(names.begin(), names.end(), [](const json& n) { return n.is_null(); });
+    return all_unnamed ? json() : names;
   }
 
   void compare_arrays(const node& source, const node& store, finding& f) {
     try {
-      finding names = about(f.path, "dimension names");
+      finding names = make_finding(f.path, "dimension names");
       if (const json a = names_in(source.document), b = names_in(store.document); a != b) {
         names.outcome = verdict::differs;
-        names.reason = "are " + json_text(a) + ", and in the store " + json_text(b);
+        names.reason = "are " + zarr::json_text(a) + ", and in the store " + zarr::json_text(b);
       }
       add_finding(result_, std::move(names));
-      std::optional<zarr_array> from;
+      std::optional<zarr::zarr_array> source_array;
       try {
-        from.emplace(source.folder);
-      } catch (const store_error& e) {
+        source_array.emplace(source.folder);
+      } catch (const zarr::store_error& e) {
         f.outcome = verdict::unreadable;
         f.reason = e.what();
         return;
       }
-      const zarr_array to(store.folder);
+      const zarr::zarr_array store_array(store.folder);
       const json a = source.document.value("data_type", json()), b = store.document.value("data_type", json());
-      if (!differs(f, "data type", a, b) && !differs(f, "shape", json(from->shape()), json(to.shape()))) {
-        if (from->fill().data != to.fill().data || from->fill().strings != to.fill().strings)
+      if (!differs(f, "data type", a, b) && !differs(f, "shape", json(source_array->shape()), json(store_array.shape()))) {
+        if (source_array->fill().data != store_array.fill().data || source_array->fill().strings != store_array.fill().strings)
           differs(f, "fill value", source.document.value("fill_value", json()), store.document.value("fill_value", json()));
-        warn_of_chunks(options_, f.path, to);
-        compare_values(*from, to, f);
+        warn_about_chunks(options_, f.path, store_array);
+        compare_values(*source_array, store_array, f);
       }
-    } catch (const store_error& e) {
+    } catch (const zarr::store_error& e) {
       f.outcome = verdict::differs;
       f.reason = e.what();
-    } catch (const not_supported& e) {
+    } catch (const zarr::not_supported& e) {
       f.outcome = verdict::unchecked;
       f.reason = std::string("cannot be compared: this reader does not support ") + e.what();
     }
   }
 
-  static bool differs(finding& f, const char* what, const json& a, const json& b) {
-    if (json_text(a) == json_text(b)) return false;
+  static bool differs(finding& f, const char* property, const json& a, const json& b) {
+    if (zarr::json_text(a) == zarr::json_text(b)) return false;
     f.outcome = verdict::differs;
-    f.reason = std::string("has the ") + what + " " + json_text(a) + ", and in the store " + json_text(b);
+    f.reason = std::string("has the ") + property + " " + zarr::json_text(a) + ", and in the store " + zarr::json_text(b);
     return true;
   }
 
   // Parts as long as the longer chunk in each dimension, so that few chunks are decoded twice; shorter ones if those take too
   // much memory.
-  numbers shape_of_parts(const zarr_array& a, const zarr_array& b) const {
-    const std::uint64_t room = options_.memory / 8 / std::max<std::uint64_t>(a.type().variable() ? 64 : a.type().size, 1);
+  numbers shape_of_parts(const zarr::zarr_array& a, const zarr::zarr_array& b) const {
+    const std::uint64_t max_elements = options_.memory / 8 / std::max<std::uint64_t>(a.type().variable() ? 64 : a.type().size, 1);
     numbers shape;
     for (std::size_t d = 0; d < a.shape().size(); ++d)
       shape.push_back(std::max<std::uint64_t>(1, std::min(a.shape()[d], std::max(a.chunk_shape()[d], b.chunk_shape()[d]))));
     for (std::size_t d = 0; d < shape.size(); ++d) {
-      std::uint64_t rest = 1;
+      std::uint64_t other_elements = 1;
       for (std::size_t k = 0; k < shape.size(); ++k) {
-        if (k != d && __builtin_mul_overflow(rest, shape[k], &rest)) rest = UINT64_MAX;
+        if (k != d && __builtin_mul_overflow(other_elements, shape[k], &other_elements)) other_elements = UINT64_MAX;
       }
-      const std::uint64_t least = std::min(a.chunk_shape()[d], b.chunk_shape()[d]);
-      if (rest > room / shape[d]) shape[d] = std::max({std::uint64_t{1}, std::min(shape[d], least), room / rest});
+      const std::uint64_t min_length = std::min(a.chunk_shape()[d], b.chunk_shape()[d]);
+      if (other_elements > max_elements / shape[d])
+        shape[d] = std::max({std::uint64_t{1}, std::min(shape[d], min_length), max_elements / other_elements});
     }
     return shape;
   }
 
-  void compare_values(const zarr_array& a, const zarr_array& b, finding& f) {
+  void compare_values(const zarr::zarr_array& a, const zarr::zarr_array& b, finding& f) {
     const numbers& shape = a.shape();
     if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return;
     const numbers step = shape_of_parts(a, b);
     numbers grid;
     for (std::size_t d = 0; d < shape.size(); ++d) grid.push_back((shape[d] - 1) / step[d] + 1);
     numbers parts;
-    for (const zarr_array* array : {&a, &b}) add_parts(*array, step, grid, parts);
+    for (const zarr::zarr_array* array : {&a, &b}) add_parts(*array, step, grid, parts);
     std::sort(parts.begin(), parts.end());
     parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
     for (const std::uint64_t number : parts) {
       if (f.has_index) return;
       if (options_.progress) options_.progress(f.path);
       part p{numbers(shape.size()), numbers(shape.size())};
-      std::uint64_t rest = number;
+      std::uint64_t remainder = number;
       for (std::size_t d = shape.size(); d-- > 0;) {
-        p.first[d] = rest % grid[d] * step[d];
+        p.first[d] = remainder % grid[d] * step[d];
         p.shape[d] = std::min(step[d], shape[d] - p.first[d]);
-        rest /= grid[d];
+        remainder /= grid[d];
       }
       compare_part(a, b, p, f);
     }
-    std::uint64_t all = 1;
-    for (const std::uint64_t extent : shape) all *= extent;
-    result_.elements += all;
+    std::uint64_t total = 1;
+    for (const std::uint64_t extent : shape) total *= extent;
+    result_.elements += total;
   }
 
   // The numbers of the parts that have elements of existing objects; all others have only the fill value.
-  void add_parts(const zarr_array& array, const numbers& step, const numbers& grid, numbers& parts) const {
-    std::uint64_t all = 1;
+  void add_parts(const zarr::zarr_array& array, const numbers& step, const numbers& grid, numbers& parts) const {
+    std::uint64_t total = 1;
     for (const std::uint64_t n : grid) {
-      if (__builtin_mul_overflow(all, n, &all)) throw not_supported("arrays of more than 2^64 chunks");
+      if (__builtin_mul_overflow(total, n, &total)) throw zarr::not_supported("arrays of more than 2^64 chunks");
     }
-    const std::size_t most = static_cast<std::size_t>(options_.memory / 64);
-    array.each_object([&](const numbers& object, const store_entry&) {
+    const std::size_t max_parts = static_cast<std::size_t>(options_.memory / 64);
+    array.for_each_object([&](const numbers& object, const zarr::store_entry&) {
       numbers first, last;
       for (std::size_t d = 0; d < object.size(); ++d) {
-        const std::uint64_t each = array.chunks_per_shard()[d], next = (object[d] + 1) * each;
-        const std::uint64_t end = next < array.chunks()[d] ? array.edges(d).start(next) : array.shape()[d];
-        first.push_back(array.edges(d).start(object[d] * each) / step[d]);
+        const std::uint64_t shard_length = array.chunks_per_shard()[d], next = (object[d] + 1) * shard_length;
+        const std::uint64_t end = next < array.chunks()[d] ? array.grid(d).start(next) : array.shape()[d];
+        first.push_back(array.grid(d).start(object[d] * shard_length) / step[d]);
         last.push_back((end - 1) / step[d]);
       }
-      each_place(first, last, [&](const numbers& at) {
+      for_each_position(first, last, [&](const numbers& grid_position) {
         std::uint64_t number = 0;
-        for (std::size_t d = 0; d < at.size(); ++d) number = number * grid[d] + at[d];
+        for (std::size_t d = 0; d < grid_position.size(); ++d) number = number * grid[d] + grid_position[d];
         if (parts.empty() || parts.back() != number) parts.push_back(number);
       });
-      if (parts.size() > most) {
+      if (parts.size() > max_parts) {
         std::sort(parts.begin(), parts.end());
         parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
-        if (parts.size() > most / 2) throw not_supported("more chunks than the memory can list");
+        if (parts.size() > max_parts / 2) throw zarr::not_supported("more chunks than the memory can list");
       }
       return true;
     });
   }
 
-  void compare_part(const zarr_array& a, const zarr_array& b, const part& p, finding& f) {
+  void compare_part(const zarr::zarr_array& a, const zarr::zarr_array& b, const part& p, finding& f) {
     std::optional<part_values> of_source;
     try {
       of_source.emplace(a, p);
-    } catch (const store_error& e) {
+    } catch (const zarr::store_error& e) {
       if (f.outcome < verdict::unreadable) {
         f.outcome = verdict::unreadable;
         f.reason = e.what();
@@ -395,24 +399,24 @@ class stores_comparison {
       return;
     }
     const part_values of_store(b, p);
-    const zarr_values &x = of_source->all(), &y = of_store.all();
+    const zarr::element_buffer &x = of_source->values(), &y = of_store.values();
     const std::size_t n = p.elements(), size = a.type().size;
     if (x.data == y.data && x.strings == y.strings) return;
     for (std::size_t i = 0; i < n; ++i) {
-      const bool same = a.type().variable() ? x.strings[i] == y.strings[i]
-                                            : std::memcmp(x.data.data() + i * size, y.data.data() + i * size, size) == 0;
-      if (same) continue;
+      const bool is_equal = a.type().variable() ? x.strings[i] == y.strings[i]
+                                                : std::memcmp(x.data.data() + i * size, y.data.data() + i * size, size) == 0;
+      if (is_equal) continue;
       f.outcome = verdict::differs;
       f.reason = "has another value";
       f.has_index = true;
       f.index.resize(p.shape.size());
-      std::size_t rest = i;
+      std::size_t remainder = i;
       for (std::size_t d = p.shape.size(); d-- > 0;) {
-        f.index[d] = p.first[d] + rest % p.shape[d];
-        rest /= static_cast<std::size_t>(p.shape[d]);
+        f.index[d] = p.first[d] + remainder % p.shape[d];
+        remainder /= static_cast<std::size_t>(p.shape[d]);
       }
-      f.source_value = a.type().variable() ? show_text(x.strings[i]) : hex(x.data.data() + i * size, size);
-      f.store_value = a.type().variable() ? show_text(y.strings[i]) : hex(y.data.data() + i * size, size);
+      f.source_value = a.type().variable() ? format_text(x.strings[i]) : hex(x.data.data() + i * size, size);
+      f.store_value = a.type().variable() ? format_text(y.strings[i]) : hex(y.data.data() + i * size, size);
       return;
     }
   }
@@ -424,7 +428,7 @@ class stores_comparison {
 
 }  // namespace
 
-verify_result compare_stores(const verify_options& options, const store_folder& source, const store_folder& store) {
+verify_result compare_stores(const verify_options& options, const zarr::store_folder& source, const zarr::store_folder& store) {
   return stores_comparison(options, source, store).run();
 }
 

@@ -13,7 +13,7 @@
 namespace zarrbits::verification {
 
 // Throws store_error if a root cannot be read.
-verify_result compare_stores(const verify_options& options, const store_folder& source, const store_folder& store);
+verify_result compare_stores(const verify_options& options, const zarr::store_folder& source, const zarr::store_folder& store);
 
 }  // namespace zarrbits::verification
 

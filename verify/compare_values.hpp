@@ -31,18 +31,18 @@ struct zarr_element {
   const std::string* string = nullptr;
 };
 
-inline zarr_element element_of(const zarr_type& type, const zarr_values& values, std::size_t i) {
+inline zarr_element element_of(const zarr::zarr_type& type, const zarr::element_buffer& values, std::size_t i) {
   return type.variable() ? zarr_element{nullptr, &values.strings[i]} : zarr_element{values.data.data() + i * type.size, nullptr};
 }
 
 class comparison {
  public:
   // `exported`: the file is netCDF that `export` made, which has other types for some (docs/export.md).
-  comparison(const source_type& source, const zarr_type& store, const source_objects& objects, bool exported = false);
+  comparison(const source_type& source, const zarr::zarr_type& store, const source_objects& objects, bool exported = false);
 
-  // different: the types cannot hold the same values. unknown: this code cannot decide. why() is the sentence.
+  // different: the types cannot hold the same values. unknown: this code cannot decide. reason() is the sentence.
   likeness types() const noexcept { return types_; }
-  const std::string& why() const noexcept { return why_; }
+  const std::string& reason() const noexcept { return reason_; }
 
   // True if equal elements have equal bytes, so that many can be compared at once.
   bool bytewise() const noexcept { return bytewise_; }
@@ -51,10 +51,10 @@ class comparison {
 
  private:
   const source_type& source_;
-  const zarr_type& store_;
+  const zarr::zarr_type& store_;
   const source_objects& objects_;
   likeness types_ = likeness::equal;
-  std::string why_;
+  std::string reason_;
   bool bytewise_ = false;
 };
 

@@ -20,7 +20,7 @@ convention convention_of(const json& root, source_tree& tree) {
   for (const char* key : {"sources", "selection"})
     c.is_part = c.is_part || root.contains(json::json_pointer(std::string("/attributes/zarrbits/") + key));
   const bool has_notes = root.contains(json::json_pointer("/attributes/zarrbits"));
-  if (note.is_null() && (has_netcdf_dimensions(tree) || (!has_notes && is_called_netcdf(tree)))) {
+  if (note.is_null() && (has_netcdf_dimensions(tree) || (!has_notes && has_netcdf_name(tree)))) {
     c.exported = std::make_shared<const netcdf_dimensions>(tree);
     c.one_element_is_scalar = true;
   }

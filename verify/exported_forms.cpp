@@ -3,7 +3,7 @@
 
 #include "text/json_text.hpp"
 #include "verify/compare_json.hpp"
-#include "verify/seen_attributes.hpp"
+#include "verify/reader_view.hpp"
 #include "zarr/read/zarr_json.hpp"
 
 #include <algorithm>
@@ -16,21 +16,21 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t most_dimensions = 32;  // of HDF5
+constexpr std::size_t max_dimensions = 32;  // of HDF5
 
 // The values in lists of lists. False if the lists differ in length: HDF5 has no such values.
-bool collect(const json& value, std::vector<std::size_t>& dims, std::size_t level, std::vector<const json*>& leaves) {
+bool collect_leaves(const json& value, std::vector<std::size_t>& dims, std::size_t level, std::vector<const json*>& leaves) {
   if (!value.is_array()) {
     leaves.push_back(&value);
     return level == dims.size();
   }
-  if (level == most_dimensions) return false;
+  if (level == max_dimensions) return false;
   if (level == dims.size()) {
     if (!leaves.empty()) return false;
     dims.push_back(value.size());
   }
   if (dims[level] != value.size()) return false;
-  return std::all_of(value.begin(), value.end(), [&](const json& v) { return collect(v, dims, level + 1, leaves); });
+  return std::all_of(value.begin(), value.end(), [&](const json& v) { return collect_leaves(v, dims, level + 1, leaves); });
 }
 
 bool is_text(const json& v) { return v.is_string() || (v.is_object() && v.size() == 1 && v.contains("base64")); }
@@ -53,9 +53,9 @@ bool has_type_of_array(const std::string& attribute, bool netcdf) {
 
 json with_leaves(const json& value, json (*change)(const json&)) {
   if (!value.is_array()) return change(value);
-  json all = json::array();
-  for (const json& v : value) all.push_back(with_leaves(v, change));
-  return all;
+  json result = json::array();
+  for (const json& v : value) result.push_back(with_leaves(v, change));
+  return result;
 }
 
 bool holds_float(const json& value) {
@@ -80,15 +80,15 @@ bool have_one_type(const std::vector<const json*>& leaves) {
 }
 
 // Objects, lists of different lengths, lists of mixed types, and of numbers of which no type has all.
-bool is_json_alone(const json& value) {
+bool is_json_only(const json& value) {
   std::vector<std::size_t> dims;
   std::vector<const json*> leaves;
-  if (!collect(value, dims, 0, leaves)) return true;
-  const auto all = [&](bool (*is)(const json&)) {
-    return std::all_of(leaves.begin(), leaves.end(), [&](const json* v) { return is(*v); });
+  if (!collect_leaves(value, dims, 0, leaves)) return true;
+  const auto all_leaves = [&](bool (*predicate)(const json&)) {
+    return std::all_of(leaves.begin(), leaves.end(), [&](const json* v) { return predicate(*v); });
   };
-  if (all([](const json& v) { return v.is_number(); })) return !have_one_type(leaves);
-  return !value.is_null() && !all(is_text) && !all([](const json& v) { return v.is_boolean(); });
+  if (all_leaves([](const json& v) { return v.is_number(); })) return !have_one_type(leaves);
+  return !value.is_null() && !all_leaves(is_text) && !all_leaves([](const json& v) { return v.is_boolean(); });
 }
 
 }  // namespace
@@ -96,10 +96,10 @@ bool is_json_alone(const json& value) {
 bool is_exported_type(const json& type, const std::string& name, const json& value, const json& array, bool netcdf) {
   if (has_type_of_array(name, netcdf) && (name_of(type) == array || (array == "float16" && type == "float32"))) return true;
   if (value.is_null()) return type == "int8";
-  if (is_json_alone(value)) return is_variable_text(type);
+  if (is_json_only(value)) return is_variable_text(type);
   std::vector<std::size_t> dims;
   std::vector<const json*> leaves;
-  collect(value, dims, 0, leaves);
+  collect_leaves(value, dims, 0, leaves);
   if (leaves.empty()) return type == "float64";
   const json& first = *leaves.front();
   if (first.is_boolean()) return netcdf ? type == "int8" : type == "bool";
@@ -126,66 +126,66 @@ bool is_exported_type(const json& type, const std::string& name, const json& val
 json flat_value(const json& value) {
   std::vector<std::size_t> dims;
   std::vector<const json*> leaves;
-  if (!value.is_array() || !collect(value, dims, 0, leaves) || dims.size() < 2) return value;
+  if (!value.is_array() || !collect_leaves(value, dims, 0, leaves) || dims.size() < 2) return value;
   json flat = json::array();
   for (const json* v : leaves) flat.push_back(*v);
   return flat;
 }
 
-json exported_value(const attribute_values& a, const std::string& name, const json& given, bool netcdf) {
-  const json value = netcdf && a.dims.size() == 1 ? flat_value(given) : given;
+json exported_value(const attribute_values& a, const std::string& name, const json& stored, bool netcdf) {
+  const json value = netcdf && a.dims.size() == 1 ? flat_value(stored) : stored;
   if (a.null || !a.values) return value == "" ? json() : value;
   if (a.type.kind == source_kind::integer && !a.type.is_bool)
     return with_leaves(value, [](const json& v) { return v.is_boolean() ? json(v.get<bool>() ? 1U : 0U) : v; });
   if (a.type.kind == source_kind::floating && (holds_float(value) || has_type_of_array(name, true)))
     return with_leaves(value, [](const json& v) { return v.is_number_integer() ? json(v.get<double>()) : v; });
-  if (a.type.kind == source_kind::variable_text && a.dims.size() <= 1 && is_json_alone(value)) {
+  if (a.type.kind == source_kind::variable_text && a.dims.size() <= 1 && is_json_only(value)) {
     const std::string text(text_of(a.type, a.values->data()));
     try {
-      if (same_json(conversion::parse_foreign_json(text), value)) return text;
+      if (same_json(text::parse_untrusted_json(text), value)) return text;
     } catch (const std::runtime_error&) {  // not JSON
     }
   }
   return value;
 }
 
-json exported_attributes(const zarr_type& array) {
-  if (array.kind == zarr_kind::boolean) return {{"dtype", "bool"}};
+json exported_attributes(const zarr::zarr_type& array) {
+  if (array.kind == zarr::zarr_kind::boolean) return {{"dtype", "bool"}};
   if (array.unit.empty()) return json::object();
   static const std::map<std::string, std::string> units = {{"D", "days"},        {"h", "hours"},         {"m", "minutes"},
                                                            {"s", "seconds"},     {"ms", "milliseconds"}, {"us", "microseconds"},
                                                            {"ns", "nanoseconds"}};
-  const auto found = units.find(array.unit);
-  const std::string unit = found == units.end() ? "" : found->second;
+  const auto entry = units.find(array.unit);
+  const std::string unit = entry == units.end() ? "" : entry->second;
   if (array.name == "numpy.timedelta64")
     return {{"units", unit}, {"dtype", "timedelta64[" + array.unit + "]"}, {"_FillValue", INT64_MIN}};
   return {{"units", unit + " since 1970-01-01"}, {"calendar", "proleptic_gregorian"}, {"_FillValue", INT64_MIN}};
 }
 
-json exported_type(const zarr_type& array, const json& references, bool netcdf) {
+json exported_type(const zarr::zarr_type& array, const json& references, bool netcdf) {
   const json reference = {{"class", "object_reference"}};
   if (references == "object_reference") return reference;
   const auto opaque = [&](const std::string& tag) { return json{{"class", "opaque"}, {"length", array.size}, {"tag", tag}}; };
   switch (array.kind) {
-    case zarr_kind::boolean: return netcdf ? "int8" : "bool";
-    case zarr_kind::raw: return opaque("");
-    case zarr_kind::terminated: return {{"class", "string"}, {"length", array.size}, {"padding", "null"}};
-    case zarr_kind::text32:
-    case zarr_kind::text: return {{"class", "string"}, {"length", "variable"}};
-    case zarr_kind::binary: return {{"class", "sequence"}, {"base", "uint8"}};
-    case zarr_kind::record: {
+    case zarr::zarr_kind::boolean: return netcdf ? "int8" : "bool";
+    case zarr::zarr_kind::raw: return opaque("");
+    case zarr::zarr_kind::terminated: return {{"class", "string"}, {"length", array.size}, {"padding", "null"}};
+    case zarr::zarr_kind::text32:
+    case zarr::zarr_kind::text: return {{"class", "string"}, {"length", "variable"}};
+    case zarr::zarr_kind::binary: return {{"class", "sequence"}, {"base", "uint8"}};
+    case zarr::zarr_kind::record: {
       json fields = json::array();
-      for (const zarr_field& f : array.fields) {
+      for (const zarr::zarr_field& f : array.fields) {
         const bool refers = std::find(references.begin(), references.end(), json(f.name)) != references.end();
         fields.push_back({{"name", f.name}, {"type", refers ? reference : exported_type(f.type, nullptr, netcdf)}});
-        if (netcdf && f.type.kind == zarr_kind::terminated && f.type.size > 1)
+        if (netcdf && f.type.kind == zarr::zarr_kind::terminated && f.type.size > 1)
           fields.back()["type"] = {
               {"class", "array"}, {"shape", {f.type.size}}, {"base", {{"class", "string"}, {"length", 1}, {"padding", "null"}}}};
       }
       return {{"class", "compound"}, {"fields", std::move(fields)}};
     }
-    case zarr_kind::signed_integer:
-    case zarr_kind::unsigned_integer:
+    case zarr::zarr_kind::signed_integer:
+    case zarr::zarr_kind::unsigned_integer:
       if (!array.unit.empty())
         return opaque(std::string("NUMPY:<") + (array.name == "numpy.datetime64" ? "M8[" : "m8[") + array.unit + "]");
       [[fallthrough]];
@@ -195,33 +195,33 @@ json exported_type(const zarr_type& array, const json& references, bool netcdf) 
 
 json exported_limits(const std::vector<std::uint64_t>& shape, const std::vector<std::uint64_t>& chunk) {
   json limits = json::array();
-  bool any = false;
+  bool is_extended = false;
   for (std::size_t d = 0; d < std::min(shape.size(), chunk.size()); ++d) {
     limits.push_back(std::max(shape[d], chunk[d]));
-    any = any || chunk[d] > shape[d];
+    is_extended = is_extended || chunk[d] > shape[d];
   }
-  return any ? limits : json();
+  return is_extended ? limits : json();
 }
 
 std::string exported_dimension(const std::string& array, std::size_t d) {
   return array.substr(array.rfind('/') + 1) + "_dim_" + std::to_string(d);
 }
 
-bool is_exported_dimension(const std::string& made, const std::string& name, std::uint64_t length) {
-  if (!made.starts_with(name)) return false;
-  std::string_view rest = std::string_view(made).substr(name.size());
-  while (rest.ends_with("_dim")) rest.remove_suffix(4);  // a group has the name
-  while (rest.ends_with('_')) rest.remove_suffix(1);
-  return rest.empty() || rest == "_" + std::to_string(length);
+bool is_exported_dimension(const std::string& exported_name, const std::string& name, std::uint64_t length) {
+  if (!exported_name.starts_with(name)) return false;
+  std::string_view suffix = std::string_view(exported_name).substr(name.size());
+  while (suffix.ends_with("_dim")) suffix.remove_suffix(4);  // a group has the name
+  while (suffix.ends_with('_')) suffix.remove_suffix(1);
+  return suffix.empty() || suffix == "_" + std::to_string(length);
 }
 
-stored_dimensions::stored_dimensions(const store_folder& root) {
-  std::vector<std::pair<std::string, store_folder>> todo{{"/", root}};
+stored_dimensions::stored_dimensions(const zarr::store_folder& root) {
+  std::vector<std::pair<std::string, zarr::store_folder>> todo{{"/", root}};
   while (!todo.empty()) {
     const auto [group, folder] = todo.back();
     todo.pop_back();
-    for (const store_folder& child : folder.nodes()) {
-      const json node = read_node(child);
+    for (const zarr::store_folder& child : folder.nodes()) {
+      const json node = zarr::read_node(child);
       if (node.value("node_type", json()) != "array") {
         todo.emplace_back("/" + child.path(), child);
         continue;
@@ -236,17 +236,17 @@ stored_dimensions::stored_dimensions(const store_folder& root) {
       }
       const json characters = node.value(json::json_pointer("/data_type/configuration/length_bytes"), json());
       if (characters.is_number_unsigned())
-        groups_[{"string" + json_text(characters), characters.get<std::uint64_t>()}].insert(group);
+        groups_[{"string" + zarr::json_text(characters), characters.get<std::uint64_t>()}].insert(group);
     }
   }
 }
 
-bool stored_dimensions::has(const std::string& group, const std::string& name, std::uint64_t length) const {
-  const std::string below = group == "/" ? group : group + "/";
-  return std::any_of(groups_.begin(), groups_.end(), [&](const auto& each) {
-    const auto& [dimension, groups] = each;
+bool stored_dimensions::contains(const std::string& group, const std::string& name, std::uint64_t length) const {
+  const std::string prefix = group == "/" ? group : group + "/";
+  return std::any_of(groups_.begin(), groups_.end(), [&](const auto& entry) {
+    const auto& [dimension, groups] = entry;
     return dimension.second == length && is_exported_dimension(name, dimension.first, length) &&
-           std::any_of(groups.begin(), groups.end(), [&](const std::string& g) { return g == group || g.starts_with(below); });
+           std::any_of(groups.begin(), groups.end(), [&](const std::string& g) { return g == group || g.starts_with(prefix); });
   });
 }
 

@@ -28,13 +28,13 @@ bool is_exported_type(const nlohmann::json& type, const std::string& name, const
 // The value as the file has it where JSON says it otherwise: numbers for booleans, floats for integers among floats. A value that
 // HDF5 cannot have is JSON text: then this is the text's if that is the same value.
 // `netcdf`: lists of lists are one list.
-nlohmann::json exported_value(const attribute_values& a, const std::string& name, const nlohmann::json& given, bool netcdf);
+nlohmann::json exported_value(const attribute_values& a, const std::string& name, const nlohmann::json& stored, bool netcdf);
 
 // The type of datasets of arrays of this data type, as a note. `references`: of hdmf-zarr, "object_reference" or the names of
 // fields that are references, or null.
-nlohmann::json exported_type(const zarr_type& array, const nlohmann::json& references = nullptr, bool netcdf = false);
+nlohmann::json exported_type(const zarr::zarr_type& array, const nlohmann::json& references = nullptr, bool netcdf = false);
 // The attributes by which netCDF says what an array's type says in Zarr: of booleans and of numpy's times.
-nlohmann::json exported_attributes(const zarr_type& array);
+nlohmann::json exported_attributes(const zarr::zarr_type& array);
 
 // The limits of a dataset of the shape: HDF5 allows no chunk that is longer than they are. Null if they are the shape.
 nlohmann::json exported_limits(const std::vector<std::uint64_t>& shape, const std::vector<std::uint64_t>& chunk);
@@ -43,14 +43,14 @@ nlohmann::json exported_limits(const std::vector<std::uint64_t>& shape, const st
 std::string exported_dimension(const std::string& array, std::size_t d);
 
 // True if netCDF's dimension of that length may be one that the store calls `name`: another has this name, or a group.
-bool is_exported_dimension(const std::string& made, const std::string& name, std::uint64_t length);
+bool is_exported_dimension(const std::string& exported_name, const std::string& name, std::uint64_t length);
 
 // The names and lengths of the dimensions of a store's arrays.
 class stored_dimensions {
  public:
-  explicit stored_dimensions(const store_folder& root);  // Throws store_error.
+  explicit stored_dimensions(const zarr::store_folder& root);  // Throws store_error.
   // True if an array in the group ("/a"), or below it, has such a dimension.
-  bool has(const std::string& group, const std::string& name, std::uint64_t length) const;
+  bool contains(const std::string& group, const std::string& name, std::uint64_t length) const;
 
  private:
   std::map<std::pair<std::string, std::uint64_t>, std::set<std::string>> groups_;  // of these arrays

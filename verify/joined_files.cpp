@@ -12,13 +12,13 @@ namespace {
 
 // The axis in "PATTERN:N"; empty if the text has another form, or the path does not match.
 struct axis_pattern {
-  conversion::selection paths;
+  text::selection paths;
   std::size_t axis = 0;
 };
 std::optional<axis_pattern> axis_pattern_of(const std::string& dimension) {
   const auto colon = dimension.rfind(':');
   if (colon == std::string::npos) return {};
-  axis_pattern p{conversion::selection({dimension.substr(0, colon)}, {}), 0};
+  axis_pattern p{text::selection({dimension.substr(0, colon)}, {}), 0};
   std::from_chars(dimension.data() + colon + 1, dimension.data() + dimension.size(), p.axis);
   return p;
 }
@@ -33,19 +33,19 @@ std::optional<joined_place> joined_arrays::place(hid_t dataset, haddr_t address,
   const std::vector<std::uint64_t> dims = extent_of(space.get());
   if (is_new_) {
     if (is_dimension_scale(dataset)) return {};
-    const std::string along = "/" + dimension_;
-    lengths_[along] = 1;
+    const std::string new_dimension = "/" + dimension_;
+    lengths_[new_dimension] = 1;
     arrays_[store_path].path = path;
-    arrays_[store_path].dimension = along;
-    return joined_place{0, begin_of(along), true};
+    arrays_[store_path].dimension = new_dimension;
+    return joined_place{0, begin_of(new_dimension), true};
   }
   std::optional<std::size_t> axis;
   if (auto pattern = axis_pattern_of(dimension_)) {
-    if (pattern->axis < dims.size() && pattern->paths.wants(store_path)) axis = pattern->axis;
+    if (pattern->axis < dims.size() && pattern->paths.matches(store_path)) axis = pattern->axis;
   } else if (rules.netcdf) {
-    const auto all = rules.netcdf->of(address);
-    for (std::size_t d = 0; d < std::min(all.size(), dims.size()) && !axis; ++d) {
-      if (all[d] && all[d]->name == dimension_) axis = d;
+    const auto dimensions = rules.netcdf->dimensions_of(address);
+    for (std::size_t d = 0; d < std::min(dimensions.size(), dims.size()) && !axis; ++d) {
+      if (dimensions[d] && dimensions[d]->name == dimension_) axis = d;
     }
   } else {
     const auto names = names_of_dimensions(dataset, dims.size(), tree);
@@ -64,8 +64,8 @@ std::optional<joined_place> joined_arrays::place(hid_t dataset, haddr_t address,
   }
   std::uint64_t length = dims[*axis];
   if (rules.netcdf) {
-    if (const auto all = rules.netcdf->of(address); *axis < all.size() && all[*axis])
-      length = std::max(length, all[*axis]->length);
+    if (const auto dimensions = rules.netcdf->dimensions_of(address); *axis < dimensions.size() && dimensions[*axis])
+      length = std::max(length, dimensions[*axis]->length);
   }
   lengths_[dimension] = std::max(lengths_[dimension], length);
   arrays_[store_path].path = path;
@@ -73,23 +73,24 @@ std::optional<joined_place> joined_arrays::place(hid_t dataset, haddr_t address,
   return joined_place{*axis, begin_of(dimension)};
 }
 
-void joined_arrays::find_units(joined_place& place, haddr_t address, const store_folder& store, const std::string& store_path,
-                               const source_tree& tree) {
-  if (!source_lenders_) source_lenders_.emplace(tree);
-  place.lent_in_source = source_lenders_->to(address);
-  place.lent_in_store = store_lenders_.to(store, store_path);
-  if (place.lent_in_source.units.empty() && !place.lent_in_store.units.empty())  // the store has the first file's attributes
-    place.lent_in_source = source_lenders::units_at(tree, place.lent_in_store.path);
+void joined_arrays::find_units(joined_place& place, haddr_t address, const zarr::store_folder& store,
+                               const std::string& store_path, const source_tree& tree) {
+  if (!source_units_) source_units_.emplace(tree);
+  place.inherited_in_source = source_units_->units_for(address);
+  place.inherited_in_store = store_units_.units_for(store, store_path);
+  if (place.inherited_in_source.units.empty() &&
+      !place.inherited_in_store.units.empty())  // the store has the first file's attributes
+    place.inherited_in_source = source_inherited_units::units_at(tree, place.inherited_in_store.path);
 }
 
 void joined_arrays::next_file() {
-  source_lenders_.reset();
+  source_units_.reset();
   for (const auto& [dimension, length] : lengths_) ends_[dimension] += length;
   lengths_.clear();
 }
 
-std::vector<finding> joined_arrays::longer() const {
-  std::vector<finding> all;
+std::vector<finding> joined_arrays::longer_arrays() const {
+  std::vector<finding> findings;
   for (const auto& [store_path, a] : arrays_) {
     const std::uint64_t sum = ends_.at(a.dimension);
     if (a.length == sum) continue;
@@ -100,9 +101,9 @@ std::vector<finding> joined_arrays::longer() const {
     f.outcome = verdict::differs;
     f.reason = "has " + std::to_string(a.length) + " elements along the dimension in the store, and " + std::to_string(sum) +
                " in all files together";
-    all.push_back(std::move(f));
+    findings.push_back(std::move(f));
   }
-  return all;
+  return findings;
 }
 
 }  // namespace zarrbits::verification

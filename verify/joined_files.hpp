@@ -8,7 +8,7 @@
 
 #include "verify/cf_meaning.hpp"
 #include "verify/convention.hpp"
-#include "verify/lent_units.hpp"
+#include "verify/implied_units.hpp"
 #include "verify/source_tree.hpp"
 
 #include <zarrbits/verify.hpp>
@@ -26,7 +26,7 @@ struct joined_place {
   std::size_t axis = 0;
   std::uint64_t first = 0;
   bool added = false;  // only the array has the dimension
-  lent_units lent_in_source = {}, lent_in_store = {};
+  inherited_units inherited_in_source = {}, inherited_in_store = {};
 };
 
 class joined_arrays {
@@ -41,7 +41,7 @@ class joined_arrays {
                                     const source_tree& tree, const convention& rules);
   // What a variable of the current file, and its array, inherit from the variable that names it. Throws source_error,
   // store_error.
-  void find_units(joined_place& place, haddr_t address, const store_folder& store, const std::string& store_path,
+  void find_units(joined_place& place, haddr_t address, const zarr::store_folder& store, const std::string& store_path,
                   const source_tree& tree);
   // Notes the length of such a dataset's array.
   void note_length(const std::string& store_path, std::uint64_t length) { arrays_[store_path].length = length; }
@@ -55,7 +55,7 @@ class joined_arrays {
   // Call at the end of the current file.
   void next_file();
   // Reports arrays that are longer than all files together.
-  std::vector<finding> longer() const;
+  std::vector<finding> longer_arrays() const;
 
  private:
   struct array {
@@ -70,8 +70,8 @@ class joined_arrays {
   bool all_equal_;
   std::map<std::string, std::uint64_t> ends_, lengths_;  // of each dimension: end of the files before, and length in this one
   std::map<std::string, array> arrays_;                  // by path in the store
-  std::optional<source_lenders> source_lenders_;         // of this file
-  store_lenders store_lenders_;
+  std::optional<source_inherited_units> source_units_;   // of this file
+  store_inherited_units store_units_;
 };
 
 }  // namespace zarrbits::verification

@@ -2,9 +2,9 @@
 #include "verify/netcdf_dimensions.hpp"
 
 #include "hdf5/h5.hpp"
-#include "text/shown.hpp"
+#include "text/name_escaping.hpp"
 #include "verify/compare_metadata.hpp"
-#include "verify/value_text.hpp"
+#include "verify/value_format.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view hidden_name = "_nc4_non_coord_";
 
 // The one-dimensional list of integers in one of netCDF's attributes; empty if it has none.
-std::vector<std::int64_t> integers(hid_t dataset, const char* name) {
+std::vector<std::int64_t> read_integers(hid_t dataset, const char* name) {
   std::vector<std::int64_t> out;
   if (H5Aexists(dataset, name) <= 0) return out;
   const attribute_values a = read_attribute(dataset, name);
@@ -43,14 +43,14 @@ std::vector<haddr_t> listed_scales(hid_t dataset, std::size_t rank) {
   return out;
 }
 
-std::vector<std::uint64_t> extent(hid_t dataset) {
+std::vector<std::uint64_t> dataset_extent(hid_t dataset) {
   const handle space = checked(H5Dget_space(dataset), "cannot read the dataspace");
   return H5Sget_simple_extent_type(space.get()) == H5S_NULL ? std::vector<std::uint64_t>() : extent_of(space.get());
 }
 
 }  // namespace
 
-bool is_dimension_alone(hid_t dataset) {
+bool is_dimension_only(hid_t dataset) {
   if (!is_dimension_scale(dataset)) return false;
   const std::vector<std::string> text = text_attribute(dataset, "NAME");
   return text.size() == 1 && text[0].starts_with("This is a netCDF dimension but not a netCDF variable");
@@ -73,7 +73,7 @@ std::string only_dataset(hid_t file) {
   for (auto name = names.begin(); is_one && name != names.end(); ++name) {
     const handle object(name->empty() ? H5I_INVALID_HID : H5Oopen(file, name->c_str(), H5P_DEFAULT));
     is_one = object && H5Iget_type(object.get()) == H5I_DATASET;
-    if (!is_one || is_dimension_alone(object.get())) continue;
+    if (!is_one || is_dimension_only(object.get())) continue;
     is_one = only.empty();
     only = "/" + *name;
   }
@@ -81,25 +81,25 @@ std::string only_dataset(hid_t file) {
   return is_one ? only : "";
 }
 
-bool is_called_netcdf(source_tree& tree) {
+bool has_netcdf_name(source_tree& tree) {
   std::string name(static_cast<std::size_t>(std::max<ssize_t>(H5Fget_name(tree.file(), nullptr, 0), 0)) + 1, '\0');
   H5Fget_name(tree.file(), name.data(), name.size());
   return std::string_view(name.c_str()).ends_with(".nc");
 }
 
 bool has_netcdf_dimensions(source_tree& tree) {
-  const bool any = std::any_of(tree.objects().begin(), tree.objects().end(), [&](const auto& each) {
-    if (each.second.type != H5O_TYPE_DATASET || !each.second.has_attributes) return false;
-    const handle dataset = tree.open(each.first);
+  const bool has_id = std::any_of(tree.objects().begin(), tree.objects().end(), [&](const auto& entry) {
+    if (entry.second.type != H5O_TYPE_DATASET || !entry.second.has_attributes) return false;
+    const handle dataset = tree.open(entry.first);
     return dataset && H5Aexists(dataset.get(), "_Netcdf4Dimid") > 0;
   });
   H5Eclear2(H5E_DEFAULT);
-  return any;
+  return has_id;
 }
 
 netcdf_dimensions::netcdf_dimensions(source_tree& tree) {
   std::map<std::int64_t, haddr_t> by_id;
-  const auto each = [&](const auto& look) {
+  const auto for_each_dataset = [&](const auto& look) {
     for (auto& [address, o] : tree.objects()) {
       if (o.type != H5O_TYPE_DATASET) continue;
       try {
@@ -109,46 +109,46 @@ netcdf_dimensions::netcdf_dimensions(source_tree& tree) {
       }
     }
   };
-  each([&](haddr_t address, const source_object& o, hid_t dataset) {
-    const std::vector<std::uint64_t> dims = extent(dataset);
+  for_each_dataset([&](haddr_t address, const source_object& o, hid_t dataset) {
+    const std::vector<std::uint64_t> dims = dataset_extent(dataset);
     if (dims.empty() || !is_dimension_scale(dataset)) return;
     const std::string name = o.path.substr(o.path.rfind('/') + 1);
-    dimensions_[address] = {dims[0], !is_dimension_alone(dataset) || address == tree.root(), conversion::shown(name)};
-    if (const auto id = integers(dataset, "_Netcdf4Dimid"); !id.empty()) by_id[id[0]] = address;
+    dimensions_[address] = {dims[0], !is_dimension_only(dataset) || address == tree.root(), text::escape_name(name)};
+    if (const auto id = read_integers(dataset, "_Netcdf4Dimid"); !id.empty()) by_id[id[0]] = address;
   });
-  each([&](haddr_t address, const source_object&, hid_t dataset) {
-    const std::vector<std::uint64_t> dims = extent(dataset);
+  for_each_dataset([&](haddr_t address, const source_object&, hid_t dataset) {
+    const std::vector<std::uint64_t> dims = dataset_extent(dataset);
     std::vector<haddr_t> scales = listed_scales(dataset, dims.size());
     if (!dims.empty() && dimensions_.contains(address) && scales[0] == HADDR_UNDEF) scales[0] = address;
-    if (const auto ids = integers(dataset, "_Netcdf4Coordinates"); ids.size() == dims.size()) {
+    if (const auto ids = read_integers(dataset, "_Netcdf4Coordinates"); ids.size() == dims.size()) {
       for (std::size_t d = 0; d < dims.size(); ++d) {
         if (scales[d] == HADDR_UNDEF && by_id.contains(ids[d])) scales[d] = by_id[ids[d]];
       }
     }
     const handle space = checked(H5Dget_space(dataset), "cannot read the dataspace");
     for (std::size_t d = 0; d < dims.size(); ++d) {
-      const auto found = dimensions_.find(scales[d]);
-      if (found == dimensions_.end()) continue;
-      const handle scale = tree.open(found->first);
+      const auto entry = dimensions_.find(scales[d]);
+      if (entry == dimensions_.end()) continue;
+      const handle scale = tree.open(entry->first);
       const handle scale_space = checked(H5Dget_space(scale.get()), "cannot read the dataspace");
-      hsize_t most[H5S_MAX_RANK];
-      const bool unlimited = H5Sget_simple_extent_dims(scale_space.get(), nullptr, most) > 0 &&
-                             most[0] == H5S_UNLIMITED;  // as long as its longest variable
-      if (unlimited) found->second.length = std::max(found->second.length, dims[d]);
+      hsize_t max_dims[H5S_MAX_RANK];
+      const bool unlimited = H5Sget_simple_extent_dims(scale_space.get(), nullptr, max_dims) > 0 &&
+                             max_dims[0] == H5S_UNLIMITED;  // as long as its longest variable
+      if (unlimited) entry->second.length = std::max(entry->second.length, dims[d]);
     }
     scales_[address] = std::move(scales);
   });
 }
 
-const netcdf_dimensions::dimension* netcdf_dimensions::at(haddr_t address) const {
-  const auto found = dimensions_.find(address);
-  return found == dimensions_.end() ? nullptr : &found->second;
+const netcdf_dimensions::dimension* netcdf_dimensions::find(haddr_t address) const {
+  const auto entry = dimensions_.find(address);
+  return entry == dimensions_.end() ? nullptr : &entry->second;
 }
 
-std::vector<const netcdf_dimensions::dimension*> netcdf_dimensions::of(haddr_t dataset) const {
+std::vector<const netcdf_dimensions::dimension*> netcdf_dimensions::dimensions_of(haddr_t dataset) const {
   std::vector<const dimension*> out;
-  if (const auto found = scales_.find(dataset); found != scales_.end()) {
-    for (const haddr_t scale : found->second) out.push_back(at(scale));
+  if (const auto entry = scales_.find(dataset); entry != scales_.end()) {
+    for (const haddr_t scale : entry->second) out.push_back(find(scale));
   }
   return out;
 }

@@ -25,11 +25,11 @@ class netcdf_dimensions {
     bool has_variable = true;
     std::string name;
   };
-  // The dimension whose scale is at this address; null if there is none.
-  const dimension* at(haddr_t address) const;
-  bool has_no_variable(haddr_t address) const { return at(address) && !at(address)->has_variable; }
+  // The dimension whose scale is at this address; null if absent.
+  const dimension* find(haddr_t address) const;
+  bool has_no_variable(haddr_t address) const { return find(address) && !find(address)->has_variable; }
   // For each dimension of a dataset: netCDF's dimension, or null if it has none.
-  std::vector<const dimension*> of(haddr_t dataset) const;
+  std::vector<const dimension*> dimensions_of(haddr_t dataset) const;
   // The netCDF name of a link in a group: "x" for "_nc4_non_coord_x", unless another variable has it.
   std::string name_of(const source_object& group, const source_link& link) const;
   // True if another variable in the group has the netCDF name of a dimension without a variable: "_nc4_non_coord_x" beside "x".
@@ -41,13 +41,13 @@ class netcdf_dimensions {
 };
 
 // True for a file NAME.nc.
-bool is_called_netcdf(source_tree& tree);
+bool has_netcdf_name(source_tree& tree);
 
 // True if a dataset has netCDF's number of a dimension.
 bool has_netcdf_dimensions(source_tree& tree);
 
 // True for a dataset that says that it is a netCDF dimension without a variable.
-bool is_dimension_alone(hid_t dataset);
+bool is_dimension_only(hid_t dataset);
 
 // The path of the only dataset of a file that has nothing else but netCDF's bookkeeping, as `export` writes a store that is one
 // array; "" for any other file.

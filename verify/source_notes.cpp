@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/source_notes.hpp"
 
-#include "text/shown.hpp"
+#include "text/name_escaping.hpp"
 #include "verify/source_values.hpp"
 #include "zarr/read/zarr_json.hpp"
 
@@ -18,7 +18,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr unsigned deepest = 32;
+constexpr unsigned max_depth = 32;
 
 json note_of(hid_t type, unsigned depth);
 
@@ -55,10 +55,10 @@ json integer_note(hid_t type) {
     return number_note(name + std::to_string(bits), big && size > 1, "");
   const std::string stored = (is_signed ? "signed integer of " : "unsigned integer of ") + std::to_string(bits) + " bits" +
                              in_bytes(size) + bit_offset(type);
-  if (size > largest_number) return unsupported_note();
+  if (size > max_number_bytes) return unsupported_note();
   if (bits > 64) return bytes_note(type, stored + (big ? ", big endian" : ""));
-  const std::size_t wanted = std::max(bytes_for(bits), size <= 8 ? bytes_for(8 * size) : 0);
-  return number_note(name + std::to_string(8 * wanted), false, stored);
+  const std::size_t value_size = std::max(bytes_for(bits), size <= 8 ? bytes_for(8 * size) : 0);
+  return number_note(name + std::to_string(8 * value_size), false, stored);
 }
 
 // Bit fields and times.
@@ -78,7 +78,7 @@ json float_note(hid_t type) {
   if (describe(type).exact) return number_note("float" + std::to_string(bits), order == H5T_ORDER_BE, "");
   std::string stored = "float of " + std::to_string(bits) + " bits (" + std::to_string(exponent) + " exponent, " +
                        std::to_string(mantissa) + " mantissa)" + in_bytes(size) + (order == H5T_ORDER_VAX ? ", VAX order" : "");
-  if (size > largest_number) return unsupported_note();
+  if (size > max_number_bytes) return unsupported_note();
   if (bits > 8 * size) return bytes_note(type, stored + (order == H5T_ORDER_BE ? ", big endian" : ""));
   const bool single = exponent <= 8 && mantissa <= 23 && bias + mantissa <= 127 + 23 && (1U << exponent) - 1 <= 128 + bias;
   return number_note(single ? "float32" : "float64", false, stored);
@@ -111,7 +111,7 @@ json compound_note(hid_t type, unsigned depth) {
     const handle member = checked(H5Tget_member_type(type, i), "cannot read a compound's member");
     const std::string name = member_name(type, i);
     if (!names.insert(name).second) return unsupported_note();
-    fields.push_back({{"name", conversion::shown(name)}, {"type", note_of(member.get(), depth + 1)}});
+    fields.push_back({{"name", text::escape_name(name)}, {"type", note_of(member.get(), depth + 1)}});
   }
   // h5py's complex numbers
   const source_type t = describe(type);
@@ -123,7 +123,7 @@ json compound_note(hid_t type, unsigned depth) {
 }
 
 json note_of(hid_t type, unsigned depth) {
-  if (depth > deepest) return unsupported_note();
+  if (depth > max_depth) return unsupported_note();
   switch (H5Tget_class(type)) {
     case H5T_INTEGER: return integer_note(type);
     case H5T_FLOAT: return float_note(type);
@@ -132,7 +132,7 @@ json note_of(hid_t type, unsigned depth) {
     case H5T_STRING: return text_note(type);
     case H5T_OPAQUE: {
       const std::unique_ptr<char, decltype(&H5free_memory)> tag(H5Tget_tag(type), &H5free_memory);
-      return bytes_note(type, tag ? conversion::shown(tag.get()) : "");
+      return bytes_note(type, tag ? text::escape_name(tag.get()) : "");
     }
     case H5T_ENUM: {
       const handle base = checked(H5Tget_super(type), "cannot read an enum");
@@ -184,14 +184,14 @@ json enum_note(hid_t type) {
   json members = json::object();
   const source_type t = describe(type);
   const handle base = checked(H5Tget_super(type), "cannot read an enum");
-  if (t.kind != source_kind::integer || H5Tget_size(base.get()) > largest_number) return members;
+  if (t.kind != source_kind::integer || H5Tget_size(base.get()) > max_number_bytes) return members;
   const int n = H5Tget_nmembers(type);
   for (unsigned i = 0; n > 0 && i < static_cast<unsigned>(n); ++i) {
-    std::uint64_t value[largest_number / sizeof(std::uint64_t)] = {};
+    std::uint64_t value[max_number_bytes / sizeof(std::uint64_t)] = {};
     check(H5Tget_member_value(type, i, value), "cannot read a value of an enum");
     check(H5Tconvert(base.get(), t.is_signed ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64, 1, value, nullptr, H5P_DEFAULT),
           "cannot read a value of an enum");
-    members[conversion::shown(member_name(type, i))] = t.is_signed ? json(static_cast<std::int64_t>(value[0])) : json(value[0]);
+    members[text::escape_name(member_name(type, i))] = t.is_signed ? json(static_cast<std::int64_t>(value[0])) : json(value[0]);
   }
   return members;
 }
@@ -200,8 +200,8 @@ std::string type_difference(const json& source, const json& store) {
   if (source == store || (holds_unsupported(source) && is_unsupported(store))) return "";
   if (holds_unsupported(source) && holds_unsupported(store)) return "";
   const auto text = [](const json& j) {
-    const std::string all = json_text(j);
-    return all.size() > 200 ? all.substr(0, 200) + "..." : all;
+    const std::string serialized = zarr::json_text(j);
+    return serialized.size() > 200 ? serialized.substr(0, 200) + "..." : serialized;
   };
   return "source " + text(source) + ", store " + text(store);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/source_order.hpp"
 
-#include "hdf5/lent_decoders.hpp"
 #include "hdf5/open_source.hpp"
+#include "hdf5/registered_decoders.hpp"
 #include "text/natural_order.hpp"
 #include "verify/cf_meaning.hpp"
 #include "verify/source_tree.hpp"
@@ -25,15 +25,15 @@ std::optional<long double> first_meaning(hid_t dataset) {
   const handle space = checked(H5Dget_space(dataset), "cannot read the shape");
   if (!meaning || H5Sget_simple_extent_ndims(space.get()) != 1) return {};
   const handle properties = checked(H5Dget_create_plist(dataset), "cannot read the properties");
-  conversion::register_decoders(properties.get());
+  hdf5::register_decoders(properties.get());
   const auto length = static_cast<hsize_t>(H5Sget_simple_extent_npoints(space.get()));
   std::vector<double> values(static_cast<std::size_t>(std::min<hsize_t>(length, 4096)));
   for (hsize_t first = 0; first < length; first += values.size()) {
     const hsize_t count = std::min<hsize_t>(values.size(), length - first);
-    const handle wanted = checked(H5Scopy(space.get()), "cannot read the shape"),
+    const handle selected = checked(H5Scopy(space.get()), "cannot read the shape"),
                  memory = checked(H5Screate_simple(1, &count, nullptr), "cannot select elements");
-    check(H5Sselect_hyperslab(wanted.get(), H5S_SELECT_SET, &first, nullptr, &count, nullptr), "cannot select elements");
-    check(H5Dread(dataset, H5T_NATIVE_DOUBLE, memory.get(), wanted.get(), H5P_DEFAULT, values.data()), "H5Dread failed");
+    check(H5Sselect_hyperslab(selected.get(), H5S_SELECT_SET, &first, nullptr, &count, nullptr), "cannot select elements");
+    check(H5Dread(dataset, H5T_NATIVE_DOUBLE, memory.get(), selected.get(), H5P_DEFAULT, values.data()), "H5Dread failed");
     for (std::size_t i = 0; i < count; ++i) {
       if (const auto value = instant(*meaning, values[i])) return value;
     }
@@ -45,8 +45,7 @@ std::optional<long double> first_meaning(hid_t dataset) {
 long double first_value(const std::string& source, const verify_options& options) {
   const source_name name = split_source(source);
   const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
-  const conversion::opened_source file(name.file, access.get(), options.remote, options.memory / 4, options.external,
-                                       options.lock);
+  const hdf5::opened_source file(name.file, access.get(), options.remote, options.memory / 4, options.external, options.lock);
   const source_tree tree(file.file(), name.object.empty() ? "/" : name.object, {});
   std::vector<std::pair<std::string, haddr_t>> variables;
   for (const auto& [address, object] : tree.objects()) {
@@ -75,7 +74,7 @@ std::vector<std::string> sources_of(const verify_options& options) {
 std::vector<std::string> sources_in_order(const verify_options& options) {
   using order = concatenation::order_type;
   std::vector<std::string> names = sources_of(options);
-  if (options.concat->order == order::name) std::stable_sort(names.begin(), names.end(), text::name_before);
+  if (options.concat->order == order::name) std::stable_sort(names.begin(), names.end(), text::natural_less);
   if (options.concat->order != order::value) return names;
   std::vector<std::pair<long double, std::string>> keyed;
   for (const std::string& name : names) keyed.emplace_back(first_value(name, options), name);

@@ -15,7 +15,8 @@ namespace zarrbits::verification {
 // All names of sources, as they were given.
 std::vector<std::string> sources_of(const verify_options& options);
 
-// The same in the order in which they were joined. The order by value opens each file. Throws zarrbits::error, source_error.
+// The names from sources_of() in the order in which they were joined. The order by value opens each file. Throws
+// zarrbits::error, source_error.
 std::vector<std::string> sources_in_order(const verify_options& options);
 
 }  // namespace zarrbits::verification

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/source_tree.hpp"
 
-#include "hdf5/lent_decoders.hpp"
-#include "text/shown.hpp"
+#include "hdf5/registered_decoders.hpp"
+#include "text/name_escaping.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <algorithm>
@@ -27,24 +27,24 @@ std::string child_path(const std::string& parent, const std::string& name) {
   return parent == "/" ? "/" + name : parent + "/" + name;
 }
 
-source_tree::source_tree(hid_t file, const std::string& top, const std::function<void(const std::string& path)>& at)
+source_tree::source_tree(hid_t file, const std::string& top, const std::function<void(const std::string& path)>& progress)
     : file_(file), source_(file), top_(top) {
   const handle root = checked(H5Oopen(file_, top_.c_str(), H5P_DEFAULT),
                               top_ == "/" ? "cannot open the root group" : "cannot open what the store was made from");
-  list(root.get(), at);
+  list(root.get(), progress);
 }
 
 source_tree::source_tree(const source_tree& source, hid_t object, const std::string& path,
-                         const std::function<void(const std::string& path)>& at)
-    : other_(checked(H5Iget_file_id(object), "cannot tell the file of an object")),
-      file_(other_.get()),
+                         const std::function<void(const std::string& path)>& progress)
+    : file_handle_(checked(H5Iget_file_id(object), "cannot tell the file of an object")),
+      file_(file_handle_.get()),
       source_(source.source_),
       top_(path) {
-  list(object, at);
+  list(object, progress);
   objects_[root_].names.push_back(path.substr(path.rfind('/') + 1));
 }
 
-void source_tree::list(hid_t root, const std::function<void(const std::string& path)>& at) {
+void source_tree::list(hid_t root, const std::function<void(const std::string& path)>& progress) {
   H5O_info_t info;
   check(H5Oget_info(root, &info), "cannot open the root group");
   root_ = info.addr;
@@ -53,14 +53,14 @@ void source_tree::list(hid_t root, const std::function<void(const std::string& p
   first.type = info.type;
   first.path = top_;
   first.has_attributes = info.num_attrs > 0;
-  first.wanted = true;
+  first.selected = true;
   std::deque<haddr_t> groups;
   if (info.type == H5O_TYPE_GROUP) groups.push_back(root_);
   while (!groups.empty()) {
     const haddr_t address = groups.front();
     groups.pop_front();
     source_object& group = objects_[address];
-    if (at) at(group.path);
+    if (progress) progress(group.path);
     list_group(address, group);
     for (const source_link& l : group.links) {
       if (l.target != HADDR_UNDEF && objects_[l.target].type == H5O_TYPE_GROUP &&
@@ -74,7 +74,7 @@ void source_tree::list(hid_t root, const std::function<void(const std::string& p
 void source_tree::list_group(haddr_t address, source_object& group) {
   const handle id = open(address);
   if (const handle properties(id ? H5Gget_create_plist(id.get()) : -1); properties)
-    conversion::register_decoders(properties.get());  // its links may be compressed
+    hdf5::register_decoders(properties.get());  // its links may be compressed
   if (!id || H5Literate(id.get(), H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, add_link, &group.links) < 0) {
     group.reason = "cannot be listed: " + hdf5_reason();
   }
@@ -87,23 +87,23 @@ void source_tree::list_group(haddr_t address, source_object& group) {
       continue;
     }
     l.target = info.addr;
-    const auto [at, is_new] = objects_.try_emplace(info.addr);
-    at->second.names.push_back(l.name);
+    const auto [entry, is_new] = objects_.try_emplace(info.addr);
+    entry->second.names.push_back(l.name);
     if (is_new) {
-      at->second.type = info.type;
-      at->second.path = child_path(group.path, l.name);
-      at->second.parent = address;
-      at->second.has_attributes = info.num_attrs > 0;
+      entry->second.type = info.type;
+      entry->second.path = child_path(group.path, l.name);
+      entry->second.parent = address;
+      entry->second.has_attributes = info.num_attrs > 0;
     }
   }
 }
 
-bool source_tree::in_its_file(hid_t object) const {
+bool source_tree::is_in_file(hid_t object) const {
   H5O_info_t info;
   return H5Oget_info(object, &info) >= 0 && info.fileno == number_;
 }
 
-bool source_tree::leads_back(const std::string& path, const H5O_info_t& object) const {
+bool source_tree::is_on_path(const std::string& path, const H5O_info_t& object) const {
   for (std::string p = path; !p.empty(); p = p == "/" ? "" : p.substr(0, std::max<std::size_t>(p.rfind('/'), 1))) {
     // a file that is opened through a link keeps its number while any part of it is open
     H5O_info_t info;
@@ -115,34 +115,34 @@ bool source_tree::leads_back(const std::string& path, const H5O_info_t& object) 
   return false;
 }
 
-void source_tree::select(conversion::selection& wanted, conversion::selection& claimed) {
+void source_tree::select(text::selection& requested, text::selection& claimed) {
   std::deque<source_object*> brought;
-  const auto want = [&](source_object& o) {
-    if (!o.wanted) brought.push_back(&o);
-    o.wanted = true;
+  const auto select_object = [&](source_object& o) {
+    if (!o.selected) brought.push_back(&o);
+    o.selected = true;
   };
   for (const auto& [address, group] : objects_) {
     for (const source_link& l : group.links) {
       if (l.target == HADDR_UNDEF) continue;
       source_object& o = objects_[l.target];
-      const std::string path = conversion::shown(child_path(group.path, l.name));
-      if (wanted.wants(path)) want(o);
-      else o.unwanted = true;
-      if (!claimed.wants(path)) o.disclaimed = true;
+      const std::string path = text::escape_name(child_path(group.path, l.name));
+      if (requested.matches(path)) select_object(o);
+      else o.unselected = true;
+      if (!claimed.matches(path)) o.disclaimed = true;
     }
   }
   while (!brought.empty()) {
     const source_object& group = *brought.front();
     brought.pop_front();
     for (const source_link& l : group.links) {
-      if (l.target != HADDR_UNDEF && !wanted.excludes(conversion::shown(child_path(group.path, l.name))))
-        want(objects_[l.target]);
+      if (l.target != HADDR_UNDEF && !requested.excludes(text::escape_name(child_path(group.path, l.name))))
+        select_object(objects_[l.target]);
     }
   }
 }
 
 std::optional<std::uint64_t> source_tree::address_of(const std::string& path) const {
-  for (const std::string& p : {conversion::unshown(path), path, unescape(path)}) {
+  for (const std::string& p : {text::unescape_name(path), path, zarr::unescape_node_name(path)}) {
     H5O_info_t info;
     if (!p.empty() && H5Oget_info_by_name(source_, p.c_str(), &info, H5P_DEFAULT) >= 0 && info.fileno == number_)
       return info.addr;
@@ -152,15 +152,15 @@ std::optional<std::uint64_t> source_tree::address_of(const std::string& path) co
 }
 
 std::vector<std::string> source_tree::names_of(std::uint64_t address) const {
-  const auto found = objects_.find(address);
-  if (found != objects_.end()) return found->second.names;
-  if (top_ == "/" || other_) return {};
+  const auto entry = objects_.find(address);
+  if (entry != objects_.end()) return entry->second.names;
+  if (top_ == "/" || file_handle_) return {};
   const hobj_ref_t reference = address;  // outside of the listed objects: libhdf5 searches the file for it
   char path[4096] = {};
   const ssize_t n = H5Rget_name(file_, H5R_OBJECT, &reference, path, sizeof path);
   H5Eclear2(H5E_DEFAULT);
-  const std::string whole = n > 0 && n < static_cast<ssize_t>(sizeof path) ? path : "";
-  return whole.empty() ? std::vector<std::string>() : std::vector<std::string>{whole.substr(whole.rfind('/') + 1)};
+  const std::string full_path = n > 0 && n < static_cast<ssize_t>(sizeof path) ? path : "";
+  return full_path.empty() ? std::vector<std::string>() : std::vector<std::string>{full_path.substr(full_path.rfind('/') + 1)};
 }
 
 }  // namespace zarrbits::verification

@@ -32,37 +32,37 @@ struct source_object {
   std::string reason;              // why the group cannot be listed, or empty
   bool has_attributes = false;
   bool in_store = false;
-  bool wanted = false;      // wanted under one of its paths
-  bool unwanted = false;    // unwanted under another
+  bool selected = false;    // wanted under one of its paths
+  bool unselected = false;  // unwanted under another
   bool disclaimed = false;  // the store says that it was unwanted, under one of its paths
 
-  bool only_disclaimed() const { return !in_store && !unwanted && disclaimed; }
+  bool only_disclaimed() const { return !in_store && !unselected && disclaimed; }
 };
 
 std::string child_path(const std::string& parent, const std::string& name);
 
 class source_tree final : public source_objects {
  public:
-  // Lists the object `top` ("/": all) and what is below. `at` is called with each group. Throws source_error.
-  source_tree(hid_t file, const std::string& top, const std::function<void(const std::string& path)>& at);
-  // The same for an open object, the target of links of `source` by `path`, in its own file or another. The tree belongs to the
-  // object's file: addresses are of this file, and paths go through the links.
+  // Lists the object `top` ("/": all) and everything below. `progress` is called with each group. Throws source_error.
+  source_tree(hid_t file, const std::string& top, const std::function<void(const std::string& path)>& progress);
+  // Lists an open object instead, the target of links of `source` by `path`, in its own file or another. The tree belongs to
+  // the object's file: addresses are of this file, and paths go through the links.
   source_tree(const source_tree& source, hid_t object, const std::string& path,
-              const std::function<void(const std::string& path)>& at);
-  // An object is wanted if any of its links is, and brings what is below it.
-  void select(conversion::selection& wanted, conversion::selection& claimed);
+              const std::function<void(const std::string& path)>& progress);
+  // An object is wanted if any of its links is, and includes everything below it.
+  void select(text::selection& requested, text::selection& claimed);
 
   haddr_t root() const { return root_; }
   // True if it is in the tree's file.
-  bool in_its_file(hid_t object) const;
+  bool is_in_file(hid_t object) const;
   // True if it is a group on this path, which begins in the source.
-  bool leads_back(const std::string& path, const H5O_info_t& object) const;
+  bool is_on_path(const std::string& path, const H5O_info_t& object) const;
   // True if the object is one of the tree.
-  bool has(const H5O_info_t& info) const { return info.fileno == number_ && objects_.contains(info.addr); }
+  bool contains(const H5O_info_t& info) const { return info.fileno == number_ && objects_.contains(info.addr); }
   const std::string& top() const { return top_; }
   std::map<haddr_t, source_object>& objects() { return objects_; }
   const std::map<haddr_t, source_object>& objects() const { return objects_; }
-  source_object& at(haddr_t address) { return objects_[address]; }
+  source_object& object_at(haddr_t address) { return objects_[address]; }
   handle open(haddr_t address) const { return handle(H5Oopen_by_addr(file_, address)); }
 
   hid_t file() const override { return file_; }
@@ -71,10 +71,10 @@ class source_tree final : public source_objects {
   bool reachable(std::uint64_t address) const override { return !names_of(address).empty() || address == root_; }
 
  private:
-  void list(hid_t root, const std::function<void(const std::string& path)>& at);
+  void list(hid_t root, const std::function<void(const std::string& path)>& progress);
   void list_group(haddr_t address, source_object& group);
 
-  handle other_;              // keeps the file open, if it is not the source
+  handle file_handle_;        // keeps the file open, if it is not the source
   hid_t file_, source_;       // source: where paths begin
   unsigned long number_ = 0;  // libhdf5's number of the file
   std::string top_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/source_values.hpp"
 
-#include "hdf5/variable_memory.hpp"
+#include "hdf5/vlen_allocator.hpp"
 #include "zarr/read/store_reader.hpp"
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace zarrbits::verification {
 
 namespace {
 
-constexpr std::uint64_t most_variable = 512u << 20;      // bytes of strings and sequences in a block
-constexpr std::uint64_t largest_attribute = 256u << 20;  // bytes
+constexpr std::uint64_t max_variable_bytes = 512u << 20;   // bytes of strings and sequences in a block
+constexpr std::uint64_t max_attribute_bytes = 256u << 20;  // bytes
 
 herr_t first_reason(unsigned, const H5E_error2_t* e, void* out) {
   auto& reason = *static_cast<std::string*>(out);
@@ -28,9 +28,9 @@ hid_t native_integer(std::size_t size, bool is_signed) {
   }
 }
 
-std::size_t container(std::size_t size) { return size <= 1 ? 1 : size <= 2 ? 2 : size <= 4 ? 4 : 8; }
+std::size_t container_size(std::size_t size) { return size <= 1 ? 1 : size <= 2 ? 2 : size <= 4 ? 4 : 8; }
 
-source_type unsupported(const std::string& name) {
+source_type unsupported_type(const std::string& name) {
   source_type t;
   t.name = name;
   return t;
@@ -58,14 +58,14 @@ source_type describe_integer(hid_t type) {
   const std::size_t size = H5Tget_size(type), precision = H5Tget_precision(type);
   t.is_signed = H5Tget_sign(type) == H5T_SGN_2;
   t.name = (t.is_signed ? "int" : "uint") + std::to_string(8 * size);
-  if (size == 0 || size > largest_number) return unsupported("integers of " + std::to_string(size) + " bytes");
+  if (size == 0 || size > max_number_bytes) return unsupported_type("integers of " + std::to_string(size) + " bytes");
   if (precision > 64) {
     source_type wide = as_bytes(type, t.name);
     wide.is_wide = precision == 8 * size;
     wide.is_signed = t.is_signed;
     return wide;
   }
-  t.size = size <= 8 ? container(size) : 8;
+  t.size = size <= 8 ? container_size(size) : 8;
   t.exact = t.size == size && precision == 8 * size;
   return t;
 }
@@ -74,7 +74,7 @@ source_type describe_integer(hid_t type) {
 source_type describe_bits(hid_t type, source_kind kind) {
   const std::size_t size = H5Tget_size(type);
   const std::string name = (kind == source_kind::bitfield ? "bitfield" : "time") + std::to_string(8 * size);
-  if (size == 0 || container(size) != size) return as_bytes(type, name);
+  if (size == 0 || container_size(size) != size) return as_bytes(type, name);
   source_type t;
   t.kind = kind;
   t.size = size;
@@ -90,10 +90,10 @@ bool is_ieee(hid_t type, std::size_t size) {
   if (H5Tget_fields(type, &sign, &exponent, &exponent_size, &mantissa, &mantissa_size) < 0) return false;
   const H5T_order_t order = H5Tget_order(type);
   if (order != H5T_ORDER_LE && order != H5T_ORDER_BE) return false;
-  const std::size_t wanted = size == 2 ? 5 : size == 4 ? 8 : size == 8 ? 11 : 0;
-  return wanted != 0 && exponent_size == wanted && mantissa == 0 && mantissa_size == 8 * size - 1 - wanted &&
+  const std::size_t exponent_bits = size == 2 ? 5 : size == 4 ? 8 : size == 8 ? 11 : 0;
+  return exponent_bits != 0 && exponent_size == exponent_bits && mantissa == 0 && mantissa_size == 8 * size - 1 - exponent_bits &&
          exponent == mantissa_size && sign == 8 * size - 1 && H5Tget_precision(type) == 8 * size &&
-         H5Tget_norm(type) == H5T_NORM_IMPLIED && H5Tget_ebias(type) == (std::size_t{1} << (wanted - 1)) - 1;
+         H5Tget_norm(type) == H5T_NORM_IMPLIED && H5Tget_ebias(type) == (std::size_t{1} << (exponent_bits - 1)) - 1;
 }
 
 source_type describe_float(hid_t type) {
@@ -104,7 +104,7 @@ source_type describe_float(hid_t type) {
   t.exact = is_ieee(type, size);
   t.size = t.exact ? size : sizeof(double);
   t.name = (t.exact ? "float" : "a float of ") + std::to_string(8 * size) + (t.exact ? "" : " bits");
-  if (size > largest_number) return unsupported("floats of " + std::to_string(8 * size) + " bits");
+  if (size > max_number_bytes) return unsupported_type("floats of " + std::to_string(8 * size) + " bits");
   return H5Tget_precision(type) > 8 * size ? as_bytes(type, t.name) : t;
 }
 
@@ -169,7 +169,8 @@ source_type describe_array(hid_t type, unsigned depth) {
   t.kind = source_kind::array;
   hsize_t dims[H5S_MAX_RANK] = {};
   const int rank = H5Tget_array_ndims(type);
-  if (rank < 1 || rank > H5S_MAX_RANK || H5Tget_array_dims2(type, dims) < 0) return unsupported("an array type of unknown shape");
+  if (rank < 1 || rank > H5S_MAX_RANK || H5Tget_array_dims2(type, dims) < 0)
+    return unsupported_type("an array type of unknown shape");
   const handle base = checked(H5Tget_super(type), "cannot read an array type");
   source_member m;
   m.type = describe(base.get(), depth + 1);
@@ -177,10 +178,10 @@ source_type describe_array(hid_t type, unsigned depth) {
   std::size_t count = 1;
   for (int i = 0; i < rank; ++i) {
     t.dims.push_back(dims[i]);
-    if (__builtin_mul_overflow(count, dims[i], &count)) return unsupported("an array type of impossible size");
+    if (__builtin_mul_overflow(count, dims[i], &count)) return unsupported_type("an array type of impossible size");
   }
   if (__builtin_mul_overflow(count, m.type.size, &t.size) || t.size > (1u << 30))
-    return unsupported("an array type of more than 1 GiB");
+    return unsupported_type("an array type of more than 1 GiB");
   t.name = "an array of " + m.type.name;
   t.members.push_back(std::move(m));
   return t;
@@ -188,13 +189,13 @@ source_type describe_array(hid_t type, unsigned depth) {
 
 }  // namespace
 
-handle checked(hid_t id, const char* what) {
-  if (id < 0) throw source_error(std::string(what) + ": " + hdf5_reason());
+handle checked(hid_t id, const char* message) {
+  if (id < 0) throw source_error(std::string(message) + ": " + hdf5_reason());
   return handle(id);
 }
 
-void check(herr_t status, const char* what) {
-  if (status < 0) throw source_error(std::string(what) + ": " + hdf5_reason());
+void check(herr_t status, const char* message) {
+  if (status < 0) throw source_error(std::string(message) + ": " + hdf5_reason());
 }
 
 std::string hdf5_reason() {
@@ -210,7 +211,7 @@ bool source_type::has_variable_parts() const {
 }
 
 source_type describe(hid_t type, unsigned depth) {
-  if (depth > 32) return unsupported("types nested more than 32 deep");
+  if (depth > 32) return unsupported_type("types nested more than 32 deep");
   source_type t;
   switch (H5Tget_class(type)) {
     case H5T_INTEGER: return describe_integer(type);
@@ -219,7 +220,7 @@ source_type describe(hid_t type, unsigned depth) {
     case H5T_ENUM: {
       const handle base = checked(H5Tget_super(type), "cannot read an enum");
       t = describe_integer(base.get());
-      if (t.kind != source_kind::integer) return unsupported("an enum of " + t.name);
+      if (t.kind != source_kind::integer) return unsupported_type("an enum of " + t.name);
       t.is_enum = true;
       t.is_bool = is_boolean(type);
       t.name = t.is_bool ? "a boolean" : "an enum of " + t.name;
@@ -258,7 +259,7 @@ source_type describe(hid_t type, unsigned depth) {
         t.size = sizeof(hdset_reg_ref_t);
         t.name = "a region reference";
       } else {
-        return unsupported("a reference of the kind introduced by HDF5 1.12");
+        return unsupported_type("a reference of the kind introduced by HDF5 1.12");
       }
       return t;
     case H5T_VLEN: {
@@ -273,39 +274,39 @@ source_type describe(hid_t type, unsigned depth) {
       return t;
     }
     case H5T_TIME: return describe_bits(type, source_kind::integer);
-    default: return unsupported("an unknown datatype class");
+    default: return unsupported_type("an unknown datatype class");
   }
 }
 
 handle memory_type(const source_type& t, hid_t file_type) {
-  const char* const what = "cannot make a memory type";
+  const char* const message = "cannot make a memory type";
   switch (t.kind) {
     case source_kind::integer:
-      if (H5Tget_class(file_type) == H5T_TIME) return checked(H5Tcopy(file_type), what);
-      return checked(H5Tcopy(native_integer(t.size, t.is_signed)), what);
-    case source_kind::bitfield: return checked(H5Tcopy(file_type), what);
+      if (H5Tget_class(file_type) == H5T_TIME) return checked(H5Tcopy(file_type), message);
+      return checked(H5Tcopy(native_integer(t.size, t.is_signed)), message);
+    case source_kind::bitfield: return checked(H5Tcopy(file_type), message);
     case source_kind::floating: {
-      if (!t.exact) return checked(H5Tcopy(H5T_NATIVE_DOUBLE), what);
+      if (!t.exact) return checked(H5Tcopy(H5T_NATIVE_DOUBLE), message);
       // a copy of the file's type in our byte order: only bytes move, and NaN payloads survive
-      handle m = checked(H5Tcopy(file_type), what);
-      check(H5Tset_order(m.get(), H5Tget_order(H5T_NATIVE_DOUBLE)), what);
+      handle m = checked(H5Tcopy(file_type), message);
+      check(H5Tset_order(m.get(), H5Tget_order(H5T_NATIVE_DOUBLE)), message);
       return m;
     }
     case source_kind::text:
     case source_kind::variable_text:
-    case source_kind::opaque: return checked(H5Tcopy(file_type), what);
-    case source_kind::reference: return checked(H5Tcopy(H5T_STD_REF_OBJ), what);
-    case source_kind::region: return checked(H5Tcopy(H5T_STD_REF_DSETREG), what);
+    case source_kind::opaque: return checked(H5Tcopy(file_type), message);
+    case source_kind::reference: return checked(H5Tcopy(H5T_STD_REF_OBJ), message);
+    case source_kind::region: return checked(H5Tcopy(H5T_STD_REF_DSETREG), message);
     case source_kind::array: {
-      const handle file_base = checked(H5Tget_super(file_type), what);
+      const handle file_base = checked(H5Tget_super(file_type), message);
       const handle base = memory_type(t.members[0].type, file_base.get());
       const std::vector<hsize_t> dims(t.dims.begin(), t.dims.end());
-      return checked(H5Tarray_create2(base.get(), static_cast<unsigned>(dims.size()), dims.data()), what);
+      return checked(H5Tarray_create2(base.get(), static_cast<unsigned>(dims.size()), dims.data()), message);
     }
     case source_kind::sequence: {
-      const handle file_base = checked(H5Tget_super(file_type), what);
+      const handle file_base = checked(H5Tget_super(file_type), message);
       const handle base = memory_type(t.members[0].type, file_base.get());
-      return checked(H5Tvlen_create(base.get()), what);
+      return checked(H5Tvlen_create(base.get()), message);
     }
     case source_kind::compound: {
 #if H5_VERSION_GE(2, 0, 0)
@@ -315,12 +316,12 @@ handle memory_type(const source_type& t, hid_t file_type) {
         return checked(H5Tcomplex_create(base.get()), what);
       }
 #endif
-      handle m = checked(H5Tcreate(H5T_COMPOUND, std::max<std::size_t>(t.size, 1)), what);
+      handle m = checked(H5Tcreate(H5T_COMPOUND, std::max<std::size_t>(t.size, 1)), message);
       for (unsigned i = 0; i < t.members.size(); ++i) {
         if (t.members[i].type.size == 0) continue;
-        const handle file_member = checked(H5Tget_member_type(file_type, i), what);
+        const handle file_member = checked(H5Tget_member_type(file_type, i), message);
         const handle member = memory_type(t.members[i].type, file_member.get());
-        check(H5Tinsert(m.get(), t.members[i].name.c_str(), t.members[i].offset, member.get()), what);
+        check(H5Tinsert(m.get(), t.members[i].name.c_str(), t.members[i].offset, member.get()), message);
       }
       return m;
     }
@@ -348,36 +349,36 @@ void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start,
   data_.assign(elements * type_->size, std::byte{0});
   if (elements == 0) return;
   const handle file_space = checked(H5Dget_space(dataset), "cannot read the dataspace");
-  const std::vector<hsize_t> from(start.begin(), start.end());
+  const std::vector<hsize_t> offset(start.begin(), start.end());
   const std::vector<hsize_t> size(count.begin(), count.end());
   handle memory_space;
   if (size.empty()) {
     memory_space = checked(H5Screate(H5S_SCALAR), "cannot make a dataspace");
   } else {
-    check(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, from.data(), nullptr, size.data(), nullptr),
+    check(H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, offset.data(), nullptr, size.data(), nullptr),
           "cannot select a block");
     memory_space = checked(H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr), "cannot make a dataspace");
   }
-  if (type_->has_variable_parts() && !variable_) variable_ = std::make_unique<conversion::variable_memory>(most_variable);
+  if (type_->has_variable_parts() && !variable_) variable_ = std::make_unique<hdf5::vlen_allocator>(max_variable_bytes);
   const hid_t transfer = variable_ ? variable_->transfer() : H5P_DEFAULT;
   const herr_t status = H5Dread(dataset, memory_, memory_space.get(), file_space.get(), transfer, data_.data());
   if (variable_ && variable_->exceeded()) {
     H5Eclear2(H5E_DEFAULT);
-    throw not_supported("strings or sequences of more than 512 MiB in a block of the source");
+    throw zarr::not_supported("strings or sequences of more than 512 MiB in a block of the source");
   }
   check(status, "H5Dread failed");
 }
 
 void source_values::read_attribute(hid_t attribute, hid_t file_type, std::uint64_t elements) {
   reclaim();
-  if (elements > largest_attribute / std::max<std::size_t>(type_->size, 1))
-    throw not_supported("attributes of more than 256 MiB");
+  if (elements > max_attribute_bytes / std::max<std::size_t>(type_->size, 1))
+    throw zarr::not_supported("attributes of more than 256 MiB");
   data_.assign(static_cast<std::size_t>(elements) * type_->size, std::byte{0});
   if (elements == 0) return;
   if (type_->has_variable_parts()) {
     try {  // H5Aread takes no limit for its allocations
-      conversion::count_variable_bytes(attribute, conversion::describe_type(file_type), elements, largest_attribute);
-    } catch (const h5::failure& e) {
+      hdf5::count_variable_bytes(attribute, hdf5::describe_type(file_type), elements, max_attribute_bytes);
+    } catch (const hdf5::failure& e) {
       throw source_error(e.what());
     }
   }

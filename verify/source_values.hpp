@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
-class variable_memory;
+namespace zarrbits::hdf5 {
+class vlen_allocator;
 }
 
 namespace zarrbits::verification {
@@ -45,14 +45,14 @@ class handle {
   hid_t id_ = -1;
 };
 
-// Wraps the result of an HDF5 function; throws source_error if it failed. `what` begins the sentence.
-handle checked(hid_t id, const char* what);
-void check(herr_t status, const char* what);
+// Wraps the result of an HDF5 function; throws source_error if it failed. `message` begins the sentence.
+handle checked(hid_t id, const char* message);
+void check(herr_t status, const char* message);
 // The innermost reason on libhdf5's error stack; clears the stack.
 std::string hdf5_reason();
 
 // Bytes. Damaged files have numbers of 64 KiB, which make libhdf5 crash.
-inline constexpr std::size_t largest_number = 16;
+inline constexpr std::size_t max_number_bytes = 16;
 
 enum class source_kind {
   integer,
@@ -127,8 +127,8 @@ class source_values {
   const source_type* type_;
   hid_t memory_;
   std::vector<std::byte> data_;
-  std::unique_ptr<conversion::variable_memory> variable_;  // H5Dread's allocations
-  std::size_t live_ = 0;                                   // elements with variable parts that libhdf5 must free
+  std::unique_ptr<hdf5::vlen_allocator> variable_;  // H5Dread's allocations
+  std::size_t live_ = 0;                            // elements with variable parts that libhdf5 must free
 };
 
 }  // namespace zarrbits::verification

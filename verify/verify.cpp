@@ -6,14 +6,14 @@
 
 #include "io/reference_table.hpp"
 #include "io/s3_access.hpp"
+#include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
 #include "text/selection.hpp"
-#include "text/shown.hpp"
 #include "verify/compare_stores.hpp"
 #include "verify/joined_files.hpp"
 #include "verify/source_order.hpp"
-#include "verify/walk.hpp"
+#include "verify/tree_comparison.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -29,17 +29,17 @@ namespace zarrbits::verification {
 namespace {
 
 bool is_hdf5_file(const std::string& path) {
-  const bool is = H5Fis_hdf5(path.c_str()) > 0;
+  const bool is_hdf5 = H5Fis_hdf5(path.c_str()) > 0;
   H5Eclear2(H5E_DEFAULT);
-  return is;
+  return is_hdf5;
 }
 
-verify_result verify_one(const verify_options& options, const store_folder& store, const source_name& name, joined_arrays* joined,
-                         bool first) {
+verify_result verify_one(const verify_options& options, const zarr::store_folder& store, const source_name& name,
+                         joined_arrays* joined, bool first) {
   verify_result result;
-  walk all(options, store, name, joined, first, result);
-  all.run();
-  all.finish();
+  tree_comparison comparison(options, store, name, joined, first, result);
+  comparison.run();
+  comparison.finish();
   return result;
 }
 
@@ -48,28 +48,28 @@ struct stored_place {
   std::uint64_t first = 0;
   bool is_first = false;  // the first of all files
 };
-stored_place place_in(const store_folder& store, const std::string& source) {
-  const std::string leaf = conversion::leaf_of(split_source(source).file);
+stored_place place_in(const zarr::store_folder& store, const std::string& source) {
+  const std::string leaf = text::base_name(split_source(source).file);
   const nlohmann::json notes =
-      read_node(store).value(nlohmann::json::json_pointer("/attributes/zarrbits/sources"), nlohmann::json::array());
-  const nlohmann::json* found = nullptr;
+      zarr::read_node(store).value(nlohmann::json::json_pointer("/attributes/zarrbits/sources"), nlohmann::json::array());
+  const nlohmann::json* entry = nullptr;
   for (const nlohmann::json& note : notes) {
     if (!note.is_object() || note.value("file", nlohmann::json()) != nlohmann::json(leaf)) continue;
-    if (found)
-      throw store_error("\"" + store.name() + "\" has several files named \"" + conversion::shown(leaf) +
-                        "\"; compare the store with all files, without `part`");
-    found = &note;
+    if (entry)
+      throw zarr::store_error("\"" + store.name() + "\" has several files named \"" + text::escape_name(leaf) +
+                              "\"; compare the store with all files, without `part`");
+    entry = &note;
   }
-  if (!found || !found->contains("first") || !(*found)["first"].is_number_unsigned())
-    throw store_error("\"" + store.name() + "\" does not list \"" + conversion::shown(source) +
-                      "\" among its sources; append it, or compare the store with all files, without `part`");
-  return {(*found)["first"].get<std::uint64_t>(), found == &notes[0]};
+  if (!entry || !entry->contains("first") || !(*entry)["first"].is_number_unsigned())
+    throw zarr::store_error("\"" + store.name() + "\" does not list \"" + text::escape_name(source) +
+                            "\" among its sources; append it, or compare the store with all files, without `part`");
+  return {(*entry)["first"].get<std::uint64_t>(), entry == &notes[0]};
 }
 
 // Everything but values is compared with the first file only.
-verify_result verify_joined(const verify_options& options, const store_folder& store) {
+verify_result verify_joined(const verify_options& options, const zarr::store_folder& store) {
   joined_arrays joined(*options.concat);
-  verify_result all;
+  verify_result result;
   bool first = true;
   for (const std::string& source : sources_in_order(options)) {
     if (options.part) {
@@ -80,21 +80,21 @@ verify_result verify_joined(const verify_options& options, const store_folder& s
     verify_result one = verify_one(options, store, split_source(source), &joined, first);
     joined.next_file();
     if (std::exchange(first, false)) {
-      all = std::move(one);
+      result = std::move(one);
       continue;
     }
     for (finding& f : one.findings) {
       if (f.kind != "dataset" || (f.outcome == verdict::missing && !joined.all_equal())) continue;
       f.reason += " (\"" + source + "\")";
-      all.findings.push_back(std::move(f));
+      result.findings.push_back(std::move(f));
     }
-    for (std::size_t i = 0; i < verdict_count; ++i) all.datasets[i] += one.datasets[i];
-    all.elements += one.elements;
-    all.elements_unchecked += one.elements_unchecked;
+    for (std::size_t i = 0; i < verdict_count; ++i) result.datasets[i] += one.datasets[i];
+    result.elements += one.elements;
+    result.elements_unchecked += one.elements_unchecked;
   }
-  if (options.part) return all;
-  for (finding& f : joined.longer()) add_finding(all, std::move(f));
-  return all;
+  if (options.part) return result;
+  for (finding& f : joined.longer_arrays()) add_finding(result, std::move(f));
+  return result;
 }
 
 }  // namespace
@@ -121,66 +121,64 @@ bool verify_result::incomplete() const noexcept {
 void check_options(const verify_options& options) {
   if (options.part && !options.concat)
     throw zarrbits::error(errc::invalid_option, "`part` requires `concat`: it is for stores made from several files");
-  conversion::selection(options.include, options.exclude);
+  text::selection(options.include, options.exclude);
 }
 
 bool is_whole_store(const verify_options& options) {
-  conversion::prepare_s3(verification::sources_of(options), options.store, options.remote, {});
+  io::init_s3(verification::sources_of(options), options.store, options.remote, {});
   try {
-    using verification::store_entry;
-    const auto store = verification::open_store(options.store, options.remote, verification::sources_of(options), options.memory);
+    using zarr::store_entry;
+    const auto store = zarr::open_store(options.store, options.remote, verification::sources_of(options), options.memory);
     bool begun = false;
     store.list([&](const store_entry& e) {
-      if (!e.name.starts_with(conversion::own_prefix)) return true;
+      if (!e.name.starts_with(text::internal_prefix)) return true;
       begun = !e.is_folder || e.is_link;
       // a conversion that was killed as it ended may have left what it removes after its plan
       if (!begun) {
         (store / e.name).list([&](const store_entry& inner) {
-          begun = inner.name == conversion::plan_name || inner.name == conversion::removing;
+          begun = inner.name == text::plan_name || inner.name == text::removal_marker;
           return !begun;
         });
       }
       return !begun;
     });
     return !begun;
-  } catch (const verification::store_error&) {
+  } catch (const zarr::store_error&) {
     return false;
   }
 }
 
-verify_result verify(const verify_options& given) {
-  verify_options options = given;
-  options.source = conversion::public_name(options.source);
+verify_result verify(const verify_options& requested) {
+  verify_options options = requested;
+  options.source = io::redact_url(options.source);
   if (options.concat)
     std::transform(options.concat->sources.begin(), options.concat->sources.end(), options.concat->sources.begin(),
-                   conversion::public_name);
+                   io::redact_url);
   check_options(options);
-  const h5::silence quiet;
-  return verification::as_public_errors(options.store, options.source, [&] {
-    if (!options.concat && verification::is_store_name(options.source) && verification::is_hdf5_file(options.store)) {
+  const hdf5::silence quiet;
+  return zarr::as_public_errors(options.store, options.source, [&] {
+    if (!options.concat && zarr::is_store_name(options.source) && verification::is_hdf5_file(options.store)) {
       std::swap(options.source, options.store);
       verify_result result = verify(options);
       result.is_exchanged = true;
       return result;
     }
     const std::vector<std::string> sources = verification::sources_of(options);
-    conversion::prepare_s3(sources, options.store, options.remote, options.warning);
-    const conversion::told_names names(options.base, sources, options.store);
+    io::init_s3(sources, options.store, options.remote, options.warning);
+    const io::source_url_map names(options.base, sources, options.store);
     const auto extent = verification::extent_of(options, options.concat ? source_name() : split_source(options.source));
-    verification::store_folder store = verification::open_store(
-        options.store, options.remote, conversion::may_be_read(sources, options.external), options.memory,
-        extent == conversion::read_extent::whole ? verification::use_of_store::all_of_it
-                                                 : verification::use_of_store::parts_of_it,
-        verification::symbolic_links::follow, &names);
-    store.max_text = options.memory / 2;
-    if (verification::is_store_name(options.source)) {
+    zarr::store_folder store =
+        zarr::open_store(options.store, options.remote, io::allowed_paths(sources, options.external), options.memory,
+                         extent == io::access_hint::full ? zarr::access_pattern::full : zarr::access_pattern::partial,
+                         zarr::symbolic_links::follow, &names);
+    store.max_string_bytes = options.memory / 2;
+    if (zarr::is_store_name(options.source)) {
       if (options.concat)
         throw zarrbits::error(errc::invalid_option,
                               "only HDF5 files are joined, and the source is a Zarr store; leave out `concat`");
       return verification::compare_stores(
           options,
-          verification::open_source_store(options.source, options.remote, conversion::may_be_read({}, options.external),
-                                          options.memory),
+          zarr::open_source_store(options.source, options.remote, io::allowed_paths({}, options.external), options.memory),
           store);
     }
     if (options.concat) return verification::verify_joined(options, store);

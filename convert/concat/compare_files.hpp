@@ -13,12 +13,12 @@
 
 namespace zarrbits::conversion {
 
-// The difference between two datasets (type, extent, or any value), as the end of a sentence. Empty if there is none. Throws
-// h5::failure, damaged_chunk, skip_dataset.
-std::string difference(const chunk_source& a, const chunk_source& b);
+// The difference between two datasets (type, extent, or any value), as the end of a sentence. Empty if they are equal. Throws
+// hdf5::failure, corrupt_chunk, unsupported_dataset.
+std::string difference(const hdf5::chunk_source& a, const hdf5::chunk_source& b);
 
 // The names of attributes that differ. Both objects are from convert_attributes().
-std::vector<std::string> differing_attributes(const json& a, const json& b);
+std::vector<std::string> differing_attributes(const text::json& a, const text::json& b);
 
 }  // namespace zarrbits::conversion
 

@@ -12,97 +12,97 @@ namespace {
 
 // Each structure is a list of its members, in their order; a double is its bits, since a NaN may have a payload.
 
-json of(const std::optional<cf_number>& n) {
-  return n ? json::array({n->integer, n->whole, std::bit_cast<std::uint64_t>(n->real), n->size}) : json();
+text::json serialize(const std::optional<cf_number>& n) {
+  return n ? text::json::array({n->is_integer, n->integer_value, std::bit_cast<std::uint64_t>(n->real), n->size}) : text::json();
 }
 
-void take(const json& from, std::optional<cf_number>& n) {
-  if (from.is_null()) return;
-  n = cf_number{from.at(0), from.at(1), std::bit_cast<double>(from.at(2).get<std::uint64_t>()), from.at(3)};
+void parse_number(const text::json& fields, std::optional<cf_number>& n) {
+  if (fields.is_null()) return;
+  n = cf_number{fields.at(0), fields.at(1), std::bit_cast<double>(fields.at(2).get<std::uint64_t>()), fields.at(3)};
 }
 
-json of(const cf_terms& t) {
-  return json::array({t.kind.integer, t.kind.is_signed, t.kind.size, of(t.scale), of(t.offset), of(t.fill), of(t.missing),
-                      t.units, t.calendar, t.reinterpreted, t.unread});
+text::json serialize(const cf_encoding& t) {
+  return text::json::array({t.kind.is_integer, t.kind.is_signed, t.kind.size, serialize(t.scale), serialize(t.offset),
+                            serialize(t.fill), serialize(t.missing), t.units, t.calendar, t.reinterpreted, t.unread});
 }
 
-cf_terms terms_from(const json& from) {
-  cf_terms t;
-  t.kind = {from.at(0), from.at(1), from.at(2)};
-  take(from.at(3), t.scale);
-  take(from.at(4), t.offset);
-  take(from.at(5), t.fill);
-  take(from.at(6), t.missing);
-  t.units = from.at(7);
-  t.calendar = from.at(8);
-  t.reinterpreted = from.at(9);
-  t.unread = from.at(10).get<std::map<std::string, std::string>>();
+cf_encoding parse_encoding(const text::json& fields) {
+  cf_encoding t;
+  t.kind = {fields.at(0), fields.at(1), fields.at(2)};
+  parse_number(fields.at(3), t.scale);
+  parse_number(fields.at(4), t.offset);
+  parse_number(fields.at(5), t.fill);
+  parse_number(fields.at(6), t.missing);
+  t.units = fields.at(7);
+  t.calendar = fields.at(8);
+  t.reinterpreted = fields.at(9);
+  t.unread = fields.at(10).get<std::map<std::string, std::string>>();
   return t;
 }
 
-json of(const variant& v) {
+text::json serialize(const variant& v) {
   std::size_t size = 0;
-  h5::check(H5Tencode(v.type, nullptr, &size), "encode a type");
+  hdf5::check(H5Tencode(v.type, nullptr, &size), "encode a type");
   std::vector<std::uint8_t> type(size);
-  h5::check(H5Tencode(v.type, type.data(), &size), "encode a type");
-  return json::array({of(v.terms), json::binary(std::move(type)), v.chunk, v.layout});
+  hdf5::check(H5Tencode(v.type, type.data(), &size), "encode a type");
+  return text::json::array({serialize(v.encoding), text::json::binary(std::move(type)), v.chunk, v.layout});
 }
 
-variant variant_from(const json& from) {
-  const auto& type = from.at(1).get_binary();
-  return {terms_from(from.at(0)),
-          h5::handle(H5Tdecode(type.data()), "decode a type"),
-          from.at(2).get<std::vector<hsize_t>>(),
-          from.at(3),
+variant parse_variant(const text::json& fields) {
+  const auto& type = fields.at(1).get_binary();
+  return {parse_encoding(fields.at(0)),
+          hdf5::handle(H5Tdecode(type.data()), "decode a type"),
+          fields.at(2).get<std::vector<hsize_t>>(),
+          fields.at(3),
           {},
           0};
 }
 
-json of(const found_part& p) {
-  json chunks = json::array(), values = json::array();
-  for (const stored_place& c : p.chunks) chunks.insert(chunks.end(), {c.offset, c.size, c.mask});
+text::json serialize(const variable_part& p) {
+  text::json chunks = text::json::array(), values = text::json::array();
+  for (const hdf5::stored_place& c : p.chunks) chunks.insert(chunks.end(), {c.offset, c.size, c.mask});
   for (const double v : p.values) values.push_back(std::bit_cast<std::uint64_t>(v));
-  return json::array(
-      {p.variable, of(p.form), p.address, p.count, p.room, p.stored, std::move(chunks), std::move(values), p.nothing_stored});
+  return text::json::array({p.variable, serialize(p.form), p.address, p.count, p.dimension_length, p.stored, std::move(chunks),
+                            std::move(values), p.nothing_stored});
 }
 
-found_part part_from(const json& from) {
-  found_part p;
-  p.variable = from.at(0);
-  p.form = variant_from(from.at(1));
-  p.address = from.at(2);
-  p.count = from.at(3);
-  p.room = from.at(4);
-  p.stored = from.at(5);
-  const json& chunks = from.at(6);
+variable_part parse_part(const text::json& fields) {
+  variable_part p;
+  p.variable = fields.at(0);
+  p.form = parse_variant(fields.at(1));
+  p.address = fields.at(2);
+  p.count = fields.at(3);
+  p.dimension_length = fields.at(4);
+  p.stored = fields.at(5);
+  const text::json& chunks = fields.at(6);
   for (std::size_t i = 0; i < chunks.size(); i += 3) p.chunks.push_back({chunks.at(i), chunks.at(i + 1), chunks.at(i + 2)});
-  for (const json& v : from.at(7)) p.values.push_back(std::bit_cast<double>(v.get<std::uint64_t>()));
-  p.nothing_stored = from.at(8);
+  for (const text::json& v : fields.at(7)) p.values.push_back(std::bit_cast<double>(v.get<std::uint64_t>()));
+  p.nothing_stored = fields.at(8);
   return p;
 }
 
 }  // namespace
 
 std::string to_bytes(const file_metadata& file) {
-  json state, remarks = json::array(), parts = json::array();
-  if (const auto& s = file.state) state = json::array({s->regular, s->size, s->seconds, s->nanoseconds, s->etag});
-  for (const remark& r : file.remarks) remarks.push_back(json::array({r.text, r.object, r.leave_out, r.minor}));
-  for (const found_part& p : file.parts) parts.push_back(of(p));
+  text::json state, remarks = text::json::array(), parts = text::json::array();
+  if (const auto& s = file.state) state = text::json::array({s->regular, s->size, s->seconds, s->nanoseconds, s->etag});
+  for (const file_note& r : file.notes) remarks.push_back(text::json::array({r.text, r.object, r.is_omitted, r.is_minor}));
+  for (const variable_part& p : file.parts) parts.push_back(serialize(p));
   std::string bytes;
-  json::to_cbor(
-      json::array({std::move(state), file.why ? json(*file.why) : json(), file.stops, std::move(remarks), std::move(parts)}),
-      bytes);
+  text::json::to_cbor(text::json::array({std::move(state), file.reason ? text::json(*file.reason) : text::json(), file.is_fatal,
+                                         std::move(remarks), std::move(parts)}),
+                      bytes);
   return bytes;
 }
 
 file_metadata from_bytes(std::string_view bytes) {
-  const json all = json::from_cbor(bytes.begin(), bytes.end());
+  const text::json fields = text::json::from_cbor(bytes.begin(), bytes.end());
   file_metadata file;
-  if (const json& s = all.at(0); !s.is_null()) file.state = file_state{s.at(0), s.at(1), s.at(2), s.at(3), s.at(4)};
-  if (!all.at(1).is_null()) file.why = all.at(1).get<std::string>();
-  file.stops = all.at(2);
-  for (const json& r : all.at(3)) file.remarks.push_back({r.at(0), r.at(1), r.at(2), r.at(3)});
-  for (const json& p : all.at(4)) file.parts.push_back(part_from(p));
+  if (const text::json& s = fields.at(0); !s.is_null()) file.state = io::file_state{s.at(0), s.at(1), s.at(2), s.at(3), s.at(4)};
+  if (!fields.at(1).is_null()) file.reason = fields.at(1).get<std::string>();
+  file.is_fatal = fields.at(2);
+  for (const text::json& r : fields.at(3)) file.notes.push_back({r.at(0), r.at(1), r.at(2), r.at(3)});
+  for (const text::json& p : fields.at(4)) file.parts.push_back(parse_part(p));
   return file;
 }
 

@@ -20,7 +20,7 @@ std::vector<std::string> given_sources(const std::string& first, const std::opti
 
 // The names of all files in `options`, which have `concat`, in the order in which they are joined. The order by value opens each
 // file. Throws zarrbits::error.
-std::vector<std::string> ordered_sources(const convert_options& options, const source_options& how);
+std::vector<std::string> ordered_sources(const convert_options& options, const hdf5::source_options& open_options);
 
 }  // namespace zarrbits::conversion
 

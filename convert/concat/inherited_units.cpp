@@ -18,61 +18,61 @@ namespace {
 
 constexpr const char* naming_attributes[] = {"bounds", "climatology"};
 
-// As CF looks for a name: in the group of the variable that has it, then in those above. "" if there is none.
-std::string find_variable(const std::string& from, const std::string& name, const std::set<std::string>& variables) {
+// As CF looks for a name: in the group of the variable that has it, then in those above. "" if absent.
+std::string find_variable(const std::string& origin, const std::string& name, const std::set<std::string>& variables) {
   if (name.empty()) return "";
   if (name.front() == '/') return variables.contains(name) ? name : "";
-  for (std::string group = from; !group.empty();) {
+  for (std::string group = origin; !group.empty();) {
     group.resize(group.rfind('/'));
-    const std::string path = group + "/" + node_name(name);
+    const std::string path = group + "/" + text::node_name(name);
     if (variables.contains(path)) return path;
   }
   return "";
 }
 
 // `text`: an attribute of a variable; "" if it has no such text.
-unit_lenders lenders_among(const std::set<std::string>& variables,
-                           const std::function<std::string(const std::string& path, const char* name)>& text) {
-  unit_lenders found;
+inherited_units inherited_units_among(const std::set<std::string>& variables,
+                                      const std::function<std::string(const std::string& path, const char* name)>& text) {
+  inherited_units result;
   for (const std::string& path : variables) {
     for (const char* attribute : naming_attributes) {
       const std::string named = find_variable(path, text(path, attribute), variables);
-      if (!named.empty() && named != path && is_time_units(text(path, "units"))) found.emplace(named, path);
+      if (!named.empty() && named != path && text::is_time_units(text(path, "units"))) result.emplace(named, path);
     }
   }
-  return found;
+  return result;
 }
 
 }  // namespace
 
-unit_lenders unit_lenders_in(const source_file& file) {
+inherited_units find_inherited_units(const hdf5::source_file& file) {
   std::set<std::string> variables;
-  std::map<std::string, const source_object*> objects;
-  for (const source_object& o : file.objects()) {
-    if (o.kind != source_object::kind_type::dataset) continue;
+  std::map<std::string, const hdf5::source_object*> objects;
+  for (const hdf5::source_object& o : file.objects()) {
+    if (o.kind != hdf5::source_object::kind_type::dataset) continue;
     variables.insert(o.store_path);
     objects[o.store_path] = &o;
   }
   std::string open_path;
-  h5::handle open;
-  return lenders_among(variables, [&](const std::string& path, const char* name) -> std::string {
+  hdf5::handle open;
+  return inherited_units_among(variables, [&](const std::string& path, const char* name) -> std::string {
     std::vector<std::string> text;
-    reason_to_skip([&] {  // what cannot be read is reported where the variable is
+    hdf5::skip_reason([&] {  // what cannot be read is reported where the variable is
       if (open_path != path) open = file.open(*objects.at(path));
       open_path = path;
-      if (H5Aexists(open, name) > 0) text = text_attribute(open, name);
+      if (H5Aexists(open, name) > 0) text = hdf5::text_attribute(open, name);
     });
     return text.size() == 1 ? text[0] : "";
   });
 }
 
-unit_lenders unit_lenders_in(const std::map<std::string, json>& nodes) {
+inherited_units find_inherited_units(const std::map<std::string, text::json>& nodes) {
   std::set<std::string> variables;
   for (const auto& [path, node] : nodes) {
     if (node["node_type"] == "array") variables.insert(path);
   }
-  return lenders_among(variables, [&](const std::string& path, const char* name) -> std::string {
-    const json& attributes = nodes.at(path)["attributes"];
+  return inherited_units_among(variables, [&](const std::string& path, const char* name) -> std::string {
+    const text::json& attributes = nodes.at(path)["attributes"];
     return attributes.contains(name) && attributes[name].is_string() ? attributes[name].get<std::string>() : "";
   });
 }

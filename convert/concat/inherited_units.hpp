@@ -4,8 +4,8 @@
 // by its attribute "bounds" or "climatology", and often says neither itself. No other attribute that values depend on is
 // inherited: xarray, too, unpacks bounds by their own scale_factor, add_offset and _FillValue.
 //
-//   const unit_lenders lenders = unit_lenders_in(file);
-//   if (const auto at = lenders.find("/time_bnds"); at != lenders.end()) ... at->second;   // "/time"
+//   const inherited_units units = find_inherited_units(file);
+//   if (const auto entry = units.find("/time_bnds"); entry != units.end()) ... entry->second;   // "/time"
 //
 #ifndef ZARRBITS_CONVERT_CONCAT_INHERITED_UNITS_HPP
 #define ZARRBITS_CONVERT_CONCAT_INHERITED_UNITS_HPP
@@ -19,12 +19,12 @@
 namespace zarrbits::conversion {
 
 // The path in the store of the variable that lends its units of time, by the path of the one that inherits them.
-using unit_lenders = std::map<std::string, std::string>;
+using inherited_units = std::map<std::string, std::string>;
 
-// `file`: after walk() and a convention's arrange().
-unit_lenders unit_lenders_in(const source_file& file);
+// `file`: after walk() and a convention's override_schema().
+inherited_units find_inherited_units(const hdf5::source_file& file);
 // `nodes`: the zarr.json of each node of a store, by its path.
-unit_lenders unit_lenders_in(const std::map<std::string, json>& nodes);
+inherited_units find_inherited_units(const std::map<std::string, text::json>& nodes);
 
 }  // namespace zarrbits::conversion
 

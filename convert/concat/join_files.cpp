@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/concat/join_files.hpp"
 
-#include "convert/concat/cf_terms.hpp"
+#include "convert/concat/cf_encoding.hpp"
 #include "convert/concat/file_reader.hpp"
 #include "convert/concat/inherited_units.hpp"
 #include "convert/concat/joined_axis.hpp"
+#include "convert/concat/monotonicity_check.hpp"
 #include "convert/concat/reader_processes.hpp"
-#include "convert/concat/value_order.hpp"
 #include "convert/concat/variable.hpp"
 #include "hdf5/source_dataset.hpp"
 #include "hdf5/type_json.hpp"
+#include "text/format.hpp"
+#include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
 #include "text/sha256.hpp"
-#include "text/shown.hpp"
-#include "text/words.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -27,9 +27,9 @@ namespace zarrbits::conversion {
 
 namespace {
 
-using kind_type = source_object::kind_type;
+using kind_type = hdf5::source_object::kind_type;
 
-constexpr std::size_t most_named = 20;  // files, in one sentence
+constexpr std::size_t max_named_files = 20;  // files, in one sentence
 
 // A pattern that matches this path alone.
 std::string escaped_pattern(const std::string& path) {
@@ -43,28 +43,29 @@ std::string escaped_pattern(const std::string& path) {
 
 class joiner {
  public:
-  joiner(source_file& first, const open_function& open_first, const std::vector<std::string>& sources,
-         const convert_options& options, const source_options& how, bool tells_case_apart, const grown_store* store)
+  joiner(hdf5::source_file& first, const open_function& open_first, const std::vector<std::string>& sources,
+         const convert_options& options, const hdf5::source_options& open_options, bool tells_case_apart,
+         const append::append_target* store)
       : first_(first),
         open_first_(open_first),
         names_(sources),
         options_(options),
         concat_(*options.concat),
-        tells_case_apart_(tells_case_apart),
-        there_(store),
-        files_(std::make_shared<source_files>(how, first.largest_expansion())) {
+        is_case_sensitive_(tells_case_apart),
+        existing_store_(store),
+        files_(std::make_shared<hdf5::source_files>(open_options, first.largest_expansion())) {
     files_->lend_first(first);
   }
 
   joined_store run() {
     find_variables();
-    if (there_) go_on_in_store();
-    const file_reader::setting setting{names_, options_, *files_, tells_case_apart_, there_, variables_};
-    file_reader here(first_, setting);
+    if (existing_store_) extend_store();
+    const file_reader::setting setting{names_, options_, *files_, is_case_sensitive_, existing_store_, variables_};
+    file_reader local_reader(first_, setting);
     // an open store cannot be shared, either
-    const unsigned processes = there_ ? 1 : options_.processes;
-    reader_processes others(names_.size(), processes, [&] {
-      const std::shared_ptr<source_file> first = open_first_();
+    const unsigned processes = existing_store_ ? 1 : options_.processes;
+    reader_processes child_readers(names_.size(), processes, [&] {
+      const std::shared_ptr<hdf5::source_file> first = open_first_();
       if (first->state() != first_.state()) throw zarrbits::error(errc::changed, "the first file has changed", {names_[0]});
       return [first, reader = std::make_shared<file_reader>(*first, setting)](std::size_t k) { return reader->read(k); };
     });
@@ -73,67 +74,67 @@ class joiner {
     for (std::size_t k = 0; k < names_.size(); ++k) {
       joined_source note;
       note.file = names_[k];
-      tell(names_[k].starts_with('/') ? "/" + names_[k] : names_[k]);  // unlike the path of an object
-      std::optional<file_metadata> found;
-      if (k > 0) found = others.take(k);
-      if (!found) found = here.read(k);
-      note_state(split_source(names_[k]).file, found->state.value_or(file_state{}));
-      if (found->stops) throw unjoinable(*found->why);
-      if (!found->why) {
-        add(k, *found, note);
+      report_progress(names_[k].starts_with('/') ? "/" + names_[k] : names_[k]);  // unlike the path of an object
+      std::optional<file_metadata> metadata;
+      if (k > 0) metadata = child_readers.take(k);
+      if (!metadata) metadata = local_reader.read(k);
+      note_state(split_source(names_[k]).file, metadata->state.value_or(io::file_state{}));
+      if (metadata->is_fatal) throw unjoinable(*metadata->reason);
+      if (!metadata->reason) {
+        add(k, *metadata, note);
       } else {
-        if (++count <= most_named) damaged += (count > 1 ? "; \"" : "\"") + names_[k] + "\": " + *found->why;
+        if (++count <= max_named_files) damaged += (count > 1 ? "; \"" : "\"") + names_[k] + "\": " + *metadata->reason;
         note.left_out = true;
-        note.notes = {*found->why};
+        note.notes = {*metadata->reason};
       }
       store_.sources.push_back(std::move(note));
     }
-    tell(first_.objects()[0].path);
-    if (count > most_named) damaged += "; and " + std::to_string(count - most_named) + " more";
+    report_progress(first_.objects()[0].path);
+    if (count > max_named_files) damaged += "; and " + std::to_string(count - max_named_files) + " more";
     if (count > 0 && (!options_.keep_going || store_.sources[0].left_out)) {
-      throw zarrbits::error(errc::not_joinable, counted(count, "file") + " of " + std::to_string(names_.size()) +
+      throw zarrbits::error(errc::not_joinable, text::pluralize(count, "file") + " of " + std::to_string(names_.size()) +
                                                     " cannot be joined: " + damaged +
                                                     "; `keep_going` leaves out such files, except the first, and reports them");
     }
     for (variable& v : variables_)
-      v.finish(first_.objects()[v.object], ends_[v.dimension], files_, store_.sources, there_ ? there_->name() : "",
-               concat_.is_new ? concat_.dimension : "");
-    for (source_object& o : first_.objects()) {
-      if (o.kind == kind_type::dimension && is_dimension(o)) o.arranged.shape = {ends_[o.store_path]};
+      v.finish(first_.objects()[v.object], ends_[v.dimension], files_, store_.sources,
+               existing_store_ ? existing_store_->name() : "", concat_.is_new ? concat_.dimension : "");
+    for (hdf5::source_object& o : first_.objects()) {
+      if (o.kind == kind_type::dimension && is_dimension(o)) o.overrides.shape = {ends_[o.store_path]};
     }
-    leave_out();
+    select_remaining();
     store_.files = files_;
     store_.checksum = sum_.hex();
     return std::move(store_);
   }
 
  private:
-  void tell(const std::string& at) const {
-    if (options_.progress) options_.progress({at, 0, 0, 0, 0});
+  void report_progress(const std::string& path) const {
+    if (options_.progress) options_.progress({path, 0, 0, 0, 0});
   }
 
   // As netCDF looks for a dimension: in the group, then in those above.
-  std::string dimension_path(const source_object& o) const {
+  std::string dimension_path(const hdf5::source_object& o) const {
     if (concat_.is_new) return "/" + concat_.dimension;
     for (std::string group = o.store_path; !group.empty();) {
       group.resize(group.rfind('/'));
       const std::string path = group + "/" + concat_.dimension;
-      const auto has = [&](const source_object& other) { return other.store_path == path; };
-      if (std::any_of(first_.objects().begin(), first_.objects().end(), has)) return path;
+      const auto is_at_path = [&](const hdf5::source_object& object) { return object.store_path == path; };
+      if (std::any_of(first_.objects().begin(), first_.objects().end(), is_at_path)) return path;
     }
     return o.store_path;
   }
 
-  bool is_dimension(const source_object& o) const {
-    return leaf_of(o.store_path) == concat_.dimension && ends_.contains(o.store_path);
+  bool is_dimension(const hdf5::source_object& o) const {
+    return text::base_name(o.store_path) == concat_.dimension && ends_.contains(o.store_path);
   }
 
   void find_variables() {
     for (std::size_t i = 0; i < first_.objects().size(); ++i) {
-      const source_object& o = first_.objects()[i];
+      const hdf5::source_object& o = first_.objects()[i];
       if (o.kind != kind_type::dataset) continue;
-      reason_to_skip([&] {
-        const source_dataset data(first_, o);
+      hdf5::skip_reason([&] {
+        const hdf5::source_dataset data(first_, o);
         const auto axis = axis_of(concat_, first_, o, data);
         if (!axis) return;
         variable_of_[o.store_path] = variables_.size();
@@ -152,7 +153,7 @@ class joiner {
         {names_[0]});
   }
 
-  void note_state(const std::string& name, const file_state& state) {
+  void note_state(const std::string& name, const io::file_state& state) {
     files_->add({name, state});
     sum_.add_field(std::filesystem::path(name).filename().string());
     sum_.add_number(state.size);
@@ -162,121 +163,123 @@ class joiner {
   }
 
   // What can only be told of all files in their order.
-  void add(std::size_t k, file_metadata& found, joined_source& note) {
+  void add(std::size_t k, file_metadata& metadata, joined_source& note) {
     std::map<std::string, hsize_t> lengths;
     for (const variable& v : variables_) lengths[v.dimension];
-    for (found_part& p : found.parts) {
+    for (variable_part& p : metadata.parts) {
       variable& v = variables_[p.variable];
       hsize_t& length = lengths[v.dimension];
-      length = std::max(length, p.room);
+      length = std::max(length, p.dimension_length);
       v.stored += p.stored;
       v.nothing_stored = v.nothing_stored && p.nothing_stored;
       p.form.file = names_[k];
-      const cf_terms terms = p.form.terms;
-      const std::size_t which = v.variant_of(std::move(p.form));
-      ++v.variants[which].parts;
-      if (p.count > 0) v.parts.push_back({k, which, p.address, ends_[v.dimension], p.count, std::move(p.chunks)});
-      directions_[v.dimension].go_on(first_.objects()[v.object].path, names_[k], terms, p.values);
+      const cf_encoding terms = p.form.encoding;
+      const std::size_t variant_index = v.variant_of(std::move(p.form));
+      ++v.variants[variant_index].parts;
+      if (p.count > 0) v.parts.push_back({k, variant_index, p.address, ends_[v.dimension], p.count, std::move(p.chunks)});
+      directions_[v.dimension].check(first_.objects()[v.object].path, names_[k], terms, p.values);
     }
     std::vector<std::string> left_out;
-    for (remark& r : found.remarks) {
+    for (file_note& r : metadata.notes) {
       if (left_out_.contains(r.object)) continue;
-      add_note(note, std::move(r.text), r.minor);
-      if (r.leave_out) left_out.push_back(std::move(r.object));
+      add_note(note, std::move(r.text), r.is_minor);
+      if (r.is_omitted) left_out.push_back(std::move(r.object));
     }
     left_out_.insert(left_out.begin(), left_out.end());
     for (const auto& [dimension, length] : lengths) ends_[dimension] += length;
-    const auto own = lengths.begin();
-    note.first = own == lengths.end() ? 0 : ends_[own->first] - own->second;
-    note.count = own == lengths.end() ? 0 : own->second;
+    const auto entry = lengths.begin();
+    note.first = entry == lengths.end() ? 0 : ends_[entry->first] - entry->second;
+    note.count = entry == lengths.end() ? 0 : entry->second;
   }
 
   // The arrays that grow, each from where it ends in the store.
-  void go_on_in_store() {
-    sum_.add_field(there_->checksum());
-    const unit_lenders lenders = unit_lenders_in(there_->nodes());
+  void extend_store() {
+    sum_.add_field(existing_store_->checksum());
+    const inherited_units lenders = find_inherited_units(existing_store_->nodes());
     for (variable& v : variables_) {
-      const source_object& o = first_.objects()[v.object];
-      const auto refuse = [&](const std::string& why) {
-        throw unjoinable("\"" + o.path + "\" of \"" + names_[0] + "\" cannot be appended to \"" + there_->name() + "\": " + why,
-                         {names_[0], o.path});
+      const hdf5::source_object& o = first_.objects()[v.object];
+      const auto refuse = [&](const std::string& reason) {
+        throw unjoinable(
+            "\"" + o.path + "\" of \"" + names_[0] + "\" cannot be appended to \"" + existing_store_->name() + "\": " + reason,
+            {names_[0], o.path});
       };
-      v.before = there_->array(o.store_path, v.axis);
-      if (!v.before) refuse("the store has no such array; leave it out with `exclude`");
-      v.node = there_->node(o.store_path);
-      if (const auto lender = lenders.find(o.store_path); lender != lenders.end()) v.lender = there_->node(lender->second);
+      v.existing = existing_store_->array(o.store_path, v.axis);
+      if (!v.existing) refuse("the store has no such array; leave it out with `exclude`");
+      v.node = existing_store_->node(o.store_path);
+      if (const auto lender = lenders.find(o.store_path); lender != lenders.end())
+        v.units_source = existing_store_->node(lender->second);
       for (std::size_t d = 0; d < v.dims.size(); ++d) {
-        if (d >= v.before->shape.size() || (d != v.axis && v.dims[d] != v.before->shape[d]))
+        if (d >= v.existing->shape.size() || (d != v.axis && v.dims[d] != v.existing->shape[d]))
           refuse("its dimensions and those of the array in the store differ");
       }
-      const source_dataset data(first_, o);
-      if (data.leaf().kind == type_class::enumeration) {
-        const json notes = there_->notes(o.store_path);
-        if (notes.contains("enum") && notes["enum"] != parse_json(json_text(enumeration_members(data.leaf()))))
+      const hdf5::source_dataset data(first_, o);
+      if (data.leaf().kind == hdf5::type_class::enumeration) {
+        const text::json notes = existing_store_->notes(o.store_path);
+        if (notes.contains("enum") && notes["enum"] != text::parse_json(text::json_text(hdf5::enumeration_members(data.leaf()))))
           refuse("its enumeration has different members in the store");
       }
-      hsize_t& end = ends_.emplace(v.dimension, v.before->count).first->second;
-      if (end != v.before->count) refuse("the arrays of the store differ in their length along the dimension");
+      hsize_t& end = ends_.emplace(v.dimension, v.existing->count).first->second;
+      if (end != v.existing->count) refuse("the arrays of the store differ in their length along the dimension");
       if (v.dimension != o.store_path || v.dims.size() != 1 || concat_.allow_overlap) continue;
-      const cf_terms terms = terms_in_store(*v.node, *v.before, terms_of(data.dataset), v.lender);
-      directions_[v.dimension].go_on(o.path, there_->name(), terms, there_->last_values(o.store_path));
+      const cf_encoding terms = stored_cf_encoding(*v.node, *v.existing, read_cf_encoding(data.dataset), v.units_source);
+      directions_[v.dimension].check(o.path, existing_store_->name(), terms, existing_store_->last_values(o.store_path));
     }
-    for (const auto& [path, node] : there_->nodes()) {
+    for (const auto& [path, node] : existing_store_->nodes()) {
       if (variable_of_.contains(path) || !node.contains("dimension_names") || !node["dimension_names"].is_array()) continue;
-      const json& names = node["dimension_names"];
+      const text::json& names = node["dimension_names"];
       if (std::find(names.begin(), names.end(), concat_.dimension) != names.end()) {
-        throw unjoinable("\"" + path + "\" of \"" + there_->name() + "\" has the dimension, and \"" + names_[0] +
+        throw unjoinable("\"" + path + "\" of \"" + existing_store_->name() + "\" has the dimension, and \"" + names_[0] +
                              "\", the first of the new files, has no such dataset; put a file first that has all",
                          {names_[0], path});
       }
     }
   }
 
-  void leave_out() {
-    for (const source_object& o : first_.objects()) {
-      if (there_ && o.kind == kind_type::dataset && !o.joined) left_out_.insert(o.store_path);
+  void select_remaining() {
+    for (const hdf5::source_object& o : first_.objects()) {
+      if (existing_store_ && o.kind == kind_type::dataset && !o.joined) left_out_.insert(o.store_path);
     }
     if (left_out_.empty()) return;
     std::vector<std::string> patterns;
-    for (const source_object& o : first_.objects()) {
+    for (const hdf5::source_object& o : first_.objects()) {
       if (left_out_.contains(o.store_path)) patterns.push_back(escaped_pattern(o.path));
     }
-    selection rest({}, patterns);
-    first_.select(rest);
+    text::selection remaining({}, patterns);
+    first_.select(remaining);
   }
 
-  source_file& first_;
+  hdf5::source_file& first_;
   const open_function& open_first_;
   const std::vector<std::string>& names_;
   const convert_options& options_;
   const concatenation& concat_;
-  bool tells_case_apart_;
-  const grown_store* there_;
-  std::shared_ptr<source_files> files_;
+  bool is_case_sensitive_;
+  const append::append_target* existing_store_;
+  std::shared_ptr<hdf5::source_files> files_;
   std::vector<variable> variables_;
   std::map<std::string, std::size_t> variable_of_;  // by path in the store
   std::map<std::string, hsize_t> ends_;             // of each dimension, so far
-  std::map<std::string, value_order> directions_;
+  std::map<std::string, monotonicity_check> directions_;
   std::set<std::string> left_out_;
   joined_store store_;
-  sha256 sum_;
+  text::sha256 sum_;
 };
 
 }  // namespace
 
-joined_store join_files(source_file& first, const open_function& open_first, const std::vector<std::string>& sources,
-                        const convert_options& options, const source_options& how, bool tells_case_apart,
-                        const grown_store* store) {
-  return joiner(first, open_first, sources, options, how, tells_case_apart, store).run();
+joined_store join_files(hdf5::source_file& first, const open_function& open_first, const std::vector<std::string>& sources,
+                        const convert_options& options, const hdf5::source_options& open_options, bool tells_case_apart,
+                        const append::append_target* store) {
+  return joiner(first, open_first, sources, options, open_options, tells_case_apart, store).run();
 }
 
-void add_sources(json& report, const std::vector<joined_source>& sources) {
+void add_sources(text::json& report, const std::vector<joined_source>& sources) {
   if (sources.empty()) return;
-  json list = json::array();
+  text::json list = text::json::array();
   for (const joined_source& s : sources) {
-    json notes = json::array();
-    for (const std::string& note : s.notes) notes.push_back(utf8_text(note));
-    list.push_back({{"file", shown(s.file)},
+    text::json notes = text::json::array();
+    for (const std::string& note : s.notes) notes.push_back(text::escape_invalid_utf8(note));
+    list.push_back({{"file", text::escape_name(s.file)},
                     {"bytes", s.bytes},
                     {"first", s.first},
                     {"count", s.count},

@@ -16,33 +16,34 @@ namespace zarrbits::conversion {
 namespace {
 
 // All datasets except scales get the new dimension, in front of their own.
-std::optional<std::size_t> new_axis_of(const std::string& dimension, const source_file& file, const source_object& o,
-                                       const opened_dataset& data) {
-  if (data.null || is_dimension_scale(data.dataset)) return {};
+std::optional<std::size_t> new_axis_of(const std::string& dimension, const hdf5::source_file& file, const hdf5::source_object& o,
+                                       const hdf5::opened_dataset& data) {
+  if (data.null || hdf5::is_dimension_scale(data.dataset)) return {};
   const std::vector<std::uint64_t> shape(data.dims.begin(), data.dims.end());
-  const std::vector<std::string> names = dimension_namer(file).names(o, data.dataset, shape, shape.size());
-  const std::string which = "\"" + o.path + "\" of \"" + file.path() + "\" ";
+  const std::vector<std::string> names = hdf5::dimension_namer(file).names(o, data.dataset, shape, shape.size());
+  const std::string subject = "\"" + o.path + "\" of \"" + file.path() + "\" ";
   if (std::find(names.begin(), names.end(), dimension) != names.end())
-    throw unjoinable(which + "has a dimension \"" + dimension + "\" already; join along it with `concat`");
-  if (data.layout == H5D_VIRTUAL) throw unjoinable(which + "is a virtual dataset, which cannot be joined along a new dimension");
-  if (data.dims.size() >= H5S_MAX_RANK) throw unjoinable(which + "has the maximum number of dimensions already");
+    throw unjoinable(subject + "has a dimension \"" + dimension + "\" already; join along it with `concat`");
+  if (data.layout == H5D_VIRTUAL)
+    throw unjoinable(subject + "is a virtual dataset, which cannot be joined along a new dimension");
+  if (data.dims.size() >= H5S_MAX_RANK) throw unjoinable(subject + "has the maximum number of dimensions already");
   return 0;
 }
 
 }  // namespace
 
-std::optional<std::size_t> axis_of(const concatenation& how, const source_file& file, const source_object& o,
-                                   const opened_dataset& data) {
-  if (how.is_new) return new_axis_of(how.dimension, file, o, data);
+std::optional<std::size_t> axis_of(const concatenation& concat, const hdf5::source_file& file, const hdf5::source_object& o,
+                                   const hdf5::opened_dataset& data) {
+  if (concat.is_new) return new_axis_of(concat.dimension, file, o, data);
   if (data.null || data.dims.empty()) return {};
-  const std::string& wanted = how.dimension;
-  if (const auto colon = wanted.rfind(':'); colon != std::string::npos) {
+  const std::string& dimension = concat.dimension;
+  if (const auto colon = dimension.rfind(':'); colon != std::string::npos) {
     std::size_t axis = 0;
-    const char* end = wanted.data() + wanted.size();
-    const auto [at, error] = std::from_chars(wanted.data() + colon + 1, end, axis);
-    if (error != std::errc() || at != end)
-      throw zarrbits::error(errc::invalid_option, "`concat` \"" + wanted + "\" does not end with the number of an axis");
-    if (!selection({wanted.substr(0, colon)}, {}).wants(o.store_path)) return {};
+    const char* end = dimension.data() + dimension.size();
+    const auto [parsed_end, error] = std::from_chars(dimension.data() + colon + 1, end, axis);
+    if (error != std::errc() || parsed_end != end)
+      throw zarrbits::error(errc::invalid_option, "`concat` \"" + dimension + "\" does not end with the number of an axis");
+    if (!text::selection({dimension.substr(0, colon)}, {}).matches(o.store_path)) return {};
     if (axis >= data.dims.size()) {
       throw zarrbits::error(errc::no_match,
                             "dataset \"" + o.path + "\" of \"" + file.path() + "\" has no axis " + std::to_string(axis),
@@ -51,10 +52,10 @@ std::optional<std::size_t> axis_of(const concatenation& how, const source_file& 
     return axis;
   }
   const std::vector<std::uint64_t> shape(data.dims.begin(), data.dims.end());
-  const std::vector<std::string> names = dimension_namer(file).names(o, data.dataset, shape, shape.size());
-  const auto found = std::find(names.begin(), names.end(), wanted);
-  if (found == names.end()) return {};
-  return static_cast<std::size_t>(found - names.begin());
+  const std::vector<std::string> names = hdf5::dimension_namer(file).names(o, data.dataset, shape, shape.size());
+  const auto match = std::find(names.begin(), names.end(), dimension);
+  if (match == names.end()) return {};
+  return static_cast<std::size_t>(match - names.begin());
 }
 
 }  // namespace zarrbits::conversion

@@ -16,8 +16,8 @@
 namespace zarrbits::conversion {
 
 // Empty if the dataset neither has nor gets the dimension. Throws zarrbits::error.
-std::optional<std::size_t> axis_of(const concatenation& how, const source_file& file, const source_object& o,
-                                   const opened_dataset& data);
+std::optional<std::size_t> axis_of(const concatenation& concat, const hdf5::source_file& file, const hdf5::source_object& o,
+                                   const hdf5::opened_dataset& data);
 
 }  // namespace zarrbits::conversion
 

@@ -6,9 +6,9 @@
 namespace zarrbits::conversion {
 
 std::size_t joined_parts::first_over(hsize_t position) const {
-  const auto at =
+  const auto part =
       std::partition_point(list.begin(), list.end(), [&](const joined_part& p) { return p.first + p.count <= position; });
-  return static_cast<std::size_t>(at - list.begin());
+  return static_cast<std::size_t>(part - list.begin());
 }
 
 bool joined_parts::has_gaps() const {

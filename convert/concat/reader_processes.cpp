@@ -23,9 +23,9 @@ namespace zarrbits::conversion {
 
 namespace {
 
-constexpr std::size_t least_files = 16;  // of a process: it has to open the first file, too
-constexpr double longest_file = 30;      // seconds of processor time; in a damaged one libhdf5 may never end
-constexpr std::uint64_t longest_answer = 1U << 30;
+constexpr std::size_t min_files_per_process = 16;  // of a process: it has to open the first file, too
+constexpr double max_file_seconds = 30;            // seconds of processor time; in a damaged one libhdf5 may never end
+constexpr std::uint64_t max_reply_bytes = 1U << 30;
 
 using read_function = reader_processes::read_function;
 
@@ -38,9 +38,10 @@ using read_function = reader_processes::read_function;
   try {
     const read_function read = make();
     for (std::size_t k = first; k < files; k += step) {
-      const std::string answer = to_bytes(read(k));
-      const std::uint64_t size = answer.size();
-      if (write_all(pipe, std::as_bytes(std::span(&size, 1))) != 0 || write_all(pipe, std::as_bytes(std::span(answer))) != 0)
+      const std::string reply = to_bytes(read(k));
+      const std::uint64_t size = reply.size();
+      if (io::write_all(pipe, std::as_bytes(std::span(&size, 1))) != 0 ||
+          io::write_all(pipe, std::as_bytes(std::span(reply))) != 0)
         break;
     }
   } catch (...) {  // the caller reads the file, and meets the same
@@ -56,17 +57,17 @@ double processor_seconds(pid_t process) {
 }
 
 // False at the end of the pipe, or if its process takes too long.
-bool read_all(int pipe, pid_t process, std::span<std::byte> to) {
+bool read_all(int pipe, pid_t process, std::span<std::byte> output) {
   const double begin = processor_seconds(process);
-  while (!to.empty()) {
+  while (!output.empty()) {
     pollfd p{pipe, POLLIN, 0};
     const int ready = ::poll(&p, 1, 1000);
-    if (ready == 0 && processor_seconds(process) - begin > longest_file) return false;
+    if (ready == 0 && processor_seconds(process) - begin > max_file_seconds) return false;
     if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
-    const ssize_t n = ::read(pipe, to.data(), to.size());
+    const ssize_t n = ::read(pipe, output.data(), output.size());
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
-    to = to.subspan(static_cast<std::size_t>(n));
+    output = output.subspan(static_cast<std::size_t>(n));
   }
   return true;
 }
@@ -74,13 +75,13 @@ bool read_all(int pipe, pid_t process, std::span<std::byte> to) {
 }  // namespace
 
 reader_processes::reader_processes(std::size_t files, unsigned processes, const std::function<read_function()>& make) {
-  const std::size_t n = std::min<std::size_t>(processes, files / least_files);
+  const std::size_t n = std::min<std::size_t>(processes, files / min_files_per_process);
   if (n < 2) return;
   const pid_t self = ::getpid();
   for (std::size_t i = 0; i < n; ++i) {
     std::array<int, 2> ends{-1, -1};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) ends = {-1, -1};
-    const h5::lock::pause others;  // a child could not release it
+    const hdf5::lock::unlock_guard unlocked;  // a child could not release it
     const pid_t child = ends[0] < 0 ? -1 : ::fork();
     if (child == 0) serve(ends[1], self, i + 1, n, files, make);
     if (ends[1] >= 0) ::close(ends[1]);
@@ -106,9 +107,9 @@ std::optional<file_metadata> reader_processes::take(std::size_t k) {
   process& p = processes_[(k - 1) % processes_.size()];
   if (p.pipe < 0) return {};
   std::uint64_t size = 0;
-  if (read_all(p.pipe, p.id, std::as_writable_bytes(std::span(&size, 1))) && size <= longest_answer) {
-    std::string answer(static_cast<std::size_t>(size), '\0');
-    if (read_all(p.pipe, p.id, std::as_writable_bytes(std::span(answer)))) return from_bytes(answer);
+  if (read_all(p.pipe, p.id, std::as_writable_bytes(std::span(&size, 1))) && size <= max_reply_bytes) {
+    std::string reply(static_cast<std::size_t>(size), '\0');
+    if (read_all(p.pipe, p.id, std::as_writable_bytes(std::span(reply)))) return from_bytes(reply);
   }
   end(p);
   return {};

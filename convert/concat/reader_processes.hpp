@@ -2,12 +2,12 @@
 //
 // Processes that read the metadata of many files at the same time: libhdf5 has one lock for a whole process, and disks and
 // servers far away take their time for each file. Nothing depends on them: a file whose reader crashes, or does not end, is to be
-// read by the caller, who is then told what is wrong.
+// read by the caller, who then learns the reason.
 //
-//   reader_processes others(names.size(), 4, [&] { return [reader = ...](std::size_t k) { return reader->read(k); }; });
+//   reader_processes child_readers(names.size(), 4, [&] { return [reader = ...](std::size_t k) { return reader->read(k); }; });
 //   for (std::size_t k = 1; k < names.size(); ++k) {
-//     auto found = others.take(k);
-//     if (!found) found = here.read(k);
+//     auto metadata = child_readers.take(k);
+//     if (!metadata) metadata = local_reader.read(k);
 //   }
 //
 #ifndef ZARRBITS_CONVERT_CONCAT_READER_PROCESSES_HPP
@@ -28,7 +28,7 @@ class reader_processes {
   using read_function = std::function<file_metadata(std::size_t k)>;
 
   // Begins to read files 1 to `files` - 1. Each process calls `make` once, and opens files of its own there: two processes cannot
-  // share an open one. With fewer than 2 processes, or too few files for them, there are none.
+  // share an open one. With fewer than 2 processes, or too few files for them, none is started.
   reader_processes(std::size_t files, unsigned processes, const std::function<read_function()>& make);
   ~reader_processes();  // ends them
   reader_processes(const reader_processes&) = delete;

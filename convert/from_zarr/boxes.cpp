@@ -8,14 +8,14 @@
 
 namespace zarrbits::conversion {
 
-std::uint64_t times(std::uint64_t a, std::uint64_t b) noexcept {
+std::uint64_t saturating_mul(std::uint64_t a, std::uint64_t b) noexcept {
   std::uint64_t n = 0;
   return __builtin_mul_overflow(a, b, &n) ? UINT64_MAX : n;
 }
 
-std::string joined_text(const extents& numbers, char between) {
+std::string joined_text(const extents& numbers, char separator) {
   std::string text;
-  for (const std::uint64_t n : numbers) text += (text.empty() ? std::string() : std::string(1, between)) + std::to_string(n);
+  for (const std::uint64_t n : numbers) text += (text.empty() ? std::string() : std::string(1, separator)) + std::to_string(n);
   return text;
 }
 
@@ -32,7 +32,7 @@ std::uint64_t box::elements() const {
 
 bool box::empty() const { return std::find(shape.begin(), shape.end(), 0U) != shape.end(); }
 
-box both(const box& a, const box& b) {
+box intersect(const box& a, const box& b) {
   box shared;
   for (std::size_t d = 0; d < a.first.size(); ++d) {
     const std::uint64_t begin = std::max(a.first[d], b.first[d]),
@@ -43,7 +43,7 @@ box both(const box& a, const box& b) {
   return shared;
 }
 
-box in_grid(const extents& index, const extents& shape, const extents& array) {
+box cell_box(const extents& index, const extents& shape, const extents& array) {
   box b;
   for (std::size_t d = 0; d < index.size(); ++d) {
     b.first.push_back(index[d] * shape[d]);
@@ -73,24 +73,24 @@ extents index_of(std::uint64_t number, const extents& grid) {
   return index;
 }
 
-void each_index(const extents& first, const extents& last, const std::function<void(const extents&)>& each) {
-  extents at = first;
+void each_index(const extents& first, const extents& last, const std::function<void(const extents&)>& callback) {
+  extents index = first;
   for (;;) {
-    each(at);
-    std::size_t d = at.size();
+    callback(index);
+    std::size_t d = index.size();
     while (d > 0) {
-      if (at[d - 1] < last[d - 1]) {
-        ++at[d - 1];
+      if (index[d - 1] < last[d - 1]) {
+        ++index[d - 1];
         break;
       }
-      at[d - 1] = first[d - 1];
+      index[d - 1] = first[d - 1];
       --d;
     }
     if (d == 0) return;
   }
 }
 
-index_range touched(const box& b, const extents& shape) {
+index_range overlapping_cells(const box& b, const extents& shape) {
   index_range range;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     range.first.push_back(b.first[d] / shape[d]);
@@ -99,12 +99,12 @@ index_range touched(const box& b, const extents& shape) {
   return range;
 }
 
-std::uint64_t elements_before(const box& b, const box& whole) {
+std::uint64_t elements_before(const box& b, const box& enclosing) {
   // in each dimension: the boxes that come earlier in it, and are level with this one in the dimensions before
   std::uint64_t n = 0, level = 1;
   for (std::size_t d = 0; d < b.first.size(); ++d) {
-    std::uint64_t earlier = level * (b.first[d] - whole.first[d]);
-    for (std::size_t k = d + 1; k < b.first.size(); ++k) earlier *= whole.shape[k];
+    std::uint64_t earlier = level * (b.first[d] - enclosing.first[d]);
+    for (std::size_t k = d + 1; k < b.first.size(); ++k) earlier *= enclosing.shape[k];
     n += earlier;
     level *= b.shape[d];
   }
@@ -115,51 +115,52 @@ namespace {
 
 // A dimension of a copy: how many elements, and how far they are apart in each box.
 struct step {
-  std::uint64_t count, from, to;
+  std::uint64_t count, source_stride, target_stride;
 };
 
 struct copy_plan {
-  std::uint64_t from = 0, to = 0;  // of the first element
-  std::vector<step> steps;         // outermost first; at least one
+  std::uint64_t source_offset = 0, target_offset = 0;  // of the first element
+  std::vector<step> steps;                             // outermost first; at least one
 };
 
 // Dimensions of one element are left out, and those that are contiguous in both boxes are one.
 copy_plan plan_copy(const box& of_from, const box& of_to, const box& shared) {
   copy_plan plan;
-  std::uint64_t from = 1, to = 1;
+  std::uint64_t source_stride = 1, target_stride = 1;
   std::vector<step> inner_first;
   for (std::size_t d = shared.first.size(); d-- > 0;) {
-    plan.from += (shared.first[d] - of_from.first[d]) * from;
-    plan.to += (shared.first[d] - of_to.first[d]) * to;
+    plan.source_offset += (shared.first[d] - of_from.first[d]) * source_stride;
+    plan.target_offset += (shared.first[d] - of_to.first[d]) * target_stride;
     if (shared.shape[d] > 1) {
       step* const inner = inner_first.empty() ? nullptr : &inner_first.back();
-      if (inner && from == inner->from * inner->count && to == inner->to * inner->count) inner->count *= shared.shape[d];
-      else inner_first.push_back({shared.shape[d], from, to});
+      if (inner && source_stride == inner->source_stride * inner->count && target_stride == inner->target_stride * inner->count)
+        inner->count *= shared.shape[d];
+      else inner_first.push_back({shared.shape[d], source_stride, target_stride});
     }
-    from *= of_from.shape[d];
-    to *= of_to.shape[d];
+    source_stride *= of_from.shape[d];
+    target_stride *= of_to.shape[d];
   }
   if (inner_first.empty()) inner_first.push_back({1, 1, 1});
   plan.steps.assign(inner_first.rbegin(), inner_first.rend());
   return plan;
 }
 
-// Calls `row(from, to)` with the first element of each row, whose elements are those of the last step.
+// Calls `row(source_offset, target_offset)` with the first element of each row, whose elements are those of the last step.
 template <class Row>
 void each_row(const copy_plan& plan, const Row& row) {
-  std::vector<std::uint64_t> at(plan.steps.size() - 1, 0);
-  std::uint64_t from = plan.from, to = plan.to;
+  std::vector<std::uint64_t> index(plan.steps.size() - 1, 0);
+  std::uint64_t source_offset = plan.source_offset, target_offset = plan.target_offset;
   for (;;) {
-    row(from, to);
-    std::size_t d = at.size();
+    row(source_offset, target_offset);
+    std::size_t d = index.size();
     while (d > 0) {
       const step& s = plan.steps[d - 1];
-      from += s.from;
-      to += s.to;
-      if (++at[d - 1] < s.count) break;
-      from -= s.from * s.count;
-      to -= s.to * s.count;
-      at[d - 1] = 0;
+      source_offset += s.source_stride;
+      target_offset += s.target_stride;
+      if (++index[d - 1] < s.count) break;
+      source_offset -= s.source_stride * s.count;
+      target_offset -= s.target_stride * s.count;
+      index[d - 1] = 0;
       --d;
     }
     if (d == 0) return;
@@ -168,11 +169,12 @@ void each_row(const copy_plan& plan, const Row& row) {
 
 template <std::size_t Size>
 void copy_apart(const std::byte* from, std::byte* to, const step& s) {
-  for (std::uint64_t i = 0; i < s.count; ++i) std::memcpy(to + i * s.to * Size, from + i * s.from * Size, Size);
+  for (std::uint64_t i = 0; i < s.count; ++i)
+    std::memcpy(to + i * s.target_stride * Size, from + i * s.source_stride * Size, Size);
 }
 
 void copy_row(const std::byte* from, std::byte* to, const step& s, std::size_t size) {
-  if (s.from == 1 && s.to == 1) {
+  if (s.source_stride == 1 && s.target_stride == 1) {
     std::memcpy(to, from, static_cast<std::size_t>(s.count) * size);
     return;
   }
@@ -182,7 +184,8 @@ void copy_row(const std::byte* from, std::byte* to, const step& s, std::size_t s
     case 4: return copy_apart<4>(from, to, s);
     case 8: return copy_apart<8>(from, to, s);
     default:
-      for (std::uint64_t i = 0; i < s.count; ++i) std::memcpy(to + i * s.to * size, from + i * s.from * size, size);
+      for (std::uint64_t i = 0; i < s.count; ++i)
+        std::memcpy(to + i * s.target_stride * size, from + i * s.source_stride * size, size);
   }
 }
 
@@ -203,7 +206,7 @@ void copy_elements(std::span<const std::string> from, const box& of_from, std::s
   const copy_plan plan = plan_copy(of_from, of_to, shared);
   each_row(plan, [&](std::uint64_t f, std::uint64_t t) {
     const step& s = plan.steps.back();
-    for (std::uint64_t i = 0; i < s.count; ++i) to[t + i * s.to] = from[f + i * s.from];
+    for (std::uint64_t i = 0; i < s.count; ++i) to[t + i * s.target_stride] = from[f + i * s.source_stride];
   });
 }
 
@@ -211,10 +214,10 @@ void fill_elements(std::span<std::byte> values, std::span<const std::byte> one) 
   if (values.empty()) return;
   const std::size_t first = std::min(one.size(), values.size());
   std::memcpy(values.data(), one.data(), first);
-  for (std::size_t done = first; done < values.size();) {
-    const std::size_t n = std::min(done, values.size() - done);
-    std::memcpy(values.data() + done, values.data(), n);
-    done += n;
+  for (std::size_t filled = first; filled < values.size();) {
+    const std::size_t n = std::min(filled, values.size() - filled);
+    std::memcpy(values.data() + filled, values.data(), n);
+    filled += n;
   }
 }
 

@@ -2,7 +2,7 @@
 //
 // Boxes of elements in an array, and copies of the elements that two of them share.
 //
-//   const box shared = both(chunk, region);
+//   const box shared = intersect(chunk, region);
 //   copy_elements(values, chunk, region_values, region, shared, 4);   // elements of 4 bytes, in C order in each box
 //
 #ifndef ZARRBITS_CONVERT_FROM_ZARR_BOXES_HPP
@@ -20,9 +20,9 @@ namespace zarrbits::conversion {
 using extents = std::vector<std::uint64_t>;
 
 // The product, or the largest number if that is larger.
-std::uint64_t times(std::uint64_t a, std::uint64_t b) noexcept;
+std::uint64_t saturating_mul(std::uint64_t a, std::uint64_t b) noexcept;
 // "100x200", or "1/2" with another sign between.
-std::string joined_text(const extents& numbers, char between = 'x');
+std::string joined_text(const extents& numbers, char separator = 'x');
 
 // Elements [first, first + shape) along each dimension.
 struct box {
@@ -33,25 +33,25 @@ struct box {
   bool empty() const;
 };
 
-box both(const box& a, const box& b);
+box intersect(const box& a, const box& b);
 // The box of this index in a grid of boxes of one shape, within the array.
-box in_grid(const extents& index, const extents& shape, const extents& array);
+box cell_box(const extents& index, const extents& shape, const extents& array);
 // The number of boxes of this shape along each dimension.
 extents grid_of(const extents& array, const extents& shape);
 
-// Of an index in a grid, its number in C order; and back.
+// The number of an index in a grid, in C order; and back.
 std::uint64_t number_of(const extents& index, const extents& grid);
 extents index_of(std::uint64_t number, const extents& grid);
-// Calls `each` with the indices from `first` to `last`, both included, in C order.
-void each_index(const extents& first, const extents& last, const std::function<void(const extents&)>& each);
+// Calls `callback` with the indices from `first` to `last`, both included, in C order.
+void each_index(const extents& first, const extents& last, const std::function<void(const extents&)>& callback);
 // The boxes of a grid that share elements with one that is not empty: first and last index.
 struct index_range {
   extents first, last;
 };
-index_range touched(const box& b, const extents& shape);
+index_range overlapping_cells(const box& b, const extents& shape);
 
-// The number of elements before a box of a grid of boxes, if the boxes of `whole` are stored one after the other in C order.
-std::uint64_t elements_before(const box& b, const box& whole);
+// The number of elements before a box of a grid of boxes, if the boxes of `enclosing` are stored one after the other in C order.
+std::uint64_t elements_before(const box& b, const box& enclosing);
 
 // `from` and `to` have the elements of their boxes; `shared` is within both. `size`: bytes of an element.
 void copy_elements(std::span<const std::byte> from, const box& of_from, std::span<std::byte> to, const box& of_to,

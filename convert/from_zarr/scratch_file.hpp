@@ -26,7 +26,7 @@ class scratch_file {
 
  private:
   std::string folder_;
-  file_descriptor file_;
+  io::file_descriptor file_;
 };
 
 // Where it is, unless an option says it: the folder of a local store, else that for temporary files.

@@ -13,18 +13,18 @@ namespace zarrbits::conversion {
 
 namespace {
 
-using verification::store_error;
-using verification::store_folder;
+using zarr::store_error;
+using zarr::store_folder;
 
 constexpr std::size_t longest_path = 4000;  // a link that leads above itself would never end
 
 source_node read_one(const store_folder& folder, std::string path, bool& consolidated) {
-  verification::stored_node stored = verification::read_stored_node(folder);
-  source_node node{folder, std::move(path), stored.kind == verification::node_kind::array, std::move(stored.document),
+  zarr::stored_node stored = zarr::read_stored_node(folder);
+  source_node node{folder, std::move(path), stored.kind == zarr::node_kind::array, std::move(stored.document),
                    std::move(stored.remarks)};
-  if (const auto all = node.document.find("consolidated_metadata"); all != node.document.end()) {
-    consolidated = consolidated || all->is_object();
-    node.document.erase(all);
+  if (const auto entry = node.document.find("consolidated_metadata"); entry != node.document.end()) {
+    consolidated = consolidated || entry->is_object();
+    node.document.erase(entry);
   }
   return node;
 }
@@ -37,7 +37,7 @@ source_node read_or_skip(const store_folder& folder, const std::string& path, bo
   } catch (const store_error& e) {
     if (e.code != errc::damaged_store) throw;
     skipped.unreadable = std::string("its metadata cannot be used: ") + e.what();
-  } catch (const verification::not_supported& e) {
+  } catch (const zarr::not_supported& e) {
     skipped.unreadable = std::string("this reader does not support ") + e.what();
   }
   return skipped;
@@ -45,39 +45,39 @@ source_node read_or_skip(const store_folder& folder, const std::string& path, bo
 
 }  // namespace
 
-source_nodes read_nodes(const convert_options& options, const std::function<void(const std::string& path)>& at) {
-  source_nodes all;
-  all.nodes.push_back(
-      read_one(verification::open_source_store(options.source, options.remote, may_be_read({}, options.external), options.memory),
-               "/", all.consolidated));
-  for (std::size_t i = 0; i < all.nodes.size(); ++i) {
-    if (all.nodes[i].is_array || !all.nodes[i].unreadable.empty()) continue;
-    const std::string path = all.nodes[i].path;
-    at(path);
-    std::vector<store_folder> children = all.nodes[i].folder.nodes();
+source_nodes read_nodes(const convert_options& options, const std::function<void(const std::string& path)>& callback) {
+  source_nodes result;
+  result.nodes.push_back(
+      read_one(zarr::open_source_store(options.source, options.remote, io::allowed_paths({}, options.external), options.memory),
+               "/", result.consolidated));
+  for (std::size_t i = 0; i < result.nodes.size(); ++i) {
+    if (result.nodes[i].is_array || !result.nodes[i].unreadable.empty()) continue;
+    const std::string path = result.nodes[i].path;
+    callback(path);
+    std::vector<store_folder> children = result.nodes[i].folder.nodes();
     std::sort(children.begin(), children.end(), [](const store_folder& a, const store_folder& b) { return a.path() < b.path(); });
     for (const store_folder& child : children) {
       bool ignored = false;
-      if (child.last().starts_with(own_prefix))
+      if (child.leaf_name().starts_with(text::internal_prefix))
         throw store_error("the node \"" + child.path() + "\" has a name that zarrbits keeps for itself");
-      source_node node = read_or_skip(child, (path == "/" ? path : path + "/") + child.last(), ignored);
+      source_node node = read_or_skip(child, (path == "/" ? path : path + "/") + child.leaf_name(), ignored);
       if (node.path.size() > longest_path)
         throw store_error("the path \"" + node.path.substr(0, 100) + "...\" is too long: does a link lead to a folder above it?");
       node.parent = i;
-      all.nodes.push_back(std::move(node));
+      result.nodes.push_back(std::move(node));
     }
   }
-  select_nodes(all, options);
-  return all;
+  select_nodes(result, options);
+  return result;
 }
 
-void select_nodes(source_nodes& all, const convert_options& options) {
-  selection wanted(options.include, options.exclude);
-  for (source_node& node : all.nodes) node.selected = wanted.wants(node.path);
-  wanted.require_all_matched();
-  all.nodes.front().selected = true;
-  for (std::size_t i = all.nodes.size(); i-- > 1;) {
-    if (all.nodes[i].selected) all.nodes[all.nodes[i].parent].selected = true;
+void select_nodes(source_nodes& source, const convert_options& options) {
+  text::selection node_filter(options.include, options.exclude);
+  for (source_node& node : source.nodes) node.selected = node_filter.matches(node.path);
+  node_filter.require_all_matched();
+  source.nodes.front().selected = true;
+  for (std::size_t i = source.nodes.size(); i-- > 1;) {
+    if (source.nodes[i].selected) source.nodes[source.nodes[i].parent].selected = true;
   }
 }
 

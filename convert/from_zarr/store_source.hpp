@@ -19,11 +19,11 @@
 namespace zarrbits::conversion {
 
 struct source_node {
-  verification::store_folder folder;
+  zarr::store_folder folder;
   std::string path;  // "/a/b"; "/" is the root
   bool is_array = false;
-  json document = {};  // its zarr.json, without consolidated metadata
-  std::vector<attribute_remark> remarks = {};
+  text::json document = {};  // its zarr.json, without consolidated metadata
+  std::vector<detail::attribute_remark> remarks = {};
   std::string unreadable = {};  // why it is not converted, and nothing below it
   bool selected = true;         // false: it was not selected, and nothing below it
   std::size_t parent = 0;
@@ -34,10 +34,11 @@ struct source_nodes {
   bool consolidated = false;       // the root has the metadata of all
 };
 
-// Reads the metadata of all nodes. Throws zarrbits::error, store_error and not_supported. `at` is called with the path at hand.
-source_nodes read_nodes(const convert_options& options, const std::function<void(const std::string& path)>& at);
+// Reads the metadata of all nodes. Throws zarrbits::error, store_error and not_supported. `callback` is called with the
+// current path.
+source_nodes read_nodes(const convert_options& options, const std::function<void(const std::string& path)>& callback);
 // Selects by `include` and `exclude`, as read_nodes() does. Throws zarrbits::error.
-void select_nodes(source_nodes& all, const convert_options& options);
+void select_nodes(source_nodes& source, const convert_options& options);
 
 }  // namespace zarrbits::conversion
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/array_plan.hpp"
 
-#include "compression/blosc.hpp"
+#include "compressors/blosc.hpp"
 #include "convert/concat/joined_parts.hpp"
-#include "convert/plan/grid_request.hpp"
-#include "convert/plan/stored_codecs.hpp"
+#include "convert/plan/chunk_grid_choice.hpp"
+#include "convert/plan/codec_match.hpp"
 #include "hdf5/file_references.hpp"
 #include "hdf5/flat_struct.hpp"
-#include "hdf5/own_filters.hpp"
 #include "hdf5/type_json.hpp"
+#include "hdf5/zarrbits_filters.hpp"
 #include "text/base64.hpp"
+#include "text/format.hpp"
 #include "text/json_text.hpp"
 #include "text/selection.hpp"
-#include "text/words.hpp"
 #include "zarr/write/shard.hpp"
 
 #include <zarrbits/packbits.hpp>
@@ -24,84 +24,86 @@ namespace zarrbits::conversion {
 
 namespace {
 
-constexpr std::uint64_t largest_chunk = std::uint64_t{2} << 30;  // bytes in memory; a chunk of HDF5 has less than 4 GiB
-constexpr unsigned blosc_snappy = 3;                             // many Zarr readers are built without it
+constexpr std::uint64_t max_chunk_bytes = std::uint64_t{2} << 30;  // bytes in memory; a chunk of HDF5 has less than 4 GiB
+constexpr unsigned blosc_snappy = 3;                               // many Zarr readers are built without it
 
-bool is_packable(const type_tree& t) {
-  return t.kind == type_class::boolean || t.kind == type_class::integer || t.kind == type_class::enumeration;
+bool is_packable(const hdf5::type_description& t) {
+  return t.kind == hdf5::type_class::boolean || t.kind == hdf5::type_class::integer || t.kind == hdf5::type_class::enumeration;
 }
 
 // A compound may mix byte orders; a Zarr struct may not.
-bool uniform_order(const type_tree& t, bool big) {
-  if (t.kind == type_class::compound) {
-    return std::all_of(t.parts.begin(), t.parts.end(), [&](const type_tree& m) { return uniform_order(m, big); });
+bool uniform_order(const hdf5::type_description& t, bool big) {
+  if (t.kind == hdf5::type_class::compound) {
+    return std::all_of(t.parts.begin(), t.parts.end(), [&](const hdf5::type_description& m) { return uniform_order(m, big); });
   }
-  return t.kind == type_class::array || !has_byte_order(t) || t.big_endian == big;
+  return t.kind == hdf5::type_class::array || !hdf5::has_byte_order(t) || t.big_endian == big;
 }
 
-bool only(const pipeline& p, H5Z_filter_t id) { return p.filters.size() == 1 && p.filters[0].id == id; }
+bool is_only_filter(const hdf5::pipeline& p, H5Z_filter_t id) { return p.filters.size() == 1 && p.filters[0].id == id; }
 
 // A deflate stream, possibly with checksums around it, and shuffles without effect.
-bool deflate_and_checksums(const pipeline& p) {
+bool deflate_and_checksums(const hdf5::pipeline& p) {
   std::size_t deflates = 0;
-  for (const filter& f : p.filters) {
+  for (const hdf5::filter& f : p.filters) {
     if (f.id == H5Z_FILTER_DEFLATE) ++deflates;
-    else if (f.id != H5Z_FILTER_FLETCHER32 && !does_nothing(f)) return false;
+    else if (f.id != H5Z_FILTER_FLETCHER32 && !hdf5::is_no_op(f)) return false;
   }
   return deflates == 1;
 }
 
 // Buffers that every reader's Blosc can decode.
-bool readable_blosc(const filter& f) { return f.values.size() >= 4 && !(f.values.size() > 6 && f.values[6] == blosc_snappy); }
+bool readable_blosc(const hdf5::filter& f) {
+  return f.values.size() >= 4 && !(f.values.size() > 6 && f.values[6] == blosc_snappy);
+}
 
 }  // namespace
 
-void release(const value_view& view, buffer& values) {
-  if (!holds_references(*view.leaf) || values.empty()) return;
+void release(const field_view& view, compressors::buffer& values) {
+  if (!hdf5::holds_references(*view.leaf) || values.empty()) return;
   const hsize_t n = values.size() / view.size;
-  const h5::lock one_thread;
-  const h5::handle space(H5Screate_simple(1, &n, nullptr));
+  const hdf5::lock one_thread;
+  const hdf5::handle space(H5Screate_simple(1, &n, nullptr));
   H5Dvlen_reclaim(view.memory, space, H5P_DEFAULT, values.data());
 }
 
-array_plan::array_plan(const chunk_source& d, const value_view& v, const convert_options& options, const assumptions& a)
+array_plan::array_plan(const hdf5::chunk_source& d, const field_view& v, const convert_options& options, const assumptions& a)
     : data(d), view(v), leaf(*v.leaf), in_store(conversion::in_store(d.object)), assumed(a) {
-  time = numpy_time(leaf);
-  opaque = leaf.kind == type_class::opaque && time.is_null();
-  characters = leaf.kind == type_class::text && !leaf.variable && leaf.size == 1 && data.object.arranged.characters;
-  text = (leaf.kind == type_class::text && !characters) || leaf.kind == type_class::object_reference ||
-         leaf.kind == type_class::region_reference;
-  flat = leaf.kind == type_class::compound && !data.object.arranged.text_lengths.empty();
-  big_endian = stored_big_endian(leaf) && !flat;
+  time = hdf5::numpy_time(leaf);
+  opaque = leaf.kind == hdf5::type_class::opaque && time.is_null();
+  characters = leaf.kind == hdf5::type_class::text && !leaf.variable && leaf.size == 1 && data.object.overrides.characters;
+  text = (leaf.kind == hdf5::type_class::text && !characters) || leaf.kind == hdf5::type_class::object_reference ||
+         leaf.kind == hdf5::type_class::region_reference;
+  flat = leaf.kind == hdf5::type_class::compound && !data.object.overrides.text_lengths.empty();
+  big_endian = hdf5::stored_big_endian(leaf) && !flat;
   keeps_empty = options.write_empty_chunks;
   choose_shape();
-  if (is_int8_boolean(leaf)) choose_boolean(options);
+  if (hdf5::is_int8_boolean(leaf)) choose_boolean(options);
   choose_fill();
   if (text) meta.data_type = assumed.text_is_utf8 ? "string" : "variable_length_bytes";
   else if (!time.is_null()) meta.data_type = time;
   else if (opaque) meta.data_type = "uint8";
-  else if (flat) meta.data_type = flat_data_type(leaf, data.object.arranged.text_lengths);
-  else if (characters) meta.data_type = zarr_data_type(leaf, true);
+  else if (flat) meta.data_type = hdf5::flat_data_type(leaf, data.object.overrides.text_lengths);
+  else if (characters) meta.data_type = hdf5::zarr_data_type(leaf, true);
   else if (!assumed.bools_are_0_or_1) meta.data_type = leaf.is_signed ? "int8" : "uint8";
-  else meta.data_type = zarr_data_type(leaf);
-  if (data.grid.chunk_elements() > largest_chunk / std::max<std::size_t>(1, view.size)) {
-    throw skip_dataset("its chunks have more than " + human_bytes(largest_chunk) + " each");
+  else meta.data_type = hdf5::zarr_data_type(leaf);
+  if (data.grid.chunk_elements() > max_chunk_bytes / std::max<std::size_t>(1, view.size)) {
+    throw hdf5::unsupported_dataset("its chunks have more than " + text::format_bytes(max_chunk_bytes) + " each");
   }
   checksum = in_store ? ends_with_crc32c(in_store->codecs) : options.checksum != zarrbits::checksum::none;
   native = data.filters;
-  undoable = data.filters.undoable(data.type);
+  undoable = data.filters.can_decode(data.type);
   // replace one checksum by the other
   if (checksum && !native.empty() && native.filters.back().id == H5Z_FILTER_FLETCHER32) native.filters.pop_back();
-  choose_way(options);
+  choose_strategy(options);
   choose_packbits(options);
   choose_compression(options);
   choose_codecs();
-  if (in_store) adopt();
+  if (in_store) match_existing_array();
 }
 
 void array_plan::choose_shape() {
   meta.shape.assign(data.grid.shape.begin(), data.grid.shape.end());
-  const auto& arranged = data.object.arranged.shape;
+  const auto& arranged = data.object.overrides.shape;
   for (std::size_t d = 0; d < std::min(arranged.size(), meta.shape.size()); ++d)
     meta.shape[d] = std::max<std::uint64_t>(meta.shape[d], arranged[d]);
   meta.chunk.assign(data.grid.chunk.begin(), data.grid.chunk.end());
@@ -118,8 +120,8 @@ void array_plan::choose_shape() {
 // int8 stays what it is where its values are not seen, where the array in the store is int8, and where the array has elements
 // that no file has: these read as the fill value, and netCDF's usual one, -127, is not a boolean.
 void array_plan::choose_boolean(const convert_options& options) {
-  const bool unseen = options.references.has_value(), other = in_store && in_store->data_type != "bool";
-  if (unseen || other || is_extended() || data.has_gaps()) assumed.bools_are_0_or_1 = false;
+  const bool unseen = options.references.has_value(), stored_otherwise = in_store && in_store->data_type != "bool";
+  if (unseen || stored_otherwise || is_extended() || data.has_gaps()) assumed.bools_are_0_or_1 = false;
 }
 
 void array_plan::choose_fill() {
@@ -128,7 +130,7 @@ void array_plan::choose_fill() {
   H5Pfill_value_defined(data.dcpl, &status);
   if (status == H5D_FILL_VALUE_USER_DEFINED && H5Pget_fill_value(data.dcpl, view.memory, fill.data()) < 0) {
     std::fill(fill.begin(), fill.end(), std::byte{0});
-    loss = "the fill value cannot be read: " + h5::last_error();
+    loss = "the fill value cannot be read: " + hdf5::last_error();
   }
   H5Eclear2(H5E_DEFAULT);
   const std::size_t n = static_cast<std::size_t>(view.per_element());
@@ -140,29 +142,29 @@ void array_plan::choose_fill() {
     meta.fill_value = std::to_integer<int>(fill[0]);
   } else if (text) {
     std::string value;
-    if (leaf.kind == type_class::text) {
-      value = text_of(leaf, fill.data());
+    if (leaf.kind == hdf5::type_class::text) {
+      value = hdf5::text_of(leaf, fill.data());
     } else {
-      const bool object = leaf.kind == type_class::object_reference;
-      file_references references(data.file, data.dataset);
-      const json target = object ? references.object(fill.data()) : references.region(fill.data());
+      const bool object = leaf.kind == hdf5::type_class::object_reference;
+      hdf5::file_references references(data.file, data.dataset);
+      const text::json target = object ? references.object(fill.data()) : references.region(fill.data());
       if (target.is_null()) loss = "the fill value is a reference that points nowhere";
-      else value = target.is_string() ? target.get<std::string>() : strict_json_text(target);
+      else value = target.is_string() ? target.get<std::string>() : text::strict_json_text(target);
     }
-    if (!is_utf8(value)) assumed.text_is_utf8 = false;
-    meta.fill_value = assumed.text_is_utf8 ? json(value) : json(base64(value));
+    if (!text::is_utf8(value)) assumed.text_is_utf8 = false;
+    meta.fill_value = assumed.text_is_utf8 ? text::json(value) : text::json(text::base64(value));
   } else if (!time.is_null()) {
     std::int64_t ticks = 0;
     for (std::size_t i = 8; i-- > 0;)
       ticks = static_cast<std::int64_t>(static_cast<std::uint64_t>(ticks) << 8 | std::to_integer<std::uint64_t>(fill[i]));
     meta.fill_value = ticks;
   } else if (flat) {
-    meta.fill_value = flat_fill(leaf, fill.data());
+    meta.fill_value = hdf5::flat_fill(leaf, fill.data());
   } else {
     const auto number = std::to_integer<std::uint8_t>(fill[0]);
-    if (leaf.kind == type_class::boolean && number > 1) {
-      if (is_int8_boolean(leaf) && assumed.bools_are_0_or_1) {
-        // every value is looked at: an element that was never written is not a boolean, and what is beyond the edge does not
+    if (leaf.kind == hdf5::type_class::boolean && number > 1) {
+      if (hdf5::is_int8_boolean(leaf) && assumed.bools_are_0_or_1) {
+        // every value is looked at: an element that was never written is not a boolean, and elements beyond the edge do not
         // count
         materialize = true;
         std::fill(fill.begin(), fill.end(), std::byte{0});
@@ -170,116 +172,116 @@ void array_plan::choose_fill() {
         assumed.bools_are_0_or_1 = false;
       }
     }
-    if (assumed.bools_are_0_or_1) meta.fill_value = fill_json(leaf, fill.data());
-    else meta.fill_value = leaf.is_signed ? json(static_cast<std::int8_t>(number)) : json(number);
+    if (assumed.bools_are_0_or_1) meta.fill_value = hdf5::fill_json(leaf, fill.data());
+    else meta.fill_value = leaf.is_signed ? text::json(static_cast<std::int8_t>(number)) : text::json(number);
   }
-  if (holds_references(leaf)) {  // HDF5 allocates strings; chunks that were never written are not read through it
+  if (hdf5::holds_references(leaf)) {  // HDF5 allocates strings; chunks that were never written are not read through it
     release(view, fill);
     std::fill(fill.begin(), fill.end(), std::byte{0});
   }
 }
 
-void array_plan::choose_way(const convert_options& options) {
-  const pipeline& p = data.filters;
-  if (is_int8_boolean(leaf) && assumed.bools_are_0_or_1 && materialize) return;  // read
-  const bool bytes_are_bytes = view.whole && !text && !flat && data.type.as_stored && uniform_order(leaf, big_endian);
+void array_plan::choose_strategy(const convert_options& options) {
+  const hdf5::pipeline& p = data.filters;
+  if (hdf5::is_int8_boolean(leaf) && assumed.bools_are_0_or_1 && materialize) return;  // read
+  const bool bytes_are_bytes = view.is_complete && !text && !flat && data.type.as_stored && uniform_order(leaf, big_endian);
   as_stored = bytes_are_bytes;
-  if (!data.keeps_chunks()) {
-    if (bytes_are_bytes && data.layout == H5D_CONTIGUOUS) way = strategy::copy;
+  if (!data.can_reuse_chunks()) {
+    if (bytes_are_bytes && data.layout == H5D_CONTIGUOUS) strategy = strategy_type::copy;
     return;
   }
-  const bool again = options.effective_profile() == profile::recode;
+  const bool recode = options.effective_profile() == profile::recode;
   const bool wants_native = in_store ? has_native_codecs(in_store->codecs) : options.effective_profile() == profile::native;
   if (bytes_are_bytes && p.empty()) {
-    way = strategy::copy;
-  } else if (bytes_are_bytes && only(p, bytes_filter) && p.undoable(data.type)) {
-    way = strategy::copy;
-    if (was_resolved(p.filters[0])) big_endian = p.filters[0].values[0] == 1;
-  } else if (bytes_are_bytes && !again && only(p, zstd_filter)) {
-    way = strategy::copy_zstd;
-  } else if (bytes_are_bytes && !again && only(p, blosc_filter) && readable_blosc(p.filters[0])) {
-    way = strategy::copy_blosc;
-  } else if (bytes_are_bytes && wants_native && can_be_native() && p.undoable(data.type)) {
-    way = strategy::copy_native;
-  } else if (bytes_are_bytes && !again && (p.checks_only() || deflate_and_checksums(p))) {
-    way = strategy::rewrap;
-  } else if (view.whole && !holds_references(data.type) && p.undoable(data.type)) {
-    way = strategy::decode;
+    strategy = strategy_type::copy;
+  } else if (bytes_are_bytes && is_only_filter(p, hdf5::bytes_filter) && p.can_decode(data.type)) {
+    strategy = strategy_type::copy;
+    if (hdf5::was_resolved(p.filters[0])) big_endian = p.filters[0].values[0] == 1;
+  } else if (bytes_are_bytes && !recode && is_only_filter(p, hdf5::zstd_filter)) {
+    strategy = strategy_type::copy_zstd;
+  } else if (bytes_are_bytes && !recode && is_only_filter(p, hdf5::blosc_filter) && readable_blosc(p.filters[0])) {
+    strategy = strategy_type::copy_blosc;
+  } else if (bytes_are_bytes && wants_native && can_be_native() && p.can_decode(data.type)) {
+    strategy = strategy_type::copy_native;
+  } else if (bytes_are_bytes && !recode && (p.checks_only() || deflate_and_checksums(p))) {
+    strategy = strategy_type::rewrap;
+  } else if (view.is_complete && !hdf5::holds_references(data.type) && p.can_decode(data.type)) {
+    strategy = strategy_type::decode;
   }
 }
 
 // For chunks of every length.
 bool array_plan::can_be_native() const {
   if (!data.grid.is_rectilinear()) return native_codecs(native, chunk_bytes()).has_value();
-  const chunk_grid& grid = data.grid;
-  return std::all_of(grid.runs.begin(), grid.runs.end(), [&](const chunk_run& run) {
+  const hdf5::chunk_grid& grid = data.grid;
+  return std::all_of(grid.runs.begin(), grid.runs.end(), [&](const hdf5::chunk_run& run) {
     return native_codecs(native, chunk_bytes() / grid.chunk[grid.axis] * run.length).has_value();
   });
 }
 
 void array_plan::choose_compression(const convert_options& options) {
   const bool is_virtual = data.layout == H5D_VIRTUAL;
-  const pipeline& p = is_virtual ? data.source_filters : data.filters;
-  const std::size_t number = leaf.kind == type_class::complex ? leaf.size / 2 : leaf.size;
+  const hdf5::pipeline& p = is_virtual ? data.source_filters : data.filters;
+  const std::size_t number = leaf.kind == hdf5::type_class::complex ? leaf.size / 2 : leaf.size;
   typesize = packed || text || opaque || flat ? 1 : number;
-  if (way == strategy::packed) return;
+  if (strategy == strategy_type::packed) return;
   if (options.effective_profile() == profile::recode && options.compress) {
-    after = with_level(*options.compress);
-    if (way == strategy::copy && after.kind != compressor::none)
-      way = data.keeps_chunks() && p.undoable(data.type) ? strategy::decode : strategy::read;
-    if (typesize == 1 && after.shuffle == blosc_shuffle::bytes) after.shuffle = blosc_shuffle::none;
-  } else if (way == strategy::copy_zstd || way == strategy::copy_blosc) {
-    after = compression_of(p.filters[0]);
-  } else if ((data.layout == H5D_CHUNKED || is_virtual) && p.compresses() && way != strategy::copy) {
-    const bool decoded = way == strategy::decode || way == strategy::read;
+    target_compression = with_level(*options.compress);
+    if (strategy == strategy_type::copy && target_compression.kind != compressor::none)
+      strategy = data.can_reuse_chunks() && p.can_decode(data.type) ? strategy_type::decode : strategy_type::read;
+    if (typesize == 1 && target_compression.shuffle == blosc_shuffle::bytes) target_compression.shuffle = blosc_shuffle::none;
+  } else if (strategy == strategy_type::copy_zstd || strategy == strategy_type::copy_blosc) {
+    target_compression = compression_of(p.filters[0]);
+  } else if ((data.layout == H5D_CHUNKED || is_virtual) && p.compresses() && strategy != strategy_type::copy) {
+    const bool decoded = strategy == strategy_type::decode || strategy == strategy_type::read;
     if (decoded && !packed && !text && !opaque && !flat) {
-      after = usual_compression(p, typesize);
+      target_compression = default_compression(p, typesize);
       if (can_keep_stream(p)) keeps_stream = true;
-      else instead = stronger(after);
+      else fallback = fallback_compression(target_compression);
     } else {
-      after = {compressor::gzip, p.gzip_level()};
+      target_compression = {compressor::gzip, p.gzip_level()};
     }
   }
   const std::uint64_t bytes = data.grid.chunk_elements() * view.size;
-  if (!text && !fits(after, bytes)) {
-    after = {compressor::zstd, 3};
-    instead.reset();
+  if (!text && !fits(target_compression, bytes)) {
+    target_compression = {compressor::zstd, 3};
+    fallback.reset();
     keeps_stream = false;
   }
 }
 
 // Blosc with zlib has the bytes of shuffle and deflate, and its buffers say themselves how they are compressed.
-bool array_plan::can_keep_stream(const pipeline& p) const {
-  std::vector<const filter*> filters;
-  for (const filter& f : p.filters)
-    if (!does_nothing(f)) filters.push_back(&f);
+bool array_plan::can_keep_stream(const hdf5::pipeline& p) const {
+  std::vector<const hdf5::filter*> filters;
+  for (const hdf5::filter& f : p.filters)
+    if (!hdf5::is_no_op(f)) filters.push_back(&f);
   if (filters.size() == 3 && filters[2]->id == H5Z_FILTER_FLETCHER32) filters.pop_back();
-  return way == strategy::decode && as_stored && filters.size() == 2 && filters[0]->id == H5Z_FILTER_SHUFFLE &&
+  return strategy == strategy_type::decode && as_stored && filters.size() == 2 && filters[0]->id == H5Z_FILTER_SHUFFLE &&
          filters[1]->id == H5Z_FILTER_DEFLATE && filters[0]->values.size() == 1 &&
-         fits_one_block(static_cast<std::size_t>(chunk_bytes()), filters[0]->values[0]);
+         compressors::fits_one_block(static_cast<std::size_t>(chunk_bytes()), filters[0]->values[0]);
 }
 
 namespace {
 
 // The bits to keep of the integers of a dataset, and whether they were asked for by its name.
-struct wanted_bits {
+struct requested_bits {
   unsigned first = 0, last = 0;
   bool by_name = false;
 };
 
 // Chunks that the filter packed are chunks of the codec for `type` if both make the same of the bits above the kept ones.
-bool is_codec_of(const packbits_layout& layout, const data_type& type) {
+bool is_codec_of(const hdf5::packbits_layout& layout, const data_type& type) {
   return !layout.msb_first &&
          (layout.is_signed == type.name().starts_with("int") || layout.first_bit + layout.bits == type.component_bits());
 }
 
-std::optional<wanted_bits> bits_for(const std::string& path, const convert_options& options) {
+std::optional<requested_bits> bits_for(const std::string& path, const convert_options& options) {
   for (std::size_t i = options.bits_of.size(); i-- > 0;) {
     const auto& of = options.bits_of[i];
-    if (selection({of.pattern}, {}).wants(path)) return wanted_bits{of.first_bit, of.last_bit, true};
+    if (text::selection({of.pattern}, {}).matches(path)) return requested_bits{of.first_bit, of.last_bit, true};
   }
   if (!options.bits) return {};
-  return wanted_bits{0, *options.bits - 1, false};
+  return requested_bits{0, *options.bits - 1, false};
 }
 
 }  // namespace
@@ -287,159 +289,163 @@ std::optional<wanted_bits> bits_for(const std::string& path, const convert_optio
 void array_plan::choose_packbits(const convert_options& options) {
   if (in_store) {
     if (name_of_codec(in_store->codecs[0]) != "packbits") return;
-    const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : strict_json_text(meta.data_type));
-    packed = parse_codec(strict_json_text(in_store->codecs[0]), type);
-    way = strategy::read;
-    const auto layout = only(data.filters, packbits_filter) && view.whole && data.keeps_chunks() && in_store->codecs.size() == 1
-                            ? packbits_of(data.filters.filters[0], leaf)
+    const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : text::strict_json_text(meta.data_type));
+    packed = parse_codec(text::strict_json_text(in_store->codecs[0]), type);
+    strategy = strategy_type::read;
+    const auto layout = is_only_filter(data.filters, hdf5::packbits_filter) && view.is_complete && data.can_reuse_chunks() &&
+                                in_store->codecs.size() == 1
+                            ? hdf5::packbits_of(data.filters.filters[0], leaf)
                             : std::nullopt;
     if (!layout || !is_codec_of(*layout, type)) return;
-    const codec own = packbits(type, {.padding_encoding = static_cast<padding>(layout->padding),
-                                      .first_bit = layout->first_bit,
-                                      .last_bit = layout->first_bit + layout->bits - 1});
-    if (own.json() == packed->json()) way = strategy::packed;
+    const codec expected = packbits(type, {.padding_encoding = static_cast<padding>(layout->padding),
+                                           .first_bit = layout->first_bit,
+                                           .last_bit = layout->first_bit + layout->bits - 1});
+    if (expected.json() == packed->json()) strategy = strategy_type::packed;
     return;
   }
   if (options.codec == array_codec::bytes || text || opaque || !assumed.bools_are_0_or_1 || !assumed.raw_packing_fits) return;
-  const std::optional<wanted_bits> wanted = bits_for(data.object.path, options);
-  const pipeline& p = data.filters;
-  const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : strict_json_text(meta.data_type));
+  const std::optional<requested_bits> requested = bits_for(data.object.path, options);
+  const hdf5::pipeline& p = data.filters;
+  const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : text::strict_json_text(meta.data_type));
   // chunks of our own filter are chunks of the codec already
-  if (only(p, packbits_filter) && view.whole) {
-    const auto layout = packbits_of(p.filters[0], leaf);
-    const bool asked_otherwise = wanted && leaf.kind != type_class::boolean && layout &&
-                                 (wanted->first != layout->first_bit || wanted->last + 1 != layout->first_bit + layout->bits);
+  if (is_only_filter(p, hdf5::packbits_filter) && view.is_complete) {
+    const auto layout = hdf5::packbits_of(p.filters[0], leaf);
+    const bool asked_otherwise =
+        requested && leaf.kind != hdf5::type_class::boolean && layout &&
+        (requested->first != layout->first_bit || requested->last + 1 != layout->first_bit + layout->bits);
     if (layout && is_codec_of(*layout, type) && !asked_otherwise) {
       packed = packbits(type, {.padding_encoding = static_cast<padding>(layout->padding),
                                .first_bit = layout->first_bit,
                                .last_bit = layout->first_bit + layout->bits - 1});
       packed_in_source = true;
-      way = data.keeps_chunks() ? strategy::packed : strategy::read;
+      strategy = data.can_reuse_chunks() ? strategy_type::packed : strategy_type::read;
       return;
     }
   }
   if (options.codec != array_codec::packbits || !is_packable(leaf)) return;
   const unsigned width = type.component_bits();
   unsigned first = 0, last = width - 1;
-  if (leaf.kind != type_class::boolean) {
-    if (wanted) {
-      last = std::min(wanted->last, last);
-      first = std::min(wanted->first, last);
-      packed_if_it_fits = !wanted->by_name && last < width - 1;
+  if (leaf.kind != hdf5::type_class::boolean) {
+    if (requested) {
+      last = std::min(requested->last, last);
+      first = std::min(requested->first, last);
+      packed_if_it_fits = !requested->by_name && last < width - 1;
       if (packed_if_it_fits && !assumed.bits_suffice) return;
     } else if (leaf.precision) {
       last = leaf.precision - 1;
     } else {
       return;  // every bit is kept: this is the same as `bytes`
     }
-    if (first == 0 && last == width - 1 && !(wanted && wanted->by_name)) return;
+    if (first == 0 && last == width - 1 && !(requested && requested->by_name)) return;
   }
   packed = packbits(type, {.first_bit = first, .last_bit = last});
-  way = strategy::read;
+  strategy = strategy_type::read;
 }
 
 void array_plan::choose_codecs() {
-  if (packed) meta.codecs = json::array({parse_json(packed->json())});
-  else if (text) meta.codecs = text_codecs(assumed.text_is_utf8);
-  else meta.codecs = bytes_codecs(flat || !time.is_null() || (!opaque && has_byte_order(leaf)), big_endian);
-  if (way == strategy::copy_native) {
-    const std::optional<json> codecs = native_codecs(native, chunk_bytes());
-    for (const json& codec : *codecs) meta.codecs.push_back(codec);
+  if (packed) meta.codecs = text::json::array({text::parse_json(packed->json())});
+  else if (text) meta.codecs = zarr::text_codecs(assumed.text_is_utf8);
+  else meta.codecs = zarr::bytes_codecs(flat || !time.is_null() || (!opaque && hdf5::has_byte_order(leaf)), big_endian);
+  if (strategy == strategy_type::copy_native) {
+    const std::optional<text::json> codecs = native_codecs(native, chunk_bytes());
+    for (const text::json& codec : *codecs) meta.codecs.push_back(codec);
   } else {
-    append_codec(meta.codecs, after, way == strategy::copy_blosc ? data.filters.filters[0].values[2] : typesize);
+    append_codec(meta.codecs, target_compression,
+                 strategy == strategy_type::copy_blosc ? data.filters.filters[0].values[2] : typesize);
   }
-  if (checksum) append_crc32c_codec(meta.codecs);
+  if (checksum) zarr::append_crc32c_codec(meta.codecs);
 }
 
-void array_plan::adopt() {
-  const stored_values& there = *in_store;
-  const auto refuse = [](const std::string& what, const json& stored, const json& here) {
-    throw skip_dataset("in the store its " + what + " is " + strict_json_text(stored) + ", and of these files it would be " +
-                       strict_json_text(here));
+void array_plan::match_existing_array() {
+  const append::existing_array& existing = *in_store;
+  const auto refuse = [](const std::string& property, const text::json& stored, const text::json& planned) {
+    throw hdf5::unsupported_dataset("in the store its " + property + " is " + text::strict_json_text(stored) +
+                                    ", and of these files it would be " + text::strict_json_text(planned));
   };
   std::vector<std::uint64_t> shape = meta.shape;
   const std::size_t axis = data.growing_axis().value();
-  shape[axis] = there.shape[axis];
-  if (shape != there.shape) refuse("shape", json(there.shape), json(shape));
+  shape[axis] = existing.shape[axis];
+  if (shape != existing.shape) refuse("shape", text::json(existing.shape), text::json(shape));
   std::vector<std::uint64_t> chunk = meta.chunk;
-  if (data.grid.is_rectilinear()) chunk[axis] = there.chunk[axis];
-  if (chunk != there.chunk) refuse("chunk shape", json(there.chunk), json(chunk));
-  if (meta.data_type != there.data_type && characters && there.data_type == "string")
-    throw skip_dataset(
+  if (data.grid.is_rectilinear()) chunk[axis] = existing.chunk[axis];
+  if (chunk != existing.chunk) refuse("chunk shape", text::json(existing.chunk), text::json(chunk));
+  if (meta.data_type != existing.data_type && characters && existing.data_type == "string")
+    throw hdf5::unsupported_dataset(
         "the store was made with another convention, such as none, and these files are netCDF: its characters "
         "are strings in the store; make it again from all files, with `concat` and `convention`");
-  if (meta.data_type != there.data_type) refuse("data type", there.data_type, meta.data_type);
-  if (meta.fill_value != there.fill_value) materialize = true;  // gaps that no file fills are written
-  meta.fill_value = there.fill_value;
-  if (packed) meta.codecs[0] = there.codecs[0];  // the codec that the chunks were made with
-  if (!decode_alike(meta.codecs, there.codecs)) {
-    const auto chain = compression_in(there.codecs);
-    if (!chain || !decode_alike(json::array({meta.codecs[0]}), json::array({there.codecs[0]})))
-      refuse("list of codecs", there.codecs, meta.codecs);
-    after = chain->first;
+  if (meta.data_type != existing.data_type) refuse("data type", existing.data_type, meta.data_type);
+  if (meta.fill_value != existing.fill_value) materialize = true;  // gaps that no file fills are written
+  meta.fill_value = existing.fill_value;
+  if (packed) meta.codecs[0] = existing.codecs[0];  // the codec that the chunks were made with
+  if (!decode_alike(meta.codecs, existing.codecs)) {
+    const auto chain = compression_in(existing.codecs);
+    if (!chain || !decode_alike(text::json::array({meta.codecs[0]}), text::json::array({existing.codecs[0]})))
+      refuse("list of codecs", existing.codecs, meta.codecs);
+    target_compression = chain->first;
     typesize = chain->second;
-    instead.reset();
+    fallback.reset();
     keeps_stream = false;
-    if (way != strategy::copy || after.kind != compressor::none) {
-      const bool undone = data.keeps_chunks() && view.whole && !packed && !holds_references(data.type);
-      way = undone && data.filters.undoable(data.type) ? strategy::decode : strategy::read;
+    if (strategy != strategy_type::copy || target_compression.kind != compressor::none) {
+      const bool undone = data.can_reuse_chunks() && view.is_complete && !packed && !hdf5::holds_references(data.type);
+      strategy = undone && data.filters.can_decode(data.type) ? strategy_type::decode : strategy_type::read;
     }
   }
-  meta.codecs = there.codecs;
+  meta.codecs = existing.codecs;
 }
 
-array_plan::origin array_plan::where() const {
-  if (data.keeps_chunks() && !materialize) return origin::chunks;
-  return way == strategy::copy && !packed ? origin::range : origin::values;
+array_plan::origin array_plan::chunk_origin() const {
+  if (data.can_reuse_chunks() && !materialize) return origin::chunks;
+  return strategy == strategy_type::copy && !packed ? origin::range : origin::values;
 }
 
-array_plan::step array_plan::step_for(const std::vector<hsize_t>& at, std::uint64_t stored, unsigned mask) const {
-  const std::vector<filter>& filters = data.filters.filters;
+array_plan::step array_plan::step_for(const std::vector<hsize_t>& coordinates, std::uint64_t stored, unsigned mask) const {
+  const std::vector<hdf5::filter>& filters = data.filters.filters;
   const step undone = undoable ? step::decode : step::read;
-  const bool filtered = applied(mask, 0);
-  switch (way) {
-    case strategy::copy:
+  const bool filtered = hdf5::applied(mask, 0);
+  switch (strategy) {
+    case strategy_type::copy:
       if (!filters.empty() && !filtered) return undone;
-      return stored == chunk_bytes(at) && leaf.kind != type_class::boolean ? step::take : step::check;
-    case strategy::copy_zstd: return filtered ? step::check : undone;
-    case strategy::copy_blosc: return filtered ? step::check : step::encode;
-    case strategy::copy_native:
+      return stored == chunk_bytes(coordinates) && leaf.kind != hdf5::type_class::boolean ? step::take : step::check;
+    case strategy_type::copy_zstd: return filtered ? step::check : undone;
+    case strategy_type::copy_blosc: return filtered ? step::check : step::encode;
+    case strategy_type::copy_native:
       if (mask != 0) return undone;
-      return filters.back().id == H5Z_FILTER_FLETCHER32 || filters.back().id == lz4_filter ? step::native : step::take;
-    case strategy::rewrap: return step::rewrap;
-    case strategy::packed:
-      if (filtered && stored == packed->encoded_size(data.grid.chunk_elements(at) * view.per_element())) return step::take;
-      return !filtered || stored == chunk_bytes(at) ? undone : step::check;  // unpacked values: see undo()
-    case strategy::decode:
-    case strategy::read: break;
+      return filters.back().id == H5Z_FILTER_FLETCHER32 || filters.back().id == hdf5::lz4_filter ? step::native : step::take;
+    case strategy_type::rewrap: return step::rewrap;
+    case strategy_type::packed:
+      if (filtered && stored == packed->encoded_size(data.grid.chunk_elements(coordinates) * view.per_element()))
+        return step::take;
+      return !filtered || stored == chunk_bytes(coordinates) ? undone : step::check;  // unpacked values: see undo()
+    case strategy_type::decode:
+    case strategy_type::read: break;
   }
   return undone;
 }
 
-bool array_plan::is_read(const std::vector<hsize_t>& at, bool of_several) const {
+bool array_plan::is_read(const std::vector<hsize_t>& coordinates, bool of_several) const {
   // elements beyond the source's edge are inside of a larger array, and must be the fill value
-  return way == strategy::read || of_several || (is_extended() && data.grid.partial(at));
+  return strategy == strategy_type::read || of_several || (is_extended() && data.grid.is_partial(coordinates));
 }
 
 outcome array_plan::outcome_if_read() const {
-  if (way != strategy::copy || packed || data.assembles()) return outcome::recoded;
+  if (strategy != strategy_type::copy || packed || data.is_composite()) return outcome::recoded;
   return checksum ? outcome::rewrapped : outcome::raw;
 }
 
 std::uint64_t array_plan::chunk_bytes() const { return data.grid.chunk_elements() * data.element_size; }
 
-std::uint64_t array_plan::chunk_bytes(const std::vector<hsize_t>& at) const {
-  return data.grid.chunk_elements(at) * data.element_size;
+std::uint64_t array_plan::chunk_bytes(const std::vector<hsize_t>& coordinates) const {
+  return data.grid.chunk_elements(coordinates) * data.element_size;
 }
 
 std::size_t array_plan::element_size() const {
-  return flat ? data_type(strict_json_text(meta.data_type)).element_size() : view.size;
+  return flat ? data_type(text::strict_json_text(meta.data_type)).element_size() : view.size;
 }
 
-array_metadata array_plan::stored_metadata() const {
-  array_metadata m = meta;
+zarr::array_metadata array_plan::stored_metadata() const {
+  zarr::array_metadata m = meta;
   if (!data.sharded()) return m;
-  m.codecs = sharding_codecs(meta.chunk, meta.codecs);
+  m.codecs = zarr::sharding_codecs(meta.chunk, meta.codecs);
   for (std::size_t d = 0; d < data.grid.rank(); ++d) m.chunk[d] *= data.shards.chunk[d];
   return m;
 }

@@ -6,10 +6,10 @@
 #ifndef ZARRBITS_CONVERT_PLAN_ARRAY_PLAN_HPP
 #define ZARRBITS_CONVERT_PLAN_ARRAY_PLAN_HPP
 
-#include "append/stored_values.hpp"
+#include "append/existing_array.hpp"
 #include "convert/plan/compression.hpp"
 #include "hdf5/chunk_source.hpp"
-#include "zarr/write/node.hpp"
+#include "zarr/write/metadata.hpp"
 
 #include <zarrbits/codec.hpp>
 #include <zarrbits/convert.hpp>
@@ -22,17 +22,17 @@
 namespace zarrbits::conversion {
 
 // The part of a dataset's values that becomes one array: all of them, or one member of a compound.
-struct value_view {
-  const type_tree* leaf = nullptr;  // the type of one value, not an array type
-  std::vector<hsize_t> extra;       // extents that array types add
-  h5::handle memory;                // the type to request from H5Dread
-  std::size_t size = 0;             // its size in bytes for one element of the dataset
-  bool whole = true;                // false: a member
+struct field_view {
+  const hdf5::type_description* leaf = nullptr;  // the type of one value, not an array type
+  std::vector<hsize_t> extra;                    // extents that array types add
+  hdf5::handle memory;                           // the type to request from H5Dread
+  std::size_t size = 0;                          // its size in bytes for one element of the dataset
+  bool is_complete = true;                       // false: a member
 
-  std::uint64_t per_element() const { return product(extra); }
+  std::uint64_t per_element() const { return hdf5::product(extra); }
 };
 
-// Assumptions about the data, which hold until a chunk proves one wrong. Then the array is planned and made again without it: all
+// Assumptions about the data, which hold until a chunk proves one wrong. Then the array is planned and rewritten without it: all
 // its chunks are overwritten, under the same keys.
 struct assumptions {
   bool text_is_utf8 = true;
@@ -45,22 +45,23 @@ struct assumptions {
 
 // Thrown if the data breaks an assumption; names the assumption to drop, and where that has to be said, the chunk and the value.
 struct wrong_assumption {
-  bool assumptions::*which;
-  std::string why = {};
+  bool assumptions::*assumption;
+  std::string reason = {};
 };
 
 // Values that no run with these options can store.
-struct wrong_options : error {
-  explicit wrong_options(const std::string& what, error_place place = {}) : error(errc::no_match, what, std::move(place)) {}
+struct option_mismatch : error {
+  explicit option_mismatch(const std::string& message, error_place place = {})
+      : error(errc::no_match, message, std::move(place)) {}
 };
 
 struct array_plan {
-  // Throws skip_dataset. The plan refers to `data`, `view` and `options`.
-  array_plan(const chunk_source& data, const value_view& view, const convert_options& options, const assumptions& assumed);
+  // Throws unsupported_dataset. The plan refers to `data`, `view` and `options`.
+  array_plan(const hdf5::chunk_source& data, const field_view& view, const convert_options& options, const assumptions& assumed);
 
-  // How the chunks are made. Everything that follows for a single chunk is decided here, too: where(), step_for(), is_read(),
-  // outcome_if_read(). convert/run/ carries it out.
-  enum class strategy {
+  // How the chunks are made. Everything that follows for a single chunk is decided here, too: chunk_origin(), step_for(),
+  // is_read(), outcome_if_read(). convert/run/ carries it out.
+  enum class strategy_type {
     copy,         // the stored bytes are the Zarr chunk
     copy_zstd,    // the same, with the codec zstd
     copy_blosc,   // the same, with blosc
@@ -71,30 +72,30 @@ struct array_plan {
     read,         // H5Dread reads the values
   };
 
-  const chunk_source& data;
-  const value_view& view;
-  const type_tree& leaf;
-  const stored_values* const in_store;  // what a growing store already has of the array; null: it does not grow
+  const hdf5::chunk_source& data;
+  const field_view& view;
+  const hdf5::type_description& leaf;
+  const append::existing_array* const in_store;  // what a growing store already has of the array; null: it does not grow
   assumptions assumed;
-  array_metadata meta;  // without attributes and dimension names, and without shards
-  strategy way = strategy::read;
+  zarr::array_metadata meta;  // without attributes and dimension names, and without shards
+  strategy_type strategy = strategy_type::read;
   bool text = false, opaque = false;
   bool characters = false;  // strings of one byte, as bytes
-  json time;                // the data type of numpy's times, which HDF5 stores as opaque bytes; else null
+  text::json time;          // the data type of numpy's times, which HDF5 stores as opaque bytes; else null
   bool flat = false;        // a compound whose strings have one length per field: flat_struct.hpp
   bool big_endian = false;
-  bool keeps_empty = false;  // convert_options::write_empty_chunks
-  bool materialize = false;  // Zarr has no such fill value: chunks that were never written are written
-  compression after;         // compression of chunks that are encoded again
+  bool keeps_empty = false;        // convert_options::write_empty_chunks
+  bool materialize = false;        // Zarr has no such fill value: chunks that were never written are written
+  compression target_compression;  // compression of re-encoded chunks
   // If a chunk gets larger by it than it is in the source: the source's own deflate stream is kept, in a buffer of blosc, or if
   // it cannot be, another compression replaces it.
   bool keeps_stream = false;
-  std::optional<compression> instead;
-  pipeline native;           // copy_native: the filters that become codecs
+  std::optional<compression> fallback;
+  hdf5::pipeline native;     // copy_native: the filters that become codecs
   bool checksum = false;     // each chunk ends with its crc32c
   std::size_t typesize = 1;  // of the shuffle: bytes of one number
   std::size_t trailing = 0;  // dimensions after the dataset's own
-  buffer fill;               // one dataset element, in memory
+  compressors::buffer fill;  // one dataset element, in memory
   std::optional<codec> packed;
   bool packed_in_source = false;   // its parameters come from the source's filter, not from an option
   bool packed_if_it_fits = false;  // its parameters come from an option for all datasets
@@ -105,21 +106,21 @@ struct array_plan {
   // Where the chunks come from: each from the source's own chunks, from one range of the file that has all values (if the source
   // can tell where it is), or from values that libhdf5 reads.
   enum class origin { chunks, range, values };
-  origin where() const;
+  origin chunk_origin() const;
   // What has to be done with a stored chunk.
   enum class step {
     take,    // nothing: its bytes are the chunk, without a look at them
     check,   // its bytes are the chunk, if they are sound
-    native,  // a checksum or a frame is changed, as numcodecs has them
-    rewrap,  // the same, around a deflate stream
+    native,  // a checksum or a frame is changed to numcodecs' format
+    rewrap,  // likewise, around a deflate stream
     decode,  // its filters are undone, and the values encoded
     encode,  // it has plain values, which are encoded
     read,    // only libhdf5 can decode it
   };
   // For a chunk of this stored size, and HDF5's filter mask.
-  step step_for(const std::vector<hsize_t>& at, std::uint64_t stored, unsigned mask) const;
+  step step_for(const std::vector<hsize_t>& coordinates, std::uint64_t stored, unsigned mask) const;
   // True if libhdf5 reads the chunk, whatever is stored of it. `of_several`: it has to be put together from several datasets.
-  bool is_read(const std::vector<hsize_t>& at, bool of_several) const;
+  bool is_read(const std::vector<hsize_t>& coordinates, bool of_several) const;
   // What a chunk is called that libhdf5 read: its values may be stored as they are in the source.
   outcome outcome_if_read() const;
 
@@ -128,29 +129,29 @@ struct array_plan {
 
   // Bytes of one element of the dataset in the store, before compression; for strings their size in memory.
   std::size_t element_size() const;
-  // Of the largest chunk of the dataset, or of one, as its first filter gets it.
+  // The size of the largest chunk of the dataset, or of one, as its first filter gets it.
   std::uint64_t chunk_bytes() const;
-  std::uint64_t chunk_bytes(const std::vector<hsize_t>& at) const;
+  std::uint64_t chunk_bytes(const std::vector<hsize_t>& coordinates) const;
 
   // As written to the store: with shards, if there are any.
-  array_metadata stored_metadata() const;
+  zarr::array_metadata stored_metadata() const;
 
  private:
   void choose_shape();
   void choose_boolean(const convert_options& options);
   void choose_fill();
-  void choose_way(const convert_options& options);
+  void choose_strategy(const convert_options& options);
   bool can_be_native() const;
   void choose_compression(const convert_options& options);
-  bool can_keep_stream(const pipeline& p) const;
+  bool can_keep_stream(const hdf5::pipeline& p) const;
   void choose_packbits(const convert_options& options);
   void choose_codecs();
-  // For an existing array that grows: takes over its form. Throws skip_dataset if its chunks cannot be made.
-  void adopt();
+  // For an existing array that grows: takes over its form. Throws unsupported_dataset if its chunks cannot be made.
+  void match_existing_array();
 };
 
 // Frees what libhdf5 allocated for values of the view, if anything.
-void release(const value_view& view, buffer& values);
+void release(const field_view& view, compressors::buffer& values);
 
 }  // namespace zarrbits::conversion
 

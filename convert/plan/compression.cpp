@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/compression.hpp"
 
-#include "compression/blosc.hpp"
+#include "compressors/blosc.hpp"
 #include "hdf5/filter_table.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -16,7 +16,7 @@ constexpr const char* kinds[] = {"none", "gzip", "zstd", "blosc"};
 // In the order of the filter's codes.
 constexpr const char* blosc_names[] = {"blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"};
 constexpr const char* shuffles[] = {"noshuffle", "shuffle", "bitshuffle"};
-constexpr int usual_levels[] = {0, 6, 3, 5}, highest_levels[] = {0, 9, 22, 9};
+constexpr int default_levels[] = {0, 6, 3, 5}, max_levels[] = {0, 9, 22, 9};
 
 template <class E>
 std::size_t number(E e) noexcept {
@@ -25,21 +25,22 @@ std::size_t number(E e) noexcept {
 
 }  // namespace
 
-int bzip2_level(const filter& f) {
+int bzip2_level(const hdf5::filter& f) {
   return f.values.empty() || f.values[0] < 1 || f.values[0] > 9 ? 9 : static_cast<int>(f.values[0]);
 }
 
-int deflate_level(const filter& f) { return f.values.empty() ? 6 : static_cast<int>(std::min(f.values[0], 9U)); }
+int deflate_level(const hdf5::filter& f) { return f.values.empty() ? 6 : static_cast<int>(std::min(f.values[0], 9U)); }
 
-compression compression_of(const filter& f) {
-  const auto at = [&](std::size_t i, unsigned other) { return i < f.values.size() ? f.values[i] : other; };
-  if (f.id == zstd_filter) return {compressor::zstd, at(0, 3) > 22 ? 3 : static_cast<int>(at(0, 3))};
-  return {compressor::blosc, static_cast<int>(std::min(at(4, 5), 9U)), static_cast<blosc_compressor>(at(6, 0) < 6 ? at(6, 0) : 0),
-          static_cast<blosc_shuffle>(std::min(at(5, 1), 2U))};
+compression compression_of(const hdf5::filter& f) {
+  const auto value_or = [&](std::size_t i, unsigned fallback) { return i < f.values.size() ? f.values[i] : fallback; };
+  if (f.id == hdf5::zstd_filter) return {compressor::zstd, value_or(0, 3) > 22 ? 3 : static_cast<int>(value_or(0, 3))};
+  return {compressor::blosc, static_cast<int>(std::min(value_or(4, 5), 9U)),
+          static_cast<blosc_compressor>(value_or(6, 0) < 6 ? value_or(6, 0) : 0),
+          static_cast<blosc_shuffle>(std::min(value_or(5, 1), 2U))};
 }
 
 void check_compression(const compression& c) {
-  const int highest = highest_levels[number(c.kind)];
+  const int highest = max_levels[number(c.kind)];
   if (c.level < 0 || c.level > highest) {
     throw zarrbits::error(errc::invalid_option, std::to_string(c.level) + " is not a level of " + kinds[number(c.kind)] +
                                                     (highest > 0 ? "; use 1 to " + std::to_string(highest) : "; leave it out"));
@@ -51,37 +52,38 @@ void check_compression(const compression& c) {
 }
 
 compression with_level(compression c) {
-  if (c.level == 0) c.level = usual_levels[number(c.kind)];
+  if (c.level == 0) c.level = default_levels[number(c.kind)];
   return c;
 }
 
 namespace {
 
 // Blosc's level 1 is level 1 of zstd, and 4 is 7. docs/performance.md has the table behind this choice.
-constexpr int usual_zstd = 1, stronger_zstd = 4;
-constexpr int usual_lz4 = 9;  // the best of LZ4: lower levels give up sooner, and are hardly faster
+constexpr int default_zstd_level = 1, fallback_zstd_level = 4;
+constexpr int default_lz4_level = 9;  // the best of LZ4: lower levels give up sooner, and are hardly faster
 
-bool is_fast(const filter& f) {
-  if (f.id == lz4_filter || f.id == lzf_filter || f.id == lzo_filter) return true;
-  if (f.id == bitshuffle_filter) return f.values.size() > 4 && f.values[4] == 2;
-  return f.id == blosc_filter && compression_of(f).inside < blosc_compressor::zlib;
+bool is_fast(const hdf5::filter& f) {
+  if (f.id == hdf5::lz4_filter || f.id == hdf5::lzf_filter || f.id == hdf5::lzo_filter) return true;
+  if (f.id == hdf5::bitshuffle_filter) return f.values.size() > 4 && f.values[4] == 2;
+  return f.id == hdf5::blosc_filter && compression_of(f).inside < blosc_compressor::zlib;
 }
 
 }  // namespace
 
-compression usual_compression(const pipeline& p, std::size_t typesize) {
+compression default_compression(const hdf5::pipeline& p, std::size_t typesize) {
   const auto shuffle = static_cast<blosc_shuffle>(p.shuffles());
   if (std::any_of(p.filters.begin(), p.filters.end(), is_fast))
-    return {compressor::blosc, usual_lz4, blosc_compressor::lz4, shuffle};
-  if (shuffle != blosc_shuffle::none || typesize == 1) return {compressor::blosc, usual_zstd, blosc_compressor::zstd, shuffle};
-  return {compressor::blosc, usual_zstd, blosc_compressor::zstd, blosc_shuffle::bytes};
+    return {compressor::blosc, default_lz4_level, blosc_compressor::lz4, shuffle};
+  if (shuffle != blosc_shuffle::none || typesize == 1)
+    return {compressor::blosc, default_zstd_level, blosc_compressor::zstd, shuffle};
+  return {compressor::blosc, default_zstd_level, blosc_compressor::zstd, blosc_shuffle::bytes};
 }
 
-std::optional<compression> stronger(const compression& c) {
+std::optional<compression> fallback_compression(const compression& c) {
   if (c.kind != compressor::blosc || c.inside != blosc_compressor::zstd) return {};
-  compression other = c;
-  other.level = stronger_zstd;
-  return other;
+  compression result = c;
+  result.level = fallback_zstd_level;
+  return result;
 }
 
 std::string text_of(const compression& c) {
@@ -94,9 +96,11 @@ std::string text_of(const compression& c) {
 
 const char* to_string(blosc_compressor c) noexcept { return blosc_names[number(c)]; }
 
-bool fits(const compression& c, std::uint64_t bytes) { return c.kind != compressor::blosc || bytes <= most_of_blosc; }
+bool fits(const compression& c, std::uint64_t bytes) {
+  return c.kind != compressor::blosc || bytes <= compressors::max_blosc_bytes;
+}
 
-void append_codec(json& codecs, const compression& c, std::size_t typesize) {
+void append_codec(text::json& codecs, const compression& c, std::size_t typesize) {
   switch (c.kind) {
     case compressor::none: break;
     case compressor::gzip: codecs.push_back({{"name", "gzip"}, {"configuration", {{"level", c.level}}}}); break;
@@ -106,7 +110,7 @@ void append_codec(json& codecs, const compression& c, std::size_t typesize) {
     case compressor::blosc:
       codecs.push_back({{"name", "blosc"},
                         {"configuration",
-                         {{"typesize", blosc_typesize(typesize)},
+                         {{"typesize", compressors::blosc_typesize(typesize)},
                           {"cname", to_string(c.inside)},
                           {"clevel", c.level},
                           {"shuffle", shuffles[number(c.shuffle)]},
@@ -115,11 +119,11 @@ void append_codec(json& codecs, const compression& c, std::size_t typesize) {
   }
 }
 
-std::optional<json> native_codecs(const pipeline& p, std::uint64_t chunk_bytes) {
-  json codecs = json::array();
+std::optional<text::json> native_codecs(const hdf5::pipeline& p, std::uint64_t chunk_bytes) {
+  text::json codecs = text::json::array();
   std::uint64_t size = chunk_bytes;  // at the input of each filter, as long as it is the same for all chunks
-  bool known = true;
-  for (const filter& f : p.filters) {
+  bool is_size_known = true;
+  for (const hdf5::filter& f : p.filters) {
     switch (f.id) {
       case H5Z_FILTER_DEFLATE:
         codecs.push_back({{"name", "numcodecs.zlib"}, {"configuration", {{"level", deflate_level(f)}}}});
@@ -127,28 +131,30 @@ std::optional<json> native_codecs(const pipeline& p, std::uint64_t chunk_bytes) 
       case H5Z_FILTER_SHUFFLE:
         if (f.values.size() != 1 || f.values[0] == 0) return {};
         // HDF5 leaves bytes after the last whole element alone; numcodecs refuses such a chunk
-        if (f.values[0] > 1 && (!known || size % f.values[0] != 0)) return {};
+        if (f.values[0] > 1 && (!is_size_known || size % f.values[0] != 0)) return {};
         codecs.push_back({{"name", "numcodecs.shuffle"}, {"configuration", {{"elementsize", f.values[0]}}}});
         break;
       case H5Z_FILTER_FLETCHER32:
-        codecs.push_back({{"name", "numcodecs.fletcher32"}, {"configuration", json::object()}});
+        codecs.push_back({{"name", "numcodecs.fletcher32"}, {"configuration", text::json::object()}});
         size += 4;
         break;
-      case bzip2_filter: codecs.push_back({{"name", "numcodecs.bz2"}, {"configuration", {{"level", bzip2_level(f)}}}}); break;
-      case lz4_filter:
+      case hdf5::bzip2_filter:
+        codecs.push_back({{"name", "numcodecs.bz2"}, {"configuration", {{"level", bzip2_level(f)}}}});
+        break;
+      case hdf5::lz4_filter:
         // its frame changes: no filter may follow, and its input has to be of the chunk's size
-        if (&f != &p.filters.back() || !known || size != chunk_bytes) return {};
+        if (&f != &p.filters.back() || !is_size_known || size != chunk_bytes) return {};
         codecs.push_back({{"name", "numcodecs.lz4"}, {"configuration", {{"acceleration", 1}}}});
         break;
-      case zstd_filter: append_codec(codecs, compression_of(f), 1); break;
-      case blosc_filter:
+      case hdf5::zstd_filter: append_codec(codecs, compression_of(f), 1); break;
+      case hdf5::blosc_filter:
         if (f.values.size() < 4 || (f.values.size() > 6 && f.values[6] == 3))
           return {};  // snappy: many Zarr readers are built without it
         append_codec(codecs, compression_of(f), f.values[2]);
         break;
       default: return {};
     }
-    known = known && !is_compression(f);
+    is_size_known = is_size_known && !hdf5::is_compression(f);
   }
   return codecs;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The compression of chunks that are encoded again.
+// The compression of re-encoded chunks.
 //
 //   const compression c = with_level({.kind = compressor::blosc});
 //   append_codec(codecs, c, sizeof(float));
@@ -25,9 +25,9 @@ void check_compression(const compression& c);
 compression with_level(compression c);
 // The default compression of decoded chunks of numbers. If the source has LZ4, which is chosen for speed: LZ4 with the same
 // shuffle. Otherwise: Zstandard after a shuffle. `typesize`: bytes of one number.
-compression usual_compression(const pipeline& p, std::size_t typesize);
+compression default_compression(const hdf5::pipeline& p, std::size_t typesize);
 // Replaces it for chunks that get larger than in the source; none for LZ4.
-std::optional<compression> stronger(const compression& c);
+std::optional<compression> fallback_compression(const compression& c);
 // "none", "gzip:6", "blosc:zstd:5:bitshuffle".
 std::string text_of(const compression& c);
 // Blosc's name of it.
@@ -37,16 +37,16 @@ const char* to_string(blosc_compressor c) noexcept;
 bool fits(const compression& c, std::uint64_t bytes);
 
 // `typesize`: bytes of one number; 1 if that is unknown.
-void append_codec(json& codecs, const compression& c, std::size_t typesize);
+void append_codec(text::json& codecs, const compression& c, std::size_t typesize);
 
 // For the filters zstd and blosc.
-compression compression_of(const filter& f);
+compression compression_of(const hdf5::filter& f);
 // For the filters deflate and bzip2: the level in their parameters.
-int deflate_level(const filter& f);
-int bzip2_level(const filter& f);
+int deflate_level(const hdf5::filter& f);
+int bzip2_level(const hdf5::filter& f);
 // The codecs of numcodecs for a pipeline's chunks, which are copied or get another frame; none if a filter has no codec, or if
 // its codec refuses what the filters before it make. `chunk_bytes`: size of a chunk before the first filter.
-std::optional<json> native_codecs(const pipeline& p, std::uint64_t chunk_bytes);
+std::optional<text::json> native_codecs(const hdf5::pipeline& p, std::uint64_t chunk_bytes);
 
 }  // namespace zarrbits::conversion
 

@@ -23,8 +23,8 @@ namespace zarrbits::conversion {
 struct dataset_part {
   enum class kind_type { array, sequences, group } kind = kind_type::array;
   std::string store_path;
-  value_view view = {};              // array, sequences
-  json attributes = json::object();  // attributes of a member
+  field_view view = {};                          // array, sequences
+  text::json attributes = text::json::object();  // attributes of a member
 };
 
 // A range of a dataset's shards, in C order; without shards each chunk is one.
@@ -34,53 +34,54 @@ struct chunk_range {
 };
 
 class dataset_plan {
-  const std::unique_ptr<chunk_source> source_;
+  const std::unique_ptr<hdf5::chunk_source> source_;
 
  public:
-  // Opens the dataset. Throws h5::failure.
-  dataset_plan(source_file& file, const source_object& object, const convert_options& options);
+  // Opens the dataset. Throws hdf5::failure.
+  dataset_plan(hdf5::source_file& file, const hdf5::source_object& object, const convert_options& options);
   dataset_plan(const dataset_plan&) = delete;
   dataset_plan& operator=(const dataset_plan&) = delete;
 
-  // Finds the parts, once. Throws skip_dataset, h5::failure; the plan must not be used then.
+  // Finds the parts, once. Throws unsupported_dataset, hdf5::failure; the plan must not be used then.
   void prepare();
 
-  const chunk_source& data;
+  const hdf5::chunk_source& data;
   const convert_options& options;
 
   // After prepare(): the nodes, in the order in which they are written; the last one is at the dataset's own path. None for a
   // null dataspace.
   const std::vector<dataset_part>& parts() const { return parts_; }
   // The plan of the array that such a part becomes; made once for each set of assumptions. Call it after prepare(), under
-  // h5::lock or alone. Throws skip_dataset.
+  // hdf5::lock or alone. Throws unsupported_dataset.
   std::shared_ptr<const array_plan> array(std::size_t part, const assumptions& assumed = {}) const;
   std::uint64_t units() const { return units_; }
   // False if the dataset is a single unit: one chunk may change how all are made.
   bool divisible() const { return divisible_; }
   chunk_range unit(std::uint64_t number) const;
-  // For a divisible dataset: the unit of the chunk or shard whose key ends in this, "3/0". Empty if there is none.
+  // For a divisible dataset: the unit of the chunk or shard whose key ends in this, "3/0". Empty if absent.
   std::optional<std::uint64_t> unit_of(std::string_view coordinates) const;
 
   // Attributes for facts that Zarr has no place for.
-  json own_attributes() const;
+  text::json own_attributes() const;
 
  private:
   struct step {
-    const type_tree* array = nullptr;  // one of the two
-    const type_tree* member = nullptr;
+    const hdf5::type_description* array = nullptr;  // one of the two
+    const hdf5::type_description* member = nullptr;
   };
-  value_view make_view(const type_tree& type, std::vector<step> steps) const;
-  void add_parts(const type_tree& type, const std::vector<step>& steps, const std::string& store_path, json attributes);
+  field_view make_view(const hdf5::type_description& type, std::vector<step> steps) const;
+  void add_parts(const hdf5::type_description& type, const std::vector<step>& steps, const std::string& store_path,
+                 text::json attributes);
   void choose_units();
 
-  struct made_plan {
+  struct cached_plan {
     std::size_t part;
     assumptions assumed;
     std::shared_ptr<const array_plan> plan;
   };
 
   std::vector<dataset_part> parts_;
-  mutable std::vector<made_plan> plans_;
+  mutable std::vector<cached_plan> plans_;
   std::uint64_t units_ = 0, per_unit_ = 0;
   bool divisible_ = false, prepared_ = false;
 };

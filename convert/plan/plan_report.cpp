@@ -6,25 +6,25 @@
 
 #include "convert/concat/join_files.hpp"
 #include "convert/plan/array_plan.hpp"
+#include "convert/plan/chunk_grid_choice.hpp"
 #include "convert/plan/compression.hpp"
-#include "convert/plan/grid_request.hpp"
 #include "hdf5/chunk_grid.hpp"
+#include "text/format.hpp"
 #include "text/json_text.hpp"
-#include "text/shown.hpp"
-#include "text/words.hpp"
+#include "text/name_escaping.hpp"
 
 #include <algorithm>
 
-namespace zarrbits {
+namespace zarrbits::conversion {
 
-void conversion::list_other_files(const file_gate& gate, std::vector<std::string>& read,
-                                  std::vector<convert_result::refused_file>& refused) {
-  for (const std::string& file : gate.read()) read.push_back(shown(file));
-  for (const auto& [file, reason] : gate.refused()) refused.push_back({shown(file), reason});
+void list_other_files(const hdf5::external_file_policy& gate, std::vector<std::string>& read,
+                      std::vector<convert_result::refused_file>& refused) {
+  for (const std::string& file : gate.read()) read.push_back(text::escape_name(file));
+  for (const auto& [file, reason] : gate.refused()) refused.push_back({text::escape_name(file), reason});
 }
 
-void conversion::add_other_files(nlohmann::ordered_json& report, const std::vector<std::string>& read,
-                                 const std::vector<convert_result::refused_file>& refused) {
+void add_other_files(nlohmann::ordered_json& report, const std::vector<std::string>& read,
+                     const std::vector<convert_result::refused_file>& refused) {
   if (!read.empty()) report["other_files"] = read;
   if (refused.empty()) return;
   auto& list = report["refused_files"] = nlohmann::ordered_json::array();
@@ -33,16 +33,15 @@ void conversion::add_other_files(nlohmann::ordered_json& report, const std::vect
 
 namespace {
 
-using namespace conversion;
-using strategy = array_plan::strategy;
+using strategy = array_plan::strategy_type;
 
-struct way {
+struct strategy_summary {
   outcome expected;
-  const char* words;
+  const char* description;
 };
 
-way way_of(const array_plan& a) {
-  switch (a.way) {
+strategy_summary summarize_strategy(const array_plan& a) {
+  switch (a.strategy) {
     case strategy::copy: return {outcome::raw, "copied: stored as Zarr stores it"};
     case strategy::copy_zstd: return {outcome::raw, "copied, as zstd"};
     case strategy::copy_blosc: return {outcome::raw, "copied, as blosc"};
@@ -56,50 +55,50 @@ way way_of(const array_plan& a) {
 }
 
 // What a joined array has beyond the chunks of its files, which are put together from their values.
-struct put_together {
+struct assembled_counts {
   std::uint64_t chunks = 0, all_chunks = 0;
   std::uint64_t elements = 0, all_elements = 0;
 };
 
-put_together put_together_of(const chunk_source& data) {
+assembled_counts count_assembled(const hdf5::chunk_source& data) {
   const auto axis = data.growing_axis();
-  if (!axis || !data.keeps_chunks()) return {};
-  const auto times_others = [&](hsize_t along, const auto& of) {
-    std::vector<hsize_t> all{along};
+  if (!axis || !data.can_reuse_chunks()) return {};
+  const auto times_others = [&](hsize_t axis_count, const auto& of) {
+    std::vector<hsize_t> factors{axis_count};
     for (std::size_t d = 0; d < data.grid.rank(); ++d) {
-      if (d != *axis) all.push_back(of(d));
+      if (d != *axis) factors.push_back(of(d));
     }
-    return product(all);
+    return hdf5::product(factors);
   };
-  const chunks_kept kept = data.kept_on(data.grid);
-  if (kept.chunks == 0) return {};
-  const hsize_t length = data.dims[*axis] - data.grid.start(*axis, data.grid.along(*axis) - kept.chunks);
-  const auto chunks = [&](std::size_t d) { return data.grid.along(d); };
+  const hdf5::reused_chunks reused = data.reuse_on(data.grid);
+  if (reused.chunks == 0) return {};
+  const hsize_t length = data.dims[*axis] - data.grid.start(*axis, data.grid.chunks_along(*axis) - reused.chunks);
+  const auto chunks = [&](std::size_t d) { return data.grid.chunks_along(d); };
   const auto elements = [&](std::size_t d) { return data.dims[d]; };
-  return {times_others(kept.chunks - kept.kept, chunks), times_others(kept.chunks, chunks),
-          times_others(length - std::min(length, kept.kept_elements), elements), times_others(length, elements)};
+  return {times_others(reused.chunks - reused.reused, chunks), times_others(reused.chunks, chunks),
+          times_others(length - std::min(length, reused.reused_elements), elements), times_others(length, elements)};
 }
 
-std::optional<planned_dataset::grid_choice> choice_of_grid(const chunk_source& data) {
-  const auto both = compare_grids(data);
-  if (!both) return {};
+std::optional<planned_dataset::grid_choice> choice_of_grid(const hdf5::chunk_source& data) {
+  const auto comparison = compare_grids(data);
+  if (!comparison) return {};
   planned_dataset::grid_choice c;
-  c.regular = {both->regular.chunks, both->regular.kept};
-  c.rectilinear = {both->rectilinear.chunks, both->rectilinear.kept};
+  c.regular = {comparison->regular.chunks, comparison->regular.reused};
+  c.rectilinear = {comparison->rectilinear.chunks, comparison->rectilinear.reused};
   c.used = data.grid.is_rectilinear() ? grid_type::rectilinear : grid_type::regular;
-  const std::uint64_t all = put_together_of(data).all_elements;
-  const auto again = [&](const chunks_kept& kept) { return all - std::min<std::uint64_t>(all, kept.kept_elements); };
-  const bool less = again(both->rectilinear) < again(both->regular) / 2;
-  c.suggested = less ? grid_type::rectilinear : c.used;
+  const std::uint64_t total = count_assembled(data).all_elements;
+  const auto elements_to_assemble = [&](const hdf5::reused_chunks& reused) {
+    return total - std::min<std::uint64_t>(total, reused.reused_elements);
+  };
+  const bool prefers_rectilinear = elements_to_assemble(comparison->rectilinear) < elements_to_assemble(comparison->regular) / 2;
+  c.suggested = prefers_rectilinear ? grid_type::rectilinear : c.used;
   return c;
 }
 
 }  // namespace
 
-namespace conversion {
-
 void describe(planned_dataset& p, const dataset_plan& dataset, const convert_options& options) {
-  const chunk_source& data = dataset.data;
+  const hdf5::chunk_source& data = dataset.data;
   if (dataset.parts().empty()) {
     p.how = "no elements: an array of length 0";
     p.objects = 1;
@@ -113,18 +112,18 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
     ++p.objects;  // its metadata
     if (dataset.parts()[i].kind != dataset_part::kind_type::array) continue;
     const array_plan& a = *dataset.array(i);
-    const std::uint64_t chunks = a.materialize ? data.grid.chunks() : data.most_stored();  // upper limit of those to write
-    way w = way_of(a);
-    if (a.checksum || (a.way == strategy::copy_native && a.data.filters.filters.back().id == lz4_filter))
+    const std::uint64_t chunks = a.materialize ? data.grid.chunks() : data.max_stored_chunks();  // upper limit of those to write
+    strategy_summary w = summarize_strategy(a);
+    if (a.checksum || (a.strategy == strategy::copy_native && a.data.filters.filters.back().id == hdf5::lz4_filter))
       w.expected = std::max(w.expected, outcome::rewrapped);
     p.objects += data.sharded() ? std::min(chunks, data.shards.chunks()) : chunks;
-    const std::uint64_t plain = product(std::vector<hsize_t>{chunks, data.grid.chunk_elements(), a.element_size()});
+    const std::uint64_t plain = hdf5::product(std::vector<hsize_t>{chunks, data.grid.chunk_elements(), a.element_size()});
     const bool referred = options.references && w.expected == outcome::raw;
-    const put_together again = w.expected == outcome::recoded ? put_together() : put_together_of(data);
-    if (again.chunks > 0) {
-      const double copied = 1 - static_cast<double>(again.elements) / static_cast<double>(again.all_elements);
+    const assembled_counts assembled = w.expected == outcome::recoded ? assembled_counts() : count_assembled(data);
+    if (assembled.chunks > 0) {
+      const double copied = 1 - static_cast<double>(assembled.elements) / static_cast<double>(assembled.all_elements);
       if (!referred) p.store_bytes += static_cast<std::uint64_t>(copied * static_cast<double>(data.stored_bytes));
-      p.store_bytes += product(std::vector<hsize_t>{again.elements, a.element_size()});
+      p.store_bytes += hdf5::product(std::vector<hsize_t>{assembled.elements, a.element_size()});
     } else {
       p.store_bytes += w.expected == outcome::recoded ? plain : referred ? 0 : data.stored_bytes;
     }
@@ -132,37 +131,40 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
     if (dataset.parts().size() == 1) {
       if (w.expected != outcome::recoded) p.grids = choice_of_grid(data);
       p.outcome = w.expected;
-      p.how = referred ? "referred to" + std::string(w.words).substr(std::string_view("copied").size()) : w.words;
-      if (again.chunks > 0) {
+      p.how = referred ? "referred to" + std::string(w.description).substr(std::string_view("copied").size()) : w.description;
+      if (assembled.chunks > 0) {
         p.outcome = outcome::recoded;
-        p.how += "; " + std::to_string(again.chunks) + " of " + counted(again.all_chunks, "chunk") +
+        p.how += "; " + std::to_string(assembled.chunks) + " of " + text::pluralize(assembled.all_chunks, "chunk") +
                  " put together from the files' values";
       }
-      if (w.expected == outcome::recoded && a.after.kind != compressor::none) p.how += " as " + text_of(a.after);
+      if (w.expected == outcome::recoded && a.target_compression.kind != compressor::none)
+        p.how += " as " + text_of(a.target_compression);
       const std::string only_v3 =
           options.references && options.format != zarr_format::v3
-              ? why_only_v3(a.stored_metadata(), !a.materialize && data.most_stored() < data.grid.chunks())
+              ? zarr::v3_only_reason(a.stored_metadata(), !a.materialize && data.max_stored_chunks() < data.grid.chunks())
               : "";
       if (!only_v3.empty()) p.how += "; only for readers of Zarr v3: " + only_v3;
-      p.codecs = json_text(a.stored_metadata().codecs);
+      p.codecs = text::json_text(a.stored_metadata().codecs);
     }
   }
   if (dataset.parts().size() > 1)
-    p.how = "a group of " + counted(dataset.parts().size() - 1, "array") + ": no Zarr array can hold such values";
+    p.how = "a group of " + text::pluralize(dataset.parts().size() - 1, "array") + ": no Zarr array can hold such values";
   else if (dataset.parts()[0].kind == dataset_part::kind_type::sequences) p.how = "a group: values, and offsets into them";
 }
 
-}  // namespace conversion
+}  // namespace zarrbits::conversion
+
+namespace zarrbits {
 
 std::string convert_plan::json() const {
-  using conversion::json;
+  using text::json;
   json list = json::array();
   for (const planned_dataset& d : datasets) {
     json units = json::array();
     for (const auto& u : d.units) units.push_back({{"first", u.first}, {"count", u.count}, {"bytes", u.bytes}});
     json j = {{"path", d.path},
               {"outcome", to_string(d.outcome)},
-              {d.outcome == outcome::skipped ? "reason" : "how", utf8_text(d.how)},
+              {d.outcome == outcome::skipped ? "reason" : "how", text::escape_invalid_utf8(d.how)},
               {"objects", d.objects},
               {"source_bytes", d.source_bytes},
               {"store_bytes", d.store_bytes},
@@ -178,17 +180,17 @@ std::string convert_plan::json() const {
     }
     if (const auto& c = d.compressed)
       j["compressed"] = {{"compress", c->compress}, {"store_bytes", c->store_bytes}, {"sampled", c->sampled}};
-    if (!d.codecs.empty()) j["codecs"] = parse_json(d.codecs);
+    if (!d.codecs.empty()) j["codecs"] = text::parse_json(d.codecs);
     list.push_back(std::move(j));
   }
-  conversion::json j{{"version", 1},
-                     {"convention", to_string(convention)},
-                     {"links", {{"copied", links.copied}, {"kept", links.kept}, {"lost", links.lost}}},
-                     {"groups", groups},
-                     {"datasets", std::move(list)}};
-  add_other_files(j, other_files, refused_files);
-  add_sources(j, sources);
-  return json_text(j, 1) + "\n";
+  text::json j{{"version", 1},
+               {"convention", to_string(convention)},
+               {"links", {{"copied", links.copied}, {"kept", links.kept}, {"lost", links.lost}}},
+               {"groups", groups},
+               {"datasets", std::move(list)}};
+  conversion::add_other_files(j, other_files, refused_files);
+  conversion::add_sources(j, sources);
+  return text::json_text(j, 1) + "\n";
 }
 
 }  // namespace zarrbits

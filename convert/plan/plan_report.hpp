@@ -6,7 +6,7 @@
 #define ZARRBITS_CONVERT_PLAN_PLAN_REPORT_HPP
 
 #include "convert/plan/dataset_plan.hpp"
-#include "hdf5/other_files.hpp"
+#include "hdf5/external_files.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -21,7 +21,8 @@ namespace zarrbits::conversion {
 void describe(planned_dataset& p, const dataset_plan& dataset, const convert_options& options);
 
 // The files that were read besides the source, and those that were not.
-void list_other_files(const file_gate& gate, std::vector<std::string>& read, std::vector<convert_result::refused_file>& refused);
+void list_other_files(const hdf5::external_file_policy& gate, std::vector<std::string>& read,
+                      std::vector<convert_result::refused_file>& refused);
 void add_other_files(nlohmann::ordered_json& report, const std::vector<std::string>& read,
                      const std::vector<convert_result::refused_file>& refused);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Appends new files to a store: a separate conversion makes their chunks beside it, and they are moved into the store when all
+// Appends new files to a store: a separate conversion makes their chunks next to it, and they are moved into the store when all
 // are complete.
 //
 #ifndef ZARRBITS_CONVERT_RUN_APPEND_FILES_HPP

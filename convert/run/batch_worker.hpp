@@ -9,8 +9,8 @@
 #define ZARRBITS_CONVERT_RUN_BATCH_WORKER_HPP
 
 #include "convert/run/chunk_batch.hpp"
-#include "convert/run/chunk_maker.hpp"
-#include "zarr/write/sink.hpp"
+#include "convert/run/chunk_transcoder.hpp"
+#include "zarr/write/store_writer.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -24,33 +24,34 @@
 
 namespace zarrbits::conversion {
 
-class chunk_destination;
+class zarr_chunk_sink;
 
 class batch_worker {
  public:
-  batch_worker(sink& out, const convert_options& options) : out_(out), options_(options) {}
+  batch_worker(zarr::store_writer& out, const convert_options& options) : out_(out), options_(options) {}
 
   // Reports the results of the chunks to the batch's unit. Returns the bytes of the source that are done. Throws zarrbits::error.
-  std::uint64_t work(chunk_batch& all);
+  std::uint64_t work(chunk_batch& batch);
 
  private:
   struct one_chunk;
   // Strings that libhdf5 allocated for a chunk. All threads may hold some at the same time; only one may hold many.
-  struct held_strings {
+  struct allocated_strings {
     std::shared_lock<std::shared_mutex> one_of_many;
     std::unique_lock<std::shared_mutex> alone;
-    std::unique_ptr<variable_memory> memory;
+    std::unique_ptr<hdf5::vlen_allocator> memory;
   };
   void make(one_chunk& c);
   bool from_range(one_chunk& c);
   bool from_stored(one_chunk& c);
   bool through_libhdf5(one_chunk& c);
-  void lose(one_chunk& c);
-  buffer read_values(const chunk_maker& maker, const chunk_source& data, const std::vector<hsize_t>& at, held_strings& strings);
+  void record_lost_chunk(one_chunk& c);
+  compressors::buffer read_values(const chunk_transcoder& maker, const hdf5::chunk_source& data,
+                                  const std::vector<hsize_t>& chunk_index, allocated_strings& strings);
 
-  sink& out_;
+  zarr::store_writer& out_;
   const convert_options& options_;
-  std::shared_mutex strings_turn_;
+  std::shared_mutex strings_mutex_;
 };
 
 }  // namespace zarrbits::conversion

@@ -6,7 +6,7 @@
 #define ZARRBITS_CONVERT_RUN_CHUNK_BATCH_HPP
 
 #include "convert/plan/array_plan.hpp"
-#include "convert/run/unit_state.hpp"
+#include "convert/run/work_unit_state.hpp"
 #include "zarr/write/concurrent_shard.hpp"
 
 #include <algorithm>
@@ -19,43 +19,43 @@
 
 namespace zarrbits::conversion {
 
-class remote_chunks;
+class chunk_prefetch;
 
 // How a chunk gets to the thread that makes it.
 struct chunk_input {
   enum class form_type {
     stored,       // bytes of H5Dread_chunk
-    in_file,      // the same, still in the source's file
+    in_file,      // those bytes, still in the source's file
     range,        // values in a range of the source's file
     via_libhdf5,  // nothing: the thread itself reads the values through libhdf5
   } form = form_type::stored;
-  std::vector<hsize_t> at;
-  buffer bytes = {};
+  std::vector<hsize_t> index;
+  compressors::buffer bytes = {};
   unsigned mask = 0;
   std::uint64_t offset = 0, size = 0;  // in_file, range
-  std::size_t file = no_file;          // in_file: see stored_chunk
+  std::size_t file = hdf5::no_file;    // in_file: see stored_chunk
   bool drop_if_fill = false;           // via_libhdf5
-  std::string why = {};                // why the chunk could not be decoded here, if it is via_libhdf5
+  std::string reason = {};             // why the chunk could not be decoded here, if it is via_libhdf5
   std::uint64_t progress = 0;
 };
 
 struct chunk_batch {
   static constexpr std::uint64_t enough_bytes = 256U << 10;
   static constexpr std::size_t enough_chunks = 64;
-  // Of chunks on a server: as many as one request can bring.
+  // For chunks on a server: as many as one request can bring.
   static constexpr std::uint64_t enough_remote_bytes = 8U << 20;
   static constexpr std::size_t enough_remote_chunks = 4096;
 
-  std::shared_ptr<unit_state> unit;
+  std::shared_ptr<work_unit_state> unit;
   std::size_t part = 0;
   std::shared_ptr<const array_plan> plan = {};
   std::vector<chunk_input> chunks = {};
-  std::uint64_t cost = 0;                        // approximate bytes of memory
-  std::shared_ptr<concurrent_shard> shard = {};  // the shard of all chunks; null if there are no shards
-  std::vector<hsize_t> shard_at = {};
+  std::uint64_t cost = 0;                              // approximate bytes of memory
+  std::shared_ptr<zarr::concurrent_shard> shard = {};  // the shard of all chunks; null if there are no shards
+  std::vector<hsize_t> shard_index = {};
   std::uint64_t turn = 0;
   bool is_remote = false;
-  std::shared_ptr<const remote_chunks> coming = {};  // of remote chunks, when the batch is submitted
+  std::shared_ptr<const chunk_prefetch> prefetch = {};  // of remote chunks, when the batch is submitted
 
   const dataset_part& node() const { return unit->dataset->parts()[part]; }
   bool stopped() const { return unit->stopped(part); }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/chunk_reader.hpp"
 
-#include "convert/run/chunk_maker.hpp"
+#include "convert/run/chunk_transcoder.hpp"
 #include "hdf5/chunk_grid.hpp"
 #include "hdf5/source_files.hpp"
-#include "text/words.hpp"
-#include "zarr/write/node.hpp"
+#include "text/format.hpp"
+#include "zarr/write/metadata.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -16,20 +16,21 @@ namespace zarrbits::conversion {
 namespace {
 
 constexpr std::uint64_t largest_stored = std::uint64_t{4} << 30;
-constexpr std::uint64_t most_chunks = 50'000'000;  // upper limit of chunks that are written though the source does not store each
-                                                   // of them
+constexpr std::uint64_t max_chunks = 50'000'000;  // upper limit of chunks that are written though the source does not store each
+                                                  // of them
 
 // If a chunk's values are one range of all values, and the beginning of the chunk: the number of values before it, and in it.
-std::optional<std::pair<std::uint64_t, std::uint64_t>> run_of(const chunk_grid& grid, const std::vector<hsize_t>& at) {
-  const std::vector<hsize_t> inside = grid.inside(at), first = grid.start(at);
+std::optional<std::pair<std::uint64_t, std::uint64_t>> contiguous_run(const hdf5::chunk_grid& grid,
+                                                                      const std::vector<hsize_t>& chunk_index) {
+  const std::vector<hsize_t> inside = grid.inside(chunk_index), first = grid.start(chunk_index);
   std::size_t d = 0;
   while (d < grid.rank() && inside[d] == 1) ++d;
   for (++d; d < grid.rank(); ++d) {
-    if (inside[d] != grid.shape[d] || inside[d] != grid.length(d, at[d])) return {};
+    if (inside[d] != grid.shape[d] || inside[d] != grid.length(d, chunk_index[d])) return {};
   }
-  std::uint64_t before = 0;
-  for (std::size_t i = 0; i < grid.rank(); ++i) before = before * grid.shape[i] + first[i];
-  return std::pair{before, product(inside)};
+  std::uint64_t preceding = 0;
+  for (std::size_t i = 0; i < grid.rank(); ++i) preceding = preceding * grid.shape[i] + first[i];
+  return std::pair{preceding, hdf5::product(inside)};
 }
 
 void add_absent(chunk_batch& next, std::uint64_t chunks) {
@@ -41,31 +42,32 @@ void add_absent(chunk_batch& next, std::uint64_t chunks) {
 }  // namespace
 
 void chunk_reader::read(chunk_batch& next, const chunk_range& range) {
-  if (next.plan->where() == array_plan::origin::chunks) read_stored(next, range);
+  if (next.plan->chunk_origin() == array_plan::origin::chunks) read_stored(next, range);
   else read_values(next, range);
   submit_(next);
   leave_shard(next);
 }
 
-void chunk_reader::enter_shard(chunk_batch& next, const std::vector<hsize_t>& at) {
-  const chunk_source& data = next.plan->data;
+void chunk_reader::enter_shard(chunk_batch& next, const std::vector<hsize_t>& chunk_index) {
+  const hdf5::chunk_source& data = next.plan->data;
   if (!data.sharded()) return;
-  std::vector<hsize_t> shard = data.shards.chunk_of(at);
-  if (next.shard && shard == next.shard_at) return;
+  std::vector<hsize_t> shard = data.shards.chunk_of(chunk_index);
+  if (next.shard && shard == next.shard_index) return;
   submit_(next);
   leave_shard(next);
-  next.shard =
-      std::make_shared<concurrent_shard>(out_, chunk_key(next.node().store_path, key_numbers(shard), next.plan->trailing),
-                                         static_cast<std::size_t>(data.shards.chunk_elements()));
+  next.shard = std::make_shared<zarr::concurrent_shard>(
+      out_, zarr::chunk_key(next.node().store_path, hdf5::key_numbers(shard), next.plan->trailing),
+      static_cast<std::size_t>(data.shards.chunk_elements()));
   if (next.plan->in_store) {
-    if (auto there = next.plan->in_store->shard(shard)) next.shard->begin_with(*there->bytes, there->size, there->index);
+    if (auto stored_shard = next.plan->in_store->shard(shard))
+      next.shard->begin_with(*stored_shard->bytes, stored_shard->size, stored_shard->index);
   }
-  next.shard_at = std::move(shard);
+  next.shard_index = std::move(shard);
 }
 
 void chunk_reader::leave_shard(chunk_batch& next) {
   if (!next.shard) return;
-  const h5::lock::pause others;  // the last chunk may be written here
+  const hdf5::lock::unlock_guard unlocked;  // the last chunk may be written here
   const std::uint64_t overhead = std::exchange(next.shard, nullptr)->close();
   array_result index;
   index.store_bytes = overhead;
@@ -73,111 +75,114 @@ void chunk_reader::leave_shard(chunk_batch& next) {
 }
 
 void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
-  const chunk_source& data = next.plan->data;
+  const hdf5::chunk_source& data = next.plan->data;
   const array_plan& plan = *next.plan;
-  const chunk_maker maker(plan);
+  const chunk_transcoder maker(plan);
   std::uint64_t stored = 0;
   std::string missing;
-  const h5::lock one_thread;
-  const std::uint64_t in_store =
-      data.visit_stored(range.first, range.count, [&](const std::vector<hsize_t>& at, std::optional<hsize_t> stored_size) {
+  const hdf5::lock one_thread;
+  const std::uint64_t in_store = data.visit_stored(
+      range.first, range.count, [&](const std::vector<hsize_t>& chunk_index, std::optional<hsize_t> stored_size) {
         if (next.stopped()) return false;
         const bool of_several = !stored_size;
         const hsize_t size = stored_size.value_or(0);
-        enter_shard(next, at);
-        if (stored++ == 0 && plan.way != array_plan::strategy::copy_blosc) missing = data.filters.missing(data.type);
+        enter_shard(next, chunk_index);
+        if (stored++ == 0 && plan.strategy != array_plan::strategy_type::copy_blosc)
+          missing = data.filters.unavailable_filters(data.type);
         chunk_input chunk;
-        chunk.at = at;
+        chunk.index = chunk_index;
         chunk.progress = size;
-        const bool is_read = plan.is_read(at, of_several), read = is_read && missing.empty();
+        const bool is_read = plan.is_read(chunk_index, of_several), read = is_read && missing.empty();
         const std::uint64_t cost = read ? maker.memory_from_read() : maker.memory_from_stored(size);
         if (read) {
           chunk.form = chunk_input::form_type::via_libhdf5;
-          chunk.drop_if_fill = of_several && !plan.materialize && !plan.keeps_empty && !data.overlaps_stored_part(at);
+          chunk.drop_if_fill = of_several && !plan.materialize && !plan.keeps_empty && !data.overlaps_stored_part(chunk_index);
         } else if (size > largest_stored) {
           chunk.form = chunk_input::form_type::via_libhdf5;
-          chunk.why = "a stored size of " + human_bytes(size);
+          chunk.reason = "a stored size of " + text::format_bytes(size);
         } else {
           try {
-            stored_chunk found = data.find_chunk(data.grid.start(at), size);
-            chunk.mask = found.mask;
-            chunk.bytes = std::move(found.bytes);
-            if (found.offset) {
+            hdf5::stored_chunk source_chunk = data.find_chunk(data.grid.start(chunk_index), size);
+            chunk.mask = source_chunk.mask;
+            chunk.bytes = std::move(source_chunk.bytes);
+            if (source_chunk.offset) {
               chunk.form = chunk_input::form_type::in_file;
-              chunk.offset = *found.offset;
+              chunk.offset = *source_chunk.offset;
               chunk.size = size;
-              chunk.file = found.file;
+              chunk.file = source_chunk.file;
             }
-          } catch (const h5::failure& e) {
+          } catch (const hdf5::failure& e) {
             chunk.form = chunk_input::form_type::via_libhdf5;
-            chunk.why = e.what();
-          } catch (const damaged_chunk& e) {
+            chunk.reason = e.what();
+          } catch (const compressors::corrupt_chunk& e) {
             chunk.form = chunk_input::form_type::via_libhdf5;
-            chunk.why = e.what();
+            chunk.reason = e.what();
           }
           // a writer without the filter may have stored the chunk unfiltered
-          if (!missing.empty() && !data.filters.missing(data.type, chunk.mask).empty()) {
-            throw missing_filter(missing);
+          if (!missing.empty() && !data.filters.unavailable_filters(data.type, chunk.mask).empty()) {
+            throw hdf5::missing_filter(missing);
           }
           if (is_read) {
             chunk.form = chunk_input::form_type::via_libhdf5;
             chunk.bytes = {};
           }
           // such chunks are stored without filters, but their mask does not say so
-          if (data.filters.partial_unfiltered && data.grid.partial(at)) chunk.mask = 0xFFFFFFFFU;
+          if (data.filters.partial_unfiltered && data.grid.is_partial(chunk_index)) chunk.mask = 0xFFFFFFFFU;
         }
-        const bool copied = chunk.form == chunk_input::form_type::in_file && maker.is_copied(at, size, chunk.mask);
+        const bool copied = chunk.form == chunk_input::form_type::in_file && maker.is_copied(chunk_index, size, chunk.mask);
         next.add(std::move(chunk), copied ? next.memory_of_copy(size) : cost);
         if (next.is_full()) submit_(next);
         return true;
       });
-  add_absent(next, chunks_in(data.shards, range.first, range.count) - stored - in_store);
+  add_absent(next, hdf5::chunks_in(data.shards, range.first, range.count) - stored - in_store);
 }
 
 void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
-  const chunk_source& data = next.plan->data;
+  const hdf5::chunk_source& data = next.plan->data;
   const array_plan& plan = *next.plan;
-  const chunk_grid& grid = data.grid;
-  const std::uint64_t all = grid.chunks();
-  const std::uint64_t chunks = chunks_in(data.shards, range.first, range.count);
+  const hdf5::chunk_grid& grid = data.grid;
+  const std::uint64_t total = grid.chunks();
+  const std::uint64_t chunks = hdf5::chunks_in(data.shards, range.first, range.count);
   std::uint64_t absent = 0;
   std::optional<std::uint64_t> address;
   {
-    const h5::lock one_thread;
+    const hdf5::lock one_thread;
     if (data.nothing_stored() && !plan.materialize) {
       absent = chunks;
     } else {
-      if (const std::string missing = data.layout == H5D_CHUNKED ? data.filters.missing(data.type) : "";
+      if (const std::string missing = data.layout == H5D_CHUNKED ? data.filters.unavailable_filters(data.type) : "";
           !missing.empty() && !data.nothing_stored()) {
-        throw missing_filter(missing);
+        throw hdf5::missing_filter(missing);
       }
-      if (!data.skips_empty() && all > most_chunks) throw skip_dataset("it would take " + std::to_string(all) + " chunks");
-      if (plan.where() == array_plan::origin::range) address = data.contiguous_address();
+      if (!data.skips_empty() && total > max_chunks)
+        throw hdf5::unsupported_dataset("it would take " + std::to_string(total) + " chunks");
+      if (plan.chunk_origin() == array_plan::origin::range) address = data.contiguous_address();
     }
   }
-  const chunk_maker maker(plan);
+  const chunk_transcoder maker(plan);
   const std::uint64_t read_cost = maker.memory_from_read(),
                       plain_cost = maker.memory_from_stored(grid.chunk_elements() * data.element_size);
   std::uint64_t visited = 0;
-  const auto visit = [&](const std::vector<hsize_t>& at) {
+  const auto visit = [&](const std::vector<hsize_t>& chunk_index) {
     if (next.stopped()) return false;
-    if (data.is_in_store(at)) return true;
-    if (++visited > most_chunks) throw skip_dataset("it would take more than " + std::to_string(most_chunks) + " chunks");
-    enter_shard(next, at);
+    if (data.is_in_store(chunk_index)) return true;
+    if (++visited > max_chunks)
+      throw hdf5::unsupported_dataset("it would take more than " + std::to_string(max_chunks) + " chunks");
+    enter_shard(next, chunk_index);
     chunk_input chunk;
-    chunk.at = at;
+    chunk.index = chunk_index;
     chunk.progress = range.bytes / chunks;
     std::uint64_t memory = read_cost;
-    if (const auto run = address ? run_of(grid, at) : std::nullopt) {
+    if (const auto run = address ? contiguous_run(grid, chunk_index) : std::nullopt) {
       chunk.form = chunk_input::form_type::range;
       chunk.offset = *address + run->first * data.element_size;
       chunk.size = run->second * data.element_size;
-      memory = maker.is_copied(at, chunk.size, 0) ? next.memory_of_copy(chunk.size) : plain_cost;
+      memory = maker.is_copied(chunk_index, chunk.size, 0) ? next.memory_of_copy(chunk.size) : plain_cost;
     } else {
       chunk.form = chunk_input::form_type::via_libhdf5;
       // chunks never written look the same here as chunks of fill values
       chunk.drop_if_fill = (data.layout == H5D_VIRTUAL || data.layout == H5D_CHUNKED) && !plan.materialize && !plan.keeps_empty &&
-                           !data.overlaps_stored_part(at);
+                           !data.overlaps_stored_part(chunk_index);
     }
     next.add(std::move(chunk), memory);
     if (next.is_full()) submit_(next);

@@ -6,7 +6,7 @@
 #define ZARRBITS_CONVERT_RUN_CHUNK_READER_HPP
 
 #include "convert/run/chunk_batch.hpp"
-#include "zarr/write/sink.hpp"
+#include "zarr/write/store_writer.hpp"
 
 #include <functional>
 #include <vector>
@@ -16,19 +16,19 @@ namespace zarrbits::conversion {
 class chunk_reader {
  public:
   // `submit` empties a batch.
-  chunk_reader(sink& out, std::function<void(chunk_batch&)> submit) : out_(out), submit_(std::move(submit)) {}
+  chunk_reader(zarr::store_writer& out, std::function<void(chunk_batch&)> submit) : out_(out), submit_(std::move(submit)) {}
 
-  // Reads all chunks of a range, which belong to one part of a unit; `next` is the template of its batches. Throws skip_dataset,
-  // h5::failure, damaged_chunk.
+  // Reads all chunks of a range, which belong to one part of a unit; `next` is the template of its batches. Throws
+  // unsupported_dataset, hdf5::failure, corrupt_chunk.
   void read(chunk_batch& next, const chunk_range& range);
 
  private:
   void read_stored(chunk_batch& next, const chunk_range& range);
   void read_values(chunk_batch& next, const chunk_range& range);
-  void enter_shard(chunk_batch& next, const std::vector<hsize_t>& at);
+  void enter_shard(chunk_batch& next, const std::vector<hsize_t>& chunk_index);
   void leave_shard(chunk_batch& next);
 
-  sink& out_;
+  zarr::store_writer& out_;
   std::function<void(chunk_batch&)> submit_;
 };
 

@@ -12,12 +12,12 @@
 
 namespace zarrbits::conversion {
 
-// `typesize`: bytes of one number; 1 if unknown. Throws damaged_chunk if the chunk is too large.
-buffer compress(const compression& c, buffer bytes, std::size_t typesize);
-// The same, for bytes that the caller keeps.
-buffer compressed(const compression& c, std::span<const std::byte> bytes, std::size_t typesize);
+// `typesize`: bytes of one number; 1 if unknown. Throws corrupt_chunk if the chunk is too large.
+compressors::buffer compress(const compression& c, compressors::buffer bytes, std::size_t typesize);
+// Like compress(), for bytes that the caller keeps.
+compressors::buffer compressed(const compression& c, std::span<const std::byte> bytes, std::size_t typesize);
 // Encodes values as chunks for native_codecs().
-buffer apply_native(const pipeline& p, buffer values, std::size_t typesize);
+compressors::buffer apply_native(const hdf5::pipeline& p, compressors::buffer values, std::size_t typesize);
 
 }  // namespace zarrbits::conversion
 

@@ -2,12 +2,12 @@
 #include "convert/run/dataset_metadata.hpp"
 
 #include "hdf5/type_json.hpp"
+#include "text/format.hpp"
 #include "text/json_text.hpp"
+#include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
-#include "text/shown.hpp"
-#include "text/words.hpp"
-#include "zarr/write/node.hpp"
+#include "zarr/write/metadata.hpp"
 
 #include <utility>
 
@@ -15,7 +15,7 @@ namespace zarrbits::conversion {
 
 namespace {
 
-std::string rounding(const type_tree& leaf) {
+std::string rounding(const hdf5::type_description& leaf) {
   return "a " + leaf.stored + " does not fit in Zarr's floats; values are rounded to float64";
 }
 
@@ -23,70 +23,72 @@ std::string rounding(const type_tree& leaf) {
 std::string group_of(const std::string& store_path) { return store_path.substr(0, store_path.rfind('/')); }
 
 // Readers no longer see this attribute; the notes have it.
-void move_to_notes(json& attributes, const std::string& name) {
-  const auto found = attributes.find(name);
-  if (found == attributes.end()) return;
-  json value = std::move(*found);
-  attributes.erase(found);
-  attributes[own_key]["attribute_values"][name] = std::move(value);
+void move_to_notes(text::json& attributes, const std::string& name) {
+  const auto attribute = attributes.find(name);
+  if (attribute == attributes.end()) return;
+  text::json value = std::move(*attribute);
+  attributes.erase(attribute);
+  attributes[text::annotation_key]["attribute_values"][name] = std::move(value);
 }
 
 // References have the metadata of Zarr v2, too. What is appended to says so itself: here it has no attributes.
-void note_only_v3(const convert_options& options, const array_metadata& meta, const chunk_counts& counts,
+void note_only_v3(const convert_options& options, const zarr::array_metadata& meta, const chunk_counts& counts,
                   converted_object& entry) {
   if (!options.references || options.format == zarr_format::v3 || (options.concat && options.concat->append)) return;
-  const std::string why = why_only_v3(meta, counts.absent + counts.lost > 0);
-  if (why.empty()) return;
-  if (options.format == zarr_format::v2) throw skip_dataset("Zarr v2 cannot have it: " + why + "; set `format` to both or 3");
-  entry.reason += (entry.reason.empty() ? "only for readers of Zarr v3: " : "; only for readers of Zarr v3: ") + why;
+  const std::string reason = zarr::v3_only_reason(meta, counts.absent + counts.lost > 0);
+  if (reason.empty()) return;
+  if (options.format == zarr_format::v2)
+    throw hdf5::unsupported_dataset("Zarr v2 cannot have it: " + reason + "; set `format` to both or 3");
+  entry.reason += (entry.reason.empty() ? "only for readers of Zarr v3: " : "; only for readers of Zarr v3: ") + reason;
 }
 
-void write_null(const dataset_plan& dataset, node_writer& out, dimension_namer& dimensions, json attributes) {
-  const chunk_source& data = dataset.data;
-  const type_tree& leaf = data.leaf();
-  array_metadata m;
+void write_null(const dataset_plan& dataset, zarr::node_writer& out, hdf5::dimension_namer& dimensions, text::json attributes) {
+  const hdf5::chunk_source& data = dataset.data;
+  const hdf5::type_description& leaf = data.leaf();
+  zarr::array_metadata m;
   m.shape = {0};
   m.chunk = {1};
-  const json type = zarr_data_type(leaf);
+  const text::json type = hdf5::zarr_data_type(leaf);
   const bool fixed = !type.is_null();
-  m.data_type = fixed ? type : json("uint8");
-  const buffer zeros(leaf.size, std::byte{0});
-  m.fill_value = fixed ? fill_json(leaf, zeros.data()) : json(0);
-  m.codecs = bytes_codecs(fixed && has_byte_order(leaf), false);
-  if (dataset.options.checksum != checksum::none) append_crc32c_codec(m.codecs);
+  m.data_type = fixed ? type : text::json("uint8");
+  const compressors::buffer zeros(leaf.size, std::byte{0});
+  m.fill_value = fixed ? hdf5::fill_json(leaf, zeros.data()) : text::json(0);
+  m.codecs = zarr::bytes_codecs(fixed && hdf5::has_byte_order(leaf), false);
+  if (dataset.options.checksum != checksum::none) zarr::append_crc32c_codec(m.codecs);
   m.attributes = std::move(attributes);
   m.dimension_names = dimensions.phony(group_of(data.object.store_path), m.shape);
   out.array(data.object.store_path, m);
 }
 
-void write_array(const dataset_plan& dataset, std::size_t number, node_writer& out, dimension_namer& dimensions, json attributes,
-                 const array_result& result, converted_object& entry) {
-  const chunk_source& data = dataset.data;
+void write_array(const dataset_plan& dataset, std::size_t number, zarr::node_writer& out, hdf5::dimension_namer& dimensions,
+                 text::json attributes, const array_result& result, converted_object& entry) {
+  const hdf5::chunk_source& data = dataset.data;
   const dataset_part& part = dataset.parts()[number];
   const array_plan& plan = *dataset.array(number, result.assumed);
-  array_metadata meta = plan.stored_metadata();
+  zarr::array_metadata meta = plan.stored_metadata();
   meta.attributes = std::move(attributes);
   if (!meta.shape.empty()) {
-    meta.dimension_names = part.view.whole ? dimensions.names(data.object, data.dataset, meta.shape, data.dims.size())
-                                           : dimensions.phony(group_of(part.store_path), meta.shape);
+    meta.dimension_names = part.view.is_complete ? dimensions.names(data.object, data.dataset, meta.shape, data.dims.size())
+                                                 : dimensions.phony(group_of(part.store_path), meta.shape);
   }
-  const auto lossy = [&](const std::string& why) {
+  const auto lossy = [&](const std::string& reason) {
     entry.lossy = true;
-    entry.reason = why;
+    entry.reason = reason;
   };
   if (!plan.loss.empty()) lossy(plan.loss);
-  if (const auto missing = data.beside->missing; missing > 0) {
-    lossy(counted(missing, "source") + " of the virtual dataset cannot be found; their part reads as the fill value");
+  if (const auto missing = data.dependencies->missing; missing > 0) {
+    lossy(text::pluralize(missing, "source") + " of the virtual dataset cannot be found; their part reads as the fill value");
   }
-  if (const auto refused = data.beside->refused; refused > 0) {
-    lossy(counted(refused, "source") +
-          " of the virtual dataset must not be read, so that their part reads as the fill value: " + data.beside->why_refused);
+  if (const auto refused = data.dependencies->refused; refused > 0) {
+    lossy(text::pluralize(refused, "source") +
+          " of the virtual dataset must not be read, so that their part reads as the fill value: " +
+          data.dependencies->refusal_reason);
   }
   if (result.rounded) lossy(rounding(plan.leaf));
   if (result.dangling) lossy("a reference that points nowhere");
-  if (!result.lost.empty()) {
-    lossy(counted(result.counts.lost, "chunk") + " cannot be read: " + result.lost.begin()->second);
-    for (const auto& lost : result.lost) entry.lost_chunks.push_back(lost.first);
+  if (!result.lost_chunks.empty()) {
+    lossy(text::pluralize(result.counts.lost, "chunk") + " cannot be read: " + result.lost_chunks.begin()->second);
+    for (const auto& lost_chunk : result.lost_chunks) entry.lost_chunks.push_back(lost_chunk.first);
   }
   H5D_fill_time_t fill_time = H5D_FILL_TIME_IFSET;
   if (H5Pget_fill_time(data.dcpl, &fill_time) >= 0 && fill_time == H5D_FILL_TIME_NEVER && result.counts.absent > 0 &&
@@ -95,17 +97,18 @@ void write_array(const dataset_plan& dataset, std::size_t number, node_writer& o
         "HDF5 leaves elements that were never written undefined (fill time \"never\"); in the store they read as the fill value";
   }
   if (!result.unpacked.empty() && entry.reason.empty()) entry.reason = result.unpacked;
-  if (is_int8_boolean(plan.leaf)) {
+  if (hdf5::is_int8_boolean(plan.leaf)) {
     // the data type says it, as xarray writes it to Zarr
     if (plan.assumed.bools_are_0_or_1) move_to_notes(meta.attributes, "dtype");
   } else if (!plan.assumed.bools_are_0_or_1) {
     entry.reason = "booleans other than 0 and 1: stored as integers";
-    if (!plan.leaf.names.empty()) meta.attributes[own_key]["enum"] = enumeration_members(plan.leaf);
+    if (!plan.leaf.names.empty()) meta.attributes[text::annotation_key]["enum"] = hdf5::enumeration_members(plan.leaf);
   }
   note_only_v3(dataset.options, meta, result.counts, entry);
   entry.store_bytes += result.store_bytes;
-  if (part.view.whole) {
-    const bool references = plan.leaf.kind == type_class::object_reference || plan.leaf.kind == type_class::region_reference;
+  if (part.view.is_complete) {
+    const bool references =
+        plan.leaf.kind == hdf5::type_class::object_reference || plan.leaf.kind == hdf5::type_class::region_reference;
     entry.chunks = result.counts;
     entry.outcome = references ? outcome::mapped : result.worst;
   } else {
@@ -117,62 +120,64 @@ void write_array(const dataset_plan& dataset, std::size_t number, node_writer& o
 
 }  // namespace
 
-void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimension_namer& dimensions, json attributes,
-                            const unit_result& result, converted_object& entry) {
-  const chunk_source& data = dataset.data;
+void write_dataset_metadata(const dataset_plan& dataset, zarr::node_writer& out, hdf5::dimension_namer& dimensions,
+                            text::json attributes, const work_unit_result& result, converted_object& entry) {
+  const hdf5::chunk_source& data = dataset.data;
   const std::vector<dataset_part>& parts = dataset.parts();
   using kind = dataset_part::kind_type;
   entry.outcome = outcome::mapped;
   if (data.null) return write_null(dataset, out, dimensions, std::move(attributes));
   bool sequences = false;
-  std::size_t made = 0;
+  std::size_t next_array = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const dataset_part& part = parts[i];
-    json own = part.attributes;
+    text::json part_attributes = part.attributes;
     if (i + 1 == parts.size()) {  // notes of the dataset, and of the part about its members
-      own = std::move(attributes);
-      if (part.attributes.contains(own_key)) own[own_key].update(part.attributes[own_key]);
+      part_attributes = std::move(attributes);
+      if (part.attributes.contains(text::annotation_key))
+        part_attributes[text::annotation_key].update(part.attributes[text::annotation_key]);
     }
-    const array_result found = i < result.arrays.size() ? result.arrays[i] : array_result{};
+    const array_result part_result = i < result.arrays.size() ? result.arrays[i] : array_result{};
     if (part.kind == kind::array) {
-      write_array(dataset, i, out, dimensions, std::move(own), found, entry);
+      write_array(dataset, i, out, dimensions, std::move(part_attributes), part_result, entry);
       continue;
     }
     if (part.kind == kind::sequences) {
       sequences = true;
       // inner nodes come first, in the order of creation, up to the group of the sequences itself
-      for (; made < result.made.size(); ++made) {
-        const made_array& m = result.made[made];
-        if (m.store_path != part.store_path && !m.store_path.starts_with(join_path(part.store_path, ""))) {
+      for (; next_array < result.derived_arrays.size(); ++next_array) {
+        const derived_array& m = result.derived_arrays[next_array];
+        if (m.store_path != part.store_path && !m.store_path.starts_with(text::join_path(part.store_path, ""))) {
           throw zarrbits::error(errc::damaged_store,
-                                "the journal of the unfinished store names \"" + utf8_text(m.store_path.substr(0, 200)) +
-                                    "\" in place of dataset \"" + data.object.path + "\"; start over with `overwrite`",
+                                "the journal of the unfinished store names \"" +
+                                    text::escape_invalid_utf8(m.store_path.substr(0, 200)) + "\" in place of dataset \"" +
+                                    data.object.path + "\"; start over with `overwrite`",
                                 {"", data.object.path});
         }
         if (m.store_path == part.store_path) {
-          ++made;
+          ++next_array;
           break;
         }
         if (!m.meta) {
-          out.group(m.store_path, json::object());
+          out.group(m.store_path, text::json::object());
           continue;
         }
-        array_metadata meta = *m.meta;
+        zarr::array_metadata meta = *m.meta;
         meta.dimension_names = dimensions.phony(group_of(m.store_path), meta.shape);
         out.array(m.store_path, meta);
       }
-      json& ours = own[own_key];
-      if (!ours.is_object()) ours = json::object();
-      json shape = data.dims;
+      text::json& notes = part_attributes[text::annotation_key];
+      if (!notes.is_object()) notes = text::json::object();
+      text::json shape = data.dims;
       for (const hsize_t e : part.view.extra) shape.push_back(e);
-      ours["shape"] = std::move(shape);  // shape of the array of sequences
-      entry.store_bytes += found.store_bytes;
-      if (found.dangling) {
+      notes["shape"] = std::move(shape);  // shape of the array of sequences
+      entry.store_bytes += part_result.store_bytes;
+      if (part_result.dangling) {
         entry.lossy = true;
         entry.reason = "a reference that points nowhere";
       }
     }
-    out.group(part.store_path, own);
+    out.group(part.store_path, part_attributes);
   }
   if (sequences) entry.chunks = {};  // the source's chunks have no counterpart
 }

@@ -6,7 +6,7 @@
 #define ZARRBITS_CONVERT_RUN_DATASET_METADATA_HPP
 
 #include "convert/plan/dataset_plan.hpp"
-#include "convert/run/unit_result.hpp"
+#include "convert/run/work_unit_result.hpp"
 #include "hdf5/dimensions.hpp"
 #include "zarr/write/node_writer.hpp"
 
@@ -17,8 +17,8 @@
 namespace zarrbits::conversion {
 
 // Call after all units: writes zarr.json of each node, and fills in the dataset's entry.
-void write_dataset_metadata(const dataset_plan& dataset, node_writer& out, dimension_namer& dimensions, json attributes,
-                            const unit_result& result, converted_object& entry);
+void write_dataset_metadata(const dataset_plan& dataset, zarr::node_writer& out, hdf5::dimension_namer& dimensions,
+                            text::json attributes, const work_unit_result& result, converted_object& entry);
 
 }  // namespace zarrbits::conversion
 

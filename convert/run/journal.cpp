@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/journal.hpp"
 
-#include "convert/run/plan_options.hpp"
+#include "convert/run/options_json.hpp"
 #include "io/files.hpp"
 #include "text/json_text.hpp"
 #include "text/sha256.hpp"
@@ -23,34 +23,34 @@ namespace {
 
 constexpr auto patience = std::chrono::milliseconds(200);  // upper limit of the work that may be lost and done again
 
-std::string key_of(const char* name) { return std::string(unfinished_folder) + "/" + name; }
+std::string key_of(const char* name) { return std::string(text::unfinished_folder) + "/" + name; }
 
 // Enough to detect another file of the same name, size and time, and little enough to cost nothing beside the conversion: the
 // result of the listing, the beginning of each object's header (type, shape, filters, chunk index), and the whole of a small file
 // or samples of a large one. Remote files have an ETag.
-std::string checksum_of(const source_file& file) {
+std::string checksum_of(const hdf5::source_file& file) {
   constexpr std::uint64_t small = 1 << 20, samples = 64, sample = 4096, header = 512;
-  sha256 sum;
-  std::vector<std::byte> room(static_cast<std::size_t>(small));
+  text::sha256 sum;
+  std::vector<std::byte> scratch(static_cast<std::size_t>(small));
   const auto add_bytes = [&](std::uint64_t offset, std::uint64_t size) {
-    for (std::uint64_t done = 0; done < size;) {
-      const ssize_t n = ::pread(file.bytes()->source()->descriptor(), room.data(), static_cast<std::size_t>(size - done),
-                                static_cast<off_t>(offset + done));
+    for (std::uint64_t bytes_read = 0; bytes_read < size;) {
+      const ssize_t n = ::pread(file.bytes()->source()->descriptor(), scratch.data(), static_cast<std::size_t>(size - bytes_read),
+                                static_cast<off_t>(offset + bytes_read));
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) fail_file("cannot read the source", file.path(), errno, "is it still there?");
+      if (n < 0) io::throw_errno("cannot read the source", file.path(), errno, "is it still there?");
       if (n == 0) break;
-      sum.add(std::span(room).first(static_cast<std::size_t>(n)));
-      done += static_cast<std::uint64_t>(n);
+      sum.add(std::span(scratch).first(static_cast<std::size_t>(n)));
+      bytes_read += static_cast<std::uint64_t>(n);
     }
   };
   const bool local = !file.bytes()->remote();
-  for (const source_object& o : file.objects()) {
+  for (const hdf5::source_object& o : file.objects()) {
     sum.add_number(static_cast<std::uint64_t>(o.kind));
     sum.add_number(o.place.file);
     sum.add_number(o.place.address);
     sum.add_field(o.store_path);
     sum.add_field(o.link_name);
-    for (const extra_link& l : o.links) {
+    for (const hdf5::extra_link& l : o.links) {
       for (const std::string& text : {l.name, l.kind, l.target, l.file, l.detail}) sum.add_field(text);
     }
     if (local && o.place.file == 0 && o.place.address < std::uint64_t{1} << 62) add_bytes(o.place.address, header);
@@ -66,7 +66,7 @@ std::string name_of_source(const convert_options& options) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();  // a folder may end in "/"
 }
 
-json plan_of(const convert_options& options, const source_identity& source) {
+text::json plan_of(const convert_options& options, const source_identity& source) {
   return {{"zarrbits", version()},
           {"source", name_of_source(options)},  // the folder may have another name on another machine
           {"size", source.size},
@@ -75,9 +75,10 @@ json plan_of(const convert_options& options, const source_identity& source) {
           {"checksum", source.checksum},
           {"joined", source.joined},
           {"memory", source.region_memory},
-          {"concat", options.concat ? json((options.concat->is_new ? "new: " : "") + options.concat->dimension) : json(nullptr)},
-          {"options", plan_options(options)},
-          {"consolidate", options.consolidate ? json(*options.consolidate) : json(nullptr)},
+          {"concat", options.concat ? text::json((options.concat->is_new ? "new: " : "") + options.concat->dimension)
+                                    : text::json(nullptr)},
+          {"options", options_json(options)},
+          {"consolidate", options.consolidate ? text::json(*options.consolidate) : text::json(nullptr)},
           {"external", !options.external.empty()},
           {"command", front_end_of(options).command}};
 }
@@ -86,72 +87,75 @@ std::string_view as_text(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Anybody may have written a plan: its command is shown as words, quoted for a shell by the caller.
-std::string command_in(const json& plan, const convert_options& options) {
-  constexpr std::size_t most = 400;
+// A plan is untrusted: its command is shown as words, quoted for a shell by the caller.
+std::string command_in(const text::json& plan, const convert_options& options) {
+  constexpr std::size_t max_length = 400;
   const auto& show = front_end_of(options).show_command;
   if (!show || !plan.is_object() || !plan.contains("command") || !plan["command"].is_array()) return {};
   std::vector<std::string> words;
-  for (const json& word : plan["command"]) {
+  for (const text::json& word : plan["command"]) {
     if (!word.is_string()) return {};
     words.push_back(word.get<std::string>());
   }
   std::string text = words.empty() ? "" : show(words);
-  if (text.size() > most) {
-    std::size_t end = most;
+  if (text.size() > max_length) {
+    std::size_t end = max_length;
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // no half of a character
     text = text.substr(0, end) + " ...";
   }
   return text;
 }
 
-// What is done is worth keeping: the sentence says how to go on, and no more than that `overwrite` would remove it.
-[[noreturn]] void differs(const convert_options& options, const json& plan, const std::string& what) {
+// The completed work is worth keeping: the sentence says how to resume, and no more than that `overwrite` would remove it.
+[[noreturn]] void throw_mismatch(const convert_options& options, const text::json& plan, const std::string& problem) {
   std::string commands;
-  const std::string before = command_in(plan, options), now = command_in({{"command", front_end_of(options).command}}, options);
-  if (!before.empty() && before != now) commands = ": it was begun by " + before + (now.empty() ? "" : ", and this is " + now);
+  const std::string original = command_in(plan, options),
+                    current = command_in({{"command", front_end_of(options).command}}, options);
+  if (!original.empty() && original != current)
+    commands = ": it was begun by " + original + (current.empty() ? "" : ", and this is " + current);
   throw zarrbits::error(
       errc::different,
-      "the unfinished store \"" + options.store + "\" " + what + commands +
+      "the unfinished store \"" + options.store + "\" " + problem + commands +
           "; continue it as it was begun, or choose another name (`overwrite` would remove the work that is done)",
       {options.store});
 }
 
-// What is done is of no use any more.
-[[noreturn]] void useless(const convert_options& options, const std::string& what) {
+// The completed work is of no use any more.
+[[noreturn]] void throw_unusable(const convert_options& options, const std::string& problem) {
   throw zarrbits::error(errc::damaged_store,
-                        "the unfinished store \"" + options.store + "\" " + what + "; start over with `overwrite`",
+                        "the unfinished store \"" + options.store + "\" " + problem + "; start over with `overwrite`",
                         {options.store});
 }
 
 }  // namespace
 
-bool take_plan(sink& out, convert_options& options, bool same) {
-  const auto there = out.get(key_of("plan"));
-  if (!there) return false;
-  const json plan = parse_foreign_json(as_text(*there));
-  if (!plan.is_object() || !plan.contains("options")) useless(options, "has a plan that cannot be read");
+bool load_plan(zarr::store_writer& out, convert_options& options, bool strict) {
+  const auto stored_plan = out.get(key_of("plan"));
+  if (!stored_plan) return false;
+  const text::json plan = text::parse_untrusted_json(as_text(*stored_plan));
+  if (!plan.is_object() || !plan.contains("options")) throw_unusable(options, "has a plan that cannot be read");
   if (!plan.contains("zarrbits") || plan["zarrbits"] != version())
-    differs(options, plan, "was begun by a different version of zarrbits");
-  if (!plan.contains("source") || plan["source"] != parse_json(json_text(name_of_source(options))))
-    differs(options, plan, "was begun from a different source");
+    throw_mismatch(options, plan, "was begun by a different version of zarrbits");
+  if (!plan.contains("source") || plan["source"] != text::parse_json(text::json_text(name_of_source(options))))
+    throw_mismatch(options, plan, "was begun from a different source");
   // a file in the store must not decide which files may be read
   if (plan.contains("external") && plan["external"] == true && options.external.empty())
-    differs(options, plan, "was begun with `external`, which must be given again");
+    throw_mismatch(options, plan, "was begun with `external`, which must be given again");
   if (!options.consolidate && plan.contains("consolidate") && plan["consolidate"].is_boolean())
     options.consolidate = plan["consolidate"].get<bool>();
   try {
-    return take_plan_options(plan["options"], options, same);
-  } catch (const other_options& e) {
-    differs(options, plan,
-            "was begun with different options: " + e.names + (same ? "" : " (those that are left out are taken from its plan)"));
+    return load_options_json(plan["options"], options, strict);
+  } catch (const conflicting_options& e) {
+    throw_mismatch(
+        options, plan,
+        "was begun with different options: " + e.names + (strict ? "" : " (those that are left out are taken from its plan)"));
   } catch (const invalid_plan&) {
-    useless(options, "has a plan that cannot be read");
+    throw_unusable(options, "has a plan that cannot be read");
   }
 }
 
-source_identity identity_of(const source_file& file, const std::string& joined) {
-  const file_state state = file.state();
+source_identity identity_of(const hdf5::source_file& file, const std::string& joined) {
+  const io::file_state state = file.state();
   return {.size = state.size,
           .etag = state.etag,
           .seconds = state.seconds,
@@ -160,54 +164,57 @@ source_identity identity_of(const source_file& file, const std::string& joined) 
           .joined = joined};
 }
 
-std::uint64_t region_memory_of(sink& out, std::uint64_t otherwise) {
-  const auto there = out.get(key_of("plan"));
-  const json plan = there ? parse_foreign_json(as_text(*there)) : json();
-  const auto found = plan.is_object() ? plan.find("memory") : plan.end();
-  return found != plan.end() && found->is_number_unsigned() ? std::max(found->get<std::uint64_t>(), least_memory) : otherwise;
+std::uint64_t region_memory_of(zarr::store_writer& out, std::uint64_t otherwise) {
+  const auto stored_plan = out.get(key_of("plan"));
+  const text::json plan = stored_plan ? text::parse_untrusted_json(as_text(*stored_plan)) : text::json();
+  const auto entry = plan.is_object() ? plan.find("memory") : plan.end();
+  return entry != plan.end() && entry->is_number_unsigned() ? std::max(entry->get<std::uint64_t>(), min_memory) : otherwise;
 }
 
-journal::journal(sink& out, const convert_options& options, const source_identity& source, start how)
+journal::journal(zarr::store_writer& out, const convert_options& options, const source_identity& source, start start_mode)
     : out_(out), key_(key_of("journal")) {
   if (options.share) key_ += "-" + std::to_string(options.share->index) + "-of-" + std::to_string(options.share->count);
-  const json plan = plan_of(options, source);
-  const std::string text = json_text(plan, 1) + "\n";
-  if (how != start::finish && out.put_new(key_of("plan"), std::as_bytes(std::span(text.data(), text.size())))) return;
-  const auto there = out.get(key_of("plan"));
-  if (how == start::begin || !there)
+  const text::json plan = plan_of(options, source);
+  const std::string text = text::json_text(plan, 1) + "\n";
+  if (start_mode != start::finalize && out.put_new(key_of("plan"), std::as_bytes(std::span(text.data(), text.size())))) return;
+  const auto stored_plan = out.get(key_of("plan"));
+  if (start_mode == start::begin || !stored_plan)
     throw zarrbits::error(errc::busy,
                           "another conversion is writing to \"" + options.store + "\"; wait for it or choose another name",
                           {options.store});
-  const json other = parse_foreign_json(as_text(*there));
-  if (!other.is_object() || !other.contains("options")) useless(options, "has a plan that cannot be read");
-  const json ours = parse_json(text);
-  const auto same = [&](const char* key) { return other.contains(key) && other[key] == ours[key]; };
-  if (!same("source")) differs(options, other, "was begun from a different source");
-  if (!same("joined") || !same("concat"))
-    differs(options, other, "was begun from different files, or along a different dimension");
-  if (!same("memory")) differs(options, other, "was just begun with another `memory`, by which its regions are chosen");
-  if (!same("size") || !same("modified") || !same("etag")) useless(options, "was begun before its source changed");
-  if (!same_options(other["options"], ours["options"]) || !same("zarrbits"))
-    differs(options, other, "was just begun with different options");
-  if (!same("checksum") && source.region_memory > 0) useless(options, "was begun before its source changed");
-  if (!same("checksum")) differs(options, other, "was begun from a different source of the same name, size and time");
+  const text::json existing_plan = text::parse_untrusted_json(as_text(*stored_plan));
+  if (!existing_plan.is_object() || !existing_plan.contains("options")) throw_unusable(options, "has a plan that cannot be read");
+  const text::json own_plan = text::parse_json(text);
+  const auto is_same = [&](const char* key) { return existing_plan.contains(key) && existing_plan[key] == own_plan[key]; };
+  if (!is_same("source")) throw_mismatch(options, existing_plan, "was begun from a different source");
+  if (!is_same("joined") || !is_same("concat"))
+    throw_mismatch(options, existing_plan, "was begun from different files, or along a different dimension");
+  if (!is_same("memory"))
+    throw_mismatch(options, existing_plan, "was just begun with another `memory`, by which its regions are chosen");
+  if (!is_same("size") || !is_same("modified") || !is_same("etag"))
+    throw_unusable(options, "was begun before its source changed");
+  if (!same_options(existing_plan["options"], own_plan["options"]) || !is_same("zarrbits"))
+    throw_mismatch(options, existing_plan, "was just begun with different options");
+  if (!is_same("checksum") && source.region_memory > 0) throw_unusable(options, "was begun before its source changed");
+  if (!is_same("checksum"))
+    throw_mismatch(options, existing_plan, "was begun from a different source of the same name, size and time");
 }
 
-journal::~journal() { kept(); }
+journal::~journal() { kept_units(); }
 
 namespace {
 
-bool is_made(const unit_result& result) { return result.skipped.empty(); }
+bool is_made(const work_unit_result& result) { return result.skipped.empty(); }
 
 }  // namespace
 
-std::map<unit_id, unit_result> journal::read(bool only_made) {
-  std::map<unit_id, unit_result> done;
-  for (const std::string& name : out_.list(unfinished_folder)) {
+std::map<work_unit_id, work_unit_result> journal::read(bool only_made) {
+  std::map<work_unit_id, work_unit_result> results;
+  for (const std::string& name : out_.list(text::unfinished_folder)) {
     const std::string leaf = name.substr(name.rfind('/') + 1);
     if (!leaf.starts_with("journal")) continue;
     if (const auto of = leaf.find("-of-"); of != std::string::npos) {
-      shares_ = std::max(shares_, static_cast<unsigned>(std::strtoul(leaf.c_str() + of + 4, nullptr, 10)));
+      partition_count_ = std::max(partition_count_, static_cast<unsigned>(std::strtoul(leaf.c_str() + of + 4, nullptr, 10)));
     }
     const auto bytes = out_.get(key_of(leaf.c_str()));
     if (!bytes) continue;
@@ -216,16 +223,16 @@ std::map<unit_id, unit_result> journal::read(bool only_made) {
       text.remove_prefix(std::min(text.size(), line.size() + 1));
       auto unit = line.empty() ? std::nullopt : parse_journal_line(line);
       if (!unit || (only_made && !is_made(unit->second))) continue;
-      const auto [known, is_new] = done.try_emplace(unit->first);
-      if (is_new || !is_made(known->second)) known->second = std::move(unit->second);
+      const auto [entry, is_new] = results.try_emplace(unit->first);
+      if (is_new || !is_made(entry->second)) entry->second = std::move(unit->second);
     }
   }
-  kept_ =
-      static_cast<std::uint64_t>(std::count_if(done.begin(), done.end(), [](const auto& unit) { return is_made(unit.second); }));
-  return done;
+  kept_units_ = static_cast<std::uint64_t>(
+      std::count_if(results.begin(), results.end(), [](const auto& unit) { return is_made(unit.second); }));
+  return results;
 }
 
-void journal::add(const unit_id& id, const unit_result& result) {
+void journal::add(const work_unit_id& id, const work_unit_result& result) {
   waiting_ += journal_line(id, result);
   if (result.skipped.empty()) ++units_waiting_;
   if (std::chrono::steady_clock::now() - flushed_ >= patience) flush();
@@ -238,44 +245,45 @@ double seconds_now() { return std::chrono::duration<double>(std::chrono::system_
 }  // namespace
 
 void journal::begin(std::uint64_t all_units, std::uint64_t own_units) {
-  all_ = all_units;
-  waiting_ += json_text({{"began", seconds_now()}, {"units", all_units}, {"own", own_units}}) + "\n";
+  total_units_ = all_units;
+  waiting_ += text::json_text({{"began", seconds_now()}, {"units", all_units}, {"own", own_units}}) + "\n";
 }
 
 void journal::end() {
-  waiting_ += json_text({{"ended", seconds_now()}}) + "\n";
+  waiting_ += text::json_text({{"ended", seconds_now()}}) + "\n";
   flush();
 }
 
 void journal::flush() {
   flushed_ = std::chrono::steady_clock::now();
   if (waiting_.empty()) return;
-  waiting_ += json_text({{"at", seconds_now()}}) + "\n";
+  waiting_ += text::json_text({{"at", seconds_now()}}) + "\n";
   // an earlier run may have been killed while it wrote a line
   const std::string text = (begun_ ? "" : "\n") + waiting_;
   waiting_.clear();
   begun_ = true;
   const std::uint64_t units = std::exchange(units_waiting_, 0);
   out_.append(key_, text);
-  kept_ += units;
+  kept_units_ += units;
 }
 
-std::uint64_t journal::kept() noexcept {
+std::uint64_t journal::kept_units() noexcept {
   try {
     flush();
-  } catch (...) {  // these units are made again
+  } catch (...) {  // these units are redone
   }
-  return kept_;
+  return kept_units_;
 }
 
-bool fails_again(const error& e) noexcept {
+bool is_permanent(const error& e) noexcept {
   return e.kind() == errc::no_match || e.kind() == errc::not_joinable || e.kind() == errc::changed;
 }
 
-std::string what_is_kept(const convert_options& options, journal& done) {
-  const std::uint64_t units = done.kept();
+std::string kept_work_message(const convert_options& options, journal& finished) {
+  const std::uint64_t units = finished.kept_units();
   return "What is done is kept in \"" + options.store + "\" (" +
-         (done.all() > 0 ? std::to_string(units) + " of " + counted(done.all(), "unit") : counted(units, "unit")) +
+         (finished.total_units() > 0 ? std::to_string(units) + " of " + text::pluralize(finished.total_units(), "unit")
+                                     : text::pluralize(units, "unit")) +
          "); run the same command " + (options.overwrite ? "without `overwrite` " : "again ") + "to continue";
 }
 

@@ -16,7 +16,7 @@ enum class write { plainly, prefetched, past_caches };
 inline constexpr std::size_t no_cache_holds = std::size_t{32} << 20;
 
 // Reverses the bytes of each component of a vector, with vpshufb.
-template <unsigned size, write how>
+template <unsigned size, write mode>
 ZARRBITS_AVX2_INLINE void swap_vectors(const std::byte*& in, std::byte*& out, std::size_t& n) noexcept {
   const __m256i reversed = size == 2   ? _mm256_set1_epi64x(0x0607040502030001)
                            : size == 4 ? _mm256_set1_epi64x(0x0405060700010203)
@@ -25,14 +25,14 @@ ZARRBITS_AVX2_INLINE void swap_vectors(const std::byte*& in, std::byte*& out, st
   const __m256i index = _mm256_add_epi8(reversed, halves);
   // one cache line: two lines are a quarter slower on Zen 5 if the loop begins at certain addresses
   for (; n >= 64 / size; n -= 64 / size, in += 64, out += 64) {
-    if constexpr (how == write::prefetched) __builtin_prefetch(out + ahead, 1);
+    if constexpr (mode == write::prefetched) __builtin_prefetch(out + prefetch_distance, 1);
     for (int i = 0; i < 2; ++i) {
       const __m256i x = _mm256_shuffle_epi8(load(in + 32 * i), index);
-      if constexpr (how == write::past_caches) _mm256_stream_si256(reinterpret_cast<__m256i*>(out + 32 * i), x);
+      if constexpr (mode == write::past_caches) _mm256_stream_si256(reinterpret_cast<__m256i*>(out + 32 * i), x);
       else store(out + 32 * i, x);
     }
   }
-  if constexpr (how == write::past_caches) _mm_sfence();
+  if constexpr (mode == write::past_caches) _mm_sfence();
   for (; n >= 32 / size; n -= 32 / size, in += 32, out += 32) store(out, _mm256_shuffle_epi8(load(in), index));
 }
 
@@ -80,17 +80,17 @@ ZARRBITS_AVX2_INLINE __m256i sub(__m256i a, __m256i b) noexcept {
 // two_forms: the bits above a signed type may be the sign or zeros; encode's test is then applied to the form with the sign.
 template <unsigned width, bool two_forms>
 ZARRBITS_AVX2 bool check_vectors(const packing& p, const std::byte* in, std::size_t n) noexcept {
-  const loss what = what_is_lost(p);
-  const __m256i bias = broadcast<width>(what.bias), dropped = broadcast<width>(what.dropped);
+  const loss loss_test = what_is_lost(p);
+  const __m256i bias = broadcast<width>(loss_test.bias), dropped = broadcast<width>(loss_test.dropped);
   const __m256i type = broadcast<width>(low_bits(p.type_bits)), sign = broadcast<width>(std::uint64_t{1} << (p.type_bits - 1));
-  __m256i seen = _mm256_setzero_si256(), right = _mm256_set1_epi8(-1);
+  __m256i accumulated = _mm256_setzero_si256(), right = _mm256_set1_epi8(-1);
   const auto look = [&](__m256i x) ZARRBITS_AVX2 {
     if constexpr (two_forms) {
       const __m256i zeros = _mm256_and_si256(x, type), extended = sub<width>(_mm256_xor_si256(zeros, sign), sign);
       right = _mm256_and_si256(right, _mm256_or_si256(equal<width>(x, zeros), equal<width>(x, extended)));
       x = extended;
     }
-    seen = _mm256_or_si256(seen, add<width>(x, bias));
+    accumulated = _mm256_or_si256(accumulated, add<width>(x, bias));
   };
   std::size_t bytes = n * (width / 8);
   for (; bytes >= 128; bytes -= 128, in += 128)
@@ -101,7 +101,7 @@ ZARRBITS_AVX2 bool check_vectors(const packing& p, const std::byte* in, std::siz
     std::memcpy(last, in, bytes);
     look(load(last));
   }
-  return _mm256_testz_si256(seen, dropped) && _mm256_testc_si256(right, _mm256_set1_epi8(-1));
+  return _mm256_testz_si256(accumulated, dropped) && _mm256_testc_si256(right, _mm256_set1_epi8(-1));
 }
 
 template <unsigned width>
@@ -120,12 +120,12 @@ bool check16(const packing& p, const std::byte* in, std::size_t n) noexcept { re
 bool check32(const packing& p, const std::byte* in, std::size_t n) noexcept { return check<32>(p, in, n); }
 bool check64(const packing& p, const std::byte* in, std::size_t n) noexcept { return check<64>(p, in, n); }
 ZARRBITS_AVX2 void extend(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  const __m256i kept = broadcast<8>(low_bits(p.bits)), zero = _mm256_setzero_si256(), one = _mm256_set1_epi8(1);
+  const __m256i field_mask = broadcast<8>(low_bits(p.bits)), zero = _mm256_setzero_si256(), one = _mm256_set1_epi8(1);
   const __m256i sign = broadcast<8>(p.is_signed ? 1u << (p.bits - 1) : 0);
   for (; n >= 32; n -= 32, in += 32, out += 32) {
     const __m256i x = load(in);
     store(out, p.is_bool ? _mm256_andnot_si256(_mm256_cmpeq_epi8(x, zero), one)
-                         : _mm256_sub_epi8(_mm256_xor_si256(_mm256_and_si256(x, kept), sign), sign));
+                         : _mm256_sub_epi8(_mm256_xor_si256(_mm256_and_si256(x, field_mask), sign), sign));
   }
   portable_kernels.extend(p, in, out, n);
 }

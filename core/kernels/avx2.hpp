@@ -46,8 +46,8 @@ constexpr bool shifts(before b) noexcept {
 constexpr bool looks_signed(before b) noexcept { return b == before::look_signed || b == before::look_signed_and_shift; }
 constexpr bool looks(before b) noexcept { return b != before::mask && b != before::shift_and_mask; }
 
-template <before what>
-using constant = std::integral_constant<before, what>;
+template <before kind>
+using constant = std::integral_constant<before, kind>;
 
 // Calls `encode` with the preparation of these components as a type: encoders are compiled for each.
 template <class Encode>
@@ -60,15 +60,17 @@ bool with_preparation(const packing& p, const Encode& encode) noexcept {
 }
 
 // Fewer components than this go to the portable kernels, which need no setup.
-inline constexpr std::size_t few = 32;
+inline constexpr std::size_t min_components = 32;
 
 // Distance at which lines to be stored are prefetched (any distance from 256 to 2048 measured the same), if that pays: measured
 // +8 to +11 % on Intel's servers with AVX-512 in swaps and most decoders, -2 to -5 % on AMD's Zen 5. Loads are prefetched too: up
 // to +30 % on Cascade Lake.
-inline constexpr std::size_t ahead = 1024;
+inline constexpr std::size_t prefetch_distance = 1024;
 inline bool prefetch_pays() noexcept { return __builtin_cpu_is("intel"); }
 
-ZARRBITS_AVX2_INLINE __m256i load(const void* at) noexcept { return _mm256_loadu_si256(static_cast<const __m256i*>(at)); }
+ZARRBITS_AVX2_INLINE __m256i load(const void* address) noexcept {
+  return _mm256_loadu_si256(static_cast<const __m256i*>(address));
+}
 
 // A vpermd index: the lower half comes from the beginning of a vector, the upper half from its dword `high` on.
 ZARRBITS_AVX2_INLINE __m256i dwords_from(unsigned high) noexcept {
@@ -77,27 +79,29 @@ ZARRBITS_AVX2_INLINE __m256i dwords_from(unsigned high) noexcept {
 }
 
 // For vectors that are used twice: a compiler may otherwise load them twice.
-ZARRBITS_AVX2_INLINE __m256i load_once(const void* at) noexcept {
-  __m256i x = load(at);
+ZARRBITS_AVX2_INLINE __m256i load_once(const void* address) noexcept {
+  __m256i x = load(address);
   asm("" : "+x"(x));
   return x;
 }
-ZARRBITS_AVX2_INLINE void store(void* at, __m256i v) noexcept { _mm256_storeu_si256(static_cast<__m256i*>(at), v); }
+ZARRBITS_AVX2_INLINE void store(void* address, __m256i v) noexcept { _mm256_storeu_si256(static_cast<__m256i*>(address), v); }
 
 // Zeros. std::memset() becomes a string instruction, which takes longer than the rest of a short call.
 template <std::size_t bytes>
-ZARRBITS_AVX2_INLINE void zeros(std::byte* at) noexcept {
-  for (std::size_t i = 0; i < bytes; i += 32) store(at + i, _mm256_setzero_si256());
+ZARRBITS_AVX2_INLINE void zeros(std::byte* address) noexcept {
+  for (std::size_t i = 0; i < bytes; i += 32) store(address + i, _mm256_setzero_si256());
 }
 
-ZARRBITS_AVX2_INLINE __m128i load_half(const void* at) noexcept { return _mm_loadu_si128(static_cast<const __m128i*>(at)); }
+ZARRBITS_AVX2_INLINE __m128i load_half(const void* address) noexcept {
+  return _mm_loadu_si128(static_cast<const __m128i*>(address));
+}
 
 // Two halves from two places: vinserti128 from memory, which needs no shuffle port.
 ZARRBITS_AVX2_INLINE __m256i load_halves(const void* low, const void* high) noexcept {
   return _mm256_inserti128_si256(_mm256_castsi128_si256(load_half(low)), load_half(high), 1);
 }
-ZARRBITS_AVX2_INLINE void store_half(std::byte* at, __m256i v) noexcept {
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(at), _mm256_castsi256_si128(v));
+ZARRBITS_AVX2_INLINE void store_half(std::byte* address, __m256i v) noexcept {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(address), _mm256_castsi256_si128(v));
 }
 ZARRBITS_AVX2_INLINE void store_halves(std::byte* low, std::byte* high, __m256i v) noexcept {
   store_half(low, v);
@@ -122,10 +126,10 @@ struct stretch {
   std::size_t steps;
 };
 
-// The number of first steps that stay inside `size` bytes, if each begins `apart` bytes after the one before and extends `reach`
+// The number of first steps that stay inside `size` bytes, if each begins `stride` bytes after the one before and extends `reach`
 // bytes. Only few steps do not; a division would take longer.
-inline std::size_t steps_inside(std::size_t steps, std::size_t apart, std::size_t reach, std::size_t size) noexcept {
-  for (std::size_t left = size - steps * apart; steps != 0 && left + apart < reach; left += apart) --steps;
+inline std::size_t steps_inside(std::size_t steps, std::size_t stride, std::size_t reach, std::size_t size) noexcept {
+  for (std::size_t remaining = size - steps * stride; steps != 0 && remaining + stride < reach; remaining += stride) --steps;
   return steps;
 }
 
@@ -143,33 +147,34 @@ ZARRBITS_AVX2_INLINE void prefetch(stretch t, std::size_t distance) noexcept {
 template <class Step>
 ZARRBITS_AVX2 bool encode_steps(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const Step s(p);
-  __m256i seen = _mm256_setzero_si256();
+  __m256i accumulated = _mm256_setzero_si256();
   const std::size_t i = s.bytes_in(), o = s.bytes_out(), size = n / 8 * p.bits + (n % 8 * p.bits + 7) / 8;
   const std::size_t steps = n / Step::components, rest = n % Step::components;
   const std::size_t inside = steps_inside(steps, o, Step::reach, size);
   // stores after the last steps, and loads after the last components, must not touch the caller's memory
   std::byte end[256], last[Step::components * 8];
   if (rest != 0) {
-    for (std::size_t at = 0; at < i; at += 32) zeros<32>(last + at);
+    for (std::size_t offset = 0; offset < i; offset += 32) zeros<32>(last + offset);
     std::memcpy(last, in + steps * i, rest * p.size);
   }
   const stretch stretches[] = {
       {in, out, inside}, {in + inside * i, end, steps - inside}, {last, end + (steps - inside) * o, rest != 0}};
-  const std::size_t distance = prefetch_pays() ? ahead : 0;  // no branch: prefetching what is already cached costs almost nothing
+  const std::size_t distance =
+      prefetch_pays() ? prefetch_distance : 0;  // no branch: prefetching cached lines costs almost nothing
   for (stretch t : stretches) {
     // several at a time: a body of one vector is limited by the loop itself, and so is a single chain of sums (2 cycles each on
     // Zen 5). Not if a step has two vectors, and needs all registers.
-    constexpr bool apart = Step::at_once > 2;
+    constexpr bool separate_sums = Step::at_once > 2;
     for (; t.steps >= Step::at_once; t.steps -= Step::at_once) {
       prefetch<Step>(t, distance);
-      __m256i sum = apart ? _mm256_setzero_si256() : seen;
+      __m256i sum = separate_sums ? _mm256_setzero_si256() : accumulated;
       for (std::size_t step = 0; step < Step::at_once; ++step, t.in += i, t.out += o) sum = s(t.in, t.out, sum);
-      seen = apart ? _mm256_or_si256(seen, sum) : sum;
+      accumulated = separate_sums ? _mm256_or_si256(accumulated, sum) : sum;
     }
-    for (; t.steps != 0; --t.steps, t.in += i, t.out += o) seen = s(t.in, t.out, seen);
+    for (; t.steps != 0; --t.steps, t.in += i, t.out += o) accumulated = s(t.in, t.out, accumulated);
   }
   std::memcpy(out + inside * o, end, size - inside * o);
-  return s.lossless(seen);
+  return s.lossless(accumulated);
 }
 
 // Decodes n components. A step has: components, bytes_in(), bytes_out(), lead() and reach() (it loads bytes in - lead() to
@@ -179,10 +184,10 @@ ZARRBITS_AVX2 void decode_steps(const packing& p, const std::byte* in, std::byte
   const Step s(p);
   const std::size_t i = s.bytes_in(), o = s.bytes_out(), size = n / 8 * p.bits + (n % 8 * p.bits + 7) / 8;
   const std::size_t steps = n / Step::components, rest = n % Step::components;
-  // steps before `first` would load bytes before the caller's memory, those from `after` on bytes after it
+  // steps before `first` would load bytes before the caller's memory, those from `safe_end` on bytes after it
   std::size_t first = 0;
   while (first != steps && first * i < s.lead()) ++first;
-  const std::size_t after = std::max(first, steps_inside(steps, i, s.reach(), size));
+  const std::size_t safe_end = std::max(first, steps_inside(steps, i, s.reach(), size));
   std::byte begin[32 + 256], end[32 + 384], last[Step::components * 8];
   if (first != 0) {
     const std::size_t copied = std::min(size, first * i + s.reach());
@@ -191,13 +196,13 @@ ZARRBITS_AVX2 void decode_steps(const packing& p, const std::byte* in, std::byte
     if (copied == size) zeros<64>(begin + 32 + size);
   }
   zeros<32>(end);
-  std::memcpy(end + 32, in + after * i, size - after * i);
-  zeros<128>(end + 32 + (size - after * i));
+  std::memcpy(end + 32, in + safe_end * i, size - safe_end * i);
+  zeros<128>(end + 32 + (size - safe_end * i));
   const stretch stretches[] = {{begin + 32, out, first},
-                               {in + first * i, out + first * o, after - first},
-                               {end + 32, out + after * o, steps - after},
-                               {end + 32 + (steps - after) * i, last, rest != 0}};
-  const std::size_t distance = prefetch_pays() ? ahead : 0;
+                               {in + first * i, out + first * o, safe_end - first},
+                               {end + 32, out + safe_end * o, steps - safe_end},
+                               {end + 32 + (steps - safe_end) * i, last, rest != 0}};
+  const std::size_t distance = prefetch_pays() ? prefetch_distance : 0;
   for (stretch t : stretches) {
     for (; t.steps >= 4; t.steps -= 4, t.in += 4 * i, t.out += 4 * o) {
       for (std::size_t line = 0; line < Step::lines_out; ++line) __builtin_prefetch(t.out + distance + 64 * line, 1);

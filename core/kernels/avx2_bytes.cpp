@@ -39,12 +39,12 @@ struct nibbles {
 // The decoded form of fields of 2 and 4 bits, alone at the bottom of their bytes. These kernels are limited by shuffles, so only
 // the forms that need it look values up.
 enum class become {
-  same,     // unsigned, first_bit 0
-  signed_,  // first_bit 0: (x ^ s) - s extends the sign s
+  unchanged,  // unsigned, first_bit 0
+  signed_,    // first_bit 0: (x ^ s) - s extends the sign s
   looked_up
 };
 
-template <become what>
+template <become form>
 class values {
  public:
   ZARRBITS_AVX2 explicit values(const packing& p) noexcept {
@@ -52,8 +52,8 @@ class values {
     sign_ = broadcast<8>(1u << (p.bits - 1));
   }
   ZARRBITS_AVX2_INLINE __m256i operator()(__m256i x) const noexcept {
-    if constexpr (what == become::signed_) x = _mm256_sub_epi8(_mm256_xor_si256(x, sign_), sign_);
-    if constexpr (what == become::looked_up) x = _mm256_shuffle_epi8(table_, x);
+    if constexpr (form == become::signed_) x = _mm256_sub_epi8(_mm256_xor_si256(x, sign_), sign_);
+    if constexpr (form == become::looked_up) x = _mm256_shuffle_epi8(table_, x);
     return x;
   }
 
@@ -67,7 +67,7 @@ class values {
 //   |....dddd|....cccc|....bbbb|....aaaa|          interleaved
 // vpunpck takes the lower 8 bytes of both halves of a vector, or the upper ones: quarters in the order 0 2 1 3 make these
 // contiguous.
-template <become what>
+template <become form>
 class unpack_8_from_4 {
  public:
   static constexpr std::size_t components = 64, lines_in = 2, lines_out = 4;
@@ -86,11 +86,11 @@ class unpack_8_from_4 {
   }
 
  private:
-  values<what> value_;
+  values<form> value_;
 };
 
 // 2 bits: as with 4 bits; then each half byte is split into its lower and its upper field, and the two are interleaved again.
-template <become what>
+template <become form>
 class unpack_8_from_2 {
  public:
   static constexpr std::size_t components = 128, lines_in = 2, lines_out = 8;
@@ -115,7 +115,7 @@ class unpack_8_from_2 {
     store(out + 32, _mm256_unpackhi_epi8(lower, upper));
   }
 
-  values<what> value_;
+  values<form> value_;
 };
 
 // The following get the bytes of both halves with one load, placed so that the upper half begins with its byte 16.
@@ -134,10 +134,10 @@ struct plan8_pairs {
 constexpr plan8_pairs make_plan8_pairs(unsigned bits) {
   plan8_pairs p{};
   for (unsigned i = 0; i < 16; ++i) {
-    const unsigned at = i % 8 * 2 * bits, byte = (i < 8 ? 16 - 2 * bits : 0) + at / 8;
+    const unsigned bit = i % 8 * 2 * bits, byte = (i < 8 ? 16 - 2 * bits : 0) + bit / 8;
     p.index[2 * i] = static_cast<std::uint8_t>(byte);
     p.index[2 * i + 1] = static_cast<std::uint8_t>(byte + 1 < 16 ? byte + 1 : 0x80);
-    p.up[i] = static_cast<std::uint16_t>(1u << (16 - 2 * bits - at % 8));
+    p.up[i] = static_cast<std::uint16_t>(1u << (16 - 2 * bits - bit % 8));
   }
   return p;
 }
@@ -244,10 +244,10 @@ class unpack_8_from_7 {
 enum class one_bit {
   checked,  // a byte is 0 or 1, and 0 - x moves it to the top: any other value is an error, and detected
   nonzero,  // a byte that is not 0 is 1
-  any,      // any position and sign, or unchecked: a product moves it to the top (a shift of bytes by a count takes two steps)
+  general,  // any position and sign, or unchecked: a product moves it to the top (a shift of bytes by a count takes two steps)
 };
 
-template <one_bit what, bool msb_first>
+template <one_bit kind, bool msb_first>
 class pack_1 {
  public:
   static constexpr std::size_t vectors = 2, components = 64, reach = 8, at_once = 4;
@@ -261,28 +261,28 @@ class pack_1 {
     up_ = broadcast<16>(1u << (7 - p.first_bit));
   }
 
-  ZARRBITS_AVX2_INLINE __m256i operator()(const std::byte* in, std::byte* out, __m256i seen) const noexcept {
+  ZARRBITS_AVX2_INLINE __m256i operator()(const std::byte* in, std::byte* out, __m256i accumulated) const noexcept {
     const __m256i x = load_once(in), y = load_once(in + 32);
     store_bits(x, out);
     store_bits(y, out + 4);
-    if constexpr (what == one_bit::nonzero) return seen;
-    if constexpr (what == one_bit::checked) return _mm256_or_si256(seen, _mm256_or_si256(x, y));
-    return _mm256_or_si256(seen, _mm256_or_si256(_mm256_add_epi8(x, bias_), _mm256_add_epi8(y, bias_)));
+    if constexpr (kind == one_bit::nonzero) return accumulated;
+    if constexpr (kind == one_bit::checked) return _mm256_or_si256(accumulated, _mm256_or_si256(x, y));
+    return _mm256_or_si256(accumulated, _mm256_or_si256(_mm256_add_epi8(x, bias_), _mm256_add_epi8(y, bias_)));
   }
 
-  ZARRBITS_AVX2_INLINE bool lossless(__m256i seen) const noexcept { return _mm256_testz_si256(seen, dropped_); }
+  ZARRBITS_AVX2_INLINE bool lossless(__m256i accumulated) const noexcept { return _mm256_testz_si256(accumulated, dropped_); }
 
  private:
   ZARRBITS_AVX2_INLINE void store_bits(__m256i x, std::byte* out) const noexcept {
     const __m256i zero = _mm256_setzero_si256();
-    if constexpr (what == one_bit::checked) x = _mm256_sub_epi8(zero, x);
-    if constexpr (what == one_bit::nonzero) x = _mm256_cmpeq_epi8(zero, x);
-    if constexpr (what == one_bit::any) x = _mm256_mullo_epi16(x, up_);
+    if constexpr (kind == one_bit::checked) x = _mm256_sub_epi8(zero, x);
+    if constexpr (kind == one_bit::nonzero) x = _mm256_cmpeq_epi8(zero, x);
+    if constexpr (kind == one_bit::general) x = _mm256_mullo_epi16(x, up_);
     if constexpr (msb_first)
       x = _mm256_shuffle_epi8(x,
                               _mm256_broadcastsi128_si256(_mm_setr_epi8(7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8)));
     auto mask = static_cast<std::uint32_t>(_mm256_movemask_epi8(x));
-    if constexpr (what == one_bit::nonzero) mask = ~mask;
+    if constexpr (kind == one_bit::nonzero) mask = ~mask;
     asm("" : "+r"(mask));  // stops gcc from joining masks that are stored side by side in a vector, which takes longer
     std::memcpy(out, &mask, 4);
   }
@@ -323,17 +323,19 @@ class unpack_1 {
 }  // namespace
 
 bool encode_bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  if (n < few) return p.is_bool ? portable_kernels.encode_bool(p, in, out, n) : portable_kernels.encode[0](p, in, out, n);
-  const auto pack = [&]<one_bit what> {
-    return p.msb_first ? encode_steps<pack_1<what, true>>(p, in, out, n) : encode_steps<pack_1<what, false>>(p, in, out, n);
+  if (n < min_components)
+    return p.is_bool ? portable_kernels.encode_bool(p, in, out, n) : portable_kernels.encode[0](p, in, out, n);
+  const auto pack = [&]<one_bit kind> {
+    return p.msb_first ? encode_steps<pack_1<kind, true>>(p, in, out, n) : encode_steps<pack_1<kind, false>>(p, in, out, n);
   };
   if (p.is_bool && p.nonzero_is_true) return pack.template operator()<one_bit::nonzero>();
   if (is_checked(p) && !p.is_signed && p.first_bit == 0) return pack.template operator()<one_bit::checked>();
-  return encode_steps<pack_1<one_bit::any, false>>(p, in, out, n);
+  return encode_steps<pack_1<one_bit::general, false>>(p, in, out, n);
 }
 
 void decode_bool(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  if (n < few) return p.is_bool ? portable_kernels.decode_bool(p, in, out, n) : portable_kernels.decode[0](p, in, out, n);
+  if (n < min_components)
+    return p.is_bool ? portable_kernels.decode_bool(p, in, out, n) : portable_kernels.decode[0](p, in, out, n);
   if (p.first_bit == 0 && !p.is_signed) return decode_steps<unpack_1<true>>(p, in, out, n);
   decode_steps<unpack_1<false>>(p, in, out, n);
 }
@@ -348,11 +350,11 @@ static void unpack(const packing& p, const std::byte* in, std::byte* out, std::s
 template <template <become> class Step>
 static void unpack_values(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if (p.first_bit != 0 || p.zero_above) return decode_steps<Step<become::looked_up>>(p, in, out, n);
-  return p.is_signed ? decode_steps<Step<become::signed_>>(p, in, out, n) : decode_steps<Step<become::same>>(p, in, out, n);
+  return p.is_signed ? decode_steps<Step<become::signed_>>(p, in, out, n) : decode_steps<Step<become::unchanged>>(p, in, out, n);
 }
 
 void decode8(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  if (n < few) return portable_kernels.decode[0](p, in, out, n);
+  if (n < min_components) return portable_kernels.decode[0](p, in, out, n);
   switch (p.bits) {
     case 1: return decode_bool(p, in, out, n);
     case 2: return unpack_values<unpack_8_from_2>(p, in, out, n);

@@ -5,7 +5,7 @@
 // copies of the sign above it. 12 bits to 16:
 //
 //   |dddddddddddd|cccccccccccc|bbbbbbbbbbbb|aaaaaaaaaaaa|     6 bytes
-//   |ddddddddddddcccc|ccccccccccccbbbb|bbbbbbbbbbbbaaaa|....aaaaaaaaaaaa|     (shown without what is above) windows of 16 bits
+//   |ddddddddddddcccc|ccccccccccccbbbb|bbbbbbbbbbbbaaaa|....aaaaaaaaaaaa|     (shown without the bits above) windows of 16 bits
 //   |dddddddddddd....|cccccccccccc....|bbbbbbbbbbbb....|aaaaaaaaaaaa....|     to the top: vpmullw by 2^4 or 2^0
 //   |....dddddddddddd|....cccccccccccc|....bbbbbbbbbbbb|....aaaaaaaaaaaa|     down
 //
@@ -22,8 +22,8 @@ namespace {
 
 // Equal shifts of all lanes, by vectors and products: a shift by a count in a register takes a shuffle port on Intel.
 template <bool is_signed>
-ZARRBITS_AVX2_INLINE __m256i shift_right32(__m256i x, __m256i by) noexcept {
-  return is_signed ? _mm256_srav_epi32(x, by) : _mm256_srlv_epi32(x, by);
+ZARRBITS_AVX2_INLINE __m256i shift_right32(__m256i x, __m256i distance) noexcept {
+  return is_signed ? _mm256_srav_epi32(x, distance) : _mm256_srlv_epi32(x, distance);
 }
 
 // Moves fields of 16-bit lanes from the top of the lane to `first_bit`. Unsigned fields that do not go to the bottom are moved in
@@ -32,25 +32,25 @@ template <bool is_signed, bool masked>
 class down_16 {
  public:
   ZARRBITS_AVX2 explicit down_16(const packing& p) noexcept {
-    by_ = count(16u - p.bits - p.first_bit);
-    by_lanes_ = broadcast<32>(16u - p.bits - p.first_bit);
+    distance_ = count(16u - p.bits - p.first_bit);
+    lane_distance_ = broadcast<32>(16u - p.bits - p.first_bit);
     factor_ = broadcast<16>(std::uint64_t{1} << p.bits);
     keep_ = broadcast<16>(possible_bits(p) & (is_signed ? ~std::uint64_t{0} : low_bits(p.bits + p.first_bit)));
   }
   ZARRBITS_AVX2_INLINE __m256i operator()(__m256i x) const noexcept {
-    if constexpr (masked && is_signed) return _mm256_and_si256(_mm256_sra_epi16(x, by_), keep_);
-    if constexpr (masked) return _mm256_and_si256(_mm256_srlv_epi32(x, by_lanes_), keep_);
+    if constexpr (masked && is_signed) return _mm256_and_si256(_mm256_sra_epi16(x, distance_), keep_);
+    if constexpr (masked) return _mm256_and_si256(_mm256_srlv_epi32(x, lane_distance_), keep_);
     return is_signed ? _mm256_mulhi_epi16(x, factor_) : _mm256_mulhi_epu16(x, factor_);
   }
 
  private:
-  __m256i by_lanes_, factor_, keep_;
-  __m128i by_;
+  __m256i lane_distance_, factor_, keep_;
+  __m128i distance_;
 };
 
 // Removes impossible bits: only needed with first_bit or zero_above, as the shifts leave none otherwise.
 template <bool masked>
-ZARRBITS_AVX2_INLINE __m256i kept(__m256i x, __m256i possible) noexcept {
+ZARRBITS_AVX2_INLINE __m256i mask_possible(__m256i x, __m256i possible) noexcept {
   return masked ? _mm256_and_si256(x, possible) : x;
 }
 
@@ -58,7 +58,7 @@ ZARRBITS_AVX2_INLINE __m256i kept(__m256i x, __m256i possible) noexcept {
 // 12, of 32 up to 25, 26 and 28, of 64 up to 57, 58 and 60. Unsigned fields of wide lanes need only go down and be masked, where
 // first_bit is 0: a mask takes any port, shifts have two. There is no arithmetic shift of 64 bits; (x ^ s) - s extends the sign
 // s.
-template <unsigned width, halves how, bool is_signed, bool masked>
+template <unsigned width, halves placement, bool is_signed, bool masked>
 class unpacker {
  public:
   static constexpr unsigned vectors = width == 64 ? 2 : 1;
@@ -93,12 +93,12 @@ class unpacker {
     if constexpr (width == 16) return down_16_(_mm256_mullo_epi16(x, shift));
     if constexpr (just_down)
       return _mm256_and_si256(width == 32 ? _mm256_srlv_epi32(x, shift) : _mm256_srlv_epi64(x, shift), keep_);
-    if constexpr (width == 32) return kept<masked>(shift_right32<is_signed>(_mm256_sllv_epi32(x, shift), down_), keep_);
-    x = kept<masked>(_mm256_srlv_epi64(_mm256_sllv_epi64(x, shift), down_), keep_);
-    return is_signed ? kept<masked>(_mm256_sub_epi64(_mm256_xor_si256(x, sign_), sign_), possible_) : x;
+    if constexpr (width == 32) return mask_possible<masked>(shift_right32<is_signed>(_mm256_sllv_epi32(x, shift), down_), keep_);
+    x = mask_possible<masked>(_mm256_srlv_epi64(_mm256_sllv_epi64(x, shift), down_), keep_);
+    return is_signed ? mask_possible<masked>(_mm256_sub_epi64(_mm256_xor_si256(x, sign_), sign_), possible_) : x;
   }
 
-  window<how> window_[vectors];
+  window<placement> window_[vectors];
   __m256i shift_[vectors], down_, keep_, sign_, possible_;
   down_16<is_signed, masked> down_16_;
   std::size_t bytes_in_;
@@ -117,15 +117,15 @@ class unpacker_of_bytes {
   std::size_t reach() const noexcept { return static_cast<std::size_t>(start_[vectors - 1] + 32); }
 
   ZARRBITS_AVX2 explicit unpacker_of_bytes(const packing& p) noexcept {
-    const unsigned size = width / 8, kept = p.bits / 8, above = is_signed && width != 64 ? size - kept : 0;
+    const unsigned size = width / 8, field_bytes = p.bits / 8, leading_bytes = is_signed && width != 64 ? size - field_bytes : 0;
     alignas(32) std::uint8_t index[32];
     for (unsigned i = 0; i < 32; ++i) {
-      const unsigned b = i % size - above, first = i < 16 ? 16 - 16 / size * kept : 0;
-      index[i] = static_cast<std::uint8_t>(b < kept ? first + i % 16 / size * kept + b : 0x80);
+      const unsigned b = i % size - leading_bytes, first = i < 16 ? 16 - 16 / size * field_bytes : 0;
+      index[i] = static_cast<std::uint8_t>(b < field_bytes ? first + i % 16 / size * field_bytes + b : 0x80);
     }
     index_ = load(index);
-    bytes_in_ = components * kept;
-    for (unsigned v = 0; v < vectors; ++v) start_[v] = static_cast<std::ptrdiff_t>((2 * v + 1) * (16 / size) * kept) - 16;
+    bytes_in_ = components * field_bytes;
+    for (unsigned v = 0; v < vectors; ++v) start_[v] = static_cast<std::ptrdiff_t>((2 * v + 1) * (16 / size) * field_bytes) - 16;
     down_ = broadcast<32>(width - p.bits);
     sign_ = broadcast<width>(std::uint64_t{1} << (p.bits - 1));
   }
@@ -165,17 +165,17 @@ class unpack_16_pairs {
     window_.prepare(l, 0);
     up_ = load(l.up);
     bytes_in_ = 2u * p.bits;
-    apart_ = broadcast<32>(16u - p.bits);
+    distance_ = broadcast<32>(16u - p.bits);
   }
 
   ZARRBITS_AVX2_INLINE void operator()(const std::byte* in, std::byte* out) const noexcept {
     __m256i x = _mm256_sllv_epi32(window_(in), up_);
-    store(out, down_(_mm256_blend_epi16(_mm256_srlv_epi32(x, apart_), x, 0xaa)));
+    store(out, down_(_mm256_blend_epi16(_mm256_srlv_epi32(x, distance_), x, 0xaa)));
   }
 
  private:
   window<halves::split> window_;
-  __m256i up_, apart_;
+  __m256i up_, distance_;
   down_16<is_signed, masked> down_;
   std::size_t bytes_in_;
 };
@@ -191,16 +191,16 @@ constexpr plan15 make_plan15() {
   plan15 p{};
   for (unsigned i = 0; i < 16; ++i) {
     // a field that begins at a byte is the second byte of its window; before the first field there is no byte
-    const unsigned at = i % 8 * 15, below = at % 8 == 0 ? 8 : at % 8;
+    const unsigned bit = i % 8 * 15, shift = bit % 8 == 0 ? 8 : bit % 8;
     const int skip = i < 8 ? 1 : 0;  // the load begins a byte before that of the lower half
-    const int byte = static_cast<int>(at - below) / 8;
-    const int bytes[3] = {at < below ? -1 : byte, at < below ? 0 : byte + 1, at < below ? 1 : byte + 2};
+    const int byte = static_cast<int>(bit - shift) / 8;
+    const int bytes[3] = {bit < shift ? -1 : byte, bit < shift ? 0 : byte + 1, bit < shift ? 1 : byte + 2};
     const auto index = [&](int b) { return static_cast<std::uint8_t>(b < 0 || b > 14 ? 0x80 : b + skip); };
     p.low[2 * i] = index(bytes[0]);
     p.low[2 * i + 1] = index(bytes[1]);
     p.high[2 * i] = index(bytes[2]);
     p.high[2 * i + 1] = 0x80;
-    p.factor[i] = static_cast<std::uint16_t>(1u << (16 - below));
+    p.factor[i] = static_cast<std::uint16_t>(1u << (16 - shift));
   }
   return p;
 }
@@ -254,9 +254,9 @@ class unpack_32_wide {
       const unsigned v = half % 2, upper = half / 2, begin = 2 * half * p.bits;
       start_[half] = begin / 8;
       for (unsigned i = 0; i < 2; ++i) {
-        const unsigned at = begin % 8 + i * p.bits;
-        for (unsigned b = 0; b < 8; ++b) index[v][16 * upper + 8 * i + b] = static_cast<std::uint8_t>(at / 8 + b);
-        up[v][2 * upper + i] = 64 - p.bits - at % 8;
+        const unsigned bit = begin % 8 + i * p.bits;
+        for (unsigned b = 0; b < 8; ++b) index[v][16 * upper + 8 * i + b] = static_cast<std::uint8_t>(bit / 8 + b);
+        up[v][2 * upper + i] = 64 - p.bits - bit % 8;
       }
     }
     for (int v = 0; v < 2; ++v) {
@@ -274,7 +274,7 @@ class unpack_32_wide {
     x = _mm256_sllv_epi64(x, up_[0]);
     y = _mm256_sllv_epi64(y, up_[1]);
     const __m256i tops = _mm256_castps_si256(_mm256_shuffle_ps(_mm256_castsi256_ps(x), _mm256_castsi256_ps(y), 0xdd));
-    store(out, kept<masked>(shift_right32<is_signed>(tops, down_), keep_));
+    store(out, mask_possible<masked>(shift_right32<is_signed>(tops, down_), keep_));
   }
 
  private:
@@ -297,20 +297,20 @@ class unpack_64_wide {
 
   ZARRBITS_AVX2 explicit unpack_64_wide(const packing& p) noexcept {
     alignas(32) std::uint8_t index[64];
-    alignas(32) std::uint64_t below[8];
+    alignas(32) std::uint64_t shift[8];
     for (unsigned half = 0; half < 4; ++half) {
       const unsigned begin = 2 * half * p.bits;
       start_[half] = begin / 8;
       for (unsigned i = 0; i < 2; ++i) {
-        const unsigned at = begin % 8 + i * p.bits;
-        for (unsigned b = 0; b < 8; ++b) index[16 * half + 8 * i + b] = static_cast<std::uint8_t>(at / 8 + b);
-        below[2 * half + i] = at % 8;
+        const unsigned bit = begin % 8 + i * p.bits;
+        for (unsigned b = 0; b < 8; ++b) index[16 * half + 8 * i + b] = static_cast<std::uint8_t>(bit / 8 + b);
+        shift[2 * half + i] = bit % 8;
       }
     }
     for (int v = 0; v < 2; ++v) {
       index_[v] = load(index + 32 * v);
-      below_[v] = load(below + 4 * v);
-      above_[v] = _mm256_sub_epi64(_mm256_set1_epi64x(8), below_[v]);
+      shift_down_[v] = load(shift + 4 * v);
+      shift_up_[v] = _mm256_sub_epi64(_mm256_set1_epi64x(8), shift_down_[v]);
     }
     bytes_in_ = p.bits;
     first_ = _mm256_set1_epi64x(p.first_bit);
@@ -324,7 +324,7 @@ class unpack_64_wide {
       const std::byte *low = in + start_[2 * v], *high = in + start_[2 * v + 1];
       const __m256i first = _mm256_shuffle_epi8(load_halves(low, high), index_[v]);
       const __m256i last = _mm256_shuffle_epi8(load_halves(low + 1, high + 1), index_[v]);
-      __m256i x = _mm256_or_si256(_mm256_srlv_epi64(first, below_[v]), _mm256_sllv_epi64(last, above_[v]));
+      __m256i x = _mm256_or_si256(_mm256_srlv_epi64(first, shift_down_[v]), _mm256_sllv_epi64(last, shift_up_[v]));
       x = _mm256_and_si256(x, field_);
       if constexpr (is_signed) x = _mm256_sub_epi64(_mm256_xor_si256(x, sign_), sign_);
       if constexpr (masked) x = _mm256_and_si256(_mm256_sllv_epi64(x, first_), possible_);
@@ -333,7 +333,7 @@ class unpack_64_wide {
   }
 
  private:
-  __m256i index_[2], below_[2], above_[2], first_, field_, sign_, possible_;
+  __m256i index_[2], shift_down_[2], shift_up_[2], first_, field_, sign_, possible_;
   std::size_t start_[4], bytes_in_;
 };
 
@@ -344,10 +344,10 @@ void unpack(const packing& p, const std::byte* in, std::byte* out, std::size_t n
   return p.is_signed ? decode_steps<Step<true, true>>(p, in, out, n) : decode_steps<Step<false, true>>(p, in, out, n);
 }
 
-template <unsigned width, halves how>
+template <unsigned width, halves placement>
 struct fitting {
   template <bool is_signed, bool masked>
-  using step = unpacker<width, how, is_signed, masked>;
+  using step = unpacker<width, placement, is_signed, masked>;
 };
 
 template <unsigned width>
@@ -355,30 +355,30 @@ void unpack_fitting(const packing& p, const std::byte* in, std::byte* out, std::
   if (p.bits % 8 == 0 && p.first_bit == 0 && !p.zero_above)
     return p.is_signed ? decode_steps<unpacker_of_bytes<width, true>>(p, in, out, n)
                        : decode_steps<unpacker_of_bytes<width, false>>(p, in, out, n);
-  const halves how = halves_of(128 / width * p.bits);
-  if (how == halves::split) return unpack<fitting<width, halves::split>::template step>(p, in, out, n);
+  const halves placement = halves_of(128 / width * p.bits);
+  if (placement == halves::split) return unpack<fitting<width, halves::split>::template step>(p, in, out, n);
   if constexpr (width == 64)
-    if (how == halves::apart) return unpack<fitting<64, halves::apart>::step>(p, in, out, n);
+    if (placement == halves::two_loads) return unpack<fitting<64, halves::two_loads>::step>(p, in, out, n);
   if constexpr (width != 16) return unpack<fitting<width, halves::joined>::template step>(p, in, out, n);
 }
 
 }  // namespace
 
 void decode16(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  if (n < few) return portable_kernels.decode[1](p, in, out, n);
+  if (n < min_components) return portable_kernels.decode[1](p, in, out, n);
   if (p.bits <= 10 || p.bits == 12) return unpack_fitting<16>(p, in, out, n);
   if (p.bits <= 14) return unpack<unpack_16_pairs>(p, in, out, n);
   return unpack<unpack_16_from_15>(p, in, out, n);
 }
 
 void decode32(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  if (n < few) return portable_kernels.decode[2](p, in, out, n);
+  if (n < min_components) return portable_kernels.decode[2](p, in, out, n);
   if (p.bits <= 26 || p.bits == 28) return unpack_fitting<32>(p, in, out, n);
   return unpack<unpack_32_wide>(p, in, out, n);
 }
 
 void decode64(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  if (n < few) return portable_kernels.decode[3](p, in, out, n);
+  if (n < min_components) return portable_kernels.decode[3](p, in, out, n);
   if (p.bits <= 58 || p.bits == 60) return unpack_fitting<64>(p, in, out, n);
   return unpack<unpack_64_wide>(p, in, out, n);
 }

@@ -12,9 +12,11 @@ namespace zarrbits::detail::avx2 {
 
 namespace {
 
-ZARRBITS_AVX2_INLINE __m256i any(__m256i a, __m256i b, __m256i c) noexcept { return _mm256_or_si256(a, _mm256_or_si256(b, c)); }
+ZARRBITS_AVX2_INLINE __m256i or_all(__m256i a, __m256i b, __m256i c) noexcept {
+  return _mm256_or_si256(a, _mm256_or_si256(b, c));
+}
 
-template <unsigned width, before what>
+template <unsigned width, before kind>
 class preparation {
  public:
   ZARRBITS_AVX2 explicit preparation(const packing& p) noexcept {
@@ -27,26 +29,28 @@ class preparation {
 
   // What lossless() decides from, with one or two more vectors.
   ZARRBITS_AVX2_INLINE __m256i seen(__m256i so_far, __m256i x) const noexcept {
-    return looks(what) ? _mm256_or_si256(so_far, looked_at(x)) : so_far;
+    return looks(kind) ? _mm256_or_si256(so_far, looked_at(x)) : so_far;
   }
   ZARRBITS_AVX2_INLINE __m256i seen(__m256i so_far, __m256i x, __m256i y) const noexcept {
-    return looks(what) ? any(so_far, looked_at(x), looked_at(y)) : so_far;
+    return looks(kind) ? or_all(so_far, looked_at(x), looked_at(y)) : so_far;
   }
   ZARRBITS_AVX2_INLINE __m256i operator()(__m256i x) const noexcept {
-    if constexpr (shifts(what)) {
+    if constexpr (shifts(kind)) {
       x = lane == 64 ? _mm256_srlv_epi64(x, first_) : _mm256_srlv_epi32(x, first_);
     }
-    return !looks(what) || looks_signed(what) ? _mm256_and_si256(x, mask_) : x;
+    return !looks(kind) || looks_signed(kind) ? _mm256_and_si256(x, mask_) : x;
   }
 
-  ZARRBITS_AVX2_INLINE bool lossless(__m256i seen) const noexcept { return !looks(what) || _mm256_testz_si256(seen, dropped_); }
+  ZARRBITS_AVX2_INLINE bool lossless(__m256i accumulated) const noexcept {
+    return !looks(kind) || _mm256_testz_si256(accumulated, dropped_);
+  }
 
  private:
   // Short components are shifted in lanes of 32 bits: bits of a neighbour above a component are masked, or zero, or detected.
   static constexpr unsigned lane = width == 64 ? 64 : 32;
 
   ZARRBITS_AVX2_INLINE __m256i looked_at(__m256i x) const noexcept {
-    if constexpr (!looks_signed(what)) return x;
+    if constexpr (!looks_signed(kind)) return x;
     if constexpr (width == 8) return _mm256_add_epi8(x, bias_);
     if constexpr (width == 16) return _mm256_add_epi16(x, bias_);
     if constexpr (width == 32) return _mm256_add_epi32(x, bias_);
@@ -57,24 +61,25 @@ class preparation {
 };
 
 // `wide`: see is_wide().
-template <unsigned width, finish how, before prepare, bool wide = false>
+template <unsigned width, finish method, before prepare, bool wide = false>
 class packer {
  public:
-  static constexpr bool moves_halves = how == finish::of_8_bytes || how == finish::of_16_bytes || how == finish::of_24_bytes;
-  static constexpr bool in_pairs = are_pairs(how), carries = how == finish::carry || how == finish::wide_carry;
-  static constexpr std::size_t vectors = how == finish::two_stores || how == finish::half_bytes ? 1 : 2;
+  static constexpr bool moves_halves =
+      method == finish::of_8_bytes || method == finish::of_16_bytes || method == finish::of_24_bytes;
+  static constexpr bool in_pairs = are_pairs(method), carries = method == finish::carry || method == finish::wide_carry;
+  static constexpr std::size_t vectors = method == finish::two_stores || method == finish::half_bytes ? 1 : 2;
   static constexpr std::size_t components = vectors * 256 / width, at_once = 4 / vectors;
-  static constexpr std::size_t reach = how == finish::of_8_bytes                                  ? 16
-                                       : how == finish::of_16_bytes || how == finish::short_pairs ? 32
-                                       : how == finish::of_24_bytes                               ? 48
-                                                                                                  : 32 * vectors;
+  static constexpr std::size_t reach = method == finish::of_8_bytes                                     ? 16
+                                       : method == finish::of_16_bytes || method == finish::short_pairs ? 32
+                                       : method == finish::of_24_bytes                                  ? 48
+                                                                                                        : 32 * vectors;
   std::size_t bytes_in() const noexcept { return 32 * vectors; }
   std::size_t bytes_out() const noexcept { return bytes_out_; }
 
   ZARRBITS_AVX2 explicit packer(const packing& p) noexcept : prepared_(p) {
     const unsigned bits = p.bits;
-    const wide_plan& w = how == finish::wide_carry ? wide_plans[64 / width * bits - 59] : wide_plans[0];
-    const plan& l = how == finish::wide_carry ? w.common : plans<width>[bits];
+    const wide_plan& w = method == finish::wide_carry ? wide_plans[64 / width * bits - 59] : wide_plans[0];
+    const plan& l = method == finish::wide_carry ? w.common : plans<width>[bits];
     bytes_out_ = components * bits / 8;
     weights8_ = _mm256_set1_epi16(static_cast<short>(1 | 1 << (bits % 8 + 8)));
     const unsigned pair = width == 8 ? 2 * bits : bits;  // bits of a 16-bit lane
@@ -85,11 +90,11 @@ class packer {
     down_ = _mm256_set1_epi64x(down);
     turn_[0] = load(l.turn);
     turn_[1] = load(l.turn + 4);
-    if (how == finish::wide_carry)
+    if (method == finish::wide_carry)
       for (int v = 0; v < 2; ++v) {
         ninth_[v] = load(w.ninth + 32 * v);
         last_[v] = load(w.last + 4 * v);
-        above_[v] = _mm256_sub_epi64(_mm256_set1_epi64x(64), turn_[v]);
+        shift_up_[v] = _mm256_sub_epi64(_mm256_set1_epi64x(64), turn_[v]);
       }
     else if (!wide && width != 64)
       for (__m256i& t : turn_) t = _mm256_sub_epi64(_mm256_set1_epi64x(down), t);
@@ -102,25 +107,25 @@ class packer {
     // bytes of a half (of pairs: of both) are its dwords 0 ... n - 1
     const int n = static_cast<int>(l.start[in_pairs ? 2 : 1] / 4);
     const __m256i i = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), upper = _mm256_cmpgt_epi32(i, _mm256_set1_epi32(n - 1));
-    together_ = _mm256_add_epi32(i, _mm256_and_si256(upper, _mm256_set1_epi32(4 - n)));
+    joined_index_ = _mm256_add_epi32(i, _mm256_and_si256(upper, _mm256_set1_epi32(4 - n)));
   }
 
-  ZARRBITS_AVX2_INLINE __m256i operator()(const std::byte* in, std::byte* out, __m256i seen) const noexcept {
-    if constexpr (in_pairs) return pair(in, out, seen);
+  ZARRBITS_AVX2_INLINE __m256i operator()(const std::byte* in, std::byte* out, __m256i accumulated) const noexcept {
+    if constexpr (in_pairs) return pair(in, out, accumulated);
     __m256i x = load_once(in);
     if constexpr (vectors == 1) {
       store_halves(out, out + start_[1], halves(lanes(x)));
-      return prepared_.seen(seen, x);
+      return prepared_.seen(accumulated, x);
     } else {
       __m256i y = load_once(in + 32);
-      seen = prepared_.seen(seen, x, y);
+      accumulated = prepared_.seen(accumulated, x, y);
       x = lanes(x);
       y = lanes(y);
-      if constexpr (how == finish::of_8_bytes || how == finish::of_16_bytes) {
+      if constexpr (method == finish::of_8_bytes || method == finish::of_16_bytes) {
         x = _mm256_or_si256(_mm256_shuffle_epi8(x, even_[0]), _mm256_shuffle_epi8(y, even_[1]));
-        if constexpr (how == finish::of_16_bytes) store(out, _mm256_permute4x64_epi64(x, 0xd8));
+        if constexpr (method == finish::of_16_bytes) store(out, _mm256_permute4x64_epi64(x, 0xd8));
         else store_half(out, _mm256_permutevar8x32_epi32(x, _mm256_setr_epi32(0, 4, 1, 5, 7, 7, 7, 7)));
-      } else if constexpr (how == finish::of_24_bytes) {
+      } else if constexpr (method == finish::of_24_bytes) {
         store_24_and_24(out, _mm256_shuffle_epi8(x, even_[0]), _mm256_shuffle_epi8(y, even_[0]));
       } else {
         if constexpr (carries) {
@@ -132,25 +137,25 @@ class packer {
         store_halves(out, out + start_[1], x);
         store_halves(out + start_[2], out + start_[3], y);
       }
-      return seen;
+      return accumulated;
     }
   }
 
-  ZARRBITS_AVX2_INLINE bool lossless(__m256i seen) const noexcept { return prepared_.lossless(seen); }
+  ZARRBITS_AVX2_INLINE bool lossless(__m256i accumulated) const noexcept { return prepared_.lossless(accumulated); }
 
  private:
-  ZARRBITS_AVX2_INLINE __m256i pair(const std::byte* in, std::byte* out, __m256i seen) const noexcept {
+  ZARRBITS_AVX2_INLINE __m256i pair(const std::byte* in, std::byte* out, __m256i accumulated) const noexcept {
     const __m256i u = load_halves(in, in + 32), v = load_halves(in + 16, in + 48);
     const __m256i x = down(lanes(u)), y = down(lanes(v));
     const __m256i w = _mm256_or_si256(_mm256_shuffle_epi8(x, even_[0]), _mm256_shuffle_epi8(y, even_[1]));
-    if constexpr (how == finish::short_pairs) {
-      store(out, _mm256_permutevar8x32_epi32(w, together_));
+    if constexpr (method == finish::short_pairs) {
+      store(out, _mm256_permutevar8x32_epi32(w, joined_index_));
     } else {
       const __m256i z = _mm256_shuffle_epi8(y, odd_[1]);
       store(out, _mm256_permute2x128_si256(w, z, 0x20));
       store(out + start_[2], _mm256_permute2x128_si256(w, z, 0x31));
     }
-    return prepared_.seen(seen, u, v);
+    return prepared_.seen(accumulated, u, v);
   }
 
   ZARRBITS_AVX2_INLINE __m256i down(__m256i x) const noexcept { return width == 64 ? x : _mm256_srlv_epi64(x, down_); }
@@ -179,21 +184,21 @@ class packer {
     return _mm256_or_si256(_mm256_shuffle_epi8(x, even_[v]), _mm256_shuffle_epi8(x, odd_[v]));
   }
 
-  // The same if there may be a ninth byte (at most 16 bytes per half: bytes after them are carried).
+  // Like bytes(), for lanes that may have a ninth byte (at most 16 bytes per half: bytes after them are carried).
   ZARRBITS_AVX2_INLINE __m256i far_bytes(__m256i x, int v) const noexcept {
-    const __m256i eight = _mm256_sllv_epi64(x, turn_[v]), above = _mm256_srlv_epi64(x, above_[v]);
-    return _mm256_or_si256(bytes(eight, v), _mm256_shuffle_epi8(above, ninth_[v]));
+    const __m256i eight = _mm256_sllv_epi64(x, turn_[v]), upper = _mm256_srlv_epi64(x, shift_up_[v]);
+    return _mm256_or_si256(bytes(eight, v), _mm256_shuffle_epi8(upper, ninth_[v]));
   }
 
-  // The same for lanes whose halves are whole bytes.
+  // Like bytes(), for lanes whose halves are whole bytes.
   ZARRBITS_AVX2_INLINE __m256i halves(__m256i x) const noexcept {
-    return how == finish::half_bytes ? bytes(turned(x, 0), 0) : _mm256_shuffle_epi8(down(x), even_[0]);
+    return method == finish::half_bytes ? bytes(turned(x, 0), 0) : _mm256_shuffle_epi8(down(x), even_[0]);
   }
 
   // Turns two vectors of lanes into bytes of the halves; one half ends and the next begins in the same byte.
   ZARRBITS_AVX2_INLINE void carry(__m256i& x, __m256i& y) const noexcept {
     __m256i last_x, last_y;
-    if constexpr (how == finish::wide_carry) {
+    if constexpr (method == finish::wide_carry) {
       x = down(x);
       y = down(y);
       last_x = _mm256_srlv_epi64(x, last_[0]);
@@ -213,13 +218,13 @@ class packer {
 
   ZARRBITS_AVX2_INLINE void store_24_and_24(std::byte* out, __m256i x, __m256i y) const noexcept {
     y = _mm256_permutevar8x32_epi32(y, _mm256_setr_epi32(2, 4, 5, 6, 7, 7, 0, 1));
-    store(out, _mm256_blend_epi32(_mm256_permutevar8x32_epi32(x, together_), y, 0xc0));
+    store(out, _mm256_blend_epi32(_mm256_permutevar8x32_epi32(x, joined_index_), y, 0xc0));
     store_half(out + 32, y);
   }
 
   preparation<width, prepare> prepared_;
-  __m256i weights8_, weights16_, up_, down_, together_;
-  __m256i turn_[2], even_[2], odd_[2], carry_[2], ninth_[2], above_[2], last_[2];
+  __m256i weights8_, weights16_, up_, down_, joined_index_;
+  __m256i turn_[2], even_[2], odd_[2], carry_[2], ninth_[2], shift_up_[2], last_[2];
   std::size_t bytes_out_, start_[4];  // where halves begin
 };
 
@@ -236,22 +241,22 @@ class packer_8 {
 
   ZARRBITS_AVX2 explicit packer_8(const packing& p) noexcept : prepared_(p) {}
 
-  ZARRBITS_AVX2_INLINE __m256i operator()(const std::byte* in, std::byte* out, __m256i seen) const noexcept {
+  ZARRBITS_AVX2_INLINE __m256i operator()(const std::byte* in, std::byte* out, __m256i accumulated) const noexcept {
     const __m256i a = load_once(in), b = load_once(in + 32);
-    seen = prepared_.seen(seen, a, b);
+    accumulated = prepared_.seen(accumulated, a, b);
     if constexpr (bits == 4) {
       store(out, _mm256_permute4x64_epi64(joined(a, b), 0xd8));
-      return seen;
+      return accumulated;
     } else {
       const __m256i c = load_once(in + 64), d = load_once(in + 96), weights = _mm256_set1_epi16(0x1001);
       const __m256i x =
           _mm256_packus_epi16(_mm256_maddubs_epi16(weights, joined(a, b)), _mm256_maddubs_epi16(weights, joined(c, d)));
       store(out, _mm256_permutevar8x32_epi32(x, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
-      return prepared_.seen(seen, c, d);
+      return prepared_.seen(accumulated, c, d);
     }
   }
 
-  ZARRBITS_AVX2_INLINE bool lossless(__m256i seen) const noexcept { return prepared_.lossless(seen); }
+  ZARRBITS_AVX2_INLINE bool lossless(__m256i accumulated) const noexcept { return prepared_.lossless(accumulated); }
 
  private:
   ZARRBITS_AVX2_INLINE __m256i joined(__m256i a, __m256i b) const noexcept {
@@ -268,10 +273,10 @@ bool pack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) 
   return with_preparation(p, [&](auto what) { return encode_steps<Step<what()>>(p, in, out, n); });
 }
 
-template <unsigned width, finish how, bool wide>
+template <unsigned width, finish method, bool wide>
 struct laned {
   template <before prepare>
-  using step = packer<width, how, prepare, wide>;
+  using step = packer<width, method, prepare, wide>;
 };
 template <unsigned bits>
 struct of_8 {
@@ -279,9 +284,9 @@ struct of_8 {
   using step = packer_8<bits, prepare>;
 };
 
-template <unsigned width, finish how, bool wide = false>
+template <unsigned width, finish method, bool wide = false>
 bool pack_lanes(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  return pack<laned<width, how, wide>::template step>(p, in, out, n);
+  return pack<laned<width, method, wide>::template step>(p, in, out, n);
 }
 
 template <unsigned width>
@@ -328,7 +333,7 @@ bool pack_lanes(const packing& p, const std::byte* in, std::byte* out, std::size
 
 template <unsigned width>
 bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  if (n < few) return portable_kernels.encode[log2_size(width / 8)](p, in, out, n);
+  if (n < min_components) return portable_kernels.encode[log2_size(width / 8)](p, in, out, n);
   if constexpr (width == 8) {
     if (p.bits == 1) return encode_bool(p, in, out, n);
     if (p.bits == 2) return pack<of_8<2>::step>(p, in, out, n);

@@ -50,21 +50,21 @@ ZARRBITS_AVX512_INLINE __m512i add(__m512i a, __m512i b) noexcept {
 }
 
 template <unsigned width>
-ZARRBITS_AVX512_INLINE __m512i shift_right(__m512i x, __m128i by) noexcept {
-  if constexpr (width <= 16) return _mm512_srl_epi16(x, by);
-  if constexpr (width == 32) return _mm512_srl_epi32(x, by);
-  if constexpr (width == 64) return _mm512_srl_epi64(x, by);
+ZARRBITS_AVX512_INLINE __m512i shift_right(__m512i x, __m128i distance) noexcept {
+  if constexpr (width <= 16) return _mm512_srl_epi16(x, distance);
+  if constexpr (width == 32) return _mm512_srl_epi32(x, distance);
+  if constexpr (width == 64) return _mm512_srl_epi64(x, distance);
 }
 
 template <unsigned width>
-ZARRBITS_AVX512_INLINE __m512i shift_right_signed(__m512i x, __m128i by) noexcept {
-  if constexpr (width <= 16) return _mm512_sra_epi16(x, by);
-  if constexpr (width == 32) return _mm512_sra_epi32(x, by);
-  if constexpr (width == 64) return _mm512_sra_epi64(x, by);
+ZARRBITS_AVX512_INLINE __m512i shift_right_signed(__m512i x, __m128i distance) noexcept {
+  if constexpr (width <= 16) return _mm512_sra_epi16(x, distance);
+  if constexpr (width == 32) return _mm512_sra_epi32(x, distance);
+  if constexpr (width == 64) return _mm512_sra_epi64(x, distance);
 }
 
 ZARRBITS_AVX512_INLINE __m128i count(unsigned n) noexcept { return _mm_cvtsi32_si128(static_cast<int>(n)); }
-ZARRBITS_AVX512_INLINE __m512i load(const void* at) noexcept { return _mm512_loadu_si512(at); }
+ZARRBITS_AVX512_INLINE __m512i load(const void* address) noexcept { return _mm512_loadu_si512(address); }
 
 // The lowest n <= 64 bytes.
 ZARRBITS_AVX512_INLINE __mmask64 bytes(std::size_t n) noexcept { return low_bits(static_cast<unsigned>(n)); }

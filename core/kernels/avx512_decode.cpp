@@ -60,8 +60,8 @@ class unpacker {
       // the matrix that copies each bit, and the sign to those above it; its row for bit 0 is the uppermost byte
       std::uint64_t matrix = 0;
       for (unsigned bit = 0; bit < 8; ++bit) {
-        const unsigned from = std::min(bit, p.first_bit + p.bits - 1u);
-        if (possible_bits(p) >> bit & 1) matrix |= std::uint64_t{1} << from << (8 * (7 - bit));
+        const unsigned source_bit = std::min(bit, p.first_bit + p.bits - 1u);
+        if (possible_bits(p) >> bit & 1) matrix |= std::uint64_t{1} << source_bit << (8 * (7 - bit));
       }
       matrix_ = _mm512_set1_epi64(static_cast<long long>(matrix));
     }
@@ -135,11 +135,11 @@ ZARRBITS_AVX512 void decode_steps(const packing& p, const std::byte* in, std::by
   const std::size_t i = Step::components * p.bits / 8, size = n / 8 * p.bits + (n % 8 * p.bits + 7) / 8;
   std::size_t inside = avx2::steps_inside(n / Step::components, i, 64, size);
   n -= inside * Step::components;
-  std::size_t left = size - inside * i;
+  std::size_t remaining = size - inside * i;
   const bool prefetch = avx2::prefetch_pays();
   for (; inside >= 4; inside -= 4, in += 4 * i, out += 256) {
     if (prefetch)
-      for (std::size_t line = 0; line < 4; ++line) __builtin_prefetch(out + avx2::ahead + 64 * line, 1);
+      for (std::size_t line = 0; line < 4; ++line) __builtin_prefetch(out + avx2::prefetch_distance + 64 * line, 1);
     _mm512_storeu_si512(out, s(load(in)));
     _mm512_storeu_si512(out + 64, s(load(in + i)));
     _mm512_storeu_si512(out + 128, s(load(in + 2 * i)));
@@ -148,10 +148,10 @@ ZARRBITS_AVX512 void decode_steps(const packing& p, const std::byte* in, std::by
   for (; inside != 0; --inside, in += i, out += 64) _mm512_storeu_si512(out, s(load(in)));
   while (n != 0) {
     const std::size_t m = std::min<std::size_t>(n, Step::components);
-    const __m512i x = s(_mm512_maskz_loadu_epi8(bytes(std::min<std::size_t>(left, 64)), in));
+    const __m512i x = s(_mm512_maskz_loadu_epi8(bytes(std::min<std::size_t>(remaining, 64)), in));
     _mm512_mask_storeu_epi8(out, bytes(m * p.size), x);
     n -= m;
-    left -= std::min(left, i);
+    remaining -= std::min(remaining, i);
     in += i;
     out += 64;
   }
@@ -160,8 +160,8 @@ ZARRBITS_AVX512 void decode_steps(const packing& p, const std::byte* in, std::by
 template <unsigned width>
 void decode(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   if constexpr (width >= 32) {
-    const unsigned m = 64 / width * p.bits, below = m % 2 ? 7 : m % 4 ? 6 : m % 8 ? 4 : 0;
-    if (m + below > 64)
+    const unsigned m = 64 / width * p.bits, bits_below = m % 2 ? 7 : m % 4 ? 6 : m % 8 ? 4 : 0;
+    if (m + bits_below > 64)
       return p.is_signed ? decode_steps<wide_unpacker<width, true>>(p, in, out, n)
                          : decode_steps<wide_unpacker<width, false>>(p, in, out, n);
   }

@@ -70,23 +70,23 @@ template <unsigned width, before prepare>
 class preparation {
  public:
   ZARRBITS_AVX512 explicit preparation(const packing& p) noexcept {
-    const loss what = what_is_lost(p);
-    bias_ = broadcast<width>(what.bias);
-    dropped_ = broadcast<width>(what.dropped);
+    const loss loss_test = what_is_lost(p);
+    bias_ = broadcast<width>(loss_test.bias);
+    dropped_ = broadcast<width>(loss_test.dropped);
     mask_ = broadcast<width>(low_bits(p.bits));
     first_ = count(p.first_bit);
   }
 
-  ZARRBITS_AVX512_INLINE __m512i operator()(__m512i x, __m512i& seen) const noexcept {
-    if constexpr (looks(prepare)) seen = looks_signed(prepare) ? add<width>(x, bias_) : x;
+  ZARRBITS_AVX512_INLINE __m512i operator()(__m512i x, __m512i& accumulated) const noexcept {
+    if constexpr (looks(prepare)) accumulated = looks_signed(prepare) ? add<width>(x, bias_) : x;
     if constexpr (shifts(prepare)) x = shift_right<width>(x, first_);
     if constexpr (looks_signed(prepare) || !looks(prepare)) x = _mm512_and_si512(x, mask_);
     return x;
   }
 
-  // `seen` of all components or-ed.
-  ZARRBITS_AVX512_INLINE bool lossless(__m512i seen) const noexcept {
-    return !looks(prepare) || _mm512_test_epi64_mask(seen, dropped_) == 0;
+  // `accumulated` of all components or-ed.
+  ZARRBITS_AVX512_INLINE bool lossless(__m512i accumulated) const noexcept {
+    return !looks(prepare) || _mm512_test_epi64_mask(accumulated, dropped_) == 0;
   }
 
  private:
@@ -101,12 +101,14 @@ ZARRBITS_AVX512_INLINE __m512i load_once(const std::byte* in) noexcept {
   return x;
 }
 
-template <unsigned width, lanes how, before prepare>
+template <unsigned width, lanes lane_kind, before prepare>
 class packer {
  public:
   static constexpr unsigned components = 512 / width;
   static constexpr std::size_t reach = 64;
-  static constexpr unsigned merged = how == lanes::halves ? 2 : how == lanes::quarters ? 4 : 1;  // vectors per stored vector
+  static constexpr unsigned merged = lane_kind == lanes::halves     ? 2
+                                     : lane_kind == lanes::quarters ? 4
+                                                                    : 1;  // vectors per stored vector
 
   ZARRBITS_AVX512 explicit packer(const packing& p) noexcept : prepared_(p) {
     const unsigned bits = p.bits;
@@ -119,12 +121,12 @@ class packer {
     turn_ = load(l.turn);
     // a lane's bits that may have to go further up than down are moved down first
     down_ = _mm512_set1_epi64(down);
-    if (how == lanes::bits && width != 64) turn_ = _mm512_sub_epi64(down_, turn_);
-    if (how == lanes::bits_over) over_ = _mm512_sub_epi64(_mm512_set1_epi64(64), turn_);
+    if (lane_kind == lanes::bits && width != 64) turn_ = _mm512_sub_epi64(down_, turn_);
+    if (lane_kind == lanes::bits_over) over_ = _mm512_sub_epi64(_mm512_set1_epi64(64), turn_);
     even_ = load(l.even);
     // the same bytes again for the other vectors
-    if (how == lanes::halves) even_ = _mm512_broadcast_i64x4(_mm512_castsi512_si256(even_));
-    if (how == lanes::quarters) even_ = _mm512_broadcast_i32x4(_mm512_castsi512_si128(even_));
+    if (lane_kind == lanes::halves) even_ = _mm512_broadcast_i64x4(_mm512_castsi512_si256(even_));
+    if (lane_kind == lanes::quarters) even_ = _mm512_broadcast_i32x4(_mm512_castsi512_si128(even_));
     odd_ = load(l.odd);
     over_index_ = load(l.over);
     even_bytes_ = l.even_bytes;
@@ -132,12 +134,12 @@ class packer {
     over_bytes_ = l.over_bytes;
   }
 
-  ZARRBITS_AVX512_INLINE __m512i operator()(__m512i x, __m512i& seen) const noexcept {
-    x = joined(x, seen);
+  ZARRBITS_AVX512_INLINE __m512i operator()(__m512i x, __m512i& accumulated) const noexcept {
+    x = joined(x, accumulated);
     if constexpr (is_short) return _mm512_permutexvar_epi8(even_, x);
     if constexpr (width < 64) x = _mm512_sllv_epi32(x, up_);
-    if constexpr (how == lanes::bytes) return _mm512_permutexvar_epi8(even_, width == 64 ? x : _mm512_srlv_epi64(x, down_));
-    if constexpr (how == lanes::bits) {
+    if constexpr (lane_kind == lanes::bytes) return _mm512_permutexvar_epi8(even_, width == 64 ? x : _mm512_srlv_epi64(x, down_));
+    if constexpr (lane_kind == lanes::bits) {
       x = width == 64 ? _mm512_sllv_epi64(x, turn_) : _mm512_srlv_epi64(x, turn_);
       return _mm512_or_si512(_mm512_maskz_permutexvar_epi8(even_bytes_, even_, x),
                              _mm512_maskz_permutexvar_epi8(odd_bytes_, odd_, x));
@@ -166,18 +168,18 @@ class packer {
   }
 
   ZARRBITS_AVX512_INLINE static void store(std::byte* out, __m512i v) noexcept { _mm512_storeu_si512(out, v); }
-  ZARRBITS_AVX512_INLINE bool lossless(__m512i seen) const noexcept { return prepared_.lossless(seen); }
+  ZARRBITS_AVX512_INLINE bool lossless(__m512i accumulated) const noexcept { return prepared_.lossless(accumulated); }
 
  private:
-  static constexpr bool is_short = how == lanes::short_bytes || merged != 1;
+  static constexpr bool is_short = lane_kind == lanes::short_bytes || merged != 1;
 
   // Joins neighbours in lanes of 32 bits; components of 32 bits or more stay.
-  ZARRBITS_AVX512_INLINE __m512i joined(__m512i x, __m512i& seen) const noexcept {
-    x = prepared_(x, seen);
+  ZARRBITS_AVX512_INLINE __m512i joined(__m512i x, __m512i& accumulated) const noexcept {
+    x = prepared_(x, accumulated);
     if constexpr (width == 8) x = _mm512_maddubs_epi16(weights8_, x);
     if constexpr (width == 8) x = _mm512_madd_epi16(x, weights16_);
-    if constexpr (width == 16 && how != lanes::bits_over) x = _mm512_madd_epi16(x, weights16_);
-    if constexpr (width == 16 && how == lanes::bits_over)  // 15 bits: the weight would be -2^15
+    if constexpr (width == 16 && lane_kind != lanes::bits_over) x = _mm512_madd_epi16(x, weights16_);
+    if constexpr (width == 16 && lane_kind == lanes::bits_over)  // 15 bits: the weight would be -2^15
       x = _mm512_srli_epi32(_mm512_mullo_epi16(x, _mm512_set1_epi32(0x00010002)), 1);
     return x;
   }
@@ -196,20 +198,20 @@ class packer_1 {
   static constexpr unsigned merged = 1;
 
   ZARRBITS_AVX512 explicit packer_1(const packing& p) noexcept : prepared_(p) {
-    const bool any = p.is_bool && p.nonzero_is_true;
-    bit_ = _mm512_set1_epi8(static_cast<char>(any ? 0xff : 1 << p.first_bit));
+    const bool any_nonzero = p.is_bool && p.nonzero_is_true;
+    bit_ = _mm512_set1_epi8(static_cast<char>(any_nonzero ? 0xff : 1 << p.first_bit));
   }
 
-  ZARRBITS_AVX512_INLINE __m512i operator()(__m512i x, __m512i& seen) const noexcept {
-    return _mm512_castsi128_si512(_mm_cvtsi64_si128(static_cast<long long>(mask(x, seen))));
+  ZARRBITS_AVX512_INLINE __m512i operator()(__m512i x, __m512i& accumulated) const noexcept {
+    return _mm512_castsi128_si512(_mm_cvtsi64_si128(static_cast<long long>(mask(x, accumulated))));
   }
-  ZARRBITS_AVX512_INLINE __mmask64 mask(__m512i x, __m512i& seen) const noexcept {
-    prepared_(x, seen);
+  ZARRBITS_AVX512_INLINE __mmask64 mask(__m512i x, __m512i& accumulated) const noexcept {
+    prepared_(x, accumulated);
     if constexpr (msb_first)
       x = _mm512_shuffle_epi8(x, _mm512_broadcast_i32x4(_mm_setr_epi8(7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8)));
     return _mm512_test_epi8_mask(x, bit_);
   }
-  ZARRBITS_AVX512_INLINE bool lossless(__m512i seen) const noexcept { return prepared_.lossless(seen); }
+  ZARRBITS_AVX512_INLINE bool lossless(__m512i accumulated) const noexcept { return prepared_.lossless(accumulated); }
 
  private:
   preparation<8, prepare> prepared_;
@@ -217,23 +219,23 @@ class packer_1 {
 };
 
 template <class Step>
-ZARRBITS_AVX512_INLINE void encode_vector(const Step& s, const std::byte* in, std::byte* out, __m512i& seen) noexcept {
+ZARRBITS_AVX512_INLINE void encode_vector(const Step& s, const std::byte* in, std::byte* out, __m512i& accumulated) noexcept {
   if constexpr (Step::reach == 8) {
-    const __mmask64 m = s.mask(load_once(in), seen);
+    const __mmask64 m = s.mask(load_once(in), accumulated);
     std::memcpy(out, &m, 8);
   } else {
-    Step::store(out, s(load_once(in), seen));
+    Step::store(out, s(load_once(in), accumulated));
   }
 }
 
 template <class Step>
 ZARRBITS_AVX512 bool encode_steps(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
   const Step s(p);
-  __m512i seen = _mm512_setzero_si512();
+  __m512i accumulated = _mm512_setzero_si512();
   const std::size_t o = Step::components * p.bits / 8, size = n / 8 * p.bits + (n % 8 * p.bits + 7) / 8;
   std::size_t inside = avx2::steps_inside(n / Step::components, o, Step::reach, size);
   n -= inside * Step::components;
-  const std::size_t distance = avx2::prefetch_pays() ? avx2::ahead : 0;
+  const std::size_t distance = avx2::prefetch_pays() ? avx2::prefetch_distance : 0;
   // four at a time: sums in a chain would take 2 cycles each on Zen 5
   for (; inside >= 4; inside -= 4, in += 256, out += 4 * o) {
     for (std::size_t line = 0; line < 4 * Step::reach / Step::merged; line += 64) __builtin_prefetch(out + distance + line, 1);
@@ -246,24 +248,24 @@ ZARRBITS_AVX512 bool encode_steps(const packing& p, const std::byte* in, std::by
       encode_vector(s, in + 128, out + 2 * o, c);
       encode_vector(s, in + 192, out + 3 * o, d);
     }
-    seen = _mm512_or_si512(_mm512_ternarylogic_epi64(a, b, c, 0xfe), _mm512_or_si512(d, seen));
+    accumulated = _mm512_or_si512(_mm512_ternarylogic_epi64(a, b, c, 0xfe), _mm512_or_si512(d, accumulated));
   }
   for (; inside != 0; --inside, in += 64, out += o) {
     __m512i a = _mm512_setzero_si512();
     encode_vector(s, in, out, a);
-    seen = _mm512_or_si512(seen, a);
+    accumulated = _mm512_or_si512(accumulated, a);
   }
   while (n != 0) {
     const std::size_t m = std::min<std::size_t>(n, Step::components);
     __m512i a = _mm512_setzero_si512();
     const __m512i x = s(_mm512_maskz_loadu_epi8(bytes(m * p.size), in), a);
     _mm512_mask_storeu_epi8(out, bytes((m * p.bits + 7) / 8), x);
-    seen = _mm512_or_si512(seen, a);
+    accumulated = _mm512_or_si512(accumulated, a);
     n -= m;
     in += 64;
     out += o;
   }
-  return s.lossless(seen);
+  return s.lossless(accumulated);
 }
 
 template <template <before> class Step>
@@ -271,15 +273,15 @@ bool pack(const packing& p, const std::byte* in, std::byte* out, std::size_t n) 
   return avx2::with_preparation(p, [&](auto what) { return encode_steps<Step<what()>>(p, in, out, n); });
 }
 
-template <unsigned width, lanes how>
+template <unsigned width, lanes lane_kind>
 struct laned {
   template <before prepare>
-  using step = packer<width, how, prepare>;
+  using step = packer<width, lane_kind, prepare>;
 };
 
-template <unsigned width, lanes how>
+template <unsigned width, lanes lane_kind>
 bool pack_lanes(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept {
-  return pack<laned<width, how>::template step>(p, in, out, n);
+  return pack<laned<width, lane_kind>::template step>(p, in, out, n);
 }
 
 template <before prepare>

@@ -36,14 +36,15 @@ constexpr const char* names[] = {"portable", "avx2", "avx512", "neon"};
 // 1: neither, 2: AVX2, 3: AVX-512 as well. Asks the processor itself: __builtin_cpu_supports() needs a part of the compiler's
 // run-time library that ziglang's lacks (it then answers no to everything), and this code goes into plugins without one.
 std::size_t x86_level() noexcept {
-  const auto has = [](unsigned word, unsigned bit) { return (word >> bit & 1u) != 0; };
+  const auto is_set = [](unsigned word, unsigned bit) { return (word >> bit & 1u) != 0; };
   unsigned a = 0, b = 0, c = 0, d = 0;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || !has(c, 27) || !has(c, 28)) return 1;  // OSXSAVE, AVX
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !is_set(c, 27) || !is_set(c, 28)) return 1;  // OSXSAVE, AVX
   unsigned low = 0, high = 0;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));  // the registers that the system saves
-  if ((low & 0x6) != 0x6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !has(b, 5)) return 1;
+  if ((low & 0x6) != 0x6 || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !is_set(b, 5)) return 1;
   // F, BW, VL; VBMI, VBMI2, GFNI
-  const bool avx512 = (low & 0xE6) == 0xE6 && has(b, 16) && has(b, 30) && has(b, 31) && has(c, 1) && has(c, 6) && has(c, 8);
+  const bool avx512 =
+      (low & 0xE6) == 0xE6 && is_set(b, 16) && is_set(b, 30) && is_set(b, 31) && is_set(c, 1) && is_set(c, 6) && is_set(c, 8);
   return avx512 ? 3 : 2;
 }
 #endif

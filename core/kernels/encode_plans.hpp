@@ -14,10 +14,14 @@
 // The last step depends on m, the bits that a 64-bit lane has in the end:
 //
 //   whole bytes: vpshufb; a half of the vector is then a multiple of 4 bytes (vpermd, two vectors at a time) or not (two stores
-//   of 16 bytes, or two vectors at a time, see below) m % 8 == 4: the odd lane begins in the middle of a byte; shifted there,
-//   lanes moved apart, or-ed other m: the upper half begins within a byte too; that byte is carried from one half to the next. 59
-//   and 61 to 63 bits that begin late in a byte end in a ninth one, which is shifted and shuffled apart few bits of wide
-//   components: bytes are made first, and encoded
+//   of 16 bytes, or two vectors at a time, see below)
+//
+//   m % 8 == 4: the odd lane begins in the middle of a byte; shifted there, lanes moved apart, or-ed
+//
+//   other m: the upper half begins within a byte too; that byte is carried from one half to the next. 59 and 61 to 63 bits that
+//   begin late in a byte end in a ninth one, which is shifted and shuffled apart
+//
+//   few bits of wide components: bytes are made first, and encoded
 //
 // Two vectors at a time: loads put 16 bytes in each half, so that bytes that will be together are in the same half of both
 // vectors. Stores of 32 bytes are half as many as stores of 16, and stores limit these kernels (16 bytes that become 10, two of
@@ -28,7 +32,7 @@
 //   w z   |DDDCCCCC|BBBAAAAA|        |......DD|......BB|        vpshufb, or-ed
 //   out   |......BB|BBBAAAAA|  then  |......DD|DDDCCCCC|        vperm2i128; the second store begins where the Bs end
 //
-// Of short pairs w has all, and vpermd brings its halves together.
+// For short pairs, w has all bytes, and vpermd brings its halves together.
 //
 // If 8, 16 or 24 bytes of a vector are kept, the bytes of two vectors are stored without overlap: overlapping stores cross a
 // border of cache lines more often, which takes two more cycles. 8 of 16 bits, in quarters:
@@ -71,8 +75,8 @@ constexpr plan make_plan(unsigned lane_bytes, unsigned m, bool in_pairs) {
     if (m % 8 == 0) {
       const unsigned bytes = lanes * m / 8;
       for (unsigned i = 0; i < bytes; ++i) {
-        const unsigned to = in_pairs && half >= 2 ? bytes + i : i;
-        (to < 16 ? even : odd)[to % 16] = static_cast<std::uint8_t>(i / (m / 8) * lane_bytes + i % (m / 8));
+        const unsigned position = in_pairs && half >= 2 ? bytes + i : i;
+        (position < 16 ? even : odd)[position % 16] = static_cast<std::uint8_t>(i / (m / 8) * lane_bytes + i % (m / 8));
       }
       continue;
     }
@@ -103,7 +107,7 @@ enum class finish {
   from_bytes,   // components are first turned into bytes
 };
 
-constexpr bool are_pairs(finish how) { return how == finish::short_pairs || how == finish::long_pairs; }
+constexpr bool are_pairs(finish method) { return method == finish::short_pairs || method == finish::long_pairs; }
 
 // The fastest in measurements: pairs cost more instructions, and kernels that already have many have no room for them.
 constexpr finish finish_of(unsigned width, unsigned bits) {
@@ -134,11 +138,11 @@ constexpr wide_plan make_wide_plan(unsigned m) {
     for (unsigned i = 0; i < 16; ++i) ninth[i] = 0x80;
     const unsigned second = half * 2 * m % 8 + m, end = second + m;
     for (unsigned lane = 0; lane < 2; ++lane) {
-      const unsigned after = (lane == 0 ? 0 : second / 8) + 8;  // the byte after the lane's first eight
+      const unsigned next_byte = (lane == 0 ? 0 : second / 8) + 8;  // the byte after the lane's first eight
       std::uint8_t* eight = lane == 0 ? even : odd;
-      if (after < 16 && eight[after] != 0x80) {
-        eight[after] = 0x80;
-        ninth[after] = static_cast<std::uint8_t>(8 * lane);
+      if (next_byte < 16 && eight[next_byte] != 0x80) {
+        eight[next_byte] = 0x80;
+        ninth[next_byte] = static_cast<std::uint8_t>(8 * lane);
       }
     }
     if (end % 8 != 0) w.common.carry[16 * half] = 8;
@@ -154,8 +158,8 @@ template <unsigned width>
 constexpr auto make_plans() {
   std::array<plan, width> plans{};
   for (unsigned bits = 1; bits < width; ++bits) {
-    const finish how = finish_of(width, bits);
-    const bool in_pairs = are_pairs(how) || how == finish::of_8_bytes || how == finish::of_16_bytes;
+    const finish method = finish_of(width, bits);
+    const bool in_pairs = are_pairs(method) || method == finish::of_8_bytes || method == finish::of_16_bytes;
     plans[bits] =
         short_lanes(width, bits) ? make_plan(4, 32 / width * bits, in_pairs) : make_plan(8, 64 / width * bits, in_pairs);
   }
@@ -166,9 +170,9 @@ template <unsigned width>
 inline constexpr auto plans = make_plans<width>();
 
 // The plan for this many bits of a component.
-template <unsigned width, finish how>
+template <unsigned width, finish method>
 constexpr const plan& plan_of(unsigned bits) {
-  return how == finish::wide_carry ? wide_plans[64 / width * bits - 59].common : plans<width>[bits];
+  return method == finish::wide_carry ? wide_plans[64 / width * bits - 59].common : plans<width>[bits];
 }
 
 }  // namespace zarrbits::detail

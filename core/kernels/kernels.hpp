@@ -7,8 +7,8 @@
 // machine's byte order, without alignment. n may be 0; no byte outside the n components and ceil(n * bits / 8) encoded bytes is
 // touched. Encoders and decoders require fewer bits than the component has (otherwise it is a copy), and ignore `swap_memory`.
 //
-#ifndef ZARRBITS_CORE_KERNELS_HPP
-#define ZARRBITS_CORE_KERNELS_HPP
+#ifndef ZARRBITS_CORE_KERNELS_KERNELS_HPP
+#define ZARRBITS_CORE_KERNELS_KERNELS_HPP
 
 #include "core/packing.hpp"
 
@@ -31,7 +31,7 @@ struct kernel_table {
   // The reverse: moves bits back to first_bit, with sign or zeros above (p.zero_above: zeros from type_bits on).
   void (*decode[4])(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
 
-  // The same for bool: bits == 1, first_bit == 0, size 1; p.msb_first gives the bit order in a byte. Encode returns false if a
+  // Likewise for bool: bits == 1, first_bit == 0, size 1; p.msb_first gives the bit order in a byte. Encode returns false if a
   // byte is neither 0 nor 1; with nonzero_is_true it never does, and any byte that is not zero becomes the bit 1.
   bool (*encode_bool)(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
   void (*decode_bool)(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
@@ -40,7 +40,7 @@ struct kernel_table {
   // negative number whose type has fewer bits than its component, which encode does not.
   bool (*check[4])(const packing& p, const std::byte* in, std::size_t n) noexcept;
 
-  // For `whole` components of one byte with fewer bits than 8: replaces upper bits by the sign or zeros. `out` may be `in`.
+  // For `full_width` components of one byte with fewer bits than 8: replaces upper bits by the sign or zeros. `out` may be `in`.
   void (*extend)(const packing& p, const std::byte* in, std::byte* out, std::size_t n) noexcept;
 };
 

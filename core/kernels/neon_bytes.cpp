@@ -5,7 +5,7 @@
 //
 //   in memory  .. aa|..bb|..cc|..dd|..ee|..ff|..gg|..hh|  ...        8 components of 2 bits, each in its byte
 //   vld4q_u8   |..aa|..ee|    |..bb|..ff|    |..cc|..gg|    |..dd|..hh|
-//   vsliq_n_u8 |ddccbbaa|hhggffee|                                   what is above the kept bits is shifted out
+//   vsliq_n_u8 |ddccbbaa|hhggffee|                                   the bits above the kept ones are shifted out
 //
 // Decoding does the same in reverse.
 //

@@ -200,7 +200,7 @@ class unpack_16 {
   std::size_t bytes_in_;
 };
 
-// The same in lanes of 8 bits; 3, 5, 6 and 7 bits always need the next byte.
+// Unpacks in lanes of 8 bits; 3, 5, 6 and 7 bits always need the next byte.
 template <bool is_signed>
 class unpack_8 {
  public:

@@ -88,8 +88,8 @@ bool check(const packing& p, const std::byte* in, std::size_t n) noexcept {
     // two forms of a negative number: extended into the whole component, or zeros above the type
     for (std::size_t i = 0; i < n; ++i) {
       const T v = load<T>(in + i * sizeof(T));
-      const T back = round_trip(v, first, bits, true);
-      bad = static_cast<T>(bad | static_cast<T>((v != back) & (v != static_cast<T>(back & type_mask))));
+      const T restored = round_trip(v, first, bits, true);
+      bad = static_cast<T>(bad | static_cast<T>((v != restored) & (v != static_cast<T>(restored & type_mask))));
     }
   } else if (p.is_signed) {
     for (std::size_t i = 0; i < n; ++i) {
@@ -137,8 +137,8 @@ struct block {
     }
   }
   std::size_t bytes() const noexcept { return std::size_t{m} * joined / 4; }
-  std::size_t apart() const noexcept { return bytes() / 2; }  // distance of the words of a pair
-  std::size_t reach() const noexcept { return apart() + byte[joined - 1] + 8u + wide; }
+  std::size_t pair_distance() const noexcept { return bytes() / 2; }  // distance of the words of a pair
+  std::size_t reach() const noexcept { return pair_distance() + byte[joined - 1] + 8u + wide; }
 
   // Stores consecutive words; also writes up to 7 bytes after the block.
   void store(word_pair (&w)[pairs], std::byte* out) const noexcept {
@@ -152,10 +152,10 @@ struct block {
 
   // Loads pair i; any bits may be above those of its words.
   word_pair load(const std::byte* in, unsigned i) const noexcept {
-    const auto both = [&](const std::byte* at) noexcept { return word_pair{load_le(at), load_le(at + m)}; };
-    if constexpr (whole_bytes) return both(in + byte[i]);
-    const word_pair w = both(in + byte[i]) >> turn[i];
-    return wide ? w | both(in + byte[i] + 1) << (8 - turn[i]) : w;
+    const auto load_pair = [&](const std::byte* address) noexcept { return word_pair{load_le(address), load_le(address + m)}; };
+    if constexpr (whole_bytes) return load_pair(in + byte[i]);
+    const word_pair w = load_pair(in + byte[i]) >> turn[i];
+    return wide ? w | load_pair(in + byte[i] + 1) << (8 - turn[i]) : w;
   }
 
  private:
@@ -166,7 +166,7 @@ struct block {
     word_pair turned[n] = {w[0]};
     for (unsigned i = 1; i < n; ++i) turned[i] = whole_bytes ? w[i] : w[i] << turn[i] | w[i - 1] >> (m - turn[i]);
     for (unsigned i = 0; i < n; ++i) store_le(out + byte[i], turned[i][0]);
-    for (unsigned i = 0; i < n; ++i) store_le(out + apart() + byte[i], turned[i][1]);
+    for (unsigned i = 0; i < n; ++i) store_le(out + pair_distance() + byte[i], turned[i][1]);
   }
 };
 
@@ -196,14 +196,14 @@ bool encode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
     return w;
   };
 
-  std::size_t i = 0, room = n / 8 * bits;
+  std::size_t i = 0, capacity = n / 8 * bits;
   const block<T> b(bits);
   word_pair pair_sums{};
-  for (; i + b.components <= n && room >= b.reach(); i += b.components, out += b.bytes(), room -= b.bytes()) {
+  for (; i + b.components <= n && capacity >= b.reach(); i += b.components, out += b.bytes(), capacity -= b.bytes()) {
     word_pair w[b.pairs];
     for (unsigned j = 0; j < b.pairs; ++j) {
-      const std::byte* at = in + i * sizeof(T) + 8 * j;
-      const word_pair x = {load_lanes<T>(at), load_lanes<T>(at + 8 * b.pairs)};
+      const std::byte* source = in + i * sizeof(T) + 8 * j;
+      const word_pair x = {load_lanes<T>(source), load_lanes<T>(source + 8 * b.pairs)};
       pair_sums |= biased(x);
       w[j] = closed(x);
     }
@@ -252,10 +252,10 @@ void decode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
   const word top = p.is_signed ? repeat(word{1} << (width - 1), width) : 0;
   const word keep = repeat(low_bits(width) << first & low_bits(width), width) & type_mask;
 
-  // `count` bits from bit `at` on, without reading a byte after the last one
-  const auto read = [&](std::size_t at, unsigned count) noexcept {
-    const std::size_t byte = at / 8;
-    const unsigned skip = at % 8;
+  // `count` bits from bit `position` on, without reading a byte after the last one
+  const auto read = [&](std::size_t position, unsigned count) noexcept {
+    const std::size_t byte = position / 8;
+    const unsigned skip = position % 8;
     word w = size - byte >= 8 ? load_le(in + byte) : load_le(in + byte, size - byte);
     w >>= skip;
     if (skip + count > 64) w |= std::to_integer<word>(in[byte + 8]) << (64 - skip);
@@ -280,30 +280,31 @@ void decode(const packing& p, const std::byte* in, std::byte* out, std::size_t n
     return w;
   };
 
-  std::size_t i = 0, at = 0;
+  std::size_t i = 0, bit_offset = 0;
   const unsigned group = lanes * bits;
   if (group < 8) {
     if (n / lanes >= 2u << group) {
       word of[128];  // results for each word of less than a byte
       for (word w = 0; w >> group == 0; ++w) of[w] = finish(opened(w));
-      for (; i + 8 * lanes <= n && size - at / 8 >= 8; i += 8 * lanes, at += 8 * group) {
-        word w = load_le(in + at / 8);
+      for (; i + 8 * lanes <= n && size - bit_offset / 8 >= 8; i += 8 * lanes, bit_offset += 8 * group) {
+        word w = load_le(in + bit_offset / 8);
         for (unsigned j = 0; j < 8; ++j, w >>= group) store_lanes<T>(out + i * sizeof(T) + 8 * j, of[w & low_bits(group)]);
       }
     }
   } else {
     const block<T> b(bits);
-    for (; i + b.components <= n && size - at / 8 >= b.reach(); i += b.components, at += 8 * b.bytes())
+    for (; i + b.components <= n && size - bit_offset / 8 >= b.reach(); i += b.components, bit_offset += 8 * b.bytes())
       for (unsigned j = 0; j < b.pairs; ++j) {
-        const word_pair w = finish(opened(b.load(in + at / 8, j)));
-        std::byte* to = out + i * sizeof(T) + 8 * j;
-        store_lanes<T>(to, w[0]);
-        store_lanes<T>(to + 8 * b.pairs, w[1]);
+        const word_pair w = finish(opened(b.load(in + bit_offset / 8, j)));
+        std::byte* target = out + i * sizeof(T) + 8 * j;
+        store_lanes<T>(target, w[0]);
+        store_lanes<T>(target + 8 * b.pairs, w[1]);
       }
   }
-  for (; i + lanes <= n; i += lanes, at += group) store_lanes<T>(out + i * sizeof(T), finish(opened(read(at, group))));
-  for (; i < n; ++i, at += bits) {
-    const T v = static_cast<T>(finish(read(at, bits)));
+  for (; i + lanes <= n; i += lanes, bit_offset += group)
+    store_lanes<T>(out + i * sizeof(T), finish(opened(read(bit_offset, group))));
+  for (; i < n; ++i, bit_offset += bits) {
+    const T v = static_cast<T>(finish(read(bit_offset, bits)));
     std::memcpy(out + i * sizeof(T), &v, sizeof v);
   }
 }

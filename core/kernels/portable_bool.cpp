@@ -49,13 +49,13 @@ bool encode_bools(const std::byte* in, std::byte* out, std::size_t n) noexcept {
     store_le(out, x[0]);
     store_le(out + 8, x[1]);
   }
-  word seen = pair_seen[0] | pair_seen[1];
+  word accumulated = pair_seen[0] | pair_seen[1];
   for (; i < n; i += 8) {
     const word w = n - i >= 8 ? load_le(in + i) : load_le(in + i, n - i);
-    seen |= w;
+    accumulated |= w;
     *out++ = static_cast<std::byte>((nonzero_is_true ? nonzero(w) : w) * (msb_first ? gather_msb : gather_lsb) >> 56);
   }
-  return nonzero_is_true || (seen & ~ones) == 0;
+  return nonzero_is_true || (accumulated & ~ones) == 0;
 }
 
 // The 8 bytes of each byte of 8 bits: a table is faster than computing them, and 2 KiB do not crowd the first-level cache.

@@ -2,7 +2,7 @@
 //
 // How a conversion compresses chunks that it encodes again.
 //
-//   convert_options o{.source = "in.h5", .store = "out.zarr"};
+//   zarrbits::convert_options o{.source = "in.h5", .store = "out.zarr"};
 //   o.compress = {.kind = zarrbits::compressor::blosc, .level = 5};  // blosc:zstd:5, numbers with their bytes shuffled
 //
 #ifndef ZARRBITS_COMPRESSION_HPP

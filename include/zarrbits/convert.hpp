@@ -3,7 +3,7 @@
 // HDF5 files to Zarr v3 stores, with an account of every object.
 //
 //   zarrbits::convert_result r = zarrbits::convert({.source = "in.h5", .store = "out.zarr"});
-//   if (r.lost()) std::cerr << r.report_json();   // what was skipped, and why
+//   if (r.has_losses()) std::cerr << r.report_json();   // what was skipped, and why
 //
 // Needs libhdf5 at link time, the header does not. It keeps process-wide state: call convert() from one thread at a time.
 //

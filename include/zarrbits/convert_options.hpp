@@ -118,8 +118,8 @@ struct concatenation {
   bool allow_overlap = false;  // coordinate values of the dimension need not stay monotonic across files
 };
 
-constexpr std::uint64_t least_memory = std::uint64_t{16} << 20;  // the least value of convert_options::memory
-constexpr std::uint64_t usual_inline_bytes = 1024;               // the usual value of convert_options::references
+constexpr std::uint64_t min_memory = std::uint64_t{16} << 20;  // the least value of convert_options::memory
+constexpr std::uint64_t default_inline_bytes = 1024;           // the usual value of convert_options::references
 
 // What to convert, where to, and how.
 struct convert_options {

@@ -117,9 +117,9 @@ struct convert_result {
   std::vector<converted_object> objects;                         // everything that the source has
   std::uint64_t source_bytes = 0;        // size of the source, of all files that were read for it with `concat`
   std::uint64_t store_objects = 0;       // number of files of the store; of a share or an append: of those that it wrote
-  std::uint64_t store_bytes = 0;         // bytes of these files; of references, before finish(), of what is not in the source
-  std::uint64_t referred_objects = 0;    // with convert_options::references: number of objects that stay in the source
-  std::uint64_t referred_bytes = 0;      // bytes of these
+  std::uint64_t store_bytes = 0;         // bytes of these files; of references, until the run ends, of what is not in the source
+  std::uint64_t referenced_objects = 0;  // with convert_options::references: number of objects that stay in the source
+  std::uint64_t referenced_bytes = 0;    // bytes of these
   std::string started;                   // when, in UTC: "2026-01-31T12:34:56Z"
   double seconds = 0;                    // elapsed time
   std::vector<std::string> other_files;  // files that were read besides the source
@@ -132,7 +132,7 @@ struct convert_result {
   std::vector<joined_source> sources;       // with convert_options::concat, in order; otherwise empty
 
   // True if something was skipped, or cannot be rebuilt from the store.
-  bool lost() const noexcept;
+  bool has_losses() const noexcept;
   // The report as strict JSON; docs/converter.md lists its keys. A program can add its exit status.
   std::string report_json(std::optional<int> exit_status = {}) const;
 };

@@ -98,8 +98,8 @@ struct error_place {
 class ZARRBITS_API error : public std::runtime_error {
  public:
   // With its own sentence.
-  error(errc code, const std::string& what, error_place place = {})
-      : std::runtime_error(what), code_(make_error_code(code)), place_(std::move(place)) {}
+  error(errc code, const std::string& message, error_place place = {})
+      : std::runtime_error(message), code_(make_error_code(code)), place_(std::move(place)) {}
   // Which kind of mistake it is.
   const std::error_code& code() const noexcept { return code_; }
   // The same, for a `switch`.
@@ -109,7 +109,7 @@ class ZARRBITS_API error : public std::runtime_error {
 
  protected:
   // The same, for errors in data.
-  error(std::error_code code, const std::string& what) : std::runtime_error(what), code_(code) {}
+  error(std::error_code code, const std::string& message) : std::runtime_error(message), code_(code) {}
 
  private:
   std::error_code code_;
@@ -134,7 +134,7 @@ struct failure {
 class ZARRBITS_API data_error : public error {
  public:
   // With the sentence of codec::explain().
-  data_error(const zarrbits::failure& f, const std::string& what) : error(f.code, what), failure_(f) {}
+  data_error(const zarrbits::failure& f, const std::string& message) : error(f.code, message), failure_(f) {}
   // The refused element, and its value.
   const zarrbits::failure& failure() const noexcept { return failure_; }
 

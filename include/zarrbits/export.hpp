@@ -4,7 +4,7 @@
 // others.
 //
 //   zarrbits::export_report r = zarrbits::export_store({.store = "in.zarr", .target = "out.nc"});
-//   if (r.lost()) std::cerr << r.report_json();   // what is not in the file, and why
+//   if (r.has_losses()) std::cerr << r.report_json();   // what is not in the file, and why
 //
 // Chunks that one of HDF5's filters has in the same form are copied; the others are decoded and encoded again. What `convert`
 // noted in the store (types, links, references, limits) becomes what it was.
@@ -90,7 +90,7 @@ struct export_report {
   double seconds = 0;                    // elapsed time
 
   // True if something is not in the file.
-  bool lost() const noexcept;
+  bool has_losses() const noexcept;
   // The report as strict JSON; docs/export.md lists its keys. A program can add its exit status.
   std::string report_json(std::optional<int> exit_status = {}) const;
 };

@@ -4,9 +4,10 @@
 // be stored.
 //
 //   for (const auto& n : zarrbits::inspect({.name = "in.h5"}).nodes) std::cout << n.path << ' ' << n.type << '\n';
-//   for (const auto& d : zarrbits::report_filters({.file = "in.h5"}).filtered) std::cout << d.path << ' ' << d.parameters <<
-//   '\n'; for (const auto& s : zarrbits::suggest_bits({.file = "in.h5"}).datasets) std::cout << s.path << ' ' << s.last_bit <<
-//   '\n';
+//   for (const auto& d : zarrbits::report_filters({.file = "in.h5"}).filtered)
+//     std::cout << d.path << ' ' << d.parameters << '\n';
+//   for (const auto& s : zarrbits::suggest_bits({.file = "in.h5"}).datasets)
+//     std::cout << s.path << ' ' << s.last_bit << '\n';
 //
 // Needs libhdf5 at link time as zarrbits/convert.hpp does; call it from one thread at a time for the same reason.
 //
@@ -167,10 +168,10 @@ struct suggested_bits {
     std::string path;    // in the file
     std::string reason;  // in words
   };
-  std::vector<suggestion> datasets;  // datasets of integers, booleans, enumerations and floats
-  std::vector<omission> left_out;    // all other datasets
-  std::vector<omission> unfound;     // datasets with a filter that HDF5 does not find, and the reason: h5repack stops there, or
-                                     // leaves them out
+  std::vector<suggestion> datasets;       // datasets of integers, booleans, enumerations and floats
+  std::vector<omission> left_out;         // all other datasets
+  std::vector<omission> missing_filters;  // datasets with a filter that HDF5 does not find, and the reason: h5repack stops there,
+                                          // or leaves them out
 };
 
 // How far suggest_bits() is.

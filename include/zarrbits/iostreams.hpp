@@ -10,8 +10,7 @@
 //   out.push(zarrbits::iostreams::encoder(camera));
 //   out.push(zarrbits::iostreams::checked(io::file_sink("frame.bits", std::ios::binary)));
 //   zarrbits::iostreams::write_elements(out, frame);   // a std::vector<std::uint16_t>; or out.write(), cut anywhere
-//   out.reset();                                       // ends the chunk; throws if a value did not fit, or a byte was not
-//   written
+//   out.reset();   // ends the chunk; throws if a value did not fit, or a byte was not written
 //
 // One stream is one chunk. Call reset() to end it: the destructor of a Boost chain swallows every error.
 //

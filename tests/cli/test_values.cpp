@@ -3,7 +3,7 @@
 // What the options of convert say becomes the structs of zarrbits/convert.hpp; what says nothing is refused with a sentence.
 //
 #include "command/command_line.hpp"
-#include "command/convert_values.hpp"
+#include "command/option_parsers.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 using namespace zarrbits;
-using namespace zarrbits::cli;
+using namespace zarrbits::command;
 
 BOOST_AUTO_TEST_CASE(compressions) {
   struct asked {

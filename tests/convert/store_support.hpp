@@ -5,26 +5,27 @@
 #include "tests/convert/support.hpp"
 
 #include "io/files.hpp"
-#include "zarr/write/sink.hpp"
+#include "zarr/write/store_writer.hpp"
 
 // Stores in folders, as the tests of sinks open them.
 namespace store_support {
 
 using zarrbits::error;
-using zarrbits::conversion::file_descriptor;
-using zarrbits::conversion::make_sink;
-using zarrbits::conversion::sink;
-using zarrbits::conversion::sink_options;
-using zarrbits::conversion::unreadable_range;
+using zarrbits::io::file_descriptor;
+using zarrbits::io::read_error;
+using zarrbits::zarr::make_store_writer;
+using zarrbits::zarr::store_writer;
+using zarrbits::zarr::store_writer_options;
 
 namespace fs = std::filesystem;
 
-inline constexpr sink_options::existing refuse = sink_options::existing::refuse, replace = sink_options::existing::replace,
-                                        join = sink_options::existing::join;
+inline constexpr store_writer_options::if_exists refuse = store_writer_options::if_exists::refuse,
+                                                 replace = store_writer_options::if_exists::replace,
+                                                 join = store_writer_options::if_exists::attach;
 
-inline std::unique_ptr<sink> open(const std::string& target, sink_options::existing existing = refuse,
-                                  const std::string& source = {}) {
-  return make_sink(target, {.target = existing, .source = source});
+inline std::unique_ptr<store_writer> open(const std::string& target, store_writer_options::if_exists existing = refuse,
+                                          const std::string& source = {}) {
+  return make_store_writer(target, {.target = existing, .source = source});
 }
 
 // Without the lock of who writes.
@@ -38,8 +39,8 @@ inline const std::string group = R"({"zarr_format": 3, "node_type": "group"})",
                          plan = R"({"zarrbits": "1", "source": "in.h5", "options": {}})";
 
 // One of several that share a plan.
-inline std::unique_ptr<sink> share(const std::string& target) {
-  auto s = make_sink(target, {.target = join, .shared = true});
+inline std::unique_ptr<store_writer> share(const std::string& target) {
+  auto s = make_store_writer(target, {.target = join, .shared = true});
   s->put_new(".zarrbits-unfinished/plan", std::as_bytes(std::span(plan.data(), plan.size())));
   return s;
 }

@@ -27,8 +27,8 @@
 namespace support {
 
 using json = nlohmann::json;
-using zarrbits::h5::check;
-using zarrbits::h5::handle;
+using zarrbits::hdf5::check;
+using zarrbits::hdf5::handle;
 using dims = std::vector<hsize_t>;
 
 // A folder that goes away.

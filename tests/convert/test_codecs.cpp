@@ -4,9 +4,9 @@
 //
 #include "tests/convert/support.hpp"
 
-#include "compression/bitshuffle.hpp"
-#include "compression/deflate.hpp"
-#include "compression/shuffle.hpp"
+#include "compressors/bitshuffle.hpp"
+#include "compressors/deflate.hpp"
+#include "compressors/shuffle.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -14,7 +14,7 @@
 #include <random>
 
 using namespace support;
-using namespace zarrbits::conversion;
+using namespace zarrbits::compressors;
 
 namespace {
 
@@ -45,14 +45,14 @@ BOOST_AUTO_TEST_CASE(streams_of_zlib_are_inflated_and_rewrapped) {
     for (const int level : {0, 1, 6, 9}) {
       const buffer plain = noise(size, 5);
       buffer stream = zlib_of(plain, level);
-      BOOST_TEST((undo_deflate(stream, size) == plain));
-      BOOST_TEST((undo_deflate_up_to(stream, size + 77) == plain));
+      BOOST_TEST((decompress_zlib(stream, size) == plain));
+      BOOST_TEST((decompress_zlib_up_to(stream, size + 77) == plain));
       buffer seen;
       BOOST_TEST((gunzip(text(zlib_to_gzip(stream, size, seen)), size) == text(plain)));
       BOOST_TEST((seen == plain));
       const buffer gzip = zlib_to_gzip(stream, size, seen);
       stream.resize(stream.size() + 9, std::byte{1});  // what follows the stream is not its
-      BOOST_TEST((undo_deflate(stream, size) == plain));
+      BOOST_TEST((decompress_zlib(stream, size) == plain));
       BOOST_TEST((zlib_to_gzip(stream, size, seen) == gzip));
     }
   }
@@ -78,16 +78,16 @@ BOOST_AUTO_TEST_CASE(deflate_streams_that_are_not_the_chunk_are_refused) {
   const buffer plain = noise(3000, 5), stream = zlib_of(plain, 6);
   buffer seen;
   const auto refuse = [&](const buffer& in, std::size_t size) {
-    BOOST_CHECK_THROW(undo_deflate(in, size), damaged_chunk);
-    BOOST_CHECK_THROW(zlib_to_gzip(in, size, seen), damaged_chunk);
+    BOOST_CHECK_THROW(decompress_zlib(in, size), corrupt_chunk);
+    BOOST_CHECK_THROW(zlib_to_gzip(in, size, seen), corrupt_chunk);
   };
   for (const std::size_t size : {std::size_t{0}, plain.size() - 1, plain.size() + 1, std::size_t{1} << 20}) refuse(stream, size);
-  BOOST_CHECK_THROW(undo_deflate_up_to(stream, plain.size() - 1), damaged_chunk);
-  BOOST_CHECK_THROW(undo_deflate_up_to(stream, 0), damaged_chunk);
+  BOOST_CHECK_THROW(decompress_zlib_up_to(stream, plain.size() - 1), corrupt_chunk);
+  BOOST_CHECK_THROW(decompress_zlib_up_to(stream, 0), corrupt_chunk);
   for (std::size_t cut = 0; cut < stream.size(); ++cut) {
     const buffer part(stream.begin(), stream.begin() + static_cast<std::ptrdiff_t>(cut));
     refuse(part, plain.size());
-    BOOST_CHECK_THROW(undo_deflate_up_to(part, plain.size() + 1), damaged_chunk);
+    BOOST_CHECK_THROW(decompress_zlib_up_to(part, plain.size() + 1), corrupt_chunk);
   }
   for (std::size_t i = 0; i < stream.size(); ++i) {
     buffer damaged = stream;
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(deflate_streams_that_are_not_the_chunk_are_refused) {
     const bool passes = uncompress(reinterpret_cast<Bytef*>(by_zlib.data()), &made,
                                    reinterpret_cast<const Bytef*>(damaged.data()), static_cast<uLong>(damaged.size())) == Z_OK;
     by_zlib.resize(made);
-    if (passes && made == plain.size()) BOOST_TEST((undo_deflate(damaged, made) == by_zlib));  // what Adler-32 does not see
+    if (passes && made == plain.size()) BOOST_TEST((decompress_zlib(damaged, made) == by_zlib));  // what Adler-32 does not see
     else refuse(damaged, plain.size());
   }
   // a stream with a dictionary, which a chunk does not have
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(bitshuffle_is_undone_for_elements_of_any_size_as_a_simple_l
         }
         stored.insert(stored.end(), plain.begin() + static_cast<std::ptrdiff_t>(first * element), plain.end());
         const std::vector<unsigned> values = {0, 3, element, static_cast<unsigned>(per_block), 0};
-        BOOST_TEST((undo_bitshuffle(values, stored, plain.size()) == plain), element << " bytes, " << n << " elements");
+        BOOST_TEST((decode_bitshuffle(values, stored, plain.size()) == plain), element << " bytes, " << n << " elements");
       }
     }
   }

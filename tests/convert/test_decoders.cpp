@@ -4,12 +4,12 @@
 //
 #include "tests/convert/support.hpp"
 
-#include "compression/bitshuffle.hpp"
-#include "compression/blosc.hpp"
-#include "compression/deflate.hpp"
-#include "compression/lz4.hpp"
-#include "compression/lzf.hpp"
-#include "compression/zstd.hpp"
+#include "compressors/bitshuffle.hpp"
+#include "compressors/blosc.hpp"
+#include "compressors/deflate.hpp"
+#include "compressors/lz4.hpp"
+#include "compressors/lzf.hpp"
+#include "compressors/zstd.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -20,7 +20,7 @@
 using namespace support;
 
 BOOST_AUTO_TEST_CASE(lz4_and_lzf_give_what_was_compressed_by_hand) {
-  using namespace zarrbits::conversion;
+  using namespace zarrbits::compressors;
   const std::string plain = "abcabcabcabcabcabc!!!!!";
   const auto bytes = [](const std::string& s) { return std::as_bytes(std::span(s.data(), s.size())); };
   const auto text = [](const buffer& b) { return std::string(reinterpret_cast<const char*>(b.data()), b.size()); };
@@ -30,28 +30,28 @@ BOOST_AUTO_TEST_CASE(lz4_and_lzf_give_what_was_compressed_by_hand) {
       "abc\3\0\x50!!!!!",
       12);
   const std::string lz4 = std::string("\0\0\0\0\0\0\0\x17\0\0\0\x17\0\0\0\x0C", 16) + block;
-  BOOST_TEST(text(undo_lz4(bytes(lz4), plain.size())) == plain);
+  BOOST_TEST(text(decompress_lz4(bytes(lz4), plain.size())) == plain);
   const std::string stored = std::string("\0\0\0\0\0\0\0\x17\0\0\0\x17\0\0\0\x17", 16) + plain;
-  BOOST_TEST(text(undo_lz4(bytes(stored), plain.size())) == plain);
+  BOOST_TEST(text(decompress_lz4(bytes(stored), plain.size())) == plain);
   // 3 literals; a copy of 7 + 6 + 2 from 3 back; 5 literals
   const std::string lzf("\2abc\xE0\6\2\4!!!!!", 13);
-  BOOST_TEST(text(undo_lzf(bytes(lzf), plain.size())) == plain);
+  BOOST_TEST(text(decompress_lzf(bytes(lzf), plain.size())) == plain);
 }
 
 BOOST_AUTO_TEST_CASE(a_blosc_buffer_gives_what_went_in) {
-  using namespace zarrbits::conversion;
+  using namespace zarrbits::compressors;
   buffer plain(10000);
   for (std::size_t i = 0; i < plain.size(); ++i) plain[i] = static_cast<std::byte>(i * i >> 4);
   const buffer stored = blosc_stored(plain, 4);
   check_blosc(stored, plain.size());
-  BOOST_TEST((undo_blosc(stored, plain.size()) == plain));
-  BOOST_CHECK_THROW(undo_blosc(stored, plain.size() - 1), damaged_chunk);
-  BOOST_CHECK_THROW(check_blosc(stored, plain.size() + 1), damaged_chunk);
-  BOOST_CHECK_THROW(undo_blosc(std::span(stored).first(stored.size() - 1), plain.size()), damaged_chunk);
+  BOOST_TEST((decompress_blosc(stored, plain.size()) == plain));
+  BOOST_CHECK_THROW(decompress_blosc(stored, plain.size() - 1), corrupt_chunk);
+  BOOST_CHECK_THROW(check_blosc(stored, plain.size() + 1), corrupt_chunk);
+  BOOST_CHECK_THROW(decompress_blosc(std::span(stored).first(stored.size() - 1), plain.size()), corrupt_chunk);
 }
 
 BOOST_AUTO_TEST_CASE(hostile_compressed_chunks_are_refused_and_nothing_else) {
-  using namespace zarrbits::conversion;
+  using namespace zarrbits::compressors;
   std::mt19937 random(1);
   std::size_t refused = 0;
   for (int i = 0; i < 20000; ++i) {
@@ -86,16 +86,16 @@ BOOST_AUTO_TEST_CASE(hostile_compressed_chunks_are_refused_and_nothing_else) {
     const auto attempt = [&](auto decode) {
       try {
         decode();
-      } catch (const damaged_chunk&) {
+      } catch (const corrupt_chunk&) {
         ++refused;
       }
     };
-    attempt([&] { undo_lzf(in, 64); });
-    attempt([&] { undo_lz4(in, 64); });
-    attempt([&] { undo_bitshuffle(values, in, 64); });
-    attempt([&] { undo_zstd(in, 64); });
+    attempt([&] { decompress_lzf(in, 64); });
+    attempt([&] { decompress_lz4(in, 64); });
+    attempt([&] { decode_bitshuffle(values, in, 64); });
+    attempt([&] { decompress_zstd(in, 64); });
     attempt([&] { check_blosc(in, 64); });
-    attempt([&] { undo_blosc(blosc, 64); });
+    attempt([&] { decompress_blosc(blosc, 64); });
     attempt([&] {
       buffer plain;
       zlib_to_gzip(in, 64, plain);

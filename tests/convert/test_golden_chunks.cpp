@@ -4,7 +4,7 @@
 // made. LZO, which only PyTables has, is in test_lzo.cpp.
 //
 #include "hdf5/filter_table.hpp"
-#include "hdf5/type_tree.hpp"
+#include "hdf5/type_description.hpp"
 #include "text/base64.hpp"
 #include "zarr/read/zarr_codecs.hpp"
 
@@ -30,7 +30,7 @@ json golden() {
   return json::parse(file);
 }
 
-std::vector<std::byte> bytes_of(const json& text) { return *conversion::decode_base64(text.get<std::string>()); }
+std::vector<std::byte> bytes_of(const json& text) { return *text::decode_base64(text.get<std::string>()); }
 
 // The HDF5 type of numpy's "<i2".
 hid_t type_named(const std::string& name) {
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(chunks_of_hdf5_files_give_what_their_writer_reads) {
   std::set<int> seen;
   const json all_chunks = golden();
   for (const json& entry : all_chunks["hdf5"]) {
-    conversion::pipeline filters;
+    hdf5::pipeline filters;
     for (const json& f : entry["filters"]) {
       filters.filters.push_back({f["id"].get<int>(), f["values"].get<std::vector<unsigned>>(), f["name"].get<std::string>()});
       seen.insert(f["id"].get<int>());
@@ -57,16 +57,16 @@ BOOST_AUTO_TEST_CASE(chunks_of_hdf5_files_give_what_their_writer_reads) {
     const std::string where =
         filters.text() + " of " + entry["type"].get<std::string>() + " by " + entry["made_by"].get<std::string>();
     const std::vector<std::byte> stored = bytes_of(entry["chunk"]), wanted = bytes_of(entry["values"]);
-    const conversion::type_tree type = conversion::describe_type(type_named(entry["type"].get<std::string>()));
-    BOOST_REQUIRE_MESSAGE(filters.undoable(type), where);
-    const conversion::buffer got =
-        conversion::undo(filters, 0, conversion::buffer(stored.begin(), stored.end()), wanted.size(), type);
+    const hdf5::type_description type = hdf5::describe_type(type_named(entry["type"].get<std::string>()));
+    BOOST_REQUIRE_MESSAGE(filters.can_decode(type), where);
+    const compressors::buffer got =
+        hdf5::undo(filters, 0, compressors::buffer(stored.begin(), stored.end()), wanted.size(), type);
     BOOST_TEST(same(wanted, got.data(), got.size()), where);
   }
   // every filter that our code decodes, but those of which h5py's wheel makes no chunk
-  for (const conversion::known_filter& f : conversion::known_filters()) {
-    const bool elsewhere = f.id == conversion::lzo_filter || f.id == conversion::packbits_filter ||
-                           f.id == conversion::bytes_filter || f.id == H5Z_FILTER_NBIT;
+  for (const hdf5::known_filter& f : hdf5::known_filters()) {
+    const bool elsewhere =
+        f.id == hdf5::lzo_filter || f.id == hdf5::packbits_filter || f.id == hdf5::bytes_filter || f.id == H5Z_FILTER_NBIT;
     if (f.undo || f.undo_typed) BOOST_TEST((elsewhere || seen.contains(f.id)), "no golden chunk of filter " << f.id);
   }
 }
@@ -79,9 +79,9 @@ BOOST_AUTO_TEST_CASE(chunks_of_zarr_stores_give_what_numcodecs_encoded) {
     codecs.insert(codecs.begin(), json{{"name", "bytes"}, {"configuration", {{"endian", "little"}}}});
     const json type = entry["type"];
     const std::vector<std::byte> wanted = bytes_of(entry["values"]);
-    const verification::zarr_type t = verification::parse_type(type);
-    const verification::codec_chain chain(codecs, type, t, {wanted.size() / t.size}, 1 << 20);
-    verification::zarr_values got;
+    const zarr::zarr_type t = zarr::parse_type(type);
+    const zarr::codec_chain chain(codecs, type, t, {wanted.size() / t.size}, 1 << 20);
+    zarr::element_buffer got;
     chain.decode(bytes_of(entry["chunk"]), got);
     seen.insert(entry["codecs"][0]["name"].get<std::string>());
     BOOST_TEST(same(wanted, got.data.data(), got.data.size()), entry["codecs"].dump() + " of " + type.dump());

@@ -6,19 +6,19 @@
 #include "hdf5/chunk_index.hpp"
 #include "hdf5/chunk_locator.hpp"
 #include "tests/convert/support.hpp"
-#include "text/words.hpp"
+#include "text/format.hpp"
 
 #include <boost/test/unit_test.hpp>
 
 #include <numeric>
 
 using namespace support;
-using zarrbits::conversion::chunk_locator;
+using zarrbits::hdf5::chunk_locator;
 
 namespace {
 
-std::shared_ptr<zarrbits::conversion::file_gate> gate_of(const std::string& path) {
-  return std::make_shared<zarrbits::conversion::file_gate>(path, false, std::vector<std::string>{});
+std::shared_ptr<zarrbits::hdf5::external_file_policy> gate_of(const std::string& path) {
+  return std::make_shared<zarrbits::hdf5::external_file_policy>(path, false, std::vector<std::string>{});
 }
 
 handle opened(const std::string& path, bool with_driver = true) {
@@ -34,8 +34,8 @@ std::size_t found_chunks(const std::string& path, const std::string& name) {
   const chunk_locator locator(file);
   const handle d(H5Dopen2(file, name.c_str(), H5P_DEFAULT), "open"), other(H5Dopen2(plain, name.c_str(), H5P_DEFAULT), "open");
   const handle space(H5Dget_space(d), "space"), dcpl(H5Dget_create_plist(d), "properties");
-  zarrbits::conversion::chunk_grid grid;
-  grid.shape = zarrbits::h5::extent(space);
+  zarrbits::hdf5::chunk_grid grid;
+  grid.shape = zarrbits::hdf5::extent(space);
   grid.chunk.resize(grid.shape.size());
   H5Pget_chunk(dcpl, static_cast<int>(grid.chunk.size()), grid.chunk.data());
   std::size_t found = 0;
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(the_driver_does_not_open_files_for_writing) {
   c.close();
   const handle access(H5Pcreate(H5P_FILE_ACCESS), "make properties");
   chunk_locator::set_driver(access, gate_of(c.source()));
-  const zarrbits::h5::silence quiet;
+  const zarrbits::hdf5::silence quiet;
   BOOST_CHECK_LT(H5Fopen(c.source().c_str(), H5F_ACC_RDWR, access), 0);
   BOOST_CHECK_LT(H5Fcreate((c.source() + "2").c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access), 0);
   BOOST_CHECK(!std::filesystem::exists(c.source() + "2"));
@@ -142,9 +142,9 @@ BOOST_AUTO_TEST_CASE(why_a_file_cannot_be_opened_is_told_as_without_the_driver) 
   const auto reason = [&](bool with_driver) {
     const handle access(H5Pcreate(H5P_FILE_ACCESS), "make properties");
     if (with_driver) chunk_locator::set_driver(access, gate_of(c.source()));
-    const zarrbits::h5::silence quiet;
+    const zarrbits::hdf5::silence quiet;
     BOOST_CHECK_LT(H5Fopen(c.source().c_str(), H5F_ACC_RDONLY, access), 0);
-    return zarrbits::h5::last_error();
+    return zarrbits::hdf5::last_error();
   };
   BOOST_CHECK_EQUAL(reason(true), reason(false));
   BOOST_CHECK(reason(true).find("truncated") != std::string::npos);

@@ -5,7 +5,7 @@
 //
 #include "tests/convert/support.hpp"
 
-#include "compression/lzo.hpp"
+#include "compressors/lzo.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -13,7 +13,8 @@
 #include <random>
 
 using namespace support;
-using namespace zarrbits::conversion;
+using namespace zarrbits::compressors;
+using namespace zarrbits::hdf5;
 
 namespace {
 
@@ -112,11 +113,11 @@ BOOST_AUTO_TEST_CASE(streams_of_liblzo2_give_what_went_in) {
   for (const auto& [plain, hex] : streams()) {
     const buffer in = from_hex(hex);
     BOOST_TEST_CONTEXT(hex) {
-      BOOST_TEST((undo_lzo(in, plain.size()) == as_bytes(plain)));
-      BOOST_CHECK_THROW(undo_lzo(in, plain.size() + 1), damaged_chunk);
-      if (!plain.empty()) BOOST_CHECK_THROW(undo_lzo(in, plain.size() - 1), damaged_chunk);
+      BOOST_TEST((decompress_lzo(in, plain.size()) == as_bytes(plain)));
+      BOOST_CHECK_THROW(decompress_lzo(in, plain.size() + 1), corrupt_chunk);
+      if (!plain.empty()) BOOST_CHECK_THROW(decompress_lzo(in, plain.size() - 1), corrupt_chunk);
       for (std::size_t n = 0; n < in.size(); ++n)
-        BOOST_CHECK_THROW(undo_lzo(std::span(in).first(n), plain.size()), damaged_chunk);
+        BOOST_CHECK_THROW(decompress_lzo(std::span(in).first(n), plain.size()), corrupt_chunk);
     }
   }
 }
@@ -124,11 +125,11 @@ BOOST_AUTO_TEST_CASE(streams_of_liblzo2_give_what_went_in) {
 BOOST_AUTO_TEST_CASE(checksum_and_length_of_pytables_are_verified) {
   const buffer plain = as_bytes("abc"), in = from_hex("14616263110000");
   constexpr std::uint32_t adler = 0x024D0127;  // of "abc"
-  BOOST_TEST((undo_lzo(with_trailer(in, adler, 3), 3) == plain));
-  BOOST_TEST((undo_lzo_up_to(with_trailer(in, adler, 3), 1000) == plain));
-  BOOST_CHECK_THROW(undo_lzo(with_trailer(in, adler + 1, 3), 3), damaged_chunk);
-  BOOST_CHECK_THROW(undo_lzo(with_trailer(in, adler, 4), 3), damaged_chunk);
-  BOOST_CHECK_THROW(undo_lzo(from_hex("1461626311000000"), 3), damaged_chunk);
+  BOOST_TEST((decompress_lzo(with_trailer(in, adler, 3), 3) == plain));
+  BOOST_TEST((decompress_lzo_up_to(with_trailer(in, adler, 3), 1000) == plain));
+  BOOST_CHECK_THROW(decompress_lzo(with_trailer(in, adler + 1, 3), 3), corrupt_chunk);
+  BOOST_CHECK_THROW(decompress_lzo(with_trailer(in, adler, 4), 3), corrupt_chunk);
+  BOOST_CHECK_THROW(decompress_lzo(from_hex("1461626311000000"), 3), corrupt_chunk);
 }
 
 BOOST_AUTO_TEST_CASE(hostile_streams_are_refused_and_nothing_else) {
@@ -136,9 +137,9 @@ BOOST_AUTO_TEST_CASE(hostile_streams_are_refused_and_nothing_else) {
   std::size_t refused = 0, decoded = 0;
   const auto attempt = [&](const buffer& in) {
     try {
-      undo_lzo_up_to(in, 5000);
+      decompress_lzo_up_to(in, 5000);
       ++decoded;
-    } catch (const damaged_chunk&) {
+    } catch (const corrupt_chunk&) {
       ++refused;
     }
   };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "text/base64.hpp"
 #include "text/cf_calendar.hpp"
+#include "text/format.hpp"
+#include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
 #include "text/sha256.hpp"
-#include "text/shown.hpp"
-#include "text/words.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-using namespace zarrbits::conversion;
+using namespace zarrbits::text;
 
 namespace {
 
@@ -82,9 +82,9 @@ BOOST_AUTO_TEST_CASE(no_name_leaves_the_store_or_hides_a_node) {
       BOOST_TEST(n.find('/') == std::string::npos);
       BOOST_TEST(n.find('\\') == std::string::npos);
       BOOST_TEST(n.substr(0, 2) != "__");
-      BOOST_TEST(folded(n) != "zarr.json");
-      BOOST_TEST(!folded(n).starts_with(".z"));  // nor Zarr v2's
-      BOOST_TEST(!folded(n).starts_with(own_prefix));
+      BOOST_TEST(case_fold(n) != "zarr.json");
+      BOOST_TEST(!case_fold(n).starts_with(".z"));  // nor Zarr v2's
+      BOOST_TEST(!case_fold(n).starts_with(internal_prefix));
       BOOST_TEST(is_utf8(n));
       if (n.find("%~") == std::string::npos) BOOST_TEST(decoded(n) == name);
       BOOST_TEST(all.insert(n).second);
@@ -111,41 +111,41 @@ BOOST_AUTO_TEST_CASE(escaped_names_do_not_collide_with_plain_ones) {
 }
 
 BOOST_AUTO_TEST_CASE(names_that_differ_in_case_alone_can_be_told_apart) {
-  BOOST_TEST(unlike_by_case("data") == "%64ata");
-  BOOST_TEST(decoded(unlike_by_case("data")) == "data");
-  BOOST_TEST(unlike_by_case(unlike_by_case("ab")) == "%61%62");
+  BOOST_TEST(make_case_unique("data") == "%64ata");
+  BOOST_TEST(decoded(make_case_unique("data")) == "data");
+  BOOST_TEST(make_case_unique(make_case_unique("ab")) == "%61%62");
 }
 
 BOOST_AUTO_TEST_CASE(only_well_formed_utf8_is_text) {
   for (const std::string s : {"", "a", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xEE\x80\x80"})
-    BOOST_TEST(is_utf8(s), shown(s));
+    BOOST_TEST(is_utf8(s), escape_name(s));
   for (const std::string s :
        {"\x80", "\xC3", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80", "a\xFF"}) {
-    BOOST_TEST(!is_utf8(s), shown(s));
+    BOOST_TEST(!is_utf8(s), escape_name(s));
   }
-  BOOST_TEST(shown("a\xFFz%") == "a%FFz%");
+  BOOST_TEST(escape_name("a\xFFz%") == "a%FFz%");
   // as Python's bytes.decode("utf-8", "replace") has it
   const std::string unknown = "\xEF\xBF\xBD";
-  BOOST_TEST(zarrbits::text::replaced_utf8("\xB5g m-3") == unknown + "g m-3");
-  BOOST_TEST(zarrbits::text::replaced_utf8("\xC3\xA9\xE2\x82") == "\xC3\xA9" + unknown);
-  BOOST_TEST(zarrbits::text::replaced_utf8("\xE2\x82\xE2\x82\xAC") == unknown + "\xE2\x82\xAC");
-  BOOST_TEST(zarrbits::text::replaced_utf8("\xF0\x9F\x98z") == unknown + "z");
-  BOOST_TEST(zarrbits::text::replaced_utf8("\xED\xA0\x80") == unknown + unknown + unknown);
-  BOOST_TEST(zarrbits::text::replaced_utf8("\xC0\xAF\xFF") == unknown + unknown + unknown);
+  BOOST_TEST(zarrbits::text::replace_invalid_utf8("\xB5g m-3") == unknown + "g m-3");
+  BOOST_TEST(zarrbits::text::replace_invalid_utf8("\xC3\xA9\xE2\x82") == "\xC3\xA9" + unknown);
+  BOOST_TEST(zarrbits::text::replace_invalid_utf8("\xE2\x82\xE2\x82\xAC") == unknown + "\xE2\x82\xAC");
+  BOOST_TEST(zarrbits::text::replace_invalid_utf8("\xF0\x9F\x98z") == unknown + "z");
+  BOOST_TEST(zarrbits::text::replace_invalid_utf8("\xED\xA0\x80") == unknown + unknown + unknown);
+  BOOST_TEST(zarrbits::text::replace_invalid_utf8("\xC0\xAF\xFF") == unknown + unknown + unknown);
 }
 
 BOOST_AUTO_TEST_CASE(no_two_names_are_shown_as_one) {
-  for (const char* name : {"100%", "a%20b", "%ff", "%7F", "%%", "%"}) BOOST_TEST(shown(name) == name);
-  BOOST_TEST(shown("x%FF") == "x%25FF");
-  BOOST_TEST(utf8_text("x%FF\xFF") == "x%FF%FF");
+  for (const char* name : {"100%", "a%20b", "%ff", "%7F", "%%", "%"}) BOOST_TEST(escape_name(name) == name);
+  BOOST_TEST(escape_name("x%FF") == "x%25FF");
+  BOOST_TEST(escape_invalid_utf8("x%FF\xFF") == "x%FF%FF");
   const std::string letters = "%25F8a\xFF\xC3\xA9";
   std::set<std::string> all;
   std::size_t names = 0;
   for (std::size_t n = 0; n < 9 * 9 * 9 * 9 * 9; ++n) {
     std::string name;
     for (std::size_t rest = n, i = 0; i < 5; ++i, rest /= 9) name += letters[rest % 9];
-    const std::string s = shown(name);
-    if (unshown(s) != name || !is_utf8(s)) BOOST_ERROR(s);
+    const std::string s = escape_name(name);
+    if (unescape_name(s) != name || !is_utf8(s)) BOOST_ERROR(s);
     names += all.insert(s).second;
   }
   BOOST_TEST(names == all.size());

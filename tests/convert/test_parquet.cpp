@@ -21,7 +21,8 @@
 #include <string_view>
 #include <vector>
 
-using namespace zarrbits::conversion;
+using namespace zarrbits::io;
+using namespace zarrbits::zarr;
 
 namespace {
 
@@ -67,7 +68,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_reads_back) {
     numbers[i] = static_cast<std::int64_t>(i) * -1'000'000'007;
   }
   parquet_writer writer(n);
-  writer.add("few", few, parquet_writer::text_kind::few_utf8);
+  writer.add("few", few, parquet_writer::text_kind::dictionary_utf8);
   writer.add("numbers", numbers);
   writer.add("any", any, parquet_writer::text_kind::bytes);
   parquet_file file(bytes_of(writer.finish()), n);

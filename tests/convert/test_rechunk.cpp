@@ -35,7 +35,7 @@ std::uint64_t touches(const extents& array, const extents& from, const extents& 
   extents last;
   for (const std::uint64_t g : grid) last.push_back(g - 1);
   each_index(extents(array.size(), 0), last, [&](const extents& at) {
-    const index_range range = touched(in_grid(at, from, array), to);
+    const index_range range = overlapping_cells(cell_box(at, from, array), to);
     each_index(range.first, range.last, [&](const extents&) { ++n; });
   });
   return n;
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(elements_are_copied_as_one_by_one) {
       b.first.push_back(up_to(5));
       b.shape.push_back(up_to(6));
     }
-    const box shared = both(a, b);
+    const box shared = intersect(a, b);
     const std::size_t size = std::vector<std::size_t>{1, 2, 3, 4, 8, 12}[up_to(6) - 1];
     std::vector<std::byte> from(a.elements() * size), to(b.elements() * size, std::byte{0xEE}), expected = to;
     for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(random_numbers());
@@ -111,10 +111,10 @@ BOOST_AUTO_TEST_CASE(every_element_of_tiles_has_a_place_of_its_own) {
     extents last;
     for (const std::uint64_t g : grid_of(array, regions)) last.push_back(g - 1);
     each_index(extents(rank, 0), last, [&](const extents& at) {
-      const box region = in_grid(at, regions, array);
-      const index_range range = touched(region, gathered);
+      const box region = cell_box(at, regions, array);
+      const index_range range = overlapping_cells(region, gathered);
       each_index(range.first, range.last, [&](const extents& other) {
-        const box tile = both(region, in_grid(other, gathered, array));
+        const box tile = intersect(region, cell_box(other, gathered, array));
         const std::uint64_t first = elements_before(region, whole) + elements_before(tile, region);
         for (std::uint64_t i = 0; i < tile.elements(); ++i) BOOST_TEST(places.insert(first + i).second);
       });
@@ -131,43 +131,44 @@ BOOST_AUTO_TEST_CASE(plans_count_right_and_stay_within_the_memory) {
     rechunk_request r;
     r.array = random_extents(rank, 60);
     for (std::size_t d = 0; d < rank; ++d) {
-      r.from.push_back(up_to(r.array[d]));
-      r.to.push_back(up_to(r.array[d]));
+      r.source_chunk.push_back(up_to(r.array[d]));
+      r.target_object.push_back(up_to(r.array[d]));
     }
     r.element = up_to(8);
     const std::uint64_t memory = up_to(4000);
     const rechunk_plan p = plan_rechunk(r, memory);
     std::uint64_t chunks = 1;
-    for (const std::uint64_t g : grid_of(r.array, r.from)) chunks *= g;
-    BOOST_TEST(is_multiple(p.region, r.to));
-    BOOST_TEST(bytes_of(p.region, r.array, r.element) <= std::max(memory, bytes_of(r.to, r.array, r.element)));
+    for (const std::uint64_t g : grid_of(r.array, r.source_chunk)) chunks *= g;
+    BOOST_TEST(is_multiple(p.region, r.target_object));
+    BOOST_TEST(bytes_of(p.region, r.array, r.element) <= std::max(memory, bytes_of(r.target_object, r.array, r.element)));
     if (p.two_passes()) {
       ++twice;
-      BOOST_TEST(is_multiple(p.gathered, r.from));
-      BOOST_TEST(bytes_of(p.gathered, r.array, r.element) <= std::max(memory, bytes_of(r.from, r.array, r.element)));
+      BOOST_TEST(is_multiple(p.staged, r.source_chunk));
+      BOOST_TEST(bytes_of(p.staged, r.array, r.element) <= std::max(memory, bytes_of(r.source_chunk, r.array, r.element)));
       BOOST_TEST(p.reads == chunks);
-      BOOST_TEST(p.tiles == touches(r.array, p.gathered, p.region));
+      BOOST_TEST(p.tiles == touches(r.array, p.staged, p.region));
     } else {
-      BOOST_TEST(p.reads == touches(r.array, p.region, r.from));
+      BOOST_TEST(p.reads == touches(r.array, p.region, r.source_chunk));
       BOOST_TEST(static_cast<double>(p.reads) <= 2.5 * static_cast<double>(chunks));
     }
     r.may_use_scratch = false;
     const rechunk_plan one = plan_rechunk(r, memory);
     BOOST_TEST(!one.two_passes());
-    BOOST_TEST(one.reads == touches(r.array, one.region, r.from));
+    BOOST_TEST(one.reads == touches(r.array, one.region, r.source_chunk));
   }
   BOOST_TEST(twice > 20);
 }
 
 BOOST_AUTO_TEST_CASE(all_of_an_array_that_fits_is_read_once) {
-  const rechunk_plan p =
-      plan_rechunk({.array = {365, 180, 360}, .from = {1, 180, 360}, .to = {365, 10, 10}, .element = 4}, 1 << 30);
+  const rechunk_plan p = plan_rechunk(
+      {.array = {365, 180, 360}, .source_chunk = {1, 180, 360}, .target_object = {365, 10, 10}, .element = 4}, 1 << 30);
   BOOST_TEST(!p.two_passes());
   BOOST_TEST(p.reads == 365U);
 }
 
 BOOST_AUTO_TEST_CASE(absurd_lengths_do_not_overflow) {
   const std::uint64_t huge = ~std::uint64_t{0};
-  const rechunk_plan p = plan_rechunk({.array = {huge, huge}, .from = {huge - 1, 1}, .to = {1, huge - 2}, .element = 8}, 1 << 20);
+  const rechunk_plan p =
+      plan_rechunk({.array = {huge, huge}, .source_chunk = {huge - 1, 1}, .target_object = {1, huge - 2}, .element = 8}, 1 << 20);
   BOOST_TEST(p.region.size() == 2U);
 }

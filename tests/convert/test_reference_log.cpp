@@ -18,7 +18,8 @@
 #include <utility>
 #include <vector>
 
-using namespace zarrbits::conversion;
+using namespace zarrbits::io;
+using namespace zarrbits::zarr;
 
 namespace {
 

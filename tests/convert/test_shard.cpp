@@ -3,7 +3,7 @@
 #include "tests/convert/support.hpp"
 #include "zarr/write/concurrent_shard.hpp"
 #include "zarr/write/shard.hpp"
-#include "zarr/write/sink.hpp"
+#include "zarr/write/store_writer.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -12,11 +12,11 @@
 #include <thread>
 
 using namespace support;
-using zarrbits::conversion::concurrent_shard;
-using zarrbits::conversion::file_descriptor;
-using zarrbits::conversion::make_sink;
-using zarrbits::conversion::shard_writer;
-using zarrbits::conversion::unreadable_range;
+using zarrbits::io::file_descriptor;
+using zarrbits::io::read_error;
+using zarrbits::zarr::concurrent_shard;
+using zarrbits::zarr::make_store_writer;
+using zarrbits::zarr::shard_writer;
 
 namespace fs = std::filesystem;
 
@@ -46,7 +46,7 @@ std::string by_zarr_python() {
 BOOST_AUTO_TEST_CASE(a_shard_is_byte_for_byte_what_zarr_python_writes) {
   folder f;
   const file_descriptor source = source_of(f, "..cd");
-  const auto out = make_sink(f / "out", {});
+  const auto out = make_store_writer(f / "out", {});
   shard_writer shard(*out, "a/c/0", 4);
   BOOST_TEST(shard.empty());
   shard.add(0, bytes("ab"));
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(a_shard_is_byte_for_byte_what_zarr_python_writes) {
 
 BOOST_AUTO_TEST_CASE(a_shard_without_a_chunk_is_no_object) {
   folder f;
-  const auto out = make_sink(f / "out", {});
+  const auto out = make_store_writer(f / "out", {});
   BOOST_TEST(shard_writer(*out, "c/0", 4).commit() == 0U);
   BOOST_TEST(out->list("").size() == 1U);  // the folder of the unfinished
   BOOST_TEST(out->objects() == 0U);
@@ -68,10 +68,10 @@ BOOST_AUTO_TEST_CASE(a_shard_without_a_chunk_is_no_object) {
 BOOST_AUTO_TEST_CASE(a_chunk_that_the_source_does_not_have_is_missing_and_the_shard_goes_on) {
   folder f;
   const file_descriptor source = source_of(f, "cd");
-  const auto out = make_sink(f / "out", {});
+  const auto out = make_store_writer(f / "out", {});
   shard_writer shard(*out, "c/0", 4);
   shard.add(0, bytes("ab"));
-  BOOST_CHECK_THROW((shard.add_range(1, source.get(), 1, one_of_2)), unreadable_range);
+  BOOST_CHECK_THROW((shard.add_range(1, source.get(), 1, one_of_2)), read_error);
   shard.add_range(3, source.get(), 0, one_of_2);
   shard.commit();
   BOOST_TEST((read_file(f / "out/c/0") == by_zarr_python()));
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_chunk_that_the_source_does_not_have_is_missing_and_the_sh
 BOOST_AUTO_TEST_CASE(chunks_that_follow_each_other_in_the_file_are_one_range) {
   folder f;
   const file_descriptor source = source_of(f, ".abbccc");
-  const auto out = make_sink(f / "out", {});
+  const auto out = make_store_writer(f / "out", {});
   shard_writer shard(*out, "c/0", 4);
   shard.add_range(1, source.get(), 1, std::array<std::uint64_t, 3>{1, 2, 3});
   BOOST_CHECK_THROW((shard.add_range(3, source.get(), 1, std::array<std::uint64_t, 2>{1, 2})), std::logic_error);
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(large_ranges_are_aligned_as_in_their_file) {
   folder f;
   const std::string chunk(shard_writer::worth_a_gap, 'x'), small(shard_writer::worth_a_gap - 1, 'y');
   const file_descriptor source = source_of(f, std::string(5000, '.') + chunk + chunk + small);
-  const auto out = make_sink(f / "out", {});
+  const auto out = make_store_writer(f / "out", {});
   shard_writer shard(*out, "c/0", 4);
   shard.add(0, bytes("ab"));
   const std::array<std::uint64_t, 1> size{chunk.size()}, less{small.size()};
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(large_ranges_are_aligned_as_in_their_file) {
 
 BOOST_AUTO_TEST_CASE(chunks_come_in_rising_order) {
   folder f;
-  const auto out = make_sink(f / "out", {});
+  const auto out = make_store_writer(f / "out", {});
   shard_writer shard(*out, "c/0", 2);
   shard.add(1, bytes("x"));
   BOOST_CHECK_THROW(shard.add(1, bytes("x")), std::logic_error);
@@ -124,11 +124,11 @@ BOOST_AUTO_TEST_CASE(chunks_come_in_rising_order) {
 
 BOOST_AUTO_TEST_CASE(turns_of_threads_are_written_in_order) {
   folder f;
-  const auto out = make_sink(f / "out", {});
+  const auto out = make_store_writer(f / "out", {});
   concurrent_shard shard(*out, "a/c/0", 4);
   const auto first = shard.next_turn(), second = shard.next_turn();
-  std::thread early([&] { BOOST_TEST(shard.take(second, [](shard_writer& to) { to.add(3, bytes("cd")); }) == 0U); });
-  BOOST_TEST(shard.take(first, [](shard_writer& to) { to.add(0, bytes("ab")); }) == 0U);
+  std::thread early([&] { BOOST_TEST(shard.run_turn(second, [](shard_writer& to) { to.add(3, bytes("cd")); }) == 0U); });
+  BOOST_TEST(shard.run_turn(first, [](shard_writer& to) { to.add(0, bytes("ab")); }) == 0U);
   early.join();
   BOOST_TEST(!fs::exists(f / "out/a/c/0"));
   BOOST_TEST(shard.close() == 68U);  // of the index
@@ -137,21 +137,21 @@ BOOST_AUTO_TEST_CASE(turns_of_threads_are_written_in_order) {
 
 BOOST_AUTO_TEST_CASE(the_last_turn_may_come_after_the_shard_is_closed) {
   folder f;
-  const auto out = make_sink(f / "out", {});
+  const auto out = make_store_writer(f / "out", {});
   concurrent_shard shard(*out, "a/c/0", 4);
   const auto turn = shard.next_turn();
   BOOST_TEST(shard.close() == 0U);
-  BOOST_TEST(shard.take(turn, [](shard_writer& to) { to.add(0, bytes("ab")), to.add(3, bytes("cd")); }) == 68U);
+  BOOST_TEST(shard.run_turn(turn, [](shard_writer& to) { to.add(0, bytes("ab")), to.add(3, bytes("cd")); }) == 68U);
   BOOST_TEST((read_file(f / "out/a/c/0") == by_zarr_python()));
 }
 
 BOOST_AUTO_TEST_CASE(a_turn_that_fails_gives_the_shard_up) {
   folder f;
-  const auto out = make_sink(f / "out", {});
+  const auto out = make_store_writer(f / "out", {});
   concurrent_shard shard(*out, "a/c/0", 4);
   const auto first = shard.next_turn(), second = shard.next_turn();
-  BOOST_CHECK_THROW(shard.take(first, [](shard_writer&) { throw std::runtime_error("no"); }), std::runtime_error);
-  BOOST_TEST(shard.take(second, [](shard_writer&) { BOOST_ERROR("nothing more is written"); }) == 0U);
+  BOOST_CHECK_THROW(shard.run_turn(first, [](shard_writer&) { throw std::runtime_error("no"); }), std::runtime_error);
+  BOOST_TEST(shard.run_turn(second, [](shard_writer&) { BOOST_ERROR("nothing more is written"); }) == 0U);
   BOOST_TEST(shard.close() == 0U);
   BOOST_TEST(!fs::exists(f / "out/a/c/0"));
 }

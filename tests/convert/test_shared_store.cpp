@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(many_threads_and_two_sinks_write_one_store) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
-      sink& s = t % 2 == 0 ? *first : *second;
+      store_writer& s = t % 2 == 0 ? *first : *second;
       for (int i = 0; i < 100; ++i) {
         const std::string key = "a/c/" + std::to_string(i) + "/" + std::to_string(t);
         if (i % 2 == 0) {
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(of_two_that_put_one_new_object_one_hears_so) {
     BOOST_TEST(text(s->get("a/b")) == "one");
     std::map<std::string, std::uint64_t, std::less<>> all;
     s->put("a/c/d", "12345");
-    s->each("a", [&](std::string_view key, std::uint64_t size) { all[std::string(key)] = size; });
+    s->for_each("a", [&](std::string_view key, std::uint64_t size) { all[std::string(key)] = size; });
     BOOST_TEST((all == std::map<std::string, std::uint64_t, std::less<>>{{"a/b", 3}, {"a/c/d", 5}}));
   }
   const auto first = share(f / "shared"), second = share(f / "shared");
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(of_two_that_put_one_new_object_one_hears_so) {
 
 BOOST_AUTO_TEST_CASE(a_killed_run_is_removed_by_its_own_name_alone) {
   folder f;
-  using zarrbits::conversion::remove_unfinished;
+  using zarrbits::zarr::remove_unfinished;
   for (const std::string run : {"mine", ""}) {
     fs::create_directories(f / "out/.zarrbits-unfinished");
     std::ofstream(f / "out/.zarrbits-unfinished/plan") << plan;

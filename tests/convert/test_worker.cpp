@@ -2,8 +2,8 @@
 //
 // Units handed out one by one, from C++, and what inspect(), report_filters() and suggest_bits() say of a file.
 //
-#include "convert/run/job.hpp"
-#include "convert/run/metadata.hpp"
+#include "convert/run/final_metadata.hpp"
+#include "convert/run/hdf5_conversion.hpp"
 #include "support.hpp"
 
 #include <zarrbits/inspect.hpp>
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(workers_make_the_units_between_them) {
     BOOST_REQUIRE(third.missing().size() == 1U);
     third.make(third.missing()[0]);
   }
-  BOOST_TEST(!zarrbits::finalize(all).lost());
+  BOOST_TEST(!zarrbits::finalize(all).has_losses());
   const auto r = zarrbits::verify({.source = all.source, .store = all.store});
   BOOST_TEST(r.elements == 300U);
   BOOST_TEST((!r.failed() && !r.incomplete()));
@@ -66,12 +66,12 @@ BOOST_AUTO_TEST_CASE(workers_make_the_units_between_them) {
 
 BOOST_AUTO_TEST_CASE(a_dataset_is_planned_once) {
   const case_of_three c;
-  using zarrbits::conversion::job;
+  using zarrbits::conversion::hdf5_conversion;
   for (const std::uint64_t memory : {std::uint64_t{512} << 20, std::uint64_t{16} << 20}) {  // room for all, or for two
     zarrbits::convert_options o = c.elsewhere(0);
     o.share.reset();
     o.memory = memory;
-    job all(o, job::mode::all);
+    hdf5_conversion all(o, hdf5_conversion::mode::full);
     std::vector<std::shared_ptr<zarrbits::conversion::dataset_plan>> plans;
     BOOST_TEST(all.units().size() == 3U);
     for (const std::size_t i : {1U, 2U, 3U}) plans.push_back(all.planned(i));

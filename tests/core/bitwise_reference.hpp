@@ -2,8 +2,8 @@
 //
 // What kernels have to give, bit by bit, as the codec's text says it. Slow, and simple enough to be read.
 //
-#ifndef ZARRBITS_TESTS_BITWISE_REFERENCE_HPP
-#define ZARRBITS_TESTS_BITWISE_REFERENCE_HPP
+#ifndef ZARRBITS_TESTS_CORE_BITWISE_REFERENCE_HPP
+#define ZARRBITS_TESTS_CORE_BITWISE_REFERENCE_HPP
 
 #include "core/packing.hpp"
 

@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(swaps_of_more_than_caches_hold_reverse_each_component) {
 
 BOOST_AUTO_TEST_CASE(bytes_of_fewer_bits_get_their_sign_or_zeros_above_in_place_and_out_of_place) {
   for (const kernel_table* k : tables_to_test())
-    for (packing p{.size = 1, .bits = 1, .whole = true}; p.bits < 8; ++p.bits)
+    for (packing p{.size = 1, .bits = 1, .full_width = true}; p.bits < 8; ++p.bits)
       for (const int kind : {0, 1, 2}) {  // unsigned, signed, bool
         p.is_signed = kind == 1;
         p.is_bool = kind == 2;

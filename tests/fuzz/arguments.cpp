@@ -28,7 +28,7 @@ using namespace zarrbits;
 
 namespace {
 
-void command_line(cli::convert_kind kind, std::string_view text) {
+void command_line(command::convert_kind kind, std::string_view text) {
   std::vector<std::string> words = {"convert"};
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -39,12 +39,12 @@ void command_line(cli::convert_kind kind, std::string_view text) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  cli::convert_arguments arguments;
-  if (cli::parse_convert_arguments(arguments, kind, static_cast<int>(words.size()), argv.data())) return;
+  command::convert_arguments arguments;
+  if (command::parse_convert_arguments(arguments, kind, static_cast<int>(words.size()), argv.data())) return;
   const convert_options& options = arguments.options;
   check_options(options);  // accepted once, accepted again
-  conversion::selection wanted(options.include, options.exclude);
-  for (const char* path : {"/", "/a", "/a/b.raw", "/g1/g2/temperature [K]"}) (void)wanted.wants(path);
+  text::selection wanted(options.include, options.exclude);
+  for (const char* path : {"/", "/a", "/a/b.raw", "/g1/g2/temperature [K]"}) (void)wanted.matches(path);
   split_source(options.source);
 }
 
@@ -57,7 +57,7 @@ void s3_settings(std::string_view text) {
   const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
   for (const char* name : {"AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"}) ::setenv(name, path.c_str(), 1);
   try {
-    const auto s = conversion::read_s3_settings("s3://" + std::string(text.substr(0, end)), {});
+    const auto s = io::read_s3_settings("s3://" + std::string(text.substr(0, end)), {});
     fuzz::require(s.credentials && !s.bucket.empty() && !s.region.empty() && !s.url.empty(), "settings are whole");
   } catch (...) {
     ::close(descriptor);
@@ -84,15 +84,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   try {
     switch (data[0]) {
-      case 'c': command_line(cli::convert_kind::convert, text); break;
-      case 'p': command_line(cli::convert_kind::plan, text); break;
-      case 'f': command_line(cli::convert_kind::finalize, text); break;
+      case 'c': command_line(command::convert_kind::convert, text); break;
+      case 'p': command_line(command::convert_kind::plan, text); break;
+      case 'f': command_line(command::convert_kind::finalize, text); break;
 #ifdef ZARRBITS_WITH_S3
       case 's': s3_settings(text); break;
 #endif
       default: break;
     }
-  } catch (const cli::usage_error& e) {
+  } catch (const command::usage_error& e) {
     fuzz::require(*e.what() != 0, "what is refused has a sentence");
   } catch (const zarrbits::error& e) {
     fuzz::require(*e.what() != 0, "what is refused has a sentence");

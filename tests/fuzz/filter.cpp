@@ -36,7 +36,7 @@ std::size_t result_size(bool is_bytes, bool reverse, std::size_t n, const unsign
   packbits_chunk c;
   if (!load(n, cd, c, why)) return 0;
   if (c.one_size && !reverse) return c.filled_size();
-  return static_cast<std::size_t>(reverse ? c.decoded_size : c.encoded_size) + c.after();
+  return static_cast<std::size_t>(reverse ? c.decoded_size : c.encoded_size) + c.checksum_bytes();
 }
 
 // The entries that are computed from others, made right: else hardly any mutation gets past the first checks.
@@ -59,7 +59,7 @@ void repair(unsigned cd[], std::size_t n, std::size_t chunk, bool reverse) {
   c.format.truncate = c.policy == range_policy::truncate;
   c.one_size = (cd[7] >> 20 & 1) != 0 && c.policy != range_policy::error;
   c.components = 1 + cd[6] % 3;
-  chunk -= std::min(chunk, c.after());
+  chunk -= std::min(chunk, c.checksum_bytes());
   const std::uint64_t body = chunk - (chunk > 0 && c.count_byte != zarrbits::padding::none && reverse);
   c.elements = (reverse ? body * 8 / c.format.bits : body / size) / c.components;
   std::uint64_t encoded = 0;

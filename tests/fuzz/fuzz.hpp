@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#ifndef ZARRBITS_TESTS_FUZZ_HPP
-#define ZARRBITS_TESTS_FUZZ_HPP
+#ifndef ZARRBITS_TESTS_FUZZ_FUZZ_HPP
+#define ZARRBITS_TESTS_FUZZ_FUZZ_HPP
 
 #include <cstddef>
 #include <cstdint>

@@ -22,7 +22,7 @@
 #include <unistd.h>
 #include <vector>
 
-using namespace zarrbits::verification;
+using namespace zarrbits::zarr;
 
 namespace {
 
@@ -94,7 +94,7 @@ void read_array(const store_folder& folder) {
   const auto listed = a.list_chunks(most_chunks);
   if (!listed) return;
   for (const auto& at : *listed) {
-    zarr_values values;
+    element_buffer values;
     try {
       if (!a.read_chunk(at, values)) continue;
       const std::uint64_t elements = product_of(a.shape_of(at));
@@ -114,7 +114,7 @@ void read_node_and_below(const store_folder& folder, int depth) {
     selection_of(folder);
     if (depth == 0) return;
     for (const store_folder& child : folder.nodes()) {
-      unescape(child.last());
+      unescape_node_name(child.leaf_name());
       read_node_and_below(child, depth - 1);
     }
   } catch (const store_error&) {
@@ -144,14 +144,15 @@ void read_file(const std::uint8_t* data, std::size_t size,
 void read_parquet(const std::uint8_t* data, std::size_t size) {
   try {
     const auto bytes = std::as_bytes(std::span(data, size));
-    zarrbits::conversion::parquet_file file({bytes.begin(), bytes.end()}, 100'000);
+    zarrbits::io::parquet_file file({bytes.begin(), bytes.end()}, 100'000);
     for (const char* column : {"path", "raw"}) {
-      if (file.has(column)) fuzz::require(file.texts(column).size() == file.rows(), "a column has a text for each row");
+      if (file.has_column(column)) fuzz::require(file.texts(column).size() == file.rows(), "a column has a text for each row");
     }
     for (const char* column : {"offset", "size"}) {
-      if (file.has(column)) fuzz::require(file.numbers(column).size() == file.rows(), "a column has a number for each row");
+      if (file.has_column(column))
+        fuzz::require(file.numbers(column).size() == file.rows(), "a column has a number for each row");
     }
-  } catch (const zarrbits::conversion::parquet_error&) {
+  } catch (const zarrbits::io::parquet_error&) {
   }
 }
 
@@ -165,7 +166,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (begin.starts_with('{')) {
     read_file(data, size, [](const std::string& path) {
-      return open_references(path, {}, {}, std::uint64_t{64} << 20, use_of_store::all_of_it);
+      return open_references(path, {}, {}, std::uint64_t{64} << 20, access_pattern::full);
     });
     return 0;
   }

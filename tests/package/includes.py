@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""The table in CONTRIBUTING.md allows every #include of the project, and nothing that is not used. And only the command has
-flags: no text in the libraries has one.
+"""The table in CONTRIBUTING.md allows every #include of the project, and nothing that is not used. A folder has one namespace, of
+its name, and a header's guard is its path. And only the command has flags: no text in the libraries has one.
 
     tests/package/includes.py FOLDER_OF_THE_PROJECT
 """
@@ -17,7 +17,12 @@ literal, flag = re.compile(r'"((?:[^"\\]|\\.)*)"'), re.compile(r"--[a-z]")
 sources = {".hpp", ".cpp", ".h", ".c"}
 # Below the jobs nothing knows their options and reports.
 of_jobs = re.compile(r"zarrbits/(convert\w*|verify|inspect|export)\.hpp")
-below_jobs = {"text", "io", "compression", "hdf5", "zarr", "core", "library", "streams", "filter"}
+below_jobs = {"text", "io", "compressors", "hdf5", "zarr", "core", "library", "streams", "filter"}
+# Elsewhere the namespace is the folder's name. These names belong to public functions, and to the language.
+namespaces = {"convert": "conversion", "inspect": "inspection", "verify": "verification", "export": "exporting"}
+block = re.compile(r"^namespace ([\w:]+) \{(.*?)^\}", re.M | re.S)
+forward = re.compile(r"\s*(?:(?:class|struct|enum class) \w+;(?:\s*//.*)?\s*)+")
+guard = re.compile(r"^#ifndef (\w+)\n#define \1\b", re.M)
 wrong = []
 
 # The rows, from the top: the folders of each, and what they may include. A row that says "all", or nothing at all, has no rule.
@@ -63,6 +68,27 @@ for top in sorted({folder.split("/")[0] for folder in row_of}):
                     flag.search(of_aws.sub("", text)) for text in literal.findall(line)
                 ):
                     wrong.append(f"{path}:{number} names a flag of the command; name the member of the options in backquotes")
+        if top not in ("include", "core", "library", "streams", "filter"):
+            namespace = "zarrbits::" + namespaces.get(top, top)
+            for name, content in block.findall(file.read_text()):
+                # "zarrbits" itself has what the public headers declare
+                if (
+                    name not in (namespace, "zarrbits")
+                    and not name.startswith(namespace + "::")
+                    and not forward.fullmatch(content)
+                ):
+                    wrong.append(f"{path} has code in the namespace {name}; that of its folder is {namespace}")
+            if file.suffix == ".hpp":
+                wrong += [
+                    f"{path} has `{line}`, which gives every file that includes it a second name for one thing"
+                    for line in re.findall(r"^using (?:\w+::)+\w+;", file.read_text(), re.M)
+                ]
+        if file.suffix == ".hpp":
+            name = path.removeprefix("include/zarrbits/").upper()
+            expected = "ZARRBITS_" + re.sub(r"\W", "_", name).removeprefix("ZARRBITS_")
+            actual = guard.search(file.read_text())
+            if not actual or actual[1] not in (expected, "ZARRBITS_" + expected):
+                wrong.append(f"{path} has the include guard {actual[1] if actual else 'none'}, and not {expected}")
         for name in include.findall(file.read_text()):
             if name.startswith("boost/") and "/detail/" in name:
                 wrong.append(f"{path} includes {name}: what is in detail/ is Boost's own, and changes without a word")

@@ -64,8 +64,8 @@ void write_to_checked_stream(const values& v, const std::string& path) {
   write(v, zi::encoder(camera), zi::checked(stream));
 }
 
-using way = void (*)(const values&, const std::string&);
-const std::map<std::string, way> ways = {
+using zarr_strategy = void (*)(const values&, const std::string&);
+const std::map<std::string, zarr_strategy> ways = {
     {"file_sink", [](auto& v, auto& path) { write(v, zi::encoder(camera), file(path)); }},
     {"descriptor", [](auto& v, auto& path) { write(v, zi::encoder(camera), descriptor(path)); }},
     {"ofstream", write_to_stream},

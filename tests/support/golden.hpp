@@ -2,8 +2,8 @@
 //
 // The golden vectors: made by an independent, slow model, never by this library.
 //
-#ifndef ZARRBITS_TESTS_GOLDEN_HPP
-#define ZARRBITS_TESTS_GOLDEN_HPP
+#ifndef ZARRBITS_TESTS_SUPPORT_GOLDEN_HPP
+#define ZARRBITS_TESTS_SUPPORT_GOLDEN_HPP
 
 #include "test_data.hpp"
 

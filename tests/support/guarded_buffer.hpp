@@ -2,8 +2,8 @@
 //
 // Memory with unreadable pages right before and right behind it: a single byte outside ends the test.
 //
-#ifndef ZARRBITS_TESTS_GUARDED_BUFFER_HPP
-#define ZARRBITS_TESTS_GUARDED_BUFFER_HPP
+#ifndef ZARRBITS_TESTS_SUPPORT_GUARDED_BUFFER_HPP
+#define ZARRBITS_TESTS_SUPPORT_GUARDED_BUFFER_HPP
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -2,8 +2,8 @@
 //
 // The kernel tables that a test runs: all that this machine can, or the one that ZARRBITS_KERNELS names.
 //
-#ifndef ZARRBITS_TESTS_KERNEL_TABLES_HPP
-#define ZARRBITS_TESTS_KERNEL_TABLES_HPP
+#ifndef ZARRBITS_TESTS_SUPPORT_KERNEL_TABLES_HPP
+#define ZARRBITS_TESTS_SUPPORT_KERNEL_TABLES_HPP
 
 #include "core/kernels/kernels.hpp"
 

@@ -29,7 +29,7 @@ std::int64_t from_1970(std::int64_t start, std::int64_t of_1970) { return (start
 BOOST_AUTO_TEST_CASE(both_algorithms_have_the_same_days) {
   std::int64_t compared = 0;
   for (const std::string calendar : calendars) {
-    const auto here = conversion::parse_epoch("days since 1970-01-01", calendar);
+    const auto here = text::parse_epoch("days since 1970-01-01", calendar);
     const auto there = time_scale_of("days since 1970-01-01", calendar);
     BOOST_REQUIRE_MESSAGE(here.has_value() == there.has_value() && here.has_value() == (calendar != "none"), calendar);
     if (!here) continue;
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(both_algorithms_have_the_same_days) {
       for (int month = 0; month <= 13; ++month) {
         for (int d = 0; d <= 32; ++d) {
           const std::string date = std::to_string(year) + "-" + std::to_string(month) + "-" + std::to_string(d);
-          const auto a = conversion::parse_epoch("days since " + date, calendar);
+          const auto a = text::parse_epoch("days since " + date, calendar);
           const auto b = time_scale_of("days since " + date, calendar);
           BOOST_REQUIRE_MESSAGE(a.has_value() == b.has_value(), calendar << " " << date);
           if (!a) continue;
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(both_read_the_same_units) {
         "seconds since 1970-01-01 12:30:15.25", "ms since 1970-01-01 06:00 +01:00", "us since 1970-01-01 06:00:00 -0530",
         "min since 1970-01-01 0:0:0 UTC", "h since -0001-01-01", "d since 1582-10-15", "s since 1970-01-01 24:00",
         " days  since 1970-01-01 "}) {
-    const auto a = conversion::parse_epoch(units, "standard"), zero = conversion::parse_epoch("s since 1970-01-01", "standard");
+    const auto a = text::parse_epoch(units, "standard"), zero = text::parse_epoch("s since 1970-01-01", "standard");
     const auto b = time_scale_of(units, "standard"), other_zero = time_scale_of("s since 1970-01-01", "standard");
     BOOST_REQUIRE_MESSAGE(a && b && zero && other_zero, units);
     BOOST_TEST(a->unit == b->unit, units);
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(both_read_the_same_units) {
        {"", "m", "months since 2000-01-01", "days since yesterday", "days since 2000-01", "days until 2000-01-01",
         "days since 2000-01-01 25:00", "days since 2000-01-01 12:60", "days since 2000-13-01", "s since 2000-01-01 0:0:0.0000001",
         "days since 2000-01-01 0:0 CET", "days since 2000-01-01 0:0 UTC more", "days since 999999999999999999999-01-01"}) {
-    BOOST_TEST(!conversion::parse_epoch(units, "standard").has_value(), units);
+    BOOST_TEST(!text::parse_epoch(units, "standard").has_value(), units);
     BOOST_TEST(!time_scale_of(units, "standard").has_value(), units);
   }
 }
@@ -77,13 +77,13 @@ BOOST_AUTO_TEST_CASE(both_read_the_same_units) {
 BOOST_AUTO_TEST_CASE(both_know_from_when_on_calendars_agree) {
   for (const std::string a : calendars) {
     for (const std::string b : calendars) {
-      const auto here = conversion::same_from(a, b), there = verification::calendars_agree_from(a, b);
+      const auto here = text::calendars_agree_from(a, b), there = verification::calendars_agree_from(a, b);
       BOOST_REQUIRE_MESSAGE(here.has_value() == there.has_value(), a << " and " << b);
       if (!here || *here == std::numeric_limits<std::int64_t>::min()) {
         BOOST_TEST((here == there));
         continue;
       }
-      const auto zero = conversion::parse_epoch("s since 1970-01-01", a);
+      const auto zero = text::parse_epoch("s since 1970-01-01", a);
       const auto other_zero = time_scale_of("s since 1970-01-01", a);
       BOOST_TEST(*here - zero->start == *there - other_zero->start, a << " and " << b);
     }

@@ -16,7 +16,7 @@ int main() {
   constexpr std::int64_t day = std::int64_t{86'400} * 1'000'000;
   for (const char* const calendar : {"standard", "proleptic_gregorian", "julian", "noleap", "all_leap", "360_day"}) {
     const std::int64_t zero = *verification::days_to(calendar, 1970, 1, 1);
-    const std::int64_t other_zero = conversion::parse_epoch("days since 1970-01-01", calendar)->start;
+    const std::int64_t other_zero = text::parse_epoch("days since 1970-01-01", calendar)->start;
     for (int year = 1; year <= 3000; ++year) {
       for (int month = 1; month <= 12; ++month) {
         std::int64_t first = 0, last = 0, other_first = 0, other_last = 0;
@@ -27,7 +27,7 @@ int main() {
             last = *number - zero;
           }
           const std::string date = std::to_string(year) + "-" + std::to_string(month) + "-" + std::to_string(d);
-          if (const auto scale = conversion::parse_epoch("days since " + date, calendar)) {
+          if (const auto scale = text::parse_epoch("days since " + date, calendar)) {
             if (other_days++ == 0) other_first = (scale->start - other_zero) / day;
             other_last = (scale->start - other_zero) / day;
           }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/read/array_filters.hpp"
 
-#include "text/words.hpp"
+#include "text/format.hpp"
 #include "zarr/read/zarr_json.hpp"
 
 #include <array>
@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 using nlohmann::json;
 
@@ -27,7 +27,7 @@ constexpr std::array<named_kind, 3> kinds = {{{'i', "int"}, {'u', "uint"}, {'f',
 
 // Calls `call` with a value of the number's type.
 template <class Call>
-void with_type(const numpy_number& n, const Call& call) {
+void visit_type(const numpy_number& n, const Call& call) {
   const bool is_float = n.kind == 'f', is_signed = n.kind == 'i';
   switch (n.size) {
     case 1: return is_signed ? call(std::int8_t()) : call(std::uint8_t());
@@ -53,16 +53,16 @@ To converted(From value, bool to_bool) {
 
 // Each value of one type becomes one of another, in order.
 template <class Each>
-std::vector<std::byte> mapped(const std::vector<std::byte>& in, const numpy_number& from, const numpy_number& to,
-                              const Each& each) {
-  const std::size_t n = in.size() / from.size;
-  std::vector<std::byte> out(n * to.size);
-  with_type(from, [&](auto source) {
-    with_type(to, [&](auto target) {
+std::vector<std::byte> convert_values(const std::vector<std::byte>& in, const numpy_number& source_type,
+                                      const numpy_number& target_type, const Each& convert) {
+  const std::size_t n = in.size() / source_type.size;
+  std::vector<std::byte> out(n * target_type.size);
+  visit_type(source_type, [&](auto source) {
+    visit_type(target_type, [&](auto target) {
       auto state = target;
       for (std::size_t i = 0; i < n; ++i) {
         std::memcpy(&source, in.data() + i * sizeof source, sizeof source);
-        target = each(source, state);
+        target = convert(source, state);
         std::memcpy(out.data() + i * sizeof target, &target, sizeof target);
       }
     });
@@ -79,17 +79,17 @@ double real_in(const json& configuration, const char* key) {
 }  // namespace
 
 bool is_array_filter(std::string_view name) {
-  for (const char* known : {"delta", "fixedscaleoffset", "quantize", "astype", "bitround", "categorize"}) {
-    if (name.starts_with(prefix) && name.substr(prefix.size()) == known) return true;
+  for (const char* id : {"delta", "fixedscaleoffset", "quantize", "astype", "bitround", "categorize"}) {
+    if (name.starts_with(prefix) && name.substr(prefix.size()) == id) return true;
   }
   return false;
 }
 
 std::string numpy_number::name() const {
   if (kind == 'b') return "bool";
-  std::string all;
-  for (const auto& [letter, word] : kinds) all += letter == kind ? word : "";
-  return all + std::to_string(8 * size);
+  std::string result;
+  for (const auto& [letter, word] : kinds) result += letter == kind ? word : "";
+  return result + std::to_string(8 * size);
 }
 
 std::optional<numpy_number> numpy_number_of(const std::string& dtype) {
@@ -110,13 +110,13 @@ array_filter::array_filter(const std::string& name, const json& configuration, c
   const auto number = [&](const char* key, std::optional<numpy_number> otherwise) {
     const json value = configuration.value(key, json());
     if (value.is_null() && otherwise) return *otherwise;
-    const auto known = value.is_string() ? numpy_number_of(value.get<std::string>()) : std::nullopt;
-    if (!known) throw not_supported("the codec " + name + " with the " + key + " " + json_text(value));
-    return *known;
+    const auto parsed = value.is_string() ? numpy_number_of(value.get<std::string>()) : std::nullopt;
+    if (!parsed) throw not_supported("the codec " + name + " with the " + key + " " + json_text(value));
+    return *parsed;
   };
   if (name == "numcodecs.categorize") {
     kind_ = categories;
-    from_ = number("astype", numpy_number{'u', 1});
+    encoded_ = number("astype", numpy_number{'u', 1});
     const json labels = configuration.value("labels", json());
     if (!labels.is_array()) throw store_error("the \"labels\" of numcodecs.categorize are not a list");
     labels_.emplace();
@@ -128,66 +128,68 @@ array_filter::array_filter(const std::string& name, const json& configuration, c
       throw store_error("the codec numcodecs.categorize does not take " + array.name);
     return;
   }
-  const auto own = numpy_number_of(array.name);
+  const auto array_number = numpy_number_of(array.name);
   if (name == "numcodecs.bitround") {
-    from_ = to_ = own ? *own : numpy_number{'u', array.size};
-    if (from_.size != 1 && from_.size != 2 && from_.size != 4 && from_.size != 8)
+    encoded_ = decoded_ = array_number ? *array_number : numpy_number{'u', array.size};
+    if (encoded_.size != 1 && encoded_.size != 2 && encoded_.size != 4 && encoded_.size != 8)
       throw not_supported("the codec " + name + " of " + array.name);
     return;
   }
   const bool casts = name == "numcodecs.astype";
-  to_ = number(casts ? "decode_dtype" : "dtype", own);
-  from_ = number(casts ? "encode_dtype" : "astype", casts ? std::nullopt : std::optional(to_));
-  if (to_.size != array.size)
-    throw store_error("the codec " + name + " makes " + to_.name() + ", but the array is " + array.name);
+  decoded_ = number(casts ? "decode_dtype" : "dtype", array_number);
+  encoded_ = number(casts ? "encode_dtype" : "astype", casts ? std::nullopt : std::optional(decoded_));
+  if (decoded_.size != array.size)
+    throw store_error("the codec " + name + " makes " + decoded_.name() + ", but the array is " + array.name);
   kind_ = name == "numcodecs.delta" ? delta : name == "numcodecs.fixedscaleoffset" ? scaled : cast;
   if (kind_ != scaled) return;
   scale_ = real_in(configuration, "scale");
   offset_ = real_in(configuration, "offset");
 }
 
-void array_filter::decode(zarr_values& values, std::uint64_t most) const {
-  const bool to_bool = to_.kind == 'b';
+void array_filter::decode(element_buffer& values, std::uint64_t max_bytes) const {
+  const bool to_bool = decoded_.kind == 'b';
   switch (kind_) {
     case none: return;
-    case categories: return decode_texts(values, most);
+    case categories: return decode_texts(values, max_bytes);
     case cast:
-      values.data = mapped(values.data, from_, to_,
-                           [&](auto v, auto& state) { return converted<std::remove_reference_t<decltype(state)>>(v, to_bool); });
+      values.data = convert_values(values.data, encoded_, decoded_, [&](auto v, auto& state) {
+        return converted<std::remove_reference_t<decltype(state)>>(v, to_bool);
+      });
       return;
     case delta:  // sums in the type of the array, as numpy's cumsum() with that output
-      values.data = mapped(values.data, from_, to_, [&](auto v, auto& sum) {
-        using to = std::remove_reference_t<decltype(sum)>;
-        if constexpr (std::is_integral_v<to>) {
-          using bits = std::make_unsigned_t<to>;
-          sum = static_cast<to>(static_cast<bits>(static_cast<bits>(sum) + static_cast<bits>(converted<to>(v, to_bool))));
+      values.data = convert_values(values.data, encoded_, decoded_, [&](auto v, auto& sum) {
+        using target_type = std::remove_reference_t<decltype(sum)>;
+        if constexpr (std::is_integral_v<target_type>) {
+          using bits = std::make_unsigned_t<target_type>;
+          sum = static_cast<target_type>(
+              static_cast<bits>(static_cast<bits>(sum) + static_cast<bits>(converted<target_type>(v, to_bool))));
         } else {
-          sum += static_cast<to>(v);
+          sum += static_cast<target_type>(v);
         }
         return sum;
       });
       return;
     case scaled:  // float32 stays float32 in numpy; integers become float64
-      values.data = mapped(values.data, from_, to_, [&](auto v, auto& state) {
-        using to = std::remove_reference_t<decltype(state)>;
+      values.data = convert_values(values.data, encoded_, decoded_, [&](auto v, auto& state) {
+        using target_type = std::remove_reference_t<decltype(state)>;
         if constexpr (std::is_same_v<decltype(v), float>) {
           const float one = v / static_cast<float>(scale_);
-          return converted<to>(one + static_cast<float>(offset_), to_bool);
+          return converted<target_type>(one + static_cast<float>(offset_), to_bool);
         } else {
           const double one = static_cast<double>(v) / scale_;
-          return converted<to>(one + offset_, to_bool);
+          return converted<target_type>(one + offset_, to_bool);
         }
       });
       return;
   }
 }
 
-void array_filter::decode_texts(zarr_values& values, std::uint64_t most) const {
-  const std::vector<std::byte> numbers = mapped(values.data, from_, {'u', 8}, [](auto v, auto& state) {
+void array_filter::decode_texts(element_buffer& values, std::uint64_t max_bytes) const {
+  const std::vector<std::byte> numbers = convert_values(values.data, encoded_, {'u', 8}, [](auto v, auto& state) {
     return converted<std::remove_reference_t<decltype(state)>>(v, false);
   });
   const std::size_t n = numbers.size() / 8;
-  if (n > most / sizeof(std::string)) throw not_supported("a chunk of more texts than the memory holds");
+  if (n > max_bytes / sizeof(std::string)) throw not_supported("a chunk of more texts than the memory holds");
   values.data.clear();
   std::vector<std::vector<std::byte>> fixed;
   for (const std::string& label : *labels_) {
@@ -201,15 +203,15 @@ void array_filter::decode_texts(zarr_values& values, std::uint64_t most) const {
     std::uint64_t label = 0;
     std::memcpy(&label, numbers.data() + 8 * i, 8);
     if (label == 0 || label > labels_->size()) continue;  // numcodecs has "" for them
-    const auto at = static_cast<std::size_t>(label - 1);
+    const auto index = static_cast<std::size_t>(label - 1);
     if (array_.kind == zarr_kind::text32) {
-      std::memcpy(values.data.data() + i * array_.size, fixed[at].data(), array_.size);
+      std::memcpy(values.data.data() + i * array_.size, fixed[index].data(), array_.size);
       continue;
     }
-    values.strings[i] = (*labels_)[at];
+    values.strings[i] = (*labels_)[index];
     bytes += values.strings[i].size();
-    if (bytes > most) throw not_supported("a chunk of longer texts than the memory holds");
+    if (bytes > max_bytes) throw not_supported("a chunk of longer texts than the memory holds");
   }
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

@@ -4,9 +4,9 @@
 // "filters", and zarr-python in Zarr v3 as codecs from array to array. They are read, and not written.
 //
 //   if (is_array_filter("numcodecs.delta")) {
-//     const array_filter filter("numcodecs.delta", {{"dtype", "<i4"}, {"astype", "<i2"}});
-//     filter.stored();                        // "int16": what the next codec has
-//     filter.decode(std::move(values));       // int32, in this machine's byte order
+//     const array_filter filter("numcodecs.delta", {{"dtype", "<i4"}, {"astype", "<i2"}}, parse_type("int32"));
+//     filter.stored().name();                 // "int16": the type that the next codec gets
+//     filter.decode(values, 1 << 20);         // int32, in this machine's byte order
 //   }
 //
 #ifndef ZARRBITS_ZARR_READ_ARRAY_FILTERS_HPP
@@ -22,9 +22,9 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
-// Of a codec of Zarr v3: "numcodecs.delta".
+// True for the name of such a codec in Zarr v3: "numcodecs.delta".
 bool is_array_filter(std::string_view name);
 
 // A data type of numpy: one number.
@@ -39,26 +39,26 @@ std::optional<numpy_number> numpy_number_of(const std::string& dtype);
 
 class array_filter {
  public:
-  // `array`: of the values that are encoded. Throws store_error and not_supported.
+  // `array`: the type of the values that are encoded. Throws store_error and not_supported.
   array_filter(const std::string& name, const nlohmann::json& configuration, const zarr_type& array);
 
-  // Of the encoded values.
-  const numpy_number& stored() const noexcept { return from_; }
-  // Puts decoded values for encoded ones. `most`: bytes of texts.
-  void decode(zarr_values& values, std::uint64_t most) const;
+  // The type of the encoded values.
+  const numpy_number& stored() const noexcept { return encoded_; }
+  // Replaces encoded values by decoded ones. `max_bytes`: bytes of texts.
+  void decode(element_buffer& values, std::uint64_t max_bytes) const;
 
  private:
   enum kind_type { delta, scaled, cast, none, categories };
 
-  void decode_texts(zarr_values& values, std::uint64_t most) const;
+  void decode_texts(element_buffer& values, std::uint64_t max_bytes) const;
 
   kind_type kind_ = none;
   zarr_type array_;
-  numpy_number from_, to_;
+  numpy_number encoded_, decoded_;
   double scale_ = 1, offset_ = 0;
   std::optional<std::vector<std::string>> labels_;
 };
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

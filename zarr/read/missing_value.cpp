@@ -15,9 +15,9 @@
 #include <string>
 #include <utility>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
-using ordered = conversion::json;
+using ordered = text::json;
 
 namespace {
 
@@ -25,13 +25,13 @@ std::string float64_base64(double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value);
   std::byte little[8];
   for (unsigned i = 0; i < 8; ++i) little[i] = static_cast<std::byte>(bits >> (8 * i));
-  return conversion::base64(std::span<const std::byte>(little));
+  return text::base64(std::span<const std::byte>(little));
 }
 
 // A number, or the word for one, as netCDF-C writes it.
 std::optional<double> real_of(const ordered& value) {
   if (value.is_number()) return value.get<double>();
-  if (value.is_binary()) return std::strtod(conversion::json_text(value).c_str(), nullptr);
+  if (value.is_binary()) return std::strtod(text::json_text(value).c_str(), nullptr);
   if (value == "NaN") return std::numeric_limits<double>::quiet_NaN();
   if (value == "Infinity") return std::numeric_limits<double>::infinity();
   if (value == "-Infinity") return -std::numeric_limits<double>::infinity();
@@ -41,16 +41,17 @@ std::optional<double> real_of(const ordered& value) {
 // In base64; null: it is neither a number nor that.
 ordered real_form(const ordered& value) {
   if (const auto number = real_of(value)) return float64_base64(*number);
-  const auto bytes = value.is_string() ? conversion::decode_base64(value.get<std::string>()) : std::nullopt;
+  const auto bytes = value.is_string() ? text::decode_base64(value.get<std::string>()) : std::nullopt;
   return bytes && bytes->size() == 8 ? value : ordered(nullptr);
 }
 
 ordered integer_form(const ordered& value, unsigned bits, bool is_signed) {
-  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max() >> (64 - (is_signed ? bits - 1 : bits));
-  if (value.is_number_unsigned()) return value.get<std::uint64_t>() <= most ? value : ordered(nullptr);
+  const std::uint64_t max_value = std::numeric_limits<std::uint64_t>::max() >> (64 - (is_signed ? bits - 1 : bits));
+  if (value.is_number_unsigned()) return value.get<std::uint64_t>() <= max_value ? value : ordered(nullptr);
   if (value.is_number_integer()) {
     const auto v = value.get<std::int64_t>();
-    const bool fits = v >= 0 ? static_cast<std::uint64_t>(v) <= most : is_signed && v >= -static_cast<std::int64_t>(most) - 1;
+    const bool fits =
+        v >= 0 ? static_cast<std::uint64_t>(v) <= max_value : is_signed && v >= -static_cast<std::int64_t>(max_value) - 1;
     return fits ? value : ordered(nullptr);
   }
   if (!value.is_number_float()) return nullptr;
@@ -62,10 +63,10 @@ ordered integer_form(const ordered& value, unsigned bits, bool is_signed) {
 
 }  // namespace
 
-ordered missing_value_of(const ordered& data_type, const ordered& given) {
-  const std::string name = conversion::name_in(data_type);
+ordered missing_value_of(const ordered& data_type, const ordered& fill_value) {
+  const std::string name = text::extension_name(data_type);
   const bool complex = name.starts_with("complex");
-  const ordered value = given.is_array() && given.size() == 1 ? given[0] : given;
+  const ordered value = fill_value.is_array() && fill_value.size() == 1 ? fill_value[0] : fill_value;
   if (name.starts_with("float")) return real_form(value);
   if (complex && value.is_array() && value.size() == 2) {
     ordered real = real_form(value[0]), imaginary = real_form(value[1]);
@@ -81,23 +82,23 @@ ordered missing_value_of(const ordered& data_type, const ordered& given) {
   return (name == "string" || name == "variable_length_bytes") && value.is_string() ? value : ordered(nullptr);
 }
 
-void put_missing_value(ordered& array, std::vector<conversion::attribute_remark>& remarks) {
+void put_missing_value(ordered& array, std::vector<detail::attribute_remark>& remarks) {
   const auto attributes = array.find("attributes");
   if (attributes == array.end() || !attributes->is_object()) return;
-  const auto found = attributes->find("_FillValue");
-  if (found == attributes->end()) return;
-  ordered form = missing_value_of(array.value("data_type", ordered()), *found);
-  if (form == *found) return;
+  const auto entry = attributes->find("_FillValue");
+  if (entry == attributes->end()) return;
+  ordered form = missing_value_of(array.value("data_type", ordered()), *entry);
+  if (form == *entry) return;
   if (!form.is_null()) {
-    *found = std::move(form);
+    *entry = std::move(form);
     return;
   }
-  ordered value = std::move(*found);
+  ordered value = std::move(*entry);
   remarks.push_back(
       {"_FillValue", false,
-       "xarray takes no " + conversion::json_text(value) + " for missing values of this type; " + "it is in zarrbits' notes"});
-  attributes->erase(found);
-  (*attributes)[conversion::hidden_own_key]["attribute_values"]["_FillValue"] = std::move(value);
+       "xarray takes no " + text::json_text(value) + " for missing values of this type; " + "it is in zarrbits' notes"});
+  attributes->erase(entry);
+  (*attributes)[text::hidden_annotation_key]["attribute_values"]["_FillValue"] = std::move(value);
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

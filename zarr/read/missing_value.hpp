@@ -15,14 +15,14 @@
 
 #include <vector>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 // Null if xarray takes no such value for arrays of this data type.
-conversion::json missing_value_of(const conversion::json& data_type, const conversion::json& value);
+text::json missing_value_of(const text::json& data_type, const text::json& value);
 
 // Gives "_FillValue" of an array that form or, if it has none, moves it to zarrbits' notes. `array`: a zarr.json.
-void put_missing_value(conversion::json& array, std::vector<conversion::attribute_remark>& remarks);
+void put_missing_value(text::json& array, std::vector<detail::attribute_remark>& remarks);
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 namespace fs = std::filesystem;
 
@@ -32,10 +32,10 @@ void readable_folders::add_store(const std::string& root) {
   if (!e && objects.ends_with("/annex/objects") && objects.find("/.git/") != std::string::npos) add(objects);
 }
 
-bool readable_folders::contain(const std::string& real) const {
+bool readable_folders::contains(const std::string& real) const {
   return std::any_of(folders_.begin(), folders_.end(), [&](const std::string& folder) {
     return folder == "/" ? real.starts_with('/') : real.starts_with(folder + "/");
   });
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 class readable_folders {
  public:
@@ -19,12 +19,12 @@ class readable_folders {
   // Adds the folder of a directory store, and what git-annex keeps for the repository that the store is in.
   void add_store(const std::string& root);
   // Whether a file is in one of them, or below. `real`: its path without symbolic links.
-  bool contain(const std::string& real) const;
+  bool contains(const std::string& real) const;
 
  private:
   std::vector<std::string> folders_;
 };
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

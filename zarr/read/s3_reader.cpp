@@ -12,13 +12,13 @@
 #include <mutex>
 #include <utility>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 namespace {
 
 // Turns the client's errors, which are the converter's, into errors of the store.
 template <class F>
-auto asked(F&& f) {
+auto with_s3_errors(F&& f) {
   try {
     return f();
   } catch (const zarrbits::error& e) {
@@ -26,30 +26,28 @@ auto asked(F&& f) {
   }
 }
 
-conversion::file_state state_in_s3(std::uint64_t size, const std::string& etag) {
-  return {.regular = true, .size = size, .etag = etag};
-}
+io::file_state state_in_s3(std::uint64_t size, const std::string& etag) { return {.regular = true, .size = size, .etag = etag}; }
 
 class s3_object final : public stored_object {
  public:
   // `etag`: only this state of it is read; "": any.
-  s3_object(conversion::s3_client& client, std::string key, std::uint64_t size, std::string etag = "")
+  s3_object(io::s3_client& client, std::string key, std::uint64_t size, std::string etag = "")
       : client_(client), key_(std::move(key)), size_(size), etag_(std::move(etag)) {}
   std::uint64_t size() const override { return size_; }
-  conversion::file_state state() const override { return state_in_s3(size_, etag_); }
+  io::file_state state() const override { return state_in_s3(size_, etag_); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     while (!out.empty()) {
-      const auto piece = out.first(std::min(out.size(), most_at_once));
+      const auto piece = out.first(std::min(out.size(), max_request_bytes));
       const std::string range = std::to_string(offset) + "-" + std::to_string(offset + piece.size() - 1);
-      const auto answer = asked([&] {
-        conversion::s3_client::request r{.key = key_, .range = range, .into = piece};
+      const auto response = with_s3_errors([&] {
+        io::s3_client::request r{.key = key_, .range = range, .output = piece};
         if (!etag_.empty()) r.only_if["if-match"] = "\"" + etag_ + "\"";
         return client_.send(r);
       });
-      if (!etag_.empty() && (answer.status == 404 || answer.status == 412))
+      if (!etag_.empty() && (response.status == 404 || response.status == 412))
         throw store_error("\"" + key_ + "\" was changed while the store was read", errc::changed);
-      const bool from_the_beginning = answer.status != 206;
-      if (answer.received != piece.size() || (from_the_beginning && offset != 0)) {
+      const bool from_the_beginning = response.status != 206;
+      if (response.received != piece.size() || (from_the_beginning && offset != 0)) {
         throw store_error("the S3 server does not return all of \"" + key_ +
                           "\": it was changed, or the server does not support ranges");
       }
@@ -59,8 +57,8 @@ class s3_object final : public stored_object {
   }
 
  private:
-  static constexpr std::size_t most_at_once = 32U << 20;
-  conversion::s3_client& client_;
+  static constexpr std::size_t max_request_bytes = 32U << 20;
+  io::s3_client& client_;
   std::string key_;
   std::uint64_t size_;
   std::string etag_;
@@ -68,89 +66,90 @@ class s3_object final : public stored_object {
 
 class s3_reader final : public store_reader {
  public:
-  s3_reader(const std::string& name, const remote_access& remote) : client_(conversion::read_s3_settings(name, remote)) {}
+  s3_reader(const std::string& name, const remote_access& remote) : client_(io::read_s3_settings(name, remote)) {}
 
   std::unique_ptr<stored_object> open(const std::string& key) const override {
-    const auto answer = asked([&] { return client_.send({.method = "HEAD", .key = whole(key)}); });
-    if (answer.status == 404) return nullptr;
-    if (answer.length < 0) throw store_error("the S3 server does not say how long \"" + whole(key) + "\" is");
-    return std::make_unique<s3_object>(client_, whole(key), static_cast<std::uint64_t>(answer.length), answer.etag);
+    const auto response = with_s3_errors([&] { return client_.send({.method = "HEAD", .key = full_key(key)}); });
+    if (response.status == 404) return nullptr;
+    if (response.length < 0) throw store_error("the S3 server does not say how long \"" + full_key(key) + "\" is");
+    return std::make_unique<s3_object>(client_, full_key(key), static_cast<std::uint64_t>(response.length), response.etag);
   }
 
-  void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
-    std::string start = whole(folder);
+  void list(const std::string& folder, const std::function<bool(const store_entry&)>& visit) const override {
+    std::string start = full_key(folder);
     if (!start.empty()) start += '/';
-    asked([&] {
-      conversion::for_each_object(client_, start, true, conversion::all_of_them, [&](conversion::s3_entry&& found) {
+    with_s3_errors([&] {
+      io::for_each_object(client_, start, true, io::no_limit, [&](io::s3_entry&& object) {
         store_entry e;
-        e.name = found.key.substr(start.size());
+        e.name = object.key.substr(start.size());
         e.is_folder = e.name.back() == '/';
         if (e.is_folder) e.name.pop_back();
-        e.size = found.size;
-        if (!e.is_folder) e.state = state_in_s3(found.size, found.etag);
-        return each(e);
+        e.size = object.size;
+        if (!e.is_folder) e.state = state_in_s3(object.size, object.etag);
+        return visit(e);
       });
     });
   }
 
  private:
-  std::string whole(const std::string& key) const {
+  std::string full_key(const std::string& key) const {
     const std::string& prefix = client_.settings().prefix;
     return prefix.empty() || key.empty() ? prefix + key : prefix + "/" + key;
   }
 
-  mutable conversion::s3_client client_;  // thread-safe
+  mutable io::s3_client client_;  // thread-safe
 };
 
 // One listing says what there is, and how long it is. What is read is kept: small objects (all metadata are) as long as the
 // reader, others while there is room. Large objects come in blocks: the chunks of a shard lie close together.
 class s3_snapshot final : public store_reader {
  public:
-  s3_snapshot(const std::string& name, const remote_access& remote) : client_(conversion::read_s3_settings(name, remote)) {
+  s3_snapshot(const std::string& name, const remote_access& remote) : client_(io::read_s3_settings(name, remote)) {
     const std::string& prefix = client_.settings().prefix;
     const std::string start = prefix.empty() ? "" : prefix + "/";
-    asked([&] {
-      conversion::for_each_object(client_, start, false, conversion::all_of_them, [&](conversion::s3_entry&& e) {
-        if (e.key.size() > start.size()) objects_.emplace(e.key.substr(start.size()), listed{e.size, std::move(e.etag)});
+    with_s3_errors([&] {
+      io::for_each_object(client_, start, false, io::no_limit, [&](io::s3_entry&& e) {
+        if (e.key.size() > start.size()) objects_.emplace(e.key.substr(start.size()), listed_object{e.size, std::move(e.etag)});
         return true;
       });
     });
   }
 
   std::unique_ptr<stored_object> open(const std::string& key) const override {
-    const auto found = objects_.find(key);
-    if (found == objects_.end()) return nullptr;
-    return std::make_unique<object>(*this, key, found->second);
+    const auto entry = objects_.find(key);
+    if (entry == objects_.end()) return nullptr;
+    return std::make_unique<object>(*this, key, entry->second);
   }
 
-  void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
+  void list(const std::string& folder, const std::function<bool(const store_entry&)>& visit) const override {
     list_sorted(
-        objects_, folder, [](const listed& l) { return state_in_s3(l.size, l.etag); }, each);
+        objects_, folder, [](const listed_object& l) { return state_in_s3(l.size, l.etag); }, visit);
   }
 
  private:
-  struct listed {
+  struct listed_object {
     std::uint64_t size = 0;
     std::string etag;
   };
   using bytes = std::shared_ptr<const std::vector<std::byte>>;
-  static constexpr std::uint64_t small = 64U << 10, block = 16U << 20, room = 64U << 20;
+  static constexpr std::uint64_t small = 64U << 10, block = 16U << 20, cache_capacity = 64U << 20;
 
   class object final : public stored_object {
    public:
-    object(const s3_snapshot& store, std::string key, const listed& found) : store_(store), key_(std::move(key)), found_(found) {}
-    std::uint64_t size() const override { return found_.size; }
-    conversion::file_state state() const override { return state_in_s3(found_.size, found_.etag); }
+    object(const s3_snapshot& store, std::string key, const listed_object& entry)
+        : store_(store), key_(std::move(key)), entry_(entry) {}
+    std::uint64_t size() const override { return entry_.size; }
+    io::file_state state() const override { return state_in_s3(entry_.size, entry_.etag); }
     void read(std::uint64_t offset, std::span<std::byte> out) const override {
       while (!out.empty()) {
         const std::uint64_t begin = offset % block;
         std::size_t size = std::min<std::size_t>(out.size(), block - begin);
-        if (begin == 0 && out.size() > block) {  // whole blocks that nobody else will ask for
+        if (begin == 0 && out.size() > block) {  // whole blocks that no other read will ask for
           size = out.size() - out.size() % block;
-          s3_object(store_.client_, store_.whole(key_), found_.size, found_.etag).read(offset, out.first(size));
+          s3_object(store_.client_, store_.full_key(key_), entry_.size, entry_.etag).read(offset, out.first(size));
         } else {
-          const bytes there = store_.block_of(key_, offset - begin, found_);
-          std::copy_n(there->begin() + static_cast<std::ptrdiff_t>(begin), size, out.begin());
+          const bytes cached = store_.block_of(key_, offset - begin, entry_);
+          std::copy_n(cached->begin() + static_cast<std::ptrdiff_t>(begin), size, out.begin());
         }
         offset += size;
         out = out.subspan(size);
@@ -160,55 +159,55 @@ class s3_snapshot final : public store_reader {
    private:
     const s3_snapshot& store_;
     std::string key_;
-    listed found_;
+    listed_object entry_;
   };
 
-  std::string whole(const std::string& key) const {
+  std::string full_key(const std::string& key) const {
     const std::string& prefix = client_.settings().prefix;
     return prefix.empty() ? key : prefix + "/" + key;
   }
 
   // The block that begins at `offset`.
-  bytes block_of(const std::string& key, std::uint64_t offset, const listed& of) const {
+  bytes block_of(const std::string& key, std::uint64_t offset, const listed_object& of) const {
     const std::uint64_t size = of.size;
-    const std::lock_guard held(turn_);
-    if (const auto found = kept_.find(key); found != kept_.end()) return found->second;
+    const std::lock_guard lock(mutex_);
+    if (const auto small_object = small_objects_.find(key); small_object != small_objects_.end()) return small_object->second;
     const std::pair place(key, offset);
-    const auto same = [&](const auto& r) { return r.first == place; };
-    if (const auto found = std::find_if(recent_.begin(), recent_.end(), same); found != recent_.end()) {
-      recent_.splice(recent_.begin(), recent_, found);
-      return found->second;
+    const auto is_same_block = [&](const auto& r) { return r.first == place; };
+    if (const auto recent = std::find_if(recent_.begin(), recent_.end(), is_same_block); recent != recent_.end()) {
+      recent_.splice(recent_.begin(), recent_, recent);
+      return recent->second;
     }
     auto read = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(std::min(size - offset, block)));
-    s3_object(client_, whole(key), size, of.etag).read(offset, *read);
-    if (size <= small && kept_bytes_ < room) {
-      kept_bytes_ += size + key.size();
-      return kept_.emplace(key, std::move(read)).first->second;
+    s3_object(client_, full_key(key), size, of.etag).read(offset, *read);
+    if (size <= small && small_bytes_ < cache_capacity) {
+      small_bytes_ += size + key.size();
+      return small_objects_.emplace(key, std::move(read)).first->second;
     }
     recent_bytes_ += read->size();
     recent_.emplace_front(place, std::move(read));
-    while (recent_bytes_ > room && recent_.size() > 1) {
+    while (recent_bytes_ > cache_capacity && recent_.size() > 1) {
       recent_bytes_ -= recent_.back().second->size();
       recent_.pop_back();
     }
     return recent_.front().second;
   }
 
-  mutable conversion::s3_client client_;  // thread-safe
-  std::map<std::string, listed> objects_;
-  mutable std::mutex turn_;
-  mutable std::map<std::string, bytes> kept_;
+  mutable io::s3_client client_;  // thread-safe
+  std::map<std::string, listed_object> objects_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, bytes> small_objects_;
   mutable std::list<std::pair<std::pair<std::string, std::uint64_t>, bytes>> recent_;  // by key and offset; the last used first
-  mutable std::uint64_t kept_bytes_ = 0, recent_bytes_ = 0;
+  mutable std::uint64_t small_bytes_ = 0, recent_bytes_ = 0;
 };
 
 }  // namespace
 
-std::shared_ptr<const store_reader> open_s3(const std::string& name, const remote_access& remote, use_of_store use) {
-  return asked([&]() -> std::shared_ptr<const store_reader> {
-    if (use != use_of_store::a_little) return std::make_shared<s3_snapshot>(name, remote);
+std::shared_ptr<const store_reader> open_s3(const std::string& name, const remote_access& remote, access_pattern use) {
+  return with_s3_errors([&]() -> std::shared_ptr<const store_reader> {
+    if (use != access_pattern::sparse) return std::make_shared<s3_snapshot>(name, remote);
     return std::make_shared<s3_reader>(name, remote);
   });
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

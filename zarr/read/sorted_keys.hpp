@@ -11,12 +11,12 @@
 #include <iterator>
 #include <string>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
-// The same as store_reader::list(); the map's values have a `size`. `state_of`: store_entry::state of a value.
+// Like store_reader::list(); the map's values have a `size`. `state_of`: store_entry::state of a value.
 template <class Map, class State>
 void list_sorted(const Map& keys, const std::string& folder, const State& state_of,
-                 const std::function<bool(const store_entry&)>& each) {
+                 const std::function<bool(const store_entry&)>& visit) {
   const std::string prefix = folder.empty() ? "" : folder + "/";
   for (auto i = keys.lower_bound(prefix); i != keys.end() && i->first.starts_with(prefix);) {
     const std::size_t slash = i->first.find('/', prefix.size());
@@ -27,12 +27,12 @@ void list_sorted(const Map& keys, const std::string& folder, const State& state_
       e.size = i->second.size;
       e.state = state_of(i->second);
     }
-    if (!each(e)) return;
+    if (!visit(e)) return;
     // skip the folder and its content: '0' follows '/'
     i = e.is_folder ? keys.lower_bound(prefix + e.name + '0') : std::next(i);
   }
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

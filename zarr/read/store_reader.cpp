@@ -3,7 +3,7 @@
 
 #include "io/files.hpp"
 #include "io/reference_table.hpp"
-#include "io/remote_name.hpp"
+#include "io/remote_url.hpp"
 #include "io/zip_archive.hpp"
 #include "text/reserved_names.hpp"
 #include "zarr/read/readable_folders.hpp"
@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <system_error>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 namespace fs = std::filesystem;
 
@@ -34,12 +34,12 @@ class regular_file {
   static std::unique_ptr<regular_file> open(const fs::path& root, const std::string& key, symbolic_links links,
                                             const readable_folders& readable);
   std::uint64_t size() const noexcept { return size_; }
-  conversion::file_state state() const noexcept { return conversion::state_of(fd_.get()); }
+  io::file_state state() const noexcept { return io::state_of(fd_.get()); }
   void read(std::uint64_t offset, std::span<std::byte> out) const;
   int descriptor() const noexcept { return fd_.get(); }
 
  private:
-  conversion::file_descriptor fd_;
+  io::file_descriptor fd_;
   std::string path_;
   std::uint64_t size_ = 0;
 };
@@ -48,10 +48,10 @@ class regular_file {
 void require_no_broken_link(const fs::path& root, fs::path path) {
   std::error_code e;
   for (; path.native().size() > root.native().size(); path = path.parent_path()) {
-    const fs::file_status here = fs::symlink_status(path, e);
-    if (here.type() == fs::file_type::symlink && !fs::exists(path, e))
+    const fs::file_status status = fs::symlink_status(path, e);
+    if (status.type() == fs::file_type::symlink && !fs::exists(path, e))
       throw store_error(path.string() + " is a link to a file that is not there; get that file");
-    if (fs::exists(here)) return;
+    if (fs::exists(status)) return;
   }
 }
 
@@ -66,28 +66,28 @@ std::string require_readable(const std::string& path, const readable_folders& re
   std::error_code e;
   std::string real = fs::canonical(path, e).string();
   if (e) throw store_error("cannot read " + path + ": " + e.message());
-  if (!readable.contain(real)) refuse_link(path, real);
+  if (!readable.contains(real)) refuse_link(path, real);
   return real;
 }
 
 // Opens a file, or a link to one. A link is not opened before it is known where it leads; folders on the way may be links, too,
 // and so it counts where the opened file is. Negative, with errno, if there is nothing.
-conversion::file_descriptor open_readable(const std::string& path, const readable_folders& readable) {
+io::file_descriptor open_readable(const std::string& path, const readable_folders& readable) {
   constexpr int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;  // a FIFO in a store must not block
-  conversion::file_descriptor fd(::open(path.c_str(), flags));
+  io::file_descriptor fd(::open(path.c_str(), flags));
   if (!fd && errno == ELOOP) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) return {};
-    fd = conversion::file_descriptor(::open(require_readable(path, readable).c_str(), flags));
+    fd = io::file_descriptor(::open(require_readable(path, readable).c_str(), flags));
   }
   if (!fd) return fd;
-  const std::string real = conversion::path_of(fd.get());
-  if (!real.empty() && readable.contain(real)) return fd;
+  const std::string real = io::path_of(fd.get());
+  if (!real.empty() && readable.contains(real)) return fd;
   struct stat opened {
-  }, there{};
-  const std::string known = require_readable(path, readable);
-  if (::fstat(fd.get(), &opened) != 0 || ::stat(known.c_str(), &there) != 0 || opened.st_dev != there.st_dev ||
-      opened.st_ino != there.st_ino)
+  }, resolved{};
+  const std::string target_path = require_readable(path, readable);
+  if (::fstat(fd.get(), &opened) != 0 || ::stat(target_path.c_str(), &resolved) != 0 || opened.st_dev != resolved.st_dev ||
+      opened.st_ino != resolved.st_ino)
     refuse_link(path, real);
   return fd;
 }
@@ -96,8 +96,7 @@ std::unique_ptr<regular_file> regular_file::open(const fs::path& root, const std
                                                  const readable_folders& readable) {
   auto file = std::make_unique<regular_file>();
   const std::string path = file->path_ = (root / key).string();
-  file->fd_ =
-      links == symbolic_links::refuse ? conversion::open_without_links(root.string(), key) : open_readable(path, readable);
+  file->fd_ = links == symbolic_links::refuse ? io::open_without_links(root.string(), key) : open_readable(path, readable);
   if (!file->fd_) {
     if (errno == ENOENT || errno == ENOTDIR) {
       require_no_broken_link(root, path);
@@ -116,8 +115,8 @@ std::unique_ptr<regular_file> regular_file::open(const fs::path& root, const std
 
 void regular_file::read(std::uint64_t offset, std::span<std::byte> out) const {
   try {
-    conversion::read_range(fd_.get(), offset, out);
-  } catch (const conversion::unreadable_range& e) {
+    io::read_range(fd_.get(), offset, out);
+  } catch (const io::read_error& e) {
     throw store_error("cannot read " + path_ + ": " + e.what());
   }
 }
@@ -126,7 +125,7 @@ class file_object final : public stored_object {
  public:
   explicit file_object(std::unique_ptr<regular_file> file) : file_(std::move(file)) {}
   std::uint64_t size() const override { return file_->size(); }
-  conversion::file_state state() const override { return file_->state(); }
+  io::file_state state() const override { return file_->state(); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override { file_->read(offset, out); }
   int descriptor() const noexcept override { return file_->descriptor(); }
 
@@ -147,12 +146,12 @@ class directory_reader final : public store_reader {
     return std::make_unique<file_object>(std::move(file));
   }
 
-  void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
+  void list(const std::string& folder, const std::function<bool(const store_entry&)>& visit) const override {
     std::error_code error, ignored;
     const fs::path path = folder.empty() ? root_ : root_ / folder;
     // the real path is looked up folder by folder, so a deep one is asked of the system first
-    if (const conversion::file_descriptor opened(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-        opened && !folder.empty() && !readable_.contain(conversion::path_of(opened.get())))
+    if (const io::file_descriptor opened(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        opened && !folder.empty() && !readable_.contains(io::path_of(opened.get())))
       require_readable(path.string(), readable_);
     for (fs::directory_iterator i(path, error), end; !error && i != end; i.increment(error)) {
       store_entry e;
@@ -163,11 +162,11 @@ class directory_reader final : public store_reader {
         struct stat s = {};
         e.is_readable = ::stat(i->path().c_str(), &s) == 0 && S_ISREG(s.st_mode);
         if (e.is_readable) {
-          e.state = conversion::state_in(s);
+          e.state = io::state_in(s);
           e.size = e.state.size;
         }
       }
-      if (!each(e)) return;
+      if (!visit(e)) return;
     }
     if (error) throw store_error((root_ / folder).string() + " cannot be listed: " + error.message());
   }
@@ -184,8 +183,8 @@ void text_object::read(std::uint64_t offset, std::span<std::byte> out) const {
   if (!out.empty()) std::memcpy(out.data(), text_.data() + offset, out.size());
 }
 
-std::vector<std::byte> read_object(const stored_object& object, std::uint64_t most) {
-  if (object.size() > most)
+std::vector<std::byte> read_object(const stored_object& object, std::uint64_t max_size) {
+  if (object.size() > max_size)
     throw not_supported("an object of " + std::to_string(object.size()) + " bytes, which is too large to read at once");
   std::vector<std::byte> bytes(static_cast<std::size_t>(object.size()));
   object.read(0, bytes);
@@ -214,14 +213,14 @@ bool has_metadata(const store_folder& folder) {
 }  // namespace
 
 bool store_folder::holds_nodes() const {
-  bool found = false;
+  bool has_node = false;
   list([&](const store_entry& e) {
-    if (!e.is_folder || e.is_link || e.name.starts_with(conversion::own_prefix)) return true;
+    if (!e.is_folder || e.is_link || e.name.starts_with(text::internal_prefix)) return true;
     const store_folder child = *this / e.name;
-    found = has_metadata(child) || child.holds_nodes();
-    return !found;
+    has_node = has_metadata(child) || child.holds_nodes();
+    return !has_node;
   });
-  return found;
+  return has_node;
 }
 
 std::optional<store_folder> store_folder::node(const store_entry& child) const {
@@ -229,7 +228,7 @@ std::optional<store_folder> store_folder::node(const store_entry& child) const {
   store_folder folder = *this / child.name;
   if (has_metadata(folder)) return folder;
   // links may lead above themselves
-  if (child.is_link || child.name.starts_with(conversion::own_prefix) || !folder.holds_nodes()) return {};
+  if (child.is_link || child.name.starts_with(text::internal_prefix) || !folder.holds_nodes()) return {};
   folder.is_bare_ = true;
   return folder;
 }
@@ -238,17 +237,17 @@ namespace {
 
 // Bytes and numbers as one number, for the state of each of a million objects, twice: SHA-256 takes a hundred times as long, more
 // than a second for them. Nobody gains from a collision, which hides a change that an owner of the store makes to it.
-class mixer {
+class hasher {
  public:
-  void add(std::uint64_t more) noexcept {
-    n_ = (n_ ^ more) * 0x100000001B3;
+  void add(std::uint64_t word) noexcept {
+    n_ = (n_ ^ word) * 0x100000001B3;
     n_ ^= n_ >> 29;
   }
   void add(const std::string& text) noexcept {
     add(std::uint64_t{text.size()});
     for (const char c : text) add(std::uint64_t{static_cast<unsigned char>(c)});
   }
-  std::uint64_t number() const noexcept { return n_; }
+  std::uint64_t value() const noexcept { return n_; }
 
  private:
   std::uint64_t n_ = 0xCBF29CE484222325;
@@ -256,27 +255,27 @@ class mixer {
 
 }  // namespace
 
-std::uint64_t number_for(const conversion::file_state& state) noexcept {
-  mixer all;
-  all.add(state.size);
-  all.add(static_cast<std::uint64_t>(state.seconds));
-  all.add(static_cast<std::uint64_t>(state.nanoseconds));
-  all.add(state.etag);
-  return all.number();
+std::uint64_t fingerprint(const io::file_state& state) noexcept {
+  hasher hash;
+  hash.add(state.size);
+  hash.add(static_cast<std::uint64_t>(state.seconds));
+  hash.add(static_cast<std::uint64_t>(state.nanoseconds));
+  hash.add(state.etag);
+  return hash.value();
 }
 
-std::uint64_t number_for(const store_folder& all) {
+std::uint64_t fingerprint(const store_folder& folder) {
   std::uint64_t sum = 0;  // of objects in any order
-  all.list([&](const store_entry& e) {
-    if (e.name.starts_with(conversion::own_prefix)) return true;  // an append that is not complete
+  folder.list([&](const store_entry& e) {
+    if (e.name.starts_with(text::internal_prefix)) return true;  // an append that is not complete
     if (e.is_folder) {
-      if (!e.is_link) sum += number_for(all / e.name);  // a link may lead to a folder above it
+      if (!e.is_link) sum += fingerprint(folder / e.name);  // a link may lead to a folder above it
       return true;
     }
-    mixer one;
-    one.add((all / e.name).path());
-    one.add(number_for(e.state));
-    sum += one.number();
+    hasher one;
+    one.add((folder / e.name).path());
+    one.add(fingerprint(e.state));
+    sum += one.value();
     return true;
   });
   return sum;
@@ -285,7 +284,7 @@ std::uint64_t number_for(const store_folder& all) {
 std::vector<store_folder> store_folder::nodes() const {
   std::vector<store_folder> out;
   list([&](const store_entry& e) {
-    if (auto found = node(e)) out.push_back(std::move(*found));
+    if (auto child = node(e)) out.push_back(std::move(*child));
     return true;
   });
   return out;
@@ -294,9 +293,9 @@ std::vector<store_folder> store_folder::nodes() const {
 namespace {
 
 std::shared_ptr<const store_reader> open_reader(const std::string& name, const remote_access& remote,
-                                                const std::vector<std::string>& sources, std::uint64_t memory, use_of_store use,
-                                                symbolic_links links, const conversion::told_names* names) {
-  if (conversion::is_s3(name)) {
+                                                const std::vector<std::string>& sources, std::uint64_t memory, access_pattern use,
+                                                symbolic_links links, const io::source_url_map* names) {
+  if (io::is_s3(name)) {
 #ifdef ZARRBITS_WITH_S3
     return open_s3(name, remote, use);
 #else
@@ -304,10 +303,10 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
                       errc::unsupported);
 #endif
   }
-  if (conversion::is_web(name))
+  if (io::is_web(name))
     throw store_error("a store at \"" + name + "\" cannot be read; use a directory, a .zip file or \"s3://bucket/prefix\"",
                       errc::unsupported);
-  if (!remote.endpoint.empty() && !conversion::any_in_s3(sources))
+  if (!remote.endpoint.empty() && !io::any_in_s3(sources))
     throw store_error("an endpoint is only for a store or a source \"s3://...\", not for \"" + name + "\"");
   std::error_code e;
   const fs::file_status s = fs::status(name, e);
@@ -315,10 +314,10 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
     throw store_error("cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"), errc::not_found);
   const auto holds = [&](const char* key) { return fs::exists(fs::path(name) / key, e); };
   // the consolidated metadata of Zarr v2 have the same name
-  if (fs::is_directory(s) && holds(conversion::references_metadata) && !holds("zarr.json") && !holds(".zgroup"))
+  if (fs::is_directory(s) && holds(io::references_metadata) && !holds("zarr.json") && !holds(".zgroup"))
     return open_references(name, remote, sources, memory, use, names);
   if (fs::is_directory(s)) return std::make_shared<directory_reader>(name, links, sources);
-  if (conversion::is_zip_file(name)) return open_zip(name);
+  if (io::is_zip_file(name)) return open_zip(name);
   if (!name.ends_with(".json"))
     throw store_error("\"" + name +
                       "\" is neither a directory nor a .zip file, nor a .json file of references; use a Zarr v3 store");
@@ -329,14 +328,14 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
 
 store_folder open_folder(const std::string& name, const remote_access& remote) {
   std::error_code e;
-  if (!conversion::is_s3(name) && !fs::is_directory(name, e)) throw store_error("\"" + name + "\" is not a folder");
-  return {conversion::is_s3(name) ? open_reader(name, remote, {}, 0, use_of_store::a_little, symbolic_links::follow, nullptr)
-                                  : std::make_shared<directory_reader>(name, symbolic_links::follow, std::vector<std::string>()),
+  if (!io::is_s3(name) && !fs::is_directory(name, e)) throw store_error("\"" + name + "\" is not a folder");
+  return {io::is_s3(name) ? open_reader(name, remote, {}, 0, access_pattern::sparse, symbolic_links::follow, nullptr)
+                          : std::make_shared<directory_reader>(name, symbolic_links::follow, std::vector<std::string>()),
           name};
 }
 
 store_folder open_store(const std::string& name, const remote_access& remote, const std::vector<std::string>& sources,
-                        std::uint64_t memory, use_of_store use, symbolic_links links, const conversion::told_names* names) {
+                        std::uint64_t memory, access_pattern use, symbolic_links links, const io::source_url_map* names) {
   try {
     auto reader = open_reader(name, remote, sources, memory, use, links, names);
     if (is_v2_store(*reader)) reader = as_v3(std::move(reader), name, memory);
@@ -352,8 +351,8 @@ bool is_store_name(const std::string& source) {
   const std::string name = split_source(source).file;
   std::string last = name;
   while (last.size() > 1 && last.back() == '/') last.pop_back();
-  if (conversion::is_web(name)) return false;
-  if (conversion::is_s3(name)) return last.ends_with(".zarr") || name.ends_with('/');
+  if (io::is_web(name)) return false;
+  if (io::is_s3(name)) return last.ends_with(".zarr") || name.ends_with('/');
   std::error_code e;
   if (fs::is_directory(name, e)) return true;
   return (last.ends_with(".zip") || last.ends_with(".json")) && fs::is_regular_file(name, e);
@@ -364,8 +363,8 @@ store_folder open_source_store(const std::string& source, const remote_access& r
   const source_name name = split_source(source);
   std::vector<std::string> readable = sources;
   readable.push_back(name.file);  // references lead to files beside them
-  store_folder root = open_store(name.file, remote, readable, memory / 4, use_of_store::all_of_it);
-  root.max_text = memory / 4;
+  store_folder root = open_store(name.file, remote, readable, memory / 4, access_pattern::full);
+  root.max_string_bytes = memory / 4;
   return node_at(root, name.object);
 }
 
@@ -380,18 +379,18 @@ store_folder node_at(const store_folder& root, const std::string& path) {
     store_entry child;
     child.name = part;
     child.is_folder = true;
-    std::optional<store_folder> found;
+    std::optional<store_folder> child_node;
     try {
-      found = folder.node(child);
+      child_node = folder.node(child);
     } catch (const store_error& e) {  // there is no such folder
       if (e.code != errc::damaged_store) throw;
     }
-    if (!found)
+    if (!child_node)
       throw store_error("\"" + root.name() + "\" has no \"" + path + "\"; \"zarrbits inspect\" lists what it has",
                         errc::not_found);
-    folder = *found;
+    folder = *child_node;
   }
   return folder;
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Where a store is read from: keys to bytes, and nothing else. The counterpart of the converter's sink.
+// Where a store is read from: keys to bytes, and nothing else. The counterpart of store_writer.
 //
-//   const store_folder root = open_store("out.zarr");  // or "out.zip", "s3://bucket/prefix"
-//   if (const auto object = (root / "a").open("c/0/0")) bytes = read_object(*object, most);
+//   const store_folder root = open_store("out.zarr", {}, {}, 512 << 20);  // or "out.zip", "s3://bucket/prefix"
+//   if (const auto object = (root / "a").open("c/0/0")) bytes = read_object(*object, max_size);
 //
 #ifndef ZARRBITS_ZARR_READ_STORE_READER_HPP
 #define ZARRBITS_ZARR_READ_STORE_READER_HPP
 
 #include "io/files.hpp"
-#include "io/told_names.hpp"
+#include "io/source_url_map.hpp"
 
 #include <zarrbits/error.hpp>
 #include <zarrbits/remote_access.hpp>
@@ -24,11 +24,11 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 // The store violates the Zarr specification, or a part of it cannot be read.
 struct store_error : std::runtime_error {
-  explicit store_error(const std::string& what, errc why = errc::damaged_store) : std::runtime_error(what), code(why) {}
+  explicit store_error(const std::string& message, errc kind = errc::damaged_store) : std::runtime_error(message), code(kind) {}
   errc code;
 };
 
@@ -60,11 +60,11 @@ class stored_object {
  public:
   virtual ~stored_object() = default;
   virtual std::uint64_t size() const = 0;
-  // As store_entry::state, of what is read here.
-  virtual conversion::file_state state() const { return {}; }
+  // As store_entry::state, for the bytes that are read here.
+  virtual io::file_state state() const { return {}; }
   // Bytes from `offset` on, which must be within size().
   virtual void read(std::uint64_t offset, std::span<std::byte> out) const = 0;
-  // Of a local file, for copies in the kernel; negative if there is none.
+  // The local file's descriptor, for copies in the kernel; negative if the object is not a local file.
   virtual int descriptor() const noexcept { return -1; }
 };
 
@@ -73,15 +73,15 @@ class text_object final : public stored_object {
  public:
   explicit text_object(std::string text) : text_(std::move(text)) {}
   std::uint64_t size() const override { return text_.size(); }
-  conversion::file_state state() const override { return {.regular = true, .size = text_.size(), .etag = text_}; }
+  io::file_state state() const override { return {.regular = true, .size = text_.size(), .etag = text_}; }
   void read(std::uint64_t offset, std::span<std::byte> out) const override;
 
  private:
   std::string text_;
 };
 
-// All of its bytes. not_supported if they are more than `most`.
-std::vector<std::byte> read_object(const stored_object& object, std::uint64_t most);
+// All of its bytes. not_supported if they are more than `max_size`.
+std::vector<std::byte> read_object(const stored_object& object, std::uint64_t max_size);
 
 struct store_entry {
   std::string name;
@@ -89,21 +89,21 @@ struct store_entry {
   bool is_link = false;     // a symbolic link
   bool is_readable = true;  // false: neither a file nor a folder, but a link that leads nowhere, a FIFO, ...
   std::uint64_t size = 0;   // of an object
-  // Of an object: another one once it was changed, as far as the store tells (by time, ETag or checksum). It equals the state()
+  // An object's state: another once it was changed, as far as the store tells (by time, ETag or checksum). It equals the state()
   // of the opened object.
-  conversion::file_state state = {};
+  io::file_state state = {};
 };
 
-// The same for equal states, on every machine; for others another one, in all likelihood.
-std::uint64_t number_for(const conversion::file_state& state) noexcept;
+// Equal for equal states, on every machine; different for different ones, in all likelihood.
+std::uint64_t fingerprint(const io::file_state& state) noexcept;
 
 class store_reader {
  public:
   virtual ~store_reader() = default;
   // Null if there is no such object.
   virtual std::unique_ptr<stored_object> open(const std::string& key) const = 0;
-  // Lists a folder's direct content ("" is the root), in any order, until `each` returns false.
-  virtual void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const = 0;
+  // Lists a folder's direct content ("" is the root), in any order, until `visit` returns false.
+  virtual void list(const std::string& folder, const std::function<bool(const store_entry&)>& visit) const = 0;
   // True if the store is of Zarr v2, and its metadata are translated.
   virtual bool is_v2() const noexcept { return false; }
 };
@@ -116,15 +116,15 @@ class store_folder {
 
   store_folder operator/(const std::string& child) const {
     store_folder out(store_, name_, key(child));
-    out.max_text = max_text;
+    out.max_string_bytes = max_string_bytes;
     return out;
   }
   const std::string& path() const noexcept { return path_; }                        // "a/b"; "" is the root
   std::string name() const { return path_.empty() ? name_ : name_ + "/" + path_; }  // for sentences
-  std::string last() const { return path_.substr(path_.rfind('/') + 1); }
+  std::string leaf_name() const { return path_.substr(path_.rfind('/') + 1); }
 
   std::unique_ptr<stored_object> open(const std::string& child) const;
-  void list(const std::function<bool(const store_entry&)>& each) const { store_->list(path_, each); }
+  void list(const std::function<bool(const store_entry&)>& visit) const { store_->list(path_, visit); }
   bool is_v2() const noexcept { return store_->is_v2(); }
   // The folders in a group that are nodes. One without metadata is a group, too, if there are nodes in it, at any depth: some
   // programs write arrays without the groups around them, and all find these by their paths.
@@ -133,7 +133,7 @@ class store_folder {
   std::optional<store_folder> node(const store_entry& child) const;
 
   // Limit for a decoded chunk of strings in it: unlike one of numbers, it may become any size.
-  std::uint64_t max_text = std::uint64_t{1} << 30;
+  std::uint64_t max_string_bytes = std::uint64_t{1} << 30;
 
  private:
   std::string key(const std::string& child) const { return path_.empty() ? child : path_ + "/" + child; }
@@ -146,25 +146,25 @@ class store_folder {
 };
 
 // Another number once an object in the folder or below was changed, as far as store_entry::state tells.
-std::uint64_t number_for(const store_folder& all);
+std::uint64_t fingerprint(const store_folder& folder);
 
 // A directory, a .zip file, references (a .json file or a folder of Parquet files) or "s3://bucket/prefix", with a zarr.json.
 // References, and symbolic links in a directory, may lead to files in `sources` that are folders, in the folders of those that
 // are files, and references to those that are remote; `names` says which URLs are local files. `memory` is for references. Throws
 // store_error.
 // `use` decides how an S3 server is asked, and whether references are checked.
-enum class use_of_store {
-  a_little,  // each object when it is needed
-  // One listing for all names and sizes; what is read is kept, so that each object is asked for once. store_error if references
+enum class access_pattern {
+  sparse,  // each object when it is needed
+  // One listing for all names and sizes; read bytes are kept, so that each object is requested once. store_error if references
   // have metadata of Zarr v2 that do not say what those of v3 say.
-  parts_of_it,
-  all_of_it,  // the same, and files on servers that references lead to are read as a whole
+  partial,
+  full,  // as partial, and files on servers that references lead to are read as a whole
 };
 // whether symbolic links in a directory are followed as far as they may be, or refused
 enum class symbolic_links { follow, refuse };
 store_folder open_store(const std::string& name, const remote_access& remote, const std::vector<std::string>& sources,
-                        std::uint64_t memory, use_of_store use = use_of_store::a_little,
-                        symbolic_links links = symbolic_links::follow, const conversion::told_names* names = nullptr);
+                        std::uint64_t memory, access_pattern use = access_pattern::sparse,
+                        symbolic_links links = symbolic_links::follow, const io::source_url_map* names = nullptr);
 // True if a source is a Zarr store, by its name and what the file system says: a directory (HDF5 files are none), "x.zip",
 // references "x.json", "s3://bucket/x.zarr" or "s3://bucket/prefix/". Its name may end with ":/a/b", a node.
 bool is_store_name(const std::string& source);
@@ -173,17 +173,17 @@ store_folder open_source_store(const std::string& source, const remote_access& r
                                std::uint64_t memory);
 // The group or array at this path: "/a/b", or "" for the root. Throws store_error.
 store_folder node_at(const store_folder& root, const std::string& path);
-// The same of a directory or "s3://bucket/prefix" without a zarr.json: a store that is not complete.
+// Like open_store(), for a directory or "s3://bucket/prefix" without a zarr.json: an incomplete store.
 store_folder open_folder(const std::string& name, const remote_access& remote = {});
 
 std::shared_ptr<const store_reader> open_zip(const std::string& path);  // zip_reader.cpp
 std::shared_ptr<const store_reader> open_references(const std::string& path, const remote_access& remote,
                                                     const std::vector<std::string>& sources, std::uint64_t memory,
-                                                    use_of_store use,
-                                                    const conversion::told_names* names = nullptr);  // reference_reader.cpp
+                                                    access_pattern use,
+                                                    const io::source_url_map* names = nullptr);  // reference_reader.cpp
 std::shared_ptr<const store_reader> open_s3(const std::string& name, const remote_access& remote,
-                                            use_of_store use);  // s3_reader.cpp
+                                            access_pattern use);  // s3_reader.cpp
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

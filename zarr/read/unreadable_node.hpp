@@ -16,7 +16,7 @@
 
 #include <string>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 // Why `read` fails for this node alone, or "". Throws errors that concern all nodes, such as a server that does not answer.
 template <class F>
@@ -37,6 +37,6 @@ std::string reason_unreadable(F&& read) {
   }
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

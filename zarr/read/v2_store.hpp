@@ -2,8 +2,8 @@
 //
 // Stores of Zarr v2, read as those of v3: their metadata are translated, their chunks stay where they are.
 //
-//   if (is_v2_store(*reader)) reader = as_v3(reader);
-//   reader->open("a/zarr.json");   // made of a/.zarray and a/.zattrs
+//   if (is_v2_store(*store)) store = as_v3(store, name, memory);
+//   store->open("a/zarr.json");   // made of a/.zarray and a/.zattrs
 //
 #ifndef ZARRBITS_ZARR_READ_V2_STORE_HPP
 #define ZARRBITS_ZARR_READ_V2_STORE_HPP
@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 // True if the root has metadata of Zarr v2, and none of v3.
 bool is_v2_store(const store_reader& store);
@@ -26,10 +26,9 @@ std::shared_ptr<const store_reader> as_v3(std::shared_ptr<const store_reader> st
                                           std::uint64_t memory);
 
 // zarr.json of an array, and of a group. `zattrs` may be null.
-conversion::json v3_array_of(const conversion::json& zarray, const conversion::json& zattrs,
-                             std::vector<conversion::attribute_remark>& remarks);
-conversion::json v3_group_of(const conversion::json& zattrs);
+text::json v3_array_of(const text::json& zarray, const text::json& zattrs, std::vector<detail::attribute_remark>& remarks);
+text::json v3_group_of(const text::json& zattrs);
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

@@ -10,13 +10,13 @@
 #include <zlib.h>
 #include <zstd.h>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 namespace {
 
-std::uint32_t little_endian(const std::byte* at) {
+std::uint32_t little_endian(const std::byte* data) {
   std::uint32_t n = 0;
-  for (std::size_t k = 0; k < 4; ++k) n |= std::to_integer<std::uint32_t>(at[k]) << (8 * k);
+  for (std::size_t k = 0; k < 4; ++k) n |= std::to_integer<std::uint32_t>(data[k]) << (8 * k);
   return n;
 }
 
@@ -36,15 +36,15 @@ std::uint32_t crc32c(const std::byte* data, std::size_t size) {
 }
 
 // Makes room for more output: doubles, up to one byte more than allowed, so that an excess is noticed.
-void grow(std::vector<std::byte>& out, std::size_t used, std::uint64_t most) {
-  if (used > most) throw too_long();
+void grow(std::vector<std::byte>& out, std::size_t used, std::uint64_t max_size) {
+  if (used > max_size) throw size_limit_exceeded();
   if (used < out.size()) return;
-  const std::uint64_t wanted = std::max<std::uint64_t>(std::uint64_t{out.size()} * 2, 64 * 1024);
-  out.resize(static_cast<std::size_t>(std::min<std::uint64_t>(wanted, most + 1)));
+  const std::uint64_t new_size = std::max<std::uint64_t>(std::uint64_t{out.size()} * 2, 64 * 1024);
+  out.resize(static_cast<std::size_t>(std::min<std::uint64_t>(new_size, max_size + 1)));
 }
 
 // `window`: 15 for zlib, 15 + 16 for gzip, which may have several members.
-std::vector<std::byte> inflated(const std::vector<std::byte>& in, std::uint64_t most, int window) {
+std::vector<std::byte> inflated(const std::vector<std::byte>& in, std::uint64_t max_size, int window) {
   z_stream z = {};
   if (inflateInit2(&z, window) != Z_OK) throw std::bad_alloc();
   const std::unique_ptr<z_stream, decltype(&inflateEnd)> end(&z, &inflateEnd);
@@ -58,37 +58,41 @@ std::vector<std::byte> inflated(const std::vector<std::byte>& in, std::uint64_t 
       inflateReset(&z);
       complete = false;
     }
-    grow(out, used, most);
+    grow(out, used, max_size);
     const std::size_t offered = std::min<std::size_t>(in.size() - read, 1u << 30);
-    const std::size_t room = std::min<std::size_t>(out.size() - used, 1u << 30);
+    const std::size_t capacity = std::min<std::size_t>(out.size() - used, 1u << 30);
     z.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(in.data() + read));
     z.avail_in = static_cast<uInt>(offered);
     z.next_out = reinterpret_cast<Bytef*>(out.data() + used);
-    z.avail_out = static_cast<uInt>(room);
+    z.avail_out = static_cast<uInt>(capacity);
     const int status = inflate(&z, Z_NO_FLUSH);
-    const std::size_t taken = offered - z.avail_in;
-    const std::size_t made = room - z.avail_out;
-    read += taken;
-    used += made;
+    const std::size_t consumed = offered - z.avail_in;
+    const std::size_t produced = capacity - z.avail_out;
+    read += consumed;
+    used += produced;
     if (status == Z_STREAM_END) {
       complete = true;
-    } else if (status != Z_OK || (taken == 0 && made == 0)) {
+    } else if (status != Z_OK || (consumed == 0 && produced == 0)) {
       throw store_error("a chunk is not a complete " + std::string(window == 15 ? "zlib" : "gzip") + " stream");
     }
   }
-  if (used > most) throw too_long();
+  if (used > max_size) throw size_limit_exceeded();
   out.resize(used);
   return out;
 }
 
 }  // namespace
 
-std::vector<std::byte> gunzip(const std::vector<std::byte>& in, std::uint64_t most) { return inflated(in, most, 15 + 16); }
+std::vector<std::byte> decode_gzip(const std::vector<std::byte>& in, std::uint64_t max_size) {
+  return inflated(in, max_size, 15 + 16);
+}
 
-std::vector<std::byte> unzlib(const std::vector<std::byte>& in, std::uint64_t most) { return inflated(in, most, 15); }
+std::vector<std::byte> decode_zlib(const std::vector<std::byte>& in, std::uint64_t max_size) {
+  return inflated(in, max_size, 15);
+}
 
 // Consecutive streams, as Python's bz2 reads them.
-std::vector<std::byte> unbz2(const std::vector<std::byte>& in, std::uint64_t most) {
+std::vector<std::byte> decode_bz2(const std::vector<std::byte>& in, std::uint64_t max_size) {
   std::vector<std::byte> out;
   std::size_t read = 0, used = 0;
   do {
@@ -96,31 +100,31 @@ std::vector<std::byte> unbz2(const std::vector<std::byte>& in, std::uint64_t mos
     if (BZ2_bzDecompressInit(&z, 0, 0) != BZ_OK) throw std::bad_alloc();
     const std::unique_ptr<bz_stream, decltype(&BZ2_bzDecompressEnd)> end(&z, &BZ2_bzDecompressEnd);
     for (int status = BZ_OK; status != BZ_STREAM_END;) {
-      grow(out, used, most);
+      grow(out, used, max_size);
       const std::size_t offered = std::min<std::size_t>(in.size() - read, 1u << 30),
-                        room = std::min<std::size_t>(out.size() - used, 1u << 30);
+                        capacity = std::min<std::size_t>(out.size() - used, 1u << 30);
       z.next_in = const_cast<char*>(reinterpret_cast<const char*>(in.data() + read));
       z.avail_in = static_cast<unsigned>(offered);
       z.next_out = reinterpret_cast<char*>(out.data() + used);
-      z.avail_out = static_cast<unsigned>(room);
+      z.avail_out = static_cast<unsigned>(capacity);
       status = BZ2_bzDecompress(&z);
-      const std::size_t taken = offered - z.avail_in, made = room - z.avail_out;
-      if ((status != BZ_OK && status != BZ_STREAM_END) || (status == BZ_OK && taken == 0 && made == 0))
+      const std::size_t consumed = offered - z.avail_in, produced = capacity - z.avail_out;
+      if ((status != BZ_OK && status != BZ_STREAM_END) || (status == BZ_OK && consumed == 0 && produced == 0))
         throw store_error("a chunk is not a complete bzip2 stream");
-      read += taken;
-      used += made;
+      read += consumed;
+      used += produced;
     }
   } while (read < in.size());
-  if (used > most) throw too_long();
+  if (used > max_size) throw size_limit_exceeded();
   out.resize(used);
   return out;
 }
 
 // LZ4 in numcodecs' frame: the length, and one block.
-std::vector<std::byte> unlz4(const std::vector<std::byte>& in, std::uint64_t most) {
+std::vector<std::byte> decode_lz4(const std::vector<std::byte>& in, std::uint64_t max_size) {
   if (in.size() <= 4) throw store_error("a chunk is shorter than the length that LZ4 begins with, and a block");
   const std::uint32_t size = little_endian(in.data());
-  if (size > most || size > LZ4_MAX_INPUT_SIZE) throw too_long();
+  if (size > max_size || size > LZ4_MAX_INPUT_SIZE) throw size_limit_exceeded();
   std::vector<std::byte> out(size);
   if (in.size() - 4 > LZ4_MAX_INPUT_SIZE ||
       LZ4_decompress_safe(reinterpret_cast<const char*>(in.data() + 4), reinterpret_cast<char*>(out.data()),
@@ -130,13 +134,14 @@ std::vector<std::byte> unlz4(const std::vector<std::byte>& in, std::uint64_t mos
   return out;
 }
 
-std::vector<std::byte> unblosc(const std::vector<std::byte>& in, std::uint64_t most) {
+std::vector<std::byte> decode_blosc(const std::vector<std::byte>& in, std::uint64_t max_size) {
   std::size_t size = 0;
   if (blosc_cbuffer_validate(in.data(), in.size(), &size) < 0) throw store_error("a chunk is not a blosc buffer");
-  if (size > most) throw too_long();
+  if (size > max_size) throw size_limit_exceeded();
   std::vector<std::byte> out(size);
-  const int made = blosc_decompress_ctx(in.data(), out.data(), out.size(), 1);
-  if (made < 0 || static_cast<std::size_t>(made) != size) throw store_error("a chunk's blosc buffer cannot be decompressed");
+  const int written = blosc_decompress_ctx(in.data(), out.data(), out.size(), 1);
+  if (written < 0 || static_cast<std::size_t>(written) != size)
+    throw store_error("a chunk's blosc buffer cannot be decompressed");
   return out;
 }
 
@@ -148,8 +153,8 @@ std::vector<std::byte> unshuffle(const std::vector<std::byte>& in, std::size_t e
                       " only; readers refuse it");
   }
   std::vector<std::byte> out(in);
-  const std::size_t whole = in.size();
-  for (std::size_t i = 0; i < whole; ++i) out[i] = in[i % element * (whole / element) + i / element];
+  const std::size_t size = in.size();
+  for (std::size_t i = 0; i < size; ++i) out[i] = in[i % element * (size / element) + i / element];
   return out;
 }
 
@@ -168,23 +173,23 @@ void drop_fletcher32(std::vector<std::byte>& bytes) {
   bytes.resize(size);
 }
 
-std::vector<std::byte> unzstd(const std::vector<std::byte>& in, std::uint64_t most) {
+std::vector<std::byte> decode_zstd(const std::vector<std::byte>& in, std::uint64_t max_size) {
   const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(), &ZSTD_freeDCtx);
   if (!context) throw std::bad_alloc();
   std::vector<std::byte> out;
   ZSTD_inBuffer source = {in.data(), in.size(), 0};
   std::size_t used = 0;
-  std::size_t left = 1;  // 0: a frame is complete
-  while (source.pos < source.size || left != 0) {
-    grow(out, used, most);
+  std::size_t remaining = 1;  // 0: a frame is complete
+  while (source.pos < source.size || remaining != 0) {
+    grow(out, used, max_size);
     ZSTD_outBuffer sink = {out.data(), out.size(), used};
-    const std::size_t before = source.pos;
-    left = ZSTD_decompressStream(context.get(), &sink, &source);
-    if (ZSTD_isError(left)) throw store_error(std::string("a chunk is not a zstd frame: ") + ZSTD_getErrorName(left));
-    if (source.pos == before && sink.pos == used && left != 0) throw store_error("a chunk's zstd frame ends too early");
+    const std::size_t start = source.pos;
+    remaining = ZSTD_decompressStream(context.get(), &sink, &source);
+    if (ZSTD_isError(remaining)) throw store_error(std::string("a chunk is not a zstd frame: ") + ZSTD_getErrorName(remaining));
+    if (source.pos == start && sink.pos == used && remaining != 0) throw store_error("a chunk's zstd frame ends too early");
     used = sink.pos;
   }
-  if (used > most) throw too_long();
+  if (used > max_size) throw size_limit_exceeded();
   out.resize(used);
   return out;
 }
@@ -197,4 +202,4 @@ void drop_crc32c(std::vector<std::byte>& bytes) {
   bytes.resize(size);
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

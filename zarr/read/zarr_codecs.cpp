@@ -3,7 +3,7 @@
 
 #include "core/codec_state.hpp"
 #include "core/kernels/kernels.hpp"
-#include "text/words.hpp"
+#include "text/format.hpp"
 #include "zarr/read/zarr_json.hpp"
 
 #include <zarrbits/chunk.hpp>
@@ -11,53 +11,54 @@
 #include <algorithm>
 #include <cstring>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 using nlohmann::json;
 
 namespace {
 
-not_supported too_much_text(std::uint64_t most) {
-  return not_supported("a chunk of strings that takes more than " + conversion::human_bytes(most) +
+not_supported string_limit_exceeded(std::uint64_t limit) {
+  return not_supported("a chunk of strings that takes more than " + text::format_bytes(limit) +
                        ", half of the memory that is allowed");
 }
 
-constexpr std::uint64_t most_chunk = 1u << 30;  // limit for one chunk in memory
-constexpr std::size_t most_codecs = 32;
+constexpr std::uint64_t max_chunk_bytes = 1u << 30;  // limit for one chunk in memory
+constexpr std::size_t max_codecs = 32;
 
 }  // namespace
 
 codec_chain::codec_chain(const json& list, const json& data_type, const zarr_type& type, std::vector<std::uint64_t> chunk_shape,
                          std::uint64_t max_text)
-    : type_(type), chunk_shape_(std::move(chunk_shape)), most_text_(max_text) {
+    : type_(type), chunk_shape_(std::move(chunk_shape)), max_string_bytes_(max_text) {
   if (!list.is_array()) throw store_error("\"codecs\" is not a list");
-  static const std::pair<const char*, bytes_codec::kind_type> known[] = {{"gzip", bytes_codec::gzip},
-                                                                         {"zstd", bytes_codec::zstd},
-                                                                         {"blosc", bytes_codec::blosc},
-                                                                         {"crc32c", bytes_codec::crc32c},
-                                                                         {"numcodecs.zlib", bytes_codec::zlib},
-                                                                         {"numcodecs.bz2", bytes_codec::bz2},
-                                                                         {"numcodecs.lz4", bytes_codec::lz4},
-                                                                         {"numcodecs.shuffle", bytes_codec::shuffle},
-                                                                         {"numcodecs.fletcher32", bytes_codec::fletcher32},
-                                                                         {"numcodecs.crc32c", bytes_codec::crc32c_of_numcodecs}};
+  static const std::pair<const char*, bytes_codec::kind_type> codec_kinds[] = {
+      {"gzip", bytes_codec::gzip},
+      {"zstd", bytes_codec::zstd},
+      {"blosc", bytes_codec::blosc},
+      {"crc32c", bytes_codec::crc32c},
+      {"numcodecs.zlib", bytes_codec::zlib},
+      {"numcodecs.bz2", bytes_codec::bz2},
+      {"numcodecs.lz4", bytes_codec::lz4},
+      {"numcodecs.shuffle", bytes_codec::shuffle},
+      {"numcodecs.fletcher32", bytes_codec::fletcher32},
+      {"numcodecs.crc32c", bytes_codec::crc32c_of_numcodecs}};
   bool in_bytes = false;
   for (const json& entry : list) {
     json configuration;
-    const std::string name = named(entry, configuration);
+    const std::string name = parse_extension(entry, configuration);
     if (name == "transpose") {
       if (in_bytes || !order_.empty() || !filters_.empty())
         throw not_supported("a second transpose, or one of bytes or encoded values");
       read_order(configuration);
     } else if (is_array_filter(name)) {
-      if (in_bytes || filters_.size() >= most_codecs) throw not_supported("the codec " + name + " after one from array to bytes");
+      if (in_bytes || filters_.size() >= max_codecs) throw not_supported("the codec " + name + " after one from array to bytes");
       if (type_.variable() && !filters_.empty()) throw not_supported("a codec before " + name);
       filters_.emplace_back(name, configuration, filters_.empty() ? type_ : parse_type(filters_.back().stored().name()));
-    } else if (const auto found =
-                   std::find_if(std::begin(known), std::end(known), [&](const auto& k) { return name == k.first; });
-               found != std::end(known)) {
+    } else if (const auto known_codec =
+                   std::find_if(std::begin(codec_kinds), std::end(codec_kinds), [&](const auto& k) { return name == k.first; });
+               known_codec != std::end(codec_kinds)) {
       if (!in_bytes) throw store_error("the codec " + name + " comes before the array to bytes codec");
-      read_bytes_codec(found->second, configuration);
+      read_bytes_codec(known_codec->second, configuration);
     } else if (name == "sharding_indexed") {
       if (in_bytes) throw store_error("there are two array to bytes codecs");
       read_shards(configuration, data_type);
@@ -89,20 +90,20 @@ codec_chain::codec_chain(const json& list, const json& data_type, const zarr_typ
 }
 
 codec_chain codec_chain::for_shape(std::vector<std::uint64_t> chunk_shape) const {
-  codec_chain other = *this;
-  other.chunk_shape_ = std::move(chunk_shape);
-  return other;
+  codec_chain result = *this;
+  result.chunk_shape_ = std::move(chunk_shape);
+  return result;
 }
 
 void codec_chain::read_order(const json& configuration) {
   if (!configuration.contains("order") || !configuration["order"].is_array())
     throw not_supported("a transpose whose order is not a list");
-  std::vector<bool> seen(chunk_shape_.size());
+  std::vector<bool> is_used(chunk_shape_.size());
   for (const json& n : configuration["order"]) {
-    if (!n.is_number_unsigned() || n.get<std::uint64_t>() >= seen.size() || seen[n.get<std::size_t>()]) {
+    if (!n.is_number_unsigned() || n.get<std::uint64_t>() >= is_used.size() || is_used[n.get<std::size_t>()]) {
       throw store_error("the order of transpose is not a permutation");
     }
-    seen[n.get<std::size_t>()] = true;
+    is_used[n.get<std::size_t>()] = true;
     order_.push_back(n.get<std::size_t>());
   }
   if (order_.size() != chunk_shape_.size())
@@ -110,7 +111,7 @@ void codec_chain::read_order(const json& configuration) {
 }
 
 void codec_chain::read_bytes_codec(bytes_codec::kind_type kind, const json& configuration) {
-  if (after_.size() >= most_codecs) throw not_supported("more than " + std::to_string(most_codecs) + " codecs");
+  if (bytes_codecs_.size() >= max_codecs) throw not_supported("more than " + std::to_string(max_codecs) + " codecs");
   std::size_t element = 1;
   const json location = configuration.value("location", json());
   if (kind == bytes_codec::crc32c_of_numcodecs && !location.is_null() && location != "start" && location != "end")
@@ -121,14 +122,14 @@ void codec_chain::read_bytes_codec(bytes_codec::kind_type kind, const json& conf
       throw store_error("the elementsize of numcodecs.shuffle is not a size");
     element = size.get<std::size_t>();
   }
-  after_.push_back({kind, element, location != "start"});
+  bytes_codecs_.push_back({kind, element, location != "start"});
 }
 
 void codec_chain::read_shards(const json& configuration, const json& data_type) {
   if (!order_.empty()) throw not_supported("a transpose of whole shards");
   if (!filters_.empty()) throw not_supported("filters of whole shards");
   sharding s;
-  s.chunk_shape = extents(required(configuration, "chunk_shape"), "chunk_shape");
+  s.chunk_shape = extents(require_key(configuration, "chunk_shape"), "chunk_shape");
   if (s.chunk_shape.size() != chunk_shape_.size())
     throw store_error("the chunks inside shards have a different number of dimensions");
   std::vector<std::uint64_t> index_shape;
@@ -139,21 +140,21 @@ void codec_chain::read_shards(const json& configuration, const json& data_type) 
   }
   index_shape.push_back(2);
   // checked before its codecs are read, because that recurses as deep as the store says
-  const json& codecs = required(configuration, "codecs");
-  const json& index_codecs = required(configuration, "index_codecs");
+  const json& codecs = require_key(configuration, "codecs");
+  const json& index_codecs = require_key(configuration, "index_codecs");
   for (const json* list : {&codecs, &index_codecs}) {
     json ignored;
     for (const json& entry : *list) {
-      if (named(entry, ignored) == "sharding_indexed") throw not_supported("shards inside shards");
+      if (parse_extension(entry, ignored) == "sharding_indexed") throw not_supported("shards inside shards");
     }
   }
   const json number = "uint64";
-  s.chunks = std::make_shared<codec_chain>(codecs, data_type, type_, s.chunk_shape, most_text_);
-  s.index = std::make_shared<codec_chain>(index_codecs, number, parse_type(number), index_shape, most_text_);
+  s.chunks = std::make_shared<codec_chain>(codecs, data_type, type_, s.chunk_shape, max_string_bytes_);
+  s.index = std::make_shared<codec_chain>(index_codecs, number, parse_type(number), index_shape, max_string_bytes_);
   if (!s.index->encoded_size()) throw not_supported("an index of shards that is compressed");
-  const std::string where = configuration.value("index_location", std::string("end"));
-  if (where != "end" && where != "start") throw store_error("the index_location of shards is neither start nor end");
-  s.index_at_end = where == "end";
+  const std::string location = configuration.value("index_location", std::string("end"));
+  if (location != "end" && location != "start") throw store_error("the index_location of shards is neither start nor end");
+  s.index_at_end = location == "end";
   shards_ = std::move(s);
 }
 
@@ -170,7 +171,7 @@ std::optional<std::uint64_t> codec_chain::encoded_size() const {
   if (!codec_ || __builtin_mul_overflow(elements(), codec_->element_size(), &decoded) || decoded > (std::uint64_t{1} << 62))
     return {};
   std::uint64_t size = codec_->encoded_size(elements());
-  for (const bytes_codec& c : after_) {
+  for (const bytes_codec& c : bytes_codecs_) {
     if (c.kind != bytes_codec::crc32c && c.kind != bytes_codec::crc32c_of_numcodecs && c.kind != bytes_codec::fletcher32 &&
         c.kind != bytes_codec::shuffle)
       return {};
@@ -180,30 +181,30 @@ std::optional<std::uint64_t> codec_chain::encoded_size() const {
 }
 
 // Upper limit of the bytes after each step, so that a few bytes cannot fill the memory.
-void codec_chain::require_decodable() const { (void)largest_step(); }
+void codec_chain::require_decodable() const { (void)max_step_bytes(); }
 
-std::uint64_t codec_chain::largest_step() const {
-  if (!codec_) return std::min(most_text_, most_chunk);
+std::uint64_t codec_chain::max_step_bytes() const {
+  if (!codec_) return std::min(max_string_bytes_, max_chunk_bytes);
   std::uint64_t size = 0;
-  if (__builtin_mul_overflow(elements(), codec_->element_size(), &size) || size > most_chunk) {
+  if (__builtin_mul_overflow(elements(), codec_->element_size(), &size) || size > max_chunk_bytes) {
     throw not_supported("a chunk of " + std::to_string(elements()) + " elements, which does not fit in 1 GiB");
   }
   return 2 * codec_->encoded_size(elements()) + (64u << 10);
 }
 
-std::vector<std::byte> codec_chain::undo(std::vector<std::byte> bytes, std::uint64_t most) const {
-  for (std::size_t i = after_.size(); i-- > 0;) {
-    switch (after_[i].kind) {
-      case bytes_codec::gzip: bytes = gunzip(bytes, most); continue;
-      case bytes_codec::zstd: bytes = unzstd(bytes, most); continue;
-      case bytes_codec::blosc: bytes = unblosc(bytes, most); continue;
-      case bytes_codec::zlib: bytes = unzlib(bytes, most); continue;
-      case bytes_codec::bz2: bytes = unbz2(bytes, most); continue;
-      case bytes_codec::lz4: bytes = unlz4(bytes, most); continue;
-      case bytes_codec::shuffle: bytes = unshuffle(bytes, after_[i].element); continue;
+std::vector<std::byte> codec_chain::decode_bytes_codecs(std::vector<std::byte> bytes, std::uint64_t max_size) const {
+  for (std::size_t i = bytes_codecs_.size(); i-- > 0;) {
+    switch (bytes_codecs_[i].kind) {
+      case bytes_codec::gzip: bytes = decode_gzip(bytes, max_size); continue;
+      case bytes_codec::zstd: bytes = decode_zstd(bytes, max_size); continue;
+      case bytes_codec::blosc: bytes = decode_blosc(bytes, max_size); continue;
+      case bytes_codec::zlib: bytes = decode_zlib(bytes, max_size); continue;
+      case bytes_codec::bz2: bytes = decode_bz2(bytes, max_size); continue;
+      case bytes_codec::lz4: bytes = decode_lz4(bytes, max_size); continue;
+      case bytes_codec::shuffle: bytes = unshuffle(bytes, bytes_codecs_[i].element); continue;
       case bytes_codec::fletcher32: drop_fletcher32(bytes); continue;
       case bytes_codec::crc32c_of_numcodecs:
-        if (!after_[i].at_end && bytes.size() >= 4) std::rotate(bytes.begin(), bytes.begin() + 4, bytes.end());
+        if (!bytes_codecs_[i].at_end && bytes.size() >= 4) std::rotate(bytes.begin(), bytes.begin() + 4, bytes.end());
         [[fallthrough]];
       case bytes_codec::crc32c: drop_crc32c(bytes); continue;
     }
@@ -212,15 +213,15 @@ std::vector<std::byte> codec_chain::undo(std::vector<std::byte> bytes, std::uint
 }
 
 std::vector<std::byte> codec_chain::decode_bytes(std::vector<std::byte> bytes) const {
-  return undo(std::move(bytes), most_chunk);
+  return decode_bytes_codecs(std::move(bytes), max_chunk_bytes);
 }
 
-void codec_chain::decode(std::vector<std::byte> bytes, zarr_values& out) const {
+void codec_chain::decode(std::vector<std::byte> bytes, element_buffer& out) const {
   try {
-    bytes = undo(std::move(bytes), largest_step());
-  } catch (const too_long&) {
+    bytes = decode_bytes_codecs(std::move(bytes), max_step_bytes());
+  } catch (const size_limit_exceeded&) {
     if (codec_) throw;
-    throw too_much_text(most_text_);
+    throw string_limit_exceeded(max_string_bytes_);
   }
   out.data.clear();
   out.strings.clear();
@@ -232,20 +233,20 @@ void codec_chain::decode(std::vector<std::byte> bytes, zarr_values& out) const {
     out.data.resize(static_cast<std::size_t>(codec_->decoded_size(elements())));
     const chunk_result r = decode_chunk(*codec_, bytes, out.data);
     if (!r) throw store_error(codec_->explain(r.failure));
-    for (std::size_t i = filters_.size(); i-- > 0;) filters_[i].decode(out, most_text_);
+    for (std::size_t i = filters_.size(); i-- > 0;) filters_[i].decode(out, max_string_bytes_);
   } else {
     decode_strings(bytes, out);
   }
   if (!order_.empty()) untranspose(out);
 }
 
-void codec_chain::decode_strings(const std::vector<std::byte>& in, zarr_values& out) const {
-  std::size_t at = 0;
+void codec_chain::decode_strings(const std::vector<std::byte>& in, element_buffer& out) const {
+  std::size_t offset = 0;
   const auto number = [&] {
-    if (in.size() - at < 4) throw store_error("a chunk of strings ends too early");
+    if (in.size() - offset < 4) throw store_error("a chunk of strings ends too early");
     std::uint32_t n = 0;
-    for (std::size_t k = 0; k < 4; ++k) n |= std::to_integer<std::uint32_t>(in[at + k]) << (8 * k);
-    at += 4;
+    for (std::size_t k = 0; k < 4; ++k) n |= std::to_integer<std::uint32_t>(in[offset + k]) << (8 * k);
+    offset += 4;
     return n;
   };
   const std::uint32_t count = number();
@@ -253,18 +254,18 @@ void codec_chain::decode_strings(const std::vector<std::byte>& in, zarr_values& 
     throw store_error("a chunk of strings holds " + std::to_string(count) + " elements instead of " + std::to_string(elements()));
   }
   if (count > in.size() / 4) throw store_error("a chunk of strings ends too early");
-  if (in.size() + count * sizeof(std::string) > 2 * most_text_) throw too_much_text(most_text_);
+  if (in.size() + count * sizeof(std::string) > 2 * max_string_bytes_) throw string_limit_exceeded(max_string_bytes_);
   out.strings.reserve(count);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t size = number();
-    if (in.size() - at < size) throw store_error("a chunk of strings ends too early");
-    out.strings.emplace_back(reinterpret_cast<const char*>(in.data()) + at, size);
-    at += size;
+    if (in.size() - offset < size) throw store_error("a chunk of strings ends too early");
+    out.strings.emplace_back(reinterpret_cast<const char*>(in.data()) + offset, size);
+    offset += size;
   }
-  if (at != in.size()) throw store_error("a chunk of strings continues after its last element");
+  if (offset != in.size()) throw store_error("a chunk of strings continues after its last element");
 }
 
-void codec_chain::untranspose(zarr_values& values) const {
+void codec_chain::untranspose(element_buffer& values) const {
   const std::size_t rank = order_.size();
   // strides of the array's dimensions within the transposed chunk
   std::vector<std::size_t> stride(rank);
@@ -273,25 +274,25 @@ void codec_chain::untranspose(zarr_values& values) const {
     stride[order_[i]] = step;
     step *= static_cast<std::size_t>(chunk_shape_[order_[i]]);
   }
-  zarr_values out;
+  element_buffer out;
   out.data.resize(values.data.size());
   out.strings.resize(values.strings.size());
-  std::vector<std::uint64_t> at(rank, 0);
-  std::size_t from = 0;
-  for (std::size_t to = 0; to < step; ++to) {
+  std::vector<std::uint64_t> index(rank, 0);
+  std::size_t source = 0;
+  for (std::size_t target = 0; target < step; ++target) {
     if (type_.variable()) {
-      out.strings[to] = std::move(values.strings[from]);
+      out.strings[target] = std::move(values.strings[source]);
     } else {
-      std::memcpy(out.data.data() + to * type_.size, values.data.data() + from * type_.size, type_.size);
+      std::memcpy(out.data.data() + target * type_.size, values.data.data() + source * type_.size, type_.size);
     }
     for (std::size_t i = rank; i-- > 0;) {
-      from += stride[i];
-      if (++at[i] < chunk_shape_[i]) break;
-      from -= stride[i] * static_cast<std::size_t>(chunk_shape_[i]);
-      at[i] = 0;
+      source += stride[i];
+      if (++index[i] < chunk_shape_[i]) break;
+      source -= stride[i] * static_cast<std::size_t>(chunk_shape_[i]);
+      index[i] = 0;
     }
   }
   values = std::move(out);
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

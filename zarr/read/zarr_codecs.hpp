@@ -15,7 +15,7 @@
 #include <memory>
 #include <optional>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 class codec_chain {
  public:
@@ -31,7 +31,7 @@ class codec_chain {
   codec_chain(const nlohmann::json& list, const nlohmann::json& data_type, const zarr_type& type,
               std::vector<std::uint64_t> chunk_shape, std::uint64_t max_text);
 
-  // The same for chunks of another shape: the last ones of a rectilinear grid are smaller.
+  // This chain for chunks of another shape: the last ones of a rectilinear grid are smaller.
   codec_chain for_shape(std::vector<std::uint64_t> chunk_shape) const;
   const std::vector<std::uint64_t>& chunk_shape() const noexcept { return chunk_shape_; }
   const std::optional<sharding>& shards() const noexcept { return shards_; }
@@ -39,9 +39,9 @@ class codec_chain {
   // Throws not_supported if a chunk that is not a shard is too large to be decoded.
   void require_decodable() const;
   // All elements of a chunk that is not a shard.
-  void decode(std::vector<std::byte> bytes, zarr_values& out) const;
+  void decode(std::vector<std::byte> bytes, element_buffer& out) const;
   // True if codecs from bytes to bytes follow the shard.
-  bool has_bytes_codecs() const noexcept { return !after_.empty(); }
+  bool has_bytes_codecs() const noexcept { return !bytes_codecs_.empty(); }
   std::vector<std::byte> decode_bytes(std::vector<std::byte> bytes) const;
 
   std::uint64_t elements() const;
@@ -58,21 +58,21 @@ class codec_chain {
   void read_order(const nlohmann::json& configuration);
   void read_shards(const nlohmann::json& configuration, const nlohmann::json& data_type);
   void read_bytes_codec(bytes_codec::kind_type kind, const nlohmann::json& configuration);
-  std::uint64_t largest_step() const;
-  std::vector<std::byte> undo(std::vector<std::byte> bytes, std::uint64_t most) const;
-  void decode_strings(const std::vector<std::byte>& in, zarr_values& out) const;
-  void untranspose(zarr_values& values) const;
+  std::uint64_t max_step_bytes() const;
+  std::vector<std::byte> decode_bytes_codecs(std::vector<std::byte> bytes, std::uint64_t max_size) const;
+  void decode_strings(const std::vector<std::byte>& in, element_buffer& out) const;
+  void untranspose(element_buffer& values) const;
 
   zarr_type type_;
   std::vector<std::uint64_t> chunk_shape_;
-  std::uint64_t most_text_;
+  std::uint64_t max_string_bytes_;
   std::vector<std::size_t> order_;        // of a transpose codec; empty: none
   std::vector<array_filter> filters_;     // after it, in the order of encoding
   std::optional<zarrbits::codec> codec_;  // array to bytes; none: vlen-utf8, vlen-bytes and shards
   std::optional<sharding> shards_;
-  std::vector<bytes_codec> after_;  // bytes to bytes, in the order of encoding
+  std::vector<bytes_codec> bytes_codecs_;  // bytes to bytes, in the order of encoding
 };
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

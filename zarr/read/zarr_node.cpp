@@ -4,7 +4,7 @@
 //
 #include "text/base64.hpp"
 #include "text/json_text.hpp"
-#include "text/memory_need.hpp"
+#include "text/memory_estimate.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
 #include "zarr/read/missing_value.hpp"
@@ -16,63 +16,64 @@
 #include <set>
 #include <utility>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 using nlohmann::json;
 
 namespace {
 
-constexpr std::uint64_t most_metadata = 64u << 20;
+constexpr std::uint64_t max_metadata_bytes = 64u << 20;
 
 // The converter puts notes where a convention's readers do not show them; this moves them to the attributes.
 void gather_notes(json& node) {
-  if (!node.contains("attributes") || !node["attributes"].is_object() || node["attributes"].contains(conversion::own_key)) return;
+  if (!node.contains("attributes") || !node["attributes"].is_object() || node["attributes"].contains(text::annotation_key))
+    return;
   json& attributes = node["attributes"];
-  if (const auto hidden = attributes.find(conversion::hidden_own_key); hidden != attributes.end()) {
+  if (const auto hidden = attributes.find(text::hidden_annotation_key); hidden != attributes.end()) {
     json notes = std::move(*hidden);
     attributes.erase(hidden);
-    attributes[conversion::own_key] = std::move(notes);
-  } else if (const auto field = node.find(conversion::own_key); field != node.end() && field->is_object()) {
+    attributes[text::annotation_key] = std::move(notes);
+  } else if (const auto field = node.find(text::annotation_key); field != node.end() && field->is_object()) {
     field->erase("must_understand");
-    attributes[conversion::own_key] = std::move(*field);
+    attributes[text::annotation_key] = std::move(*field);
     node.erase(field);
   }
 }
 
 // What v2_store.cpp says of attributes.
-void take_remarks(conversion::json& node, std::vector<conversion::attribute_remark>& remarks) {
-  const auto found = node.find(conversion::remarks_key);
-  if (found == node.end()) return;
-  for (const conversion::json& r : found->value("list", conversion::json::array())) {
+void extract_remarks(text::json& node, std::vector<detail::attribute_remark>& remarks) {
+  const auto entry = node.find(text::remarks_key);
+  if (entry == node.end()) return;
+  for (const text::json& r : entry->value("list", text::json::array())) {
     if (r.is_array() && r.size() == 3 && r[0].is_string() && r[1].is_boolean() && r[2].is_string())
       remarks.push_back({r[0].get<std::string>(), r[1].get<bool>(), r[2].get<std::string>()});
   }
-  node.erase(found);
+  node.erase(entry);
 }
 
 // Null if there is no metadata.
-conversion::json read_metadata(const store_folder& folder, std::vector<conversion::attribute_remark>& remarks) {
+text::json read_metadata(const store_folder& folder, std::vector<detail::attribute_remark>& remarks) {
   const auto object = folder.open("zarr.json");
   if (!object) return nullptr;
-  const std::vector<std::byte> bytes = read_object(*object, most_metadata);
+  const std::vector<std::byte> bytes = read_object(*object, max_metadata_bytes);
   const std::string name = (folder / "zarr.json").name();
   const std::string_view metadata(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (const std::string why = text::reason_against_json(metadata, (folder.path().empty() ? 4 : 2) * folder.max_text);
-      !why.empty())
-    throw store_error("\"" + name + "\" " + why);
-  conversion::json j;
+  if (const std::string reason = text::json_memory_error(metadata, (folder.path().empty() ? 4 : 2) * folder.max_string_bytes);
+      !reason.empty())
+    throw store_error("\"" + name + "\" " + reason);
+  text::json j;
   try {
-    j = conversion::parse_foreign_node(metadata, name, remarks);
+    j = text::parse_untrusted_node(metadata, name, remarks);
   } catch (const zarrbits::error& e) {
     throw store_error(e.what());
   }
   if (!j.is_object()) throw store_error((folder / "zarr.json").name() + " is not a JSON object");
-  take_remarks(j, remarks);
+  extract_remarks(j, remarks);
   return j;
 }
 
 json read_metadata(const store_folder& folder, bool& exists) {
-  std::vector<conversion::attribute_remark> ignored;
+  std::vector<detail::attribute_remark> ignored;
   json j = read_metadata(folder, ignored);
   exists = !j.is_null();
   if (exists) gather_notes(j);
@@ -97,18 +98,18 @@ std::string json_text(const json& j) {
   return j.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-std::vector<std::uint64_t> extents(const json& list, const char* what) {
-  if (!list.is_array()) throw store_error(std::string("\"") + what + "\" is not a list");
+std::vector<std::uint64_t> extents(const json& list, const char* key) {
+  if (!list.is_array()) throw store_error(std::string("\"") + key + "\" is not a list");
   std::vector<std::uint64_t> out;
   for (const json& n : list) {
     if (!n.is_number_unsigned())
-      throw store_error(std::string("\"") + what + "\" holds " + json_text(n) + ", which is not an extent");
+      throw store_error(std::string("\"") + key + "\" holds " + json_text(n) + ", which is not an extent");
     out.push_back(n.get<std::uint64_t>());
   }
   return out;
 }
 
-std::string named(const json& j, json& configuration) {
+std::string parse_extension(const json& j, json& configuration) {
   configuration = json::object();
   if (j.is_string()) return j.get<std::string>();
   if (!j.is_object() || !j.contains("name") || !j["name"].is_string()) throw store_error(json_text(j) + " has no name");
@@ -116,7 +117,7 @@ std::string named(const json& j, json& configuration) {
   return j["name"].get<std::string>();
 }
 
-const json& required(const json& j, const char* key) {
+const json& require_key(const json& j, const char* key) {
   if (!j.contains(key)) throw store_error(std::string("zarr.json has no \"") + key + "\"");
   return j[key];
 }
@@ -134,13 +135,13 @@ node_kind kind_of(const store_folder& folder) {
   return exists ? kind_in(j) : node_kind::none;
 }
 
-std::vector<std::string> dimension_names_in(const conversion::json& array) {
+std::vector<std::string> dimension_names_in(const text::json& array) {
   const auto shape = array.find("shape");
-  const auto names_in = [&](const char* key, const conversion::json& from) {
+  const auto names_in = [&](const char* key, const text::json& object) {
     std::vector<std::string> names;
-    const auto found = from.is_object() ? from.find(key) : from.end();
-    if (shape == array.end() || found == from.end() || !found->is_array() || found->size() != shape->size()) return names;
-    for (const conversion::json& name : *found) names.push_back(name.is_string() ? name.get<std::string>() : "");
+    const auto list = object.is_object() ? object.find(key) : object.end();
+    if (shape == array.end() || list == object.end() || !list->is_array() || list->size() != shape->size()) return names;
+    for (const text::json& name : *list) names.push_back(name.is_string() ? name.get<std::string>() : "");
     if (std::all_of(names.begin(), names.end(), [](const std::string& name) { return name.empty(); })) names.clear();
     return names;
   };
@@ -179,7 +180,7 @@ store_selection selection_of(const store_folder& store) {
   return s;
 }
 
-std::string unescape(const std::string& name) {
+std::string unescape_node_name(const std::string& name) {
   const auto digit = [](char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
   };
@@ -198,52 +199,52 @@ std::string unescape(const std::string& name) {
 std::string name_in_source(const json& group, const std::string& stored) {
   const json::json_pointer names("/attributes/zarrbits/names");
   if (!group.is_object() || !group.contains(names) || !group[names].is_object()) return stored;
-  const auto found = group[names].find(stored);
-  if (found == group[names].end()) return stored;
-  if (found->is_string()) return found->get<std::string>();
-  const json text = found->is_object() ? found->value("base64", json()) : json();
-  const auto bytes = text.is_string() ? conversion::decode_base64(text.get_ref<const std::string&>()) : std::nullopt;
+  const auto entry = group[names].find(stored);
+  if (entry == group[names].end()) return stored;
+  if (entry->is_string()) return entry->get<std::string>();
+  const json text = entry->is_object() ? entry->value("base64", json()) : json();
+  const auto bytes = text.is_string() ? text::decode_base64(text.get_ref<const std::string&>()) : std::nullopt;
   return bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) : stored;
 }
 
-child_nodes::child_nodes(const store_folder& group, const json& node) : nodes_(group.nodes()), taken_(nodes_.size()) {
+child_nodes::child_nodes(const store_folder& group, const json& node) : nodes_(group.nodes()), matched_(nodes_.size()) {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const std::string stored = nodes_[i].last(), name = name_in_source(node, stored), unescaped = unescape(stored);
+    const std::string stored = nodes_[i].leaf_name(), name = name_in_source(node, stored), unescaped = unescape_node_name(stored);
     by_name_.emplace(name, candidate{i, true});
     if (name != stored) by_name_.emplace(stored, candidate{i, false});
     if (name != unescaped && stored != unescaped) by_name_.emplace(unescaped, candidate{i, false});
   }
 }
 
-std::vector<store_folder> child_nodes::take(const std::string& name) {
+std::vector<store_folder> child_nodes::match(const std::string& name) {
   std::vector<store_folder> out;
   const auto add = [&](const std::string& key, bool by_notes) {
     if (!out.empty()) return;
     const auto [first, last] = by_name_.equal_range(key);
     for (auto i = first; i != last; ++i) {
       const candidate& c = i->second;
-      if (c.by_notes != by_notes || taken_[c.node]) continue;
-      taken_[c.node] = true;
+      if (c.by_notes != by_notes || matched_[c.node]) continue;
+      matched_[c.node] = true;
       out.push_back(nodes_[c.node]);
     }
   };
   add(name, true);
   add(name, false);
-  const std::string stored = conversion::node_name(name);
+  const std::string stored = text::node_name(name);
   if (stored != name) add(stored, true);
   if (stored != name) add(stored, false);
   return out;
 }
 
-std::vector<store_folder> child_nodes::rest() const {
+std::vector<store_folder> child_nodes::unmatched() const {
   std::vector<store_folder> out;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (!taken_[i]) out.push_back(nodes_[i]);
+    if (!matched_[i]) out.push_back(nodes_[i]);
   }
   return out;
 }
 
-std::string older_metadata(const store_folder& node) {
+std::string v2_metadata_key(const store_folder& node) {
   for (const char* name : {".zarray", ".zgroup", ".zmetadata"}) {
     if (node.open(name)) return name;
   }
@@ -251,32 +252,32 @@ std::string older_metadata(const store_folder& node) {
 }
 
 std::vector<std::string> differing_consolidated(const store_folder& group) {
-  const json whole = read_node(group);
-  const json all = whole.value("consolidated_metadata", json());
-  if (all.is_null()) return {};
-  if (!all.is_object() || !all.contains("metadata") || !all["metadata"].is_object()) return {""};
+  const json root = read_node(group);
+  const json consolidated = root.value("consolidated_metadata", json());
+  if (consolidated.is_null()) return {};
+  if (!consolidated.is_object() || !consolidated.contains("metadata") || !consolidated["metadata"].is_object()) return {""};
   std::vector<std::string> out;
   std::set<std::string> listed;
-  for (const auto& [path, node] : all["metadata"].items()) {
+  for (const auto& [path, node] : consolidated["metadata"].items()) {
     listed.insert(path);
-    json said = node;
-    bool same = said.is_object();
-    if (same) gather_notes(said);  // as read_node() does
+    json consolidated_node = node;
+    bool is_equal = consolidated_node.is_object();
+    if (is_equal) gather_notes(consolidated_node);  // as read_node() does
     try {
-      const json is = read_node(group / path);
+      const json actual_node = read_node(group / path);
       for (const char* key : {"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value",
                               "codecs", "storage_transformers", "dimension_names", "attributes"}) {
         // an empty list of transformers counts as none
         const auto value = [&](const json& j) {
           return j.contains(key) && !(j[key].is_array() && j[key].empty()) ? j[key] : json();
         };
-        const json a = value(said), b = value(is);
-        same = same && (a == b || json_text(a) == json_text(b));  // NaN is not equal to itself
+        const json a = value(consolidated_node), b = value(actual_node);
+        is_equal = is_equal && (a == b || json_text(a) == json_text(b));  // NaN is not equal to itself
       }
     } catch (const store_error&) {
-      same = false;
+      is_equal = false;
     }
-    if (!same) out.push_back(path);
+    if (!is_equal) out.push_back(path);
   }
   // readers of consolidated metadata do not see nodes that are missing in it
   std::vector<std::pair<store_folder, std::string>> todo{{group, ""}};
@@ -284,12 +285,12 @@ std::vector<std::string> differing_consolidated(const store_folder& group) {
     const auto [folder, prefix] = todo.back();
     todo.pop_back();
     for (const store_folder& child : folder.nodes()) {
-      const std::string path = prefix + child.last();
+      const std::string path = prefix + child.leaf_name();
       if (!listed.count(path)) out.push_back(path);
-      else if (all["metadata"][path].value("node_type", json()) == "group") todo.emplace_back(child, path + "/");
+      else if (consolidated["metadata"][path].value("node_type", json()) == "group") todo.emplace_back(child, path + "/");
     }
   }
   return out;
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

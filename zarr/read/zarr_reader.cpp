@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/read/zarr_reader.hpp"
 
-#include "text/words.hpp"
+#include "text/format.hpp"
 #include "zarr/read/zarr_codecs.hpp"
 #include "zarr/read/zarr_json.hpp"
 #include "zarr/read/zarr_shard.hpp"
@@ -9,33 +9,33 @@
 #include <algorithm>
 #include <charconv>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 using nlohmann::json;
 
 namespace {
 
-constexpr std::uint64_t most_object = 2u << 30;  // limit for one object in memory
+constexpr std::uint64_t max_object_bytes = 2u << 30;  // limit for one object in memory
 
-std::vector<chunk_edges> edges_from(const json& chunk_grid, const std::vector<std::uint64_t>& shape) {
+std::vector<dimension_grid> parse_grids(const json& chunk_grid, const std::vector<std::uint64_t>& shape) {
   json configuration;
-  const std::string grid = named(chunk_grid, configuration);
+  const std::string grid = parse_extension(chunk_grid, configuration);
   if (grid != "regular" && grid != "rectilinear") throw not_supported("the chunk grid " + grid);
   if (grid == "rectilinear") {
-    if (const json kind = required(configuration, "kind"); kind != "inline")
+    if (const json kind = require_key(configuration, "kind"); kind != "inline")
       throw not_supported("a rectilinear chunk grid of the kind " + json_text(kind));
   }
   const char* const key = grid == "regular" ? "chunk_shape" : "chunk_shapes";
-  const json& lengths = required(configuration, key);
+  const json& lengths = require_key(configuration, key);
   if (!lengths.is_array()) throw store_error("\"" + std::string(key) + "\" is not a list");
   if (lengths.size() != shape.size())
     throw store_error("\"" + std::string(key) + "\" and \"shape\" differ in their number of dimensions");
-  std::vector<chunk_edges> edges;
+  std::vector<dimension_grid> edges;
   if (grid == "regular") {
     const std::vector<std::uint64_t> chunk = extents(lengths, key);
-    for (std::size_t i = 0; i < shape.size(); ++i) edges.push_back(chunk_edges::regular(chunk[i], shape[i]));
+    for (std::size_t i = 0; i < shape.size(); ++i) edges.push_back(dimension_grid::regular(chunk[i], shape[i]));
   } else {
-    for (std::size_t i = 0; i < shape.size(); ++i) edges.push_back(chunk_edges::from(lengths[i], shape[i]));
+    for (std::size_t i = 0; i < shape.size(); ++i) edges.push_back(dimension_grid::parse(lengths[i], shape[i]));
   }
   return edges;
 }
@@ -49,42 +49,43 @@ zarr_array::zarr_array(store_folder folder) try : folder_(std::move(folder)) {
   for (const auto& item : j.items()) {
     const std::string& key = item.key();
     const json& value = item.value();
-    static const char* const known[] = {"zarr_format",         "node_type",  "shape",  "data_type",  "chunk_grid",
-                                        "chunk_key_encoding",  "fill_value", "codecs", "attributes", "dimension_names",
-                                        "storage_transformers"};
-    const bool is_known = std::any_of(std::begin(known), std::end(known), [&](const char* k) { return key == k; });
+    static const char* const known_keys[] = {"zarr_format",         "node_type",  "shape",  "data_type",  "chunk_grid",
+                                             "chunk_key_encoding",  "fill_value", "codecs", "attributes", "dimension_names",
+                                             "storage_transformers"};
+    const bool is_known = std::any_of(std::begin(known_keys), std::end(known_keys), [&](const char* k) { return key == k; });
     const bool optional = value.is_object() && value.value("must_understand", json(true)) == false;
     if (!is_known && !optional) throw store_error("zarr.json has the unknown key \"" + key + "\"");
   }
   if (j.contains("storage_transformers") && !j["storage_transformers"].empty()) throw not_supported("storage transformers");
 
-  shape_ = extents(required(j, "shape"), "shape");
+  shape_ = extents(require_key(j, "shape"), "shape");
   json configuration;
-  edges_ = edges_from(required(j, "chunk_grid"), shape_);
-  for (const chunk_edges& e : edges_) chunk_shape_.push_back(e.longest());
+  grids_ = parse_grids(require_key(j, "chunk_grid"), shape_);
+  for (const dimension_grid& e : grids_) chunk_shape_.push_back(e.max_length());
 
-  const std::string keys = named(required(j, "chunk_key_encoding"), configuration);
+  const std::string keys = parse_extension(require_key(j, "chunk_key_encoding"), configuration);
   if (keys != "default" && keys != "v2") throw not_supported("the chunk key encoding " + keys);
   v2_keys_ = keys == "v2";
   const std::string separator = configuration.value("separator", std::string(v2_keys_ ? "." : "/"));
   if (separator != "." && separator != "/") throw store_error("the separator of the chunk keys is neither \".\" nor \"/\"");
   separator_ = separator[0];
 
-  type_ = parse_type(required(j, "data_type"));
-  fill_ = parse_fill(type_, required(j, "fill_value"));
-  codecs_ = std::make_shared<const codec_chain>(required(j, "codecs"), j["data_type"], type_, chunk_shape_, folder_.max_text);
+  type_ = parse_type(require_key(j, "data_type"));
+  fill_ = parse_fill(type_, require_key(j, "fill_value"));
+  codecs_ = std::make_shared<const codec_chain>(require_key(j, "codecs"), j["data_type"], type_, chunk_shape_,
+                                                folder_.max_string_bytes);
   if (codecs_->shards()) {
-    if (const std::uint64_t size = codecs_->shards()->index->encoded_size().value_or(0); size > folder_.max_text)
-      throw not_supported("an index of a shard that takes " + conversion::human_bytes(size) + " of memory, more than the " +
-                          conversion::human_bytes(folder_.max_text) + " that are allowed; increase `memory`");
+    if (const std::uint64_t size = codecs_->shards()->index->encoded_size().value_or(0); size > folder_.max_string_bytes)
+      throw not_supported("an index of a shard that takes " + text::format_bytes(size) + " of memory, more than the " +
+                          text::format_bytes(folder_.max_string_bytes) + " that are allowed; increase `memory`");
     if (!is_regular()) throw not_supported("shards in a rectilinear chunk grid");
     for (std::size_t i = 0; i < shape_.size(); ++i) per_shard_.push_back(chunk_shape_[i] / codecs_->shards()->chunk_shape[i]);
     chunk_shape_ = codecs_->shards()->chunk_shape;
-    for (std::size_t i = 0; i < shape_.size(); ++i) edges_[i] = chunk_edges::regular(chunk_shape_[i], shape_[i]);
+    for (std::size_t i = 0; i < shape_.size(); ++i) grids_[i] = dimension_grid::regular(chunk_shape_[i], shape_[i]);
   } else {
     per_shard_.assign(shape_.size(), 1);
   }
-  for (const chunk_edges& e : edges_) chunks_.push_back(e.chunks());
+  for (const dimension_grid& e : grids_) chunks_.push_back(e.chunks());
 } catch (const json::exception& e) {
   throw store_error(std::string("zarr.json is invalid: ") + e.what());
 } catch (const zarrbits::error& e) {
@@ -95,12 +96,12 @@ zarr_array::zarr_array(store_folder folder) try : folder_(std::move(folder)) {
 void zarr_array::require_decodable() const { (codecs_->shards() ? *codecs_->shards()->chunks : *codecs_).require_decodable(); }
 
 bool zarr_array::is_regular() const noexcept {
-  return std::all_of(edges_.begin(), edges_.end(), [](const chunk_edges& e) { return e.is_regular(); });
+  return std::all_of(grids_.begin(), grids_.end(), [](const dimension_grid& e) { return e.is_regular(); });
 }
 
 zarr_array::chunk_index zarr_array::shape_of(const chunk_index& chunk) const {
   chunk_index shape;
-  for (std::size_t i = 0; i < chunk.size(); ++i) shape.push_back(edges_[i].length(chunk[i]));
+  for (std::size_t i = 0; i < chunk.size(); ++i) shape.push_back(grids_[i].length(chunk[i]));
   return shape;
 }
 
@@ -139,8 +140,8 @@ std::optional<std::vector<std::uint64_t>> zarr_array::index_of(const std::string
 }
 
 // The shard that holds a chunk, and the chunk's index in it.
-zarr_array::chunk_place zarr_array::place_of(const chunk_index& chunk) const {
-  chunk_place p{chunk_index(chunk.size()), 0};
+zarr_array::chunk_location zarr_array::locate(const chunk_index& chunk) const {
+  chunk_location p{chunk_index(chunk.size()), 0};
   for (std::size_t i = 0; i < chunk.size(); ++i) {
     p.shard[i] = chunk[i] / per_shard_[i];
     p.inside = p.inside * per_shard_[i] + chunk[i] % per_shard_[i];
@@ -148,7 +149,7 @@ zarr_array::chunk_place zarr_array::place_of(const chunk_index& chunk) const {
   return p;
 }
 
-// Null if there is none. The last one stays open, because chunks are read shard by shard.
+// Null if absent. The last one stays open, because chunks are read shard by shard.
 std::shared_ptr<const zarr_shard> zarr_array::open_shard(const chunk_index& shard) const {
   if (!last_ || last_->first != shard) {
     last_.reset();
@@ -158,14 +159,14 @@ std::shared_ptr<const zarr_shard> zarr_array::open_shard(const chunk_index& shar
   return last_->second;
 }
 
-bool zarr_array::read_chunk(const chunk_index& chunk, zarr_values& out) const {
+bool zarr_array::read_chunk(const chunk_index& chunk, element_buffer& out) const {
   auto stored = read_stored(chunk);
   if (!stored) return false;
   decode(chunk, std::move(*stored), out);
   return true;
 }
 
-void zarr_array::decode(const chunk_index& chunk, std::vector<std::byte> stored, zarr_values& out) const {
+void zarr_array::decode(const chunk_index& chunk, std::vector<std::byte> stored, element_buffer& out) const {
   if (is_regular()) decode(std::move(stored), out);
   else codecs_->for_shape(shape_of(chunk)).decode(std::move(stored), out);
 }
@@ -176,103 +177,103 @@ std::optional<std::vector<std::byte>> zarr_array::read_stored(const chunk_index&
   return read(*range);
 }
 
-std::vector<std::byte> zarr_array::read(const stored_range& range) {
-  if (range.size > most_object)
+std::vector<std::byte> zarr_array::read(const object_range& range) {
+  if (range.size > max_object_bytes)
     throw not_supported("an object of " + std::to_string(range.size) + " bytes, which is too large to read at once");
   std::vector<std::byte> bytes(static_cast<std::size_t>(range.size));
   range.object->read(range.offset, bytes);
   return bytes;
 }
 
-std::optional<zarr_array::stored_range> zarr_array::find_stored(const chunk_index& chunk) const {
+std::optional<zarr_array::object_range> zarr_array::find_stored(const chunk_index& chunk) const {
   if (!codecs_->shards()) {
     std::shared_ptr<const stored_object> object = folder_.open(key_of(chunk));
     if (!object) return {};
     const std::uint64_t size = object->size();
-    return stored_range{std::move(object), 0, size};
+    return object_range{std::move(object), 0, size};
   }
-  const chunk_place place = place_of(chunk);
+  const chunk_location place = locate(chunk);
   const auto shard = open_shard(place.shard);
-  if (!shard || !shard->has(place.inside)) return {};
+  if (!shard || !shard->has_chunk(place.inside)) return {};
   const auto [offset, size] = shard->range(place.inside);
-  return stored_range{shard->object(), offset, size};
+  return object_range{shard->object(), offset, size};
 }
 
 std::unique_ptr<stored_object> zarr_array::open_object(const chunk_index& index) const { return folder_.open(key_of(index)); }
 
-void zarr_array::decode(std::vector<std::byte> stored, zarr_values& out) const {
+void zarr_array::decode(std::vector<std::byte> stored, element_buffer& out) const {
   (codecs_->shards() ? *codecs_->shards()->chunks : *codecs_).decode(std::move(stored), out);
 }
 
 bool zarr_array::in_storage_order(const chunk_index& a, const chunk_index& b) const {
-  const chunk_place p = place_of(a), q = place_of(b);
+  const chunk_location p = locate(a), q = locate(b);
   return p.shard != q.shard ? p.shard < q.shard : a < b;
 }
 
-bool zarr_array::holds_shard(const chunk_index& shard) const {
+bool zarr_array::contains_shard(const chunk_index& shard) const {
   for (std::size_t i = 0; i < shard.size(); ++i) {
     if (shard[i] > chunks_[i] / per_shard_[i] || shard[i] * per_shard_[i] >= chunks_[i]) return false;
   }
   return true;
 }
 
-// The existing chunks of a shard, as chunks of the array. False if there are more than `most`.
-bool zarr_array::list_shard(const chunk_index& shard, std::size_t most, std::vector<chunk_index>& out) const {
+// The existing chunks of a shard, as chunks of the array. False if there are more than `max_count`.
+bool zarr_array::list_shard(const chunk_index& shard, std::size_t max_count, std::vector<chunk_index>& out) const {
   const auto open = open_shard(shard);
   for (std::uint64_t k = 0; open && k < open->chunks(); ++k) {
-    if (!open->has(k)) continue;
-    if (out.size() >= most) return false;
-    chunk_index at(shard.size());
-    std::uint64_t left = k;
-    for (std::size_t i = at.size(); i-- > 0;) {
-      at[i] = shard[i] * per_shard_[i] + left % per_shard_[i];
-      left /= per_shard_[i];
+    if (!open->has_chunk(k)) continue;
+    if (out.size() >= max_count) return false;
+    chunk_index index(shard.size());
+    std::uint64_t remaining = k;
+    for (std::size_t i = index.size(); i-- > 0;) {
+      index[i] = shard[i] * per_shard_[i] + remaining % per_shard_[i];
+      remaining /= per_shard_[i];
     }
     // the last shards also have chunks beyond the edge of the array
-    if (std::equal(at.begin(), at.end(), chunks_.begin(), std::less<>())) out.push_back(std::move(at));
+    if (std::equal(index.begin(), index.end(), chunks_.begin(), std::less<>())) out.push_back(std::move(index));
   }
   return true;
 }
 
 // Whether keys of chunks can begin with this one, as a folder.
-bool zarr_array::may_hold_objects(std::string key) const {
+bool zarr_array::can_hold_objects(std::string key) const {
   for (std::size_t i = 0; separator_ == '/' && i < shape_.size(); ++i) {
     if (index_of(key += "/0")) return true;
   }
   return false;
 }
 
-void zarr_array::each_object(const std::function<bool(const chunk_index&, const store_entry&)>& each) const {
-  bool more = true;
+void zarr_array::for_each_object(const std::function<bool(const chunk_index&, const store_entry&)>& callback) const {
+  bool keep_going = true;
   // keys have at most one part for each dimension, and "c"
   const std::function<void(const store_folder&, const std::string&, std::size_t)> visit =
       [&](const store_folder& folder, const std::string& prefix, std::size_t depth) {
     folder.list([&](const store_entry& e) {
       if (e.is_folder) {
         if (depth <= shape_.size()) visit(folder / e.name, prefix + e.name + "/", depth + 1);
-      } else if (const auto index = index_of(prefix + e.name); index && holds_shard(*index)) {
-        more = each(*index, e);
-      } else if (!e.is_readable && may_hold_objects(prefix + e.name)) {
+      } else if (const auto index = index_of(prefix + e.name); index && contains_shard(*index)) {
+        keep_going = callback(*index, e);
+      } else if (!e.is_readable && can_hold_objects(prefix + e.name)) {
         throw store_error((folder / e.name).name() + " is neither a folder nor a link to one that is there, so that its chunks " +
                           "cannot be read; get the folder");
       }
-      return more;
+      return keep_going;
     });
   };
   visit(folder_, "", 0);
 }
 
-std::optional<std::vector<zarr_array::chunk_index>> zarr_array::list_chunks(std::size_t most) const {
+std::optional<std::vector<zarr_array::chunk_index>> zarr_array::list_chunks(std::size_t max_count) const {
   std::vector<chunk_index> out;
-  bool all = true;
-  each_object([&](const chunk_index& index, const store_entry&) {
-    if (codecs_->shards()) all = list_shard(index, most, out);
-    else if (out.size() >= most) all = false;
+  bool is_complete = true;
+  for_each_object([&](const chunk_index& index, const store_entry&) {
+    if (codecs_->shards()) is_complete = list_shard(index, max_count, out);
+    else if (out.size() >= max_count) is_complete = false;
     else out.push_back(index);
-    return all;
+    return is_complete;
   });
-  if (!all) return {};
+  if (!is_complete) return {};
   return out;
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

@@ -4,15 +4,15 @@
 // repeated here. (An append also reads the existing store with it; verify compares the result with the sources.) Codecs come from
 // the core, on its portable kernels.
 //
-//   zarr_array a(open_store("out.zarr") / "a");
-//   zarr_values chunk;
+//   zarr_array a(open_store("out.zarr", {}, {}, 512 << 20) / "a");
+//   element_buffer chunk;
 //   if (!a.read_chunk({0, 0}, chunk)) chunk = a.fill();   // never written
 //
 #ifndef ZARRBITS_ZARR_READ_ZARR_READER_HPP
 #define ZARRBITS_ZARR_READ_ZARR_READER_HPP
 
 #include "text/json_text.hpp"
-#include "zarr/read/chunk_edges.hpp"
+#include "zarr/read/dimension_grid.hpp"
 #include "zarr/read/store_reader.hpp"
 
 #include <nlohmann/json.hpp>
@@ -28,7 +28,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 class codec_chain;
 class zarr_shard;
@@ -67,7 +67,7 @@ struct zarr_field {
 };
 
 // Elements in C order: `data` in this machine's byte order, or one string per element if the type has variable length.
-struct zarr_values {
+struct element_buffer {
   std::vector<std::byte> data;
   std::vector<std::string> strings;
 };
@@ -78,17 +78,17 @@ enum class node_kind { none, group, array };
 // valid.
 node_kind kind_of(const store_folder& folder);
 
-// A node's zarr.json with its members in their order, and what is not in it as it is in the store. Throws store_error.
+// A node's zarr.json with its members in their order, and remarks on attributes that differ from the store's. Throws store_error.
 struct stored_node {
   node_kind kind = node_kind::none;
-  conversion::json document;
-  std::vector<conversion::attribute_remark> remarks;
+  text::json document;
+  std::vector<detail::attribute_remark> remarks;
 };
 stored_node read_stored_node(const store_folder& folder);
 
 // The names of the dimensions of an array, by its zarr.json: "" where one has none, and empty if none has. Some writers have them
 // in the attribute that xarray has in Zarr v2.
-std::vector<std::string> dimension_names_in(const conversion::json& array);
+std::vector<std::string> dimension_names_in(const text::json& array);
 
 // A zarr.json with any content. Throws store_error if it is missing, no JSON object, or absurdly nested.
 nlohmann::json read_node(const store_folder& folder);
@@ -102,7 +102,7 @@ store_selection selection_of(const store_folder& store);
 
 // Folder names in the store escape what Zarr does not allow: %2F is "/". But "%2F" may also be the name in the source: the notes
 // of the group say which.
-std::string unescape(const std::string& name);
+std::string unescape_node_name(const std::string& name);
 
 // The source's name of a node of this name, by the zarr.json of its group.
 std::string name_in_source(const nlohmann::json& group, const std::string& stored);
@@ -116,8 +116,8 @@ class child_nodes {
 
   // Removes and returns the nodes of that name: those that have it by the notes of the group; else those that may have it,
   // because notes may be lost, and nodes in sequences have none.
-  std::vector<store_folder> take(const std::string& name);
-  std::vector<store_folder> rest() const;
+  std::vector<store_folder> match(const std::string& name);
+  std::vector<store_folder> unmatched() const;
 
  private:
   struct candidate {
@@ -125,12 +125,12 @@ class child_nodes {
     bool by_notes;
   };
   std::vector<store_folder> nodes_;
-  std::vector<bool> taken_;
+  std::vector<bool> matched_;
   std::multimap<std::string, candidate> by_name_;
 };
 
 // The name of Zarr v2 metadata next to the zarr.json of a node, or "": some readers prefer it.
-std::string older_metadata(const store_folder& node);
+std::string v2_metadata_key(const store_folder& node);
 
 // Nodes ("" is the group itself) that the group's consolidated metadata, if it has any, describes differently than their
 // zarr.json, or not at all.
@@ -149,87 +149,87 @@ class zarr_array {
   // Number of chunks in each dimension.
   const std::vector<std::uint64_t>& chunks() const noexcept { return chunks_; }
   // Where these chunks begin and end along a dimension.
-  const chunk_edges& edges(std::size_t dimension) const { return edges_.at(dimension); }
+  const dimension_grid& grid(std::size_t dimension) const { return grids_.at(dimension); }
   bool is_regular() const noexcept;
   // Throws not_supported if chunks are too large to be decoded.
   void require_decodable() const;
   // The shape of a chunk; the last ones may reach over the edge of the array.
   std::vector<std::uint64_t> shape_of(const chunk_index& chunk) const;
   const zarr_type& type() const noexcept { return type_; }
-  const zarr_values& fill() const noexcept { return fill_; }  // one element
+  const element_buffer& fill() const noexcept { return fill_; }  // one element
 
   // All elements of a chunk, even those beyond the edge of the array. False if the chunk does not exist. Fastest in storage
   // order.
-  bool read_chunk(const chunk_index& chunk, zarr_values& out) const;
-  // The same in two steps: the bytes as they are stored, empty if the chunk does not exist, and their elements.
+  bool read_chunk(const chunk_index& chunk, element_buffer& out) const;
+  // read_chunk() in two steps: the bytes as they are stored, empty if the chunk does not exist, and their elements.
   std::optional<std::vector<std::byte>> read_stored(const chunk_index& chunk) const;
-  void decode(std::vector<std::byte> stored, zarr_values& out) const;  // of the shape chunk_shape()
-  void decode(const chunk_index& chunk, std::vector<std::byte> stored, zarr_values& out) const;
+  void decode(std::vector<std::byte> stored, element_buffer& out) const;  // of the shape chunk_shape()
+  void decode(const chunk_index& chunk, std::vector<std::byte> stored, element_buffer& out) const;
   // Where the bytes are that read_stored() reads; empty if the chunk does not exist.
-  struct stored_range {
+  struct object_range {
     std::shared_ptr<const stored_object> object;
     std::uint64_t offset = 0, size = 0;
   };
-  std::optional<stored_range> find_stored(const chunk_index& chunk) const;
-  static std::vector<std::byte> read(const stored_range& range);
+  std::optional<object_range> find_stored(const chunk_index& chunk) const;
+  static std::vector<std::byte> read(const object_range& range);
   // Keeps the chunks of a shard together.
   bool in_storage_order(const chunk_index& a, const chunk_index& b) const;
 
-  // The existing chunks, up to `most` of them; empty if there are more.
-  std::optional<std::vector<chunk_index>> list_chunks(std::size_t most) const;
-  // The existing objects: shards or, if there are none, chunks. Calls `each` with the index in their grid, and what the listing
-  // says, until it returns false.
-  void each_object(const std::function<bool(const chunk_index& index, const store_entry& object)>& each) const;
-  // Null if there is none.
+  // The existing chunks, up to `max_count` of them; empty if there are more.
+  std::optional<std::vector<chunk_index>> list_chunks(std::size_t max_count) const;
+  // The existing objects: shards or, without sharding, chunks. Calls `callback` with the index in their grid, and what the
+  // listing says, until it returns false.
+  void for_each_object(const std::function<bool(const chunk_index& index, const store_entry& object)>& callback) const;
+  // Null if absent.
   std::unique_ptr<stored_object> open_object(const chunk_index& index) const;
 
  private:
-  struct chunk_place {
+  struct chunk_location {
     chunk_index shard;
     std::uint64_t inside;
   };
 
   std::string key_of(const chunk_index& index) const;
   std::optional<chunk_index> index_of(const std::string& key) const;
-  bool may_hold_objects(std::string key) const;
-  chunk_place place_of(const chunk_index& chunk) const;
+  bool can_hold_objects(std::string key) const;
+  chunk_location locate(const chunk_index& chunk) const;
   std::shared_ptr<const zarr_shard> open_shard(const chunk_index& shard) const;
-  bool holds_shard(const chunk_index& shard) const;
-  bool list_shard(const chunk_index& shard, std::size_t most, std::vector<chunk_index>& out) const;
+  bool contains_shard(const chunk_index& shard) const;
+  bool list_shard(const chunk_index& shard, std::size_t max_count, std::vector<chunk_index>& out) const;
 
   store_folder folder_;
   std::vector<std::uint64_t> shape_;
   std::vector<std::uint64_t> chunk_shape_;
   std::vector<std::uint64_t> per_shard_;
   std::vector<std::uint64_t> chunks_;
-  std::vector<chunk_edges> edges_;
+  std::vector<dimension_grid> grids_;
   bool v2_keys_ = false;
   char separator_ = '/';
   zarr_type type_;
-  zarr_values fill_;
+  element_buffer fill_;
   std::shared_ptr<const codec_chain> codecs_;
   mutable std::optional<std::pair<chunk_index, std::shared_ptr<const zarr_shard>>> last_;
 };
 
 // zarr_type.cpp
 zarr_type parse_type(const nlohmann::json& data_type, unsigned depth = 0);
-zarr_values parse_fill(const zarr_type& type, const nlohmann::json& fill);
+element_buffer parse_fill(const zarr_type& type, const nlohmann::json& fill);
 
-struct too_long : store_error {
-  too_long() : store_error("a chunk decompresses to more than it can hold") {}
+struct size_limit_exceeded : store_error {
+  size_limit_exceeded() : store_error("a chunk decompresses to more than it can hold") {}
 };
 
-// zarr_bytes.cpp: bytes to bytes. Each throws store_error; `most` limits the output of a few hostile bytes.
-std::vector<std::byte> gunzip(const std::vector<std::byte>& in, std::uint64_t most);
-std::vector<std::byte> unzlib(const std::vector<std::byte>& in, std::uint64_t most);
-std::vector<std::byte> unbz2(const std::vector<std::byte>& in, std::uint64_t most);
-std::vector<std::byte> unlz4(const std::vector<std::byte>& in, std::uint64_t most);
-std::vector<std::byte> unblosc(const std::vector<std::byte>& in, std::uint64_t most);
+// zarr_bytes.cpp: bytes to bytes. Each throws store_error; `max_size` limits the output of a few hostile bytes.
+std::vector<std::byte> decode_gzip(const std::vector<std::byte>& in, std::uint64_t max_size);
+std::vector<std::byte> decode_zlib(const std::vector<std::byte>& in, std::uint64_t max_size);
+std::vector<std::byte> decode_bz2(const std::vector<std::byte>& in, std::uint64_t max_size);
+std::vector<std::byte> decode_lz4(const std::vector<std::byte>& in, std::uint64_t max_size);
+std::vector<std::byte> decode_blosc(const std::vector<std::byte>& in, std::uint64_t max_size);
 std::vector<std::byte> unshuffle(const std::vector<std::byte>& in, std::size_t element);
 void drop_fletcher32(std::vector<std::byte>& bytes);
 void drop_crc32c(std::vector<std::byte>& bytes);
-std::vector<std::byte> unzstd(const std::vector<std::byte>& in, std::uint64_t most);
+std::vector<std::byte> decode_zstd(const std::vector<std::byte>& in, std::uint64_t max_size);
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

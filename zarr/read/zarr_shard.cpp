@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cstring>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 namespace {
 
-constexpr std::uint64_t most_index = 1u << 30;
-constexpr std::uint64_t most_stored = 2u << 30;
+constexpr std::uint64_t max_index_bytes = 1u << 30;
+constexpr std::uint64_t max_shard_bytes = 2u << 30;
 
 // A shard inside of bytes-to-bytes codecs, which cannot be read in pieces.
 class decoded_shard final : public stored_object {
@@ -28,14 +28,14 @@ class decoded_shard final : public stored_object {
 
 zarr_shard::zarr_shard(std::unique_ptr<stored_object> object, const codec_chain& codecs) : object_(std::move(object)) {
   if (codecs.has_bytes_codecs())
-    object_ = std::make_shared<decoded_shard>(codecs.decode_bytes(read_object(*object_, most_stored)));
+    object_ = std::make_shared<decoded_shard>(codecs.decode_bytes(read_object(*object_, max_shard_bytes)));
   const codec_chain::sharding& shards = *codecs.shards();
   const std::uint64_t size = shards.index->encoded_size().value();
   if (size > object_->size()) throw store_error("a shard is shorter than its index");
-  if (size > most_index) throw not_supported("an index of a shard that is larger than 1 GiB");
+  if (size > max_index_bytes) throw not_supported("an index of a shard that is larger than 1 GiB");
   std::vector<std::byte> bytes(static_cast<std::size_t>(size));
   object_->read(shards.index_at_end ? object_->size() - size : 0, bytes);
-  zarr_values values;
+  element_buffer values;
   try {
     shards.index->decode(std::move(bytes), values);
   } catch (const store_error& e) {
@@ -45,9 +45,9 @@ zarr_shard::zarr_shard(std::unique_ptr<stored_object> object, const codec_chain&
   std::memcpy(index_.data(), values.data.data(), values.data.size());
 }
 
-bool zarr_shard::has(std::uint64_t chunk) const {
-  const std::uint64_t none = ~std::uint64_t{0};
-  return index_[static_cast<std::size_t>(2 * chunk)] != none || index_[static_cast<std::size_t>(2 * chunk + 1)] != none;
+bool zarr_shard::has_chunk(std::uint64_t chunk) const {
+  const std::uint64_t missing = ~std::uint64_t{0};
+  return index_[static_cast<std::size_t>(2 * chunk)] != missing || index_[static_cast<std::size_t>(2 * chunk + 1)] != missing;
 }
 
 std::pair<std::uint64_t, std::uint64_t> zarr_shard::range(std::uint64_t chunk) const {
@@ -57,4 +57,4 @@ std::pair<std::uint64_t, std::uint64_t> zarr_shard::range(std::uint64_t chunk) c
   return {offset, length};
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

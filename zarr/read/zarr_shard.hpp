@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 class zarr_shard {
  public:
@@ -22,17 +22,17 @@ class zarr_shard {
 
   std::uint64_t chunks() const noexcept { return index_.size() / 2; }
   // `chunk`: index in C order.
-  bool has(std::uint64_t chunk) const;
-  // Where the bytes of a chunk are for which has() is true: offset and size, within object(). Throws store_error.
+  bool has_chunk(std::uint64_t chunk) const;
+  // Where the bytes of a chunk are for which has_chunk() is true: offset and size, within object(). Throws store_error.
   std::pair<std::uint64_t, std::uint64_t> range(std::uint64_t chunk) const;
   // The shard without codecs around it.
   const std::shared_ptr<const stored_object>& object() const noexcept { return object_; }
 
  private:
   std::shared_ptr<const stored_object> object_;
-  std::vector<std::uint64_t> index_;  // offset and length of each chunk; all ones: there is none
+  std::vector<std::uint64_t> index_;  // offset and length of each chunk; all ones if absent
 };
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr
 
 #endif

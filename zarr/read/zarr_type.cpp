@@ -15,7 +15,7 @@
 #include <limits>
 #include <string_view>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 using nlohmann::json;
 
@@ -65,11 +65,11 @@ std::uint64_t float_bits(double value, float_layout l) {
   exponent = std::max(exponent, 1 - bias);
   // an integer in units of the last place; a carry moves into the exponent by itself
   const double units = std::nearbyint(std::ldexp(magnitude, static_cast<int>(l.mantissa_bits) - exponent));
-  const auto whole = static_cast<std::uint64_t>(units);
-  return sign | (whole + (static_cast<std::uint64_t>(exponent + bias - 1) << l.mantissa_bits));
+  const auto mantissa = static_cast<std::uint64_t>(units);
+  return sign | (mantissa + (static_cast<std::uint64_t>(exponent + bias - 1) << l.mantissa_bits));
 }
 
-std::uint64_t hexadecimal(const std::string& text) {
+std::uint64_t parse_hexadecimal(const std::string& text) {
   std::uint64_t value = 0;
   if (text.size() < 3 || text.size() > 18)
     throw store_error("\"fill_value\" is \"" + text + "\", which is not a hexadecimal number");
@@ -85,7 +85,7 @@ std::uint64_t hexadecimal(const std::string& text) {
   return value;
 }
 
-[[noreturn]] void wrong_fill(const zarr_type& type, const json& fill) {
+[[noreturn]] void throw_invalid_fill(const zarr_type& type, const json& fill) {
   throw store_error("\"fill_value\" is " + json_text(fill) + ", which is not a value of " + type.name);
 }
 
@@ -93,13 +93,13 @@ std::uint64_t parse_float(const zarr_type& type, const json& fill) {
   const auto layout = layout_of(type.name);
   if (fill.is_string()) {
     const std::string text = fill.get<std::string>();
-    if (text.starts_with("0x") || text.starts_with("0X")) return hexadecimal(text);
+    if (text.starts_with("0x") || text.starts_with("0X")) return parse_hexadecimal(text);
     if (layout && text == "NaN") return float_bits(std::numeric_limits<double>::quiet_NaN(), *layout);
     if (layout && text == "Infinity") return float_bits(std::numeric_limits<double>::infinity(), *layout);
     if (layout && text == "-Infinity") return float_bits(-std::numeric_limits<double>::infinity(), *layout);
-    wrong_fill(type, fill);
+    throw_invalid_fill(type, fill);
   }
-  if (!fill.is_number() && !fill.is_binary()) wrong_fill(type, fill);
+  if (!fill.is_number() && !fill.is_binary()) throw_invalid_fill(type, fill);
   const double value = fill.is_binary() ? std::strtod(json_text(fill).c_str(), nullptr) : fill.get<double>();
   if (layout) return float_bits(value, *layout);
   if (value == 0 && !std::signbit(value)) return 0;  // same for every small float
@@ -107,36 +107,36 @@ std::uint64_t parse_float(const zarr_type& type, const json& fill) {
 }
 
 // `value` as a component of `size` bytes in this machine's byte order.
-void store(std::uint64_t value, std::size_t size, std::byte* out) {
+void write_component(std::uint64_t value, std::size_t size, std::byte* out) {
   if constexpr (std::endian::native == std::endian::big) value <<= 8 * (8 - size);
   std::memcpy(out, &value, size);
 }
 
 // Bytes are written as a list of numbers or as base64.
-std::vector<std::byte> byte_string(const zarr_type& type, const json& fill) {
+std::vector<std::byte> parse_byte_string(const zarr_type& type, const json& fill) {
   if (fill.is_string()) {
-    const auto bytes = conversion::decode_base64(fill.get_ref<const std::string&>());
+    const auto bytes = text::decode_base64(fill.get_ref<const std::string&>());
     if (!bytes) throw store_error("\"fill_value\" is not base64");
     return *bytes;
   }
-  if (!fill.is_array()) wrong_fill(type, fill);
+  if (!fill.is_array()) throw_invalid_fill(type, fill);
   std::vector<std::byte> out;
   for (const json& b : fill) {
-    if (!b.is_number_unsigned() || b.get<std::uint64_t>() > 255) wrong_fill(type, fill);
+    if (!b.is_number_unsigned() || b.get<std::uint64_t>() > 255) throw_invalid_fill(type, fill);
     out.push_back(static_cast<std::byte>(b.get<std::uint64_t>()));
   }
   return out;
 }
 
-std::vector<std::byte> utf32(const zarr_type& type, const json& fill) {
-  if (!fill.is_string()) wrong_fill(type, fill);
+std::vector<std::byte> parse_utf32(const zarr_type& type, const json& fill) {
+  if (!fill.is_string()) throw_invalid_fill(type, fill);
   const std::string text = fill.get<std::string>();
   std::vector<std::byte> out;
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);
     const std::size_t length = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
     std::uint32_t code = length == 1 ? lead : lead & (0xFFu >> (length + 1));
-    if (i + length > text.size()) wrong_fill(type, fill);
+    if (i + length > text.size()) throw_invalid_fill(type, fill);
     for (std::size_t k = 1; k < length; ++k) code = code << 6 | (static_cast<unsigned char>(text[i + k]) & 0x3Fu);
     out.resize(out.size() + 4);
     std::memcpy(out.data() + out.size() - 4, &code, 4);
@@ -145,56 +145,56 @@ std::vector<std::byte> utf32(const zarr_type& type, const json& fill) {
   return out;
 }
 
-void fill_fixed(const zarr_type& type, const json& fill, std::byte* out) {
+void parse_fixed_fill(const zarr_type& type, const json& fill, std::byte* out) {
   std::vector<std::byte> bytes;
   switch (type.kind) {
     case zarr_kind::boolean:
-      if (!fill.is_boolean()) wrong_fill(type, fill);
+      if (!fill.is_boolean()) throw_invalid_fill(type, fill);
       *out = static_cast<std::byte>(fill.get<bool>());
       return;
     case zarr_kind::signed_integer: {
-      if (type.name.starts_with("numpy.") && fill == "NaT") return store(std::uint64_t{1} << 63, type.size, out);
+      if (type.name.starts_with("numpy.") && fill == "NaT") return write_component(std::uint64_t{1} << 63, type.size, out);
       if (!fill.is_number_integer() || (fill.is_number_unsigned() && fill.get<std::uint64_t>() > INT64_MAX))
-        wrong_fill(type, fill);
+        throw_invalid_fill(type, fill);
       const std::int64_t v = fill.get<std::int64_t>();
       if (type.bits < 64 && (v >= (std::int64_t{1} << (type.bits - 1)) || v < -(std::int64_t{1} << (type.bits - 1))))
-        wrong_fill(type, fill);
-      return store(static_cast<std::uint64_t>(v), type.size, out);
+        throw_invalid_fill(type, fill);
+      return write_component(static_cast<std::uint64_t>(v), type.size, out);
     }
     case zarr_kind::unsigned_integer: {
-      if (!fill.is_number_unsigned()) wrong_fill(type, fill);
+      if (!fill.is_number_unsigned()) throw_invalid_fill(type, fill);
       const std::uint64_t v = fill.get<std::uint64_t>();
-      if (type.bits < 64 && v >> type.bits != 0) wrong_fill(type, fill);
-      return store(v, type.size, out);
+      if (type.bits < 64 && v >> type.bits != 0) throw_invalid_fill(type, fill);
+      return write_component(v, type.size, out);
     }
-    case zarr_kind::floating: return store(parse_float(type, fill), type.size, out);
+    case zarr_kind::floating: return write_component(parse_float(type, fill), type.size, out);
     case zarr_kind::complex:
-      if (!fill.is_array() || fill.size() != 2) wrong_fill(type, fill);
-      store(parse_float(type, fill[0]), type.size / 2, out);
-      return store(parse_float(type, fill[1]), type.size / 2, out + type.size / 2);
+      if (!fill.is_array() || fill.size() != 2) throw_invalid_fill(type, fill);
+      write_component(parse_float(type, fill[0]), type.size / 2, out);
+      return write_component(parse_float(type, fill[1]), type.size / 2, out + type.size / 2);
     case zarr_kind::raw:
     case zarr_kind::terminated:
-      bytes = byte_string(type, fill);
-      if (type.kind == zarr_kind::raw ? bytes.size() != type.size : bytes.size() > type.size) wrong_fill(type, fill);
+      bytes = parse_byte_string(type, fill);
+      if (type.kind == zarr_kind::raw ? bytes.size() != type.size : bytes.size() > type.size) throw_invalid_fill(type, fill);
       break;
     case zarr_kind::text32:
-      bytes = utf32(type, fill);
-      if (bytes.size() > type.size) wrong_fill(type, fill);
+      bytes = parse_utf32(type, fill);
+      if (bytes.size() > type.size) throw_invalid_fill(type, fill);
       break;
     case zarr_kind::record:
       if (fill.is_object()) {
-        if (fill.size() != type.fields.size()) wrong_fill(type, fill);
+        if (fill.size() != type.fields.size()) throw_invalid_fill(type, fill);
         for (const zarr_field& f : type.fields) {
-          if (!fill.contains(f.name)) wrong_fill(type, fill);
-          fill_fixed(f.type, fill[f.name], out + f.offset);
+          if (!fill.contains(f.name)) throw_invalid_fill(type, fill);
+          parse_fixed_fill(f.type, fill[f.name], out + f.offset);
         }
         return;
       }
-      bytes = byte_string(type, fill);  // numpy's memory, always little endian in practice
-      if (bytes.size() != type.size) wrong_fill(type, fill);
+      bytes = parse_byte_string(type, fill);  // numpy's memory, always little endian in practice
+      if (bytes.size() != type.size) throw_invalid_fill(type, fill);
       if constexpr (std::endian::native == std::endian::big) throw not_supported("a struct's fill value in base64");
       break;
-    default: wrong_fill(type, fill);
+    default: throw_invalid_fill(type, fill);
   }
   if (!bytes.empty()) std::memcpy(out, bytes.data(), bytes.size());
 }
@@ -246,19 +246,19 @@ zarr_type parse_type(const json& data_type, unsigned depth) {
   return t;
 }
 
-zarr_values parse_fill(const zarr_type& type, const json& fill) {
-  zarr_values v;
+element_buffer parse_fill(const zarr_type& type, const json& fill) {
+  element_buffer v;
   if (type.kind == zarr_kind::text) {
-    if (!fill.is_string()) wrong_fill(type, fill);
+    if (!fill.is_string()) throw_invalid_fill(type, fill);
     v.strings.push_back(fill.get<std::string>());
   } else if (type.kind == zarr_kind::binary) {
-    const std::vector<std::byte> bytes = byte_string(type, fill);
+    const std::vector<std::byte> bytes = parse_byte_string(type, fill);
     v.strings.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   } else {
     v.data.resize(type.size);
-    fill_fixed(type, fill, v.data.data());
+    parse_fixed_fill(type, fill, v.data.data());
   }
   return v;
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

@@ -15,26 +15,26 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::verification {
+namespace zarrbits::zarr {
 
 namespace {
 
-using conversion::zip_archive;
+using io::zip_archive;
 
 // Turns errors of the file into errors of the store.
 template <class F>
-auto told_of_store(F&& f) {
+auto with_zip_errors(F&& f) {
   try {
     return f();
-  } catch (const conversion::zip_error& e) {
+  } catch (const io::zip_error& e) {
     throw store_error(e.what());
-  } catch (const conversion::zip_not_supported& e) {
+  } catch (const io::zip_not_supported& e) {
     throw not_supported(e.what());
   }
 }
 
-// The checksum tells members apart whose archive was made again.
-conversion::file_state state_of_member(std::uint64_t size, std::uint32_t crc) {
+// The checksum distinguishes members after the archive was recreated.
+io::file_state state_of_member(std::uint64_t size, std::uint32_t crc) {
   return {.regular = true, .size = size, .etag = std::to_string(crc)};
 }
 
@@ -42,9 +42,9 @@ class zip_object final : public stored_object {
  public:
   zip_object(const zip_archive& archive, zip_archive::place place) : archive_(archive), place_(std::move(place)) {}
   std::uint64_t size() const override { return place_.size; }
-  conversion::file_state state() const override { return state_of_member(place_.size, place_.crc); }
+  io::file_state state() const override { return state_of_member(place_.size, place_.crc); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    told_of_store([&] { archive_.read(place_, offset, out); });
+    with_zip_errors([&] { archive_.read(place_, offset, out); });
   }
 
  private:
@@ -57,9 +57,9 @@ class deflated_object final : public stored_object {
  public:
   deflated_object(const zip_archive& archive, zip_archive::place place) : archive_(archive), place_(std::move(place)) {}
   std::uint64_t size() const override { return place_.size; }
-  conversion::file_state state() const override { return state_of_member(place_.size, place_.crc); }
+  io::file_state state() const override { return state_of_member(place_.size, place_.crc); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    std::call_once(is_inflated_, [&] { bytes_ = told_of_store([&] { return archive_.inflated(place_); }); });
+    std::call_once(is_inflated_, [&] { bytes_ = with_zip_errors([&] { return archive_.inflated(place_); }); });
     std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
   }
 
@@ -75,15 +75,15 @@ class zip_reader final : public store_reader {
   explicit zip_reader(const std::string& path) : archive_(path) {}
 
   std::unique_ptr<stored_object> open(const std::string& key) const override {
-    auto found = told_of_store([&] { return archive_.find(key); });
-    if (!found) return nullptr;
-    if (found->deflated) return std::make_unique<deflated_object>(archive_, std::move(*found));
-    return std::make_unique<zip_object>(archive_, std::move(*found));
+    auto entry = with_zip_errors([&] { return archive_.find(key); });
+    if (!entry) return nullptr;
+    if (entry->deflated) return std::make_unique<deflated_object>(archive_, std::move(*entry));
+    return std::make_unique<zip_object>(archive_, std::move(*entry));
   }
 
-  void list(const std::string& folder, const std::function<bool(const store_entry&)>& each) const override {
+  void list(const std::string& folder, const std::function<bool(const store_entry&)>& visit) const override {
     list_sorted(
-        archive_.members(), folder, [](const zip_archive::member& m) { return state_of_member(m.size, m.crc); }, each);
+        archive_.members(), folder, [](const zip_archive::member& m) { return state_of_member(m.size, m.crc); }, visit);
   }
 
  private:
@@ -93,7 +93,7 @@ class zip_reader final : public store_reader {
 }  // namespace
 
 std::shared_ptr<const store_reader> open_zip(const std::string& path) {
-  return told_of_store([&] { return std::make_shared<zip_reader>(path); });
+  return with_zip_errors([&] { return std::make_shared<zip_reader>(path); });
 }
 
-}  // namespace zarrbits::verification
+}  // namespace zarrbits::zarr

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/write/chunk_encoder.hpp"
 
-#include "compression/blosc.hpp"
-#include "compression/bzip2.hpp"
-#include "compression/crc32c.hpp"
-#include "compression/deflate.hpp"
-#include "compression/fletcher32.hpp"
-#include "compression/lz4.hpp"
-#include "compression/shuffle.hpp"
-#include "compression/zstd.hpp"
+#include "compressors/blosc.hpp"
+#include "compressors/bzip2.hpp"
+#include "compressors/crc32c.hpp"
+#include "compressors/deflate.hpp"
+#include "compressors/fletcher32.hpp"
+#include "compressors/lz4.hpp"
+#include "compressors/shuffle.hpp"
+#include "compressors/zstd.hpp"
 #include "text/extension.hpp"
-#include "zarr/write/node.hpp"
+#include "zarr/write/metadata.hpp"
 
 #include <zarrbits/chunk.hpp>
 
@@ -18,23 +18,23 @@
 #include <cstring>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace {
 
-int number_in(const json& configuration, const char* key, int otherwise, int least, int most) {
-  const auto found = configuration.find(key);
-  if (found == configuration.end() || !found->is_number_integer()) return otherwise;
-  if (found->is_number_unsigned() && found->get<std::uint64_t>() > static_cast<std::uint64_t>(most)) return most;
-  return static_cast<int>(std::clamp<std::int64_t>(found->get<std::int64_t>(), least, most));
+int number_in(const text::json& configuration, const char* key, int otherwise, int min_value, int max_value) {
+  const auto entry = configuration.find(key);
+  if (entry == configuration.end() || !entry->is_number_integer()) return otherwise;
+  if (entry->is_number_unsigned() && entry->get<std::uint64_t>() > static_cast<std::uint64_t>(max_value)) return max_value;
+  return static_cast<int>(std::clamp<std::int64_t>(entry->get<std::int64_t>(), min_value, max_value));
 }
 
-std::vector<std::size_t> order_in(const json& configuration) {
+std::vector<std::size_t> order_in(const text::json& configuration) {
   std::vector<std::size_t> order;
-  const auto found = configuration.find("order");
-  if (found == configuration.end() || !found->is_array())
+  const auto list = configuration.find("order");
+  if (list == configuration.end() || !list->is_array())
     throw error(errc::unsupported, "chunks with a transpose whose order is not a list cannot be encoded");
-  for (const json& n : *found) order.push_back(n.is_number_unsigned() ? n.get<std::size_t>() : order.max_size());
+  for (const text::json& n : *list) order.push_back(n.is_number_unsigned() ? n.get<std::size_t>() : order.max_size());
   std::vector<std::size_t> sorted = order;
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t i = 0; i < sorted.size(); ++i) {
@@ -45,51 +45,52 @@ std::vector<std::size_t> order_in(const json& configuration) {
 
 // Calls `put` with the index of each element in the order of the transposed chunk.
 template <class Put>
-void each_transposed(const std::vector<std::size_t>& order, const std::vector<std::uint64_t>& shape, const Put& put) {
+void for_each_transposed(const std::vector<std::size_t>& order, const std::vector<std::uint64_t>& shape, const Put& put) {
   const std::size_t rank = shape.size();
   std::vector<std::size_t> stride(rank, 1);
   for (std::size_t d = rank; d-- > 1;) stride[d - 1] = stride[d] * static_cast<std::size_t>(shape[d]);
-  std::vector<std::uint64_t> at(rank, 0);
-  std::size_t from = 0, all = 1;
-  for (const std::uint64_t extent : shape) all *= static_cast<std::size_t>(extent);
-  for (std::size_t i = 0; i < all; ++i) {
-    put(from);
+  std::vector<std::uint64_t> index(rank, 0);
+  std::size_t source = 0, count = 1;
+  for (const std::uint64_t extent : shape) count *= static_cast<std::size_t>(extent);
+  for (std::size_t i = 0; i < count; ++i) {
+    put(source);
     for (std::size_t k = rank; k-- > 0;) {
       const std::size_t d = order[k];
-      from += stride[d];
-      if (++at[d] < shape[d]) break;
-      from -= stride[d] * static_cast<std::size_t>(shape[d]);
-      at[d] = 0;
+      source += stride[d];
+      if (++index[d] < shape[d]) break;
+      source -= stride[d] * static_cast<std::size_t>(shape[d]);
+      index[d] = 0;
     }
   }
 }
 
 }  // namespace
 
-chunk_encoder::chunk_encoder(const json& codecs, const json& data_type) {
-  static const std::pair<const char*, step::kind_type> known[] = {{"gzip", step::gzip},
-                                                                  {"zstd", step::zstd},
-                                                                  {"blosc", step::blosc},
-                                                                  {"crc32c", step::crc32c},
-                                                                  {"numcodecs.zlib", step::zlib},
-                                                                  {"numcodecs.bz2", step::bz2},
-                                                                  {"numcodecs.lz4", step::lz4},
-                                                                  {"numcodecs.shuffle", step::shuffle},
-                                                                  {"numcodecs.fletcher32", step::fletcher32}};
+chunk_encoder::chunk_encoder(const text::json& codecs, const text::json& data_type) {
+  static const std::pair<const char*, step::kind_type> step_kinds[] = {{"gzip", step::gzip},
+                                                                       {"zstd", step::zstd},
+                                                                       {"blosc", step::blosc},
+                                                                       {"crc32c", step::crc32c},
+                                                                       {"numcodecs.zlib", step::zlib},
+                                                                       {"numcodecs.bz2", step::bz2},
+                                                                       {"numcodecs.lz4", step::lz4},
+                                                                       {"numcodecs.shuffle", step::shuffle},
+                                                                       {"numcodecs.fletcher32", step::fletcher32}};
   bool in_bytes = false;
-  for (const json& entry : codecs) {
-    const std::string name = name_in(entry);
-    const json configuration = configuration_in(entry);
-    const auto found = std::find_if(std::begin(known), std::end(known), [&](const auto& k) { return name == k.first; });
-    if (found != std::end(known)) {
-      after_.push_back(step_of(found->second, configuration));
+  for (const text::json& entry : codecs) {
+    const std::string name = text::extension_name(entry);
+    const text::json configuration = text::extension_configuration(entry);
+    const auto known_step =
+        std::find_if(std::begin(step_kinds), std::end(step_kinds), [&](const auto& k) { return name == k.first; });
+    if (known_step != std::end(step_kinds)) {
+      steps_.push_back(step_of(known_step->second, configuration));
     } else if (name == "transpose") {
       order_ = order_in(configuration);
     } else if (name == "vlen-utf8" || name == "vlen-bytes") {
       in_bytes = true;
     } else if (name == "bytes" || name == "endian" || name == "packbits" || name == "numcodecs.packbits") {
-      codec_ = parse_codec(json_text(entry),
-                           zarrbits::data_type(data_type.is_string() ? data_type.get<std::string>() : json_text(data_type)));
+      codec_ = parse_codec(text::json_text(entry), zarrbits::data_type(data_type.is_string() ? data_type.get<std::string>()
+                                                                                             : text::json_text(data_type)));
       element_ = codec_->element_size();
       in_bytes = true;
     } else {
@@ -99,7 +100,7 @@ chunk_encoder::chunk_encoder(const json& codecs, const json& data_type) {
   if (!in_bytes) throw error(errc::unsupported, "chunks without a codec from array to bytes cannot be encoded");
 }
 
-chunk_encoder::step chunk_encoder::step_of(step::kind_type kind, const json& configuration) const {
+chunk_encoder::step chunk_encoder::step_of(step::kind_type kind, const text::json& configuration) const {
   step s{kind};
   switch (kind) {
     case step::gzip: s.level = number_in(configuration, "level", 5, 0, 9); break;
@@ -110,7 +111,8 @@ chunk_encoder::step chunk_encoder::step_of(step::kind_type kind, const json& con
     case step::blosc: {
       s.level = number_in(configuration, "clevel", 5, 0, 9);
       s.element = static_cast<std::size_t>(number_in(configuration, "typesize", static_cast<int>(element_), 1, 1 << 30));
-      const json shuffle = configuration.value("shuffle", json("shuffle")), inside = configuration.value("cname", json("lz4"));
+      const text::json shuffle = configuration.value("shuffle", text::json("shuffle")),
+                       inside = configuration.value("cname", text::json("lz4"));
       s.order = shuffle == "noshuffle" ? 0 : shuffle == "bitshuffle" ? 2 : 1;
       s.inside = inside.is_string() ? inside.get<std::string>() : "";
       static const char* const usable[] = {"blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"};
@@ -125,50 +127,52 @@ chunk_encoder::step chunk_encoder::step_of(step::kind_type kind, const json& con
   return s;
 }
 
-buffer chunk_encoder::compressed(buffer bytes) const {
-  for (const step& s : after_) {
+compressors::buffer chunk_encoder::compressed(compressors::buffer bytes) const {
+  for (const step& s : steps_) {
     switch (s.kind) {
-      case step::gzip: bytes = gzip_member(bytes, s.level); break;
-      case step::zstd: bytes = zstd_frame(bytes, s.level); break;
-      case step::blosc: bytes = blosc_buffer(bytes, blosc_typesize(s.element), s.level, s.order, s.inside); break;
-      case step::zlib: bytes = zlib_stream(bytes, s.level); break;
-      case step::bz2: bytes = bzip2_stream(bytes, s.level); break;
-      case step::lz4: bytes = numcodecs_lz4(bytes); break;
-      case step::shuffle: bytes = shuffled(std::move(bytes), s.element); break;
-      case step::fletcher32: append_fletcher32(bytes); break;
-      case step::crc32c: append_crc32c(bytes); break;
+      case step::gzip: bytes = compressors::gzip_member(bytes, s.level); break;
+      case step::zstd: bytes = compressors::zstd_frame(bytes, s.level); break;
+      case step::blosc:
+        bytes = compressors::blosc_buffer(bytes, compressors::blosc_typesize(s.element), s.level, s.order, s.inside);
+        break;
+      case step::zlib: bytes = compressors::zlib_stream(bytes, s.level); break;
+      case step::bz2: bytes = compressors::bzip2_stream(bytes, s.level); break;
+      case step::lz4: bytes = compressors::lz4_numcodecs_frame(bytes); break;
+      case step::shuffle: bytes = compressors::shuffled(std::move(bytes), s.element); break;
+      case step::fletcher32: compressors::append_fletcher32(bytes); break;
+      case step::crc32c: compressors::append_crc32c(bytes); break;
     }
   }
   return bytes;
 }
 
-buffer chunk_encoder::encode(std::span<const std::byte> values, const std::vector<std::uint64_t>& shape) const {
+compressors::buffer chunk_encoder::encode(std::span<const std::byte> values, const std::vector<std::uint64_t>& shape) const {
   if (!codec_) throw std::logic_error("numbers are encoded as strings");
-  buffer transposed;
+  compressors::buffer transposed;
   if (!order_.empty()) {
     transposed.resize(values.size());
-    std::byte* to = transposed.data();
-    each_transposed(order_, shape, [&](std::size_t from) {
-      std::memcpy(to, values.data() + from * element_, element_);
-      to += element_;
+    std::byte* target = transposed.data();
+    for_each_transposed(order_, shape, [&](std::size_t source) {
+      std::memcpy(target, values.data() + source * element_, element_);
+      target += element_;
     });
     values = transposed;
   }
-  buffer bytes(static_cast<std::size_t>(codec_->encoded_size(element_ == 0 ? 0 : values.size() / element_)));
-  const chunk_result made = encode_chunk(*codec_, values, bytes);
-  if (!made) throw data_error(made.failure, codec_->explain(made.failure));
+  compressors::buffer bytes(static_cast<std::size_t>(codec_->encoded_size(element_ == 0 ? 0 : values.size() / element_)));
+  const chunk_result result = encode_chunk(*codec_, values, bytes);
+  if (!result) throw data_error(result.failure, codec_->explain(result.failure));
   return compressed(std::move(bytes));
 }
 
-buffer chunk_encoder::encode(std::span<const std::string> values, const std::vector<std::uint64_t>& shape) const {
+compressors::buffer chunk_encoder::encode(std::span<const std::string> values, const std::vector<std::uint64_t>& shape) const {
   if (codec_) throw std::logic_error("strings are encoded as numbers");
-  text_chunk chunk;
+  vlen_encoder chunk;
   if (order_.empty()) {
     for (const std::string& s : values) chunk.add(s);
   } else {
-    each_transposed(order_, shape, [&](std::size_t from) { chunk.add(values[from]); });
+    for_each_transposed(order_, shape, [&](std::size_t source) { chunk.add(values[source]); });
   }
   return compressed(chunk.take());
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

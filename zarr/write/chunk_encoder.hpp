@@ -3,12 +3,12 @@
 // Encodes chunks as the "codecs" of an array say: the counterpart of the reader's codec_chain.
 //
 //   const chunk_encoder encoder(codecs, "float32");
-//   sink.put(key, encoder.encode(values, {100, 100}));   // values in C order and in this machine's byte order
+//   out.put(key, encoder.encode(values, {100, 100}));   // values in C order and in this machine's byte order
 //
 #ifndef ZARRBITS_ZARR_WRITE_CHUNK_ENCODER_HPP
 #define ZARRBITS_ZARR_WRITE_CHUNK_ENCODER_HPP
 
-#include "compression/chunk_bytes.hpp"
+#include "compressors/buffer.hpp"
 #include "text/json_text.hpp"
 
 #include <zarrbits/codec.hpp>
@@ -22,17 +22,17 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 class chunk_encoder {
  public:
   // `codecs`: those of chunks, without sharding_indexed. Throws zarrbits::error if there is one that is not written here.
-  chunk_encoder(const json& codecs, const json& data_type);
+  chunk_encoder(const text::json& codecs, const text::json& data_type);
 
-  // Callable from several threads. Throw zarrbits::data_error for a value that the codec does not take, and damaged_chunk for a
+  // Callable from several threads. Throw zarrbits::data_error for a value that the codec does not take, and corrupt_chunk for a
   // chunk that is too large.
-  buffer encode(std::span<const std::byte> values, const std::vector<std::uint64_t>& shape) const;
-  buffer encode(std::span<const std::string> values, const std::vector<std::uint64_t>& shape) const;
+  compressors::buffer encode(std::span<const std::byte> values, const std::vector<std::uint64_t>& shape) const;
+  compressors::buffer encode(std::span<const std::string> values, const std::vector<std::uint64_t>& shape) const;
 
  private:
   struct step {
@@ -43,15 +43,15 @@ class chunk_encoder {
     std::string inside = {};  // blosc
   };
 
-  step step_of(step::kind_type kind, const json& configuration) const;
-  buffer compressed(buffer bytes) const;
+  step step_of(step::kind_type kind, const text::json& configuration) const;
+  compressors::buffer compressed(compressors::buffer bytes) const;
 
   std::vector<std::size_t> order_;  // of a transpose
   std::optional<codec> codec_;      // none: strings
   std::size_t element_ = 1;         // bytes of an element in memory
-  std::vector<step> after_;
+  std::vector<step> steps_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

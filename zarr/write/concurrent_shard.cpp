@@ -1,51 +1,51 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/write/concurrent_shard.hpp"
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 std::uint64_t concurrent_shard::next_turn() {
-  const std::lock_guard held(mutex_);
+  const std::lock_guard lock(mutex_);
   return turns_++;
 }
 
-std::uint64_t concurrent_shard::take(std::uint64_t turn, const std::function<void(shard_writer&)>& write) {
+std::uint64_t concurrent_shard::run_turn(std::uint64_t turn, const std::function<void(shard_writer&)>& write) {
   {
-    std::unique_lock held(mutex_);
-    taken_.wait(held, [&] { return done_ == turn; });
+    std::unique_lock lock(mutex_);
+    turn_changed_.wait(lock, [&] { return completed_turns_ == turn; });
   }
   // this is the only turn now: no other thread uses the writer, so no lock is needed
   const auto over = [&](bool written) {
-    const std::lock_guard held(mutex_);
-    given_up_ = given_up_ || !written;
-    ++done_;
-    taken_.notify_all();
-    return is_whole();
+    const std::lock_guard guard(mutex_);
+    failed_ = failed_ || !written;
+    ++completed_turns_;
+    turn_changed_.notify_all();
+    return is_complete();
   };
-  bool whole = false;
+  bool is_last = false;
   try {
-    const bool wanted = write && !given_up_;
-    if (wanted) write(writer_);
-    whole = over(wanted);
+    const bool can_write = write && !failed_;
+    if (can_write) write(writer_);
+    is_last = over(can_write);
   } catch (...) {
     over(false);
     throw;
   }
-  return whole ? commit() : 0;
+  return is_last ? commit() : 0;
 }
 
 std::uint64_t concurrent_shard::close() {
-  bool whole = false;
+  bool is_last = false;
   {
-    const std::lock_guard held(mutex_);
+    const std::lock_guard lock(mutex_);
     closed_ = true;
-    whole = is_whole();
+    is_last = is_complete();
   }
-  return whole ? commit() : 0;
+  return is_last ? commit() : 0;
 }
 
 // Returns true once: for the last turn, or for close().
-bool concurrent_shard::is_whole() const { return closed_ && done_ == turns_ && !given_up_; }
+bool concurrent_shard::is_complete() const { return closed_ && completed_turns_ == turns_ && !failed_; }
 
 std::uint64_t concurrent_shard::commit() { return writer_.commit() > 0 ? writer_.overhead() : 0; }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

@@ -10,20 +10,20 @@
 #include <mutex>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace {
 
 constexpr std::string_view metadata = "/zarr.json";
 
-class consolidating_sink final : public sink {
+class consolidating_writer final : public store_writer {
  public:
-  explicit consolidating_sink(std::unique_ptr<sink> out) : out_(std::move(out)) {}
+  explicit consolidating_writer(std::unique_ptr<store_writer> out) : out_(std::move(out)) {}
 
-  using sink::put;
+  using store_writer::put;
   void put(std::string_view key, std::span<const std::byte> bytes) override {
     if (key == "zarr.json") {
-      out_->put(key, with_all(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
+      out_->put(key, consolidated_text(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
       return;
     }
     if (key.ends_with(metadata)) {
@@ -37,59 +37,63 @@ class consolidating_sink final : public sink {
   void put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) override {
     out_->put_range(key, fd, offset, size);
   }
-  bool refers() const override { return out_->refers(); }
-  void refer(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset,
-             std::uint64_t size) override {
-    out_->refer(key, url, state, offset, size);
+  bool supports_references() const override { return out_->supports_references(); }
+  void put_reference(std::string_view key, const std::string& url, const io::file_state& state, std::uint64_t offset,
+                     std::uint64_t size) override {
+    out_->put_reference(key, url, state, offset, size);
   }
   std::unique_ptr<object_writer> begin(std::string_view key) override { return out_->begin(key); }
   bool put_new(std::string_view key, std::span<const std::byte> bytes) override { return out_->put_new(key, bytes); }
   std::optional<std::vector<std::byte>> get(std::string_view key) override { return out_->get(key); }
   std::vector<std::string> list(std::string_view folder) override { return out_->list(folder); }
-  void each(std::string_view folder, const std::function<void(std::string_view, std::uint64_t)>& found) override {
-    out_->each(folder, found);
+  void for_each(std::string_view folder, const std::function<void(std::string_view, std::uint64_t)>& callback) override {
+    out_->for_each(folder, callback);
   }
   void append(std::string_view key, std::string_view text) override { out_->append(key, text); }
   void remove(std::string_view folder) override {
     {
       const std::lock_guard lock(mutex_);
-      const std::string below = std::string(folder) + "/";
-      std::erase_if(nodes_, [&](const auto& n) { return n.first.second == folder || n.first.second.starts_with(below); });
+      const std::string prefix = std::string(folder) + "/";
+      std::erase_if(nodes_, [&](const auto& n) { return n.first.second == folder || n.first.second.starts_with(prefix); });
     }
     out_->remove(folder);
   }
-  void unit_made(const unit_key& unit) override { out_->unit_made(unit); }
-  void units_done(const std::vector<unit_key>& units, const sink_options& options) override { out_->units_done(units, options); }
+  void end_unit(const unit_key& unit) override { out_->end_unit(unit); }
+  void end_units(const std::vector<unit_key>& units, const store_writer_options& options) override {
+    out_->end_units(units, options);
+  }
   void remove_old(const std::vector<std::string>& keys) override { out_->remove_old(keys); }
   void finish() override { out_->finish(); }
-  void keep() override { out_->keep(); }
-  bool tells_case_apart() const override { return out_->tells_case_apart(); }
+  void keep_unfinished() override { out_->keep_unfinished(); }
+  bool is_case_sensitive() const override { return out_->is_case_sensitive(); }
   bool found_unfinished() const override { return out_->found_unfinished(); }
-  bool keeps_unfinished() const override { return out_->keeps_unfinished(); }
-  bool any_order() const override { return out_->any_order(); }
+  bool can_resume() const override { return out_->can_resume(); }
+  bool is_order_independent() const override { return out_->is_order_independent(); }
   std::uint64_t objects() const noexcept override { return out_->objects(); }
   std::uint64_t bytes() const noexcept override { return out_->bytes(); }
-  std::uint64_t referred_objects() const noexcept override { return out_->referred_objects(); }
-  std::uint64_t referred_bytes() const noexcept override { return out_->referred_bytes(); }
+  std::uint64_t referenced_objects() const noexcept override { return out_->referenced_objects(); }
+  std::uint64_t referenced_bytes() const noexcept override { return out_->referenced_bytes(); }
 
  private:
-  std::string with_all(const std::string& text) const {
-    json root = parse_foreign_json(text);
+  std::string consolidated_text(const std::string& text) const {
+    text::json root = text::parse_untrusted_json(text);
     if (root.value("node_type", "") != "group") return text;
-    json all = json::object();
+    text::json nodes = text::json::object();
     const std::lock_guard lock(mutex_);
-    for (const auto& [place, node] : nodes_) all[place.second] = parse_foreign_json(node);
-    root["consolidated_metadata"] = {{"kind", "inline"}, {"must_understand", false}, {"metadata", std::move(all)}};
-    return python_json_text(root, 2) + "\n";
+    for (const auto& [place, node] : nodes_) nodes[place.second] = text::parse_untrusted_json(node);
+    root["consolidated_metadata"] = {{"kind", "inline"}, {"must_understand", false}, {"metadata", std::move(nodes)}};
+    return text::python_json_text(root, 2) + "\n";
   }
 
-  std::unique_ptr<sink> out_;
+  std::unique_ptr<store_writer> out_;
   mutable std::mutex mutex_;
   std::map<std::pair<std::ptrdiff_t, std::string>, std::string> nodes_;  // by depth, then name
 };
 
 }  // namespace
 
-std::unique_ptr<sink> consolidating(std::unique_ptr<sink> out) { return std::make_unique<consolidating_sink>(std::move(out)); }
+std::unique_ptr<store_writer> make_consolidating_writer(std::unique_ptr<store_writer> out) {
+  return std::make_unique<consolidating_writer>(std::move(out));
+}
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

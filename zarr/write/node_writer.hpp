@@ -5,29 +5,29 @@
 #ifndef ZARRBITS_ZARR_WRITE_NODE_WRITER_HPP
 #define ZARRBITS_ZARR_WRITE_NODE_WRITER_HPP
 
-#include "zarr/write/node.hpp"
-#include "zarr/write/sink.hpp"
+#include "zarr/write/metadata.hpp"
+#include "zarr/write/store_writer.hpp"
 
 #include <string_view>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 class node_writer {
  public:
   // `notes_apart`: see array_text(); the same for all nodes.
-  node_writer(sink& out, bool notes_apart) : out_(out), notes_apart_(notes_apart) {}
+  node_writer(store_writer& out, bool notes_apart) : out_(out), notes_apart_(notes_apart) {}
 
   // "/a/b" is the node's path.
   void array(std::string_view path, const array_metadata& m) { out_.put(metadata_key(path), array_text(m, notes_apart_)); }
-  void group(std::string_view path, const json& attributes) {
+  void group(std::string_view path, const text::json& attributes) {
     out_.put(metadata_key(path), group_text(attributes, notes_apart_));
   }
 
  private:
-  sink& out_;
+  store_writer& out_;
   bool notes_apart_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

@@ -3,7 +3,7 @@
 // Makes Parquet files of few columns: numbers of 64 bits, and texts that may be missing. One row group, compressed by Zstandard.
 //
 //   parquet_writer file(rows);
-//   file.add("path", texts, parquet_writer::text_kind::few_utf8);
+//   file.add("path", texts, parquet_writer::text_kind::dictionary_utf8);
 //   file.add("offset", offsets);
 //   write(file.finish());
 //
@@ -18,13 +18,13 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 class parquet_writer {
  public:
   enum class text_kind {
-    few_utf8,  // texts that occur again and again: in a dictionary
-    bytes,     // anything
+    dictionary_utf8,  // texts that occur again and again: in a dictionary
+    bytes,            // anything
   };
   explicit parquet_writer(std::size_t rows) : rows_(rows) {}
 
@@ -43,13 +43,13 @@ class parquet_writer {
     std::size_t first = 0, dictionary = 0;  // where its pages begin; 0: it has no dictionary
     std::size_t plain_size = 0, size = 0;   // bytes with the pages' headers
   };
-  void add_page(column& to, int kind, int encoding, std::size_t values, const std::string& content);
+  void add_page(column& target, int kind, int encoding, std::size_t values, const std::string& content);
 
   std::size_t rows_;
   std::string bytes_ = "PAR1";
   std::vector<column> columns_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

@@ -9,15 +9,15 @@
 //   log.end({0, 3});                     // all since the last end belongs to this unit
 //   append(log.take());
 //
-//   const reference_log there(std::move(fd));
-//   there.units().at({0, 3})[1].key;     // "a/c/1"
+//   const reference_log stored(std::move(fd));
+//   stored.units().at({0, 3})[1].key;     // "a/c/1"
 //
 #ifndef ZARRBITS_ZARR_WRITE_REFERENCE_LOG_HPP
 #define ZARRBITS_ZARR_WRITE_REFERENCE_LOG_HPP
 
 #include "io/files.hpp"
 #include "io/reference_table.hpp"
-#include "zarr/write/sink.hpp"
+#include "zarr/write/store_writer.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -29,16 +29,16 @@
 #include <utility>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 class reference_log_writer {
  public:
-  void range(std::string_view key, const std::string& url, const file_state& state, std::uint64_t offset, std::uint64_t size);
+  void range(std::string_view key, const std::string& url, const io::file_state& state, std::uint64_t offset, std::uint64_t size);
   void bytes(std::string_view key, std::span<const std::byte> content);
   void end(const unit_key& unit);
-  // What is not written yet, and its size.
+  // The bytes that are not written yet, and their number.
   std::string take();
-  std::size_t waiting() const noexcept { return text_.size(); }
+  std::size_t pending_bytes() const noexcept { return text_.size(); }
 
  private:
   void add_to_sum();
@@ -58,22 +58,22 @@ class reference_log {
     std::uint64_t offset, size;
   };
 
-  // Anybody may have written it, and a disk may have damaged it: it counts up to the first thing that does not belong there, as
+  // The log is untrusted, and a disk may have damaged it: it counts up to the first thing that does not belong there, as
   // if the process had been killed then. A unit counts if it is whole.
-  explicit reference_log(file_descriptor fd);
+  explicit reference_log(io::file_descriptor fd);
 
   const std::map<unit_key, std::vector<call>>& units() const { return units_; }
   // Those of a unit, which are then no longer here: there may be millions.
   std::vector<call> take(const unit_key& unit) { return std::exchange(units_.at(unit), {}); }
-  const std::vector<referred_file>& files() const { return files_; }
-  std::vector<std::byte> bytes(const call& of) const;  // throws unreadable_range
+  const std::vector<io::referenced_file>& files() const { return files_; }
+  std::vector<std::byte> bytes(const call& of) const;  // throws read_error
 
  private:
-  file_descriptor fd_;
-  std::vector<referred_file> files_;
+  io::file_descriptor fd_;
+  std::vector<io::referenced_file> files_;
   std::map<unit_key, std::vector<call>> units_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

@@ -6,7 +6,7 @@
 //
 #include "text/json_text.hpp"
 #include "text/node_names.hpp"
-#include "zarr/write/folder_target.hpp"
+#include "zarr/write/atomic_directory.hpp"
 #include "zarr/write/parquet_writer.hpp"
 #include "zarr/write/reference_writer.hpp"
 
@@ -21,7 +21,7 @@
 #include <span>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace {
 
@@ -31,24 +31,26 @@ std::span<const std::byte> bytes_of(std::string_view text) { return std::as_byte
 
 class parquet_references final : public reference_writer {
  public:
-  parquet_references(const std::string& path, const sink_options& options)
+  parquet_references(const std::string& path, const store_writer_options& options)
       : path_(path),
-        folder_(path, unfinished_name(path), options, {"a folder of references that zarrbits made", are_own_references}) {}
+        folder_(path, unfinished_name(path), options, {"a folder of references that zarrbits made", io::is_zarrbits_references}) {
+  }
 
-  void begin(const std::vector<referred_file>& files, zarr_formats formats, const chunk_arrays& arrays) override {
+  void begin(const std::vector<io::referenced_file>& files, io::zarr_formats formats,
+             const io::chunk_key_index& arrays) override {
     formats_ = formats;
     arrays_ = &arrays;
     sources_ = sources_json(files);
-    for (const referred_file& f : files) urls_.push_back(f.url);
+    for (const io::referenced_file& f : files) urls_.push_back(f.url);
   }
 
   void content(const std::string& key, std::string_view bytes) override {
-    if (is_node_key(key)) add_node(key, bytes);
+    if (text::is_node_key(key)) add_node(key, bytes);
     else add_row(key, {0, no_file, 0, 0, std::string(bytes)});
   }
 
-  void v2(const std::string& key, const json& document) override {
-    if (key == references_metadata) return;  // which readers make of all the others
+  void v2(const std::string& key, const text::json& document) override {
+    if (key == io::references_metadata) return;  // which readers make of all the others
     add_entry(key, document);
   }
 
@@ -58,10 +60,11 @@ class parquet_references final : public reference_writer {
 
   void finish() override {
     write_rows();
-    const std::string all = own_references_begin + ("\"sources\":[" + sources_) + "],\"parts\":" + json_text(parts_) +
-                            (formats_.v3 ? "" : ",\"nodes\":{" + nodes_ + "\n}") +
-                            "},\"record_size\":" + std::to_string(record_size) + ",\"metadata\":{" + metadata_ + "\n}}\n";
-    folder_.write(references_metadata, bytes_of(all));
+    const std::string content_text =
+        io::references_signature + ("\"sources\":[" + sources_) + "],\"parts\":" + text::json_text(parts_) +
+        (formats_.v3 ? "" : ",\"nodes\":{" + nodes_ + "\n}") + "},\"record_size\":" + std::to_string(record_size) +
+        ",\"metadata\":{" + metadata_ + "\n}}\n";
+    folder_.write(io::references_metadata, bytes_of(content_text));
     folder_.finish();
   }
   bool in_place() const override { return folder_.in_place(); }
@@ -75,15 +78,15 @@ class parquet_references final : public reference_writer {
     std::string content;
   };
 
-  void add_entry(const std::string& key, const json& value) { add_to(metadata_, key, value); }
-  static void add_to(std::string& to, const std::string& key, const json& value) {
-    to += (to.empty() ? "\n" : ",\n") + json_text(json(key)) + ":" + python_json_text(value);
+  void add_entry(const std::string& key, const text::json& value) { add_to(metadata_, key, value); }
+  static void add_to(std::string& out, const std::string& key, const text::json& value) {
+    out += (out.empty() ? "\n" : ",\n") + text::json_text(text::json(key)) + ":" + text::python_json_text(value);
   }
 
   void add_node(const std::string& key, std::string_view text) {
-    json node = parse_foreign_json(text);
-    if (is_array_node(node)) {
-      const std::string path = path_of_node(key);
+    text::json node = text::parse_untrusted_json(text);
+    if (io::is_array_node(node)) {
+      const std::string path = io::path_of_node(key);
       if (path.empty()) {
         throw zarrbits::error(
             errc::unsupported,
@@ -92,21 +95,21 @@ class parquet_references final : public reference_writer {
                 "of the group that it is in",
             {path_});
       }
-      const auto counted = chunks_along(node);
+      const auto counted = io::chunks_along(node);
       if (!counted) throw zarrbits::error(errc::unsupported, "\"" + key + "\" has no chunk grid that can be counted", {path_});
       // all that a reader does with these extents is to count chunks: a rectilinear grid has no others to give
-      const json& grid = node["chunk_grid"];
+      const text::json& grid = node["chunk_grid"];
       if (grid["name"] != "regular")
         add_entry(path + "/.zarray", {{"shape", *counted}, {"chunks", std::vector<std::uint64_t>(counted->size(), 1)}});
       else if (!formats_.v2)
         add_entry(path + "/.zarray", {{"shape", node["shape"]}, {"chunks", grid["configuration"]["chunk_shape"]}});
     }
-    set_key_form(node, key_form::dots);
+    io::set_key_form(node, io::key_form::dots);
     add_to(formats_.v3 ? metadata_ : nodes_, key, node);
   }
 
   void add_row(const std::string& key, row r) {
-    const chunk_arrays::entry* const array = arrays_->of(key);
+    const io::chunk_key_index::entry* const array = arrays_->find_array(key);
     const auto refuse = [&] {
       throw zarrbits::error(errc::unsupported,
                             "\"" + key + "\" is not a chunk of an array, and has no place in \"" + path_ + "\"", {path_});
@@ -114,20 +117,20 @@ class parquet_references final : public reference_writer {
     if (!array) refuse();
     if (array != current_) write_rows();
     current_ = array;
-    std::string_view rest = std::string_view(key).substr(array->first.size() + 2);
+    std::string_view remaining = std::string_view(key).substr(array->first.size() + 2);
     for (const std::uint64_t n : array->second) {
-      std::uint64_t at = 0;
-      if (!rest.starts_with('/')) refuse();
-      const auto [end, error] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), at);
-      if (error != std::errc() || at >= n) refuse();
-      rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-      r.index = r.index * n + at;
+      std::uint64_t coordinate = 0;
+      if (!remaining.starts_with('/')) refuse();
+      const auto [end, error] = std::from_chars(remaining.data() + 1, remaining.data() + remaining.size(), coordinate);
+      if (error != std::errc() || coordinate >= n) refuse();
+      remaining.remove_prefix(static_cast<std::size_t>(end - remaining.data()));
+      r.index = r.index * n + coordinate;
     }
-    if (!rest.empty()) refuse();
+    if (!remaining.empty()) refuse();
     rows_.push_back(std::move(r));
   }
 
-  // Those of the current array, a file for each record_size chunks of which some are there.
+  // Those of the current array, a file for each record_size chunks of which some exist.
   void write_rows() {
     std::sort(rows_.begin(), rows_.end(), [](const row& a, const row& b) { return a.index < b.index; });
     for (std::size_t first = 0; first < rows_.size();) {
@@ -160,31 +163,31 @@ class parquet_references final : public reference_writer {
     }
     parquet_writer file(n);
     if (ranges) {
-      file.add("path", paths, parquet_writer::text_kind::few_utf8);
+      file.add("path", paths, parquet_writer::text_kind::dictionary_utf8);
       file.add("offset", offsets);
       file.add("size", sizes);
     }
     if (texts) file.add("raw", contents, parquet_writer::text_kind::bytes);
-    folder_.write(references_part(current_->first, number), bytes_of(file.finish()));
+    folder_.write(io::references_part(current_->first, number), bytes_of(file.finish()));
     parts_[current_->first].push_back({number, rows.size()});
   }
 
   std::string path_;
-  folder_target folder_;
+  atomic_directory folder_;
   std::string sources_, metadata_, nodes_;
-  json parts_ =
-      json::object();  // of each array its files, and how many references are in each: a reader notices if some are lost
-  zarr_formats formats_;
+  text::json parts_ =
+      text::json::object();  // of each array its files, and how many references are in each: a reader notices if some are lost
+  io::zarr_formats formats_;
   std::vector<std::string> urls_;
-  const chunk_arrays* arrays_ = nullptr;
-  const chunk_arrays::entry* current_ = nullptr;
+  const io::chunk_key_index* arrays_ = nullptr;
+  const io::chunk_key_index::entry* current_ = nullptr;
   std::vector<row> rows_;
 };
 
 }  // namespace
 
-std::unique_ptr<reference_writer> make_parquet_references(const std::string& path, const sink_options& options) {
+std::unique_ptr<reference_writer> make_parquet_references(const std::string& path, const store_writer_options& options) {
   return std::make_unique<parquet_references>(path, options);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

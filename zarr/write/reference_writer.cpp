@@ -4,12 +4,12 @@
 //
 #include "zarr/write/reference_writer.hpp"
 
-#include "io/remote_name.hpp"
+#include "io/remote_url.hpp"
 #include "text/base64.hpp"
 #include "text/json_text.hpp"
 #include "text/node_names.hpp"
-#include "zarr/write/file_target.hpp"
-#include "zarr/write/folder_target.hpp"
+#include "zarr/write/atomic_directory.hpp"
+#include "zarr/write/atomic_file.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -18,29 +18,32 @@
 #include <span>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace {
 
 class json_references final : public reference_writer {
  public:
-  json_references(const std::string& path, const sink_options& options)
-      : file_(path, unfinished_name(path), options, {"a file of references that zarrbits made", are_own_references}) {}
+  json_references(const std::string& path, const store_writer_options& options)
+      : file_(path, unfinished_name(path), options, {"a file of references that zarrbits made", io::is_zarrbits_references}) {}
 
-  void begin(const std::vector<referred_file>& files, zarr_formats formats, const chunk_arrays& arrays) override {
+  void begin(const std::vector<io::referenced_file>& files, io::zarr_formats formats,
+             const io::chunk_key_index& arrays) override {
     formats_ = formats;
     arrays_ = &arrays;
-    text_ = own_references_begin;
+    text_ = io::references_signature;
     text_ += "\"sources\":[" + sources_json(files) + "]},\"refs\":{";
-    for (const referred_file& f : files) urls_.push_back(json_text(json(f.url)));
+    for (const io::referenced_file& f : files) urls_.push_back(text::json_text(text::json(f.url)));
   }
 
   void content(const std::string& key, std::string_view bytes) override {
-    if (is_node_key(key)) return node(key, bytes);
-    add(name_of(key), "\"base64:" + base64(bytes) + "\"");
+    if (text::is_node_key(key)) return node(key, bytes);
+    add(name_of(key), "\"base64:" + text::base64(bytes) + "\"");
   }
 
-  void v2(const std::string& key, const json& document) override { add(key, json_text(json(python_json_text(document)))); }
+  void v2(const std::string& key, const text::json& document) override {
+    add(key, text::json_text(text::json(text::python_json_text(document))));
+  }
 
   void range(const std::string& key, std::size_t file, std::uint64_t offset, std::uint64_t size) override {
     add(name_of(key), "[" + urls_[file] + "," + std::to_string(offset) + "," + std::to_string(size) + "]");
@@ -48,7 +51,7 @@ class json_references final : public reference_writer {
 
   void finish() override {
     text_ += "\n}";
-    if (!formats_.v3) text_ += ",\"" + std::string(own_nodes) + "\":{" + nodes_ + "\n}";
+    if (!formats_.v3) text_ += ",\"" + std::string(io::nodes_key) + "\":{" + nodes_ + "\n}";
     text_ += "}\n";
     flush();
     file_.finish();
@@ -56,52 +59,54 @@ class json_references final : public reference_writer {
   bool in_place() const override { return file_.in_place(); }
 
  private:
-  std::string name_of(const std::string& key) const { return formats_.v2 ? arrays_->dotted(key) : key; }
+  std::string name_of(const std::string& key) const { return formats_.v2 ? arrays_->to_v2_key(key) : key; }
 
   void node(const std::string& key, std::string_view bytes) {
     if (!formats_.v3) {
-      nodes_ += (nodes_.empty() ? "\n" : ",\n") + json_text(json(key)) + ":" + json_text(json(bytes));
+      nodes_ += (nodes_.empty() ? "\n" : ",\n") + text::json_text(text::json(key)) + ":" + text::json_text(text::json(bytes));
       return;
     }
-    if (!formats_.v2) return add(key, json_text(json(bytes)));
-    json node = parse_foreign_json(bytes);
-    set_key_form(node, key_form::dots);
-    add(key, json_text(json(python_json_text(node, 2) + "\n")));
+    if (!formats_.v2) return add(key, text::json_text(text::json(bytes)));
+    text::json node = text::parse_untrusted_json(bytes);
+    io::set_key_form(node, io::key_form::dots);
+    add(key, text::json_text(text::json(text::python_json_text(node, 2) + "\n")));
   }
 
   void add(const std::string& key, const std::string& value) {
-    text_ += (first_ ? "\n" : ",\n") + json_text(json(key)) + ":";
+    text_ += (first_ ? "\n" : ",\n") + text::json_text(text::json(key)) + ":";
     text_ += value;
     first_ = false;
     if (text_.size() > (1U << 20)) flush();
   }
   void flush() {
-    file_.write_at(at_, std::as_bytes(std::span(text_.data(), text_.size())));
-    at_ += text_.size();
+    file_.write_at(offset_, std::as_bytes(std::span(text_.data(), text_.size())));
+    offset_ += text_.size();
     text_.clear();
   }
 
-  file_target file_;
+  atomic_file file_;
   std::string text_;
-  std::uint64_t at_ = 0;
+  std::uint64_t offset_ = 0;
   bool first_ = true;
-  zarr_formats formats_;
-  const chunk_arrays* arrays_ = nullptr;
+  io::zarr_formats formats_;
+  const io::chunk_key_index* arrays_ = nullptr;
   std::vector<std::string> urls_;
   std::string nodes_;
 };
 
 }  // namespace
 
-std::string sources_json(const std::vector<referred_file>& files) {
+std::string sources_json(const std::vector<io::referenced_file>& files) {
   std::string text;
-  for (const referred_file& f : files) {
+  for (const io::referenced_file& f : files) {
     if (!f.state) continue;
-    text += (text.empty() ? "{\"url\":" : ",{\"url\":") + json_text(json(f.url)) + ",\"size\":" + std::to_string(f.state->size) +
-            (f.size_only        ? ""
-             : is_remote(f.url) ? ",\"etag\":" + json_text(json(f.state->etag))
+    text +=
+        (text.empty() ? "{\"url\":" : ",{\"url\":") + text::json_text(text::json(f.url)) +
+        ",\"size\":" + std::to_string(f.state->size) +
+        (f.size_only            ? ""
+         : io::is_remote(f.url) ? ",\"etag\":" + text::json_text(text::json(f.state->etag))
                                 : ",\"modified\":" + std::to_string(f.state->seconds * 1'000'000'000 + f.state->nanoseconds)) +
-            "}";
+        "}";
   }
   return text;
 }
@@ -109,21 +114,21 @@ std::string sources_json(const std::vector<referred_file>& files) {
 bool is_parquet_target(const std::string& path) {
   std::string_view name = path;
   while (name.size() > 1 && name.ends_with('/')) name.remove_suffix(1);
-  return name.size() > 8 && name.ends_with(".parquet") && !is_s3(path);
+  return name.size() > 8 && name.ends_with(".parquet") && !io::is_s3(path);
 }
 
 bool is_reference_target(const std::string& path) {
-  return (path.size() > 5 && path.ends_with(".json") && !is_s3(path)) || is_parquet_target(path);
+  return (path.size() > 5 && path.ends_with(".json") && !io::is_s3(path)) || is_parquet_target(path);
 }
 
-std::unique_ptr<reference_writer> make_reference_writer(const std::string& path, const sink_options& options) {
+std::unique_ptr<reference_writer> make_reference_writer(const std::string& path, const store_writer_options& options) {
   if (is_parquet_target(path)) return make_parquet_references(path, options);
   return std::make_unique<json_references>(path, options);
 }
 
 bool remove_unfinished_references(const std::string& path) {
-  if (is_parquet_target(path)) return folder_target::remove_unfinished(path, unfinished_name(path));
-  return file_target::remove_unfinished(path, unfinished_name(path));
+  if (is_parquet_target(path)) return atomic_directory::remove_unfinished(path, unfinished_name(path));
+  return atomic_file::remove_unfinished(path, unfinished_name(path));
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

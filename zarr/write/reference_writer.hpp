@@ -12,9 +12,9 @@
 #ifndef ZARRBITS_ZARR_WRITE_REFERENCE_WRITER_HPP
 #define ZARRBITS_ZARR_WRITE_REFERENCE_WRITER_HPP
 
-#include "io/chunk_arrays.hpp"
+#include "io/chunk_key_index.hpp"
 #include "io/reference_table.hpp"
-#include "zarr/write/sink.hpp"
+#include "zarr/write/store_writer.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 // All functions throw zarrbits::error.
 class reference_writer {
@@ -35,9 +35,10 @@ class reference_writer {
 
   // What ranges lead to; those with a state are the sources. Without v3 in `formats`, nodes are kept where no reader of Zarr
   // looks, for zarrbits itself. The arrays must be there until finish().
-  virtual void begin(const std::vector<referred_file>& files, zarr_formats formats, const chunk_arrays& arrays) = 0;
+  virtual void begin(const std::vector<io::referenced_file>& files, io::zarr_formats formats,
+                     const io::chunk_key_index& arrays) = 0;
   virtual void content(const std::string& key, std::string_view bytes) = 0;
-  virtual void v2(const std::string& key, const json& document) = 0;
+  virtual void v2(const std::string& key, const text::json& document) = 0;
   virtual void range(const std::string& key, std::size_t file, std::uint64_t offset, std::uint64_t size) = 0;
   // Gives all of it its name.
   virtual void finish() = 0;
@@ -45,7 +46,7 @@ class reference_writer {
   virtual bool in_place() const = 0;
 };
 
-std::unique_ptr<reference_writer> make_reference_writer(const std::string& path, const sink_options& options);
+std::unique_ptr<reference_writer> make_reference_writer(const std::string& path, const store_writer_options& options);
 bool remove_unfinished_references(const std::string& path);
 
 // Whether a target is one of references, by its name, and of these one of Parquet files. None is in S3: a prefix may have any
@@ -55,10 +56,10 @@ bool is_parquet_target(const std::string& path);
 
 // The sources as JSON, without the brackets around: {"url":..,"size":..,"modified":..},..; in S3 "etag" in place of
 // "modified".
-std::string sources_json(const std::vector<referred_file>& files);
+std::string sources_json(const std::vector<io::referenced_file>& files);
 
-std::unique_ptr<reference_writer> make_parquet_references(const std::string& path, const sink_options& options);
+std::unique_ptr<reference_writer> make_parquet_references(const std::string& path, const store_writer_options& options);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

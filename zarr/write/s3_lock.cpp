@@ -3,9 +3,9 @@
 
 #include "io/files.hpp"
 #include "text/json_text.hpp"
-#include "zarr/write/s3_sink.hpp"
 #include "zarr/write/s3_upload.hpp"
-#include "zarr/write/sink.hpp"
+#include "zarr/write/s3_writer.hpp"
+#include "zarr/write/store_writer.hpp"
 
 #include <zarrbits/version.hpp>
 
@@ -17,33 +17,35 @@
 #include <ctime>
 #include <thread>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
-double s3_lock_seconds() { return std::max(2.0, http_patience()); }
+double s3_lock_seconds() { return std::max(2.0, io::http_timeout()); }
 
 std::string s3_mark(std::string_view run, std::string_view sink) {
-  return json_text({{"zarrbits", version()}, {"run", std::string(run)}, {"sink", std::string(sink)}}) + "\n";
+  return text::json_text({{"zarrbits", version()}, {"run", std::string(run)}, {"sink", std::string(sink)}}) + "\n";
 }
 
 namespace {
 
-constexpr std::size_t longest_mark = 64 << 20;
+constexpr std::size_t max_mark_bytes = 64 << 20;
 
-bool refused(const s3_client::response& r) { return r.status == 409 || r.status == 412; }
+bool is_conflict(const io::s3_client::response& r) { return r.status == 409 || r.status == 412; }
 
-std::string string_in(const json& j, const char* name) {
-  const auto found = j.is_object() ? j.find(name) : j.end();
-  return j.is_object() && found != j.end() && found->is_string() ? found->get<std::string>() : std::string();
+std::string string_in(const text::json& j, const char* name) {
+  const auto entry = j.is_object() ? j.find(name) : j.end();
+  return j.is_object() && entry != j.end() && entry->is_string() ? entry->get<std::string>() : std::string();
 }
 
 }  // namespace
 
 bool s3_is_mark(std::string_view text) {
-  const json j = parse_foreign_json(text);
+  const text::json j = text::parse_untrusted_json(text);
   return !string_in(j, "zarrbits").empty() && !string_in(j, "sink").empty();
 }
 
-bool s3_is_mark_of(std::string_view text, std::string_view run) { return string_in(parse_foreign_json(text), "run") == run; }
+bool s3_is_mark_of(std::string_view text, std::string_view run) {
+  return string_in(text::parse_untrusted_json(text), "run") == run;
+}
 
 std::optional<double> seconds_of(const std::string& time) {
   for (const char* form : {"%Y-%m-%dT%H:%M:%S", "%a, %d %b %Y %H:%M:%S GMT"}) {
@@ -53,15 +55,15 @@ std::optional<double> seconds_of(const std::string& time) {
   return std::nullopt;
 }
 
-std::string in_unfinished(std::string_view name) { return std::string(unfinished_folder) + "/" + std::string(name); }
+std::string unfinished_key(std::string_view name) { return std::string(text::unfinished_folder) + "/" + std::string(name); }
 
-s3_heartbeat::s3_heartbeat(s3_client& client, std::string whole_key, std::function<std::uint64_t()> progress)
+s3_heartbeat::s3_heartbeat(io::s3_client& client, std::string whole_key, std::function<std::uint64_t()> progress)
     : thread_([this, &client, key = std::move(whole_key), progress = std::move(progress)](const std::stop_token& end) {
-        std::unique_lock held(mutex_);
-        std::uint64_t before = progress();
+        std::unique_lock lock(mutex_);
+        std::uint64_t previous = progress();
         for (double quiet = 0; quiet < 3600; quiet += s3_lock_seconds() / 4) {
-          if (const std::uint64_t now = progress(); now != before) before = now, quiet = 0;
-          ends_.wait_for(held, end, std::chrono::duration<double>(s3_lock_seconds() / 4), [] { return false; });
+          if (const std::uint64_t current = progress(); current != previous) previous = current, quiet = 0;
+          ends_.wait_for(lock, end, std::chrono::duration<double>(s3_lock_seconds() / 4), [] { return false; });
           if (end.stop_requested()) return;
           try {
             put_object(client, key, {});
@@ -70,12 +72,12 @@ s3_heartbeat::s3_heartbeat(s3_client& client, std::string whole_key, std::functi
         }
       }) {}
 
-s3_lock::s3_lock(s3_client& client, std::string folder, std::string target, work of)
-    : client_(client), folder_(std::move(folder)), target_(std::move(target)), token_(unique_token()), work_(of) {
+s3_lock::s3_lock(io::s3_client& client, std::string folder, std::string target, work of)
+    : client_(client), folder_(std::move(folder)), target_(std::move(target)), token_(io::unique_token()), work_(of) {
   set_run("");
 }
 
-zarrbits::error s3_lock::taken() const {
+zarrbits::error s3_lock::busy_error() const {
   return zarrbits::error(errc::busy,
                          work_ == work::append
                              ? "another process is appending to \"" + target_ + "\"; wait until it ends, then append"
@@ -83,56 +85,58 @@ zarrbits::error s3_lock::taken() const {
                          {target_});
 }
 
-void s3_lock::require_idle(const std::vector<s3_entry>& there) {
-  if (there.empty()) return;
-  const auto now = seconds_of(client_.send({.method = "HEAD", .key = mark_key()}).date);
-  for (const s3_entry& e : there) {
-    const auto then = seconds_of(e.modified);
-    if (!now || !then || *now - *then >= s3_lock_seconds()) continue;
+void s3_lock::require_idle(const std::vector<io::s3_entry>& objects) {
+  if (objects.empty()) return;
+  const auto server_time = seconds_of(client_.send({.method = "HEAD", .key = mark_key()}).date);
+  for (const io::s3_entry& e : objects) {
+    const auto modified = seconds_of(e.modified);
+    if (!server_time || !modified || *server_time - *modified >= s3_lock_seconds()) continue;
     throw zarrbits::error(
         errc::busy,
         std::string(work_ == work::append ? "another process was appending to \"" : "another conversion wrote to \"") + target_ +
             "\" a moment ago; wait for it, or, if it was killed, try again in " +
-            std::to_string(static_cast<int>(std::ceil(s3_lock_seconds() - std::max(0.0, *now - *then)))) + " seconds",
+            std::to_string(static_cast<int>(std::ceil(s3_lock_seconds() - std::max(0.0, *server_time - *modified)))) + " seconds",
         {target_});
   }
 }
 
-bool s3_lock::is_ours() {
-  const auto answer = client_.send({.key = mark_key(), .longest = longest_mark});
-  return answer.status != 404 && answer.body == mark_;
+bool s3_lock::is_owner() {
+  const auto response = client_.send({.key = mark_key(), .max_body_bytes = max_mark_bytes});
+  return response.status != 404 && response.body == mark_;
 }
 
-bool s3_lock::take(bool taken_over) {
+bool s3_lock::acquire(bool taken_over) {
   const std::string key = mark_key();
   const auto body = std::as_bytes(std::span(mark_.data(), mark_.size()));
   std::map<std::string, std::string> only_if = {{"if-none-match", "*"}};
   if (taken_over) {
-    const auto there = client_.send({.method = "HEAD", .key = key});
-    if (there.status != 404) only_if = {{"if-match", "\"" + there.etag + "\""}};
+    const auto current_mark = client_.send({.method = "HEAD", .key = key});
+    if (current_mark.status != 404) only_if = {{"if-match", "\"" + current_mark.etag + "\""}};
   }
-  const auto answer = client_.store({.method = "PUT", .key = key, .body = body, .only_if = only_if});
+  const auto response = client_.store({.method = "PUT", .key = key, .body = body, .only_if = only_if});
   // a lost attempt may have made it
-  if (refused(answer) && !is_ours()) throw taken();
-  bool kept = refused(answer) || (answer.status >= 200 && answer.status < 300);  // does this server respect conditions?
-  if (!kept) put_object(client_, key, body);
-  else kept = refused(client_.store({.method = "PUT", .key = key, .body = body, .only_if = {{"if-none-match", "*"}}}));
-  if (!kept || taken_over) {
+  if (is_conflict(response) && !is_owner()) throw busy_error();
+  bool is_conditional =
+      is_conflict(response) || (response.status >= 200 && response.status < 300);  // does this server respect conditions?
+  if (!is_conditional) put_object(client_, key, body);
+  else
+    is_conditional = is_conflict(client_.store({.method = "PUT", .key = key, .body = body, .only_if = {{"if-none-match", "*"}}}));
+  if (!is_conditional || taken_over) {
     // the last writer has the lock
-    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(1.0, http_patience() / 10)));
-    if (!is_ours()) throw taken();
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(1.0, io::http_timeout() / 10)));
+    if (!is_owner()) throw busy_error();
   }
-  return kept;
+  return is_conditional;
 }
 
-bool s3_lock::respects_matches() {
-  return refused(client_.store({.method = "PUT",
-                                .key = mark_key(),
-                                .body = std::as_bytes(std::span(mark_.data(), mark_.size())),
-                                .only_if = {{"if-match", "\"00000000000000000000000000000000\""}}}));
+bool s3_lock::supports_if_match() {
+  return is_conflict(client_.store({.method = "PUT",
+                                    .key = mark_key(),
+                                    .body = std::as_bytes(std::span(mark_.data(), mark_.size())),
+                                    .only_if = {{"if-match", "\"00000000000000000000000000000000\""}}}));
 }
 
-void s3_lock::beat(std::function<std::uint64_t()> progress) {
+void s3_lock::start_heartbeat(std::function<std::uint64_t()> progress) {
   if (heartbeat_) return;
   heartbeat_ = std::make_unique<s3_heartbeat>(client_, folder_ + s3_alive + token_, std::move(progress));
 }
@@ -140,55 +144,55 @@ void s3_lock::beat(std::function<std::uint64_t()> progress) {
 void s3_lock::release() {
   stop();
   client_.send({.method = "DELETE", .key = folder_ + s3_alive + token_});
-  if (is_ours()) client_.send({.method = "DELETE", .key = mark_key()});
+  if (is_owner()) client_.send({.method = "DELETE", .key = mark_key()});
 }
 
-void s3_sink::open_target(const std::string& target, const sink_options& options) {
-  using existing = sink_options::existing;
-  const auto unfinished = list_objects(client_, whole(in_unfinished("")), false, all_of_them);
-  const bool anything = !unfinished.empty() || !list_objects(client_, whole(""), false, 1).empty();
+void s3_writer::open_target(const std::string& target, const store_writer_options& options) {
+  using if_exists = store_writer_options::if_exists;
+  const auto unfinished = io::list_objects(client_, full_key(unfinished_key("")), false, io::no_limit);
+  const bool has_objects = !unfinished.empty() || !io::list_objects(client_, full_key(""), false, 1).empty();
   lock_.set_run(options.run);
-  if (joins(options.target)) return join_target(target, options.target, unfinished, anything);
+  if (attaches(options.target)) return attach_target(target, options.target, unfinished, has_objects);
   const auto exists = [&] {
-    return zarrbits::error(
-        errc::already_exists,
-        "the target \"" + target + "\"" +
-            in_the_way(options.target, is_own_plan(text_of(in_unfinished("plan"))), is_zarr_node(text_of("zarr.json"))),
-        {target});
+    return zarrbits::error(errc::already_exists,
+                           "the target \"" + target + "\"" +
+                               target_exists_message(options.target, text::is_zarrbits_plan(read_text(unfinished_key("plan"))),
+                                                     text::is_zarr_node(read_text("zarr.json"))),
+                           {target});
   };
-  if (options.target == existing::go_on && can_go_on(target, unfinished)) return;
-  if (anything && options.target != existing::replace) throw exists();
-  if (anything) {
+  if (options.target == if_exists::resume && try_resume(target, unfinished)) return;
+  if (has_objects && options.target != if_exists::replace) throw exists();
+  if (has_objects) {
     require_removable(target, !unfinished.empty());
     lock_.require_idle(unfinished);
   }
   const bool taken_over = std::any_of(unfinished.begin(), unfinished.end(),
-                                      [&](const s3_entry& e) { return e.key == whole(in_unfinished(s3_begun)); });
-  lock(target, options, taken_over);
+                                      [&](const io::s3_entry& e) { return e.key == full_key(unfinished_key(s3_begun)); });
+  acquire_lock(target, options, taken_over);
   marked_ = true;
   try {
-    if (!anything) {
+    if (!has_objects) {
       // another run may have begun and finished in between
-      for (const s3_entry& e : list_objects(client_, whole(""), false, 2)) {
-        if (e.key != whole(in_unfinished(s3_begun))) {
-          remove_object(whole(in_unfinished(s3_begun)));
+      for (const io::s3_entry& e : io::list_objects(client_, full_key(""), false, 2)) {
+        if (e.key != full_key(unfinished_key(s3_begun))) {
+          remove_object(full_key(unfinished_key(s3_begun)));
           throw exists();
         }
       }
       return;
     }
-    beat();
-    put_object(client_, whole(in_unfinished(removing)), {});
+    start_heartbeat();
+    put_object(client_, full_key(unfinished_key(text::removal_marker)), {});
     remove_all(false);
-    for (const s3_entry& e : list_objects(client_, whole(""), false, all_of_them)) {
-      if (!e.key.starts_with(whole(in_unfinished("")))) {
+    for (const io::s3_entry& e : io::list_objects(client_, full_key(""), false, io::no_limit)) {
+      if (!e.key.starts_with(full_key(unfinished_key("")))) {
         throw zarrbits::error(errc::busy,
                               "the S3 server did not remove \"" + e.key +
                                   "\" of the old store, or another program writes there; choose another name",
                               {target});
       }
     }
-    remove_object(whole(in_unfinished(removing)));
+    remove_object(full_key(unfinished_key(text::removal_marker)));
   } catch (...) {
     marked_ = false;
     throw;
@@ -196,46 +200,48 @@ void s3_sink::open_target(const std::string& target, const sink_options& options
 }
 
 // Takes over what a killed run left, and that alone. False if there is nothing of the kind.
-bool s3_sink::can_go_on(const std::string& target, const std::vector<s3_entry>& unfinished) {
-  const auto has = [&](const char* name) {
+bool s3_writer::try_resume(const std::string& target, const std::vector<io::s3_entry>& unfinished) {
+  const auto has_object = [&](const char* name) {
     return std::any_of(unfinished.begin(), unfinished.end(),
-                       [&](const s3_entry& e) { return e.key == whole(in_unfinished(name)); });
+                       [&](const io::s3_entry& e) { return e.key == full_key(unfinished_key(name)); });
   };
-  if (!has("plan") || has(removing) || !is_own_plan(text_of(in_unfinished("plan")))) return false;
+  if (!has_object("plan") || has_object(text::removal_marker) || !text::is_zarrbits_plan(read_text(unfinished_key("plan"))))
+    return false;
   lock_.require_idle(unfinished);
-  lock_.set_run("");  // what is here is not this run's alone
-  lock(target, {}, has(s3_begun));
+  lock_.set_run("");  // the existing objects are not this run's alone
+  acquire_lock(target, {}, has_object(s3_begun));
   joined_ = found_unfinished_ = true;
   return true;
 }
 
-void s3_sink::join_target(const std::string& target, sink_options::existing existing, const std::vector<s3_entry>& unfinished,
-                          bool anything) {
+void s3_writer::attach_target(const std::string& target, store_writer_options::if_exists existing,
+                              const std::vector<io::s3_entry>& unfinished, bool has_objects) {
   bool begun = false;
-  for (const s3_entry& e : unfinished) {
-    if (e.key == whole(in_unfinished(removing))) {
+  for (const io::s3_entry& e : unfinished) {
+    if (e.key == full_key(unfinished_key(text::removal_marker))) {
       throw zarrbits::error(
           errc::already_exists,
           "the target \"" + target + "\" is an old store that was only partly removed; replace it with `overwrite`", {target});
     }
-    begun |= e.key == whole(in_unfinished(s3_begun));
+    begun |= e.key == full_key(unfinished_key(s3_begun));
   }
-  if (anything && unfinished.empty())
-    throw zarrbits::error(errc::already_exists,
-                          "the target \"" + target + "\"" + in_the_way(existing, false, is_zarr_node(text_of("zarr.json"))),
-                          {target});
-  if (unfinished.empty() && existing == sink_options::existing::finish) throw nothing_to_finish(target);
+  if (has_objects && unfinished.empty())
+    throw zarrbits::error(
+        errc::already_exists,
+        "the target \"" + target + "\"" + target_exists_message(existing, false, text::is_zarr_node(read_text("zarr.json"))),
+        {target});
+  if (unfinished.empty() && existing == store_writer_options::if_exists::finalize) throw nothing_to_finalize(target);
   found_unfinished_ = !unfinished.empty();
   if (!begun) put_object(client_, lock_.mark_key(), std::as_bytes(std::span(lock_.mark().data(), lock_.mark().size())));
 }
 
-bool s3_sink::has_own_note() {
-  return is_own_plan(text_of(in_unfinished("plan"))) || s3_is_mark(text_of(in_unfinished(s3_begun)));
+bool s3_writer::has_own_note() {
+  return text::is_zarrbits_plan(read_text(unfinished_key("plan"))) || s3_is_mark(read_text(unfinished_key(s3_begun)));
 }
 
 // Checks that --overwrite may remove the content: a Zarr v3 store, or what a run of zarrbits left.
-void s3_sink::require_removable(const std::string& target, bool unfinished) {
-  if (is_zarr_node(text_of("zarr.json"))) return;
+void s3_writer::require_removable(const std::string& target, bool unfinished) {
+  if (text::is_zarr_node(read_text("zarr.json"))) return;
   if (unfinished && has_own_note()) return;
   throw zarrbits::error(
       errc::already_exists,
@@ -244,26 +250,27 @@ void s3_sink::require_removable(const std::string& target, bool unfinished) {
       {target});
 }
 
-void s3_sink::lock(const std::string& target, const sink_options& options, bool taken_over) {
-  if (!lock_.take(taken_over) && options.warning) {
+void s3_writer::acquire_lock(const std::string& target, const store_writer_options& options, bool taken_over) {
+  if (!lock_.acquire(taken_over) && options.warning) {
     options.warning("the S3 server at " + client_.settings().url +
                     " does not support conditional writes (If-None-Match): two conversions that start at the same moment in \"" +
                     target + "\" may both continue; make sure that there is only one");
   }
 }
 
-bool s3_sink::put_new(std::string_view key, std::span<const std::byte> bytes) {
-  const auto answer = client_.store({.method = "PUT", .key = whole(key), .body = bytes, .only_if = {{"if-none-match", "*"}}});
-  if (answer.status == 409 || answer.status == 412) {  // a lost attempt may have made it
-    const auto there = get(key);
-    return there && std::equal(there->begin(), there->end(), bytes.begin(), bytes.end());
+bool s3_writer::put_new(std::string_view key, std::span<const std::byte> bytes) {
+  const auto response =
+      client_.store({.method = "PUT", .key = full_key(key), .body = bytes, .only_if = {{"if-none-match", "*"}}});
+  if (response.status == 409 || response.status == 412) {  // a lost attempt may have made it
+    const auto current = get(key);
+    return current && std::equal(current->begin(), current->end(), bytes.begin(), bytes.end());
   }
-  if (answer.status < 200 || answer.status >= 300) {  // a server without conditional writes
+  if (response.status < 200 || response.status >= 300) {  // a server without conditional writes
     if (get(key)) return false;
-    put_object(client_, whole(key), bytes);
+    put_object(client_, full_key(key), bytes);
   }
-  written(key, bytes.size());
+  record_write(key, bytes.size());
   return true;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

@@ -3,10 +3,10 @@
 // The owner of a target in S3 while it is written: the object `begun` in a folder of our own.
 //
 //   s3_lock lock(client, "prefix/out.zarr/.zarrbits-unfinished/", "s3://bucket/prefix/out.zarr", s3_lock::work::conversion);
-//   lock.require_idle(list_objects(client, lock.folder(), false, all_of_them));
-//   const bool kept = lock.take(run, taken_over);  // false: the server ignores conditions
-//   lock.beat([&] { return objects(); });
-//
+//   lock.require_idle(io::list_objects(client, lock.folder(), false, io::no_limit));
+//   lock.set_run(run);
+//   const bool exclusive = lock.acquire(taken_over);  // false: the server ignores conditions
+//   lock.start_heartbeat([&] { return objects(); });
 //
 #ifndef ZARRBITS_ZARR_WRITE_S3_LOCK_HPP
 #define ZARRBITS_ZARR_WRITE_S3_LOCK_HPP
@@ -27,7 +27,7 @@
 #include <thread>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 constexpr const char* s3_begun = "begun";   // next to the plan and the journal: says that a store was begun, and by which run
 constexpr const char* s3_alive = "alive-";  // and a sign of life, for a run that has nothing else to show
@@ -35,7 +35,7 @@ constexpr const char* s3_alive = "alive-";  // and a sign of life, for a run tha
 // A change within this many seconds means that a conversion still runs.
 double s3_lock_seconds();
 
-// The content of `begun`, for one sink of one run.
+// The content of `begun`, for one writer, `sink`, of one run.
 std::string s3_mark(std::string_view run, std::string_view sink);
 bool s3_is_mark(std::string_view text);
 bool s3_is_mark_of(std::string_view text, std::string_view run);
@@ -44,13 +44,13 @@ bool s3_is_mark_of(std::string_view text, std::string_view run);
 std::optional<double> seconds_of(const std::string& time);
 
 // The key of one of our own objects.
-std::string in_unfinished(std::string_view name);
+std::string unfinished_key(std::string_view name);
 
 // Shows other processes that this run is alive: while it makes one large chunk, nothing else changes in the store. Stops after an
 // hour without any `progress`, so that a run that hangs does not look alive.
 class s3_heartbeat {
  public:
-  s3_heartbeat(s3_client& client, std::string whole_key, std::function<std::uint64_t()> progress);
+  s3_heartbeat(io::s3_client& client, std::string whole_key, std::function<std::uint64_t()> progress);
 
  private:
   std::mutex mutex_;
@@ -62,7 +62,7 @@ class s3_lock {
  public:
   enum class work { conversion, append };  // for sentences
   // `folder`: a whole key that ends with "/". `target`: as the user wrote it.
-  s3_lock(s3_client& client, std::string folder, std::string target, work of);
+  s3_lock(io::s3_client& client, std::string folder, std::string target, work of);
   s3_lock(const s3_lock&) = delete;
   s3_lock& operator=(const s3_lock&) = delete;
 
@@ -75,29 +75,29 @@ class s3_lock {
 
   // Throws zarrbits::error if one of these objects, those in the folder, was written a moment ago. A killed run leaves the same
   // objects as a run that still writes: only their age by the server's clock distinguishes them.
-  void require_idle(const std::vector<s3_entry>& there);
+  void require_idle(const std::vector<io::s3_entry>& objects);
   // Makes the mark, or replaces that of a run that ended. Throws zarrbits::error if another run has it. Returns false if the
   // server does not respect If-None-Match: another run may then have it, too.
-  bool take(bool taken_over);
-  // Whether the server respects If-Match. Call with the lock taken.
-  bool respects_matches();
-  bool is_ours();
-  zarrbits::error taken() const;
+  bool acquire(bool taken_over);
+  // Whether the server respects If-Match. Call with the lock acquired.
+  bool supports_if_match();
+  bool is_owner();
+  zarrbits::error busy_error() const;
 
   // Shows that this run is alive, until stop(), release() or the end of this object.
-  void beat(std::function<std::uint64_t()> progress);
+  void start_heartbeat(std::function<std::uint64_t()> progress);
   void stop() { heartbeat_.reset(); }
   // Removes the signs of life, and the mark if it is ours.
   void release();
 
  private:
-  s3_client& client_;
+  io::s3_client& client_;
   const std::string folder_, target_, token_;
   const work work_;
   std::string mark_;
   std::unique_ptr<s3_heartbeat> heartbeat_;
 };
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

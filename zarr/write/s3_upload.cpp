@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
-void put_object(s3_client& client, const std::string& whole_key, std::span<const std::byte> bytes) {
-  const auto answer = client.store({.method = "PUT", .key = whole_key, .body = bytes});
-  if (answer.status == 404) {
+void put_object(io::s3_client& client, const std::string& whole_key, std::span<const std::byte> bytes) {
+  const auto response = client.store({.method = "PUT", .key = whole_key, .body = bytes});
+  if (response.status == 404) {
     throw zarrbits::error(errc::not_found,
                           "there is no S3 bucket \"" + client.settings().bucket + "\" at " + client.settings().url +
                               "; create it, or check `endpoint`",
@@ -43,10 +43,10 @@ void s3_upload::commit() {
 
 void s3_upload::begin() {
   if (!upload_.empty()) return;
-  const auto answer =
-      client_.send({.method = "POST", .key = key_, .query = {{"uploads", ""}}, .answer = "InitiateMultipartUploadResult"});
-  const std::string id = answer.xml.text_of("UploadId");
-  if (answer.status == 404 || id.empty() || id.size() > 4096) {
+  const auto response = client_.send(
+      {.method = "POST", .key = key_, .query = {{"uploads", ""}}, .expected_element = "InitiateMultipartUploadResult"});
+  const std::string id = response.xml.text_of("UploadId");
+  if (response.status == 404 || id.empty() || id.size() > 4096) {
     throw zarrbits::error(errc::server_failed,
                           "the S3 server does not start a multipart upload for \"" + key_ + "\"; check the bucket and `endpoint`",
                           {key_});
@@ -60,56 +60,58 @@ std::map<std::string, std::string> s3_upload::next_part() const {
 
 void s3_upload::send_part() {
   begin();
-  const auto answer = client_.store({.method = "PUT", .key = key_, .query = next_part(), .body = part_});
-  if (answer.status == 404)
+  const auto response = client_.store({.method = "PUT", .key = key_, .query = next_part(), .body = part_});
+  if (response.status == 404)
     throw zarrbits::error(errc::server_failed, "the S3 server does not accept parts of \"" + key_ + "\"; convert again", {key_});
-  etags_.push_back(answer.etag);
+  etags_.push_back(response.etag);
   part_.clear();
 }
 
 namespace {
 
-// The ETag in the response to a copy. Throws zarrbits::error if there is none: then nothing confirms the copy.
-std::string etag_of_copy(const s3_client::response& answer, const std::string& from, const std::string& to) {
-  std::string etag = answer.xml.text_of("ETag");
+// The ETag in the response to a copy. Throws zarrbits::error if it is absent: then nothing confirms the copy.
+std::string etag_of_copy(const io::s3_client::response& response, const std::string& from, const std::string& to) {
+  std::string etag = response.xml.text_of("ETag");
   if (etag.starts_with('"') && etag.ends_with('"') && etag.size() > 1) etag = etag.substr(1, etag.size() - 2);
-  if (answer.status == 404 || etag.empty() || etag.size() > 1000 || etag.find_first_of("<>&\"") != std::string::npos) {
+  if (response.status == 404 || etag.empty() || etag.size() > 1000 || etag.find_first_of("<>&\"") != std::string::npos) {
     throw zarrbits::error(errc::server_failed, "the S3 server does not copy \"" + from + "\" to \"" + to + "\"", {to});
   }
   return etag;
 }
 
-std::string place_of(const s3_client& client, const std::string& whole_key) {
-  return "/" + client.settings().bucket + "/" + percent_encoded(whole_key, true);
+std::string copy_source(const io::s3_client& client, const std::string& whole_key) {
+  return "/" + client.settings().bucket + "/" + io::percent_encoded(whole_key, true);
 }
 
 }  // namespace
 
 void s3_upload::append_copy(const std::string& whole_key, std::uint64_t offset, std::uint64_t size) {
   begin();
-  const auto answer = client_.send(
+  const auto response = client_.send(
       {.method = "PUT",
        .key = key_,
        .query = next_part(),
-       .answer = "CopyPartResult",
-       .headers = {{"x-amz-copy-source", place_of(client_, whole_key)},
+       .expected_element = "CopyPartResult",
+       .headers = {{"x-amz-copy-source", copy_source(client_, whole_key)},
                    {"x-amz-copy-source-range", "bytes=" + std::to_string(offset) + "-" + std::to_string(offset + size - 1)}}});
-  etags_.push_back(etag_of_copy(answer, whole_key, key_));
+  etags_.push_back(etag_of_copy(response, whole_key, key_));
   size_ += size;
 }
 
-void copy_object(s3_client& client, const std::string& from, const std::string& to, std::uint64_t size) {
+void copy_object(io::s3_client& client, const std::string& from, const std::string& to, std::uint64_t size) {
   // a single copy may have 5 GiB, but takes as long as the server likes; 10,000 parts are allowed
-  constexpr std::uint64_t least = 64 << 20, most_parts = 9000;
-  const std::uint64_t part = std::max(least, size / most_parts);
+  constexpr std::uint64_t min_part = 64 << 20, max_parts = 9000;
+  const std::uint64_t part = std::max(min_part, size / max_parts);
   if (size <= part) {
-    const auto answer = client.send(
-        {.method = "PUT", .key = to, .answer = "CopyObjectResult", .headers = {{"x-amz-copy-source", place_of(client, from)}}});
-    etag_of_copy(answer, from, to);
+    const auto response = client.send({.method = "PUT",
+                                       .key = to,
+                                       .expected_element = "CopyObjectResult",
+                                       .headers = {{"x-amz-copy-source", copy_source(client, from)}}});
+    etag_of_copy(response, from, to);
     return;
   }
   s3_upload upload(client, to);
-  for (std::uint64_t at = 0; at < size; at += part) upload.append_copy(from, at, std::min(part, size - at));
+  for (std::uint64_t offset = 0; offset < size; offset += part) upload.append_copy(from, offset, std::min(part, size - offset));
   upload.commit();
 }
 
@@ -119,23 +121,24 @@ void s3_upload::complete() {
     list += "<Part><PartNumber>" + std::to_string(i + 1) + "</PartNumber><ETag>\"" + etags_[i] + "\"</ETag></Part>";
   }
   list += "</CompleteMultipartUpload>";
-  const auto answer = client_.send({.method = "POST",
-                                    .key = key_,
-                                    .query = {{"uploadId", upload_}},
-                                    .body = std::as_bytes(std::span(list.data(), list.size())),
-                                    .answer = "CompleteMultipartUploadResult"});
-  // an answer of 404 after a lost answer: the lost attempt succeeded
-  if (answer.status == 404 && answer.attempts == 1)
+  const auto response = client_.send({.method = "POST",
+                                      .key = key_,
+                                      .query = {{"uploadId", upload_}},
+                                      .body = std::as_bytes(std::span(list.data(), list.size())),
+                                      .expected_element = "CompleteMultipartUploadResult"});
+  // a response of 404 after a lost response: the lost attempt succeeded
+  if (response.status == 404 && response.attempts == 1)
     throw zarrbits::error(errc::server_failed, "the S3 server lost the upload of \"" + key_ + "\"; convert again", {key_});
-  const auto there = client_.send({.method = "HEAD", .key = key_});
-  if (there.status == 404 || there.length != static_cast<long long>(size_)) {
-    throw zarrbits::error(errc::server_failed,
-                          "the S3 server joined the parts of \"" + key_ + "\" to " +
-                              (there.status == 404 ? "nothing" : "an object of " + std::to_string(there.length) + " bytes") +
-                              ", not of " + std::to_string(size_) + "; convert again",
-                          {key_});
+  const auto uploaded = client_.send({.method = "HEAD", .key = key_});
+  if (uploaded.status == 404 || uploaded.length != static_cast<long long>(size_)) {
+    throw zarrbits::error(
+        errc::server_failed,
+        "the S3 server joined the parts of \"" + key_ + "\" to " +
+            (uploaded.status == 404 ? "nothing" : "an object of " + std::to_string(uploaded.length) + " bytes") + ", not of " +
+            std::to_string(size_) + "; convert again",
+        {key_});
   }
   upload_.clear();
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

@@ -14,13 +14,13 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 constexpr std::size_t first_part = 16 << 20;  // S3 requires at least 5 MiB, and allows 10,000 parts: later parts are larger
 
 class s3_upload {
  public:
-  s3_upload(s3_client& client, std::string whole_key) : client_(client), key_(std::move(whole_key)) {}
+  s3_upload(io::s3_client& client, std::string whole_key) : client_(client), key_(std::move(whole_key)) {}
   s3_upload(const s3_upload&) = delete;
   s3_upload& operator=(const s3_upload&) = delete;
   ~s3_upload();
@@ -39,7 +39,7 @@ class s3_upload {
   void send_part();
   std::map<std::string, std::string> next_part() const;
   void complete();
-  s3_client& client_;
+  io::s3_client& client_;
   std::string key_, upload_;
   std::vector<std::byte> part_;
   std::vector<std::string> etags_;
@@ -47,11 +47,11 @@ class s3_upload {
 };
 
 // A PUT in one request. Throws zarrbits::error.
-void put_object(s3_client& client, const std::string& whole_key, std::span<const std::byte> bytes);
+void put_object(io::s3_client& client, const std::string& whole_key, std::span<const std::byte> bytes);
 
 // The server copies an object of this size within the bucket; larger ones in several parts. Throws zarrbits::error.
-void copy_object(s3_client& client, const std::string& from, const std::string& to, std::uint64_t size);
+void copy_object(io::s3_client& client, const std::string& from, const std::string& to, std::uint64_t size);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

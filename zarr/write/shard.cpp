@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/write/shard.hpp"
 
-#include "compression/crc32c.hpp"
+#include "compressors/crc32c.hpp"
 #include "io/files.hpp"
 #include "text/json_text.hpp"
 
@@ -13,58 +13,59 @@
 #include <limits>
 #include <numeric>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace {
 
 constexpr std::size_t entry_size = 16;
 constexpr unsigned checksum_size = 4;
-constexpr std::uint64_t most_at_once = 8 << 20;  // of a shard on a server
+constexpr std::uint64_t max_piece_bytes = 8 << 20;  // of a shard on a server
 
 // Ranges of files get the same offset within a page as in their file: the kernel then copies whole pages, and file systems that
 // share blocks need not copy. A gap is at most 3 % of such a range. Ranges that are contiguous in the file need none.
 constexpr std::uint64_t page = 4096;
 constexpr std::byte gap[page] = {};
 
-void put_little_endian(std::byte* to, std::uint64_t v, unsigned bytes) {
-  for (unsigned i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(v >> (8 * i));
+void put_little_endian(std::byte* out, std::uint64_t v, unsigned bytes) {
+  for (unsigned i = 0; i < bytes; ++i) out[i] = static_cast<std::byte>(v >> (8 * i));
 }
 
 }  // namespace
 
-shard_writer::shard_writer(sink& out, std::string key, std::size_t chunks)
+shard_writer::shard_writer(store_writer& out, std::string key, std::size_t chunks)
     : out_(out), key_(std::move(key)), index_(chunks * entry_size, std::byte{0xFF}), overhead_(index_.size() + checksum_size) {}
 
-object_writer& shard_writer::open(std::size_t at, std::size_t chunks, std::uint64_t size) {
+object_writer& shard_writer::open(std::size_t index, std::size_t chunks, std::uint64_t size) {
   if (broken_) throw std::logic_error("a shard continues after a failure");
-  const std::size_t all = index_.size() / entry_size;
-  if (at < next_ || at >= all || chunks > all - at) throw std::logic_error("chunks of a shard come in rising order");
+  const std::size_t chunk_count = index_.size() / entry_size;
+  if (index < next_ || index >= chunk_count || chunks > chunk_count - index)
+    throw std::logic_error("chunks of a shard come in rising order");
   if (size > std::numeric_limits<std::uint64_t>::max() / 2 - size_)
     throw zarrbits::error(errc::unsupported, "the shard \"" + key_ + "\" becomes too large", {key_});
   if (!object_) object_ = out_.begin(key_);
   return *object_;
 }
 
-void shard_writer::note(std::size_t at, std::uint64_t size) {
-  put_little_endian(&index_[at * entry_size], size_, 8);
-  put_little_endian(&index_[at * entry_size + 8], size, 8);
+void shard_writer::set_entry(std::size_t index, std::uint64_t size) {
+  put_little_endian(&index_[index * entry_size], size_, 8);
+  put_little_endian(&index_[index * entry_size + 8], size, 8);
   size_ += size;
-  next_ = at + 1;
+  next_ = index + 1;
 }
 
-void shard_writer::begin_with(const byte_source& from, std::uint64_t size, std::span<const std::byte> index) {
+void shard_writer::begin_with(const io::byte_source& source, std::uint64_t size, std::span<const std::byte> index) {
   if (object_ || broken_ || index.size() != index_.size()) throw std::logic_error("a shard begins with another one");
-  const int fd = from.descriptor();
-  if (fd >= 0) require_range(fd, 0, size);
+  const int fd = source.descriptor();
+  if (fd >= 0) io::require_range(fd, 0, size);
   broken_ = true;
   object_ = out_.begin(key_);
   if (fd >= 0) {
     object_->append_range(fd, 0, size);
   } else {
     std::vector<std::byte> piece;
-    for (std::uint64_t at = 0; at < size; at += piece.size()) {
-      piece.resize(static_cast<std::size_t>(std::min(size - at, most_at_once)));
-      from.read(at, piece);
+    for (std::uint64_t offset = 0; offset < size; offset += piece.size()) {
+      piece.resize(static_cast<std::size_t>(std::min(size - offset, max_piece_bytes)));
+      source.read(offset, piece);
       object_->append(piece);
     }
   }
@@ -74,48 +75,48 @@ void shard_writer::begin_with(const byte_source& from, std::uint64_t size, std::
   overhead_ += size;
 }
 
-void shard_writer::add(std::size_t at, std::span<const std::byte> bytes) {
-  object_writer& object = open(at, 1, bytes.size());
+void shard_writer::add(std::size_t index, std::span<const std::byte> bytes) {
+  object_writer& object = open(index, 1, bytes.size());
   broken_ = true;  // until it is written
   object.append(bytes);
   broken_ = false;
-  note(at, bytes.size());
+  set_entry(index, bytes.size());
 }
 
-void shard_writer::add_range(std::size_t at, int fd, std::uint64_t offset, std::span<const std::uint64_t> sizes) {
+void shard_writer::add_range(std::size_t index, int fd, std::uint64_t offset, std::span<const std::uint64_t> sizes) {
   const std::uint64_t size = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
-  require_range(fd, offset, size);
-  const std::uint64_t before = !sizes.empty() && sizes[0] >= worth_a_gap ? (offset - size_) % page : 0;
-  object_writer& object = open(at, sizes.size(), before + size);
+  io::require_range(fd, offset, size);
+  const std::uint64_t padding = !sizes.empty() && sizes[0] >= worth_a_gap ? (offset - size_) % page : 0;
+  object_writer& object = open(index, sizes.size(), padding + size);
   broken_ = true;
-  object.append(std::span(gap).first(static_cast<std::size_t>(before)));
-  size_ += before;
-  overhead_ += before;
+  object.append(std::span(gap).first(static_cast<std::size_t>(padding)));
+  size_ += padding;
+  overhead_ += padding;
   object.append_range(fd, offset, size);
   broken_ = false;
-  for (const std::uint64_t one : sizes) note(at++, one);
+  for (const std::uint64_t one : sizes) set_entry(index++, one);
 }
 
 std::uint64_t shard_writer::commit() {
   if (broken_) throw std::logic_error("a shard is committed after a failure");
   if (!object_) return 0;
-  buffer index(index_.begin(), index_.end());
-  append_crc32c(index);
+  compressors::buffer index(index_.begin(), index_.end());
+  compressors::append_crc32c(index);
   object_->append(index);
   object_->commit();
   object_.reset();
   return size_ + index.size();
 }
 
-json sharding_codecs(const json& inner_chunk_shape, const json& inner_codecs) {
-  const json bytes = {{"name", "bytes"}, {"configuration", {{"endian", "little"}}}};
-  const json crc = {{"name", "crc32c"}};
-  return json::array({{{"name", "sharding_indexed"},
-                       {"configuration",
-                        {{"chunk_shape", inner_chunk_shape},
-                         {"codecs", inner_codecs},
-                         {"index_codecs", json::array({bytes, crc})},
-                         {"index_location", "end"}}}}});
+text::json sharding_codecs(const text::json& inner_chunk_shape, const text::json& inner_codecs) {
+  const text::json bytes = {{"name", "bytes"}, {"configuration", {{"endian", "little"}}}};
+  const text::json crc = {{"name", "crc32c"}};
+  return text::json::array({{{"name", "sharding_indexed"},
+                             {"configuration",
+                              {{"chunk_shape", inner_chunk_shape},
+                               {"codecs", inner_codecs},
+                               {"index_codecs", text::json::array({bytes, crc})},
+                               {"index_location", "end"}}}}});
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

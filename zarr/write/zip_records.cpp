@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 namespace {
 
@@ -33,8 +33,8 @@ zip_record zip_header(std::string_view key, const zip_member& m) {
 
 void add_to_directory(zip_record& list, std::string_view key, const zip_member& m) {
   const std::uint64_t header = m.offset - zip_header_size(key, m.size);
-  const bool large = m.size >= limit32, far = header >= limit32;
-  const unsigned fields = (large ? 16U : 0U) + (far ? 8U : 0U);
+  const bool large = m.size >= limit32, large_offset = header >= limit32;
+  const unsigned fields = (large ? 16U : 0U) + (large_offset ? 8U : 0U);
   list.text("PK\1\2")
       .u16(made_on_unix << 8 | format_version)
       .u16(format_version)
@@ -50,10 +50,10 @@ void add_to_directory(zip_record& list, std::string_view key, const zip_member& 
       .u16(0)
       .u16(0)
       .u16(0);
-  list.u32(permissions << 16).u32(far ? limit32 : header).text(key);
+  list.u32(permissions << 16).u32(large_offset ? limit32 : header).text(key);
   if (fields) list.u16(1).u16(fields);
   if (large) list.u64(m.size).u64(m.size);
-  if (far) list.u64(header);
+  if (large_offset) list.u64(header);
 }
 
 void add_end(zip_record& list, std::uint64_t n, std::uint64_t directory, std::uint64_t end) {
@@ -75,4 +75,4 @@ void add_end(zip_record& list, std::uint64_t n, std::uint64_t directory, std::ui
   list.u32(std::min(directory, limit32)).u16(0);
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr

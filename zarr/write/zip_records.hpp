@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::zarr {
 
 struct zip_member {
   std::uint64_t offset = 0, size = 0;  // of its bytes
@@ -51,6 +51,6 @@ void add_to_directory(zip_record& list, std::string_view key, const zip_member& 
 // For `n` entries that begin at `directory` of the file, and end at `end`.
 void add_end(zip_record& list, std::uint64_t n, std::uint64_t directory, std::uint64_t end);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::zarr
 
 #endif

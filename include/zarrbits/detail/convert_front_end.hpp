@@ -30,8 +30,8 @@ struct convert_front_end {
 
 // That of the options; without one, one that adds nothing.
 inline const convert_front_end& front_end_of(const convert_options& options) {
-  static const convert_front_end none;
-  return options.front_end ? *options.front_end : none;
+  static const convert_front_end defaults;
+  return options.front_end ? *options.front_end : defaults;
 }
 
 }  // namespace zarrbits

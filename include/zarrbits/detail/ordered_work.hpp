@@ -32,11 +32,11 @@ class ordered_work {
   // make(thing, place) in any thread, then use(thing, place) in this one, in order.
   template <class Make, class Use>
   void make_then_use(const Make& make, const Use& use) {
-    before_ = state::empty;
-    after_ = state::made;
+    initial_state_ = state::empty;
+    final_state_ = state::ready;
     with_helpers(make, [&](std::unique_lock<std::mutex>& lock) {
       for (std::size_t next = 0; next < count_ && !failed_;) {
-        if (states_[next % places_] == state::made) {
+        if (states_[next % places_] == state::ready) {
           in_turn(lock, use, next, state::empty);
           ++next;
         } else if (!make_one(lock, make)) {
@@ -49,10 +49,10 @@ class ordered_work {
   // use(thing, place) in this thread, in order, then make(thing, place) in any.
   template <class Use, class Make>
   void use_then_make(const Use& use, const Make& make) {
-    before_ = state::used;
-    after_ = state::empty;
+    initial_state_ = state::used;
+    final_state_ = state::empty;
     with_helpers(make, [&](std::unique_lock<std::mutex>& lock) {
-      for (std::size_t next = 0; made_ < count_ && !failed_;) {
+      for (std::size_t next = 0; completed_ < count_ && !failed_;) {
         if (next < count_ && states_[next % places_] == state::empty) {
           in_turn(lock, use, next, state::used);
           ++next;
@@ -64,14 +64,14 @@ class ordered_work {
   }
 
  private:
-  enum class state : unsigned char { empty, used, busy, made };  // of a place
+  enum class state : unsigned char { empty, used, busy, ready };  // of a place
 
   template <class Use>
-  void in_turn(std::unique_lock<std::mutex>& lock, const Use& use, std::size_t thing, state then) {
+  void in_turn(std::unique_lock<std::mutex>& lock, const Use& use, std::size_t thing, state next_state) {
     lock.unlock();
     use(thing, thing % places_);
     lock.lock();
-    states_[thing % places_] = then;
+    states_[thing % places_] = next_state;
     changed_.notify_all();
   }
 
@@ -79,7 +79,7 @@ class ordered_work {
   template <class Make>
   bool make_one(std::unique_lock<std::mutex>& lock, const Make& make) {
     const std::size_t thing = started_, place = thing % places_;
-    if (failed_ || thing == count_ || states_[place] != before_) return false;
+    if (failed_ || thing == count_ || states_[place] != initial_state_) return false;
     ++started_;
     states_[place] = state::busy;
     lock.unlock();
@@ -90,15 +90,15 @@ class ordered_work {
       failure = std::current_exception();
     }
     lock.lock();
-    ++made_;
-    states_[place] = after_;
+    ++completed_;
+    states_[place] = final_state_;
     if (failure && !failed_) failed_ = failure;
     changed_.notify_all();
     return true;
   }
 
-  template <class Make, class Mine>
-  void with_helpers(const Make& make, const Mine& mine) {
+  template <class Make, class MainLoop>
+  void with_helpers(const Make& make, const MainLoop& main_loop) {
     std::vector<std::thread> helpers;
     helpers.reserve(helpers_);
     try {
@@ -113,7 +113,7 @@ class ordered_work {
     }
     std::unique_lock lock(mutex_);
     try {
-      mine(lock);
+      main_loop(lock);
     } catch (...) {
       if (!lock.owns_lock()) lock.lock();
       if (!failed_) failed_ = std::current_exception();
@@ -127,18 +127,18 @@ class ordered_work {
 
   const std::size_t count_, helpers_, places_;
   std::vector<state> states_;
-  state before_ = state::empty, after_ = state::made;  // of a place, around make()
+  state initial_state_ = state::empty, final_state_ = state::ready;  // of a place, around make()
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::size_t started_ = 0, made_ = 0;
+  std::size_t started_ = 0, completed_ = 0;
   bool over_ = false;
   std::exception_ptr failed_;
 };
 
 inline unsigned threads_or_all(unsigned threads) {
   if (threads != 0) return threads;
-  const unsigned all = std::thread::hardware_concurrency();
-  return all != 0 ? all : 1;
+  const unsigned available = std::thread::hardware_concurrency();
+  return available != 0 ? available : 1;
 }
 
 }  // namespace zarrbits::hdf5::detail

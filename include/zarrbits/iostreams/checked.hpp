@@ -60,11 +60,11 @@ class checked_sink {
 
   // Called by Boost.Iostreams: writes all bytes, or throws.
   std::streamsize write(const char* in, std::streamsize n) {
-    return kept([&] { return guard().write(in, n); });
+    return record_errors([&] { return guard().write(in, n); });
   }
   // Called by Boost.Iostreams: true, or throws.
   bool flush() {
-    return kept([&] { return guard().finish(), true; });
+    return record_errors([&] { return guard().finish(), true; });
   }
   // Called by Boost.Iostreams: throws the first error; closes the sink, unless it is a stream.
   void close() {
@@ -90,7 +90,7 @@ class checked_sink {
 
   detail::device_guard<Sink> guard() { return detail::device_guard<Sink>(state_->sink); }
   template <class F>
-  auto kept(F&& f) -> decltype(f()) {
+  auto record_errors(F&& f) -> decltype(f()) {
     if (state_->error) {
       detail::note_error(state_->error);
       std::rethrow_exception(state_->error);

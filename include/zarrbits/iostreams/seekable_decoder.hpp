@@ -61,15 +61,15 @@ class seekable_decoder {
   // Called by Boost.Iostreams: reads elements from the current position, or -1 at the end.
   template <class Source>
   std::streamsize read(Source& source, char* out, std::streamsize n) {
-    detail::encoded_source_of<Source> below(source);
-    return read_from(below, out, n);
+    detail::encoded_source_of<Source> device(source);
+    return read_from(device, out, n);
   }
   // Called by Boost.Iostreams: moves to a new position, in decoded bytes.
   template <class Source>
-  std::streampos seek(Source& source, boost::iostreams::stream_offset to, std::ios_base::seekdir way,
+  std::streampos seek(Source& source, boost::iostreams::stream_offset offset, std::ios_base::seekdir direction,
                       std::ios_base::openmode = std::ios_base::in) {
-    detail::encoded_source_of<Source> below(source);
-    return boost::iostreams::offset_to_position(seek_in(below, to, way));
+    detail::encoded_source_of<Source> device(source);
+    return boost::iostreams::offset_to_position(seek_in(device, offset, direction));
   }
   // Called by Boost.Iostreams: forgets the device, and throws the error, if any.
   template <class Source>
@@ -85,9 +85,9 @@ class seekable_decoder {
   std::optional<std::uint64_t> elements() const;  // number of elements of the chunk; empty while it is unknown
 
  private:
-  std::streamsize read_from(detail::encoded_source& below, char* out, std::streamsize n);
-  boost::iostreams::stream_offset seek_in(detail::encoded_source& below, boost::iostreams::stream_offset to,
-                                          std::ios_base::seekdir way);
+  std::streamsize read_from(detail::encoded_source& device, char* out, std::streamsize n);
+  boost::iostreams::stream_offset seek_in(detail::encoded_source& device, boost::iostreams::stream_offset offset,
+                                          std::ios_base::seekdir direction);
   void close_reader();
 
   std::shared_ptr<detail::range_reader> reader_;

@@ -26,15 +26,15 @@
 namespace zarrbits::iostreams::detail {
 
 // A device that returns a number of bytes that it cannot have read or written. Boost would move its pointers by it.
-[[noreturn]] void impossible_count(const char* function, std::streamsize got, std::streamsize wanted);
+[[noreturn]] void impossible_count(const char* function, std::streamsize got, std::streamsize requested);
 // A device that accepts nothing: Boost would offer it the same bytes forever.
-[[noreturn]] void takes_nothing(std::streamsize left);
+[[noreturn]] void takes_nothing(std::streamsize remaining);
 // Called after each of `tries` in a row that took nothing: waits a little, or throws after a fifth of a second.
-void wait_for_room(int tries, std::streamsize left);
+void wait_for_room(int tries, std::streamsize remaining);
 
 // Throws if a stream buffer, or one of those below it in a chain, cannot hand on all that it was given. In a chain they forget
 // that when they are closed, and what was thrown as well: it is the error that was recorded in the meantime, if there was one.
-void hand_on(std::streambuf& below);
+void hand_on(std::streambuf& buffer);
 void note_error(const std::exception_ptr& error) noexcept;
 
 // Boost closes a filter with the device in an adapter, whose write() does not end while the device takes nothing.
@@ -58,13 +58,13 @@ class device_guard {
   // All of them, or an exception.
   std::streamsize write(const char* in, std::streamsize n) {
     int tries = 0;
-    for (std::streamsize done = 0; done != n;) {
-      const std::streamsize got = boost::iostreams::write(device_, in + done, n - done);
-      if (got < 0 || got > n - done) impossible_count("write", got, n - done);
-      done += got;
-      if (is_stream && done != n) takes_nothing(n - done);
+    for (std::streamsize written = 0; written != n;) {
+      const std::streamsize got = boost::iostreams::write(device_, in + written, n - written);
+      if (got < 0 || got > n - written) impossible_count("write", got, n - written);
+      written += got;
+      if (is_stream && written != n) takes_nothing(n - written);
       if (got != 0) tries = 0;
-      else wait_for_room(++tries, n - done);
+      else wait_for_room(++tries, n - written);
     }
     return n;
   }

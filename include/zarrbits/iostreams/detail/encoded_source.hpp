@@ -17,7 +17,7 @@ namespace zarrbits::iostreams::detail {
 class encoded_source {
  public:
   virtual std::streamsize read(char* out, std::streamsize n) = 0;
-  virtual boost::iostreams::stream_offset seek(boost::iostreams::stream_offset to, std::ios_base::seekdir way) = 0;
+  virtual boost::iostreams::stream_offset seek(boost::iostreams::stream_offset offset, std::ios_base::seekdir direction) = 0;
 
  protected:
   ~encoded_source() = default;
@@ -29,8 +29,8 @@ class encoded_source_of final : public encoded_source {
   explicit encoded_source_of(Source& source) : source_(source) {}
 
   std::streamsize read(char* out, std::streamsize n) override { return device_guard<Source>(source_).read(out, n); }
-  boost::iostreams::stream_offset seek(boost::iostreams::stream_offset to, std::ios_base::seekdir way) override {
-    return boost::iostreams::position_to_offset(boost::iostreams::seek(source_, to, way, std::ios_base::in));
+  boost::iostreams::stream_offset seek(boost::iostreams::stream_offset offset, std::ios_base::seekdir direction) override {
+    return boost::iostreams::position_to_offset(boost::iostreams::seek(source_, offset, direction, std::ios_base::in));
   }
 
  private:

@@ -42,9 +42,9 @@ class transform_adapter {
   // The place of the next byte to read or write, for a device that is memory and is now at `position`. Boost copies such devices
   // when filters are composed, and loses the position of the copy. So the place is the start of the chunk plus the bytes that
   // passed through here since.
-  std::ptrdiff_t place(std::ptrdiff_t position, std::ios_base::openmode which) noexcept {
+  std::ptrdiff_t place(std::ptrdiff_t position, std::ios_base::openmode mode) noexcept {
     if (closed_ || total_in_ + total_out_ == 0) return origin_ = position;
-    return origin_ + static_cast<std::ptrdiff_t>(which == std::ios_base::in ? total_in_ : total_out_);
+    return origin_ + static_cast<std::ptrdiff_t>(mode == std::ios_base::in ? total_in_ : total_out_);
   }
 
   std::streamsize buffer_size() const noexcept { return buffer_size_; }

@@ -41,7 +41,7 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
   // buffer.
   template <class Sink>
   std::streamsize write(Sink& sink, const char* in, std::streamsize n) {
-    return kept([&] {
+    return record_errors([&] {
       if constexpr (is_memory<Sink>) return write_to_memory(sink, in, n);
       device_guard<Sink> guard(sink);
       return base_type::write(guard, in, n);
@@ -50,14 +50,14 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
   // Called by Boost.Iostreams: the same for input.
   template <class Source>
   std::streamsize read(Source& source, char* out, std::streamsize n) {
-    return kept([&] { return read_some(source, out, n); });
+    return record_errors([&] { return read_some(source, out, n); });
   }
   // Called by Boost.Iostreams: ends the chunk, and throws the first error, if there was one.
   template <class Device>
-  void close(Device& device, std::ios_base::openmode which) {
+  void close(Device& device, std::ios_base::openmode mode) {
     std::exception_ptr error = this->filter().forget_error();
     try {
-      if (which == std::ios_base::out && !error) close_output(device);
+      if (mode == std::ios_base::out && !error) close_output(device);
       else base_type::close(device, std::ios_base::in);  // which has nothing to flush
     } catch (...) {
       if (!error) throw;
@@ -84,11 +84,11 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
 
   // Moves a device to the place where it continues; returns that place.
   template <class Device>
-  std::ptrdiff_t move(Device& device, std::ios_base::openmode which) {
-    const auto seek = [&](std::ptrdiff_t to, std::ios_base::seekdir way) {
-      return static_cast<std::ptrdiff_t>(boost::iostreams::position_to_offset(device.seek(to, way, which)));
+  std::ptrdiff_t move(Device& device, std::ios_base::openmode mode) {
+    const auto seek = [&](std::ptrdiff_t offset, std::ios_base::seekdir direction) {
+      return static_cast<std::ptrdiff_t>(boost::iostreams::position_to_offset(device.seek(offset, direction, mode)));
     };
-    const std::ptrdiff_t place = this->filter().place(seek(0, std::ios_base::cur), which);
+    const std::ptrdiff_t place = this->filter().place(seek(0, std::ios_base::cur), mode);
     return seek((std::min)(place, seek(0, std::ios_base::end)), std::ios_base::beg);
   }
   template <class Sink>
@@ -107,7 +107,7 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
   // What a device throws may get lost in the stream in front of the filter. So the first error is kept until close(), and nothing
   // is written after it.
   template <class F>
-  auto kept(F&& f) -> decltype(f()) {
+  auto record_errors(F&& f) -> decltype(f()) {
     try {
       return f();
     } catch (...) {
@@ -118,8 +118,8 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
   template <class Source>
   std::streamsize read_some(Source& source, char* out, std::streamsize n) {
     if (n <= 0) {  // only a request for a byte shows whether this is the end
-      char more = 0;
-      const std::streamsize got = read_some(source, &more, 1);
+      char probe = 0;
+      const std::streamsize got = read_some(source, &probe, 1);
       if (got > 0) no_room_for_more(this->filter().codec());
       return got;
     }
@@ -131,8 +131,8 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
   void close_output(Device& device) {
     if constexpr (std::is_convertible_v<typename boost::iostreams::category_of<Device>::type, boost::iostreams::output>) {
       if constexpr (is_memory<Device>) return finish_in_memory(device);
-      auto& below = without_adapter(device);
-      device_guard<std::remove_reference_t<decltype(below)>> guard(below);
+      auto& inner = without_adapter(device);
+      device_guard<std::remove_reference_t<decltype(inner)>> guard(inner);
       base_type::close(guard, std::ios_base::out);
       guard.finish();
     } else {
@@ -141,9 +141,9 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
   }
   template <class Sink>
   void copy_to(Sink& sink, const char* from, const char* end, bool flush) {
-    for (bool more = true; flush ? more : from != end;) {
+    for (bool has_more = true; flush ? has_more : from != end;) {
       char piece[512], *to = piece;
-      more = this->filter().filter(from, end, to, piece + sizeof piece, flush);
+      has_more = this->filter().filter(from, end, to, piece + sizeof piece, flush);
       if (to != piece) boost::iostreams::write(sink, piece, to - piece);
     }
   }
@@ -166,10 +166,10 @@ class transform_filter : public boost::iostreams::symmetric_filter<transform_ada
     const auto [begin, end] = boost::iostreams::input_sequence(*source);
     const char* from = begin + move(source, std::ios_base::in);
     char *to = out, *const out_end = out + n;
-    bool more = true;
-    while (more && to != out_end) more = this->filter().filter(from, end, to, out_end, from == end);
+    bool has_more = true;
+    while (has_more && to != out_end) has_more = this->filter().filter(from, end, to, out_end, from == end);
     source.seek(from - begin, std::ios_base::beg, std::ios_base::in);
-    return more || to != out ? to - out : -1;
+    return has_more || to != out ? to - out : -1;
   }
 };
 

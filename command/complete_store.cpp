@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "command/complete_store.hpp"
+
+#include <zarrbits/verify.hpp>
+
+namespace zarrbits::command {
+
+std::optional<std::size_t> compare_complete_store(const convert_options& options,
+                                                  const std::function<void(const std::string&)>& set_current) {
+  const verify_options comparison{.source = options.source,
+                                  .concat = options.concat,
+                                  .store = options.store,
+                                  .remote = options.remote,
+                                  .include = options.include,
+                                  .exclude = options.exclude,
+                                  .external = options.external,
+                                  .lock = options.lock,
+                                  .progress = set_current,
+                                  .warning = {}};
+  if (!is_whole_store(comparison)) return {};
+  const std::string prefix = "\"" + options.store + "\" is complete, but ",
+                    remedy = "; choose another name, or replace it with `overwrite`";
+  verify_result result;
+  try {
+    result = verify(comparison);
+  } catch (const zarrbits::error& e) {
+    throw zarrbits::error(errc::different, prefix + "cannot be compared with the source: " + e.what(), {options.store});
+  }
+  for (const finding& f : result.findings) {
+    if (f.outcome > verdict::unreadable)
+      throw zarrbits::error(errc::different, prefix + "was not made from this source: \"" + f.path + "\" " + f.reason + remedy,
+                            {options.store, f.path});
+  }
+  if (!result.only_in_store.empty())
+    throw zarrbits::error(
+        errc::different,
+        prefix + "was not made from this source: \"" + result.only_in_store.front() + "\" is only in the store" + remedy,
+        {options.store, result.only_in_store.front()});
+  return result.findings.size();
+}
+
+}  // namespace zarrbits::command

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "compressors/bitshuffle.hpp"
+
+#include "compressors/byte_reader.hpp"
+#include "compressors/lz4.hpp"
+#include "compressors/shuffle.hpp"
+#include "compressors/simd16.hpp"
+#include "compressors/zstd.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+namespace zarrbits::compressors {
+
+namespace {
+
+using words2 = std::uint64_t __attribute__((vector_size(16)));
+
+// Transposes an 8 x 8 bit matrix: byte k has bit k of each of the 8 bytes that are returned. Word has 64 bits, with the first
+// byte in the lowest, or it is a vector of such words.
+template <class Word>
+Word transposed(Word x) {
+  Word t = (x ^ (x >> 7)) & 0x00AA00AA00AA00AA;
+  x ^= t ^ (t << 7);
+  t = (x ^ (x >> 14)) & 0x0000CCCC0000CCCC;
+  x ^= t ^ (t << 14);
+  t = (x ^ (x >> 28)) & 0x00000000F0F0F0F0;
+  return x ^ t ^ (t << 28);
+}
+
+// `rows` are eight rows of `row` bytes, one for each bit: bits of all bytes of the plane, 8 in a byte, the first in the lowest.
+void bits_to_bytes(const std::byte* rows, std::byte* plane, std::size_t row) {
+  std::size_t i = 0;
+  if constexpr (std::endian::native == std::endian::little) {
+    for (; i + 16 <= row; i += 16) {
+      bytes16 v[8];
+      for (unsigned k = 0; k < 8; ++k) v[k] = load16(rows + k * row + i);
+      zip<3>(v);  // the 8 bytes of each i side by side
+      for (unsigned k = 0; k < 8; ++k)
+        store16(plane + 8 * i + 16 * k, reinterpret_cast<bytes16>(transposed(reinterpret_cast<words2>(v[k]))));
+    }
+  }
+  for (; i < row; ++i) {
+    std::uint64_t word = 0;
+    for (unsigned k = 0; k < 8; ++k) word |= std::to_integer<std::uint64_t>(rows[k * row + i]) << (8 * k);
+    word = transposed(word);
+    for (unsigned k = 0; k < 8; ++k) plane[8 * i + k] = static_cast<std::byte>(word >> (8 * k));
+  }
+}
+
+// `in` has a row for each bit of the element, with that bit of all elements. `planes` has room for the same number of bytes.
+void untranspose(std::span<const std::byte> in, std::byte* out, std::size_t element, buffer& planes) {
+  const std::size_t n = in.size() / element;
+  if (element == 1) return bits_to_bytes(in.data(), out, n / 8);
+  if (planes.size() < in.size()) planes.resize(in.size());
+  for (std::size_t b = 0; b < element; ++b) bits_to_bytes(in.data() + b * n, planes.data() + b * n, n / 8);
+  unshuffle(std::span(planes).first(in.size()), out, element);
+}
+
+}  // namespace
+
+buffer decode_bitshuffle(std::span<const unsigned> values, std::span<const std::byte> in, std::size_t size) {
+  const std::size_t element = values.size() > 2 ? values[2] : 0;
+  const unsigned compression = values.size() > 4 ? values[4] : 0;
+  if (element == 0 || size % element != 0) throw corrupt_chunk("bitshuffle: an element size that does not fit the chunk");
+  std::uint64_t per_block = values.size() > 3 ? values[3] : 0;
+  if (compression != 0) {
+    if (take_big_endian(in, 8, "bitshuffle") != size)
+      throw corrupt_chunk("bitshuffle: its declared length differs from the chunk's");
+    per_block = take_big_endian(in, 4, "bitshuffle") / element;
+  }
+  if (per_block == 0) per_block = std::max<std::uint64_t>(128, 8192 / element / 8 * 8);
+  if (per_block % 8 != 0) throw corrupt_chunk("bitshuffle: a block that is not a multiple of 8 elements");
+  const std::size_t elements = size / element, aligned = elements / 8 * 8;
+  buffer out(size), bits, planes;
+  for (std::size_t index = 0; index < aligned;) {
+    const std::size_t n = std::min<std::size_t>(static_cast<std::size_t>(per_block), aligned - index);
+    const auto block = std::span(out).subspan(index * element, n * element);
+    if (compression == 0) {
+      untranspose(take_bytes(in, n * element, "bitshuffle"), block.data(), element, planes);
+    } else {
+      const auto piece = take_bytes(in, take_big_endian(in, 4, "bitshuffle"), "bitshuffle");
+      bits.resize(n * element);
+      if (compression == 2) lz4_block(piece, bits);
+      else if (compression == 3) zstd_block(piece, bits);
+      else throw corrupt_chunk("bitshuffle: an unknown compression");
+      untranspose(bits, block.data(), element, planes);
+    }
+    index += n;
+  }
+  const auto tail = take_bytes(in, (elements - aligned) * element, "bitshuffle");
+  std::copy(tail.begin(), tail.end(), out.begin() + static_cast<std::ptrdiff_t>(aligned * element));
+  return out;
+}
+
+bool is_supported_bitshuffle(std::span<const unsigned> values) {
+  return values.size() >= 5 && (values[4] == 0 || values[4] == 2 || values[4] == 3);
+}
+
+std::size_t bitshuffle_size(std::span<const unsigned> values, std::span<const std::byte> in) {
+  if (values.size() <= 4 || values[4] == 0) return in.size();
+  return static_cast<std::size_t>(take_big_endian(in, 8, "bitshuffle"));
+}
+
+}  // namespace zarrbits::compressors

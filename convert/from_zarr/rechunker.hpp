@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Makes the objects of one array: copies them, or their chunks, or decodes and encodes.
+//
+//   rechunker work(array, change, path, options, &out);
+//   work.list();                                    // the objects of the source, and the items to make of them
+//   array_result r = work.make(0, work.items());    // or parts of it, in any thread
+//
+// If change.plan has two passes, plan_staging() comes first, then stage() for each number in any thread, and
+// finish_staging().
+//
+#ifndef ZARRBITS_CONVERT_FROM_ZARR_RECHUNKER_HPP
+#define ZARRBITS_CONVERT_FROM_ZARR_RECHUNKER_HPP
+
+#include "convert/from_zarr/scratch_file.hpp"
+#include "convert/from_zarr/zarr_array_plan.hpp"
+#include "convert/run/work_unit_result.hpp"
+#include "text/sha256.hpp"
+#include "zarr/write/shard.hpp"
+#include "zarr/write/store_writer.hpp"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zarrbits::conversion {
+
+class rechunker {
+ public:
+  // The references live as long as this. `path`: "/a/b", of the array in both stores. `out`: null if nothing is to be made.
+  rechunker(const zarr::zarr_array& array, const zarr_array_plan& change, const std::string& path, const convert_options& options,
+            zarr::store_writer* out);
+
+  // Throws store_error, not_supported, and zarrbits::error if the memory cannot hold the list.
+  void list();
+  std::uint64_t source_bytes() const noexcept { return source_bytes_; }
+  // Adds which objects of the source list() found, and their states.
+  void add_identity(text::sha256& sum) const;
+  // What is made one by one: objects of the target, or regions of them.
+  std::uint64_t items() const noexcept { return items_.size(); }
+  // Which of them makes the object of the target with these coordinates ("1/2"); nothing if none does.
+  std::optional<std::uint64_t> item_of(std::string_view coordinates) const;
+  // Objects of the target, at most.
+  std::uint64_t objects() const;
+  // Bytes of a chunk before compression: of the source, or of the target if those are larger.
+  std::uint64_t chunk_bytes() const;
+  // Bytes of memory to make one item, or to stage one box.
+  std::uint64_t memory() const;
+  // Bytes of all items before compression, at most.
+  std::uint64_t plain_bytes() const;
+
+  bool has_two_passes() const noexcept { return change_.plan.two_passes(); }
+  // The first of two passes, for the items that are needed: opens the scratch file, and returns how many boxes are to be
+  // gathered.
+  std::uint64_t plan_staging(const std::vector<bool>& needed, const std::string& scratch_folder);
+  void stage(std::uint64_t box_number, array_result& result);
+  void finish_staging();
+  // After the last item is made.
+  void drop_scratch() { scratch_.reset(); }
+
+  // Throws store_error, not_supported, zarrbits::error, corrupt_chunk.
+  array_result make(std::uint64_t first, std::uint64_t count) const;
+
+ private:
+  // The elements of a box, in C order.
+  struct values {
+    compressors::buffer data;
+    std::vector<std::string> strings;
+  };
+  using numbers = std::vector<std::uint64_t>;  // sorted
+
+  std::uint64_t bytes_of(const extents& shape) const;
+  error has_changed() const;
+  // Throws that for an object that was changed or removed since list().
+  void require_listed(const zarr::stored_object* object, const extents& index) const;
+  std::optional<zarr::zarr_array::object_range> find_chunk(const zarr::zarr_array& array, const extents& chunk) const;
+  bool read(const zarr::zarr_array& array, const extents& chunk, zarr::element_buffer& target) const;
+
+  void copy_object(const zarr::zarr_array& array, const extents& object, array_result& result) const;
+  void make_object(const zarr::zarr_array& array, const extents& object, array_result& result) const;
+  std::optional<compressors::buffer> resharded(const zarr::zarr_array& array, const extents& object, const extents& chunk,
+                                               zarr::shard_writer* shard, std::size_t number, array_result& result) const;
+  void make_region(const zarr::zarr_array& array, const extents& region, array_result& result) const;
+  void make_chunk_by_chunk(const zarr::zarr_array& array, const box& region, array_result& result) const;
+  bool is_fill(const values& v) const;
+  std::optional<compressors::buffer> encoded(const values& from, const box& of_from, const box& chunk, const box& inside) const;
+  template <class Each>
+  void write_region(const box& region, const Each& callback, array_result& result) const;
+  template <class Make>
+  void write_object(const extents& object, const Make& make, array_result& result) const;
+
+  values filled(const box& b) const;
+  // Reads the source's chunks that share elements with the box, and adds the numbers of those that exist.
+  void read_chunks(const zarr::zarr_array& array, const box& b, values& target, numbers& present, array_result& result) const;
+  void read_tiles(const box& region, values& target) const;
+  std::uint64_t tile_offset(const box& tile, const box& region) const;
+  bool is_present(const box& b, const numbers& present) const;
+
+  index_range source_chunks(const box& b) const;
+  box source_box(const extents& chunk) const;
+  extents object_of(const extents& chunk) const;
+  bool object_exists(const extents& chunk) const;
+  box object_box(const extents& source_object) const;
+  std::string key_of(const extents& object) const;
+  void record_lost_chunk(array_result& result, const extents& chunk, const std::string& reason) const;
+
+  const zarr::zarr_array& array_;
+  const zarr_array_plan& change_;
+  const std::string& path_;
+  const convert_options& options_;
+  zarr::store_writer* const out_;
+  const box array_box_;
+  const std::uint64_t element_;          // bytes
+  extents source_grid_, source_chunks_;  // of the source's objects, of its chunks
+  extents target_grid_;                  // of the target's objects
+  extents items_grid_;
+  numbers existing_;  // objects of the source
+  numbers states_;    // theirs, when they were listed
+  numbers items_;
+  std::uint64_t source_bytes_ = 0;
+  std::unique_ptr<scratch_file> scratch_;
+  extents staged_grid_;
+  numbers staged_;    // boxes of the first pass
+  numbers needed_;    // regions whose tiles are kept
+  numbers present_;   // chunks of the source that the first pass found
+  std::mutex mutex_;  // of that
+};
+
+}  // namespace zarrbits::conversion
+
+#endif

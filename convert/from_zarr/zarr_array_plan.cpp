@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/from_zarr/zarr_array_plan.hpp"
+
+#include "convert/plan/chunk_grid_choice.hpp"
+#include "convert/plan/compression.hpp"
+#include "text/extension.hpp"
+#include "text/format.hpp"
+#include "text/selection.hpp"
+#include "zarr/read/array_filters.hpp"
+#include "zarr/write/metadata.hpp"
+#include "zarr/write/shard.hpp"
+
+#include <zarrbits/codec.hpp>
+#include <zarrbits/packbits.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace zarrbits::conversion {
+
+namespace {
+
+using zarr::zarr_array;
+using zarr::zarr_kind;
+using zarr::zarr_type;
+
+bool is_bytes_to_bytes(const std::string& name) {
+  static const char* const codec_names[] = {"gzip", "zstd", "blosc", "crc32c"};
+  return std::find(std::begin(codec_names), std::end(codec_names), name) != std::end(codec_names) ||
+         (name.starts_with("numcodecs.") && name != "numcodecs.packbits" && !zarr::is_array_filter(name));
+}
+
+// The codecs of chunks, without shards around them.
+text::json inner_codecs(const text::json& document) {
+  const text::json& codecs = document.at("codecs");
+  for (const text::json& codec : codecs) {
+    if (text::extension_name(codec) == "sharding_indexed") return codec.at("configuration").at("codecs");
+  }
+  return codecs;
+}
+
+std::size_t typesize_of(const zarr_type& type) {
+  if (type.kind == zarr_kind::complex) return type.size / 2;
+  const bool number = type.kind == zarr_kind::boolean || type.kind == zarr_kind::signed_integer ||
+                      type.kind == zarr_kind::unsigned_integer || type.kind == zarr_kind::floating;
+  return number ? type.size : 1;
+}
+
+bool is_packable(const zarr_type& type) {
+  return type.kind == zarr_kind::boolean || type.kind == zarr_kind::signed_integer || type.kind == zarr_kind::unsigned_integer;
+}
+
+text::json data_type_of(const text::json& document) { return document.at("data_type"); }
+
+text::json bytes_codec(const zarr_type& type) { return zarr::bytes_codecs(type.size > 1, false).front(); }
+
+struct bits_request {
+  unsigned first = 0, last = 0;
+  bool if_they_fit = false;
+};
+
+std::optional<bits_request> bits_for(const zarr_type& type, const std::string& path, const convert_options& options,
+                                     bool bits_suffice) {
+  std::optional<bits_request> request;
+  const unsigned width = type.kind == zarr_kind::boolean ? 1 : type.bits;
+  for (const auto& of : options.bits_of) {
+    text::selection one({of.pattern}, {});
+    if (one.matches(path)) request = bits_request{of.first_bit, of.last_bit, false};
+  }
+  if (request) {
+    request->last = std::min(request->last, width - 1);
+    if (request->first > request->last) return {};
+    return request;
+  }
+  if (type.kind == zarr_kind::boolean || !options.bits) return bits_request{0, width - 1, false};
+  if (*options.bits >= width || !bits_suffice) return {};
+  return bits_request{0, *options.bits - 1, true};
+}
+
+// The codec from array to bytes, as the options want it; and what comes before it.
+text::json front_codecs(const text::json& codecs, const zarr_array& array, const text::json& document, const std::string& path,
+                        const convert_options& options, bool bits_suffice, bool& packs_if_it_fits) {
+  text::json front = text::json::array();
+  for (const text::json& codec : codecs) {
+    const std::string name = text::extension_name(codec);
+    if (is_bytes_to_bytes(name)) break;
+    const bool packed = name == "packbits" || name == "numcodecs.packbits", plain = name == "bytes" || name == "endian";
+    if (packed && options.codec == array_codec::bytes) {
+      front.push_back(bytes_codec(array.type()));
+    } else if (plain && options.codec == array_codec::packbits && is_packable(array.type())) {
+      const auto bits = bits_for(array.type(), path, options, bits_suffice);
+      if (!bits) {
+        front.push_back(codec);
+        continue;
+      }
+      packs_if_it_fits = bits->if_they_fit;
+      const text::json type = data_type_of(document);
+      packbits_parameters parameters;
+      parameters.first_bit = bits->first;
+      parameters.last_bit = bits->last;
+      front.push_back(text::parse_json(
+          packbits(zarrbits::data_type(type.is_string() ? type.get<std::string>() : text::json_text(type)), parameters).json()));
+    } else {
+      front.push_back(codec);
+    }
+  }
+  return front;
+}
+
+// The codecs from bytes to bytes.
+text::json last_codecs(const text::json& codecs, const zarr_array& array, const convert_options& options) {
+  text::json last = text::json::array();
+  bool of_numcodecs = false, checksum = false, compresses = false;
+  for (const text::json& codec : codecs) {
+    const std::string name = text::extension_name(codec);
+    if (!is_bytes_to_bytes(name)) continue;
+    of_numcodecs = of_numcodecs || name.starts_with("numcodecs.");
+    checksum = name == "crc32c";
+    compresses = compresses || (name != "crc32c" && name != "numcodecs.shuffle" && name != "numcodecs.fletcher32");
+    last.push_back(codec);
+  }
+  const bool is_reencoded = options.compress || (options.profile == profile::recode && options.chunk.empty()) ||
+                            (options.profile == profile::portable && of_numcodecs);
+  if (is_reencoded) {
+    const std::size_t typesize = typesize_of(array.type());
+    const compression selected = options.compress ? with_level(*options.compress) : default_compression({}, typesize);
+    last = text::json::array();
+    if (options.compress || compresses || options.profile == profile::recode) append_codec(last, selected, typesize);
+    if (checksum) zarr::append_crc32c_codec(last);
+  }
+  if (options.checksum == checksum::crc32c && !checksum) zarr::append_crc32c_codec(last);
+  return last;
+}
+
+// The codecs of re-encoded chunks. Filters of numcodecs from array to array are not written: without them the values
+// are the same ones. numcodecs' shuffle takes whole elements only, so it goes where chunks may have a part of one.
+text::json writable_codecs(const text::json& codecs, const zarr_array& array, const text::json& data_type, const extents* chunk) {
+  text::json result = text::json::array();
+  const zarr_type& type = array.type();
+  std::uint64_t size = 0;  // of what the next codec gets, or a divisor of it if chunks differ; 0: not known
+  bool filtered = false;
+  for (text::json codec : codecs) {
+    const std::string name = text::extension_name(codec);
+    if (zarr::is_array_filter(name)) {
+      filtered = true;
+      continue;
+    }
+    if (name == "numcodecs.shuffle") {
+      const text::json element = text::extension_configuration(codec).value("elementsize", text::json(4));
+      if (size == 0 || !element.is_number_unsigned() || element == 0 || size % element.get<std::uint64_t>() != 0) continue;
+    } else if (name == "bytes" || name == "endian") {
+      if (filtered) codec = type.variable() ? text::json{{"name", "vlen-utf8"}} : bytes_codec(type);
+      if (!type.variable()) size = type.size;
+      for (std::size_t d = 0; size > 0 && chunk && d < chunk->size(); ++d) size = saturating_mul(size, (*chunk)[d]);
+    } else if (name == "packbits" || name == "numcodecs.packbits") {
+      std::uint64_t elements = 1;
+      for (std::size_t d = 0; chunk && d < chunk->size(); ++d) elements = saturating_mul(elements, (*chunk)[d]);
+      if (chunk)
+        size = parse_codec(text::json_text(codec),
+                           zarrbits::data_type(data_type.is_string() ? data_type.get<std::string>() : text::json_text(data_type)))
+                   .encoded_size(elements);
+    } else if (name == "numcodecs.fletcher32" || name == "crc32c" || name == "numcodecs.crc32c") {
+      if (name == "numcodecs.crc32c") codec = {{"name", "crc32c"}};
+      if (size > 0 && chunk) size += 4;
+      else size = 0;
+    } else if (name != "transpose") {
+      size = 0;
+    }
+    result.push_back(std::move(codec));
+  }
+  return result;
+}
+
+// Filters that numcodecs has in Zarr v2, and zarr-python not in v3: there, values stay as long when they are quantized.
+bool is_only_in_v2(const text::json& codecs) {
+  return std::any_of(codecs.begin(), codecs.end(), [](const text::json& c) {
+    const text::json configuration = text::extension_configuration(c);
+    return text::extension_name(c) == "numcodecs.categorize" ||
+           (text::extension_name(c) == "numcodecs.quantize" &&
+            configuration.value("astype", text::json()) != configuration.value("dtype", text::json()));
+  });
+}
+
+extents requested_chunk(const zarr_array& array, const convert_options& options) {
+  const extents& shape = array.shape();
+  if (options.chunk.size() != shape.size() || shape.empty()) return array.chunk_shape();
+  extents chunk;
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    chunk.push_back(std::min(options.chunk[d], std::max<std::uint64_t>(shape[d], 1)));
+  return chunk;
+}
+
+std::uint64_t count_in(const extents& per_shard) {
+  std::uint64_t n = 1;
+  for (const std::uint64_t length : per_shard) n *= length;
+  return n;
+}
+
+// Chunks in a shard along each dimension.
+extents chunks_in_shard(const zarr_array& array, const extents& chunk, const convert_options& options) {
+  const extents& current = array.chunks_per_shard();
+  const bool is_requested = options.shard.bytes > 0 || !options.shard.shape.empty();
+  if (is_requested && (options.shard.shape.empty() || options.shard.shape.size() == array.shape().size())) {
+    const hdf5::chunk_grid grid{{array.shape().begin(), array.shape().end()}, {chunk.begin(), chunk.end()}};
+    const std::vector<hsize_t> n = chunks_per_shard(options.shard, grid, std::max<std::uint64_t>(element_bytes(array.type()), 1));
+    return {n.begin(), n.end()};
+  }
+  extents n;
+  for (std::size_t d = 0; d < chunk.size(); ++d) {
+    const std::uint64_t length = current[d] * array.chunk_shape()[d];
+    n.push_back(count_in(current) == 1 ? 1 : length / chunk[d] + (length % chunk[d] != 0));
+  }
+  return n;
+}
+
+// Lengths that no arithmetic here can make overflow, and shards whose index can be held. The store is untrusted.
+void require_sane(const zarr_array_plan& change) {
+  constexpr std::uint64_t longest = std::uint64_t{1} << 62, max_per_shard = std::uint64_t{1} << 26;
+  std::uint64_t in_shard = 1;
+  for (std::size_t d = 0; d < change.chunk.size(); ++d) {
+    in_shard = saturating_mul(in_shard, change.per_shard[d]);
+    if (saturating_mul(change.chunk[d], change.per_shard[d]) > longest)
+      throw zarr::not_supported("chunks or shards of more than 2^62 elements along a dimension");
+    if (change.strategy == zarr_array_plan::strategy_type::rechunk && change.shape[d] > longest)
+      throw zarr::not_supported("other chunks of an array of more than 2^62 elements along a dimension");
+  }
+  if (in_shard > max_per_shard && change.strategy != zarr_array_plan::strategy_type::copy)
+    throw zarr::not_supported("shards of more than 2^26 chunks");
+}
+
+text::json shape_json(const extents& shape) {
+  text::json list = text::json::array();
+  for (const std::uint64_t n : shape) list.push_back(n);
+  return list;
+}
+
+}  // namespace
+
+std::uint64_t element_bytes(const zarr_type& type) {
+  constexpr std::uint64_t of_a_string = 64;
+  return type.variable() ? of_a_string : type.size;
+}
+
+extents zarr_array_plan::object_shape() const {
+  extents object;
+  for (std::size_t d = 0; d < chunk.size(); ++d) object.push_back(chunk[d] * per_shard[d]);
+  return object;
+}
+
+std::string zarr_array_plan::description() const {
+  switch (strategy) {
+    case strategy_type::copy: return "copied";
+    case strategy_type::reshard: return shards ? "chunks are copied into shards" : "chunks are copied out of shards";
+    case strategy_type::recode: return "chunks are decoded and encoded again";
+    case strategy_type::rechunk: break;
+  }
+  if (chunk_by_chunk) return "decoded for each chunk of shards that do not fit in the memory";
+  if (!plan.two_passes())
+    return text::pluralize(plan.reads, "chunk") + " decoded for regions of " + joined_text(plan.region) + ", in one pass";
+  return text::pluralize(plan.reads, "chunk") + " decoded once, " + joined_text(plan.staged) +
+         " at a time, into a scratch file of " + text::pluralize(plan.tiles, "piece") + "; then regions of " +
+         joined_text(plan.region);
+}
+
+zarr_array_plan plan_zarr_array(const zarr_array& array, const text::json& document, const std::string& path,
+                                const convert_options& options, bool bits_suffice) {
+  zarr_array_plan change;
+  change.shape = array.shape();
+  change.regular = array.is_regular();
+  change.chunk = requested_chunk(array, options);
+  change.document = document;
+  const text::json source_codecs = inner_codecs(document);
+  change.codecs = front_codecs(source_codecs, array, document, path, options, bits_suffice, change.packs_if_it_fits);
+  for (text::json& codec : last_codecs(source_codecs, array, options)) change.codecs.push_back(std::move(codec));
+
+  const bool same_grid = change.regular ? change.chunk == array.chunk_shape() : options.chunk.size() != array.shape().size();
+  if (same_grid) change.chunk = array.chunk_shape();
+  const bool sharding_asked = options.shard.bytes > 1 || !options.shard.shape.empty();
+  if (!change.regular && same_grid && sharding_asked)
+    throw error(errc::unsupported, "the chunks of \"" + path +
+                                       "\" differ in length (a rectilinear grid), and all chunks of a shard have one shape; "
+                                       "set `chunk`, or remove `shard`");
+  change.per_shard =
+      !change.regular && same_grid ? extents(change.shape.size(), 1) : chunks_in_shard(array, change.chunk, options);
+  change.shards = count_in(change.per_shard) > 1;
+
+  using zarr_strategy = zarr_array_plan::strategy_type;
+  if (!same_grid || change.codecs != source_codecs || is_only_in_v2(source_codecs))
+    change.codecs =
+        writable_codecs(change.codecs, array, data_type_of(document), change.regular || !same_grid ? &change.chunk : nullptr);
+  const bool same_codecs = change.codecs == source_codecs;
+  const bool same_objects = change.per_shard == array.chunks_per_shard();
+  change.strategy = !same_grid      ? zarr_strategy::rechunk
+                    : !same_codecs  ? zarr_strategy::recode
+                    : !same_objects ? zarr_strategy::reshard
+                                    : zarr_strategy::copy;
+  require_sane(change);
+  if (change.strategy == zarr_strategy::recode || change.strategy == zarr_strategy::rechunk) array.require_decodable();
+  if (!(same_grid && same_codecs && same_objects)) {
+    text::json& codecs = change.document["codecs"];
+    codecs = change.shards ? zarr::sharding_codecs(shape_json(change.chunk), change.codecs) : change.codecs;
+    if (change.regular || !same_grid)
+      change.document["chunk_grid"] = {{"name", "regular"},
+                                       {"configuration", {{"chunk_shape", shape_json(change.object_shape())}}}};
+  }
+  change.document["chunk_key_encoding"] = {{"name", "default"}, {"configuration", {{"separator", "/"}}}};
+
+  if (change.strategy == zarr_strategy::recode || change.strategy == zarr_strategy::rechunk)
+    change.encoder.emplace(change.codecs, data_type_of(document));
+  if (change.strategy != zarr_strategy::rechunk) return change;
+
+  rechunk_request request;
+  request.array = change.shape;
+  const extents object = change.object_shape();
+  for (std::size_t d = 0; d < object.size(); ++d) {
+    const std::uint64_t extent = std::max<std::uint64_t>(change.shape[d], 1);
+    request.source_chunk.push_back(std::min(array.chunk_shape()[d], extent));
+    request.target_object.push_back(object[d]);
+  }
+  request.element = element_bytes(array.type());
+  std::uint64_t object_bytes = request.element;
+  for (std::size_t d = 0; d < object.size(); ++d)
+    object_bytes = saturating_mul(object_bytes, std::min(object[d], change.shape[d]));
+  // units are regions: all processes choose the same ones, whatever their processors
+  constexpr unsigned at_once = 2;
+  change.chunk_by_chunk = change.shards && object_bytes > options.memory / 2;
+  request.may_use_scratch = !array.type().variable() && !change.chunk_by_chunk;
+  change.plan = plan_rechunk(request, options.memory / 2 / at_once);
+  return change;
+}
+
+}  // namespace zarrbits::conversion

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What becomes of an array of a Zarr store: its new metadata, and the cheapest way to its new chunks. Reads no chunk.
+//
+#ifndef ZARRBITS_CONVERT_FROM_ZARR_ZARR_ARRAY_PLAN_HPP
+#define ZARRBITS_CONVERT_FROM_ZARR_ZARR_ARRAY_PLAN_HPP
+
+#include "convert/from_zarr/boxes.hpp"
+#include "convert/from_zarr/rechunk_plan.hpp"
+#include "text/json_text.hpp"
+#include "zarr/read/zarr_reader.hpp"
+#include "zarr/write/chunk_encoder.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace zarrbits::conversion {
+
+// The target's objects are its shards or, without shards, its chunks.
+struct zarr_array_plan {
+  enum class strategy_type {
+    copy,     // the objects stay as they are
+    reshard,  // the chunks stay, in other objects
+    recode,   // each chunk is decoded and re-encoded
+    rechunk,  // the chunks have other shapes
+  } strategy = strategy_type::copy;
+  text::json document;                         // the new zarr.json
+  text::json codecs;                           // of its chunks
+  extents shape, chunk, per_shard;             // of the target; per_shard: chunks of an object
+  bool shards = false, regular = true;         // regular: the source's chunks all have one shape
+  bool packs_if_it_fits = false;               // values that do not fit make the array one of bytes
+  std::optional<zarr::chunk_encoder> encoder;  // recode, rechunk
+  rechunk_plan plan;                           // rechunk
+  bool chunk_by_chunk = false;                 // rechunk: a shard is larger than the memory
+
+  extents object_shape() const;
+  // In words; without "copied".
+  std::string description() const;
+};
+
+// `bits_suffice`: whether the values fit in convert_options::bits. Throws zarrbits::error, store_error and not_supported.
+zarr_array_plan plan_zarr_array(const zarr::zarr_array& array, const text::json& document, const std::string& path,
+                                const convert_options& options, bool bits_suffice);
+
+// Bytes of an element in memory, about.
+std::uint64_t element_bytes(const zarr::zarr_type& type);
+
+}  // namespace zarrbits::conversion
+
+#endif

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The HDF5 dataset that an array of a store becomes.
+//
+#ifndef ZARRBITS_EXPORT_DATASET_SPEC_HPP
+#define ZARRBITS_EXPORT_DATASET_SPEC_HPP
+
+#include "export/store_node.hpp"
+#include "export/type_spec.hpp"
+#include "export/value_writer.hpp"
+#include "zarr/read/zarr_reader.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace zarrbits::exporting {
+
+struct dataset_spec {
+  type_spec element;                   // of one element of the Zarr array
+  std::optional<type_spec> composite;  // of several, the last dimensions of the array: an array type, or bytes
+  std::size_t inner = 1;               // elements of the Zarr array in a value
+  std::size_t characters = 0;  // of a text, along a last dimension that the Zarr array does not have: netCDF's; 0: no such
+  std::vector<hsize_t> dims, max_dims;
+  std::vector<hsize_t> chunk;  // empty: contiguous
+  bool null = false;           // no dataspace
+  bool same_layout = false;    // chunks of the store become chunks of the file by reversing bytes and converting numbers
+
+  const type_spec& type() const { return composite ? *composite : element; }
+};
+
+// The characters of a text, if they get a dimension of their own; else 0. Throws unsupported_in_hdf5.
+std::size_t characters_of(const store_node& node, const spec_rules& rules);
+
+// Throws unsupported_in_hdf5.
+dataset_spec dataset_spec_of(const zarr::zarr_array& array, const store_node& node, const spec_rules& rules);
+
+// True if HDF5 cannot have the array's fill value, so chunks that were never written must be: files opened for reading have none
+// of variable length (libhdf5 wants to write it), and netCDF's characters have one for all of a text.
+bool must_write_fill(const zarr::zarr_array& array, const dataset_spec& form);
+
+// The extents of a dataspace, from the note "maxshape" if there is one. Throws unsupported_in_hdf5.
+std::vector<hsize_t> max_dims_of(const store_node& node, const std::vector<hsize_t>& dims);
+
+// Whether the codecs of an array, or of the chunks in its shards, have numbers in big-endian order.
+bool is_big_endian(const text::json& codecs);
+// The codecs of the smallest chunks.
+const text::json& codecs_of_chunks(const store_node& node);
+
+}  // namespace zarrbits::exporting
+
+#endif

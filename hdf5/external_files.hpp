@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Other files that libhdf5 opens by itself while it reads one: raw data of external storage, sources of virtual datasets, targets
+// of external links. A hostile file may name any file: /etc/passwd, or a pipe on which the reader waits forever. Two checks apply
+// the same rule. HDF5 files go through our driver (chunk_locator.hpp), which asks the policy before it opens one. libhdf5 opens
+// raw files without any driver, so find_external_dependencies() finds them, through virtual datasets of virtual datasets, before
+// any value is read.
+//
+#ifndef ZARRBITS_HDF5_EXTERNAL_FILES_HPP
+#define ZARRBITS_HDF5_EXTERNAL_FILES_HPP
+
+#include "hdf5/h5.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <sys/types.h>
+#include <utility>
+#include <vector>
+
+namespace zarrbits::hdf5 {
+
+// Permits regular files in the source's folder and below, with symbolic links resolved, and what `allowed` adds: folders, or
+// "all".
+class external_file_policy {
+ public:
+  // `name`: as libhdf5 gets it. Throws zarrbits::error if an allowed folder is not a folder.
+  external_file_policy(std::string name, bool remote, const std::vector<std::string>& allowed);
+
+  enum class decision { allowed, missing, refused };
+  decision check(const std::string& name);
+  // Like check(), for a file that libhdf5 is about to open. The source itself is permitted until it is open.
+  bool permit(const char* name) noexcept;
+  bool is_source(const char* name) const { return opening_ && name_ == name; }
+  void source_is_open() { opening_ = false; }
+
+  // The real path of the last checked file that exists.
+  const std::string& checked_path() const { return checked_path_; }
+  // Why check() last refused, as a sentence without its end; empty if it did not refuse since forget_refusal().
+  const std::string& refusal() const { return refusal_; }
+  void forget_refusal() { refusal_.clear(); }
+  // Reports the last refusal.
+  void note_refusal() { refused_[refused_file_] = refusal_; }
+  // Notes a raw file that will be read.
+  void note_read() { read_.insert(checked_path_); }
+
+  // The folders of the names by which this file was opened, in that order.
+  std::vector<std::string> folders_of(const std::string& name) const;
+
+  const std::set<std::string>& read() const { return read_; }
+  const std::map<std::string, std::string>& refused() const { return refused_; }  // and the reason
+
+ private:
+  using identity = std::pair<dev_t, ino_t>;
+  void note_folder(const identity& file, const std::string& name);
+
+  std::string name_;
+  bool opening_ = true, allow_all_ = false;
+  std::vector<std::string> allowed_;
+  identity source_{};
+  std::string checked_path_, refusal_, refused_file_;
+  std::set<std::string> read_;
+  std::map<std::string, std::string> refused_;
+  std::map<identity, std::vector<std::string>> folders_;
+};
+
+// A source of a virtual dataset.
+struct virtual_source {
+  bool is_available = false;  // it exists, and may be read
+  bool chunked = false;       // chunked, with the shape, the form and the datatype of external_dependencies::chunked; then also:
+  std::string file = {};      // its real path
+  haddr_t address = HADDR_UNDEF;
+  std::vector<hsize_t> extent = {};
+};
+
+// What the values of a dataset need besides its own file.
+struct external_dependencies {
+  std::vector<virtual_source> sources;     // virtual dataset only
+  std::uint64_t missing = 0, refused = 0;  // sources that are missing or refused
+  std::string refusal_reason;              // for the first refused one
+  std::string obstacle;                    // why no value can be read; else empty
+  bool is_cyclic = false;                  // not even the extent is known: a virtual dataset of itself
+  std::uint64_t raw_bytes = 0;             // bytes in external files
+  std::string missing_raw = {};            // an external file of its own that cannot be opened; "": all can
+  // The first chunked source of a virtual dataset; null if none is chunked.
+  struct chunked_source {
+    std::vector<hsize_t> chunk;
+    handle type, properties;
+    std::string form;  // chunk_form()
+  };
+  std::shared_ptr<const chunked_source> chunked = {};
+};
+external_dependencies find_external_dependencies(hid_t dataset, external_file_policy& gate);
+
+}  // namespace zarrbits::hdf5
+
+#endif

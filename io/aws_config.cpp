@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "io/aws_config.hpp"
+
+#include "io/files.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <fcntl.h>
+#include <string_view>
+#include <unistd.h>
+
+namespace zarrbits::io {
+
+namespace {
+
+constexpr std::size_t longest_file = 1 << 20;
+
+std::string content_of(const std::string& path) {
+  const file_descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return {};
+  std::string text(longest_file, '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t n = ::read(fd.get(), text.data() + size, text.size() - size);
+    if (n <= 0) break;
+    size += static_cast<std::size_t>(n);
+  }
+  text.resize(size);
+  return text;
+}
+
+std::string_view trimmed(std::string_view s) {
+  const auto first = s.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  return s.substr(first, s.find_last_not_of(" \t\r") - first + 1);
+}
+
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
+// "lab" of "[profile lab]" or "[profile "lab"]"; in the credentials file, of "[lab]". Sections of other kinds keep their whole
+// name.
+std::string profile_of(std::string_view title, bool is_config) {
+  constexpr std::string_view kind = "profile";
+  if (!is_config || !title.starts_with(kind) || title.size() == kind.size()) return std::string(title);
+  if (title[kind.size()] != ' ' && title[kind.size()] != '\t') return std::string(title);
+  title = trimmed(title.substr(kind.size()));
+  if (title.size() > 1 && (title.front() == '"' || title.front() == '\'') && title.front() == title.back())
+    title = title.substr(1, title.size() - 2);
+  return std::string(title);
+}
+
+// "[section]" and "name = value" lines. Indented lines are settings of single services, which we do not need.
+std::map<std::string, aws_config::section> parse(std::string_view file, bool is_config) {
+  std::map<std::string, aws_config::section> profiles;
+  aws_config::section* current = nullptr;
+  while (!file.empty()) {
+    const std::string_view line = file.substr(0, file.find('\n')), text = trimmed(line);
+    file.remove_prefix(std::min(file.size(), line.size() + 1));
+    if (text.empty() || text.front() == '#' || text.front() == ';') continue;
+    if (text.front() == '[') {
+      const std::string_view title = trimmed(text.substr(1, text.find(']') - 1));
+      // in the configuration, only "default" may stand without "profile"
+      const std::string name = profile_of(title, is_config);
+      current = is_config && name == title && title != "default" ? nullptr : &profiles[name];
+    } else if (current && line.front() != ' ' && line.front() != '\t') {
+      const auto equals = text.find('=');
+      if (equals != std::string_view::npos)
+        (*current)[in_lower_case(trimmed(text.substr(0, equals)))] = trimmed(text.substr(equals + 1));
+    }
+  }
+  return profiles;
+}
+
+std::string file_name(const char* variable, const char* in_home) {
+  const std::string named = environment_value(variable);
+  return named.empty() ? environment_value("HOME") + in_home : named;
+}
+
+const aws_config::section& section_of(const std::map<std::string, aws_config::section>& file, const std::string& profile) {
+  static const aws_config::section empty;
+  const auto it = file.find(profile);
+  return it == file.end() ? empty : it->second;
+}
+
+}  // namespace
+
+std::string environment_value(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+aws_config::aws_config()
+    : credentials_(parse(content_of(file_name("AWS_SHARED_CREDENTIALS_FILE", "/.aws/credentials")), false)),
+      config_(parse(content_of(file_name("AWS_CONFIG_FILE", "/.aws/config")), true)) {}
+
+bool aws_config::contains(const std::string& profile) const {
+  return credentials_.contains(profile) || config_.contains(profile);
+}
+
+std::string aws_config::value(const std::string& profile, const std::string& name) const {
+  for (const section* s : {&in_credentials(profile), &in_config(profile)}) {
+    if (const auto it = s->find(name); it != s->end() && !it->second.empty()) return it->second;
+  }
+  return {};
+}
+
+const aws_config::section& aws_config::in_credentials(const std::string& profile) const {
+  return section_of(credentials_, profile);
+}
+
+const aws_config::section& aws_config::in_config(const std::string& profile) const { return section_of(config_, profile); }
+
+}  // namespace zarrbits::io

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The profiles of ~/.aws/credentials and ~/.aws/config (AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE), which all AWS tools share.
+//
+#ifndef ZARRBITS_IO_AWS_CONFIG_HPP
+#define ZARRBITS_IO_AWS_CONFIG_HPP
+
+#include <map>
+#include <string>
+
+namespace zarrbits::io {
+
+// The value of an environment variable; "" if it is not set.
+std::string environment_value(const char* name);
+
+class aws_config {
+ public:
+  using section = std::map<std::string, std::string>;  // names in lower case
+
+  // Reads both files; a missing one has no profiles.
+  aws_config();
+
+  bool contains(const std::string& profile) const;
+  // A value of a profile: that of the credentials file, else that of the configuration; "" if neither has it.
+  std::string value(const std::string& profile, const std::string& name) const;
+  // Each file by itself: keys of two files are not mixed.
+  const section& in_credentials(const std::string& profile) const;
+  const section& in_config(const std::string& profile) const;
+
+ private:
+  std::map<std::string, section> credentials_, config_;
+};
+
+}  // namespace zarrbits::io
+
+#endif

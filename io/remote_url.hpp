@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Names of remote files. What a URL has after "?", and a user before its host, may be secrets: they are remembered here, and the
+// name is without them, in all that follows.
+//
+//   const std::string name = redact_url("https://host/in.nc?X-Amz-Signature=...");  // "https://host/in.nc"
+//   const std::string url = full_url(name);                                        // the URL, for the request
+//
+#ifndef ZARRBITS_IO_REMOTE_URL_HPP
+#define ZARRBITS_IO_REMOTE_URL_HPP
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace zarrbits::io {
+
+// "s3://..."
+bool is_s3(const std::string& name);
+// "https://..." or "http://..."
+bool is_web(const std::string& name);
+inline bool is_remote(const std::string& name) { return is_s3(name) || is_web(name); }
+
+bool any_in_s3(const std::vector<std::string>& names);
+bool any_remote(const std::vector<std::string>& names);
+
+// The position of the colon before the object, in "https://host/in.nc:/a/b"; npos if absent.
+std::size_t object_in_url(const std::string& name);
+// The name without secrets; other names as they are. Files that differ only in the query keep different names: the name then
+// ends in a part of the query's hash, unless the query is a signature, which is a different one every time. An object in the file
+// ("https://host/in.nc?...:/a/b") stays. Thread-safe.
+std::string redact_url(const std::string& name);
+// Like redact_url(), for a URL that is never requested by its name: it is not remembered.
+std::string display_url(const std::string& url);
+// The URL with its secrets, as it was given.
+std::string original_url(const std::string& name);
+// Like original_url(), percent-encoded where necessary.
+std::string full_url(const std::string& name);
+
+}  // namespace zarrbits::io
+
+#endif
