@@ -173,6 +173,9 @@ void metadata_comparison::attributes(hid_t object, const node_pair& n, bool is_d
   }
   if (rules_.nwb) used_keys.merge(nwb_attributes(object, n));
   if (rules_.hdmf) used_keys.merge(hdmf_attributes(object, n));
+  // xarray's names of the dimensions, which are compared as these
+  if (is_dataset && store.value("_ARRAY_DIMENSIONS", json()) == n.node.value("dimension_names", json()))
+    used_keys.insert("_ARRAY_DIMENSIONS");
   for (const auto& [key, value] : store.items()) {
     if (!used_keys.contains(key)) report_extra(n, "attribute", key);
   }

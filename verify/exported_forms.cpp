@@ -203,6 +203,15 @@ json exported_limits(const std::vector<std::uint64_t>& shape, const std::vector<
   return is_extended ? limits : json();
 }
 
+json with_dimension_names(json array) {
+  if (!array.is_object() || array.contains("dimension_names")) return array;
+  const std::vector<std::string> names = zarr::dimension_names_in(array);
+  if (names.empty()) return array;
+  json& list = array["dimension_names"] = json::array();
+  for (const std::string& name : names) list.push_back(name.empty() ? json() : json(name));
+  return array;
+}
+
 std::string exported_dimension(const std::string& array, std::size_t d) {
   return array.substr(array.rfind('/') + 1) + "_dim_" + std::to_string(d);
 }
@@ -221,7 +230,7 @@ stored_dimensions::stored_dimensions(const zarr::store_folder& root) {
     const auto [group, folder] = todo.back();
     todo.pop_back();
     for (const zarr::store_folder& child : folder.nodes()) {
-      const json node = zarr::read_node(child);
+      const json node = with_dimension_names(zarr::read_node(child));
       if (node.value("node_type", json()) != "array") {
         todo.emplace_back("/" + child.path(), child);
         continue;

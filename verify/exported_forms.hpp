@@ -39,6 +39,9 @@ nlohmann::json exported_attributes(const zarr::zarr_type& array);
 // The limits of a dataset of the shape: HDF5 allows no chunk that is longer than they are. Null if they are the shape.
 nlohmann::json exported_limits(const std::vector<std::uint64_t>& shape, const std::vector<std::uint64_t>& chunk);
 
+// zarr.json of an array with the dimension names that export takes: those of "_ARRAY_DIMENSIONS" if there are no others.
+nlohmann::json with_dimension_names(nlohmann::json array);
+
 // netCDF's name of a dimension without a name. `array`: the path of its array in the store.
 std::string exported_dimension(const std::string& array, std::size_t d);
 

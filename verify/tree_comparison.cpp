@@ -349,7 +349,9 @@ void tree_comparison::compare_dimension(hid_t scale, const node_pair& group, con
 
 void tree_comparison::compare_metadata(hid_t dataset, const std::string& path, const zarr::store_folder& folder) {
   try {
-    const nlohmann::json node = zarr::kind_of(folder) == zarr::node_kind::none ? nlohmann::json() : zarr::read_node(folder);
+    if (zarr::kind_of(folder) == zarr::node_kind::none) return;
+    // a store of `convert` has "dimension_names"; FILE may be the export of another one
+    const nlohmann::json node = with_dimension_names(zarr::read_node(folder));
     if (node.is_object()) metadata_->dataset(dataset, {path, store_path(folder), node}, folder);
   } catch (const zarr::store_error&) {  // reported when values are compared
   }

@@ -557,3 +557,19 @@ def test_stores_of_another_format_are_not_equal(folder):
             edit(store, at, **change)
             assert run("verify", source, store).returncode == 1, (change, at)
             shutil.rmtree(store)
+
+
+def test_no_reader_sees_a_fill_value_of_opaque_bytes(folder):
+    """convert makes them bytes of uint8, and notes the attribute."""
+    source, store = os.path.join(folder, "opaque.h5"), os.path.join(folder, "opaque.zarr")
+    with h5py.File(source, "w") as f:
+        f.create_dataset("x", data=np.zeros(2, "V3")).attrs["_FillValue"] = np.int32(1)
+    assert run("convert", "-q", source, store).returncode == 0
+    assert run("verify", source, store).returncode == 0
+    edit(
+        store,
+        "x",
+        zarrbits={"must_understand": False, "attribute_values": {"_FillValue": 2}, "attribute_types": {"_FillValue": "int32"}},
+    )
+    done = run("verify", source, store)
+    assert done.returncode == 1 and b"source 1, store 2" in done.stdout

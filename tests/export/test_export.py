@@ -334,6 +334,8 @@ def of_others(store):
     terminated = {"name": "null_terminated_bytes", "configuration": {"length_bytes": 3}}
     array(store + "/text", np.array([b"ab", b"c"], "S3"), (2,), dimension_names=["t"], data_type=terminated, fill="AAAA")
     array(store + "/bare", np.arange(6).reshape(3, 2), (3, 2))
+    # hdmf-zarr has the names in xarray's attribute of Zarr v2
+    array(store + "/xarray", np.arange(4), (4,), attributes={"_ARRAY_DIMENSIONS": ["x"]})
 
 
 @pytest.mark.parametrize("name", ["b.nc", "b.h5"])
