@@ -206,9 +206,9 @@ void metadata_comparison::attribute(hid_t object, const node_pair& n, const std:
     const bool is_internal =
         is_bookkeeping(name, true) || (is_dataset && (name == "CLASS" || name == "NAME")) ||
         (is_dataset && name == "dtype" && n.node.value("data_type", json()) == "bool");  // xarray's, of integers
-    const bool is_hidden = (fill && is_opaque(object)) ||
-                           (!missing && is_hidden_from_readers(a, *noted, fill ? &n.node : nullptr, is_internal, rules_));
-    missing = missing || (stored == store.end() && !is_hidden);
+    if (!missing && stored == store.end()) {
+      missing = !(fill && is_opaque(object)) && !is_hidden_from_readers(a, *noted, fill ? &n.node : nullptr, is_internal, rules_);
+    }
     if (missing) return tell_missing();
     difference d;
     const bool reference = a.type.kind == source_kind::reference && a.dims.empty();
