@@ -224,7 +224,7 @@ void describe_complex(type_description& t, hid_t type, unsigned depth) {
   const handle base(H5Tget_super(type), "get the base of a complex type");
   type_description b = describe_type(base, depth + 1);
   if (b.kind != type_class::floating || b.size < 4)
-    return unsupported(t, "complex number of " + (b.stored.empty() ? counted(8 * b.size, "bit") + " each" : b.stored));
+    return unsupported(t, "complex number of " + (b.stored.empty() ? text::pluralize(8 * b.size, "bit") + " each" : b.stored));
   t.kind = type_class::complex;
   t.memory = handle(H5Tcomplex_create(b.memory), "create a complex type");
   t.size = 2 * b.size;

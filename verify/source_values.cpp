@@ -155,7 +155,7 @@ source_type describe_complex(hid_t type) {
     source_member m;
     m.name = name;
     m.type = describe_float(base.get());
-    if (m.type.kind != source_kind::floating || m.type.size < 4) return unsupported("complex numbers of " + m.type.name);
+    if (m.type.kind != source_kind::floating || m.type.size < 4) return unsupported_type("complex numbers of " + m.type.name);
     m.offset = t.size;
     t.size += m.type.size;
     t.members.push_back(std::move(m));
@@ -311,9 +311,9 @@ handle memory_type(const source_type& t, hid_t file_type) {
     case source_kind::compound: {
 #if H5_VERSION_GE(2, 0, 0)
       if (H5Tget_class(file_type) == H5T_COMPLEX) {
-        const handle file_base = checked(H5Tget_super(file_type), what);
+        const handle file_base = checked(H5Tget_super(file_type), message);
         const handle base = memory_type(t.members[0].type, file_base.get());
-        return checked(H5Tcomplex_create(base.get()), what);
+        return checked(H5Tcomplex_create(base.get()), message);
       }
 #endif
       handle m = checked(H5Tcreate(H5T_COMPOUND, std::max<std::size_t>(t.size, 1)), message);

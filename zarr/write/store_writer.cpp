@@ -210,7 +210,7 @@ bool remove_unfinished(const std::string& target, const store_writer_options& op
 #ifdef ZARRBITS_WITH_S3
     if (io::is_s3(target)) return s3_writer::remove_unfinished(target, options);
 #else
-    if (is_s3(target)) return false;
+    if (io::is_s3(target)) return false;
 #endif
     if (is_reference_target(target)) return reference_store_writer::remove_unfinished(target);
     if (is_zip(target)) return zip_writer::remove_unfinished(target);
