@@ -18,7 +18,8 @@ namespace zarrbits::hdf5 {
 bool can_be_walked(const chunk_grid& grid, hid_t dataset);
 
 // Stored size in bytes of the chunk that begins at the element `first`; 0 if it was never written. Throws failure if the
-// index cannot be read: that is different from a chunk that was never written.
+// index cannot be read: that is different from a chunk that was never written. After H5Dread of a chunk without filters that was
+// never written, libhdf5 reports a size: source_dataset::stored_size() does not.
 hsize_t stored_size(hid_t dataset, const std::vector<hsize_t>& first);
 
 // for_each_chunk() for stored chunks, with their stored size in bytes. If the grid cannot be walked, the caller must ask for all

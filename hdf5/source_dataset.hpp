@@ -27,6 +27,9 @@ class source_dataset : public chunk_source {
 
   std::uint64_t max_stored_chunks() const override;
   std::uint64_t visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const override;
+  // Stored size in bytes of the chunk that begins at the element `first`; 0 if it was never written, whatever was read before.
+  // Throws failure if the index cannot be read. The caller holds lock, or is alone.
+  hsize_t stored_size(const std::vector<hsize_t>& first) const;
   stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const override;
   std::optional<std::uint64_t> contiguous_address() const override;
   // Where all its chunks are in the file, in C order; nothing where they are more than `max_chunks`, or that is not known. Throws
@@ -39,6 +42,8 @@ class source_dataset : public chunk_source {
                    const std::vector<hsize_t>& corner) const override;
 
  private:
+  // False for fill values in libhdf5's cache, for which libhdf5 reports a size too.
+  bool is_stored(const std::vector<hsize_t>& first, hsize_t size) const;
   // Decodes the stored chunks of a block once each, because H5Dread does not check their decoded length. Throws corrupt_chunk,
   // io::read_error.
   void require_whole_chunks(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;

@@ -68,7 +68,7 @@ std::shared_ptr<const source_dataset> source_files::dataset(std::size_t number, 
 }
 
 hsize_t source_files::stored_size(const chunk_in_files& chunk) const {
-  return hdf5::stored_size(dataset(chunk.file, chunk.address)->dataset, chunk.first);
+  return dataset(chunk.file, chunk.address)->stored_size(chunk.first);
 }
 
 stored_chunk source_files::find_chunk(const chunk_in_files& chunk, std::uint64_t size) const {

@@ -5,11 +5,14 @@
 #include "hdf5/chunk_grid.hpp"
 #include "hdf5/chunk_index.hpp"
 #include "hdf5/chunk_locator.hpp"
+#include "hdf5/source_dataset.hpp"
+#include "hdf5/source_file.hpp"
 #include "tests/convert/support.hpp"
 #include "text/format.hpp"
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <numeric>
 
 using namespace support;
@@ -148,4 +151,38 @@ BOOST_AUTO_TEST_CASE(why_a_file_cannot_be_opened_is_told_as_without_the_driver) 
   };
   BOOST_CHECK_EQUAL(reason(true), reason(false));
   BOOST_CHECK(reason(true).find("truncated") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_chunk_that_was_never_written_is_none_after_it_was_read) {
+  // libhdf5 keeps the fill values that it made in its chunk cache, with neither an address nor a size
+  for (const bool deflated : {false, true}) {
+    conversion c;
+    const handle p(H5Pcreate(H5P_DATASET_CREATE), "make properties");
+    const dims chunk = {10, 10};
+    check(H5Pset_chunk(p, 2, chunk.data()), "set chunks");
+    if (deflated) check(H5Pset_deflate(p, 4), "set a filter");
+    {
+      const handle d = c.dataset("x", H5T_STD_I32LE, {40, 10}, p);
+      const handle all(H5Dget_space(d), "space"), one(H5Screate_simple(2, chunk.data(), nullptr), "space");
+      const dims start = {10, 0};
+      check(H5Sselect_hyperslab(all, H5S_SELECT_SET, start.data(), nullptr, chunk.data(), nullptr), "select");
+      check(H5Dwrite(d, H5T_STD_I32LE, one, all, H5P_DEFAULT, std::vector<std::int32_t>(100, 5).data()), "write");
+    }
+    c.close();
+    zarrbits::hdf5::source_file file(c.source());
+    file.walk(true);
+    const auto object = std::find_if(file.objects().begin(), file.objects().end(), [](const auto& o) { return o.path == "/x"; });
+    BOOST_REQUIRE((object != file.objects().end()));
+    const zarrbits::hdf5::source_dataset d(file, *object);
+    const auto sizes = [&] {
+      std::vector<hsize_t> result;
+      for (const hsize_t row : {0U, 10U, 20U, 30U}) result.push_back(d.stored_size({row, 0}));
+      return result;
+    };
+    const std::vector<hsize_t> before = sizes();
+    BOOST_TEST((before[0] == 0 && before[1] > 0 && before[2] == 0 && before[3] == 0));
+    std::vector<std::int32_t> values(400);
+    check(H5Dread(d.dataset, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read");
+    BOOST_TEST((sizes() == before));
+  }
 }

@@ -239,6 +239,28 @@ def test_shares_that_are_killed(source):
     assert cut_off
 
 
+def test_finalize_that_is_killed_at_each_step(source):
+    """Before each call that renames or removes a file: the next run completes the references, and leaves nothing beside them."""
+    if kills.killed_before_call(1) is None:
+        pytest.skip("no compiler, or no LD_PRELOAD")
+    whole, _ = one_process("refs.json", "--inline", "0", *source)
+    for index in range(3):
+        share(index, 3, "refs.json", "--inline", "0", *source)
+    shutil.copytree(f"refs.json{BESIDE}", "saved")
+    for call in range(1, 1000):
+        process = kills.begin("finalize", "-q", *source, "refs.json", **kills.killed_before_call(call))
+        status, said = kills.end(process)
+        if status >= 0:
+            break
+        if os.path.exists("refs.json.data") and not os.path.exists("refs.json"):  # between the two names
+            os.unlink("refs.json.data")
+        run("convert", "-q", "--virtual", "--resume", *source, "refs.json", status=(0, 3))
+        assert not os.path.exists(f"refs.json{BESIDE}"), call
+        assert take_files("refs.json") == whole, call
+        shutil.copytree("saved", f"refs.json{BESIDE}")
+    assert status in (0, 3) and call > 5, said
+
+
 def test_what_a_share_says(source):
     said = share(0, 2, "refs.json", "--inline", "0", *source, **{"status": 0}).stderr
     assert "references, and" in said and "that no source has" in said and "zarrbits finalize" in said, said

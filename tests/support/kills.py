@@ -107,6 +107,46 @@ def slow_writes():
     return {"LD_PRELOAD": library}
 
 
+KILLED_AT = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void count(void) {
+  static int calls = 0;
+  const char* last = getenv("KILLED_AT");
+  if (last && ++calls == atoi(last)) kill(0, SIGKILL);
+}
+#define CUT(name, parameters, arguments)                             \\
+  int name parameters {                                              \\
+    static int (*real) parameters;                                   \\
+    if (!real) real = (int (*) parameters)dlsym(RTLD_NEXT, #name);   \\
+    count();                                                         \\
+    return real arguments;                                           \\
+  }
+CUT(unlink, (const char* path), (path))
+CUT(unlinkat, (int folder, const char* path, int flags), (folder, path, flags))
+CUT(rmdir, (const char* path), (path))
+CUT(remove, (const char* path), (path))
+CUT(rename, (const char* from, const char* to), (from, to))
+CUT(renameat, (int from_folder, const char* from, int to_folder, const char* to), (from_folder, from, to_folder, to))
+"""
+
+
+def killed_before_call(number):
+    """Environment in which begin() is killed, with its group, before its call of this number, from 1, that renames or removes
+    a file. None where that cannot be had."""
+    with open(COMMAND, "rb") as f:
+        if not sys.platform.startswith("linux") or not shutil.which("cc") or b"Sanitizer" in f.read():
+            return None
+    library = os.path.join(_slow.name, "killed_at.so")
+    if not os.path.exists(library):
+        subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library, "-ldl"], input=KILLED_AT, text=True, check=True)
+    return {"LD_PRELOAD": library, "KILLED_AT": str(number)}
+
+
 def wait_for_group(pid):
     """Waits until no process of this group is left: a killed process holds its locks until it is gone."""
     until = time.monotonic() + 10

@@ -360,6 +360,11 @@ void directory_writer::finish() {
   }
 }
 
+void directory_writer::discard() noexcept {
+  finished_ = true;
+  lock_.discard();
+}
+
 void directory_writer::make_folders(const std::string& path) {
   if (!sync_ && ::mkdir(path.c_str(), 0777) == 0) return;
   std::error_code e;

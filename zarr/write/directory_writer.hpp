@@ -32,6 +32,8 @@ class directory_writer final : public store_writer {
   void append(std::string_view key, std::string_view text) override;
   void remove(std::string_view folder) override;
   void finish() override;
+  // Instead of finish(): removes all that was written. What cannot be removed is still an unfinished store.
+  void discard() noexcept;
   void keep_unfinished() override { keep_unfinished_ = true; }
   bool is_case_sensitive() const override { return is_case_sensitive_; }
   bool found_unfinished() const override { return lock_.found_unfinished(); }

@@ -202,7 +202,7 @@ void partitioned_references::end_units(const std::vector<unit_key>& units, const
 void partitioned_references::finish() {
   if (!references_) throw std::logic_error("references were finished before their units");
   references_->finish();
-  work_.finish();
+  work_.discard();  // and not finish(): the plan says until the end that the folder may be removed, if this process is killed
   ::rmdir(io::partitions_path(path_).c_str());
 }
 
