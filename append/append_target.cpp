@@ -21,8 +21,6 @@ namespace zarrbits::append {
 
 namespace {
 
-constexpr std::uint64_t max_metadata_bytes = 64U << 20;
-
 // Checksum of the beginning and the end of a file: every change of HDF5 metadata changes one of them.
 std::string checksum_of_ends(const std::string& name, std::uint64_t size) {
   constexpr std::uint64_t max_bytes = 16384;
@@ -82,14 +80,14 @@ append_target::append_target(const std::string& path, const remote_access& remot
 void append_target::read(const remote_access& remote, const std::vector<std::string>& sources, std::uint64_t memory) {
   root_.emplace(
       zarr::open_store(name_, remote, sources, memory, zarr::access_pattern::sparse, zarr::symbolic_links::refuse, &names_));
+  root_->max_string_bytes = memory / 4;
   std::vector<zarr::store_folder> todo{*root_};
   while (!todo.empty()) {
     const zarr::store_folder folder = std::move(todo.back());
     todo.pop_back();
-    const auto object = folder.open("zarr.json");
-    if (!object) throw zarr::store_error("there is no " + (folder / "zarr.json").name());
-    const std::vector<std::byte> bytes = zarr::read_object(*object, max_metadata_bytes);
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const auto bytes = zarr::read_metadata_bytes(folder);
+    if (!bytes) throw zarr::store_error("there is no " + (folder / "zarr.json").name());
+    const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
     texts_[folder.path().empty() ? "zarr.json" : folder.path() + "/zarr.json"] = checksum_of_text(text);
     text::json node = text::parse_untrusted_json(text);
     const auto has_value = [&](const char* key, const text::json& value) {

@@ -131,8 +131,8 @@ zarr_conversion::zarr_conversion(const convert_options& requested, mode run_mode
   source_ = read_nodes(options_, [&](const std::string& path) { set_current(path); });
   refuse_target_within(options_);
   require_applicable_options();
-  if (run_mode == mode::dry_run) return;
   warn_of_nodes();
+  if (run_mode == mode::dry_run) return;
   open_target(run_mode);
 }
 
@@ -578,6 +578,7 @@ convert_plan zarr_conversion::plan() {
       continue;
     }
     const array_work& work = work_of(i);
+    warn_of_chunks(i);
     if (!work.skipped.empty()) {
       p.outcome = outcome::skipped;
       p.how = worded(work.skipped);

@@ -13,6 +13,7 @@
 #include "io/remote_object.hpp"
 #include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
+#include "text/memory_estimate.hpp"
 #include "text/node_names.hpp"
 #include "zarr/write/reference_writer.hpp"
 #include "zarr/write/store_writer.hpp"
@@ -99,6 +100,8 @@ new_files find_new_files(const convert_options& options) {
                   options,
                   {},
                   false};
+  const std::string warning = text::node_memory_warning(options.store, files.store->nodes().size(), options.memory);
+  if (!warning.empty() && options.warning) options.warning(warning);
   if (zarr::is_reference_target(options.store) && !files.options.references) files.options.references = default_inline_bytes;
   inherit_choices(*files.store, files.options);
   for (const std::string& name : names) {

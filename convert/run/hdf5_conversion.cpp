@@ -227,22 +227,18 @@ void hdf5_conversion::preflight() {
     if (d && measure) bytes_ += o.joined ? o.joined->stored_bytes : H5Dget_storage_size(d);
     // a full plan takes time: only for datasets that may need a warning
     if (d && options_.warning && (!options_.chunk.empty() || max_chunk_memory(o, d) > memory_limit_of(options_)))
-      warn_of_chunks(i);
+      hdf5::skip_reason([&] { warn_of_chunks(o, *planned(i)); });
   }
   H5Eclear2(H5E_DEFAULT);
 }
 
-void hdf5_conversion::warn_of_chunks(std::size_t index) {
-  const hdf5::source_object& o = source_->objects()[index];
-  std::uint64_t required = 0, chunk = 0;
-  hdf5::skip_reason([&] {
-    const auto dataset = planned(index);
-    chunk = hdf5::product(std::vector<hsize_t>{dataset->data.grid.chunk_elements(), dataset->data.element_size});
-    for (std::size_t part = 0; part < dataset->parts().size(); ++part) {
-      if (dataset->parts()[part].kind == dataset_part::kind_type::array)
-        required = std::max(required, chunk_transcoder(*dataset->array(part)).memory());
-    }
-  });
+void hdf5_conversion::warn_of_chunks(const hdf5::source_object& o, const dataset_plan& dataset) const {
+  std::uint64_t required = 0;
+  const std::uint64_t chunk = hdf5::product(std::vector<hsize_t>{dataset.data.grid.chunk_elements(), dataset.data.element_size});
+  for (std::size_t part = 0; part < dataset.parts().size(); ++part) {
+    if (dataset.parts()[part].kind == dataset_part::kind_type::array)
+      required = std::max(required, chunk_transcoder(*dataset.array(part)).memory());
+  }
   const bool grows = in_store(o);
   if (grows)
     required = std::max(required, chunk_transcoder::max_memory_factor * chunk);  // its last chunk is decoded and re-encoded
@@ -448,6 +444,7 @@ convert_plan hdf5_conversion::plan() {
       if (!missing.empty()) throw hdf5::unsupported_dataset("it needs HDF5 filter " + missing + ", which is not installed");
       require_representable(dataset.data, options_);
       describe(p, dataset, options_);
+      if (options_.warning) warn_of_chunks(o, dataset);
       p.compressed = estimate_compression(dataset, p.store_bytes);
     });
     H5Eclear2(H5E_DEFAULT);

@@ -110,7 +110,7 @@ class hdf5_conversion {
   void unit_done(const work_unit_id& id, work_unit_result&& result);
   void report_progress();
   void preflight();
-  void warn_of_chunks(std::size_t index);
+  void warn_of_chunks(const hdf5::source_object& o, const dataset_plan& dataset) const;
 
   convert_options options_;  // including those of the plan
   hdf5::source_options source_options_;

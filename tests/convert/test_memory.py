@@ -5,13 +5,14 @@ A warning names chunks for which it is not enough.
 ZARRBITS_LARGE=1 adds datasets of 4 GiB and a single chunk of 400 MiB under the default bound,
 which take a minute and the room."""
 
+import json
 import sys
 import zlib
 
 import h5py
 import numpy as np
 import pytest
-from h5py import h5d, h5p, h5s, h5t
+from h5py import h5a, h5d, h5p, h5s, h5t
 
 from processes import LARGE, run
 
@@ -146,6 +147,26 @@ class TestMemory:
         (store / "d/c/0").write_bytes(b"".join([gzip.compress(zeros) for _ in range(32)]) + gzip.flush())
         taken = run("verify", self.source, store, "--memory", "64M")
         assert taken.status == status and taken.peak <= 96 * MIB, (taken.status, taken.peak)
+
+    def test_many_attributes_of_an_object(self):
+        """libhdf5 lists all of them at once."""
+
+        def make(f):
+            order = h5p.create(h5p.DATASET_CREATE)
+            order.set_attr_creation_order(h5p.CRT_ORDER_TRACKED)  # so with an index, as libhdf5 has it for many
+            scalar = h5s.create(h5s.SCALAR)
+            for name, count in (b"few", 10), (b"many", 40_000):
+                d = h5d.create(f.id, name, h5t.STD_I8LE, scalar, order)
+                for i in range(count):
+                    h5a.create(d, str(i).encode(), h5t.STD_I8LE, scalar)
+
+        taken = self.convert(make, "--memory", "64M")
+        assert taken.status == 3 and '"/many"' in taken.errors and "40000 attributes" in taken.errors, taken.errors
+        assert taken.peak <= 64 * MIB, taken.peak // MIB
+        store = self.source.with_suffix(".zarr")
+        assert len(json.loads((store / "few/zarr.json").read_text())["attributes"]) >= 10
+        assert self.convert(make, "--memory", "256M").status == 0
+        assert len(json.loads((store / "many/zarr.json").read_text())["attributes"]) >= 40_000
 
     @pytest.mark.skipif(not (LARGE), reason="ZARRBITS_LARGE is not set")
     def test_large_contiguous(self):

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 
+import h5py
 import numpy as np
 import pytest
 
@@ -110,6 +111,9 @@ def test_chunks_that_take_more_are_told_before(tmp_path, verb):
         "verify": ["verify", source, source],
     }[verb]
     done = run(*command, "--memory", "64M")
+    if command[0] == "convert":
+        planned = run("plan", source, *command[4:], "--memory", "64M")
+        assert [line for line in planned.errors.splitlines() if "warning" in line] == done.errors.splitlines()
     assert done.status == 0, done.errors
     warnings = [line for line in done.errors.splitlines() if "warning" in line]
     assert len(warnings) == 1 and "/a" in warnings[0] and "chunks of 100.0 MiB" in warnings[0], done.errors
@@ -142,8 +146,26 @@ def test_many_nodes_are_told_before(tmp_path):
     group(source)
     for i in range(2500):
         array(source / f"a{i}", np.arange(1, dtype="u1"), chunks=False)
-    for command in (["convert", "-q", source, tmp_path / "out.zarr"], ["verify", source, source]):
+    for command in (["convert", "-q", source, tmp_path / "out.zarr"], ["verify", source, source], ["plan", source]):
         done = run(*command, "--memory", "16M")
         assert done.status == 0 and "2501 nodes" in done.errors and "19.5 MiB" in done.errors, done.errors
         assert run(*command, *(["--overwrite"] if command[0] == "convert" else []), "--memory", "64M").errors == ""
     assert os.path.exists(tmp_path / "out.zarr/a0/zarr.json")
+
+
+def test_a_store_that_grows(tmp_path):
+    """Its metadata are read as a whole: too large ones are refused, and many are told before."""
+    for name, rows in ("a.h5", 10), ("b.h5", 20):
+        with h5py.File(tmp_path / name, "w") as f:
+            f["x"] = np.arange(rows, rows + 10)
+    store = tmp_path / "out.zarr"
+    assert run("convert", "-q", "--concat", "/x:0", tmp_path / "a.h5", store).status == 0
+    for i in range(2500):
+        group(store / f"g{i}")
+    grow = ["convert", "-q", "--append", "/x:0", tmp_path / "b.h5", store]
+    done = run(*grow, "--memory", "16M")
+    assert done.status == 0 and "2502 nodes" in done.errors, done.errors
+    group(store / "large", LISTS)
+    done = run(*grow, "--memory", "64M")
+    assert done.status == 1 and "large" in done.errors and "takes some" in done.errors, done.errors
+    assert done.peak < 64 * MIB + BASE, done.peak // MIB

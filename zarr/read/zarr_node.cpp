@@ -53,14 +53,10 @@ void extract_remarks(text::json& node, std::vector<detail::attribute_remark>& re
 
 // Null if there is no metadata.
 text::json read_metadata(const store_folder& folder, std::vector<detail::attribute_remark>& remarks) {
-  const auto object = folder.open("zarr.json");
-  if (!object) return nullptr;
-  const std::vector<std::byte> bytes = read_object(*object, max_metadata_bytes);
+  const auto bytes = read_metadata_bytes(folder);
+  if (!bytes) return nullptr;
   const std::string name = (folder / "zarr.json").name();
-  const std::string_view metadata(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (const std::string reason = text::json_memory_error(metadata, (folder.path().empty() ? 4 : 2) * folder.max_string_bytes);
-      !reason.empty())
-    throw store_error("\"" + name + "\" " + reason);
+  const std::string_view metadata(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   text::json j;
   try {
     j = text::parse_untrusted_node(metadata, name, remarks);
@@ -92,6 +88,16 @@ node_kind kind_in(const Json& document) {
 bool has_binary(const json& j) { return j.is_binary() || (j.is_structured() && std::any_of(j.begin(), j.end(), has_binary)); }
 
 }  // namespace
+
+std::optional<std::vector<std::byte>> read_metadata_bytes(const store_folder& folder) {
+  const auto object = folder.open("zarr.json");
+  if (!object) return {};
+  std::vector<std::byte> bytes = read_object(*object, max_metadata_bytes);
+  const std::string reason = text::json_memory_error({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                                                     (folder.path().empty() ? 4 : 2) * folder.max_string_bytes);
+  if (!reason.empty()) throw store_error("\"" + (folder / "zarr.json").name() + "\" " + reason);
+  return bytes;
+}
 
 std::string json_text(const json& j) {
   if (has_binary(j)) return text::json_text(j);
