@@ -86,7 +86,7 @@ struct memory_budget {
 
 // libhdf5 has all attributes of an object in memory when it lists them: empty if that is within `allowed` bytes.
 std::string list_memory_error(hid_t object, std::uint64_t allowed) {
-  constexpr std::uint64_t bytes_per_attribute = 1800;  // measured with 80,000 numbers, with what is made of them
+  constexpr std::uint64_t bytes_per_attribute = 1800;  // measured with 80,000 numbers and their JSON
   H5O_info_t info{};
   check(H5Oget_info2(object, &info, H5O_INFO_NUM_ATTRS), "count the attributes of an object");
   if (info.num_attrs <= allowed / bytes_per_attribute) return "";

@@ -78,7 +78,7 @@ enum class node_kind { none, group, array };
 // valid.
 node_kind kind_of(const store_folder& folder);
 
-// The bytes of a folder's zarr.json; empty if there is none. Throws store_error if it would take more memory than is allowed.
+// The bytes of a folder's zarr.json; empty if absent. Throws store_error if they would take more memory than is allowed.
 std::optional<std::vector<std::byte>> read_metadata_bytes(const store_folder& folder);
 
 // A node's zarr.json with its members in their order, and remarks on attributes that differ from the store's. Throws store_error.
