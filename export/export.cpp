@@ -2,6 +2,7 @@
 //
 // The public function export_store(): the file, which gets its name when it is complete.
 //
+#include <zarrbits/convert_options.hpp>
 #include <zarrbits/export.hpp>
 #include <zarrbits/source_name.hpp>
 
@@ -29,8 +30,6 @@
 namespace zarrbits::exporting {
 
 namespace {
-
-constexpr std::uint64_t min_memory = 16U << 20;
 
 bool is_hdf5_file(const std::string& path) {
   const bool result = H5Fis_hdf5(path.c_str()) > 0;
@@ -152,9 +151,9 @@ void check_options(const export_options& options) {
   if (options.page_size != 0 && (options.page_size < 512 || options.page_size > (std::uint64_t{1} << 30)))
     throw error(errc::invalid_option,
                 "`page_size` has 512 bytes to 1 GiB, not " + std::to_string(options.page_size) + "; set it to such a size");
-  if (options.memory < exporting::min_memory)
+  if (options.memory < min_memory)
     throw error(errc::invalid_option, "`memory` is " + text::format_bytes(options.memory) +
-                                          ", too little to export; use at least " + text::format_bytes(exporting::min_memory));
+                                          ", too little to export; use at least " + text::format_bytes(min_memory));
 }
 
 export_report export_store(const export_options& requested) {

@@ -4,6 +4,8 @@
 #include "export/regridder.hpp"
 #include "text/format.hpp"
 
+#include <zarrbits/detail/processors.hpp>
+
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
@@ -260,7 +262,7 @@ written_chunks write_chunks(hid_t dataset, const zarr::store_folder& folder, con
     throw unsupported_in_hdf5("a chunk that takes more than a third of `memory`; increase it");
   // a chunk is at most three times in memory: stored, decoded, encoded
   const std::uint64_t max_chunks = std::max<std::uint64_t>(1, options.memory / 2 / std::max<std::uint64_t>(3 * bytes, 1));
-  const std::uint64_t requested_threads = options.threads ? options.threads : std::max(1U, std::thread::hardware_concurrency());
+  const std::uint64_t requested_threads = options.threads ? options.threads : detail::usable_processors();
   const std::uint64_t threads =
       std::max<std::uint64_t>(1, std::min({requested_threads, max_chunks, std::uint64_t{256}, (chunks.size() + 3) / 4}));
   ordered_chunks work(dataset, form, recipe, writes_fill, std::move(chunks), cut ? &*cut : nullptr, options.keep_going, progress);

@@ -2,18 +2,9 @@
 #include "io/thread_pool.hpp"
 
 #include <algorithm>
-#include <sched.h>
 #include <utility>
 
 namespace zarrbits::io {
-
-unsigned usable_processors() noexcept {
-#ifdef __linux__
-  cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1U, static_cast<unsigned>(CPU_COUNT(&set)));
-#endif
-  return std::max(1U, std::thread::hardware_concurrency());
-}
 
 thread_pool::thread_pool(unsigned threads, std::uint64_t memory, std::size_t backlog)
     : memory_(memory), max_waiting_(threads > 1 ? std::max<std::size_t>(backlog, 4 * threads) : backlog) {

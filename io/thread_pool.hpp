@@ -61,9 +61,6 @@ class thread_pool {
   std::vector<std::thread> threads_;
 };
 
-// Processors that this process may use.
-unsigned usable_processors() noexcept;
-
 }  // namespace zarrbits::io
 
 #endif

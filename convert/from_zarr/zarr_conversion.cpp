@@ -18,6 +18,7 @@
 #include "zarr/write/metadata.hpp"
 
 #include <zarrbits/detail/convert_front_end.hpp>
+#include <zarrbits/detail/processors.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -431,7 +432,7 @@ void zarr_conversion::run(bool only_share) {
   for (std::size_t i = 0; i < own_units.size(); ++i) {
     if (i == 0 || own_units[i].id.dataset != own_units[i - 1].id.dataset) warn_of_chunks(own_units[i].id.dataset);
   }
-  const unsigned threads = !out_->is_order_independent() ? 1 : options_.threads ? options_.threads : io::usable_processors();
+  const unsigned threads = !out_->is_order_independent() ? 1 : options_.threads ? options_.threads : detail::usable_processors();
   {
     io::thread_pool queue(threads, std::max<std::uint64_t>(options_.memory, min_memory) / 2);
     for (std::size_t i = 0; i < own_units.size();) {

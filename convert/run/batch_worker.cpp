@@ -7,6 +7,8 @@
 #include "io/thread_pool.hpp"
 #include "text/format.hpp"
 
+#include <zarrbits/detail/processors.hpp>
+
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -187,7 +189,7 @@ compressors::buffer batch_worker::read_values(const chunk_transcoder& maker, con
                                               const std::vector<hsize_t>& chunk_index, allocated_strings& strings) {
   if (!maker.has_strings()) return maker.read_values(chunk_index, nullptr);
   const std::uint64_t max_bytes = std::max<std::uint64_t>(options_.memory, 16U << 20) / 4;
-  const unsigned threads = std::max(8U, options_.threads ? options_.threads : io::usable_processors());
+  const unsigned threads = std::max(8U, options_.threads ? options_.threads : detail::usable_processors());
   strings.one_of_many = std::shared_lock(strings_mutex_);
   for (const bool alone : {false, true}) {
     {

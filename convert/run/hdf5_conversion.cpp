@@ -21,6 +21,8 @@
 #include "zarr/write/reference_writer.hpp"
 #include "zarr/write/store_writer.hpp"
 
+#include <zarrbits/detail/processors.hpp>
+
 #include <algorithm>
 #include <vector>
 
@@ -76,7 +78,7 @@ void hdf5_conversion::order_sources() {
   if (options_.concat) {
     source_options_.chunk_cache = options_.memory / 32;  // per open dataset
     sources_ = ordered_sources(options_, source_options_);
-    if (options_.processes == 0) options_.processes = io::usable_processors();
+    if (options_.processes == 0) options_.processes = detail::usable_processors();
     options_.source = sources_.front();
   }
   name_ = split_source(options_.source);
@@ -198,7 +200,7 @@ std::uint64_t max_chunk_memory(const hdf5::source_object& o, hid_t dataset) {
 
 void hdf5_conversion::prepare_queue() {
   if (queue_) return;
-  unsigned threads = options_.threads ? options_.threads : io::usable_processors();
+  unsigned threads = options_.threads ? options_.threads : detail::usable_processors();
   if (!out_->is_order_independent()) threads = 1;
   // chunks on a server are downloaded while their batches wait; but a log of units has one unit after the other
   const bool waits = out_->is_order_independent() || !out_->can_resume();

@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <new>
+#include <sched.h>
 
 namespace {
 
@@ -53,4 +54,18 @@ BOOST_AUTO_TEST_CASE(no_memory_for_a_thread_is_not_the_end_of_the_process) {
   }
   BOOST_TEST(failed > 0);
   BOOST_TEST(done > 0);
+}
+
+BOOST_AUTO_TEST_CASE(threads_are_as_many_as_the_process_may_use) {
+  cpu_set_t all, one;
+  BOOST_REQUIRE_EQUAL(sched_getaffinity(0, sizeof all, &all), 0);
+  CPU_ZERO(&one);
+  for (unsigned cpu = 0; CPU_COUNT(&one) == 0; ++cpu) {
+    if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &one);
+  }
+  BOOST_CHECK_EQUAL(zarrbits::hdf5::detail::threads_or_all(0), static_cast<unsigned>(CPU_COUNT(&all)));
+  BOOST_REQUIRE_EQUAL(sched_setaffinity(0, sizeof one, &one), 0);
+  BOOST_CHECK_EQUAL(zarrbits::hdf5::detail::threads_or_all(0), 1U);
+  BOOST_CHECK_EQUAL(zarrbits::hdf5::detail::threads_or_all(3), 3U);
+  sched_setaffinity(0, sizeof all, &all);
 }

@@ -6,6 +6,7 @@
 #ifndef ZARRBITS_DETAIL_ORDERED_WORK_HPP
 #define ZARRBITS_DETAIL_ORDERED_WORK_HPP
 
+#include <zarrbits/detail/processors.hpp>
 #include <zarrbits/detail/requirements.hpp>
 
 #include <condition_variable>
@@ -135,11 +136,7 @@ class ordered_work {
   std::exception_ptr failed_;
 };
 
-inline unsigned threads_or_all(unsigned threads) {
-  if (threads != 0) return threads;
-  const unsigned available = std::thread::hardware_concurrency();
-  return available != 0 ? available : 1;
-}
+inline unsigned threads_or_all(unsigned threads) { return threads != 0 ? threads : zarrbits::detail::usable_processors(); }
 
 }  // namespace zarrbits::hdf5::detail
 
