@@ -3,16 +3,17 @@
 
     pages.py FILE      prints the file; no line is added or taken away
 
-A heading gets an anchor from its page and its words; GitHub makes it from the words alone.
+A heading gets an anchor from the path of its page and its words; GitHub makes it from the words alone.
 A link to something that is not a page becomes plain text.
 """
 
+import os
 import pathlib
 import re
 import sys
 
-file = pathlib.Path(sys.argv[1])
-pages = {p.name for p in pathlib.Path("docs").glob("*.md")} | {"README.md", "CONTRIBUTING.md"}
+file = pathlib.Path(os.path.relpath(sys.argv[1]))
+pages = {str(p) for p in pathlib.Path("docs").rglob("*.md")} | {"README.md", "CONTRIBUTING.md"}
 
 
 def name(page, heading=""):
@@ -25,8 +26,8 @@ def slug(words):
 
 def link(match):
     text, target = match.groups()
-    page, _, heading = target.partition("#")
-    page = pathlib.PurePath(page).name if page else file.name
+    path, _, heading = target.partition("#")
+    page = os.path.normpath(file.parent / path) if path else str(file)
     if re.match(r"[a-z]+:", target) or target.endswith(".svg"):
         return match.group(0)
     return f"[{text}](#{name(page, heading)})" if page in pages else text
@@ -36,11 +37,11 @@ code = False
 for line in file.read_text(encoding="utf-8").split("\n")[:-1]:
     if line.lstrip().startswith("```"):
         code = not code
-        line = line.replace("```sh", "```").replace("```cmake", "```")
+        line = re.sub(r"```(sh|cmake|console|text)", "```", line)
     elif not code and not line.startswith("    "):
         if heading := re.match(r"(#+) (.*)$", line):
             words = heading[2].replace("`", "") if heading[1] == "#" else heading[2]  # titles stand in lists, too
-            line = f"{heading[1]} {words} {{#{name(file.name, slug(heading[2]) if len(heading[1]) > 1 else '')}}}"
+            line = f"{heading[1]} {words} {{#{name(str(file), slug(heading[2]) if len(heading[1]) > 1 else '')}}}"
         else:
             line = line.replace("@", "\\@")  # Doxygen's commands, in tables even within code
             line = re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", link, line)
