@@ -78,7 +78,7 @@ endif()
 
 configure_package_config_file(cmake/zarrbitsConfig.cmake.in ${PROJECT_BINARY_DIR}/zarrbitsConfig.cmake
   INSTALL_DESTINATION ${zarrbits_cmake_dir} PATH_VARS ZARRBITS_PLUGIN_DIR)
-# 0.x: a new minor version may break what was promised, so a request for 0.1 is not satisfied by 0.2 (docs/versions.md).
+# 0.x: a new minor version may break what was promised, so a request for 0.1 is not satisfied by 0.2 (docs/reference/versions.md).
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/zarrbitsConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/zarrbitsConfig.cmake ${PROJECT_BINARY_DIR}/zarrbitsConfigVersion.cmake
   DESTINATION ${zarrbits_cmake_dir} COMPONENT devel)

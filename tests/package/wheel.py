@@ -23,7 +23,7 @@ PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "wheel_progra
 
 
 # the four at the top of the page, and those of references, which go on from one another
-PAGE = os.path.join(os.path.dirname(PROGRAM), "..", "..", "docs", "python.md")
+PAGE = os.path.join(os.path.dirname(PROGRAM), "..", "..", "docs", "guide", "python.md")
 with open(PAGE, encoding="utf-8") as page:
     SECTIONS = page.read().split("\n## ")
 EXAMPLES, REFERENCES = (
