@@ -73,7 +73,7 @@ if(NOT ZARRBITS_DEBIAN)  # which has names of its own for these
   install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT devel)
   # what README.md links to
   install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT devel
-    FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.cpp" PATTERN "*.c" PATTERN doxygen EXCLUDE PATTERN man EXCLUDE)
+    FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "messages.txt" PATTERN "*.schema.json" PATTERN "*.cpp" PATTERN "*.c" PATTERN doxygen EXCLUDE PATTERN man EXCLUDE)
 endif()
 
 configure_package_config_file(cmake/zarrbitsConfig.cmake.in ${PROJECT_BINARY_DIR}/zarrbitsConfig.cmake
