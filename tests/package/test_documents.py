@@ -34,3 +34,10 @@ def test_links_lead_somewhere():
 def test_folders_are_there():
     folders = re.findall(r"^\| `([a-z/]+/)`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.M)
     assert len(folders) >= 10 and [f for f in folders if not (ROOT / f).is_dir()] == []
+
+
+def test_the_table_of_contents_has_every_page():
+    contents = (ROOT / "docs/README.md").read_text(encoding="utf-8")
+    pages = [p for folder in ("guide", "reference", "explanation") for p in sorted((ROOT / "docs" / folder).glob("*.*"))]
+    assert len(pages) >= 30
+    assert [str(p) for p in pages if p.suffix != ".svg" and f"]({p.relative_to(ROOT / 'docs')})" not in contents] == []
