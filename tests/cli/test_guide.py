@@ -5,6 +5,7 @@ a page one after another, in a folder with the files that the pages name."""
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
@@ -77,10 +78,14 @@ def test_pages_have_blocks():
 
 @pytest.mark.parametrize("page", [name for name, blocks in BLOCKS.items() if blocks])
 def test_commands_print_what_the_page_shows(page, tmp_path):
-    if page == "hdf5" and "ZARRBITS_PLUGINS" not in os.environ:
-        pytest.skip("this build has no HDF5 plugins for Python")
+    if page == "hdf5" and ("ZARRBITS_PLUGINS" not in os.environ or os.environ.get("ZARRBITS_PACKBITS_ID", "45429") != "45429"):
+        pytest.skip("this build has no HDF5 plugins for Python, or they have other filter ids")
     write_files(tmp_path)
-    places = os.pathsep.join([os.path.dirname(COMMAND), os.path.dirname(sys.executable), os.environ["PATH"]])
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "zarrbits").write_text(f'#!/bin/sh\nexec {shlex.quote(COMMAND)} "$@"\n', encoding="utf-8")
+    (programs / "zarrbits").chmod(0o755)
+    places = os.pathsep.join([str(programs), os.path.dirname(sys.executable), os.environ["PATH"]])
     environment = os.environ | {"PATH": places, "HDF5_PLUGIN_PATH": os.environ.get("ZARRBITS_PLUGINS", "")}
     for block in BLOCKS[page]:
         for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M):
