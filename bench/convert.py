@@ -5,7 +5,6 @@ and elapsed time of each way, the ways taking turns."""
 import argparse
 import json
 import pathlib
-import re
 import resource
 import shlex
 import shutil
@@ -19,13 +18,11 @@ import h5py
 
 from convert_sources import DATA, TREES, make_source
 
-BEGIN, END = "<!-- scripts/bench-convert {}: begin -->", "<!-- scripts/bench-convert {}: end -->"  # of each data
 short = 0.5  # seconds
 XARRAY = "import sys, xarray; xarray.open_dataset(sys.argv[1], engine='h5netcdf', phony_dims='sort').to_zarr(sys.argv[2])"
 verify = "zarrbits verify"
 two_processes = "zarrbits, 1 thread, two processes at once"
 HERE = pathlib.Path(__file__).parent
-PAGE = HERE.parent / "docs/performance.md"
 
 
 def times_of(command):
@@ -189,7 +186,7 @@ def goals(rows):
             (text, 1.8, ratio("zarrbits, 1 thread", "zarrbits, 2 threads", "elapsed")),
         ]
     if name == "deflate alone":
-        return []  # docs/performance.md says why
+        return []  # each stream is inflated once, for gzip's CRC-32, which leaves no ratio to ask for
     if name == "bitshuffle lz4":
         return [("default over the loop", 5, ratio(again, "zarrbits")), smaller]
     if name == "small deflate":
@@ -233,21 +230,6 @@ def goal_lines(rows):
     return lines
 
 
-def write_page(rows):
-    """Replaces only the part of this data; text after the last of these parts stays."""
-    name = rows[0]["data"]
-    page, begin, end = PAGE.read_text(), BEGIN.format(name), END.format(name)
-    source = f" {rows[0]['source_bytes'] / 1e6:.4g} MB stored." if "source_bytes" in rows[0] else ""
-    text = (DATA | TREES)[name]
-    section = f"{begin}\n### Source: {name}\n\n{text[0].upper() + text[1:]}.{source}\n\n{table(rows)}\n{end}\n"
-    pattern = re.compile(re.escape(begin) + ".*" + re.escape(end) + "\n", re.S)
-    last = re.compile(re.escape(END).replace(r"\{\}", "[^:]*") + "\n")
-    where = max((m.end() for m in last.finditer(page)), default=len(page))
-    PAGE.write_text(
-        pattern.sub(lambda _: section, page) if pattern.search(page) else page[:where] + "\n" + section + page[where:]
-    )
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--command", required=True)
@@ -257,7 +239,6 @@ def main():
     parser.add_argument("--folder")
     parser.add_argument("--only", action="append", choices=DATA | TREES, help="one of the sources; can be repeated")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--no-page", action="store_true")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.rounds = 1
@@ -275,8 +256,6 @@ def main():
             source.unlink()
             everything += rows
             print(f"{name}: {(DATA | TREES)[name]}\n\n{table(rows)}\n", flush=True)
-            if not arguments.quick and not arguments.no_page:
-                write_page(rows)
     if arguments.json:
         pathlib.Path(arguments.json).write_text(json.dumps(everything, indent=1) + "\n")
 

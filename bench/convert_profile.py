@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Where each way of making chunks spends its time, by `perf` (Debian's linux-perf): a row of docs/performance.md for each.
+"""Where each way of making chunks spends its time, by `perf` (Debian's linux-perf): a row for each.
 Run it in an environment with h5py and hdf5plugin, as build/bench/zarr/bin/python is:
 
     convert_profile.py COMMAND [FOLDER]

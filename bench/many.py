@@ -9,11 +9,7 @@ import resource
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
-
-BEGIN, END = "<!-- scripts/bench-many: begin -->", "<!-- scripts/bench-many: end -->"
-PAGE = pathlib.Path(__file__).parent.parent / "docs/performance.md"
 
 # Programs for the Python that has the peers; sys.argv: the folder of files, then what to make.
 MAKE = """
@@ -175,7 +171,6 @@ def main():
     parser.add_argument("--days", type=int, nargs="+", default=[40, 400])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder")
-    parser.add_argument("--no-page", action="store_true")
     arguments = parser.parse_args()
     os.environ["PYTHONPATH"] = str(pathlib.Path(__file__).resolve().parent.parent / "python")  # our package, as it is here
     lines = []
@@ -184,13 +179,6 @@ def main():
             stored, rows, slices = measure(arguments, pathlib.Path(folder), days)
             lines += table(days, stored, rows, slices)
     print("\n".join(lines))
-    if arguments.no_page:
-        return
-    text = PAGE.read_text()
-    head, _, rest = text.partition(BEGIN)
-    if not rest:
-        sys.exit(f"{PAGE} has no place for it")
-    PAGE.write_text(head + BEGIN + "\n" + "\n".join(lines) + END + rest.partition(END)[2])
 
 
 main()

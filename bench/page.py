@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
-"""docs/performance.md and its plot, from the rows of one run."""
+"""The tables of one run as a page, performance.md, and their plot, performance.svg."""
 
 import datetime
-import re
 
 import plot
 from goals import KIB64, MIB, MIB64, out_of_reach
@@ -27,27 +26,6 @@ Encode is checked: it finds every element that would lose a bit.
 The machine may have been shared with others, and all ratios are of one run.
 Between two runs on a busy machine, half of the ratios changed by less than 2 %, nine of ten by less than 15 %, single ones by up to 40 %; GB/s change with the clock too.
 On other CPUs the ratios differ, mostly because memcpy does: here it copies {memcpy}.
-"""
-
-COMPRESSORS = """## Where compressors do better
-
-Packing is not compression.
-It takes the same space whatever the values are, so on data with structure a compressor stores less, often far less.
-The table has a mask of discs through HDF5: there deflate, and LZ4 after bitshuffle, store about a third of what packbits stores.
-Deflate after packbits stores least, and is faster than deflate alone.
-
-The lower bits of most measured data are noise.
-There nothing beats the number of bits that matter, and compressors come near it at best (see the stored sizes for 12 bits and for random bools).
-
-Packing has advantages over compressors:
-
-- a size that is known beforehand: any chunk of n elements has the same number of bytes, so buffers, files and shards can be laid out;
-- random access: element i lies at bit i * k, and `decode_range` and the seekable decoder read only the bytes of a slice;
-- speed near that of memcpy both ways, whatever the data is;
-- nothing is guessed: encode says which element does not fit, instead of growing.
-
-If size matters most and the data has structure, compress it.
-Masks pack *and* compress well (`packbits`, then a compressor); numbers whose bits no longer begin at byte borders may compress less well packed than unpacked.
 """
 
 
@@ -230,13 +208,8 @@ def write(folder, rows, every_row, evaluated):
         kernels(rows),
         streams(rows),
         hdf5(rows, every_row),
-        COMPRESSORS,
         peers(rows, every_row),
         goal_table(rows, evaluated),
     ]
-    page = folder / "performance.md"
-    # what other scripts wrote between marks of their own stays
-    others = re.findall(r"<!-- (scripts/\S+): begin -->\n.*?<!-- \1: end -->\n", page.read_text(), re.S) if page.exists() else []
-    kept = [re.search(f"<!-- {name}: begin -->\n.*?<!-- {name}: end -->\n", page.read_text(), re.S).group() for name in others]
-    page.write_text("\n".join(parts).rstrip("\n") + "\n" + "".join("\n" + section for section in kept))
+    (folder / "performance.md").write_text("\n".join(parts))
     (folder / "performance.svg").write_text(plot.svg(rows))

@@ -25,8 +25,6 @@ sys.path.insert(0, str(ROOT / "tests/convert"))
 
 from http_server import Server  # noqa: E402
 
-BEGIN, END = "<!-- scripts/bench-remote: begin -->", "<!-- scripts/bench-remote: end -->"
-PAGE = ROOT / "docs/performance.md"
 OURS = ("zarrbits plan", "zarrbits --virtual", "zarrbits, native", "zarrbits")
 CURL = "curl to a file"
 TITLES = {
@@ -381,14 +379,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--command", required=True, help="zarrbits")
     parser.add_argument("--python", help="that has fsspec, aiohttp, h5py, zarr, xarray, virtualizarr and kerchunk")
-    parser.add_argument("--small", action="store_true", help="a twentieth of the data, delays of 0 and 20 ms, no page")
+    parser.add_argument("--small", action="store_true", help="a twentieth of the data, delays of 0 and 20 ms")
     parser.add_argument("--only", choices=MAKE, action="append", help="this file")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--limit", type=float, default=300, help="seconds after which a way is given up")
     parser.add_argument("--folder", help="where the files are made (1 GB)")
     parser.add_argument("--json", help="also writes the figures to this file")
     parser.add_argument("--check", action="store_true", help="exit status 1 where a goal of requests or bytes is missed")
-    parser.add_argument("--no-page", action="store_true", help="leaves docs/performance.md as it is")
     arguments = parser.parse_args()
     nets, tasks, results = NETS[:2] if arguments.small else NETS, ways(arguments), {}
     lines = []
@@ -414,11 +411,6 @@ def main():
         pathlib.Path(arguments.json).write_text(json.dumps({"files": results, "goals": found}, indent=1))
     missed = [text for text, wanted, reached, _ in found if reached is None or reached > wanted]
     counted = [text for text in missed if "requests" in text or "bytes" in text]
-    if not arguments.no_page and not arguments.small:
-        head, _, rest = PAGE.read_text().partition(BEGIN)
-        if not rest:
-            sys.exit(f"{PAGE} has no place for it")
-        PAGE.write_text(head + BEGIN + "\n" + "\n".join(lines) + END + rest.partition(END)[2])
     sys.exit(1 if arguments.check and counted else 0)
 
 

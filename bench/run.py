@@ -140,11 +140,10 @@ def print_goals(rows, evaluated):
 
 def main():
     parser = argparse.ArgumentParser(prog="scripts/bench")
-    parser.add_argument("--quick", action="store_true", help="fewer samples; writes no docs/performance.md")
+    parser.add_argument("--quick", action="store_true", help="fewer samples; writes no performance.md")
     parser.add_argument("--hdf5", action="store_true", help="the HDF5 filters too (always without --quick)")
     parser.add_argument("--json", metavar="FILE", help="the rows: name, kernels or peer, bytes, gbps, ratio")
     parser.add_argument("--rows", metavar="FILE", help="measures nothing, takes the rows from such a file")
-    parser.add_argument("--no-page", action="store_true", help="writes no docs/performance.md")
     parser.add_argument("--build", metavar="FOLDER", default=str(ROOT / "build/bench"), help="what to run (default: build/bench)")
     parser.add_argument("--zarrs", metavar="PROGRAM", help="bench/zarrs, where it could be built")
     parser.add_argument("--arrow", metavar="PYTHON", help="a Python that has pyarrow")
@@ -164,9 +163,9 @@ def main():
     evaluated = goals.evaluate(by_name) + goals.evaluate_hdf5(by_name)
     print_rows(rows)
     print()
-    if not arguments.quick and not arguments.no_page:
-        page.write(ROOT / "docs", by_name, rows, evaluated)
-        print("wrote docs/performance.md and docs/performance.svg")
+    if not arguments.quick:
+        page.write(ROOT / "build/bench", by_name, rows, evaluated)
+        print("wrote build/bench/performance.md and build/bench/performance.svg")
     print_goals(by_name, evaluated)
 
 

@@ -73,12 +73,12 @@ if(NOT ZARRBITS_DEBIAN)  # which has names of its own for these
   install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT devel)
   # what README.md links to
   install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT devel
-    FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.cpp" PATTERN "*.c" PATTERN reference EXCLUDE PATTERN man EXCLUDE)
+    FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "messages.txt" PATTERN "*.schema.json" PATTERN "*.cpp" PATTERN "*.c" PATTERN doxygen EXCLUDE PATTERN man EXCLUDE)
 endif()
 
 configure_package_config_file(cmake/zarrbitsConfig.cmake.in ${PROJECT_BINARY_DIR}/zarrbitsConfig.cmake
   INSTALL_DESTINATION ${zarrbits_cmake_dir} PATH_VARS ZARRBITS_PLUGIN_DIR)
-# 0.x: a new minor version may break what was promised, so a request for 0.1 is not satisfied by 0.2 (docs/versions.md).
+# 0.x: a new minor version may break what was promised, so a request for 0.1 is not satisfied by 0.2 (docs/reference/versions.md).
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/zarrbitsConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/zarrbitsConfig.cmake ${PROJECT_BINARY_DIR}/zarrbitsConfigVersion.cmake
   DESTINATION ${zarrbits_cmake_dir} COMPONENT devel)

@@ -24,9 +24,10 @@ bool valid_size(std::uint64_t size) noexcept { return size == 1 || size == 2 || 
 
 bool check_options(unsigned options, sentence& reason) noexcept {
   if (options & ~known_options)
-    return reason.set(
-        minor::bad_value,
-        "zarrbits: packbits: options (the second value) are %u, but only bits 0 to 4 have a meaning; see docs/hdf5.md", options);
+    return reason.set(minor::bad_value,
+                      "zarrbits: packbits: options (the second value) are %u, but only bits 0 to 4 have a meaning; see "
+                      "docs/reference/filters.md",
+                      options);
   if ((options & padding_mask) == padding_mask)
     return reason.set(
         minor::bad_value,

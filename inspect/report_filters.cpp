@@ -29,7 +29,7 @@ using hdf5::source_object;
 constexpr std::size_t max_shown_raw_chunks = 3;
 constexpr std::uint64_t max_examined_chunk = std::uint64_t{64} << 20;
 
-// cd_values of packbits as they are in a file; docs/hdf5.md has the table.
+// cd_values of packbits as they are in a file; docs/reference/filters.md has the table.
 struct stored_packbits {
   detail::packing format;
   unsigned components = 1, padding = 0, policy = 0;

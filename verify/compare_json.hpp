@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Compares a value of an HDF5 attribute with the JSON of the store. docs/converter.md has the form of each type.
+// Compares a value of an HDF5 attribute with the JSON of the store. docs/reference/types.md has the form of each type.
 //
 #ifndef ZARRBITS_VERIFY_COMPARE_JSON_HPP
 #define ZARRBITS_VERIFY_COMPARE_JSON_HPP

@@ -37,7 +37,7 @@ inline zarr_element element_of(const zarr::zarr_type& type, const zarr::element_
 
 class comparison {
  public:
-  // `exported`: the file is netCDF that `export` made, which has other types for some (docs/export.md).
+  // `exported`: the file is netCDF that `export` made, which has other types for some (docs/reference/exported.md).
   comparison(const source_type& source, const zarr::zarr_type& store, const source_objects& objects, bool exported = false);
 
   // different: the types cannot hold the same values. unknown: this code cannot decide. reason() is the sentence.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The root's notes of a store may declare a convention (docs/conventions.md), which differs from the plain form of
-// docs/converter.md. This file, and no other, has the differences. The declaration excuses nothing: values, names and lengths
-// must still be those of the source, by the rules of that convention.
+// The root's notes of a store may declare a convention (docs/reference/conventions.md), which differs from the plain form of
+// docs/reference/types.md. This file, and no other, has the differences. The declaration excuses nothing: values, names and
+// lengths must still be those of the source, by the rules of that convention.
 //
 #ifndef ZARRBITS_VERIFY_CONVENTION_HPP
 #define ZARRBITS_VERIFY_CONVENTION_HPP

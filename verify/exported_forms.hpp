@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What `export` makes of values whose types no note of the store gives (docs/export.md): a type of the file that follows from the
-// store in this way needs no note there. Written from that page alone; nothing is shared with export/.
+// What `export` makes of values whose types no note of the store gives (docs/reference/exported.md): a type of the file that
+// follows from the store in this way needs no note there. Written from that page alone; nothing is shared with export/.
 //
 #ifndef ZARRBITS_VERIFY_EXPORTED_FORMS_HPP
 #define ZARRBITS_VERIFY_EXPORTED_FORMS_HPP

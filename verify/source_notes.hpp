@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The notes that a store should have on the source's datatypes, under "zarrbits": in the form of docs/converter.md, from
+// The notes that a store should have on the source's datatypes, under "zarrbits": in the form of docs/reference/types.md, from
 // libhdf5's answers.
 //
 #ifndef ZARRBITS_VERIFY_SOURCE_NOTES_HPP

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t block_bytes = 64U << 10;  // also the fewest bytes of an array that are worth a sentence
 constexpr std::uint64_t max_blocks = 8;
 constexpr double worth_it = 0.75;  // of the size without compression
-// The cheapest that convert itself chooses: docs/performance.md.
+// The cheapest that convert itself chooses: docs/explanation/chunks.md.
 constexpr compression suggested{compressor::blosc, 1, blosc_compressor::zstd, blosc_shuffle::bytes};
 
 // Blocks that tile the array: its chunks or, if they are large, pieces of chunks.

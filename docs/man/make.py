@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
-"""Writes the manual page zarrbits.1 from the command's own --help, so that both say the same.
+"""Writes the manual page zarrbits.1 and docs/reference/options.md from the command's own --help, so that all say the same.
 
-ZARRBITS_COMMAND=build/release/bin/zarrbits docs/man/make.py           # writes it
-ZARRBITS_COMMAND=build/release/bin/zarrbits docs/man/make.py --check   # exit status 1 if it differs
+ZARRBITS_COMMAND=build/release/bin/zarrbits docs/man/make.py           # writes them
+ZARRBITS_COMMAND=build/release/bin/zarrbits docs/man/make.py --check   # exit status 1 if one of them differs
 """
 
 import os
@@ -12,7 +12,9 @@ import subprocess
 import sys
 
 COMMAND = os.environ["ZARRBITS_COMMAND"]
-PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "zarrbits.1")
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+PAGE = os.path.join(FOLDER, "zarrbits.1")
+OPTIONS = os.path.join(FOLDER, "..", "reference", "options.md")
 
 HEAD = r"""
 .\" SPDX-License-Identifier: BSL-1.0
@@ -71,6 +73,15 @@ Seconds without a response from an S3 server before a request is sent again; 60 
 """
 
 
+OPTIONS_HEAD = """# Options
+
+`docs/man/make.py` writes this page from `zarrbits COMMAND --help`, and the test `cli_man` compares them.
+Sizes may end in K, M, G or T: `64M` is 64 MiB.
+An option with two meanings has a row for each.
+
+"""
+
+
 def help_of(*command):
     wide = {**os.environ, "COLUMNS": "100000"}  # a line for each option and paragraph
     return subprocess.run([COMMAND, *command, "--help"], capture_output=True, text=True, check=True, env=wide).stdout
@@ -81,8 +92,13 @@ def escaped(text):
     return "\\&" + text if text.startswith((".", "'")) else text
 
 
+def parts(line):
+    """The names of an option with its argument, and what it does."""
+    return re.match(r"  (\S+(?: \S+)*)\s{2,}(.*)$", line).groups()
+
+
 def option(line):
-    names, said = re.match(r"  (\S+(?: \S+)*)\s{2,}(.*)$", line).groups()
+    names, said = parts(line)
     names, _, argument = names.partition(" ")
     flags = ", ".join(rf"\fB{escaped(n)}\fR" for n in names.split(","))
     if argument:
@@ -105,18 +121,52 @@ def section(name):
     return page
 
 
+def options_of(name):
+    """The options of a command, as (heading, names, text)."""
+    for block in help_of(name).split("\n\n"):
+        heading, *lines = block.splitlines()
+        if heading.endswith(":") and heading not in ("Examples:", "Names:"):
+            yield from ((heading[:-1], *parts(line)) for line in lines if line.startswith("  -") and "--help" not in line)
+
+
+def option_tables(commands):
+    """A table for each heading of the help: an option, the commands that have it, what it does.
+
+    An option is below the heading that convert has it under, and the others are those of single commands."""
+    headings, tables = {}, {}
+    for command in commands:
+        for heading, names, text in options_of(command):
+            flag = names.split(" ")[0]
+            heading = headings.setdefault(flag, "Other commands" if heading == "Options" else heading)
+            tables.setdefault(heading, {}).setdefault((flag, names, text), []).append(command)
+    page = ""
+    for heading in sorted(tables, key="Other commands".__eq__):
+        page += f"## {heading}\n\n| option | of | |\n|---|---|---|\n"
+        for (flag, names, text), of in sorted(tables[heading].items(), key=lambda row: row[0][0].split(",")[-1]):
+            cells = (f"`{names.replace(flag, flag.replace(',', '`, `'))}`", ", ".join(of), text)
+            page += "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+        page += "\n"
+    return page.rstrip("\n") + "\n"
+
+
 def main():
     commands = re.findall(r"^  ([a-z]+)  ", help_of().partition("Commands:")[2].partition("Options:")[0], re.M)
     version = subprocess.run([COMMAND, "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
-    page = HEAD.lstrip("\n").replace("@VERSION@", version) + "".join(map(section, commands)) + TAIL.lstrip("\n")
+    pages = {
+        PAGE: HEAD.lstrip("\n").replace("@VERSION@", version) + "".join(map(section, commands)) + TAIL.lstrip("\n"),
+        OPTIONS: OPTIONS_HEAD + option_tables(commands),
+    }
+    for path, text in pages.items():
+        if sys.argv[1:] == ["--check"]:
+            with open(path, encoding="utf-8") as f:
+                if f.read() != text:
+                    sys.exit(f"{os.path.relpath(path)} does not match the command's --help; run docs/man/make.py")
+        else:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
     if sys.argv[1:] == ["--check"]:
-        with open(PAGE, encoding="utf-8") as f:
-            if f.read() != page:
-                sys.exit(f"{PAGE} does not match the command's --help; run docs/man/make.py")
-        print(f"{len(commands)} commands: the manual page says what --help says")
-        return
-    with open(PAGE, "w", encoding="utf-8") as f:
-        f.write(page)
+        print(f"{len(commands)} commands: the manual page and docs/reference/options.md say what --help says")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ namespace zarrbits {
 struct convert_front_end;
 struct convert_progress;
 
-// What the Zarr readers of a community expect beyond HDF5's own terms; see docs/conventions.md.
+// What the Zarr readers of a community expect beyond HDF5's own terms; see docs/reference/conventions.md.
 enum class convention {
   none,      // objects, names and attributes as HDF5 has them
   netcdf,    // netCDF-4, as xarray reads it
@@ -84,12 +84,12 @@ struct shard_size {
 enum class grid_type {
   regular,      // all chunks have one shape: after a file that ends within a chunk, the chunks of the next ones are made again
   rectilinear,  // where it copies more: chunks end where those of the files do, and only the last one of each file is made again.
-                // Fewer readers have Zarr's rectilinear chunk grid; see docs/many.md
+                // Fewer readers have Zarr's rectilinear chunk grid; see docs/guide/many-files.md
 };
 // Its name, as in the plan: "regular".
 const char* to_string(grid_type g) noexcept;
 
-// Several files as one store; see docs/many.md.
+// Several files as one store; see docs/guide/many-files.md.
 struct concatenation {
   // The dimension along which datasets are joined: its name, or an axis of the datasets that match a pattern of paths: "time",
   // "/images:0". Datasets without it must be equal in all files.

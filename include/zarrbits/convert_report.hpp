@@ -133,7 +133,7 @@ struct convert_result {
 
   // True if something was skipped, or cannot be rebuilt from the store.
   bool has_losses() const noexcept;
-  // The report as strict JSON; docs/converter.md lists its keys. A program can add its exit status.
+  // The report as strict JSON; docs/reference/report.md lists its keys. A program can add its exit status.
   std::string report_json(std::optional<int> exit_status = {}) const;
 };
 

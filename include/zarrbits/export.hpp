@@ -91,7 +91,7 @@ struct export_report {
 
   // True if something is not in the file.
   bool has_losses() const noexcept;
-  // The report as strict JSON; docs/export.md lists its keys. A program can add its exit status.
+  // The report as strict JSON; docs/schema has its keys. A program can add its exit status.
   std::string report_json(std::optional<int> exit_status = {}) const;
 };
 

@@ -9,7 +9,7 @@
  *   H5Pset_zarrbits_packbits(dcpl, 12, 0, 0);   // the low 12 bits of each integer
  *   hid_t d = H5Dcreate2(file, "camera", H5T_STD_U16LE, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
  *
- * Nothing here links to zarrbits: HDF5 loads the plugins at run time from the folders in HDF5_PLUGIN_PATH. docs/hdf5.md has
+ * Nothing here links to zarrbits: HDF5 loads the plugins at run time from the folders in HDF5_PLUGIN_PATH. docs/guide/hdf5.md has
  * recipes for h5py, h5repack and nccopy.
  *
  * The parameters (cd_values) of packbits, of which 0 to 4 may be given; those left out are 0:
@@ -58,7 +58,7 @@
 #define ZARRBITS_HDF5_RANGE_RAW 0u      /* stored as it is */
 #define ZARRBITS_HDF5_RANGE_TRUNCATE 4u /* the bits that do not fit are dropped: data is lost */
 #define ZARRBITS_HDF5_RANGE_REPORT 8u   /* as RAW, with a line on standard error, once for each dataset */
-#define ZARRBITS_HDF5_RANGE_ERROR 12u   /* the write fails, if only in H5Fclose(), and HDF5 may crash: docs/hdf5.md */
+#define ZARRBITS_HDF5_RANGE_ERROR 12u   /* the write fails, if only in H5Fclose(); HDF5 may crash: docs/reference/filters.md */
 /* packbits, options bit 4: most significant bit first, as numcodecs does; booleans only */
 #define ZARRBITS_HDF5_MSB_FIRST 16u
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Boost.Iostreams filters over any codec. Link `zarrbits::streams`; docs/streams.md has the recipes.
+// Boost.Iostreams filters over any codec. Link `zarrbits::streams`; docs/guide/streams.md has the recipes.
 //
 //   #include <zarrbits/iostreams.hpp>
 //

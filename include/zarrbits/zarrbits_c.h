@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSL-1.0 */
 /*
- * The codecs for other languages: libzarrbits.so, plain C. Python's package loads it through ctypes; docs/c.md has more.
+ * The codecs for other languages: libzarrbits.so, plain C. Python's package loads it through ctypes; docs/guide/c.md has more.
  *
  *   char why[500];
  *   zarrbits_codec *c = zarrbits_make_codec("{\"name\": \"packbits\", \"configuration\": {\"last_bit\": 11}}", "uint16",

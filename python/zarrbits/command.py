@@ -27,7 +27,7 @@ class Error(RuntimeError):
     """What the command said.
 
     status: its exit status, 1 for a failure, 2 for wrong options.
-    code: what went wrong, such as "not_found" or "changed" (docs/python.md lists them); "" where the command does not say.
+    code: what went wrong, such as "not_found" or "changed" (docs/guide/python.md lists them); "" where the command does not say.
     file, object: what it is about, a file, a store or a server, and the path of an object in it; "" where it is about none.
     """
 

@@ -29,7 +29,7 @@ from zarrbits_codecs import library
 from zarrbits_codecs.plugins import PACKBITS
 
 Array = Any
-_STORED = 12  # the parameters of a dataset's filter: docs/hdf5.md
+_STORED = 12  # the parameters of a dataset's filter: docs/reference/filters.md
 _MAGIC = 0x5A504201
 _CHECKSUM_OR_FILLED = 1 << 19 | 1 << 20
 _PADDING = ("none", "first_byte", "last_byte")

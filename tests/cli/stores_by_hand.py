@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """A file with one dataset of each kind, and a store of it that is written by hand,
-from Zarr's specification and docs/converter.md."""
+from Zarr's specification and docs/reference/types.md."""
 
 import base64
 import ctypes

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -186,3 +187,13 @@ def test_a_schema_refuses_what_is_not_so():
     for change in ({"bytes": -1}, {"bytes": "1"}, {"profile": "other"}, {"unknown": 1}, {"objects": [{"path": "/"}]}):
         with pytest.raises(jsonschema.ValidationError):
             valid("report", {**report, **change})
+
+
+def test_the_reference_lists_every_key_of_the_report():
+    with open(os.path.join(FOLDER, "..", "reference", "report.md"), encoding="utf-8") as f:
+        _, of_report, of_object = f.read().split("\n| key of ")
+    with open(os.path.join(FOLDER, "report.schema.json"), encoding="utf-8") as f:
+        properties = json.load(f)["properties"]
+    for table, keys in ((of_report, properties), (of_object, properties["objects"]["items"]["properties"])):
+        rows = [line.split("|")[1] for line in table.split("\n\n")[0].splitlines() if line.startswith("| `")]
+        assert {key for row in rows for key in re.findall(r"`(\w+)`", row)} == set(keys)

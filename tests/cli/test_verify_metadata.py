@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """`zarrbits verify` on attributes, dimension names, links, named types and notes: a store that is written by hand, from
-docs/converter.md, and then changed in one place at a time."""
+docs/reference/types.md, and then changed in one place at a time."""
 
 import base64
 import hashlib

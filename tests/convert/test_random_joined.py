@@ -13,7 +13,7 @@ from random_files import TYPES, command, differences, fill_with, materialise
 from store import Store
 
 KINDS = [k for k in TYPES if k != "sequence"]  # they cannot be joined
-# what docs/many.md says of appends: these only where the last chunk is full, these never
+# what docs/guide/append.md says of appends: these only where the last chunk is full, these never
 FULL_CHUNKS, NEVER = {"<f2", "complex", "big complex", "times", "pair", "deep", "gaps", "latin"}, {"bits", "opaque", "array"}
 SIMPLE = [k for k in KINDS if k not in FULL_CHUNKS | NEVER]
 REFUSED = {

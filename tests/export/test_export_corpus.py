@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.skipif(not CORPUS, reason="ZARRBITS_CORPUS is not set"),
     pytest.mark.skipif(not shutil.which("h5diff"), reason="h5diff is not installed"),
 ]
-# What docs/export.md says that a store does not have.
+# What docs/reference/exported.md says that a store does not have.
 EXPLAINED = {
     "comp_complex_scalar.h5": "gaps in compounds of named types",
     "nest_comp_scalar.h5": "gaps in compounds of named types",

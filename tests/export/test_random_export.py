@@ -48,7 +48,7 @@ def check_file(dice, folder):
     if any(o.get("lossy") or o["outcome"] == "skipped" for o in report["objects"]):
         return
     if undefined or any("SPACEPAD" in str(line) for line in dumped(folder)):
-        return  # docs/export.md: what is at the end of such texts, blanks or zeros, is not in the store
+        return  # docs/reference/exported.md: what is at the end of such texts, blanks or zeros, is not in the store
     found = h5diff(f"{folder}/in.h5", f"{folder}/back.h5")
     if found:
         shutil.copy(f"{folder}/in.h5", f"{folder}/copy.h5")

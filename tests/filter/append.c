@@ -2,7 +2,7 @@
 /*
  * Opens a file, doubles the length of its dataset "camera", and writes the new half:
  *
- *   append FILE load     with zarrbits_hdf5_load(), as docs/hdf5.md says
+ *   append FILE load     with zarrbits_hdf5_load(), as docs/guide/hdf5.md says
  *   append FILE          without
  */
 #include <zarrbits/hdf5.h>

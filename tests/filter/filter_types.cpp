@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The table of datatypes in docs/hdf5.md, row by row, and refused datatypes, through a real libhdf5.
+// The table of datatypes in docs/reference/filters.md, row by row, and refused datatypes, through a real libhdf5.
 #include "filter/plugins.hpp"
 #include "h5_support.hpp"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""A dataset that was created yesterday is packed on, too, by a new process that does what docs/hdf5.md says.
+"""A dataset that was created yesterday is packed on, too, by a new process that does what docs/guide/hdf5.md says.
 Each day is a process of its own."""
 
 import os
@@ -68,6 +68,6 @@ def test_c_packs(file):
 
 
 def test_without_that_hdf5_stores_the_chunks_raw(file):
-    """The day on which this fails, HDF5 loads plugins when it writes, and docs/hdf5.md may say less."""
+    """The day on which this fails, HDF5 loads plugins when it writes, and docs/guide/hdf5.md may say less."""
     run(os.environ["ZARRBITS_APPEND"], file)
     assert chunks(file) == [PACKED, PACKED, RAW, RAW]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Runs the recipes of docs/hdf5.md that have a name."""
+"""Runs the recipes of docs/guide/hdf5.md that have a name."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ env = {
     "PYTHONPATH": str(ROOT / "python"),
     "PYTHONDONTWRITEBYTECODE": "1",
 }
-recipes = re.findall(r"<!-- recipe: (\S+) -->\n```\w+\n(.*?)```", (ROOT / "docs/hdf5.md").read_text(), re.S)
+recipes = re.findall(r"<!-- recipe: (\S+) -->\n```\w+\n(.*?)```", (ROOT / "docs/guide/hdf5.md").read_text(), re.S)
 
 CHECK = """
 import h5py

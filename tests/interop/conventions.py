@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Files of communities, read from HDF5 and from the store, are equal by the community's own comparison.
-docs/conventions.md has the table. Each file is converted in four ways: portable, native, with shards, and as one .zip file."""
+docs/reference/conventions.md has the table. Each file is converted in four ways: portable, native, in shards, as a .zip file."""
 
 import importlib.metadata
 import importlib.util

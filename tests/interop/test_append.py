@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""A store that is appended to is identical, for xarray, to one that was made of all files. docs/many.md."""
+"""A store that is appended to is identical, for xarray, to one that was made of all files. docs/guide/append.md."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """netCDF files joined to one store, compared with xarray.open_mfdataset of the files by xarray's own assert_identical.
-docs/many.md."""
+docs/guide/many-files.md."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Bounds, climatologies and floating times of several netCDF files, compared with what xarray.open_mfdataset makes of the files.
-docs/many.md."""
+docs/guide/many-files.md."""
 
 import json
 

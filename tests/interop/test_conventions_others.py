@@ -63,7 +63,7 @@ def test_pytables_nodes(convert, tmp_path):
 
 
 def test_times_of_pytables(tmp_path):
-    """They stay int64; docs/conventions.md says how PyTables makes seconds of them."""
+    """They stay int64; docs/reference/conventions.md says how PyTables makes seconds of them."""
     tables = pytest.importorskip("tables")
     with tables.open_file(tmp_path / "in.h5", "w") as f:
         seconds = f.create_carray("/", "t", tables.Time64Atom(), (5,))

@@ -203,7 +203,7 @@ def by_hand(path, store, name, order, dtype, want):
 
 
 def rows_of(copies):
-    """The table of docs/converter.md."""
+    """The table of docs/explanation/chunks.md."""
     lines = ["| before \\ after | " + " | ".join(COPIED) + " |", "|---" * (len(COPIED) + 1) + "|"]
     for first in COPIED:
         cells = []
@@ -253,8 +253,8 @@ def test_every_pair(tmp_path):
     found = json.loads(command("verify", "--json", path, store, status=1))
     assert {f["path"] for f in found["findings"] if f["outcome"] == "differs"} == refused
     table = rows_of(copies)
-    assert "\n".join(table) in (ROOT / "docs/converter.md").read_text(), (
-        "docs/converter.md has another table; this is it:\n" + "\n".join(table)
+    assert "\n".join(table) in (ROOT / "docs/explanation/chunks.md").read_text(), (
+        "docs/explanation/chunks.md has another table; this is it:\n" + "\n".join(table)
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Who reads references: the table of docs/converter.md ("Who reads references"), each cell made by opening them.
+"""Who reads references: the table of docs/reference/readers.md ("Who reads references"), each cell made by opening them.
 xarray has to find what it finds in the HDF5 file; a reader that has learnt a row, or forgotten one, fails here."""
 
 import importlib.util
@@ -144,8 +144,8 @@ READERS = {
 
 
 def table():
-    text = (ROOT / "docs/converter.md").read_text(encoding="utf-8")
-    lines = re.search(r"\n#### Who reads references\n.*?\n(\|.*?)\n\n", text, re.S).group(1).splitlines()
+    text = (ROOT / "docs/reference/readers.md").read_text(encoding="utf-8")
+    lines = re.search(r"\n## Who reads references\n.*?\n(\|.*?)\n\n", text, re.S).group(1).splitlines()
     cells = [[c.strip() for c in line.strip("|").split("|")] for line in lines]
     assert cells[0][1:] == list(READERS), cells[0]
     return {row[0]: dict(zip(READERS, row[1:])) for row in cells[2:]}
@@ -187,7 +187,7 @@ def test_row(tmp_path, name, reader):
         print(f"CELL|{name}|{reader}|{does}")
         return
     known = table()[name][reader]
-    assert does == known, f'{reader}, {name}: the table in docs/converter.md says "{known}", and it is "{does}"'
+    assert does == known, f'{reader}, {name}: the table in docs/reference/readers.md says "{known}", and it is "{does}"'
 
 
 @pytest.mark.parametrize("form", ["json", "parquet"])
@@ -269,7 +269,7 @@ def test_gdal_without_its_driver_for_parquet(tmp_path):
         got = by_gdal(tmp_path / "refs.parquet", np.dtype("f4"), "parquet")
     except ValueError:
         return
-    assert not np.array_equal(got, VALUES), "it reads them by now: docs/converter.md can say so"
+    assert not np.array_equal(got, VALUES), "it reads them by now: docs/reference/readers.md can say so"
 
 
 def test_virtualizarr_and_both(tmp_path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Who reads what: the table of docs/converter.md, each row made, converted, and given to each reader.
+"""Who reads what: the table of docs/reference/readers.md, each row made, converted, and given to each reader.
 
 A reader that the table promises must return the values. Any other must refuse:
 if it can read a row by now, the table has to say so.
@@ -304,5 +304,7 @@ def test_row(store, name, reader, request):
             got = read()
         except Exception:  # whatever it says: it refuses
             continue
-        assert as_bytes(got) != as_bytes(values), f"{reader} reads {name} by now: the table of docs/converter.md can say so"
+        assert as_bytes(got) != as_bytes(values), (
+            f"{reader} reads {name} by now: the table of docs/reference/readers.md can say so"
+        )
         assert reader in wrong, f"{reader} gives wrong values for {name}: the document has to say so"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """Files with what makes references hard (virtual_peers.py). Ours read as the files do, through zarr-python and through Icechunk.
-What other makers of references make of the same file is a table in docs/converter.md ("What other makers of references do"):
+What other makers of references make of the same file is a table in docs/reference/readers.md:
 a peer that changes, for better or worse, fails here."""
 
 import re
@@ -103,7 +103,7 @@ def test_what_others_do(name, peer, tmp_path):
     does = outcome(peers.PEERS[peer], paths, want, read, tmp_path)
     known = DOES[name][list(peers.PEERS).index(peer)]
     assert does == known, (
-        f'{peer} has changed: "{name}" was {known}, and is {does}; DOES above and the table in docs/converter.md have to say so'
+        f'{peer} has changed: "{name}" was {known}, and is {does}; DOES above and docs/reference/readers.md have to say so'
     )
 
 
@@ -111,9 +111,9 @@ def test_the_table_in_the_documents():
     """It has a row for each file, says what DOES says, and the versions that are installed here,
     but for what comes behind the second number."""
     text = (
-        (ROOT / "docs/converter.md")
+        (ROOT / "docs/reference/readers.md")
         .read_text(encoding="utf-8")
-        .partition("#### What other makers of references do")[2]
+        .partition("## What other makers of references do")[2]
         .partition("\n#")[0]
     )
     rows = [[c.strip().strip("*") for c in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")]

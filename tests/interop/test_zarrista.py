@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""zarrista, which is zarrs for Python: what it reads of packbits, and what docs/python.md says it misreads."""
+"""zarrista, which is zarrs for Python: what it reads of packbits, and what docs/reference/readers.md says it misreads."""
 
 import numpy as np
 import pytest
@@ -25,4 +25,4 @@ def test_it_reads_packbits(tmp_path, values, how):
 def test_the_sign_ends_at_the_byte(tmp_path):
     """Of the chunk that is read whole."""
     got = read(tmp_path, VALUES, last_bit=7)[:4]
-    assert got.tolist() == [255, 206, 5, 127], "right by now? docs/python.md can say so"
+    assert got.tolist() == [255, 206, 5, 127], "right by now? docs/reference/readers.md can say so"

@@ -183,8 +183,8 @@ def test_deviation_the_older_spelling_is_refused(zarrs):
 
 
 def test_deviation_in_the_documents(zarrs, tmp_path):
-    """The smallest case in docs/codecs.md, made by its lines: we read -1, zarrs and zarrista 65535."""
-    page = (pathlib.Path(__file__).parent.parent.parent / "docs/codecs.md").read_text(encoding="utf-8")
+    """The smallest case in docs/reference/codecs.md, made by its lines: we read -1, zarrs and zarrista 65535."""
+    page = (pathlib.Path(__file__).parent.parent.parent / "docs/reference/codecs.md").read_text(encoding="utf-8")
     [lines] = [block for block in re.findall(r"```sh\n(.*?)```", page, re.S) if "minus_one.zarr" in block]
     subprocess.run(["sh", "-ec", lines], cwd=tmp_path, check=True)
     store = tmp_path / "minus_one.zarr"
@@ -194,7 +194,9 @@ def test_deviation_in_the_documents(zarrs, tmp_path):
     (tmp_path / "group/zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
     run("verify", tmp_path / "minus_one.h5", tmp_path / "group")
 
-    wrong = "fixed: take the case out of docs/codecs.md, and the warnings out of README.md and docs/python.md"
+    wrong = (
+        "fixed: take the case out of docs/reference/codecs.md, and the warnings out of README.md and docs/reference/readers.md"
+    )
     assert zarrs.ask("read", path=str(store)) == np.array([65535], "i4").tobytes(), zarrs.refused or wrong
     zarrista = pytest.importorskip("zarrista")
     array = zarrista.Array.open(zarrista.store.FilesystemStore(str(store)), "/")

@@ -30,7 +30,7 @@ if [[ " ${parts[*]} " == *" hdf5 "* ]]; then
 fi
 
 # the installed documents link to what is installed
-documents=$(dirname "$(find "$prefix" -name README.md)")
+documents=$(dirname "$(find "$prefix" -name CONTRIBUTING.md)")
 links=0
 while IFS=: read -r document link; do
   [ -e "$(dirname "$document")/$link" ] || fail "$document links to $link, which is not installed"

@@ -74,7 +74,7 @@ if ! command -v abidiff > /dev/null; then
   echo "SKIPPED: abidiff is not installed (Debian: abigail-tools); everything else of the shared core was tested"
   exit 0
 fi
-# docs/versions.md has this command. The same library is the same; one without a function is not.
+# docs/reference/versions.md has this command. The same library is the same; one without a function is not.
 abidw --headers-dir "$work/prefix/include" --drop-private-types --out-file "$work/now.abi" "$library"
 abidiff --headers-dir2 "$work/prefix/include" --drop-private-types "$work/now.abi" "$library" || fail "abidiff finds a difference between a library and itself"
 grep -v "elf-symbol name='_ZNK8zarrbits5codec19needs_element_countEv'" "$work/now.abi" > "$work/other.abi"

@@ -15,7 +15,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BLOCKS = [
     (f"{document.relative_to(ROOT)} {i}", block)
-    for document in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+    for document in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
     for i, block in enumerate(re.findall(r"```cpp\n(.*?)```", document.read_text(encoding="utf-8"), re.S))
 ]
 PROGRAMS = [b for b in BLOCKS if "int main(" in b[1]]

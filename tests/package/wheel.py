@@ -22,14 +22,17 @@ VENV = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scr
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "wheel_program.py")
 
 
-# the four at the top of the page, and those of references, which go on from one another
-PAGE = os.path.join(os.path.dirname(PROGRAM), "..", "..", "docs", "python.md")
-with open(PAGE, encoding="utf-8") as page:
-    SECTIONS = page.read().split("\n## ")
-EXAMPLES, REFERENCES = (
-    re.findall(r"```python\n(.*?)```", next(s for s in SECTIONS if s.startswith(begin)), re.S)
-    for begin in ("# zarrbits", "Stores of references")
-)
+# the four at the top of the guide, and those on references, which go on from one another
+GUIDE = os.path.join(os.path.dirname(PROGRAM), "..", "..", "docs", "guide")
+
+
+def programs(page):
+    """Those of a page, before its first heading of the second level."""
+    with open(os.path.join(GUIDE, page), encoding="utf-8") as f:
+        return re.findall(r"```python\n(.*?)```", f.read().split("\n## ")[0], re.S)
+
+
+EXAMPLES, REFERENCES = programs("python.md"), programs("python-references.md")
 assert len(EXAMPLES) == 4 and len(REFERENCES) == 2
 CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("ZARRBITS", "HDF5", "PYTHON", "AWS", "SSL_CERT", "NETRC"))}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""The recipe of docs/python.md: Dask makes the shares of a store."""
+"""The recipe of docs/guide/python.md: Dask makes the shares of a store."""
 
 import os
 import pathlib
@@ -26,7 +26,7 @@ def test_shares_with_dask(scheduler, folder, monkeypatch):
         f.create_dataset("x", data=np.random.default_rng(1).integers(0, 255, 8 << 20, dtype="u1"), chunks=(1 << 16,))
     (recipe,) = [
         block
-        for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text(encoding="utf-8"), re.S)
+        for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs/guide/python.md").read_text(encoding="utf-8"), re.S)
         if "dask.delayed" in block
     ]
     if scheduler == "distributed":

@@ -155,7 +155,7 @@ class dataset_form {
     return true;
   }
 
-  // The resolved parameters of the filter, as docs/hdf5.md and filter/packbits.hpp have them.
+  // The resolved parameters of the filter, as docs/reference/filters.md and filter/packbits.hpp have them.
   bool choose_packbits(std::size_t n, const unsigned* cd, std::size_t elements) {
     constexpr unsigned numcodecs = ZARRBITS_HDF5_MSB_FIRST, policy = 3u << 2, other = 1u << 19 | 1u << 20;
     if (n != 12 || cd[4] != 0x5A504201 || (cd[1] & numcodecs) || (cd[7] & other)) return false;

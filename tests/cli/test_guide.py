@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The commands in the pages of docs/guide print what the pages show, apart from numbers: each block ```console is run, those of
+a page one after another, in a folder with the files that the pages name."""
+
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+
+import store
+from harness import COMMAND, run
+
+PAGES = sorted(pathlib.Path(__file__).resolve().parents[2].glob("docs/guide/*.md"))
+BLOCKS = {p.stem: re.findall(r"^```console\n(.*?)^```", p.read_text(encoding="utf-8"), re.M | re.S) for p in PAGES}
+HOURS = np.random.default_rng(3).normal(280, 10, (96, 40, 50)).astype("f4")  # four days
+
+
+def write_hours(path, first, count):
+    with h5py.File(path, "w") as f:
+        f["time"] = np.arange(first, first + count, dtype="i4")
+        f["time"].attrs["units"] = "hours since 2020-01-01"
+        f["time"].make_scale("time")
+        d = f.create_dataset(
+            "t2m",
+            data=HOURS[first : first + count],
+            chunks=(8, 40, 50),
+            maxshape=(None, 40, 50),
+            compression="gzip",
+            shuffle=True,
+        )
+        d.dims[0].attach_scale(f["time"])
+
+
+def write_files(folder):
+    noise = np.random.default_rng(1)
+    with h5py.File(folder / "camera.h5", "w") as f:
+        f.attrs["instrument"] = "camera 2"
+        values = noise.integers(0, 4096, (10, 256, 256)).astype("u2")
+        f.create_dataset("frames", data=values, chunks=(1, 256, 256), compression="gzip").attrs["unit"] = "counts"
+        f.create_dataset("mask", data=noise.random((256, 256)) > 0.9, chunks=(64, 256))
+    for name in ("archive", "data", "elsewhere", "months", "runs"):
+        (folder / name).mkdir()
+    with h5py.File(folder / "elsewhere/raw.h5", "w") as f:
+        f["x"] = np.arange(4)
+    with h5py.File(folder / "archive/linked.h5", "w") as f:
+        f["y"], f["x"] = np.arange(3), h5py.ExternalLink("../elsewhere/raw.h5", "/x")
+    for i in range(3):
+        write_hours(folder / f"data/d{i + 1}.nc", 24 * i, 24)
+        with h5py.File(folder / f"runs/r{i}.h5", "w") as f:
+            f["image"] = np.full((3, 4), i)
+    write_hours(folder / "tomorrow.nc", 72, 24)
+    for first, count in ((0, 31), (31, 28), (59, 31)):
+        write_hours(folder / f"months/{first:02}.nc", first, count)
+
+
+def without_numbers(text):
+    """The words: sizes, counts and times depend on the libraries and the machine, and so does the width of columns."""
+    text = re.sub(r"\d[\d.]*( ([KMG]i)?B\b)?", "#", text)
+    return [" ".join(line.split()) for line in text.strip().splitlines()]
+
+
+def test_pages_have_blocks():
+    assert {name for name, blocks in BLOCKS.items() if blocks} >= {
+        "append",
+        "cluster",
+        "convert",
+        "export",
+        "many-files",
+        "verify",
+    }
+
+
+@pytest.mark.parametrize("page", [name for name, blocks in BLOCKS.items() if blocks])
+def test_commands_print_what_the_page_shows(page, tmp_path):
+    if page == "hdf5" and ("ZARRBITS_PLUGINS" not in os.environ or os.environ.get("ZARRBITS_PACKBITS_ID", "45429") != "45429"):
+        pytest.skip("this build has no HDF5 plugins for Python, or they have other filter ids")
+    write_files(tmp_path)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "zarrbits").write_text(f'#!/bin/sh\nexec {shlex.quote(COMMAND)} "$@"\n', encoding="utf-8")
+    (programs / "zarrbits").chmod(0o755)
+    places = os.pathsep.join([str(programs), os.path.dirname(sys.executable), os.environ["PATH"]])
+    environment = os.environ | {"PATH": places, "HDF5_PLUGIN_PATH": os.environ.get("ZARRBITS_PLUGINS", "")}
+    for block in BLOCKS[page]:
+        for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M):
+            done = subprocess.run(
+                ["sh", "-c", command],
+                cwd=tmp_path,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=600,
+            )
+            assert done.returncode == 0, f"{command}: exit {done.returncode}\n{done.stdout}"
+            printed = done.stdout.replace(str(tmp_path), "/home/me")
+            assert without_numbers(printed) == without_numbers(shown), f"$ {command}\n{printed}"
+    if page == "append":
+        assert (store.Store(str(tmp_path / "all.zarr")).read("t2m") == HOURS).all()
+        run("verify", "--concat", "time", "data/*.nc", "tomorrow.nc", "all.zarr", cwd=tmp_path)
+    if page == "many-files":
+        months = store.Store(str(tmp_path / "months.zarr"))
+        assert months.meta("t2m")["chunk_grid"]["name"] == "rectilinear" and (months.read("t2m") == HOURS[:90]).all()
+        assert store.Store(str(tmp_path / "runs.zarr")).meta("image")["shape"] == [3, 3, 4]
