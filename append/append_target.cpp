@@ -3,6 +3,7 @@
 
 #include "append/existing_zarr_array.hpp"
 #include "append/staged_append.hpp"
+#include "codecs/codec_chain.hpp"
 #include "io/files.hpp"
 #include "io/remote_url.hpp"
 #include "text/node_names.hpp"
@@ -170,7 +171,7 @@ void append_target::read_sources() {
 
 zarr::zarr_array append_target::open_array(const std::string& path) const {
   try {
-    return zarr::zarr_array(path == "/" ? *root_ : *root_ / path.substr(1));
+    return zarr::zarr_array(path == "/" ? *root_ : *root_ / path.substr(1), codecs::make_decoder);
   } catch (const zarr::not_supported& e) {
     throw zarrbits::error(errc::unsupported,
                           "array \"" + path + "\" of \"" + name_ + "\" cannot grow: zarrbits does not support " + e.what(),

@@ -29,6 +29,14 @@ using buffer = std::vector<std::byte, default_init_allocator<std::byte>>;
 struct corrupt_chunk : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+// One that ends too early.
+struct truncated_chunk : corrupt_chunk {
+  using corrupt_chunk::corrupt_chunk;
+};
+// More decoded bytes than the caller allows.
+struct limit_exceeded : corrupt_chunk {
+  using corrupt_chunk::corrupt_chunk;
+};
 
 }  // namespace zarrbits::compressors
 

@@ -15,6 +15,8 @@ namespace zarrbits::compressors {
 buffer decompress_bzip2(std::span<const std::byte> in, std::size_t size);
 // Only the stream knows its decoded size; more than `max_size` bytes is damage.
 buffer decompress_bzip2_up_to(std::span<const std::byte> in, std::size_t max_size);
+// Consecutive streams, as Python's bz2 reads them. Throws limit_exceeded for more than `max_size` bytes, and corrupt_chunk.
+buffer decompress_bzip2_streams_up_to(std::span<const std::byte> in, std::size_t max_size);
 
 buffer bzip2_stream(std::span<const std::byte> bytes, int level);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "compressors/deflate.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <libdeflate.h>
@@ -55,6 +56,34 @@ buffer inflate_exactly(std::span<const std::byte> zlib, std::size_t size, std::s
   return out;
 }
 
+// `inflate`: libdeflate_zlib_decompress_ex or libdeflate_gzip_decompress_ex. libdeflate does not continue a stream in a larger
+// buffer, so the buffer grows by a factor that makes the repeated work small.
+template <class Inflate>
+buffer inflate_streams(std::span<const std::byte> in, std::size_t likely_size, std::size_t max_size, bool several,
+                       Inflate inflate) {
+  constexpr std::size_t growth = 4, min_size = 64 << 10;
+  const std::size_t usual = likely_size ? likely_size : growth * in.size() + min_size;
+  buffer out(std::min(usual, max_size));
+  std::size_t used = 0;
+  do {
+    std::size_t consumed = 0, written = 0;
+    switch (inflate(decompressor(), in.data(), in.size(), out.data() + used, out.size() - used, &consumed, &written)) {
+      case LIBDEFLATE_SUCCESS:
+        in = in.subspan(consumed);
+        used += written;
+        break;
+      case LIBDEFLATE_INSUFFICIENT_SPACE:
+        if (out.size() == max_size) throw limit_exceeded("deflate: it decodes to more than the chunk");
+        out.resize(std::min(std::max(growth * out.size(), min_size), max_size));
+        continue;
+      default: throw corrupt_chunk("deflate: it ends too early, or is not a stream with the right checksum");
+    }
+    if (!several) break;
+  } while (!in.empty());
+  out.resize(used);
+  return out;
+}
+
 // `make`: libdeflate_zlib_compress or libdeflate_gzip_compress; `bound`: its upper limit.
 template <class Bound, class Make>
 buffer compressed(std::span<const std::byte> bytes, int level, Bound bound, Make make) {
@@ -76,6 +105,14 @@ buffer decompress_zlib(std::span<const std::byte> zlib, std::size_t size) {
 buffer decompress_zlib_up_to(std::span<const std::byte> zlib, std::size_t max_size) {
   std::size_t used = 0;
   return inflate_up_to(zlib, max_size, used);
+}
+
+buffer decompress_zlib_up_to(std::span<const std::byte> zlib, std::size_t likely_size, std::size_t max_size) {
+  return inflate_streams(zlib, likely_size, max_size, false, libdeflate_zlib_decompress_ex);
+}
+
+buffer decompress_gzip_up_to(std::span<const std::byte> gzip, std::size_t likely_size, std::size_t max_size) {
+  return inflate_streams(gzip, likely_size, max_size, true, libdeflate_gzip_decompress_ex);
 }
 
 buffer zlib_stream(std::span<const std::byte> bytes, int level) {

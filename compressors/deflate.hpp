@@ -15,6 +15,10 @@ namespace zarrbits::compressors {
 // Decodes a zlib stream of exactly `size`, or at most `max_size`, bytes. Checks its Adler-32. Throws corrupt_chunk.
 buffer decompress_zlib(std::span<const std::byte> zlib, std::size_t size);
 buffer decompress_zlib_up_to(std::span<const std::byte> zlib, std::size_t max_size);
+// A zlib stream, or consecutive gzip members, of unknown size. `likely_size`: that of a sound chunk, or 0. Throws limit_exceeded
+// for more than `max_size` bytes, and corrupt_chunk.
+buffer decompress_zlib_up_to(std::span<const std::byte> zlib, std::size_t likely_size, std::size_t max_size);
+buffer decompress_gzip_up_to(std::span<const std::byte> gzip, std::size_t likely_size, std::size_t max_size);
 buffer zlib_stream(std::span<const std::byte> bytes, int level);
 
 // A zlib stream as a gzip member with the same deflate payload. The stream is inflated once, to check it and for the CRC; `plain`

@@ -2,12 +2,8 @@
 #include "compressors/fletcher32.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <span>
 
 namespace zarrbits::compressors {
-
-namespace {
 
 std::uint32_t fletcher32(std::span<const std::byte> bytes) {
   std::uint32_t a = 0, b = 0;
@@ -31,8 +27,6 @@ std::uint32_t fletcher32(std::span<const std::byte> bytes) {
   }
   return fold(b) << 16 | fold(a);
 }
-
-}  // namespace
 
 void drop_fletcher32(buffer& chunk) {
   if (chunk.size() < 4) throw corrupt_chunk("fletcher32: shorter than its checksum");

@@ -7,8 +7,13 @@
 
 #include "compressors/buffer.hpp"
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
 namespace zarrbits::compressors {
 
+std::uint32_t fletcher32(std::span<const std::byte> bytes);
 // Checks and removes the 4 bytes of the checksum. Throws corrupt_chunk.
 void drop_fletcher32(buffer& chunk);
 void append_fletcher32(buffer& chunk);

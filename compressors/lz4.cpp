@@ -15,6 +15,14 @@ void put_length(buffer& out, std::size_t size) {
   for (unsigned i = 0; i < 4; ++i) out[i] = static_cast<std::byte>(size >> (8 * i));
 }
 
+// The length in front of numcodecs' block.
+std::size_t declared_length(std::span<const std::byte> in) {
+  if (in.size() <= 4) throw corrupt_chunk("lz4: it is shorter than its declared length, and a block");
+  std::size_t declared = 0;
+  for (unsigned i = 0; i < 4; ++i) declared |= std::to_integer<std::size_t>(in[i]) << (8 * i);
+  return declared;
+}
+
 // A chunk of filter 32004 of one block.
 buffer framed_block(std::span<const std::byte> block, std::size_t size) {
   buffer out(16 + block.size());
@@ -55,6 +63,14 @@ buffer decompress_lz4(std::span<const std::byte> in, std::size_t size) {
 
 std::size_t lz4_size(std::span<const std::byte> in) { return static_cast<std::size_t>(take_big_endian(in, 8, "lz4")); }
 
+buffer decompress_lz4_numcodecs_frame(std::span<const std::byte> in, std::size_t max_size) {
+  const std::size_t size = declared_length(in);
+  if (size > max_size || size > LZ4_MAX_INPUT_SIZE) throw limit_exceeded("lz4: it decodes to more than the chunk");
+  buffer out(size);
+  lz4_block(in.subspan(4), out);
+  return out;
+}
+
 buffer lz4_numcodecs_frame(std::span<const std::byte> bytes) {
   if (bytes.size() > LZ4_MAX_INPUT_SIZE) throw corrupt_chunk("a chunk of 2 GiB, which LZ4 does not support");
   buffer out(4 + static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(bytes.size()))));
@@ -85,10 +101,7 @@ buffer lz4_hdf5_frame(std::span<const std::byte> bytes) {
 }
 
 std::optional<buffer> lz4_numcodecs_to_hdf5(std::span<const std::byte> in, std::size_t size) {
-  if (in.size() <= 4) throw corrupt_chunk("lz4: it is shorter than its declared length, and a block");
-  std::uint64_t declared = 0;
-  for (std::size_t i = 0; i < 4; ++i) declared |= std::to_integer<std::uint64_t>(in[i]) << (8 * i);
-  if (declared != size) throw corrupt_chunk("lz4: its declared length differs from the chunk's");
+  if (declared_length(in) != size) throw corrupt_chunk("lz4: its declared length differs from the chunk's");
   const auto block = in.subspan(4);
   if (size == 0 || size > LZ4_MAX_INPUT_SIZE || block.size() == size || block.size() > LZ4_MAX_INPUT_SIZE) return {};
   return framed_block(block, size);

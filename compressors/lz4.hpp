@@ -21,6 +21,8 @@ buffer decompress_lz4(std::span<const std::byte> in, std::size_t size);
 std::size_t lz4_size(std::span<const std::byte> in);  // the declared size
 
 // numcodecs' frame: the length in 4 bytes, little-endian, and one block.
+// Throws limit_exceeded if it declares more than `max_size` bytes, and corrupt_chunk.
+buffer decompress_lz4_numcodecs_frame(std::span<const std::byte> in, std::size_t max_size);
 buffer lz4_numcodecs_frame(std::span<const std::byte> bytes);
 // Such a frame from a chunk of filter 32004 of a single block, whose bytes are kept; empty if the chunk has several blocks, or is
 // not compressed.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "compressors/zstd.hpp"
 
+#include <algorithm>
+#include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <zstd.h>
@@ -16,6 +19,32 @@ void zstd_block(std::span<const std::byte> in, std::span<std::byte> out) {
 buffer decompress_zstd(std::span<const std::byte> in, std::size_t size) {
   buffer out(size);
   zstd_block(in, out);
+  return out;
+}
+
+buffer decompress_zstd_up_to(std::span<const std::byte> in, std::size_t likely_size, std::size_t max_size) {
+  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(), &ZSTD_freeDCtx);
+  if (!context) throw std::bad_alloc();
+  constexpr std::size_t min_size = 64 << 10;
+  if (likely_size == 0 && zstd_size(in) <= max_size) likely_size = zstd_size(in);
+  // zstd decodes without a copy into a buffer that holds the content; one byte more shows that there is more
+  buffer out(std::min(likely_size ? likely_size : min_size, max_size) + 1);
+  ZSTD_inBuffer source = {in.data(), in.size(), 0};
+  ZSTD_outBuffer target = {out.data(), out.size(), 0};
+  std::size_t missing = 1;  // 0: a frame is complete
+  while (source.pos < source.size || missing != 0) {
+    if (target.pos > max_size) throw limit_exceeded("zstd: it decodes to more than the chunk");
+    if (target.pos == target.size) {
+      out.resize(std::min(std::max(2 * out.size(), min_size), max_size + 1));
+      target = {out.data(), out.size(), target.pos};
+    }
+    const std::size_t consumed = source.pos, written = target.pos;
+    missing = ZSTD_decompressStream(context.get(), &target, &source);
+    if (ZSTD_isError(missing)) throw corrupt_chunk(ZSTD_getErrorName(missing));
+    if (source.pos == consumed && target.pos == written && missing != 0) throw truncated_chunk("zstd: it ends too early");
+  }
+  if (target.pos > max_size) throw limit_exceeded("zstd: it decodes to more than the chunk");
+  out.resize(target.pos);
   return out;
 }
 

@@ -15,6 +15,9 @@ namespace zarrbits::compressors {
 // Decodes a frame of exactly `out.size()` bytes. Throws corrupt_chunk.
 void zstd_block(std::span<const std::byte> in, std::span<std::byte> out);
 buffer decompress_zstd(std::span<const std::byte> in, std::size_t size);
+// Consecutive frames of unknown size. `likely_size`: that of a sound chunk, or 0. Throws limit_exceeded for more than `max_size`
+// bytes, truncated_chunk, and corrupt_chunk with zstd's reason.
+buffer decompress_zstd_up_to(std::span<const std::byte> in, std::size_t likely_size, std::size_t max_size);
 // The size that the frame declares; one of the largest numbers if it declares none, or is not a frame.
 std::size_t zstd_size(std::span<const std::byte> in);
 

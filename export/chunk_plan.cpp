@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "export/chunk_plan.hpp"
 
+#include "codecs/registry.hpp"
 #include "compressors/blosc.hpp"
 #include "compressors/deflate.hpp"
 #include "compressors/fletcher32.hpp"
@@ -124,6 +125,8 @@ void chunk_plan::plan_copy(const zarr_array& array, const store_node& node, bool
   std::size_t compressors = 0, i = 0;
   for (; i < codecs.size(); ++i) {
     const named_codec c = read_codec(codecs[i]);
+    const codecs::known_codec* const known = codecs::find_codec(c.name);
+    const H5Z_filter_t filter = known ? known->hdf5_filter : 0;
     if (ends_with_crc32c_) return;  // a checksum of what later codecs make cannot be taken off
     if (i == 0) {
       if (c.name == "packbits" && !standard && packs(array, c.configuration)) continue;
@@ -142,14 +145,14 @@ void chunk_plan::plan_copy(const zarr_array& array, const store_node& node, bool
     } else if (c.name == "gzip") {
       if (compressors > 0 || !compresses(check::gzip)) return;
       frames_ = true;
-      add(H5Z_FILTER_DEFLATE, "deflate", {number_in(c, "level", 9, 6)});
+      add(filter, "deflate", {number_in(c, "level", 9, 6)});
     } else if (c.name == "numcodecs.zlib") {
       if (!compresses(check::decode)) return;
-      add(H5Z_FILTER_DEFLATE, "deflate", {number_in(c, "level", 9, 6)});
+      add(filter, "deflate", {number_in(c, "level", 9, 6)});
     } else if (c.name == "numcodecs.fletcher32") {
       if (compressors == 0) plain_ += 4;
       else check_ = check::decode;  // the checksum is not a part of what the compressor made
-      add(H5Z_FILTER_FLETCHER32, "fletcher32", {});
+      add(filter, "fletcher32", {});
     } else if (c.name == "numcodecs.shuffle") {
       // libhdf5 itself gives the filter the size of a value
       const bool is_shuffled =
@@ -157,7 +160,7 @@ void chunk_plan::plan_copy(const zarr_array& array, const store_node& node, bool
       if (is_shuffled || packed || compressors > 0 || number_in(c, "elementsize", 0x7FFFFFFF, 0) != in_file_ ||
           plain_ % in_file_ != 0)
         return;
-      add(H5Z_FILTER_SHUFFLE, "shuffle", {});
+      add(filter, "shuffle", {});
     } else if (standard && c.name == "blosc" && filters_.empty() && is_shuffled_zlib(c, in_file_)) {
       compresses(check::zlib_in_blosc);
       frames_ = true;
@@ -167,17 +170,17 @@ void chunk_plan::plan_copy(const zarr_array& array, const store_node& node, bool
       return;
     } else if (c.name == "zstd") {
       if (!compresses(check::zstd)) return;
-      add(hdf5::zstd_filter, "zstd", {number_in(c, "level", 22, 3)});
+      add(filter, "zstd", {number_in(c, "level", 22, 3)});
     } else if (c.name == "blosc") {
       if (!compresses(check::blosc)) return;
-      add(hdf5::blosc_filter, "blosc", blosc_values(c, plain_));
+      add(filter, "blosc", blosc_values(c, plain_));
     } else if (c.name == "numcodecs.bz2") {
       if (!compresses(check::decode)) return;
-      add(hdf5::bzip2_filter, "bzip2", {number_in(c, "level", 9, 9)});
+      add(filter, "bzip2", {number_in(c, "level", 9, 9)});
     } else if (c.name == "numcodecs.lz4") {
       if (compressors > 0 || !compresses(check::lz4)) return;
       frames_ = true;
-      add(hdf5::lz4_filter, "lz4", {});
+      add(filter, "lz4", {});
     } else {
       return;
     }
@@ -213,7 +216,7 @@ std::optional<encoded_chunk> chunk_plan::copied(const zarr_array& array, std::ve
   std::vector<std::byte> original;
   if (ends_with_crc32c_) {
     if (check_ != check::size) original = stored;  // in case it must be decoded
-    zarr::drop_crc32c(stored);
+    stored.resize(codecs::find_codec("crc32c")->check(stored, {}).size());
   }
   encoded_chunk result;
   const auto refused = [&]() -> std::optional<encoded_chunk> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "export/file_writer.hpp"
 
+#include "codecs/codec_chain.hpp"
 #include "export/attribute_values.hpp"
 #include "export/chunk_plan.hpp"
 #include "export/link_order.hpp"
@@ -327,7 +328,7 @@ void file_writer::create_dataset(std::size_t index) {
     (void)dataset(n, f.type, f.dims, f.max_dims, f.chunk, false, properties);
     return;
   }
-  const zarr_array array(n.folder);
+  const zarr_array array(n.folder, codecs::make_decoder);
   const dataset_spec f = dataset_spec_of(array, node, rules_);
   warn_of_chunks(n, array, f);
   if (rules_.netcdf_types) cf_time_attributes(array.type());  // or it has none
@@ -368,7 +369,7 @@ void file_writer::write_dataset(std::size_t index, bool with_references) {
 }
 
 void file_writer::write_array(tree_node& n, const store_node& node, exported_object& entry, bool with_references) {
-  const zarr_array array(n.folder);
+  const zarr_array array(n.folder, codecs::make_decoder);
   const dataset_spec f = dataset_spec_of(array, node, rules_);
   if (f.type().holds_references() != with_references || f.null) return;
   const hdf5::handle dataset = open(n);
@@ -507,7 +508,7 @@ void file_writer::attributes_of(std::size_t index) {
   }
   const hdf5::handle object = open(n);
   if (!node.is_array) return put_attributes(object, n.path, node.attributes, node.notes, nullptr, false, false);
-  const zarr_array array(n.folder);
+  const zarr_array array(n.folder, codecs::make_decoder);
   exported_object attribute;
   attribute.path = escape_name(n.path);
   attribute.kind = object_kind::attribute;

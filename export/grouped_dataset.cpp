@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "export/grouped_dataset.hpp"
 
+#include "codecs/codec_chain.hpp"
 #include "export/dataset_spec.hpp"
 #include "export/netcdf_types.hpp"
 #include "text/base64.hpp"
@@ -104,7 +105,7 @@ struct source_context {
 class leaf_source final : public value_source {
  public:
   leaf_source(const type_spec& form, const store_folder& folder, const source_context& context)
-      : spec_(form), context_(context), array_(folder), values_(all_elements(array_, context.memory)) {
+      : spec_(form), context_(context), array_(folder, codecs::make_decoder), values_(all_elements(array_, context.memory)) {
     const zarr::zarr_type& type = array_.type();
     // bytes are in a dimension of their own
     bytes_ = form.kind == type_kind::bytes && type.kind == zarr_kind::unsigned_integer && type.size == 1;
@@ -176,7 +177,7 @@ class sequence_source final : public value_source {
  public:
   sequence_source(const type_spec& form, const store_folder& folder, const source_context& context, unsigned level)
       : spec_(form), context_(context) {
-    const zarr_array offsets(folder / (level == 0 ? "offsets" : "offsets_" + std::to_string(level)));
+    const zarr_array offsets(folder / (level == 0 ? "offsets" : "offsets_" + std::to_string(level)), codecs::make_decoder);
     const zarr::zarr_type& type = offsets.type();
     const bool number = type.kind == zarr_kind::signed_integer || type.kind == zarr_kind::unsigned_integer;
     if (!number || type.size != 8 || offsets.shape().size() != 1)
@@ -239,7 +240,7 @@ std::vector<hsize_t> shape_of(const type_spec& form, const store_folder& folder)
   for (; base->kind == type_kind::array; base = &base->base()) inner.insert(inner.end(), base->dims.begin(), base->dims.end());
   std::vector<hsize_t> shape;
   if (zarr::kind_of(folder) == zarr::node_kind::array) {
-    const zarr_array array(folder);
+    const zarr_array array(folder, codecs::make_decoder);
     shape.assign(array.shape().begin(), array.shape().end());
     if (base->kind == type_kind::bytes && array.type().kind == zarr_kind::unsigned_integer && array.type().size == 1)
       inner.push_back(base->size);

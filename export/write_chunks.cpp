@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "export/write_chunks.hpp"
 
+#include "codecs/codec_chain.hpp"
 #include "export/regridder.hpp"
 #include "text/format.hpp"
 
@@ -124,7 +125,7 @@ class ordered_chunks {
   // `main`: the thread that may call the progress callback.
   void work(const zarr::store_folder& folder, bool main) {
     try {
-      const zarr_array array(folder);
+      const zarr_array array(folder, codecs::make_decoder);
       for (std::optional<std::size_t> i; (i = take());) process_chunk(array, *i, main);
     } catch (...) {
       const std::lock_guard one_thread(mutex_);
@@ -246,7 +247,7 @@ void put_chunk(const dataset_spec& form, const zarr_array& array, const zarr::el
 
 written_chunks write_chunks(hid_t dataset, const zarr::store_folder& folder, const dataset_spec& form, const chunk_plan& recipe,
                             const export_options& options, const chunk_progress& progress) {
-  const zarr_array array(folder);
+  const zarr_array array(folder, codecs::make_decoder);
   const bool writes_fill = must_write_fill(array, form);
   std::vector<chunk_index> chunks =
       writes_fill ? all_chunks(array, form, options.memory / 4) : existing_chunks(array, options.memory / 4);

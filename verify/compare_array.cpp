@@ -4,6 +4,7 @@
 //
 #include "verify/blocks.hpp"
 #include "verify/compare_dataset.hpp"
+#include "verify/decode/plain_codec_chain.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -50,7 +51,7 @@ struct dataset_comparison::block {
 };
 
 void dataset_comparison::array(const view& v, const zarr::store_folder& folder) {
-  const zarr::zarr_array a(folder);
+  const zarr::zarr_array a(folder, make_plain_decoder);
   const source_type bytes = byte_type();
   const source_type* leaf = &v.type;
   index extra;

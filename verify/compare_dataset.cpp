@@ -4,6 +4,7 @@
 #include "hdf5/registered_decoders.hpp"
 #include "verify/blocks.hpp"
 #include "verify/compare_metadata.hpp"
+#include "verify/decode/plain_codec_chain.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -109,7 +110,7 @@ void dataset_comparison::compare(const zarr::store_folder& folder) {
   const H5S_class_t shape = H5Sget_simple_extent_type(space.get());
   if (shape == H5S_NULL) {
     // without elements, a group is right, or an array that has none either
-    if (kind == zarr::node_kind::array && product(zarr::zarr_array(folder).shape()) != 0) {
+    if (kind == zarr::node_kind::array && product(zarr::zarr_array(folder, make_plain_decoder).shape()) != 0) {
       conclude(verdict::differs, "has no dataspace, but the store's array has elements", "");
     }
     if (kind == zarr::node_kind::group) add_rest(zarr::child_nodes(folder, zarr::read_node(folder)));

@@ -12,6 +12,7 @@
 #include "text/reserved_names.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/compare_metadata.hpp"
+#include "verify/decode/plain_codec_chain.hpp"
 #include "verify/exported_forms.hpp"
 #include "verify/netcdf_dimensions.hpp"
 #include "verify/source_notes.hpp"
@@ -78,7 +79,7 @@ void drop_implied_notes(const zarr::store_folder& folder, const json& notes, con
     if (!notes.contains(name) && expected.contains(name) && expected[name] == value) expected.erase(name);
   };
   try {
-    const zarr::zarr_array array(folder);
+    const zarr::zarr_array array(folder, make_plain_decoder);
     std::vector<std::uint64_t> shape = array.shape(), chunk = array.chunk_shape();
     if (netcdf && rank == shape.size() + 1 && array.type().kind == zarr::zarr_kind::terminated) {  // characters have a dimension
       shape.push_back(array.type().size);

@@ -6,6 +6,7 @@
 //
 #include "verify/blocks.hpp"
 #include "verify/compare_dataset.hpp"
+#include "verify/decode/plain_codec_chain.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -23,7 +24,7 @@ constexpr std::uint64_t rows_at_once = 4096;  // their content is in memory too
 // An array of the store whose rows are read in order.
 class row_reader {
  public:
-  explicit row_reader(const zarr::store_folder& folder) : array_(folder) {
+  explicit row_reader(const zarr::store_folder& folder) : array_(folder, make_plain_decoder) {
     const auto &shape = array_.shape(), &chunk = array_.chunk_shape();
     if (shape.empty()) throw zarr::store_error("an array of sequences has no dimensions");
     if (!array_.is_regular()) throw zarr::not_supported("sequences in a rectilinear chunk grid");

@@ -6,6 +6,7 @@
 #include "text/selection.hpp"
 #include "verify/chunk_warning.hpp"
 #include "verify/compare_metadata.hpp"
+#include "verify/decode/plain_codec_chain.hpp"
 #include "verify/value_format.hpp"
 #include "zarr/read/missing_value.hpp"
 #include "zarr/read/zarr_json.hpp"
@@ -282,13 +283,13 @@ class stores_comparison {
       add_finding(result_, std::move(names));
       std::optional<zarr::zarr_array> source_array;
       try {
-        source_array.emplace(source.folder);
+        source_array.emplace(source.folder, make_plain_decoder);
       } catch (const zarr::store_error& e) {
         f.outcome = verdict::unreadable;
         f.reason = e.what();
         return;
       }
-      const zarr::zarr_array store_array(store.folder);
+      const zarr::zarr_array store_array(store.folder, make_plain_decoder);
       const json a = source.document.value("data_type", json()), b = store.document.value("data_type", json());
       if (!differs(f, "data type", a, b) && !differs(f, "shape", json(source_array->shape()), json(store_array.shape()))) {
         if (source_array->fill().data != store_array.fill().data || source_array->fill().strings != store_array.fill().strings)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/from_zarr/zarr_array_plan.hpp"
 
+#include "codecs/registry.hpp"
 #include "convert/plan/chunk_grid_choice.hpp"
 #include "convert/plan/compression.hpp"
 #include "text/extension.hpp"
 #include "text/format.hpp"
 #include "text/selection.hpp"
-#include "zarr/read/array_filters.hpp"
 #include "zarr/write/metadata.hpp"
 #include "zarr/write/shard.hpp"
 
@@ -23,12 +23,6 @@ namespace {
 using zarr::zarr_array;
 using zarr::zarr_kind;
 using zarr::zarr_type;
-
-bool is_bytes_to_bytes(const std::string& name) {
-  static const char* const codec_names[] = {"gzip", "zstd", "blosc", "crc32c"};
-  return std::find(std::begin(codec_names), std::end(codec_names), name) != std::end(codec_names) ||
-         (name.starts_with("numcodecs.") && name != "numcodecs.packbits" && !zarr::is_array_filter(name));
-}
 
 // The codecs of chunks, without shards around them.
 text::json inner_codecs(const text::json& document) {
@@ -83,7 +77,7 @@ text::json front_codecs(const text::json& codecs, const zarr_array& array, const
   text::json front = text::json::array();
   for (const text::json& codec : codecs) {
     const std::string name = text::extension_name(codec);
-    if (is_bytes_to_bytes(name)) break;
+    if (codecs::is_bytes_to_bytes(name)) break;
     const bool packed = name == "packbits" || name == "numcodecs.packbits", plain = name == "bytes" || name == "endian";
     if (packed && options.codec == array_codec::bytes) {
       front.push_back(bytes_codec(array.type()));
@@ -113,7 +107,7 @@ text::json last_codecs(const text::json& codecs, const zarr_array& array, const 
   bool of_numcodecs = false, checksum = false, compresses = false;
   for (const text::json& codec : codecs) {
     const std::string name = text::extension_name(codec);
-    if (!is_bytes_to_bytes(name)) continue;
+    if (!codecs::is_bytes_to_bytes(name)) continue;
     of_numcodecs = of_numcodecs || name.starts_with("numcodecs.");
     checksum = name == "crc32c";
     compresses = compresses || (name != "crc32c" && name != "numcodecs.shuffle" && name != "numcodecs.fletcher32");
@@ -141,7 +135,7 @@ text::json writable_codecs(const text::json& codecs, const zarr_array& array, co
   bool filtered = false;
   for (text::json codec : codecs) {
     const std::string name = text::extension_name(codec);
-    if (zarr::is_array_filter(name)) {
+    if (codecs::is_array_filter(name)) {
       filtered = true;
       continue;
     }

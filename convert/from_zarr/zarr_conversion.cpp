@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/from_zarr/zarr_conversion.hpp"
 
+#include "codecs/codec_chain.hpp"
 #include "convert/from_zarr/rechunker.hpp"
 #include "convert/from_zarr/store_source.hpp"
 #include "convert/run/journal.hpp"
@@ -288,7 +289,7 @@ array_work& zarr_conversion::work_of(std::size_t node) {
   const source_node& n = source_.nodes[node];
   set_current(n.path);
   work.skipped = zarr::reason_unreadable([&] {
-    work.array = std::make_unique<zarr_array>(n.folder);
+    work.array = std::make_unique<zarr_array>(n.folder, codecs::make_decoder);
     work.change = std::make_shared<const zarr_array_plan>(plan_zarr_array(*work.array, n.document, n.path, options_, true));
     work.chunks = std::make_shared<rechunker>(*work.array, *work.change, n.path, options_, out_.get());
   });

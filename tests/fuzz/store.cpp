@@ -7,7 +7,9 @@
 // key [1..2] length of the object, then both; the last object may be cut off.
 #include "fuzz.hpp"
 
+#include "codecs/codec_chain.hpp"
 #include "io/parquet_file.hpp"
+#include "verify/decode/plain_codec_chain.hpp"
 #include "zarr/read/store_reader.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
@@ -80,7 +82,7 @@ class memory_reader final : public store_reader {
 };
 
 void read_array(const store_folder& folder) {
-  const zarr_array a(folder);
+  const zarr_array a(folder, zarrbits::codecs::make_decoder), plain(folder, zarrbits::verification::make_plain_decoder);
   fuzz::require(a.shape().size() == a.chunk_shape().size(), "a chunk has the dimensions of the array");
   const auto product_of = [](const std::vector<std::uint64_t>& shape) {
     std::uint64_t n = 1;
@@ -94,9 +96,19 @@ void read_array(const store_folder& folder) {
   const auto listed = a.list_chunks(most_chunks);
   if (!listed) return;
   for (const auto& at : *listed) {
-    element_buffer values;
+    element_buffer values, plain_values;
+    bool is_sound = true;
+    try {
+      plain.read_chunk(at, plain_values);
+    } catch (const store_error&) {
+      is_sound = false;
+    } catch (const not_supported&) {
+      is_sound = false;
+    }
     try {
       if (!a.read_chunk(at, values)) continue;
+      if (is_sound)
+        fuzz::require(values.strings == plain_values.strings && values.data == plain_values.data, "both decoders read the same");
       const std::uint64_t elements = product_of(a.shape_of(at));
       fuzz::require(elements <= most, "no chunk is larger than the largest");
       if (a.type().variable()) fuzz::require(values.strings.size() == elements, "a chunk has as many strings as elements");

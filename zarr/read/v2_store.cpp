@@ -6,7 +6,6 @@
 #include "text/memory_estimate.hpp"
 #include "text/reserved_names.hpp"
 #include "text/v2_metadata.hpp"
-#include "zarr/read/array_filters.hpp"
 #include "zarr/read/missing_value.hpp"
 
 #include <nlohmann/json.hpp>
@@ -33,6 +32,12 @@ constexpr unsigned max_struct_depth = 32;
 // What has no counterpart keeps its own name, which the reader of v3 refuses: so each reader treats it as it treats other arrays
 // that it cannot read.
 struct no_v3_type {};
+
+// Filters that replace values by others, before any codec makes bytes of them.
+bool is_array_filter(std::string_view id) {
+  static constexpr std::array ids = {"delta", "fixedscaleoffset", "quantize", "astype", "bitround", "categorize"};
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
 
 struct translated_type {
   ordered type;
@@ -188,7 +193,8 @@ ordered codecs_of(const ordered& zarray, translated_type& type, std::size_t rank
   }
   std::size_t i = 0;
   translated_type encoded = type;  // after the filters that make other values of values
-  for (std::string name; i < filters.size() && is_array_filter(name = "numcodecs." + filters[i]["id"].get<std::string>()); ++i) {
+  for (; i < filters.size() && is_array_filter(filters[i]["id"].get<std::string>()); ++i) {
+    const std::string name = "numcodecs." + filters[i]["id"].get<std::string>();
     const bool casts = name == "numcodecs.astype";
     const ordered encoded_type = filters[i].value(casts ? "encode_dtype" : "astype", filters[i].value("dtype", ordered()));
     if (name != "numcodecs.bitround")

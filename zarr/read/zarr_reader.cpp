@@ -2,7 +2,7 @@
 #include "zarr/read/zarr_reader.hpp"
 
 #include "text/format.hpp"
-#include "zarr/read/zarr_codecs.hpp"
+#include "zarr/read/chunk_decoder.hpp"
 #include "zarr/read/zarr_json.hpp"
 #include "zarr/read/zarr_shard.hpp"
 
@@ -42,7 +42,7 @@ std::vector<dimension_grid> parse_grids(const json& chunk_grid, const std::vecto
 
 }  // namespace
 
-zarr_array::zarr_array(store_folder folder) try : folder_(std::move(folder)) {
+zarr_array::zarr_array(store_folder folder, decoder_factory make_decoder) try : folder_(std::move(folder)) {
   const json j = read_node(folder_);
   if (j.value("zarr_format", json()) != 3 || j.value("node_type", json()) != "array")
     throw store_error("zarr.json does not describe a Zarr v3 array");
@@ -72,15 +72,14 @@ zarr_array::zarr_array(store_folder folder) try : folder_(std::move(folder)) {
 
   type_ = parse_type(require_key(j, "data_type"));
   fill_ = parse_fill(type_, require_key(j, "fill_value"));
-  codecs_ = std::make_shared<const codec_chain>(require_key(j, "codecs"), j["data_type"], type_, chunk_shape_,
-                                                folder_.max_string_bytes);
-  if (codecs_->shards()) {
-    if (const std::uint64_t size = codecs_->shards()->index->encoded_size().value_or(0); size > folder_.max_string_bytes)
+  decoder_ = make_decoder({require_key(j, "codecs"), j["data_type"], type_, chunk_shape_, folder_.max_string_bytes});
+  if (const auto& shards = decoder_->shards()) {
+    if (const std::uint64_t size = shards->index_size; size > folder_.max_string_bytes)
       throw not_supported("an index of a shard that takes " + text::format_bytes(size) + " of memory, more than the " +
                           text::format_bytes(folder_.max_string_bytes) + " that are allowed; increase `memory`");
     if (!is_regular()) throw not_supported("shards in a rectilinear chunk grid");
-    for (std::size_t i = 0; i < shape_.size(); ++i) per_shard_.push_back(chunk_shape_[i] / codecs_->shards()->chunk_shape[i]);
-    chunk_shape_ = codecs_->shards()->chunk_shape;
+    for (std::size_t i = 0; i < shape_.size(); ++i) per_shard_.push_back(chunk_shape_[i] / shards->chunk_shape[i]);
+    chunk_shape_ = shards->chunk_shape;
     for (std::size_t i = 0; i < shape_.size(); ++i) grids_[i] = dimension_grid::regular(chunk_shape_[i], shape_[i]);
   } else {
     per_shard_.assign(shape_.size(), 1);
@@ -93,7 +92,7 @@ zarr_array::zarr_array(store_folder folder) try : folder_(std::move(folder)) {
   throw store_error(e.what());
 }
 
-void zarr_array::require_decodable() const { (codecs_->shards() ? *codecs_->shards()->chunks : *codecs_).require_decodable(); }
+void zarr_array::require_decodable() const { decoder_->require_decodable(); }
 
 bool zarr_array::is_regular() const noexcept {
   return std::all_of(grids_.begin(), grids_.end(), [](const dimension_grid& e) { return e.is_regular(); });
@@ -154,7 +153,7 @@ std::shared_ptr<const zarr_shard> zarr_array::open_shard(const chunk_index& shar
   if (!last_ || last_->first != shard) {
     last_.reset();
     auto object = folder_.open(key_of(shard));
-    last_.emplace(shard, object ? std::make_shared<const zarr_shard>(std::move(object), *codecs_) : nullptr);
+    last_.emplace(shard, object ? std::make_shared<const zarr_shard>(std::move(object), *decoder_) : nullptr);
   }
   return last_->second;
 }
@@ -168,7 +167,7 @@ bool zarr_array::read_chunk(const chunk_index& chunk, element_buffer& out) const
 
 void zarr_array::decode(const chunk_index& chunk, std::vector<std::byte> stored, element_buffer& out) const {
   if (is_regular()) decode(std::move(stored), out);
-  else codecs_->for_shape(shape_of(chunk)).decode(std::move(stored), out);
+  else decoder_->decode(shape_of(chunk), std::move(stored), out);
 }
 
 std::optional<std::vector<std::byte>> zarr_array::read_stored(const chunk_index& chunk) const {
@@ -186,7 +185,7 @@ std::vector<std::byte> zarr_array::read(const object_range& range) {
 }
 
 std::optional<zarr_array::object_range> zarr_array::find_stored(const chunk_index& chunk) const {
-  if (!codecs_->shards()) {
+  if (!decoder_->shards()) {
     std::shared_ptr<const stored_object> object = folder_.open(key_of(chunk));
     if (!object) return {};
     const std::uint64_t size = object->size();
@@ -201,9 +200,7 @@ std::optional<zarr_array::object_range> zarr_array::find_stored(const chunk_inde
 
 std::unique_ptr<stored_object> zarr_array::open_object(const chunk_index& index) const { return folder_.open(key_of(index)); }
 
-void zarr_array::decode(std::vector<std::byte> stored, element_buffer& out) const {
-  (codecs_->shards() ? *codecs_->shards()->chunks : *codecs_).decode(std::move(stored), out);
-}
+void zarr_array::decode(std::vector<std::byte> stored, element_buffer& out) const { decoder_->decode(std::move(stored), out); }
 
 bool zarr_array::in_storage_order(const chunk_index& a, const chunk_index& b) const {
   const chunk_location p = locate(a), q = locate(b);
@@ -267,7 +264,7 @@ std::optional<std::vector<zarr_array::chunk_index>> zarr_array::list_chunks(std:
   std::vector<chunk_index> out;
   bool is_complete = true;
   for_each_object([&](const chunk_index& index, const store_entry&) {
-    if (codecs_->shards()) is_complete = list_shard(index, max_count, out);
+    if (decoder_->shards()) is_complete = list_shard(index, max_count, out);
     else if (out.size() >= max_count) is_complete = false;
     else out.push_back(index);
     return is_complete;

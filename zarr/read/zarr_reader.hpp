@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A small reader of Zarr v3 stores, for `zarrbits verify`: it shares no code with the converter, so that a bug there is not
-// repeated here. (An append also reads the existing store with it; verify compares the result with the sources.) Codecs come from
-// the core, on its portable kernels.
+// Reads Zarr v3 stores: metadata, and which bytes of the store each chunk has. It shares no code with zarr/write/, so that
+// `verify` does not repeat a bug of what makes stores. Chunks are decoded by the decoder that the caller passes:
+// codecs/codec_chain.hpp, and verify/decode/plain_codec_chain.hpp for `verify`.
 //
-//   zarr_array a(open_store("out.zarr", {}, {}, 512 << 20) / "a");
+//   zarr_array a(open_store("out.zarr", {}, {}, 512 << 20) / "a", codecs::make_decoder);
 //   element_buffer chunk;
 //   if (!a.read_chunk({0, 0}, chunk)) chunk = a.fill();   // never written
 //
@@ -30,7 +30,8 @@
 
 namespace zarrbits::zarr {
 
-class codec_chain;
+class chunk_decoder;
+struct encoding;
 class zarr_shard;
 
 enum class zarr_kind {
@@ -143,7 +144,10 @@ class zarr_array {
  public:
   using chunk_index = std::vector<std::uint64_t>;
 
-  explicit zarr_array(store_folder folder);
+  // Makes what decodes the chunks. Throws store_error or not_supported.
+  using decoder_factory = std::shared_ptr<const chunk_decoder> (*)(const encoding&);
+
+  zarr_array(store_folder folder, decoder_factory make_decoder);
 
   const std::vector<std::uint64_t>& shape() const noexcept { return shape_; }
   // The shape of the smallest pieces that can be read alone: inner chunks if there are shards; the longest ones if they differ.
@@ -210,28 +214,13 @@ class zarr_array {
   char separator_ = '/';
   zarr_type type_;
   element_buffer fill_;
-  std::shared_ptr<const codec_chain> codecs_;
+  std::shared_ptr<const chunk_decoder> decoder_;
   mutable std::optional<std::pair<chunk_index, std::shared_ptr<const zarr_shard>>> last_;
 };
 
 // zarr_type.cpp
 zarr_type parse_type(const nlohmann::json& data_type, unsigned depth = 0);
 element_buffer parse_fill(const zarr_type& type, const nlohmann::json& fill);
-
-struct size_limit_exceeded : store_error {
-  size_limit_exceeded() : store_error("a chunk decompresses to more than it can hold") {}
-};
-
-// zarr_bytes.cpp: bytes to bytes. Each throws store_error; `max_size` limits the output of a few hostile bytes.
-std::vector<std::byte> decode_gzip(const std::vector<std::byte>& in, std::uint64_t max_size);
-std::vector<std::byte> decode_zlib(const std::vector<std::byte>& in, std::uint64_t max_size);
-std::vector<std::byte> decode_bz2(const std::vector<std::byte>& in, std::uint64_t max_size);
-std::vector<std::byte> decode_lz4(const std::vector<std::byte>& in, std::uint64_t max_size);
-std::vector<std::byte> decode_blosc(const std::vector<std::byte>& in, std::uint64_t max_size);
-std::vector<std::byte> unshuffle(const std::vector<std::byte>& in, std::size_t element);
-void drop_fletcher32(std::vector<std::byte>& bytes);
-void drop_crc32c(std::vector<std::byte>& bytes);
-std::vector<std::byte> decode_zstd(const std::vector<std::byte>& in, std::uint64_t max_size);
 
 }  // namespace zarrbits::zarr
 

@@ -2,7 +2,6 @@
 #include "zarr/read/zarr_shard.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace zarrbits::zarr {
 
@@ -26,23 +25,19 @@ class decoded_shard final : public stored_object {
 
 }  // namespace
 
-zarr_shard::zarr_shard(std::unique_ptr<stored_object> object, const codec_chain& codecs) : object_(std::move(object)) {
-  if (codecs.has_bytes_codecs())
-    object_ = std::make_shared<decoded_shard>(codecs.decode_bytes(read_object(*object_, max_shard_bytes)));
-  const codec_chain::sharding& shards = *codecs.shards();
-  const std::uint64_t size = shards.index->encoded_size().value();
+zarr_shard::zarr_shard(std::unique_ptr<stored_object> object, const chunk_decoder& decoder) : object_(std::move(object)) {
+  if (decoder.encodes_shards())
+    object_ = std::make_shared<decoded_shard>(decoder.decode_shard(read_object(*object_, max_shard_bytes)));
+  const std::uint64_t size = decoder.shards()->index_size;
   if (size > object_->size()) throw store_error("a shard is shorter than its index");
   if (size > max_index_bytes) throw not_supported("an index of a shard that is larger than 1 GiB");
   std::vector<std::byte> bytes(static_cast<std::size_t>(size));
-  object_->read(shards.index_at_end ? object_->size() - size : 0, bytes);
-  element_buffer values;
+  object_->read(decoder.shards()->index_at_end ? object_->size() - size : 0, bytes);
   try {
-    shards.index->decode(std::move(bytes), values);
+    index_ = decoder.decode_index(std::move(bytes));
   } catch (const store_error& e) {
     throw store_error(std::string("the index of a shard cannot be read: ") + e.what());
   }
-  index_.resize(values.data.size() / sizeof index_[0]);
-  std::memcpy(index_.data(), values.data.data(), values.data.size());
 }
 
 bool zarr_shard::has_chunk(std::uint64_t chunk) const {

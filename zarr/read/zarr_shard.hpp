@@ -5,8 +5,8 @@
 #ifndef ZARRBITS_ZARR_READ_ZARR_SHARD_HPP
 #define ZARRBITS_ZARR_READ_ZARR_SHARD_HPP
 
+#include "zarr/read/chunk_decoder.hpp"
 #include "zarr/read/store_reader.hpp"
-#include "zarr/read/zarr_codecs.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -18,7 +18,7 @@ namespace zarrbits::zarr {
 class zarr_shard {
  public:
   // Reads the index. Throws store_error if it is damaged or does not fit.
-  zarr_shard(std::unique_ptr<stored_object> object, const codec_chain& codecs);
+  zarr_shard(std::unique_ptr<stored_object> object, const chunk_decoder& decoder);
 
   std::uint64_t chunks() const noexcept { return index_.size() / 2; }
   // `chunk`: index in C order.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "zarr/read/array_filters.hpp"
+#include "verify/decode/plain_array_filters.hpp"
 
 #include "text/format.hpp"
 #include "zarr/read/zarr_json.hpp"
@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace zarrbits::zarr {
+namespace zarrbits::verification {
 
 using nlohmann::json;
 
@@ -72,7 +72,7 @@ std::vector<std::byte> convert_values(const std::vector<std::byte>& in, const nu
 
 double real_in(const json& configuration, const char* key) {
   const json value = configuration.value(key, json());
-  if (!value.is_number()) throw store_error("\"" + std::string(key) + "\" of numcodecs.fixedscaleoffset is not a number");
+  if (!value.is_number()) throw zarr::store_error("\"" + std::string(key) + "\" of numcodecs.fixedscaleoffset is not a number");
   return value.get<double>();
 }
 
@@ -106,47 +106,48 @@ std::optional<numpy_number> numpy_number_of(const std::string& dtype) {
   return {};
 }
 
-array_filter::array_filter(const std::string& name, const json& configuration, const zarr_type& array) : array_(array) {
+plain_array_filter::plain_array_filter(const std::string& name, const json& configuration, const zarr::zarr_type& array)
+    : array_(array) {
   const auto number = [&](const char* key, std::optional<numpy_number> otherwise) {
     const json value = configuration.value(key, json());
     if (value.is_null() && otherwise) return *otherwise;
     const auto parsed = value.is_string() ? numpy_number_of(value.get<std::string>()) : std::nullopt;
-    if (!parsed) throw not_supported("the codec " + name + " with the " + key + " " + json_text(value));
+    if (!parsed) throw zarr::not_supported("the codec " + name + " with the " + key + " " + zarr::json_text(value));
     return *parsed;
   };
   if (name == "numcodecs.categorize") {
     kind_ = categories;
     encoded_ = number("astype", numpy_number{'u', 1});
     const json labels = configuration.value("labels", json());
-    if (!labels.is_array()) throw store_error("the \"labels\" of numcodecs.categorize are not a list");
+    if (!labels.is_array()) throw zarr::store_error("the \"labels\" of numcodecs.categorize are not a list");
     labels_.emplace();
     for (const json& label : labels) {
-      if (!label.is_string()) throw store_error("a label of numcodecs.categorize is not a text");
+      if (!label.is_string()) throw zarr::store_error("a label of numcodecs.categorize is not a text");
       labels_->push_back(label.get<std::string>());
     }
-    if (array.kind != zarr_kind::text && array.kind != zarr_kind::text32)
-      throw store_error("the codec numcodecs.categorize does not take " + array.name);
+    if (array.kind != zarr::zarr_kind::text && array.kind != zarr::zarr_kind::text32)
+      throw zarr::store_error("the codec numcodecs.categorize does not take " + array.name);
     return;
   }
   const auto array_number = numpy_number_of(array.name);
   if (name == "numcodecs.bitround") {
     encoded_ = decoded_ = array_number ? *array_number : numpy_number{'u', array.size};
     if (encoded_.size != 1 && encoded_.size != 2 && encoded_.size != 4 && encoded_.size != 8)
-      throw not_supported("the codec " + name + " of " + array.name);
+      throw zarr::not_supported("the codec " + name + " of " + array.name);
     return;
   }
   const bool casts = name == "numcodecs.astype";
   decoded_ = number(casts ? "decode_dtype" : "dtype", array_number);
   encoded_ = number(casts ? "encode_dtype" : "astype", casts ? std::nullopt : std::optional(decoded_));
   if (decoded_.size != array.size)
-    throw store_error("the codec " + name + " makes " + decoded_.name() + ", but the array is " + array.name);
+    throw zarr::store_error("the codec " + name + " makes " + decoded_.name() + ", but the array is " + array.name);
   kind_ = name == "numcodecs.delta" ? delta : name == "numcodecs.fixedscaleoffset" ? scaled : cast;
   if (kind_ != scaled) return;
   scale_ = real_in(configuration, "scale");
   offset_ = real_in(configuration, "offset");
 }
 
-void array_filter::decode(element_buffer& values, std::uint64_t max_bytes) const {
+void plain_array_filter::decode(zarr::element_buffer& values, std::uint64_t max_bytes) const {
   const bool to_bool = decoded_.kind == 'b';
   switch (kind_) {
     case none: return;
@@ -184,19 +185,19 @@ void array_filter::decode(element_buffer& values, std::uint64_t max_bytes) const
   }
 }
 
-void array_filter::decode_texts(element_buffer& values, std::uint64_t max_bytes) const {
+void plain_array_filter::decode_texts(zarr::element_buffer& values, std::uint64_t max_bytes) const {
   const std::vector<std::byte> numbers = convert_values(values.data, encoded_, {'u', 8}, [](auto v, auto& state) {
     return converted<std::remove_reference_t<decltype(state)>>(v, false);
   });
   const std::size_t n = numbers.size() / 8;
-  if (n > max_bytes / sizeof(std::string)) throw not_supported("a chunk of more texts than the memory holds");
+  if (n > max_bytes / sizeof(std::string)) throw zarr::not_supported("a chunk of more texts than the memory holds");
   values.data.clear();
   std::vector<std::vector<std::byte>> fixed;
   for (const std::string& label : *labels_) {
-    if (array_.kind != zarr_kind::text32) break;
-    fixed.push_back(parse_fill(array_, json(label)).data);
+    if (array_.kind != zarr::zarr_kind::text32) break;
+    fixed.push_back(zarr::parse_fill(array_, json(label)).data);
   }
-  if (array_.kind == zarr_kind::text32) values.data.resize(n * array_.size);
+  if (array_.kind == zarr::zarr_kind::text32) values.data.resize(n * array_.size);
   else values.strings.resize(n);
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -204,14 +205,14 @@ void array_filter::decode_texts(element_buffer& values, std::uint64_t max_bytes)
     std::memcpy(&label, numbers.data() + 8 * i, 8);
     if (label == 0 || label > labels_->size()) continue;  // numcodecs has "" for them
     const auto index = static_cast<std::size_t>(label - 1);
-    if (array_.kind == zarr_kind::text32) {
+    if (array_.kind == zarr::zarr_kind::text32) {
       std::memcpy(values.data.data() + i * array_.size, fixed[index].data(), array_.size);
       continue;
     }
     values.strings[i] = (*labels_)[index];
     bytes += values.strings[i].size();
-    if (bytes > max_bytes) throw not_supported("a chunk of longer texts than the memory holds");
+    if (bytes > max_bytes) throw zarr::not_supported("a chunk of longer texts than the memory holds");
   }
 }
 
-}  // namespace zarrbits::zarr
+}  // namespace zarrbits::verification

@@ -4,13 +4,13 @@
 // "filters", and zarr-python in Zarr v3 as codecs from array to array. They are read, and not written.
 //
 //   if (is_array_filter("numcodecs.delta")) {
-//     const array_filter filter("numcodecs.delta", {{"dtype", "<i4"}, {"astype", "<i2"}}, parse_type("int32"));
+//     const plain_array_filter filter("numcodecs.delta", {{"dtype", "<i4"}, {"astype", "<i2"}}, zarr::parse_type("int32"));
 //     filter.stored().name();                 // "int16": the type that the next codec gets
 //     filter.decode(values, 1 << 20);         // int32, in this machine's byte order
 //   }
 //
-#ifndef ZARRBITS_ZARR_READ_ARRAY_FILTERS_HPP
-#define ZARRBITS_ZARR_READ_ARRAY_FILTERS_HPP
+#ifndef ZARRBITS_VERIFY_DECODE_PLAIN_ARRAY_FILTERS_HPP
+#define ZARRBITS_VERIFY_DECODE_PLAIN_ARRAY_FILTERS_HPP
 
 #include "zarr/read/zarr_reader.hpp"
 
@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::zarr {
+namespace zarrbits::verification {
 
 // True for the name of such a codec in Zarr v3: "numcodecs.delta".
 bool is_array_filter(std::string_view name);
@@ -37,28 +37,28 @@ struct numpy_number {
 // "<i4", "i4", "int32". Empty if it is not a number that these filters take.
 std::optional<numpy_number> numpy_number_of(const std::string& dtype);
 
-class array_filter {
+class plain_array_filter {
  public:
-  // `array`: the type of the values that are encoded. Throws store_error and not_supported.
-  array_filter(const std::string& name, const nlohmann::json& configuration, const zarr_type& array);
+  // `array`: the type of the values that are encoded. Throws zarr::store_error and zarr::not_supported.
+  plain_array_filter(const std::string& name, const nlohmann::json& configuration, const zarr::zarr_type& array);
 
   // The type of the encoded values.
   const numpy_number& stored() const noexcept { return encoded_; }
   // Replaces encoded values by decoded ones. `max_bytes`: bytes of texts.
-  void decode(element_buffer& values, std::uint64_t max_bytes) const;
+  void decode(zarr::element_buffer& values, std::uint64_t max_bytes) const;
 
  private:
   enum kind_type { delta, scaled, cast, none, categories };
 
-  void decode_texts(element_buffer& values, std::uint64_t max_bytes) const;
+  void decode_texts(zarr::element_buffer& values, std::uint64_t max_bytes) const;
 
   kind_type kind_ = none;
-  zarr_type array_;
+  zarr::zarr_type array_;
   numpy_number encoded_, decoded_;
   double scale_ = 1, offset_ = 0;
   std::optional<std::vector<std::string>> labels_;
 };
 
-}  // namespace zarrbits::zarr
+}  // namespace zarrbits::verification
 
 #endif

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "zarr/read/zarr_reader.hpp"
+#include "verify/decode/plain_bytes.hpp"
+
+#include "zarr/read/chunk_decoder.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +12,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-namespace zarrbits::zarr {
+namespace zarrbits::verification {
 
 namespace {
 
@@ -37,7 +39,7 @@ std::uint32_t crc32c(const std::byte* data, std::size_t size) {
 
 // Makes room for more output: doubles, up to one byte more than allowed, so that an excess is noticed.
 void grow(std::vector<std::byte>& out, std::size_t used, std::uint64_t max_size) {
-  if (used > max_size) throw size_limit_exceeded();
+  if (used > max_size) throw zarr::size_limit_exceeded();
   if (used < out.size()) return;
   const std::uint64_t new_size = std::max<std::uint64_t>(std::uint64_t{out.size()} * 2, 64 * 1024);
   out.resize(static_cast<std::size_t>(std::min<std::uint64_t>(new_size, max_size + 1)));
@@ -73,10 +75,10 @@ std::vector<std::byte> inflated(const std::vector<std::byte>& in, std::uint64_t 
     if (status == Z_STREAM_END) {
       complete = true;
     } else if (status != Z_OK || (consumed == 0 && produced == 0)) {
-      throw store_error("a chunk is not a complete " + std::string(window == 15 ? "zlib" : "gzip") + " stream");
+      throw zarr::store_error("a chunk is not a complete " + std::string(window == 15 ? "zlib" : "gzip") + " stream");
     }
   }
-  if (used > max_size) throw size_limit_exceeded();
+  if (used > max_size) throw zarr::size_limit_exceeded();
   out.resize(used);
   return out;
 }
@@ -110,47 +112,47 @@ std::vector<std::byte> decode_bz2(const std::vector<std::byte>& in, std::uint64_
       status = BZ2_bzDecompress(&z);
       const std::size_t consumed = offered - z.avail_in, produced = capacity - z.avail_out;
       if ((status != BZ_OK && status != BZ_STREAM_END) || (status == BZ_OK && consumed == 0 && produced == 0))
-        throw store_error("a chunk is not a complete bzip2 stream");
+        throw zarr::store_error("a chunk is not a complete bzip2 stream");
       read += consumed;
       used += produced;
     }
   } while (read < in.size());
-  if (used > max_size) throw size_limit_exceeded();
+  if (used > max_size) throw zarr::size_limit_exceeded();
   out.resize(used);
   return out;
 }
 
 // LZ4 in numcodecs' frame: the length, and one block.
 std::vector<std::byte> decode_lz4(const std::vector<std::byte>& in, std::uint64_t max_size) {
-  if (in.size() <= 4) throw store_error("a chunk is shorter than the length that LZ4 begins with, and a block");
+  if (in.size() <= 4) throw zarr::store_error("a chunk is shorter than the length that LZ4 begins with, and a block");
   const std::uint32_t size = little_endian(in.data());
-  if (size > max_size || size > LZ4_MAX_INPUT_SIZE) throw size_limit_exceeded();
+  if (size > max_size || size > LZ4_MAX_INPUT_SIZE) throw zarr::size_limit_exceeded();
   std::vector<std::byte> out(size);
   if (in.size() - 4 > LZ4_MAX_INPUT_SIZE ||
       LZ4_decompress_safe(reinterpret_cast<const char*>(in.data() + 4), reinterpret_cast<char*>(out.data()),
                           static_cast<int>(in.size() - 4), static_cast<int>(size)) != static_cast<int>(size)) {
-    throw store_error("a chunk's LZ4 block cannot be decompressed");
+    throw zarr::store_error("a chunk's LZ4 block cannot be decompressed");
   }
   return out;
 }
 
 std::vector<std::byte> decode_blosc(const std::vector<std::byte>& in, std::uint64_t max_size) {
   std::size_t size = 0;
-  if (blosc_cbuffer_validate(in.data(), in.size(), &size) < 0) throw store_error("a chunk is not a blosc buffer");
-  if (size > max_size) throw size_limit_exceeded();
+  if (blosc_cbuffer_validate(in.data(), in.size(), &size) < 0) throw zarr::store_error("a chunk is not a blosc buffer");
+  if (size > max_size) throw zarr::size_limit_exceeded();
   std::vector<std::byte> out(size);
   const int written = blosc_decompress_ctx(in.data(), out.data(), out.size(), 1);
   if (written < 0 || static_cast<std::size_t>(written) != size)
-    throw store_error("a chunk's blosc buffer cannot be decompressed");
+    throw zarr::store_error("a chunk's blosc buffer cannot be decompressed");
   return out;
 }
 
 std::vector<std::byte> unshuffle(const std::vector<std::byte>& in, std::size_t element) {
   // HDF5 leaves the rest alone, so a decoder that did the same would call a chunk right that no reader of Zarr reads
   if (element == 0 || (element > 1 && in.size() % element != 0)) {
-    throw store_error("a chunk has " + std::to_string(in.size()) +
-                      " bytes before numcodecs.shuffle, which takes whole elements of " + std::to_string(element) +
-                      " only; readers refuse it");
+    throw zarr::store_error("a chunk has " + std::to_string(in.size()) +
+                            " bytes before numcodecs.shuffle, which takes whole elements of " + std::to_string(element) +
+                            " only; readers refuse it");
   }
   std::vector<std::byte> out(in);
   const std::size_t size = in.size();
@@ -160,7 +162,7 @@ std::vector<std::byte> unshuffle(const std::vector<std::byte>& in, std::size_t e
 
 // numcodecs' checksum: 16-bit words of big-endian bytes, an odd last byte as the upper half.
 void drop_fletcher32(std::vector<std::byte>& bytes) {
-  if (bytes.size() < 4) throw store_error("a chunk is shorter than its checksum");
+  if (bytes.size() < 4) throw zarr::store_error("a chunk is shorter than its checksum");
   const std::size_t size = bytes.size() - 4;
   std::uint32_t low = 0, high = 0;
   for (std::size_t i = 0; i < size; i += 2) {
@@ -169,7 +171,8 @@ void drop_fletcher32(std::vector<std::byte>& bytes) {
     high += low;
     high = (high & 0xffff) + (high >> 16);
   }
-  if (little_endian(bytes.data() + size) != (high << 16 | low)) throw store_error("the fletcher32 checksum of a chunk is wrong");
+  if (little_endian(bytes.data() + size) != (high << 16 | low))
+    throw zarr::store_error("the fletcher32 checksum of a chunk is wrong");
   bytes.resize(size);
 }
 
@@ -185,21 +188,22 @@ std::vector<std::byte> decode_zstd(const std::vector<std::byte>& in, std::uint64
     ZSTD_outBuffer sink = {out.data(), out.size(), used};
     const std::size_t start = source.pos;
     remaining = ZSTD_decompressStream(context.get(), &sink, &source);
-    if (ZSTD_isError(remaining)) throw store_error(std::string("a chunk is not a zstd frame: ") + ZSTD_getErrorName(remaining));
-    if (source.pos == start && sink.pos == used && remaining != 0) throw store_error("a chunk's zstd frame ends too early");
+    if (ZSTD_isError(remaining))
+      throw zarr::store_error(std::string("a chunk is not a zstd frame: ") + ZSTD_getErrorName(remaining));
+    if (source.pos == start && sink.pos == used && remaining != 0) throw zarr::store_error("a chunk's zstd frame ends too early");
     used = sink.pos;
   }
-  if (used > max_size) throw size_limit_exceeded();
+  if (used > max_size) throw zarr::size_limit_exceeded();
   out.resize(used);
   return out;
 }
 
 void drop_crc32c(std::vector<std::byte>& bytes) {
-  if (bytes.size() < 4) throw store_error("a chunk is shorter than its checksum");
+  if (bytes.size() < 4) throw zarr::store_error("a chunk is shorter than its checksum");
   const std::size_t size = bytes.size() - 4;
   if (crc32c(bytes.data(), size) != little_endian(bytes.data() + size))
-    throw store_error("the crc32c checksum of a chunk is wrong");
+    throw zarr::store_error("the crc32c checksum of a chunk is wrong");
   bytes.resize(size);
 }
 
-}  // namespace zarrbits::zarr
+}  // namespace zarrbits::verification
