@@ -149,57 +149,33 @@ void existing_zarr_array::find_missing(const text::json& node) {
 
 namespace {
 
-// Reads a block of an array chunk by chunk. Calls `use` for each row: `n` elements of the chunk, starting at `source_index`, go
+// Reads a block of an array chunk by chunk. Calls `use` for each run: `n` elements of the chunk, starting at `source_index`, go
 // to `target_index` of the block.
 template <class Use>
-void for_each_row(const zarr::zarr_array& array, const array::extents& first, const array::extents& count,
+void for_each_run(const zarr::zarr_array& array, const array::extents& first, const array::extents& count,
                   const array::extents& out_shape, const Use& use) {
-  const std::size_t rank = first.size();
-  array::extents begin(rank), last(rank);
-  for (std::size_t d = 0; d < rank; ++d) {
-    begin[d] = array.grid(d).chunk_of(first[d]);
-    last[d] = array.grid(d).chunk_of(first[d] + count[d] - 1);
+  array::box chunks;  // their indexes
+  for (std::size_t d = 0; d < first.size(); ++d) {
+    chunks.first.push_back(array.grid(d).chunk_of(first[d]));
+    chunks.shape.push_back(array.grid(d).chunk_of(first[d] + count[d] - 1) - chunks.first[d] + 1);
   }
-  array::extents index = begin;
-  for (bool has_more = true; has_more;) {
+  array::for_each_index(chunks, [&](const array::extents& index) {
+    array::box chunk{{}, array.shape_of(index)};
+    for (std::size_t d = 0; d < index.size(); ++d) chunk.first.push_back(array.grid(d).start(index[d]));
     element_buffer values;
-    const std::vector<std::uint64_t> chunk = array.shape_of({index.begin(), index.end()});
-    if (!array.read_chunk({index.begin(), index.end()}, values)) {
-      const std::size_t n = static_cast<std::size_t>(array::product(array::extents(chunk.begin(), chunk.end())));
+    if (!array.read_chunk(index, values)) {
+      const auto n = static_cast<std::size_t>(array::product(chunk.shape));
       const element_buffer one = array.fill();
       values = {};
-      for (std::size_t i = 0; i < n; ++i) {
-        values.data.insert(values.data.end(), one.data.begin(), one.data.end());
-        values.strings.insert(values.strings.end(), one.strings.begin(), one.strings.end());
-      }
+      if (!one.strings.empty()) values.strings.assign(n, one.strings[0]);
+      values.data.resize(n * one.data.size());
+      array::fill_elements(values.data, one.data);
     }
-    // the wanted part of the chunk
-    array::extents start(rank), low(rank), n(rank), i(rank, 0);
-    for (std::size_t d = 0; d < rank; ++d) {
-      start[d] = array.grid(d).start(index[d]);
-      low[d] = std::max(first[d], start[d]);
-      n[d] = std::min(first[d] + count[d], start[d] + chunk[d]) - low[d];
-    }
-    for (bool rows = true; rows;) {
-      std::uint64_t source_index = 0, target_index = 0;
-      for (std::size_t d = 0; d < rank; ++d) {
-        source_index = source_index * chunk[d] + low[d] + i[d] - start[d];
-        target_index = target_index * out_shape[d] + low[d] + i[d] - first[d];
-      }
-      use(values, static_cast<std::size_t>(source_index), static_cast<std::size_t>(target_index),
-          static_cast<std::size_t>(n[rank - 1]));
-      rows = false;
-      for (std::size_t d = rank - 1; d-- > 0 && !rows;) {
-        rows = ++i[d] < n[d];
-        if (!rows) i[d] = 0;
-      }
-    }
-    has_more = false;
-    for (std::size_t d = rank; d-- > 0 && !has_more;) {
-      has_more = index[d] < last[d];
-      index[d] = has_more ? index[d] + 1 : begin[d];
-    }
-  }
+    array::for_each_run(chunk, {first, out_shape}, array::intersect(chunk, {first, count}),
+                        [&](std::uint64_t source_index, std::uint64_t target_index, std::uint64_t n) {
+      use(values, static_cast<std::size_t>(source_index), static_cast<std::size_t>(target_index), static_cast<std::size_t>(n));
+    });
+  });
 }
 
 void put_strings(const element_buffer& values, std::size_t source_index, std::size_t n, hid_t memory, std::size_t size,
@@ -236,7 +212,7 @@ void existing_zarr_array::read_block(hid_t memory, std::size_t size, const array
   }
   if (array::product(block_shape) == 0) return;
   try {
-    for_each_row(array_, first, block_shape, out_shape,
+    for_each_run(array_, first, block_shape, out_shape,
                  [&](const element_buffer& values, std::size_t source_index, std::size_t target_index, std::size_t n) {
       std::byte* const place = out.data() + target_index * size;
       if (text) return put_strings(values, source_index, n, memory, size, place, strings);
@@ -442,7 +418,7 @@ std::string compare_values(const zarr::zarr_array& array, const hdf5::chunk_sour
     const compressors::buffer bytes = read(first, n, strings);
     first.resize(dims.size(), 0);
     n.insert(n.end(), layout->inner.begin(), layout->inner.end());
-    for_each_row(array, first, n, n,
+    for_each_run(array, first, n, n,
                  [&](const element_buffer& values, std::size_t source_index, std::size_t target_index, std::size_t row) {
       compare(values, source_index, bytes.data() + target_index * size, row);
     });
@@ -456,7 +432,7 @@ std::vector<double> last_numbers(const zarr::zarr_array& array) {
   const std::uint64_t n = std::min<std::uint64_t>(2, array.shape()[0]);
   const std::size_t size = array.type().size;
   std::vector<double> out(static_cast<std::size_t>(n));
-  for_each_row(array, {array.shape()[0] - n}, {n}, {n},
+  for_each_run(array, {array.shape()[0] - n}, {n}, {n},
                [&](const element_buffer& values, std::size_t source_index, std::size_t target_index, std::size_t row) {
     compressors::buffer bytes(row * std::max(size, sizeof(double)));
     std::memcpy(bytes.data(), values.data.data() + source_index * size, row * size);

@@ -137,21 +137,9 @@ void source_dataset::require_whole_chunks(const array::extents& first, const arr
   if (layout != H5D_CHUNKED || dims.empty() || nothing_stored() || array::product(count) == 0) return;
   if (chunk_in_file.empty() || array::product(chunk_in_file) == 0)
     throw unsupported_dataset("the chunk shape does not fit the dataspace");
-  const std::size_t rank = dims.size();
-  array::extents begin(rank), last(rank);
-  for (std::size_t d = 0; d < rank; ++d) {
-    begin[d] = first[d] / chunk_in_file[d] * chunk_in_file[d];
-    last[d] = first[d] + count[d] - 1;
-  }
-  array::extents chunk_start = begin;
-  for (bool has_more = true; has_more;) {
-    require_whole_chunk(chunk_start);
-    has_more = false;
-    for (std::size_t d = rank; d-- > 0 && !has_more;) {
-      has_more = last[d] - chunk_start[d] >= chunk_in_file[d];
-      chunk_start[d] = has_more ? chunk_start[d] + chunk_in_file[d] : begin[d];
-    }
-  }
+  const array::chunk_grid file_grid{dims, chunk_in_file};
+  array::for_each_index(file_grid.chunks_over({first, count}),
+                        [&](const array::extents& index) { require_whole_chunk(file_grid.start(index)); });
 }
 
 void source_dataset::require_whole_chunk(const array::extents& first) const {
@@ -211,14 +199,12 @@ std::optional<compressors::buffer> source_dataset::elements_of(const array::exte
   for (++d; d < rank; ++d) {
     if (count[d] != dims[d] || count[d] != out_shape[d]) return {};
   }
-  std::uint64_t offset = 0;
-  for (std::size_t i = 0; i < rank; ++i) offset = offset * dims[i] + first[i];
   const lock one_thread;
   const haddr_t address = H5Dget_offset(dataset);
   H5Eclear2(H5E_DEFAULT);
   if (address == HADDR_UNDEF || address > largest_file - stored_bytes) return {};
   compressors::buffer elements(static_cast<std::size_t>(array::product(count) * element_in_file));
-  bytes->read(address + offset * element_in_file, elements);
+  bytes->read(address + array::ravel(first, dims) * element_in_file, elements);
   return elements;
 }
 
@@ -230,21 +216,18 @@ bool source_dataset::read_strings(const array::extents& first, const array::exte
   try {
     const std::optional<compressors::buffer> elements = elements_of(first, count, out_shape);
     if (!elements) return false;
-    const bool chunk = layout == H5D_CHUNKED;
-    const std::size_t row = static_cast<std::size_t>(chunk ? count.back() : total),
-                      size = static_cast<std::size_t>(element_in_file);
-    array::extents index(count.size(), 0);
-    std::vector<char*> texts(row);
-    for (std::uint64_t processed = 0; processed < total; processed += row) {
-      std::uint64_t number = 0;
-      for (std::size_t d = 0; d < index.size(); ++d) number = number * out_shape[d] + index[d];
-      if (!reader.read(std::span(*elements).subspan(static_cast<std::size_t>(number) * size, row * size), texts, strings))
-        return false;
-      std::memcpy(out.data() + number * sizeof(char*), texts.data(), row * sizeof(char*));
-      if (index.empty()) break;
-      for (std::size_t d = index.size() - 1; d-- > 0 && ++index[d] == count[d];) index[d] = 0;
-    }
-    return true;
+    const auto size = static_cast<std::size_t>(element_in_file);
+    const array::extents zero(count.size(), 0);
+    bool is_read = true;
+    std::vector<char*> texts;
+    array::for_each_run({zero, out_shape}, {zero, out_shape}, {zero, count},
+                        [&](std::uint64_t number, std::uint64_t, std::uint64_t n) {
+      texts.resize(static_cast<std::size_t>(n));
+      is_read = is_read && reader.read(std::span(*elements).subspan(static_cast<std::size_t>(number) * size, texts.size() * size),
+                                       texts, strings);
+      if (is_read) std::memcpy(out.data() + number * sizeof(char*), texts.data(), texts.size() * sizeof(char*));
+    });
+    return is_read;
   } catch (const io::read_error& e) {
     throw failure(e.what());
   }

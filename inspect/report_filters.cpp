@@ -139,11 +139,9 @@ std::string unpacked_reason(const open_dataset& d, const stored_packbits& p, con
     i += detail::first_refused(detail::kernels(), p.format, values.data() + i * p.format.size, n - i);
     if (i == n) break;
     const std::string value_text = sentence(detail::load_component(p.format, values.data() + i * p.format.size));
-    array::extents position(inside.size());
+    array::extents position = array::unravel(i / p.components, d.grid.chunk);
     bool is_outside = false;
-    std::uint64_t remaining = i / p.components;
-    for (std::size_t k = position.size(); k-- > 0; remaining /= d.grid.chunk[k]) {
-      position[k] = remaining % d.grid.chunk[k];
+    for (std::size_t k = 0; k < position.size(); ++k) {
       is_outside = is_outside || position[k] >= inside[k];
       position[k] += start[k];
     }
@@ -232,7 +230,7 @@ void examine_chunks(const open_dataset& d, const std::optional<stored_packbits>&
     if (!looks) return;
     const array::extents origin = d.grid.start(index);
     const auto add = [&](const std::string& reason) {
-      if (out.shown.size() < max_shown_raw_chunks) out.shown.push_back({{origin.begin(), origin.end()}, reason});
+      if (out.shown.size() < max_shown_raw_chunks) out.shown.push_back({origin, reason});
     };
     try {
       const auto raw_chunk = find_unpacked(d, told_by_size, raw_size, index, stored);
@@ -320,7 +318,7 @@ void examine_dataset(const hdf5::source_file& file, const source_object& o, repa
     entry.problem = "the dataset has no chunks, so the filter does nothing";
     return;
   }
-  entry.chunk.assign(d.grid.chunk.begin(), d.grid.chunk.end());
+  entry.chunk = d.grid.chunk;
   if (strange) p.reset();
   const bool never_packed = !entry.problem.empty() && !hdf5::was_resolved(own_filter);
   examine_chunks(d, p, entry);

@@ -9,7 +9,6 @@
 #include <zarrbits/error.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 namespace zarrbits::conversion {
@@ -121,8 +120,7 @@ const hdf5::stored_place* joined_dataset::find_location(const joined_part& part,
     part_grid.shape.erase(part_grid.shape.begin());
     part_grid.chunk.erase(part_grid.chunk.begin());
   }
-  std::uint64_t number = 0;
-  for (std::size_t d = 0; d < part_grid.rank(); ++d) number = number * part_grid.chunks_along(d) + first[d] / part_grid.chunk[d];
+  const std::uint64_t number = array::ravel(part_grid.chunk_of(first), part_grid.counts());
   return number < part.chunks.size() ? &part.chunks[static_cast<std::size_t>(number)] : nullptr;
 }
 
@@ -177,24 +175,6 @@ std::shared_ptr<const io::byte_source> joined_dataset::bytes_of(std::size_t numb
   return number == hdf5::no_file ? hdf5::chunk_source::bytes_of(number) : parts_.files->bytes(number);
 }
 
-namespace {
-
-// Copies a block of `count` elements to `corner` of an array of extent `extent`.
-void put_block(const compressors::buffer& block, std::size_t size, const array::extents& count, const array::extents& extent,
-               const array::extents& corner, compressors::buffer& out) {
-  const std::size_t rank = count.size();
-  const std::size_t row = static_cast<std::size_t>(count[rank - 1]) * size;
-  array::extents position(rank, 0);
-  for (std::size_t begin = 0; begin < block.size(); begin += row) {
-    std::uint64_t element = 0;
-    for (std::size_t d = 0; d < rank; ++d) element = element * extent[d] + corner[d] + position[d];
-    std::memcpy(out.data() + element * size, block.data() + begin, row);
-    for (std::size_t d = rank - 1; d-- > 0 && ++position[d] == count[d];) position[d] = 0;
-  }
-}
-
-}  // namespace
-
 void joined_dataset::read_values(hid_t memory, std::size_t size, const array::extents& first, const array::extents& count,
                                  const array::extents& extent, compressors::buffer& out, hdf5::vlen_allocator* strings,
                                  const array::extents&) const {
@@ -217,6 +197,10 @@ void joined_dataset::read_values(hid_t memory, std::size_t size, const array::ex
     const std::shared_ptr<const hdf5::source_dataset> one = parts_.files->dataset(part.file, part.address);
     if (!one->dependencies->obstacle.empty())
       throw hdf5::unsupported_dataset("of \"" + parts_.files->list()[part.file].name + "\", " + one->dependencies->obstacle);
+    const auto put = [&](const compressors::buffer& block) {
+      const array::box place{corner, n};
+      array::copy_elements(block, place, out, {array::extents(extent.size(), 0), extent}, place, size);
+    };
     array::extents count_there = n;
     if (adds_axis()) {
       part_start.erase(part_start.begin());
@@ -225,7 +209,7 @@ void joined_dataset::read_values(hid_t memory, std::size_t size, const array::ex
     if (!part.change && adds_axis()) {
       compressors::buffer values(static_cast<std::size_t>(array::product(n)) * size, std::byte{0});
       one->read_block(memory, size, part_start, count_there, count_there, values, strings);
-      put_block(values, size, n, extent, corner, out);
+      put(values);
       continue;
     }
     if (!part.change) {
@@ -248,7 +232,7 @@ void joined_dataset::read_values(hid_t memory, std::size_t size, const array::ex
     hdf5::check(H5Tconvert(part.change->target_type(), memory, elements, changed.data(), nullptr, H5P_DEFAULT),
                 "convert the values");
     changed.resize(elements * size);
-    put_block(changed, size, n, extent, corner, out);
+    put(changed);
   }
 }
 

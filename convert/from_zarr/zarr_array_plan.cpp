@@ -152,10 +152,9 @@ text::json writable_codecs(const text::json& codecs, const zarr_array& array, co
     } else if (name == "bytes" || name == "endian") {
       if (filtered) codec = type.variable() ? text::json{{"name", "vlen-utf8"}} : bytes_codec(type);
       if (!type.variable()) size = type.size;
-      for (std::size_t d = 0; size > 0 && chunk && d < chunk->size(); ++d) size = array::saturating_mul(size, (*chunk)[d]);
+      if (chunk) size = array::saturating_mul(size, array::product(*chunk));
     } else if (name == "packbits" || name == "numcodecs.packbits") {
-      std::uint64_t elements = 1;
-      for (std::size_t d = 0; chunk && d < chunk->size(); ++d) elements = array::saturating_mul(elements, (*chunk)[d]);
+      const std::uint64_t elements = chunk ? array::product(*chunk) : 1;
       if (chunk)
         size = parse_codec(text::json_text(codec),
                            zarrbits::data_type(data_type.is_string() ? data_type.get<std::string>() : text::json_text(data_type)))
@@ -191,25 +190,17 @@ array::extents requested_chunk(const zarr_array& array, const convert_options& o
   return chunk;
 }
 
-std::uint64_t count_in(const array::extents& per_shard) {
-  std::uint64_t n = 1;
-  for (const std::uint64_t length : per_shard) n *= length;
-  return n;
-}
-
 // Chunks in a shard along each dimension.
 array::extents chunks_in_shard(const zarr_array& array, const array::extents& chunk, const convert_options& options) {
   const array::extents& current = array.chunks_per_shard();
   const bool is_requested = options.shard.bytes > 0 || !options.shard.shape.empty();
   if (is_requested && (options.shard.shape.empty() || options.shard.shape.size() == array.shape().size())) {
-    const array::chunk_grid grid{{array.shape().begin(), array.shape().end()}, {chunk.begin(), chunk.end()}};
-    const array::extents n = chunks_per_shard(options.shard, grid, std::max<std::uint64_t>(element_bytes(array.type()), 1));
-    return {n.begin(), n.end()};
+    return chunks_per_shard(options.shard, {array.shape(), chunk}, std::max<std::uint64_t>(element_bytes(array.type()), 1));
   }
   array::extents n;
   for (std::size_t d = 0; d < chunk.size(); ++d) {
     const std::uint64_t length = current[d] * array.chunk_shape()[d];
-    n.push_back(count_in(current) == 1 ? 1 : length / chunk[d] + (length % chunk[d] != 0));
+    n.push_back(array::product(current) == 1 ? 1 : length / chunk[d] + (length % chunk[d] != 0));
   }
   return n;
 }
@@ -283,7 +274,7 @@ zarr_array_plan plan_zarr_array(const zarr_array& array, const text::json& docum
                                        "set `chunk`, or remove `shard`");
   change.per_shard =
       !change.regular && same_grid ? array::extents(change.shape.size(), 1) : chunks_in_shard(array, change.chunk, options);
-  change.shards = count_in(change.per_shard) > 1;
+  change.shards = array::product(change.per_shard) > 1;
 
   using zarr_strategy = zarr_array_plan::strategy_type;
   if (!same_grid || change.codecs != source_codecs || is_only_in_v2(source_codecs))

@@ -193,7 +193,7 @@ void chunk_transcoder::clear_beyond_edge(compressors::buffer& values, const arra
     bool is_beyond = false;
     for (std::size_t d = 0; d < index.size(); ++d) is_beyond = is_beyond || index[d] >= inside[d];
     if (is_beyond) std::memset(values.data() + i, 0, size);
-    for (std::size_t d = index.size(); d-- > 0 && ++index[d] == extent[d];) index[d] = 0;
+    array::next_index(index, extent);
   }
 }
 
@@ -367,12 +367,10 @@ void chunk_transcoder::check_bools(compressors::buffer& values) const {
 
 array::extents chunk_transcoder::index_in_chunk(std::uint64_t element, const array::extents& chunk_index) const {
   const zarr::array_metadata& meta = plan_.meta;
-  array::extents index(meta.shape.size(), 0);
-  for (std::size_t d = index.size(); d-- > 0;) {
-    const std::uint64_t length = d < chunk_index.size() ? data_.grid.length(d, chunk_index[d]) : meta.chunk[d];
-    index[d] = element % length + (d < chunk_index.size() ? data_.grid.start(d, chunk_index[d]) : 0);
-    element /= length;
-  }
+  array::extents lengths = data_.grid.extent(chunk_index);
+  lengths.insert(lengths.end(), meta.chunk.begin() + static_cast<std::ptrdiff_t>(lengths.size()), meta.chunk.end());
+  array::extents index = array::unravel(element, lengths);
+  for (std::size_t d = 0; d < chunk_index.size(); ++d) index[d] += data_.grid.start(d, chunk_index[d]);
   return index;
 }
 
