@@ -36,23 +36,22 @@ class existing_array {
  public:
   virtual ~existing_array() = default;
 
-  hsize_t count = 0;                        // length along the axis
+  std::uint64_t count = 0;                  // length along the axis
   std::vector<std::uint64_t> shape, chunk;  // shape of the array, and of its chunks (inner chunks if it has shards)
-  std::vector<hsize_t> per_shard;           // chunks per shard; all 1 without shards
+  array::extents per_shard;                 // chunks per shard; all 1 without shards
   // Chunks along the axis that are full, and stay as they are.
-  hsize_t whole_chunks = 0;
+  std::uint64_t whole_chunks = 0;
   // If the grid is rectilinear: lengths of the chunks along the axis, and how many have each. Their sum is `count`.
-  std::vector<std::pair<hsize_t, hsize_t>> chunks_along_axis;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> chunks_along_axis;
   text::json data_type, fill_value, codecs;  // as in its zarr.json; the codecs are those of a chunk
   hdf5::handle number;                       // numbers only: their HDF5 type, in the store's byte order
   std::optional<std::pair<hdf5::handle, compressors::buffer>> missing;  // numbers only: the value for missing ones, and its type
 
   // As chunk_source::read_block(); writes to the beginning of `out`.
-  virtual void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                          const std::vector<hsize_t>& out_shape, compressors::buffer& out,
-                          hdf5::vlen_allocator* strings) const = 0;
+  virtual void read_block(hid_t memory, std::size_t size, const array::extents& first, const array::extents& count,
+                          const array::extents& out_shape, compressors::buffer& out, hdf5::vlen_allocator* strings) const = 0;
   // Empty if the store has no such shard. `index`: its place in the grid of shards. Throws zarrbits::error.
-  virtual std::optional<stored_shard> shard(const std::vector<hsize_t>& index) const = 0;
+  virtual std::optional<stored_shard> shard(const array::extents& index) const = 0;
 };
 
 }  // namespace zarrbits::append

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "append/existing_zarr_array.hpp"
 
+#include "array/chunk_grid.hpp"
 #include "compressors/crc32c.hpp"
-#include "hdf5/chunk_grid.hpp"
 #include "hdf5/type_json.hpp"
 #include "text/base64.hpp"
 #include "text/json_text.hpp"
@@ -149,57 +149,33 @@ void existing_zarr_array::find_missing(const text::json& node) {
 
 namespace {
 
-// Reads a block of an array chunk by chunk. Calls `use` for each row: `n` elements of the chunk, starting at `source_index`, go
+// Reads a block of an array chunk by chunk. Calls `use` for each run: `n` elements of the chunk, starting at `source_index`, go
 // to `target_index` of the block.
 template <class Use>
-void for_each_row(const zarr::zarr_array& array, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                  const std::vector<hsize_t>& out_shape, const Use& use) {
-  const std::size_t rank = first.size();
-  std::vector<hsize_t> begin(rank), last(rank);
-  for (std::size_t d = 0; d < rank; ++d) {
-    begin[d] = array.grid(d).chunk_of(first[d]);
-    last[d] = array.grid(d).chunk_of(first[d] + count[d] - 1);
+void for_each_run(const zarr::zarr_array& array, const array::extents& first, const array::extents& count,
+                  const array::extents& out_shape, const Use& use) {
+  array::box chunks;  // their indexes
+  for (std::size_t d = 0; d < first.size(); ++d) {
+    chunks.first.push_back(array.grid(d).chunk_of(first[d]));
+    chunks.shape.push_back(array.grid(d).chunk_of(first[d] + count[d] - 1) - chunks.first[d] + 1);
   }
-  std::vector<hsize_t> index = begin;
-  for (bool has_more = true; has_more;) {
+  array::for_each_index(chunks, [&](const array::extents& index) {
+    array::box chunk{{}, array.shape_of(index)};
+    for (std::size_t d = 0; d < index.size(); ++d) chunk.first.push_back(array.grid(d).start(index[d]));
     element_buffer values;
-    const std::vector<std::uint64_t> chunk = array.shape_of({index.begin(), index.end()});
-    if (!array.read_chunk({index.begin(), index.end()}, values)) {
-      const std::size_t n = static_cast<std::size_t>(hdf5::product(std::vector<hsize_t>(chunk.begin(), chunk.end())));
+    if (!array.read_chunk(index, values)) {
+      const auto n = static_cast<std::size_t>(array::product(chunk.shape));
       const element_buffer one = array.fill();
       values = {};
-      for (std::size_t i = 0; i < n; ++i) {
-        values.data.insert(values.data.end(), one.data.begin(), one.data.end());
-        values.strings.insert(values.strings.end(), one.strings.begin(), one.strings.end());
-      }
+      if (!one.strings.empty()) values.strings.assign(n, one.strings[0]);
+      values.data.resize(n * one.data.size());
+      array::fill_elements(values.data, one.data);
     }
-    // the wanted part of the chunk
-    std::vector<hsize_t> start(rank), low(rank), n(rank), i(rank, 0);
-    for (std::size_t d = 0; d < rank; ++d) {
-      start[d] = array.grid(d).start(index[d]);
-      low[d] = std::max(first[d], start[d]);
-      n[d] = std::min(first[d] + count[d], start[d] + chunk[d]) - low[d];
-    }
-    for (bool rows = true; rows;) {
-      std::uint64_t source_index = 0, target_index = 0;
-      for (std::size_t d = 0; d < rank; ++d) {
-        source_index = source_index * chunk[d] + low[d] + i[d] - start[d];
-        target_index = target_index * out_shape[d] + low[d] + i[d] - first[d];
-      }
-      use(values, static_cast<std::size_t>(source_index), static_cast<std::size_t>(target_index),
-          static_cast<std::size_t>(n[rank - 1]));
-      rows = false;
-      for (std::size_t d = rank - 1; d-- > 0 && !rows;) {
-        rows = ++i[d] < n[d];
-        if (!rows) i[d] = 0;
-      }
-    }
-    has_more = false;
-    for (std::size_t d = rank; d-- > 0 && !has_more;) {
-      has_more = index[d] < last[d];
-      index[d] = has_more ? index[d] + 1 : begin[d];
-    }
-  }
+    array::for_each_run(chunk, {first, out_shape}, array::intersect(chunk, {first, count}),
+                        [&](std::uint64_t source_index, std::uint64_t target_index, std::uint64_t n) {
+      use(values, static_cast<std::size_t>(source_index), static_cast<std::size_t>(target_index), static_cast<std::size_t>(n));
+    });
+  });
 }
 
 void put_strings(const element_buffer& values, std::size_t source_index, std::size_t n, hid_t memory, std::size_t size,
@@ -222,9 +198,9 @@ void put_strings(const element_buffer& values, std::size_t source_index, std::si
 
 }  // namespace
 
-void existing_zarr_array::read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first,
-                                     const std::vector<hsize_t>& block_shape, const std::vector<hsize_t>& out_shape,
-                                     compressors::buffer& out, hdf5::vlen_allocator* strings) const {
+void existing_zarr_array::read_block(hid_t memory, std::size_t size, const array::extents& first,
+                                     const array::extents& block_shape, const array::extents& out_shape, compressors::buffer& out,
+                                     hdf5::vlen_allocator* strings) const {
   const zarr::zarr_type& t = array_.type();
   const H5T_class_t kind = H5Tget_class(memory);
   const hid_t native = native_number(t);
@@ -234,9 +210,9 @@ void existing_zarr_array::read_block(hid_t memory, std::size_t size, const std::
     throw hdf5::unsupported_dataset(
         "the last chunk of its array in the store is not full, and chunks of this data type cannot be completed");
   }
-  if (hdf5::product(block_shape) == 0) return;
+  if (array::product(block_shape) == 0) return;
   try {
-    for_each_row(array_, first, block_shape, out_shape,
+    for_each_run(array_, first, block_shape, out_shape,
                  [&](const element_buffer& values, std::size_t source_index, std::size_t target_index, std::size_t n) {
       std::byte* const place = out.data() + target_index * size;
       if (text) return put_strings(values, source_index, n, memory, size, place, strings);
@@ -279,11 +255,11 @@ class object_bytes final : public io::byte_source {
 
 }  // namespace
 
-std::optional<stored_shard> existing_zarr_array::shard(const std::vector<hsize_t>& index) const {
-  const std::uint64_t chunks = hdf5::product(per_shard);
+std::optional<stored_shard> existing_zarr_array::shard(const array::extents& index) const {
+  const std::uint64_t chunks = array::product(per_shard);
   if (chunks <= 1) return {};
   std::string key = "c";
-  for (const hsize_t n : index) key += "/" + std::to_string(n);
+  for (const std::uint64_t n : index) key += "/" + std::to_string(n);
   for (std::size_t d = index.size(); d < shape.size(); ++d) key += "/0";
   const std::string name = folder_.name() + "/" + key;
   const auto fail = [&](const std::string& reason) {
@@ -311,13 +287,13 @@ std::optional<stored_shard> existing_zarr_array::shard(const std::vector<hsize_t
   return result;
 }
 
-void existing_zarr_array::drop_chunks_to_make(stored_shard& existing, const std::vector<hsize_t>& index) const {
+void existing_zarr_array::drop_chunks_to_make(stored_shard& existing, const array::extents& index) const {
   const auto load = [&](std::size_t offset) {
     std::uint64_t n = 0;
     for (std::size_t i = 8; i-- > 0;) n = n << 8 | std::to_integer<std::uint64_t>(existing.index[offset + i]);
     return n;
   };
-  const hdf5::chunk_grid inside{per_shard, std::vector<hsize_t>(per_shard.size(), 1)};
+  const array::chunk_grid inside{per_shard, array::extents(per_shard.size(), 1)};
   for (std::uint64_t i = 0; i < existing.index.size() / index_entry; ++i) {
     const std::size_t entry = static_cast<std::size_t>(i) * index_entry;
     const std::uint64_t end = (index[axis_] * per_shard[axis_] + inside.chunk_at(i)[axis_] + 1) * chunk[axis_];
@@ -363,8 +339,8 @@ bool has_layout(const zarr::zarr_type& t, const hdf5::type_description& s) {
 // An array in the store with the values of a dataset, whose array types and opaque types are dimensions of the array, or whose
 // last dimension is one of characters, which xarray has as texts.
 struct value_layout {
-  std::vector<hsize_t> outer, inner;  // dimensions of both, and those in a value
-  std::size_t size = 0;               // bytes of a value, with its inner dimensions
+  array::extents outer, inner;  // dimensions of both, and those in a value
+  std::size_t size = 0;         // bytes of a value, with its inner dimensions
   bool text = false, as_bytes = false;
 };
 
@@ -403,15 +379,15 @@ bool has_text(const zarr::zarr_type& t, const element_buffer& values, std::size_
 std::string compare_values(const zarr::zarr_array& array, const hdf5::chunk_source& data) {
   if (data.null) return "their extents differ";
   const std::optional<value_layout> layout = layout_in(array, data);
-  std::vector<hsize_t> dims = layout ? layout->outer : data.dims;
+  array::extents dims = layout ? layout->outer : data.dims;
   if (layout) dims.insert(dims.end(), layout->inner.begin(), layout->inner.end());
   if (layout && !std::equal(dims.begin(), dims.end(), array.shape().begin(), array.shape().end())) return "their extents differ";
   if (!layout) return "their datatypes differ, or cannot be compared with the store's";
-  if (hdf5::product(data.dims) == 0) return "";
+  if (array::product(data.dims) == 0) return "";
   const hdf5::type_description& leaf = data.leaf();
-  const std::size_t size = layout->size / static_cast<std::size_t>(hdf5::product(layout->inner));
-  const auto read = [&](std::vector<hsize_t> first, std::vector<hsize_t> n, hdf5::vlen_allocator& strings) {
-    compressors::buffer bytes(static_cast<std::size_t>(hdf5::product(n)) * layout->size);
+  const std::size_t size = layout->size / static_cast<std::size_t>(array::product(layout->inner));
+  const auto read = [&](array::extents first, array::extents n, hdf5::vlen_allocator& strings) {
+    compressors::buffer bytes(static_cast<std::size_t>(array::product(n)) * layout->size);
     first.resize(data.dims.size(), 0);  // of the characters
     if (n.size() < first.size()) n.push_back(data.dims.back());
     data.read_block(data.type.memory, data.type.size, first, n, n, bytes, layout->text ? &strings : nullptr);
@@ -433,16 +409,16 @@ std::string compare_values(const zarr::zarr_array& array, const hdf5::chunk_sour
     compare(values, 0, bytes.data(), 1);
     return is_equal ? "" : "their values differ";
   }
-  const hdf5::chunk_grid blocks{layout->outer,
-                                hdf5::chunk_shape_for(layout->outer, std::max<std::size_t>(1, layout->size), 4U << 20)};
-  std::vector<hsize_t> index(layout->outer.size(), 0);
+  const array::chunk_grid blocks{layout->outer,
+                                 array::chunk_shape_for(layout->outer, std::max<std::size_t>(1, layout->size), 4U << 20)};
+  array::extents index(layout->outer.size(), 0);
   do {
-    std::vector<hsize_t> first = blocks.start(index), n = blocks.inside(index);
+    array::extents first = blocks.start(index), n = blocks.inside(index);
     hdf5::vlen_allocator strings(256U << 20);
     const compressors::buffer bytes = read(first, n, strings);
     first.resize(dims.size(), 0);
     n.insert(n.end(), layout->inner.begin(), layout->inner.end());
-    for_each_row(array, first, n, n,
+    for_each_run(array, first, n, n,
                  [&](const element_buffer& values, std::size_t source_index, std::size_t target_index, std::size_t row) {
       compare(values, source_index, bytes.data() + target_index * size, row);
     });
@@ -456,7 +432,7 @@ std::vector<double> last_numbers(const zarr::zarr_array& array) {
   const std::uint64_t n = std::min<std::uint64_t>(2, array.shape()[0]);
   const std::size_t size = array.type().size;
   std::vector<double> out(static_cast<std::size_t>(n));
-  for_each_row(array, {array.shape()[0] - n}, {n}, {n},
+  for_each_run(array, {array.shape()[0] - n}, {n}, {n},
                [&](const element_buffer& values, std::size_t source_index, std::size_t target_index, std::size_t row) {
     compressors::buffer bytes(row * std::max(size, sizeof(double)));
     std::memcpy(bytes.data(), values.data.data() + source_index * size, row * size);

@@ -22,15 +22,15 @@ class existing_zarr_array final : public existing_array {
   static std::shared_ptr<const existing_array> make(const std::string& store, const std::string& path, const text::json& node,
                                                     const zarr::store_folder& folder, zarr::zarr_array array, std::size_t axis);
 
-  void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                  const std::vector<hsize_t>& out_shape, compressors::buffer& out, hdf5::vlen_allocator* strings) const override;
-  std::optional<stored_shard> shard(const std::vector<hsize_t>& index) const override;
+  void read_block(hid_t memory, std::size_t size, const array::extents& first, const array::extents& count,
+                  const array::extents& out_shape, compressors::buffer& out, hdf5::vlen_allocator* strings) const override;
+  std::optional<stored_shard> shard(const array::extents& index) const override;
 
  private:
   existing_zarr_array(zarr::store_folder folder, zarr::zarr_array array, std::size_t axis);
   void take_grid(const std::function<void(const std::string&)>& refuse);
   void find_missing(const text::json& node);
-  void drop_chunks_to_make(stored_shard& existing, const std::vector<hsize_t>& index) const;
+  void drop_chunks_to_make(stored_shard& existing, const array::extents& index) const;
 
   zarr::store_folder folder_;
   zarr::zarr_array array_;

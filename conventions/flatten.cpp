@@ -26,13 +26,13 @@ void flatten(hdf5::source_file& file, hdf5::source_object& object) {
   const auto why_not = hdf5::skip_reason([&] {
     const hdf5::source_dataset data(file, object);
     if (data.null || !hdf5::can_be_flat(data.type) || !data.dependencies->obstacle.empty()) return;
-    const std::uint64_t elements = hdf5::product(data.dims);
+    const std::uint64_t elements = array::product(data.dims);
     if (elements > max_bytes / data.type.size) return;
     std::vector<std::size_t> measured(hdf5::leaves_of_text(data.type), 1);
     hdf5::vlen_allocator strings(max_bytes);
     compressors::buffer values(static_cast<std::size_t>(elements) * data.type.size, std::byte{0});
     if (elements > 0) {
-      data.read_block(data.type.memory, data.type.size, std::vector<hsize_t>(data.dims.size(), 0), data.dims, data.dims, values,
+      data.read_block(data.type.memory, data.type.size, array::extents(data.dims.size(), 0), data.dims, data.dims, values,
                       &strings);
     }
     hdf5::file_references references(file, data.dataset);

@@ -52,13 +52,13 @@ bool is_marked_boolean(hid_t dataset) {
 struct dimension {
   std::string name;
   bool unlimited = false;
-  hsize_t length = 0;  // unlimited: the largest length of a variable
+  std::uint64_t length = 0;  // unlimited: the largest length of a variable
 };
 
 // A variable, and the scales of its dimensions; no_object if a dimension has none.
 struct netcdf_variable {
   std::size_t object = 0;
-  std::vector<hsize_t> extent;
+  array::extents extent;
   std::vector<std::size_t> scales;
 };
 
@@ -140,7 +140,7 @@ class netcdf_file {
     const hdf5::handle dataset = file_.open(o);
     if (!hdf5::is_dimension_scale(dataset)) return;
     const hdf5::handle space(H5Dget_space(dataset), "get the dataspace");
-    const std::vector<hsize_t> extent = hdf5::extent(space), max_extent = hdf5::maximum_extent(space);
+    const array::extents extent = hdf5::extent(space), max_extent = hdf5::maximum_extent(space);
     if (extent.empty()) return;
     dimensions_[index] = {text::base_name(o.path), max_extent[0] == H5S_UNLIMITED, extent[0]};
     if (const std::vector<int> id = numbers(dataset, "_Netcdf4Dimid"); !id.empty())

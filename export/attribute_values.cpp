@@ -43,8 +43,8 @@ std::size_t nesting(const text::json& value) {
 }
 
 // The extents of a list of lists of equal length, up to `levels` deep. Throws unsupported_in_hdf5.
-std::vector<hsize_t> extents_of(const text::json& value, std::size_t levels) {
-  std::vector<hsize_t> dims;
+array::extents extents_of(const text::json& value, std::size_t levels) {
+  array::extents dims;
   const text::json* current = &value;
   for (std::size_t i = 0; i < levels && current->is_array(); ++i) {
     dims.push_back(current->size());
@@ -59,7 +59,7 @@ void each_leaf(const text::json& value, std::size_t levels, const std::function<
   for (const text::json& element : value) each_leaf(element, levels - 1, call);
 }
 
-bool is_regular(const text::json& value, const std::vector<hsize_t>& dims, std::size_t level = 0) {
+bool is_regular(const text::json& value, const array::extents& dims, std::size_t level = 0) {
   if (level == dims.size()) return !value.is_array();
   if (!value.is_array() || value.size() != dims[level]) return false;
   return std::all_of(value.begin(), value.end(), [&](const text::json& v) { return is_regular(v, dims, level + 1); });
@@ -310,10 +310,10 @@ void write_attribute(hid_t object, const std::string& name, const attribute_spec
   if (name.empty() || name.find('\0') != std::string::npos) throw unsupported_in_hdf5("a name that HDF5 cannot have");
   const hdf5::handle space(f.null     ? H5Screate(H5S_NULL)
                            : f.scalar ? H5Screate(H5S_SCALAR)
-                                      : H5Screate_simple(static_cast<int>(f.dims.size()), f.dims.data(), nullptr),
+                                      : H5Screate_simple(static_cast<int>(f.dims.size()), hdf5::to_hsize(f.dims).data(), nullptr),
                            "create a dataspace");
   std::uint64_t count = 1;
-  for (const hsize_t d : f.dims) count *= d;
+  for (const std::uint64_t d : f.dims) count *= d;
   if (!f.null && count > memory / std::max<std::size_t>(f.type.size, 1))
     throw unsupported_in_hdf5("it takes more than " + text::format_bytes(memory) + "; increase `memory`");
   if (count > 1 && f.type.must_be_written_alone())
@@ -343,20 +343,20 @@ void write_attribute(hid_t object, const std::string& name, const attribute_spec
 void take_shape(const text::json& note, attribute_spec& f) {
   constexpr std::size_t max_dimensions = 32;  // of HDF5
   if (f.null || f.scalar || !note.is_array() || note.size() > max_dimensions) return;
-  std::vector<hsize_t> dims;
+  array::extents dims;
   for (const text::json& n : note) {
     if (!n.is_number_unsigned()) return;
-    dims.push_back(n.get<hsize_t>());
+    dims.push_back(n.get<std::uint64_t>());
   }
-  const auto is_empty = [](const std::vector<hsize_t>& d) { return std::find(d.begin(), d.end(), hsize_t{0}) != d.end(); };
+  const auto is_empty = [](const array::extents& d) { return std::find(d.begin(), d.end(), std::uint64_t{0}) != d.end(); };
   if (is_empty(f.dims) && is_empty(dims)) f.dims = std::move(dims);
 }
 
 // Attributes of netCDF have one dimension; its programs do not open a file in which one has more.
 void make_flat(attribute_spec& f) {
   if (f.dims.size() < 2) return;
-  hsize_t count = 1;
-  for (const hsize_t n : f.dims) count *= n;
+  std::uint64_t count = 1;
+  for (const std::uint64_t n : f.dims) count *= n;
   text::json flat = text::json::array();
   if (!f.null) each_leaf(f.value, f.dims.size(), [&](const text::json& v) { flat.push_back(v); });
   f.value = std::move(flat);

@@ -21,7 +21,7 @@ namespace zarrbits::exporting {
 // A value ready for H5Awrite.
 struct attribute_spec {
   type_spec type;
-  std::vector<hsize_t> dims;
+  array::extents dims;
   bool scalar = true, null = false;
   text::json value;
   std::string remark;  // why it is not what the store has

@@ -81,7 +81,7 @@ constexpr unsigned own_magic = 0x5A504201, version_of_zarrbits = 0;
 
 chunk_plan::chunk_plan(const zarr_array& array, const store_node& node, const dataset_spec& form, const export_options& options)
     : spec_(form) {
-  for (const hsize_t extent : form.chunk) values_ *= static_cast<std::size_t>(extent);
+  for (const std::uint64_t extent : form.chunk) values_ *= static_cast<std::size_t>(extent);
   in_file_ = H5Tget_size(form.type().file);
   plain_ = values_ * in_file_;
   // the fill value is encoded here

@@ -46,16 +46,16 @@ void take_for_complex(type_spec& t) {
 }
 
 // Takes the last dimensions from the array: they are within a value.
-void take_inner(dataset_spec& f, const std::vector<hsize_t>& extents, std::vector<hsize_t>& chunk) {
+void take_inner(dataset_spec& f, const array::extents& extents, array::extents& chunk) {
   const std::size_t n = extents.size();
-  const auto ends_with = [&](const std::vector<hsize_t>& shape) {
+  const auto ends_with = [&](const array::extents& shape) {
     return shape.size() >= n && std::equal(extents.begin(), extents.end(), shape.end() - static_cast<std::ptrdiff_t>(n));
   };
   if (!ends_with(f.dims)) throw unsupported_in_hdf5("an array whose last dimensions are not those of the type in its notes");
   if (!ends_with(chunk)) throw unsupported_in_hdf5("an array in whose chunks values of the type in its notes are cut");
   f.dims.resize(f.dims.size() - n);
   chunk.resize(chunk.size() - n);
-  for (const hsize_t e : extents) f.inner *= static_cast<std::size_t>(e);
+  for (const std::uint64_t e : extents) f.inner *= static_cast<std::size_t>(e);
 }
 
 type_spec element_spec(const zarr::zarr_type& type, const store_node& node, const spec_rules& rules) {
@@ -75,19 +75,18 @@ type_spec element_spec(const zarr::zarr_type& type, const store_node& node, cons
 }
 
 // The extents of array types, whose dimensions are the last ones of the array; for netCDF, they stay there.
-std::vector<hsize_t> array_types(const store_node& node, const spec_rules& rules) {
-  std::vector<hsize_t> extents;
+array::extents array_types(const store_node& node, const spec_rules& rules) {
+  array::extents extents;
   if (rules.netcdf_types) return extents;
   const text::json& note = node.note("array_type");
   for (const text::json& e : note.is_array() ? note : no_codecs) {
     if (!e.is_number_unsigned() || e == 0U) throw unsupported_in_hdf5("a note on its array type that is not a list of extents");
-    extents.push_back(e.get<hsize_t>());
+    extents.push_back(e.get<std::uint64_t>());
   }
   return extents;
 }
 
-void find_type(dataset_spec& f, const zarr_array& array, const store_node& node, const spec_rules& rules,
-               std::vector<hsize_t>& chunk) {
+void find_type(dataset_spec& f, const zarr_array& array, const store_node& node, const spec_rules& rules, array::extents& chunk) {
   const zarr::zarr_type& type = array.type();
   f.element = element_spec(type, node, rules);
   if (f.element.kind == type_kind::bytes && type.kind == zarr_kind::unsigned_integer && type.size == 1) {
@@ -95,7 +94,7 @@ void find_type(dataset_spec& f, const zarr_array& array, const store_node& node,
     f.composite = std::move(f.element);
     f.element = integer_spec(1, false, false);
   }
-  if (std::vector<hsize_t> extents = array_types(node, rules); !extents.empty()) {
+  if (array::extents extents = array_types(node, rules); !extents.empty()) {
     take_inner(f, extents, chunk);
     f.composite = array_spec(f.composite ? std::move(*f.composite) : element_spec(type, node, rules), std::move(extents));
   }
@@ -113,7 +112,7 @@ void find_type(dataset_spec& f, const zarr_array& array, const store_node& node,
 }
 
 // The chunk length that covers the most elements, if lengths differ: HDF5 has chunks of one length.
-hsize_t usual_length(const zarr::dimension_grid& edges) {
+std::uint64_t usual_length(const zarr::dimension_grid& edges) {
   std::map<std::uint64_t, std::uint64_t> elements;  // of each length
   std::uint64_t usual = edges.max_length();
   for (const auto& run : edges.runs()) elements[run.length] += run.length * run.count;
@@ -160,29 +159,29 @@ std::size_t characters_of(const store_node& node, const spec_rules& rules) {
   return t.kind == type_kind::text && !t.variable ? type.size : 0;
 }
 
-std::vector<hsize_t> max_dims_of(const store_node& node, const std::vector<hsize_t>& dims) {
-  std::vector<hsize_t> max_dims = dims;
+array::extents max_dims_of(const store_node& node, const array::extents& dims) {
+  array::extents max_dims = dims;
   const text::json& note = node.note("maxshape");
   if (!note.is_array()) return max_dims;
   // dimensions that a convention made longer, and those within a value, have no limits of their own
   for (std::size_t i = 0; i < std::min(max_dims.size(), note.size()); ++i) {
     if (note[i].is_null()) max_dims[i] = H5S_UNLIMITED;
-    else if (note[i].is_number_unsigned()) max_dims[i] = std::max<hsize_t>(max_dims[i], note[i].get<hsize_t>());
+    else if (note[i].is_number_unsigned()) max_dims[i] = std::max<std::uint64_t>(max_dims[i], note[i].get<std::uint64_t>());
   }
   return max_dims;
 }
 
 dataset_spec dataset_spec_of(const zarr_array& array, const store_node& node, const spec_rules& rules) {
   dataset_spec f;
-  f.dims.assign(array.shape().begin(), array.shape().end());
-  std::vector<hsize_t> chunk(array.chunk_shape().begin(), array.chunk_shape().end());
+  f.dims = array.shape();
+  array::extents chunk = array.chunk_shape();
   for (std::size_t i = 0; i < chunk.size(); ++i) {
     if (!array.grid(i).is_regular()) chunk[i] = usual_length(array.grid(i));
   }
   f.null = node.note("null_dataspace") == true;
   if (f.null) {
     f.element = element_spec(array.type(), node, rules);
-    if (std::vector<hsize_t> extents = array_types(node, rules); !extents.empty())
+    if (array::extents extents = array_types(node, rules); !extents.empty())
       f.composite = array_spec(element_spec(array.type(), node, rules), std::move(extents));
     return f;
   }
@@ -193,7 +192,7 @@ dataset_spec dataset_spec_of(const zarr_array& array, const store_node& node, co
   bool one = true;
   for (std::size_t i = 0; i < f.dims.size(); ++i) {
     if (f.max_dims[i] == 0) f.max_dims[i] = 1;
-    if (__builtin_mul_overflow(total_bytes, std::max<hsize_t>(f.dims[i], 1), &total_bytes) ||
+    if (__builtin_mul_overflow(total_bytes, std::max<std::uint64_t>(f.dims[i], 1), &total_bytes) ||
         total_bytes > (std::uint64_t{1} << 62))
       throw unsupported_in_hdf5("an array of more than 4 EiB");
     if (__builtin_mul_overflow(in_chunk, chunk[i], &in_chunk) || in_chunk > 0xFFFFFFFFU)

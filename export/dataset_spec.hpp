@@ -21,10 +21,10 @@ struct dataset_spec {
   std::optional<type_spec> composite;  // of several, the last dimensions of the array: an array type, or bytes
   std::size_t inner = 1;               // elements of the Zarr array in a value
   std::size_t characters = 0;  // of a text, along a last dimension that the Zarr array does not have: netCDF's; 0: no such
-  std::vector<hsize_t> dims, max_dims;
-  std::vector<hsize_t> chunk;  // empty: contiguous
-  bool null = false;           // no dataspace
-  bool same_layout = false;    // chunks of the store become chunks of the file by reversing bytes and converting numbers
+  array::extents dims, max_dims;
+  array::extents chunk;      // empty: contiguous
+  bool null = false;         // no dataspace
+  bool same_layout = false;  // chunks of the store become chunks of the file by reversing bytes and converting numbers
 
   const type_spec& type() const { return composite ? *composite : element; }
 };
@@ -40,7 +40,7 @@ dataset_spec dataset_spec_of(const zarr::zarr_array& array, const store_node& no
 bool must_write_fill(const zarr::zarr_array& array, const dataset_spec& form);
 
 // The extents of a dataspace, from the note "maxshape" if there is one. Throws unsupported_in_hdf5.
-std::vector<hsize_t> max_dims_of(const store_node& node, const std::vector<hsize_t>& dims);
+array::extents max_dims_of(const store_node& node, const array::extents& dims);
 
 // Whether the codecs of an array, or of the chunks in its shards, have numbers in big-endian order.
 bool is_big_endian(const text::json& codecs);

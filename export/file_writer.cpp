@@ -268,15 +268,16 @@ void file_writer::create_named_types(std::size_t index, const store_node& node) 
     commit_type(parent, name_of_note(item.key()), item.value(), path_below(escape_name(path), item.key()));
 }
 
-hdf5::handle file_writer::dataset(const tree_node& n, const type_spec& type, const std::vector<hsize_t>& dims,
-                                  const std::vector<hsize_t>& max_dims, const std::vector<hsize_t>& chunk, bool null,
-                                  hid_t properties) {
+hdf5::handle file_writer::dataset(const tree_node& n, const type_spec& type, const array::extents& dims,
+                                  const array::extents& max_dims, const array::extents& chunk, bool null, hid_t properties) {
   const hdf5::handle space(null           ? H5Screate(H5S_NULL)
                            : dims.empty() ? H5Screate(H5S_SCALAR)
-                                          : H5Screate_simple(static_cast<int>(dims.size()), dims.data(), max_dims.data()),
+                                          : H5Screate_simple(static_cast<int>(dims.size()), hdf5::to_hsize(dims).data(),
+                                                             hdf5::to_hsize(max_dims).data()),
                            "create a dataspace");
   if (!chunk.empty())
-    hdf5::check(H5Pset_chunk(properties, static_cast<int>(chunk.size()), chunk.data()), "set the shape of chunks");
+    hdf5::check(H5Pset_chunk(properties, static_cast<int>(chunk.size()), hdf5::to_hsize(chunk).data()),
+                "set the shape of chunks");
   if (rules_.netcdf) hdf5::check(H5Pset_attr_creation_order(properties, in_order), "track the order of attributes");
   const hid_t in_file = types_.commit(type, last_of(n.path));
   return {H5Dcreate2(group(n.parent), last_of(n.path).c_str(), in_file, space, links_, properties, H5P_DEFAULT),

@@ -38,8 +38,8 @@ class file_writer {
   void warn_of_chunks(const tree_node& n, const zarr::zarr_array& array, const dataset_spec& form) const;
   void commit_type(hid_t group, const std::string& name, const text::json& note, const std::string& path);
   void create_named_types(std::size_t index, const store_node& node);
-  hdf5::handle dataset(const tree_node& n, const type_spec& type, const std::vector<hsize_t>& dims,
-                       const std::vector<hsize_t>& max_dims, const std::vector<hsize_t>& chunk, bool null, hid_t properties);
+  hdf5::handle dataset(const tree_node& n, const type_spec& type, const array::extents& dims, const array::extents& max_dims,
+                       const array::extents& chunk, bool null, hid_t properties);
   void set_fill(hid_t properties, const zarr::zarr_array& array, const dataset_spec& form);
   void write_dataset(std::size_t index, bool with_references);
   void write_array(tree_node& n, const store_node& node, exported_object& entry, bool with_references);

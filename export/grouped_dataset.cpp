@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "export/grouped_dataset.hpp"
 
+#include "array/box.hpp"
 #include "codecs/codec_chain.hpp"
 #include "export/dataset_spec.hpp"
 #include "export/netcdf_types.hpp"
@@ -23,11 +24,9 @@ using zarr::zarr_kind;
 
 namespace {
 
-std::uint64_t product(const std::vector<hsize_t>& extents) {
-  std::uint64_t n = 1;
-  for (const hsize_t e : extents) {
-    if (__builtin_mul_overflow(n, e, &n)) throw unsupported_in_hdf5("an array of more than 2^64 elements");
-  }
+std::uint64_t elements_in(const array::extents& shape) {
+  const std::uint64_t n = array::product(shape);
+  if (n == UINT64_MAX) throw unsupported_in_hdf5("an array of more than 2^64 elements");
   return n;
 }
 
@@ -41,7 +40,7 @@ store_folder child_of(const store_folder& folder, const store_node& node, const 
 // All elements of an array, in C order.
 zarr::element_buffer all_elements(const zarr_array& array, std::uint64_t memory) {
   const std::vector<std::uint64_t>& shape = array.shape();
-  const std::uint64_t elements = product({shape.begin(), shape.end()});
+  const std::uint64_t elements = elements_in(shape);
   const std::size_t size = array.type().variable() ? sizeof(std::string) : array.type().size;
   if (elements > memory / std::max<std::size_t>(size, 1))
     throw unsupported_in_hdf5("a part of it takes more than " + text::format_bytes(memory) + "; increase `memory`");
@@ -51,39 +50,31 @@ zarr::element_buffer all_elements(const zarr_array& array, std::uint64_t memory)
     result.strings.assign(static_cast<std::size_t>(elements), fill.strings[0]);
   } else {
     result.data.resize(static_cast<std::size_t>(elements) * size);
-    for (std::size_t i = 0; i < elements; ++i) std::memcpy(result.data.data() + i * size, fill.data.data(), size);
+    array::fill_elements(result.data, fill.data);
   }
   const auto chunks = array.list_chunks(static_cast<std::size_t>(memory / 256));
   if (!chunks) throw unsupported_in_hdf5("a part of it has more chunks than `memory` can list; increase it");
+  const array::box whole{array::extents(shape.size(), 0), shape};
   std::uint64_t text = 0;
   for (const zarr_array::chunk_index& index : *chunks) {
     zarr::element_buffer values;
     if (!array.read_chunk(index, values)) continue;
-    const std::vector<std::uint64_t> chunk = array.shape_of(index);
-    const std::size_t count =
-        array.type().variable() ? values.strings.size() : values.data.size() / std::max<std::size_t>(size, 1);
-    std::vector<std::uint64_t> in(shape.size(), 0);
-    for (std::size_t i = 0; i < count; ++i) {
-      std::uint64_t target = 0;
-      bool is_inside = true;
-      for (std::size_t d = 0; d < shape.size(); ++d) {
-        const std::uint64_t place = array.grid(d).start(index[d]) + in[d];
-        is_inside = is_inside && place < shape[d];
-        target = target * shape[d] + place;
-      }
-      if (is_inside && array.type().variable()) {
-        text += values.strings[i].size();
+    array::box chunk{{}, array.shape_of(index)};
+    for (std::size_t d = 0; d < shape.size(); ++d) chunk.first.push_back(array.grid(d).start(index[d]));
+    const array::box shared = array::intersect(chunk, whole);
+    if (!array.type().variable()) {
+      array::copy_elements(values.data, chunk, result.data, whole, shared, size);
+      continue;
+    }
+    array::for_each_run(chunk, whole, shared, [&](std::uint64_t source, std::uint64_t target, std::uint64_t count) {
+      for (std::uint64_t i = 0; i < count; ++i) {
+        std::string& value = values.strings[static_cast<std::size_t>(source + i)];
+        text += value.size();
         if (text > memory)
           throw unsupported_in_hdf5("its strings take more than " + text::format_bytes(memory) + "; increase `memory`");
-        result.strings[static_cast<std::size_t>(target)] = std::move(values.strings[i]);
-      } else if (is_inside) {
-        std::memcpy(result.data.data() + target * size, values.data.data() + i * size, size);
+        result.strings[static_cast<std::size_t>(target + i)] = std::move(value);
       }
-      for (std::size_t d = shape.size(); d-- > 0;) {
-        if (++in[d] < chunk[d]) break;
-        in[d] = 0;
-      }
-    }
+    });
   }
   return result;
 }
@@ -159,7 +150,7 @@ class compound_source final : public value_source {
 class list_source final : public value_source {
  public:
   list_source(const type_spec& form, const store_folder& folder, const source_context& context)
-      : spec_(form), inner_(product(form.dims)), base_(make_source(form.base(), folder, context, 0)) {
+      : spec_(form), inner_(elements_in(form.dims)), base_(make_source(form.base(), folder, context, 0)) {
     if (base_->count() % inner_ != 0) throw unsupported_in_hdf5("its arrays differ in length");
   }
   std::uint64_t count() const override { return base_->count() / inner_; }
@@ -223,22 +214,22 @@ std::unique_ptr<value_source> make_source(const type_spec& form, const store_fol
   }
 }
 
-std::vector<hsize_t> extents_in(const text::json& list) {
-  std::vector<hsize_t> out;
+array::extents extents_in(const text::json& list) {
+  array::extents out;
   if (!list.is_array()) throw unsupported_in_hdf5("a note on its shape that is not a list of extents");
   for (const text::json& e : list) {
     if (!e.is_number_unsigned()) throw unsupported_in_hdf5("a note on its shape that is not a list of extents");
-    out.push_back(e.get<hsize_t>());
+    out.push_back(e.get<std::uint64_t>());
   }
   return out;
 }
 
 // The extents of the dataset, by those of its parts.
-std::vector<hsize_t> shape_of(const type_spec& form, const store_folder& folder) {
-  std::vector<hsize_t> inner;
+array::extents shape_of(const type_spec& form, const store_folder& folder) {
+  array::extents inner;
   const type_spec* base = &form;
   for (; base->kind == type_kind::array; base = &base->base()) inner.insert(inner.end(), base->dims.begin(), base->dims.end());
-  std::vector<hsize_t> shape;
+  array::extents shape;
   if (zarr::kind_of(folder) == zarr::node_kind::array) {
     const zarr_array array(folder, codecs::make_decoder);
     shape.assign(array.shape().begin(), array.shape().end());
@@ -289,16 +280,16 @@ grouped_spec grouped_spec_of(const store_folder& folder, const store_node& node,
   std::uint64_t remaining = 1024;  // values in a chunk
   f.chunk.assign(f.dims.size(), 1);
   for (std::size_t d = f.dims.size(); d-- > 0;) {
-    f.chunk[d] = std::max<hsize_t>(1, std::min<hsize_t>({remaining, f.dims[d] ? f.dims[d] : 1, f.max_dims[d]}));
+    f.chunk[d] = std::max<std::uint64_t>(1, std::min<std::uint64_t>({remaining, f.dims[d] ? f.dims[d] : 1, f.max_dims[d]}));
     remaining = std::max<std::uint64_t>(1, remaining / f.chunk[d]);
   }
-  for (hsize_t& m : f.max_dims) m = std::max<hsize_t>(m, 1);
+  for (std::uint64_t& m : f.max_dims) m = std::max<std::uint64_t>(m, 1);
   return f;
 }
 
 void write_grouped(hid_t dataset, const store_folder& folder, const grouped_spec& form, std::uint64_t memory,
                    reference_maker& references) {
-  const std::uint64_t count = product(form.dims);
+  const std::uint64_t count = elements_in(form.dims);
   value_arena arena(memory / 2);
   const source_context context{memory / 4, references, arena};
   const auto source = make_source(form.type, folder, context, 0);
@@ -313,14 +304,11 @@ void write_grouped(hid_t dataset, const store_folder& folder, const grouped_spec
     return;
   }
   const hdf5::handle space(H5Dget_space(dataset), "get a dataspace"), one(H5Screate(H5S_SCALAR), "create a dataspace");
-  std::vector<hsize_t> index(form.dims.size(), 0);
+  array::extents index(form.dims.size(), 0);
   for (std::uint64_t i = 0; i < count; ++i) {
-    hdf5::check(H5Sselect_elements(space, H5S_SELECT_SET, 1, index.data()), "select a value");
+    hdf5::check(H5Sselect_elements(space, H5S_SELECT_SET, 1, hdf5::to_hsize(index).data()), "select a value");
     hdf5::check(H5Dwrite(dataset, form.type.memory, one, space, H5P_DEFAULT, values.data() + i * form.type.size), "write values");
-    for (std::size_t d = index.size(); d-- > 0;) {
-      if (++index[d] < form.dims[d]) break;
-      index[d] = 0;
-    }
+    array::next_index(index, form.dims);
   }
 }
 

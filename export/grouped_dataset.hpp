@@ -23,7 +23,7 @@ bool is_grouped_dataset(const store_node& node);
 
 struct grouped_spec {
   type_spec type;
-  std::vector<hsize_t> dims, max_dims, chunk;  // no chunk: contiguous
+  array::extents dims, max_dims, chunk;  // no chunk: contiguous
 };
 
 // Throws unsupported_in_hdf5, store_error and not_supported.

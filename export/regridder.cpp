@@ -2,7 +2,7 @@
 #include "export/regridder.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <functional>
 
 namespace zarrbits::exporting {
 
@@ -10,37 +10,22 @@ using zarr::zarr_array;
 
 namespace {
 
-// Counts through all positions from `first` to before `end`. False after the last.
-bool next(std::vector<std::uint64_t>& index, const std::vector<std::uint64_t>& first, const std::vector<std::uint64_t>& end) {
-  for (std::size_t d = index.size(); d-- > 0;) {
-    if (++index[d] < end[d]) return true;
-    index[d] = first[d];
+// The elements of a chunk in the array; the last one may reach over the edge, as far as it likes.
+array::box box_of(const zarr_array& array, const regridder::chunk_index& chunk) {
+  array::box b;
+  for (std::size_t d = 0; d < chunk.size(); ++d) {
+    b.first.push_back(array.grid(d).start(chunk[d]));
+    b.shape.push_back(std::min(array.grid(d).length(chunk[d]), array.shape()[d] - b.first[d]));
   }
-  return false;
-}
-
-// Where a chunk of the array ends along a dimension; the last one may reach over the edge, as far as it likes.
-std::uint64_t end_of(const zarr_array& array, std::size_t dimension, std::uint64_t chunk) {
-  const auto& edges = array.grid(dimension);
-  const std::uint64_t start = edges.start(chunk), extent = array.shape()[dimension], length = edges.length(chunk);
-  return length > extent - start ? extent : start + length;
-}
-
-// The position of an element in a box, in C order.
-std::size_t position(const std::vector<std::uint64_t>& index, const std::vector<std::uint64_t>& start,
-                     const std::vector<std::uint64_t>& shape) {
-  std::uint64_t p = 0;
-  for (std::size_t d = 0; d < index.size(); ++d) p = p * shape[d] + (index[d] - start[d]);
-  return static_cast<std::size_t>(p);
+  return b;
 }
 
 }  // namespace
 
 regridder::regridder(const zarr_array& array, const dataset_spec& form, std::vector<chunk_index> stored, std::uint64_t memory)
-    : stored_(std::move(stored)) {
-  const std::vector<std::uint64_t>& shape = array.shape();
-  for (std::size_t d = 0; d < shape.size(); ++d) shape_.push_back(d < form.chunk.size() ? form.chunk[d] : shape[d]);
-  const std::size_t part_bytes = sizeof parts_[0] + 16 + 8 * shape.size(),
+    : grid_{array.shape(), array.shape()}, stored_(std::move(stored)) {
+  std::copy_n(form.chunk.begin(), std::min(form.chunk.size(), grid_.rank()), grid_.chunk.begin());
+  const std::size_t part_bytes = sizeof parts_[0] + 16 + 8 * grid_.rank(),
                     max_parts = static_cast<std::size_t>(memory / part_bytes);
   for (std::size_t i = 0; i < stored_.size(); ++i) add_parts(array, i, max_parts);
   std::sort(parts_.begin(), parts_.end());
@@ -51,19 +36,10 @@ regridder::regridder(const zarr_array& array, const dataset_spec& form, std::vec
 }
 
 void regridder::add_parts(const zarr_array& array, std::size_t stored, std::size_t max_parts) {
-  const chunk_index& chunk = stored_[stored];
-  std::vector<std::uint64_t> first, end;
-  std::uint64_t count = 1;
-  for (std::size_t d = 0; d < chunk.size(); ++d) {
-    first.push_back(array.grid(d).start(chunk[d]) / shape_[d]);
-    end.push_back((end_of(array, d, chunk[d]) - 1) / shape_[d] + 1);
-    if (__builtin_mul_overflow(count, end[d] - first[d], &count)) count = UINT64_MAX;
-  }
-  if (count > max_parts - parts_.size())
+  const array::box chunks = grid_.chunks_over(box_of(array, stored_[stored]));
+  if (array::product(chunks.shape) > max_parts - parts_.size())
     throw zarr::not_supported("an array whose chunks cannot be listed in `memory`; increase it");
-  std::vector<std::uint64_t> index = first;
-  do parts_.emplace_back(index, stored);
-  while (next(index, first, end));
+  array::for_each_index(chunks, [&](const array::extents& index) { parts_.emplace_back(index, stored); });
 }
 
 std::vector<regridder::chunk_index> regridder::chunks() const {
@@ -74,16 +50,10 @@ std::vector<regridder::chunk_index> regridder::chunks() const {
 
 std::optional<std::vector<std::byte>> regridder::elements(const zarr_array& array, std::size_t number,
                                                           std::uint64_t& stored) const {
-  const std::size_t size = array.type().size, rank = shape_.size();
-  std::vector<std::uint64_t> start(rank);
-  std::uint64_t count = 1;
-  for (std::size_t d = 0; d < rank; ++d) {
-    start[d] = parts_[first_[number]].first[d] * shape_[d];
-    count *= shape_[d];
-  }
-  std::vector<std::byte> out(static_cast<std::size_t>(count) * size);
-  const std::vector<std::byte>& fill = array.fill().data;
-  for (std::size_t i = 0; i < out.size(); i += size) std::memcpy(out.data() + i, fill.data(), size);
+  const std::size_t size = array.type().size;
+  const array::box target{grid_.start(parts_[first_[number]].first), grid_.chunk};
+  std::vector<std::byte> out(static_cast<std::size_t>(array::product(grid_.chunk)) * size);
+  array::fill_elements(out, array.fill().data);
   bool has_data = false;
   zarr::element_buffer values;
   for (std::size_t p = first_[number]; p < first_[number + 1]; ++p) {
@@ -91,24 +61,11 @@ std::optional<std::vector<std::byte>> regridder::elements(const zarr_array& arra
     auto bytes = array.read_stored(chunk);
     if (!bytes) continue;
     has_data = true;
-    const std::vector<std::uint64_t> lengths = array.shape_of(chunk);
-    std::vector<std::uint64_t> chunk_start(rank), first(rank), end(rank);
-    bool begins = true;
-    for (std::size_t d = 0; d < rank; ++d) {
-      chunk_start[d] = array.grid(d).start(chunk[d]);
-      first[d] = std::max(chunk_start[d], start[d]);
-      end[d] = std::min(end_of(array, d, chunk[d]), start[d] + shape_[d]);
-      begins = begins && chunk_start[d] >= start[d];
-    }
-    if (begins) stored += bytes->size();
+    const array::box inside = box_of(array, chunk);
+    // in each dimension
+    if (std::equal(target.first.begin(), target.first.end(), inside.first.begin(), std::less_equal<>())) stored += bytes->size();
     array.decode(chunk, std::move(*bytes), values);
-    const std::size_t row = static_cast<std::size_t>(end[rank - 1] - first[rank - 1]) * size;
-    std::vector<std::uint64_t> rows = end, index = first;
-    rows[rank - 1] = first[rank - 1] + 1;  // a row at a time
-    do
-      std::memcpy(out.data() + position(index, start, shape_) * size,
-                  values.data.data() + position(index, chunk_start, lengths) * size, row);
-    while (next(index, first, rows));
+    array::copy_elements(values.data, {inside.first, array.shape_of(chunk)}, out, target, array::intersect(inside, target), size);
   }
   if (!has_data) return {};
   return out;

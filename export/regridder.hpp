@@ -5,6 +5,7 @@
 #ifndef ZARRBITS_EXPORT_REGRIDDER_HPP
 #define ZARRBITS_EXPORT_REGRIDDER_HPP
 
+#include "array/chunk_grid.hpp"
 #include "export/dataset_spec.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
@@ -34,7 +35,7 @@ class regridder {
  private:
   void add_parts(const zarr::zarr_array& array, std::size_t stored, std::size_t max_parts);
 
-  std::vector<std::uint64_t> shape_;  // of a chunk of the dataset, in the dimensions of the array
+  array::chunk_grid grid_;  // of the dataset, in the dimensions of the array
   std::vector<chunk_index> stored_;
   std::vector<std::pair<chunk_index, std::size_t>> parts_;  // chunks of the dataset, each with one of stored_
   std::vector<std::size_t> first_;                          // of the parts of each chunk; and their end

@@ -198,18 +198,18 @@ type_spec reference_spec(bool region) {
   return t;
 }
 
-type_spec array_spec(type_spec base, std::vector<hsize_t> dims) {
+type_spec array_spec(type_spec base, array::extents dims) {
   type_spec t;
   t.kind = type_kind::array;
   if (dims.empty() || dims.size() > H5S_MAX_RANK) throw unsupported_in_hdf5("an array type has 1 to 32 dimensions");
   std::size_t size = base.size;
-  for (const hsize_t d : dims) {
+  for (const std::uint64_t d : dims) {
     if (d == 0 || d > max_type_bytes || __builtin_mul_overflow(size, static_cast<std::size_t>(d), &size) || size > max_type_bytes)
       throw unsupported_in_hdf5("an array type with an impossible extent");
   }
   const auto rank = static_cast<unsigned>(dims.size());
-  t.file = hdf5::handle(H5Tarray_create2(base.file, rank, dims.data()), "create an array type");
-  t.memory = hdf5::handle(H5Tarray_create2(base.memory, rank, dims.data()), "create an array type");
+  t.file = hdf5::handle(H5Tarray_create2(base.file, rank, hdf5::to_hsize(dims).data()), "create an array type");
+  t.memory = hdf5::handle(H5Tarray_create2(base.memory, rank, hdf5::to_hsize(dims).data()), "create an array type");
   t.size = size;
   t.dims = std::move(dims);
   t.members.push_back({"", 0, std::move(base)});
@@ -307,12 +307,12 @@ type_spec spec_of_note(const text::json& note, const spec_rules& rules, unsigned
     if (!note.contains("base")) unknown(note);
     type_spec base = spec_of_note(note["base"], rules, depth + 1);
     if (kind == "sequence") return sequence_spec(std::move(base));
-    std::vector<hsize_t> dims;
+    array::extents dims;
     const text::json shape = note.value("shape", text::json());
     if (!shape.is_array()) unknown(note);
     for (const text::json& d : shape) {
       if (!d.is_number_unsigned()) unknown(note);
-      dims.push_back(d.get<hsize_t>());
+      dims.push_back(d.get<std::uint64_t>());
     }
     return array_spec(std::move(base), std::move(dims));
   }

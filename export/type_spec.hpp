@@ -55,7 +55,7 @@ struct type_spec {
   bool is_ordered = false;           // bytes that the store has as a number: numpy's times
   bool is_wide = false;              // bytes that are an integer: JSON has its digits
   std::vector<member_spec> members;  // compound: all; array and sequence: one, the base
-  std::vector<hsize_t> dims;         // array
+  array::extents dims;               // array
 
   const type_spec& base() const;
   bool has_variable_parts() const;  // strings, sequences, references: values are not the bytes of the store
@@ -90,7 +90,7 @@ type_spec text_spec(std::size_t length, bool space_padded, const spec_rules& rul
 type_spec variable_text_spec();
 type_spec bytes_spec(std::size_t length, const std::string& tag);
 type_spec reference_spec(bool region);
-type_spec array_spec(type_spec base, std::vector<hsize_t> dims);
+type_spec array_spec(type_spec base, array::extents dims);
 type_spec sequence_spec(type_spec base);
 type_spec compound_spec(std::vector<member_spec> members);  // sets the offsets
 type_spec enumeration_spec(type_spec base, const text::json& members);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "export/write_chunks.hpp"
 
+#include "array/box.hpp"
 #include "codecs/codec_chain.hpp"
 #include "export/regridder.hpp"
 #include "text/format.hpp"
@@ -13,7 +14,6 @@
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <numeric>
 #include <optional>
 #include <thread>
 
@@ -46,27 +46,14 @@ std::vector<chunk_index> existing_chunks(const zarr_array& array, std::uint64_t 
 // All chunks, in order: those that do not exist get the fill value.
 std::vector<chunk_index> all_chunks(const zarr_array& array, const dataset_spec& form, std::uint64_t memory) {
   constexpr std::uint64_t max_bytes = std::uint64_t{4} << 30;
-  std::uint64_t count = 1, bytes = std::max<std::uint64_t>(form.type().size, 1);
-  for (const std::uint64_t n : array.chunks()) {
-    if (__builtin_mul_overflow(count, n, &count)) count = UINT64_MAX;
-  }
-  for (const hsize_t n : form.dims) {
-    if (__builtin_mul_overflow(bytes, n, &bytes)) bytes = UINT64_MAX;
-  }
+  const std::uint64_t count = array::product(array.chunks()),
+                      bytes = array::saturating_mul(std::max<std::size_t>(form.type().size, 1), array::product(form.dims));
   if (bytes > max_bytes || count > memory / (64 + 8 * array.shape().size()))
     throw unsupported_in_hdf5(
         "a fill value that HDF5 cannot have, so it has to be written, in more than 4 GiB or too many chunks");
   std::vector<chunk_index> chunks;
-  if (count == 0) return chunks;
-  chunk_index index(array.chunks().size(), 0);
-  for (std::size_t d = index.size();;) {
-    chunks.push_back(index);
-    for (d = index.size(); d-- > 0;) {
-      if (++index[d] < array.chunks()[d]) break;
-      index[d] = 0;
-    }
-    if (d == SIZE_MAX) break;
-  }
+  array::for_each_index({array::extents(array.chunks().size(), 0), array.chunks()},
+                        [&](const chunk_index& index) { chunks.push_back(index); });
   std::sort(chunks.begin(), chunks.end(),
             [&](const chunk_index& a, const chunk_index& b) { return array.in_storage_order(a, b); });
   return chunks;
@@ -80,24 +67,13 @@ zarr::element_buffer filled(const zarr_array& array, std::size_t elements) {
     return values;
   }
   values.data.resize(elements * array.type().size);
-  for (auto destination = values.data.begin(); destination != values.data.end();
-       destination += static_cast<std::ptrdiff_t>(fill.data.size()))
-    std::copy(fill.data.begin(), fill.data.end(), destination);
+  array::fill_elements(values.data, fill.data);
   return values;
-}
-
-template <class Number>
-std::size_t product(const std::vector<Number>& shape) {
-  return static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::uint64_t{1}, std::multiplies<>()));
 }
 
 // The size of the longest chunk of an array whose values have a fixed length.
 std::uint64_t bytes_of_longest(const zarr_array& array) {
-  std::uint64_t bytes = array.type().size;
-  for (const std::uint64_t extent : array.chunk_shape()) {
-    if (__builtin_mul_overflow(bytes, extent, &bytes)) return UINT64_MAX / 4;
-  }
-  return std::min(bytes, UINT64_MAX / 4);
+  return std::min(array::saturating_mul(array.type().size, array::product(array.chunk_shape())), UINT64_MAX / 4);
 }
 
 // Where a chunk of the store begins in the dataset.
@@ -163,7 +139,9 @@ class ordered_chunks {
       }
       if (!exists && writes_fill_) {
         exists = true;
-        encoded = plan_.encode(filled(array, product(spec_.chunk) / std::max<std::size_t>(spec_.characters, 1)).data);
+        encoded = plan_.encode(
+            filled(array, static_cast<std::size_t>(array::product(spec_.chunk)) / std::max<std::size_t>(spec_.characters, 1))
+                .data);
       }
     } catch (const zarr::store_error& e) {
       if (!keep_going_ && e.code != errc::damaged_store) throw;  // of a server
@@ -215,7 +193,7 @@ class ordered_chunks {
 
 // Brings the elements of a chunk into the form that libhdf5 takes. Elements beyond the edge of the array stay zeros.
 void put_chunk(const dataset_spec& form, const zarr_array& array, const zarr::element_buffer& values,
-               const std::vector<std::uint64_t>& shape, const std::vector<hsize_t>& count, std::vector<std::byte>& out,
+               const std::vector<std::uint64_t>& shape, const array::extents& count, std::vector<std::byte>& out,
                reference_maker& references, value_arena& arena) {
   const std::size_t size = form.element.size;
   if (form.same_layout) {
@@ -224,23 +202,16 @@ void put_chunk(const dataset_spec& form, const zarr_array& array, const zarr::el
     return;
   }
   const zarr::zarr_type& type = array.type();
-  std::vector<hsize_t> inside(shape.begin(), shape.end());  // extents of the part in the array
+  const array::extents zero(shape.size(), 0);
+  array::extents inside = shape;  // extents of the part in the array
   std::copy(count.begin(), count.end(), inside.begin());
-  std::vector<std::uint64_t> index(shape.size(), 0);
-  const std::size_t elements = out.size() / size;
-  for (std::size_t i = 0; i < elements; ++i) {
-    bool is_inside = true;
-    for (std::size_t d = 0; d < index.size(); ++d) is_inside = is_inside && index[d] < inside[d];
-    if (is_inside) {
+  array::for_each_run({zero, shape}, {zero, shape}, {zero, inside}, [&](std::uint64_t first, std::uint64_t, std::uint64_t n) {
+    for (std::size_t i = static_cast<std::size_t>(first); i < first + n; ++i) {
       std::byte* target = out.data() + i * size;
       if (type.variable()) write_text_value(form.element, values.strings[i], target, references, arena);
       else write_element(form.element, type, values.data.data() + i * type.size, target, references, arena);
     }
-    for (std::size_t d = index.size(); d-- > 0;) {
-      if (++index[d] < shape[d]) break;
-      index[d] = 0;
-    }
-  }
+  });
 }
 
 }  // namespace
@@ -257,7 +228,7 @@ written_chunks write_chunks(hid_t dataset, const zarr::store_folder& folder, con
     chunks = cut->chunks();
   }
   std::uint64_t bytes = H5Tget_size(form.type().file);
-  for (const hsize_t extent : form.chunk) bytes *= extent;
+  for (const std::uint64_t extent : form.chunk) bytes *= extent;
   if (cut) bytes = std::max(bytes, bytes_of_longest(array));
   if (cut && bytes > options.memory / 3)
     throw unsupported_in_hdf5("a chunk that takes more than a third of `memory`; increase it");
@@ -284,11 +255,7 @@ written_chunks write_values(hid_t dataset, const zarr_array& array, const datase
   const std::vector<chunk_index> chunks =
       writes_fill ? all_chunks(array, form, options.memory / 4) : existing_chunks(array, options.memory / 4);
   const std::size_t rank = form.dims.size();
-  std::uint64_t elements = 1;
-  for (const std::uint64_t extent : array.chunk_shape()) {
-    if (__builtin_mul_overflow(elements, extent, &elements)) elements = UINT64_MAX;
-  }
-  if (elements > options.memory / 2 / std::max<std::size_t>(form.element.size, 1))
+  if (array::product(array.chunk_shape()) > options.memory / 2 / std::max<std::size_t>(form.element.size, 1))
     throw unsupported_in_hdf5("a chunk that takes more than half of `memory`; increase it");
   const hdf5::handle in_file(H5Dget_space(dataset), "get a dataspace");
   value_arena arena(options.memory / 4);
@@ -302,7 +269,7 @@ written_chunks write_values(hid_t dataset, const zarr_array& array, const datase
       if (!stored && !writes_fill) continue;
       stored_size = stored ? stored->size() : 0;
       if (stored) array.decode(chunks[i], std::move(*stored), values);
-      else values = filled(array, product(array.shape_of(chunks[i])));
+      else values = filled(array, static_cast<std::size_t>(array::product(array.shape_of(chunks[i]))));
     } catch (const zarr::store_error& e) {
       if (!options.keep_going && e.code != errc::damaged_store) throw;  // of a server
       if (!options.keep_going) refuse(chunks[i], e.what());
@@ -316,15 +283,15 @@ written_chunks write_values(hid_t dataset, const zarr_array& array, const datase
         rank ? H5Screate_simple(static_cast<int>(rank), chunk_extents.data(), nullptr) : H5Screate(H5S_SCALAR),
         "create a dataspace");
     const std::vector<hsize_t> first = offset_of(array, chunks[i], rank);
-    std::vector<hsize_t> count(rank);
-    for (std::size_t d = 0; d < rank; ++d) count[d] = std::min(chunk_extents[d], form.dims[d] - first[d]);
+    array::extents count(rank);
+    for (std::size_t d = 0; d < rank; ++d) count[d] = std::min<std::uint64_t>(chunk_extents[d], form.dims[d] - first[d]);
     arena.clear();
-    std::vector<std::byte> out(product(shape) * form.element.size);
+    std::vector<std::byte> out(static_cast<std::size_t>(array::product(shape)) * form.element.size);
     put_chunk(form, array, values, shape, count, out, references, arena);
     if (rank > 0) {
-      const std::vector<hsize_t> zero(rank, 0);
-      hdf5::check(H5Sselect_hyperslab(in_file, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr), "select values");
-      hdf5::check(H5Sselect_hyperslab(in_memory, H5S_SELECT_SET, zero.data(), nullptr, count.data(), nullptr), "select values");
+      const std::vector<hsize_t> zero(rank, 0), n = hdf5::to_hsize(count);
+      hdf5::check(H5Sselect_hyperslab(in_file, H5S_SELECT_SET, first.data(), nullptr, n.data(), nullptr), "select values");
+      hdf5::check(H5Sselect_hyperslab(in_memory, H5S_SELECT_SET, zero.data(), nullptr, n.data(), nullptr), "select values");
     }
     hdf5::check(H5Dwrite(dataset, form.type().memory, in_memory, in_file, H5P_DEFAULT, out.data()), "write values");
     ++written.count;

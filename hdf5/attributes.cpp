@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/attributes.hpp"
 
-#include "hdf5/chunk_grid.hpp"
+#include "array/chunk_grid.hpp"
 #include "hdf5/chunk_index.hpp"
 #include "hdf5/dimensions.hpp"
 #include "hdf5/type_json.hpp"
@@ -95,8 +95,6 @@ std::string list_memory_error(hid_t object, std::uint64_t allowed) {
          " that are allowed; increase `memory`";
 }
 
-std::uint64_t times(std::uint64_t a, std::uint64_t b) { return product(std::vector<hsize_t>{a, b}); }
-
 // The values of an attribute in memory, with what HDF5 allocated for them.
 class attribute_values {
  public:
@@ -105,24 +103,25 @@ class attribute_values {
     null_ = H5Sget_simple_extent_type(space_) == H5S_NULL;
     if (null_) return;
     dims_ = extent(space_);
-    const std::uint64_t n = product(dims_);
+    const std::uint64_t n = array::product(dims_);
     if (n > largest_attribute / std::max<std::size_t>(type.size, 1))
       throw failure("it is larger than " + text::format_bytes(largest_attribute));
     std::uint64_t lists = 1;  // count lists of nothing too: an extent of [1000000000, 0] has no bytes, but that many lists
-    for (const hsize_t d : dims_) {
-      budget.take(times(lists, json_of_a_number));
-      lists = times(lists, d);
+    for (const std::uint64_t d : dims_) {
+      budget.take(array::saturating_mul(lists, json_of_a_number));
+      lists = array::saturating_mul(lists, d);
     }
     const std::uint64_t factor = json_factor(type);
     if (holds_variable(type) && n > 0) {
       // each string is somewhere in the file, so a few strings in a small file need not be counted
       hsize_t file = 0;
       const bool has_size = H5Fget_filesize(handle(H5Iget_file_id(attribute), "get the file of an attribute"), &file) >= 0;
-      const bool is_small =
-          has_size && single_level(type) && times(times(n, leaves(type)), times(file, factor)) <= budget.remaining / 8;
+      const bool is_small = has_size && single_level(type) &&
+                            array::saturating_mul(array::saturating_mul(n, leaves(type)), array::saturating_mul(file, factor)) <=
+                                budget.remaining / 8;
       if (!is_small) count_variable_bytes(attribute, type, n, budget.remaining / factor);
     } else {
-      budget.take(times(n, times(type.size, factor)));
+      budget.take(array::saturating_mul(n, array::saturating_mul(type.size, factor)));
     }
     bytes_.resize(static_cast<std::size_t>(n) * type.size);
     if (n > 0) check(H5Aread(attribute, type.memory, bytes_.data()), "read the attribute");
@@ -139,21 +138,21 @@ class attribute_values {
   static std::uint64_t leaves(const type_description& t) {
     std::uint64_t total = t.parts.empty() || t.kind == type_class::sequence ? 1 : 0;
     for (const type_description& p : t.parts) total += t.kind == type_class::sequence ? 0 : leaves(p);
-    return t.kind == type_class::array ? times(total, product(t.dims)) : total;
+    return t.kind == type_class::array ? array::saturating_mul(total, array::product(t.dims)) : total;
   }
   static bool single_level(const type_description& t) {
     return std::all_of(t.parts.begin(), t.parts.end(), [&](const type_description& p) {
       return t.kind == type_class::sequence ? !holds_variable(p) : single_level(p);
     });
   }
-  const std::vector<hsize_t>& dims() const { return dims_; }
+  const array::extents& dims() const { return dims_; }
   std::size_t count() const { return bytes_.size() / type_.size; }
   const std::byte* value_at(std::size_t i) const { return bytes_.data() + i * type_.size; }
 
  private:
   const type_description& type_;
   handle space_;
-  std::vector<hsize_t> dims_;
+  array::extents dims_;
   std::vector<std::byte> bytes_;
   bool null_ = false, filled_ = false;
 };
@@ -166,7 +165,8 @@ text::json nested(const attribute_values& values, const type_description& type, 
     return value;
   }
   text::json list = text::json::array();
-  for (hsize_t i = 0; i < values.dims()[level]; ++i) list.push_back(nested(values, type, level + 1, index, references, budget));
+  for (std::uint64_t i = 0; i < values.dims()[level]; ++i)
+    list.push_back(nested(values, type, level + 1, index, references, budget));
   return list;
 }
 
@@ -352,8 +352,8 @@ text::json convert_attributes(hid_t object, reference_reader& references, const 
         types.add(original, std::move(description));
       }
       // lists of no values say how many they are, but not what would be in them
-      const std::vector<hsize_t>& dims = values.dims();
-      const auto zero = std::find(dims.begin(), dims.end(), hsize_t{0});
+      const array::extents& dims = values.dims();
+      const auto zero = std::find(dims.begin(), dims.end(), std::uint64_t{0});
       if (zero != dims.end() && zero + 1 != dims.end()) {
         budget.take(json_of_a_number * dims.size());
         shapes.add(original, text::json(dims));

@@ -22,7 +22,7 @@ constexpr std::uint64_t list_limit = 20000;    // listing takes quadratic time
 
 }  // namespace
 
-bool can_be_walked(const chunk_grid& grid, hid_t dataset) {
+bool can_be_walked(const array::chunk_grid& grid, hid_t dataset) {
   const std::uint64_t total = grid.chunks();
   if (total <= walk_limit) return true;
   const handle space(H5Dget_space(dataset), "get the dataspace");
@@ -32,9 +32,9 @@ bool can_be_walked(const chunk_grid& grid, hid_t dataset) {
   return total / walk_per_stored <= stored;
 }
 
-hsize_t stored_size(hid_t dataset, const std::vector<hsize_t>& first) {
+std::uint64_t stored_size(hid_t dataset, const array::extents& first) {
   hsize_t size = 0;
-  if (H5Dget_chunk_storage_size(dataset, first.data(), &size) >= 0) return size;
+  if (H5Dget_chunk_storage_size(dataset, to_hsize(first).data(), &size) >= 0) return size;
   // libhdf5 fails in the same way if the index is damaged; only its message differs
   const std::string reason = last_error();
   // the second is said of a chunk with filters that libhdf5 has in its cache, because its fill values were read
@@ -46,8 +46,8 @@ hsize_t stored_size(hid_t dataset, const std::vector<hsize_t>& first) {
 
 namespace {
 
-void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards,
-                        const std::function<bool(const std::vector<hsize_t>&, hsize_t)>& visit) {
+void list_stored_chunks(hid_t dataset, const array::chunk_grid& grid, const array::chunk_grid& shards,
+                        const std::function<bool(const array::extents&, std::uint64_t)>& visit) {
   const handle space(H5Dget_space(dataset), "get the dataspace");
   hsize_t stored = 0;
   check(H5Dget_num_chunks(dataset, space, &stored), "count the chunks");
@@ -56,12 +56,13 @@ void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const chunk_grid&
                   ": too sparse to walk, too many to list");
   }
   struct listed_chunk {
-    std::vector<hsize_t> shard, index;
-    hsize_t size;
+    array::extents shard, index;
+    std::uint64_t size;
   };
   std::vector<listed_chunk> chunks;
-  for (hsize_t i = 0; i < stored; ++i) {
-    std::vector<hsize_t> first(grid.rank()), index(grid.rank());
+  for (std::uint64_t i = 0; i < stored; ++i) {
+    std::vector<hsize_t> first(grid.rank());
+    array::extents index(grid.rank());
     unsigned mask = 0;
     haddr_t address = 0;
     hsize_t size = 0;
@@ -75,7 +76,7 @@ void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const chunk_grid&
     if (stored_size(dataset, grid.start(index)) != size) {
       throw failure("libhdf5 lists chunks at wrong coordinates, and the grid is too large to walk");
     }
-    std::vector<hsize_t> shard = shards.chunk_of(index);
+    array::extents shard = shards.chunk_of(index);
     chunks.push_back({std::move(shard), std::move(index), size});
   }
   std::sort(chunks.begin(), chunks.end(),
@@ -87,25 +88,25 @@ void list_stored_chunks(hid_t dataset, const chunk_grid& grid, const chunk_grid&
 
 }  // namespace
 
-void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards, std::uint64_t first,
-                           std::uint64_t count, const std::function<bool(const std::vector<hsize_t>&, hsize_t)>& visit) {
+void for_each_stored_chunk(hid_t dataset, const array::chunk_grid& grid, const array::chunk_grid& shards, std::uint64_t first,
+                           std::uint64_t count, const std::function<bool(const array::extents&, std::uint64_t)>& visit) {
   if (count == 0) return;
   // callers ask for parts only if the grid can be walked: checking each time would count all chunks each time
   if (count == shards.chunks() && !can_be_walked(grid, dataset)) {
     list_stored_chunks(dataset, grid, shards, visit);
   } else {
-    for_each_chunk(shards, first, count, [&](const std::vector<hsize_t>& index) {
-      const hsize_t size = stored_size(dataset, grid.start(index));
+    array::for_each_chunk(shards, first, count, [&](const array::extents& index) {
+      const std::uint64_t size = stored_size(dataset, grid.start(index));
       return size == 0 || visit(index, size);
     });
   }
   H5Eclear2(H5E_DEFAULT);
 }
 
-void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid,
-                           const std::function<void(const std::vector<hsize_t>&, hsize_t)>& visit) {
-  const chunk_grid shards = shards_of(grid);
-  for_each_stored_chunk(dataset, grid, shards, 0, shards.chunks(), [&](const std::vector<hsize_t>& index, hsize_t size) {
+void for_each_stored_chunk(hid_t dataset, const array::chunk_grid& grid,
+                           const std::function<void(const array::extents&, std::uint64_t)>& visit) {
+  const array::chunk_grid shards = array::shards_of(grid);
+  for_each_stored_chunk(dataset, grid, shards, 0, shards.chunks(), [&](const array::extents& index, std::uint64_t size) {
     visit(index, size);
     return true;
   });

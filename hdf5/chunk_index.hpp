@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_HDF5_CHUNK_INDEX_HPP
 #define ZARRBITS_HDF5_CHUNK_INDEX_HPP
 
-#include "hdf5/chunk_grid.hpp"
+#include "array/chunk_grid.hpp"
 #include "hdf5/h5.hpp"
 
 #include <cstdint>
@@ -15,22 +15,22 @@
 namespace zarrbits::hdf5 {
 
 // False if the dataset has few chunks in a grid that is far too large to walk: they are listed, not looked up.
-bool can_be_walked(const chunk_grid& grid, hid_t dataset);
+bool can_be_walked(const array::chunk_grid& grid, hid_t dataset);
 
 // Stored size in bytes of the chunk that begins at the element `first`; 0 if it was never written. Throws failure if the
 // index cannot be read: that is different from a chunk that was never written. After H5Dread of a chunk without filters that was
 // never written, libhdf5 reports a size: source_dataset::stored_size() does not.
-hsize_t stored_size(hid_t dataset, const std::vector<hsize_t>& first);
+std::uint64_t stored_size(hid_t dataset, const array::extents& first);
 
-// for_each_chunk() for stored chunks, with their stored size in bytes. If the grid cannot be walked, the caller must ask for all
-// shards. Throws failure if libhdf5 cannot find them, or would take absurdly long. The caller holds lock, or is alone.
-void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid, const chunk_grid& shards, std::uint64_t first,
+// array::for_each_chunk() for stored chunks, with their stored size in bytes. If the grid cannot be walked, the caller must ask
+// for all shards. Throws failure if libhdf5 cannot find them, or would take absurdly long. The caller holds lock, or is alone.
+void for_each_stored_chunk(hid_t dataset, const array::chunk_grid& grid, const array::chunk_grid& shards, std::uint64_t first,
                            std::uint64_t count,
-                           const std::function<bool(const std::vector<hsize_t>& index, hsize_t stored_size)>& visit);
+                           const std::function<bool(const array::extents& index, std::uint64_t stored_size)>& visit);
 
 // For all chunks, without shards.
-void for_each_stored_chunk(hid_t dataset, const chunk_grid& grid,
-                           const std::function<void(const std::vector<hsize_t>& index, hsize_t stored_size)>& visit);
+void for_each_stored_chunk(hid_t dataset, const array::chunk_grid& grid,
+                           const std::function<void(const array::extents& index, std::uint64_t stored_size)>& visit);
 
 }  // namespace zarrbits::hdf5
 

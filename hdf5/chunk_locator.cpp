@@ -5,6 +5,7 @@
 
 #include <zarrbits/error.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -306,14 +307,16 @@ io::file_state chunk_locator::opened() const noexcept {
   return file_ ? static_cast<driver::file*>(file_)->opened : io::file_state{};
 }
 
-std::optional<chunk_locator::range> chunk_locator::find(hid_t dataset, const hsize_t* first_element,
+std::optional<chunk_locator::range> chunk_locator::find(hid_t dataset, const array::extents& first,
                                                         unsigned& mask) const noexcept {
   if (!file_) return {};
   auto& f = *static_cast<driver::file*>(file_);
   f.locating = true;
   f.located = f.unsure = false;
   char nothing_is_read = 0;
-  const herr_t status = H5Dread_chunk(dataset, H5P_DEFAULT, first_element, &mask, &nothing_is_read);
+  hsize_t start[H5S_MAX_RANK] = {};
+  std::copy_n(first.begin(), std::min<std::size_t>(first.size(), H5S_MAX_RANK), start);
+  const herr_t status = H5Dread_chunk(dataset, H5P_DEFAULT, start, &mask, &nothing_is_read);
   f.locating = false;
   if (status < 0) {
     H5Eclear2(H5E_DEFAULT);

@@ -73,7 +73,7 @@ class chunk_locator {
   struct range {
     std::uint64_t offset, size;
   };
-  std::optional<range> find(hid_t dataset, const hsize_t* first_element, unsigned& mask) const noexcept;
+  std::optional<range> find(hid_t dataset, const array::extents& first, unsigned& mask) const noexcept;
 
  private:
   struct driver;

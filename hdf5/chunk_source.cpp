@@ -9,13 +9,13 @@
 
 namespace zarrbits::hdf5 {
 
-void chunk_source::use_grid(chunk_grid chunks, chunk_grid of_shards, bool rechunked) {
+void chunk_source::use_grid(array::chunk_grid chunks, array::chunk_grid of_shards, bool rechunked) {
   grid = std::move(chunks);
   shards = std::move(of_shards);
   rechunked_ = rechunked;
 }
 
-std::vector<hsize_t> chunk_source::chunk_shape() const {
+array::extents chunk_source::chunk_shape() const {
   if (layout == H5D_CHUNKED && (dims.empty() || chunk_in_file.size() != dims.size()))
     throw unsupported_dataset("the chunk shape does not fit the dataspace");
   return chunk_in_file;
@@ -28,16 +28,16 @@ bool chunk_source::nothing_stored() const {
 }
 
 std::uint64_t chunk_source::visit_all(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const {
-  for_each_chunk(shards, first, count, visit);
+  array::for_each_chunk(shards, first, count, visit);
   return 0;
 }
 
 std::shared_ptr<const io::byte_source> chunk_source::bytes_of(std::size_t) const { return bytes->source(); }
 
-void chunk_source::read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first,
-                              const std::vector<hsize_t>& count, const std::vector<hsize_t>& out_shape, compressors::buffer& out,
-                              vlen_allocator* strings, const std::vector<hsize_t>& corner) const {
-  if (out.size() < product(out_shape) * size) throw unsupported_dataset("a block that does not fit in memory");
+void chunk_source::read_block(hid_t memory, std::size_t size, const array::extents& first, const array::extents& count,
+                              const array::extents& out_shape, compressors::buffer& out, vlen_allocator* strings,
+                              const array::extents& corner) const {
+  if (out.size() < array::product(out_shape) * size) throw unsupported_dataset("a block that does not fit in memory");
   read_values(memory, size, first, count, out_shape, out, strings, corner);
 }
 
@@ -54,7 +54,7 @@ void chunk_source::count_variable(std::uint64_t read) const {
                             "`allow_expansion` if the file can be trusted");
 }
 
-bool chunk_source::is_chunk_lossy(const std::vector<hsize_t>& index) const {
+bool chunk_source::is_chunk_lossy(const array::extents& index) const {
   const lock one_thread;
   const std::size_t size = element_size;
   compressors::buffer raw(static_cast<std::size_t>(grid.chunk_elements(index)) * size, std::byte{0});

@@ -4,8 +4,8 @@
 // (virtual_dataset.hpp), or the datasets of several files. It finds and reads them; what they become is decided elsewhere.
 //
 //   const std::unique_ptr<chunk_source> data = open_dataset(file, object);
-//   data->use_grid(grid, shards_of(grid), false);
-//   data->visit_stored(0, data->shards.chunks(), [&](const std::vector<hsize_t>& at, std::optional<hsize_t> size) {
+//   data->use_grid(grid, array::shards_of(grid), false);
+//   data->visit_stored(0, data->shards.chunks(), [&](const array::extents& at, std::optional<std::uint64_t> size) {
 //     const stored_chunk chunk = data->find_chunk(data->grid.start(at), *size);
 //     ...
 //   });
@@ -13,7 +13,7 @@
 #ifndef ZARRBITS_HDF5_CHUNK_SOURCE_HPP
 #define ZARRBITS_HDF5_CHUNK_SOURCE_HPP
 
-#include "hdf5/chunk_grid.hpp"
+#include "array/chunk_grid.hpp"
 #include "hdf5/opened_dataset.hpp"
 #include "hdf5/unsupported_dataset.hpp"
 #include "hdf5/vlen_allocator.hpp"
@@ -47,14 +47,14 @@ struct stored_chunk {
 
 // Along the axis of an array of several datasets: its chunks, and how many are stored chunks of a dataset, with their elements.
 struct reused_chunks {
-  hsize_t chunks = 0, reused = 0, reused_elements = 0;
+  std::uint64_t chunks = 0, reused = 0, reused_elements = 0;
 };
 
 // What describes it (type, extent, filters) is that of the array; of several datasets, `dataset` and `object` are the first.
 class chunk_source : public opened_dataset {
  public:
-  using chunk_visitor = std::function<bool(const std::vector<hsize_t>& index)>;
-  using stored_visitor = std::function<bool(const std::vector<hsize_t>& index, std::optional<hsize_t> size)>;
+  using chunk_visitor = std::function<bool(const array::extents& index)>;
+  using stored_visitor = std::function<bool(const array::extents& index, std::optional<std::uint64_t> size)>;
 
   explicit chunk_source(opened_dataset opened) : opened_dataset(std::move(opened)) {}
   virtual ~chunk_source() = default;
@@ -62,18 +62,18 @@ class chunk_source : public opened_dataset {
   chunk_source& operator=(const chunk_source&) = delete;
 
   // The grid of the array made from it, and its shards. `rechunked`: the source has other chunks, or none.
-  void use_grid(chunk_grid chunks, chunk_grid of_shards, bool rechunked);
-  chunk_grid grid, shards;
+  void use_grid(array::chunk_grid chunks, array::chunk_grid of_shards, bool rechunked);
+  array::chunk_grid grid, shards;
   bool sharded() const { return shards.chunk_elements() > 1; }
 
   // The shape of the stored chunks that may be chunks of the array; empty if none may be. Throws unsupported_dataset.
-  virtual std::vector<hsize_t> chunk_shape() const;
+  virtual array::extents chunk_shape() const;
   // True if stored chunks are, with their filters, chunks of the array: all of them, or some.
   virtual bool can_reuse_chunks() const { return layout == H5D_CHUNKED && !rechunked(); }
   // For a source of several datasets: the rectilinear grid whose chunks end where theirs do, but for the last one of each, which
   // ends with the dataset. The argument: the grid that the array would have otherwise.
-  virtual std::optional<chunk_grid> grid_of_parts(const chunk_grid&) const { return {}; }
-  virtual reused_chunks reuse_on(const chunk_grid&) const { return {}; }
+  virtual std::optional<array::chunk_grid> grid_of_parts(const array::chunk_grid&) const { return {}; }
+  virtual reused_chunks reuse_on(const array::chunk_grid&) const { return {}; }
   // True if a chunk may have to be put together from several datasets.
   virtual bool is_composite() const { return false; }
   // False if there are few chunks in a grid that is far too large to walk.
@@ -92,7 +92,7 @@ class chunk_source : public opened_dataset {
 
   // A chunk that was visited with this size, by its first element. Throws failure, corrupt_chunk. The caller holds lock,
   // or is alone.
-  virtual stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const = 0;
+  virtual stored_chunk find_chunk(const array::extents& first, std::uint64_t size) const = 0;
   // True if a chunk may lie on a server.
   virtual bool is_remote() const { return bytes->remote() != nullptr; }
   // The bytes of the file that a chunk lies in. Callable from any thread. Throws zarrbits::error.
@@ -102,30 +102,30 @@ class chunk_source : public opened_dataset {
 
   // Reads a block, in the type `memory` with `size` bytes for each element, into the corner of an array of extent `out_shape`, or
   // to `corner` in it. Strings and sequences go to `strings`. Throws failure, corrupt_chunk, unsupported_dataset.
-  void read_block(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                  const std::vector<hsize_t>& out_shape, compressors::buffer& out, vlen_allocator* strings = nullptr,
-                  const std::vector<hsize_t>& corner = {}) const;
+  void read_block(hid_t memory, std::size_t size, const array::extents& first, const array::extents& count,
+                  const array::extents& out_shape, compressors::buffer& out, vlen_allocator* strings = nullptr,
+                  const array::extents& corner = {}) const;
   // Offset of the values in the file of `bytes`, if they are one range that can be read without libhdf5.
   virtual std::optional<std::uint64_t> contiguous_address() const { return {}; }
   // Adds up the bytes of strings and sequences read. Throws unsupported_dataset if they are far too many for the size of the
   // file.
   void count_variable(std::uint64_t read) const;
   // True if the memory type changes values of this chunk.
-  bool is_chunk_lossy(const std::vector<hsize_t>& index) const;
+  bool is_chunk_lossy(const array::extents& index) const;
 
   // The axis along which more files may follow; nothing of a single file.
   virtual std::optional<std::size_t> growing_axis() const { return {}; }
   // Some elements are in no file, and read as fill value.
   virtual bool has_gaps() const { return false; }
   // For a growing array: the whole chunk, or a part of it, is in the store.
-  virtual bool is_in_store(const std::vector<hsize_t>&) const { return false; }
-  virtual bool overlaps_stored_part(const std::vector<hsize_t>&) const { return false; }
+  virtual bool is_in_store(const array::extents&) const { return false; }
+  virtual bool overlaps_stored_part(const array::extents&) const { return false; }
 
  protected:
   bool rechunked() const { return rechunked_; }
-  virtual void read_values(hid_t memory, std::size_t size, const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                           const std::vector<hsize_t>& out_shape, compressors::buffer& out, vlen_allocator* strings,
-                           const std::vector<hsize_t>& corner) const = 0;
+  virtual void read_values(hid_t memory, std::size_t size, const array::extents& first, const array::extents& count,
+                           const array::extents& out_shape, compressors::buffer& out, vlen_allocator* strings,
+                           const array::extents& corner) const = 0;
 
  private:
   bool rechunked_ = false;

@@ -44,7 +44,7 @@ std::vector<std::vector<hobj_ref_t>> dimension_scales(hid_t dataset, std::size_t
   if (H5Aexists(dataset, "DIMENSION_LIST") <= 0) return {};
   const handle attribute(H5Aopen(dataset, "DIMENSION_LIST", H5P_DEFAULT), "open DIMENSION_LIST");
   const handle type(H5Aget_type(attribute), "get a type"), space(H5Aget_space(attribute), "get a dataspace");
-  if (H5Tget_class(type) != H5T_VLEN || extent(space) != std::vector<hsize_t>{rank}) return {};
+  if (H5Tget_class(type) != H5T_VLEN || extent(space) != array::extents{rank}) return {};
   const handle base(H5Tget_super(type), "get a type");
   if (H5Tequal(base, H5T_STD_REF_OBJ) <= 0) return {};
   count_variable_bytes(attribute, describe_type(type), rank, max_bytes);

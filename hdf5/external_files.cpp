@@ -235,10 +235,8 @@ class dependency_finder {
   }
 
   void note_chunks(hid_t dataset, hid_t dcpl) {
-    hsize_t chunk[H5S_MAX_RANK] = {};
-    const int rank = H5Pget_chunk(dcpl, H5S_MAX_RANK, chunk);
-    if (rank <= 0 || std::find(chunk, chunk + rank, 0) != chunk + rank) return;
-    const std::vector<hsize_t> shape(chunk, chunk + rank);
+    const array::extents shape = chunk_extent(dcpl);
+    if (shape.empty() || array::product(shape) == 0) return;
     handle type(H5Dget_type(dataset), "get the datatype");
     std::string form = chunk_form(dcpl, type);
     if (!out_.chunked) {

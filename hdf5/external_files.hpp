@@ -74,7 +74,7 @@ struct virtual_source {
   bool chunked = false;       // chunked, with the shape, the form and the datatype of external_dependencies::chunked; then also:
   std::string file = {};      // its real path
   haddr_t address = HADDR_UNDEF;
-  std::vector<hsize_t> extent = {};
+  array::extents extent = {};
 };
 
 // What the values of a dataset need besides its own file.
@@ -88,7 +88,7 @@ struct external_dependencies {
   std::string missing_raw = {};            // an external file of its own that cannot be opened; "": all can
   // The first chunked source of a virtual dataset; null if none is chunked.
   struct chunked_source {
-    std::vector<hsize_t> chunk;
+    array::extents chunk;
     handle type, properties;
     std::string form;  // chunk_form()
   };

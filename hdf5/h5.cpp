@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/h5.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace zarrbits::hdf5 {
@@ -50,20 +51,29 @@ std::string last_error() {
 
 void fail(const char* action) { throw failure(std::string("HDF5 cannot ") + action + ": " + last_error()); }
 
-std::vector<hsize_t> extent(hid_t space) {
+namespace {
+
+array::extents extent_of(hid_t space, bool maximum) {
   const int rank = H5Sget_simple_extent_ndims(space);
   if (rank < 0) fail("get the rank of a dataspace");
   std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
-  if (rank > 0) check(H5Sget_simple_extent_dims(space, dims.data(), nullptr), "get the extent of a dataspace");
-  return dims;
+  if (rank > 0) {
+    check(H5Sget_simple_extent_dims(space, maximum ? nullptr : dims.data(), maximum ? dims.data() : nullptr),
+          "get the extent of a dataspace");
+  }
+  return {dims.begin(), dims.end()};
 }
 
-std::vector<hsize_t> maximum_extent(hid_t space) {
-  const int rank = H5Sget_simple_extent_ndims(space);
-  if (rank < 0) fail("get the rank of a dataspace");
-  std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
-  if (rank > 0) check(H5Sget_simple_extent_dims(space, nullptr, dims.data()), "get the extent of a dataspace");
-  return dims;
+}  // namespace
+
+array::extents extent(hid_t space) { return extent_of(space, false); }
+
+array::extents maximum_extent(hid_t space) { return extent_of(space, true); }
+
+array::extents chunk_extent(hid_t properties) {
+  hsize_t chunk[H5S_MAX_RANK] = {};
+  const int rank = H5Pget_chunk(properties, H5S_MAX_RANK, chunk);
+  return {chunk, chunk + std::max(rank, 0)};
 }
 
 std::string member_name(hid_t type, unsigned index) {

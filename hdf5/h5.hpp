@@ -7,10 +7,13 @@
 #ifndef ZARRBITS_HDF5_H5_HPP
 #define ZARRBITS_HDF5_H5_HPP
 
+#include "array/extents.hpp"
+
 #include <hdf5.h>
 
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -121,9 +124,14 @@ class silence {
   void* data_ = nullptr;
 };
 
+// Numbers in libhdf5's type, which is another one than std::uint64_t in some of its versions although both have 64 bits.
+inline std::vector<hsize_t> to_hsize(std::span<const std::uint64_t> numbers) { return {numbers.begin(), numbers.end()}; }
+
 // Extent of a dataspace; empty for scalars.
-std::vector<hsize_t> extent(hid_t space);
-std::vector<hsize_t> maximum_extent(hid_t space);
+array::extents extent(hid_t space);
+array::extents maximum_extent(hid_t space);
+// Shape of the chunks that a property list asks for; empty if it asks for none.
+array::extents chunk_extent(hid_t properties);
 
 // The name of a member, or of an enumeration's value, freed as libhdf5 requires.
 std::string member_name(hid_t type, unsigned index);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/opened_dataset.hpp"
 
-#include "hdf5/chunk_grid.hpp"
+#include "array/chunk_grid.hpp"
 #include "hdf5/external_files.hpp"
 #include "hdf5/registered_decoders.hpp"
 #include "hdf5/type_override.hpp"
@@ -67,18 +67,15 @@ opened_dataset::opened_dataset(source_file& source, const source_object& o) : fi
     dims = extent(space);
     max_dims = maximum_extent(space);
   }
-  chunk_in_file.resize(layout == H5D_CHUNKED ? dims.size() : 0);
-  if (!chunk_in_file.empty() &&
-      H5Pget_chunk(dcpl, static_cast<int>(dims.size()), chunk_in_file.data()) != static_cast<int>(dims.size())) {
-    chunk_in_file.clear();
-  }
+  if (layout == H5D_CHUNKED) chunk_in_file = chunk_extent(dcpl);
+  if (chunk_in_file.size() != dims.size()) chunk_in_file.clear();
   if (!unsupported_reason(type).empty()) return;
   std::size_t address = 8, length = 8;
   const handle creation(H5Fget_create_plist(handle(H5Iget_file_id(dataset), "tell the file")), "tell the properties");
   H5Pget_sizes(creation, &address, &length);
   element_in_file = static_cast<std::uint64_t>(std::max<std::int64_t>(1, size_in_file(stored_type, address)));
   const bool one_piece = layout == H5D_COMPACT || (layout == H5D_CONTIGUOUS && !external && stored_bytes > 0);
-  if (!null && one_piece && stored_bytes / element_in_file < product(dims)) {
+  if (!null && one_piece && stored_bytes / element_in_file < array::product(dims)) {
     throw failure("its values take " + text::format_bytes(stored_bytes) + " in the file, which is too few for its extent");
   }
 }
@@ -91,7 +88,7 @@ const type_description& opened_dataset::leaf() const {
 
 void opened_dataset::require_plausible_size(std::uint64_t stored) const {
   constexpr std::uint64_t max_ratio = 1000;
-  const std::uint64_t plain = product(std::vector<hsize_t>{product(chunk_in_file), element_in_file});
+  const std::uint64_t plain = array::saturating_mul(array::product(chunk_in_file), element_in_file);
   if (plain <= file.largest_expansion() || plain / max_ratio <= stored) return;
   throw compressors::corrupt_chunk(
       text::format_bytes(stored) + " would become " + text::format_bytes(plain) +

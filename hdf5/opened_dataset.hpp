@@ -25,9 +25,9 @@ struct opened_dataset {
   handle dataset, stored_type, space, dcpl;
   type_description type;
   bool null = false;  // a null dataspace has no extent
-  std::vector<hsize_t> dims, max_dims;
+  array::extents dims, max_dims;
   H5D_layout_t layout = H5D_CONTIGUOUS;
-  std::vector<hsize_t> chunk_in_file;  // extent of its chunks; empty: it has none, or they do not fit its dataspace
+  array::extents chunk_in_file;  // extent of its chunks; empty: it has none, or they do not fit its dataspace
   pipeline filters;
   pipeline source_filters;  // virtual dataset: filters of its sources
   bool external = false;

@@ -43,21 +43,21 @@ std::uint64_t source_dataset::max_stored_chunks() const {
 }
 
 std::uint64_t source_dataset::visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const {
-  for_each_stored_chunk(dataset, grid, shards, first, count, [&](const std::vector<hsize_t>& index, hsize_t size) {
+  for_each_stored_chunk(dataset, grid, shards, first, count, [&](const array::extents& index, std::uint64_t size) {
     return !is_stored(grid.start(index), size) || visit(index, size);
   });
   return 0;
 }
 
-hsize_t source_dataset::stored_size(const std::vector<hsize_t>& first) const {
-  const hsize_t size = hdf5::stored_size(dataset, first);
+std::uint64_t source_dataset::stored_size(const array::extents& first) const {
+  const std::uint64_t size = hdf5::stored_size(dataset, first);
   return is_stored(first, size) ? size : 0;
 }
 
-bool source_dataset::is_stored(const std::vector<hsize_t>& first, hsize_t size) const {
+bool source_dataset::is_stored(const array::extents& first, std::uint64_t size) const {
   if (size == 0 || !filters.empty()) return size > 0;
   unsigned mask = 0;
-  if (bytes->chunks().find(dataset, first.data(), mask)) return true;
+  if (bytes->chunks().find(dataset, first, mask)) return true;
   try {
     find_chunk(first, size);
   } catch (const failure& e) {
@@ -67,9 +67,9 @@ bool source_dataset::is_stored(const std::vector<hsize_t>& first, hsize_t size) 
   return true;
 }
 
-void source_dataset::read_values(hid_t memory, std::size_t size, const std::vector<hsize_t>& first,
-                                 const std::vector<hsize_t>& count, const std::vector<hsize_t>& out_shape,
-                                 compressors::buffer& out, vlen_allocator* strings, const std::vector<hsize_t>& corner) const {
+void source_dataset::read_values(hid_t memory, std::size_t size, const array::extents& first, const array::extents& count,
+                                 const array::extents& out_shape, compressors::buffer& out, vlen_allocator* strings,
+                                 const array::extents& corner) const {
   if (!dependencies->obstacle.empty()) throw unsupported_dataset(dependencies->obstacle);
   if (strings && corner.empty() && size == sizeof(char*) && read_strings(first, count, out_shape, out, *strings)) return;
   require_whole_chunks(first, count);
@@ -80,18 +80,19 @@ void source_dataset::read_values(hid_t memory, std::size_t size, const std::vect
     return;
   }
   const handle file_space(H5Scopy(space), "copy a dataspace");
-  check(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, first.data(), nullptr, count.data(), nullptr), "select a block");
-  const handle memory_space(H5Screate_simple(static_cast<int>(out_shape.size()), out_shape.data(), nullptr),
+  check(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, to_hsize(first).data(), nullptr, to_hsize(count).data(), nullptr),
+        "select a block");
+  const handle memory_space(H5Screate_simple(static_cast<int>(out_shape.size()), to_hsize(out_shape).data(), nullptr),
                             "create a dataspace");
-  const std::vector<hsize_t> zero(out_shape.size(), 0);
-  const hsize_t* start = corner.empty() ? zero.data() : corner.data();
-  check(H5Sselect_hyperslab(memory_space, H5S_SELECT_SET, start, nullptr, count.data(), nullptr), "select a block");
+  const std::vector<hsize_t> start = to_hsize(corner.empty() ? array::extents(out_shape.size(), 0) : corner);
+  check(H5Sselect_hyperslab(memory_space, H5S_SELECT_SET, start.data(), nullptr, to_hsize(count).data(), nullptr),
+        "select a block");
   check(H5Dread(dataset, memory, memory_space, file_space, transfer, out.data()), "read the values");
 }
 
-stored_chunk source_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {
+stored_chunk source_dataset::find_chunk(const array::extents& first, std::uint64_t size) const {
   stored_chunk chunk;
-  const auto location = bytes->chunks().find(dataset, first.data(), chunk.mask);
+  const auto location = bytes->chunks().find(dataset, first, chunk.mask);
   if (location) {
     if (location->size != size)
       throw compressors::corrupt_chunk("it holds " + text::pluralize(location->size, "byte") + " instead of " +
@@ -105,25 +106,25 @@ stored_chunk source_dataset::find_chunk(const std::vector<hsize_t>& first, std::
   const std::size_t n = std::min(untouched.size(), chunk.bytes.size());
   const auto end = std::as_writable_bytes(std::span(chunk.bytes).last(n));
   std::memcpy(end.data(), untouched.data(), n);
-  check(H5Dread_chunk(dataset, H5P_DEFAULT, first.data(), &chunk.mask, chunk.bytes.data()), "read a chunk");
+  check(H5Dread_chunk(dataset, H5P_DEFAULT, to_hsize(first).data(), &chunk.mask, chunk.bytes.data()), "read a chunk");
   if (n == untouched.size() && std::memcmp(end.data(), untouched.data(), n) == 0)
     throw compressors::corrupt_chunk("it holds fewer bytes than " + std::to_string(size));
   return chunk;
 }
 
 std::vector<stored_place> source_dataset::places_of_chunks(std::size_t max_chunks) const {
-  if (layout != H5D_CHUNKED || chunk_in_file.empty() || product(chunk_in_file) == 0) return {};
-  const chunk_grid file_grid{dims, chunk_in_file};
+  if (layout != H5D_CHUNKED || chunk_in_file.empty() || array::product(chunk_in_file) == 0) return {};
+  const array::chunk_grid file_grid{dims, chunk_in_file};
   const std::uint64_t count = file_grid.chunks();
   if (count == 0 || count > max_chunks) return {};
   std::vector<stored_place> places;
-  std::vector<hsize_t> index(file_grid.rank(), 0);
+  array::extents index(file_grid.rank(), 0);
   do {
-    const std::vector<hsize_t> first = file_grid.start(index);
+    const array::extents first = file_grid.start(index);
     stored_place place;
     place.size = stored_size(first);
     if (place.size > 0) {
-      const auto location = bytes->chunks().find(dataset, first.data(), place.mask);
+      const auto location = bytes->chunks().find(dataset, first, place.mask);
       if (!location || location->size != place.size) return {};
       place.offset = location->offset;
     }
@@ -132,28 +133,16 @@ std::vector<stored_place> source_dataset::places_of_chunks(std::size_t max_chunk
   return places;
 }
 
-void source_dataset::require_whole_chunks(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const {
-  if (layout != H5D_CHUNKED || dims.empty() || nothing_stored() || product(count) == 0) return;
-  if (chunk_in_file.empty() || product(chunk_in_file) == 0)
+void source_dataset::require_whole_chunks(const array::extents& first, const array::extents& count) const {
+  if (layout != H5D_CHUNKED || dims.empty() || nothing_stored() || array::product(count) == 0) return;
+  if (chunk_in_file.empty() || array::product(chunk_in_file) == 0)
     throw unsupported_dataset("the chunk shape does not fit the dataspace");
-  const std::size_t rank = dims.size();
-  std::vector<hsize_t> begin(rank), last(rank);
-  for (std::size_t d = 0; d < rank; ++d) {
-    begin[d] = first[d] / chunk_in_file[d] * chunk_in_file[d];
-    last[d] = first[d] + count[d] - 1;
-  }
-  std::vector<hsize_t> chunk_start = begin;
-  for (bool has_more = true; has_more;) {
-    require_whole_chunk(chunk_start);
-    has_more = false;
-    for (std::size_t d = rank; d-- > 0 && !has_more;) {
-      has_more = last[d] - chunk_start[d] >= chunk_in_file[d];
-      chunk_start[d] = has_more ? chunk_start[d] + chunk_in_file[d] : begin[d];
-    }
-  }
+  const array::chunk_grid file_grid{dims, chunk_in_file};
+  array::for_each_index(file_grid.chunks_over({first, count}),
+                        [&](const array::extents& index) { require_whole_chunk(file_grid.start(index)); });
 }
 
-void source_dataset::require_whole_chunk(const std::vector<hsize_t>& first) const {
+void source_dataset::require_whole_chunk(const array::extents& first) const {
   constexpr std::size_t max_remembered = 1 << 16;
   {
     const std::lock_guard guard(verified_->mutex);
@@ -165,12 +154,12 @@ void source_dataset::require_whole_chunk(const std::vector<hsize_t>& first) cons
   verified_->chunks.insert(first);
 }
 
-std::optional<compressors::buffer> source_dataset::decoded_chunk(const std::vector<hsize_t>& first) const {
+std::optional<compressors::buffer> source_dataset::decoded_chunk(const array::extents& first) const {
   stored_chunk chunk;
   std::uint64_t stored = 0;
   {
     const lock one_thread;
-    const hsize_t size = stored_size(first);
+    const std::uint64_t size = stored_size(first);
     if (size == 0) return {};
     require_plausible_size(size);
     if (size > std::uint64_t{4} << 30) throw compressors::corrupt_chunk("a stored size of " + text::format_bytes(size));
@@ -188,15 +177,14 @@ std::optional<compressors::buffer> source_dataset::decoded_chunk(const std::vect
   bool partial = false;
   for (std::size_t d = 0; d < first.size(); ++d) partial = partial || dims[d] - first[d] < chunk_in_file[d];
   if (filters.partial_unfiltered && partial) chunk.mask = 0xFFFFFFFFU;
-  const std::uint64_t plain = product(std::vector<hsize_t>{product(chunk_in_file), element_in_file});
+  const std::uint64_t plain = array::saturating_mul(array::product(chunk_in_file), element_in_file);
   if (plain > std::uint64_t{4} << 30) throw compressors::corrupt_chunk("a chunk of " + text::format_bytes(plain));
   return undo(filters, chunk.mask, std::move(chunk.bytes), static_cast<std::size_t>(plain), type);
 }
 
 // For a block: one stored chunk, or a range of all elements. In C order, even if the block ends before the chunk.
-std::optional<compressors::buffer> source_dataset::elements_of(const std::vector<hsize_t>& first,
-                                                               const std::vector<hsize_t>& count,
-                                                               const std::vector<hsize_t>& out_shape) const {
+std::optional<compressors::buffer> source_dataset::elements_of(const array::extents& first, const array::extents& count,
+                                                               const array::extents& out_shape) const {
   const std::size_t rank = dims.size();
   if (layout == H5D_CHUNKED) {
     if (chunk_in_file.size() != rank || out_shape != chunk_in_file) return {};
@@ -211,41 +199,35 @@ std::optional<compressors::buffer> source_dataset::elements_of(const std::vector
   for (++d; d < rank; ++d) {
     if (count[d] != dims[d] || count[d] != out_shape[d]) return {};
   }
-  std::uint64_t offset = 0;
-  for (std::size_t i = 0; i < rank; ++i) offset = offset * dims[i] + first[i];
   const lock one_thread;
   const haddr_t address = H5Dget_offset(dataset);
   H5Eclear2(H5E_DEFAULT);
   if (address == HADDR_UNDEF || address > largest_file - stored_bytes) return {};
-  compressors::buffer elements(static_cast<std::size_t>(product(count) * element_in_file));
-  bytes->read(address + offset * element_in_file, elements);
+  compressors::buffer elements(static_cast<std::size_t>(array::product(count) * element_in_file));
+  bytes->read(address + array::ravel(first, dims) * element_in_file, elements);
   return elements;
 }
 
-bool source_dataset::read_strings(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count,
-                                  const std::vector<hsize_t>& out_shape, compressors::buffer& out,
-                                  vlen_allocator& strings) const {
-  const std::uint64_t total = product(count);
+bool source_dataset::read_strings(const array::extents& first, const array::extents& count, const array::extents& out_shape,
+                                  compressors::buffer& out, vlen_allocator& strings) const {
+  const std::uint64_t total = array::product(count);
   if (!heap_ || total == 0) return false;
   heap_strings reader(*heap_);
   try {
     const std::optional<compressors::buffer> elements = elements_of(first, count, out_shape);
     if (!elements) return false;
-    const bool chunk = layout == H5D_CHUNKED;
-    const std::size_t row = static_cast<std::size_t>(chunk ? count.back() : total),
-                      size = static_cast<std::size_t>(element_in_file);
-    std::vector<hsize_t> index(count.size(), 0);
-    std::vector<char*> texts(row);
-    for (std::uint64_t processed = 0; processed < total; processed += row) {
-      std::uint64_t number = 0;
-      for (std::size_t d = 0; d < index.size(); ++d) number = number * out_shape[d] + index[d];
-      if (!reader.read(std::span(*elements).subspan(static_cast<std::size_t>(number) * size, row * size), texts, strings))
-        return false;
-      std::memcpy(out.data() + number * sizeof(char*), texts.data(), row * sizeof(char*));
-      if (index.empty()) break;
-      for (std::size_t d = index.size() - 1; d-- > 0 && ++index[d] == count[d];) index[d] = 0;
-    }
-    return true;
+    const auto size = static_cast<std::size_t>(element_in_file);
+    const array::extents zero(count.size(), 0);
+    bool is_read = true;
+    std::vector<char*> texts;
+    array::for_each_run({zero, out_shape}, {zero, out_shape}, {zero, count},
+                        [&](std::uint64_t number, std::uint64_t, std::uint64_t n) {
+      texts.resize(static_cast<std::size_t>(n));
+      is_read = is_read && reader.read(std::span(*elements).subspan(static_cast<std::size_t>(number) * size, texts.size() * size),
+                                       texts, strings);
+      if (is_read) std::memcpy(out.data() + number * sizeof(char*), texts.data(), texts.size() * sizeof(char*));
+    });
+    return is_read;
   } catch (const io::read_error& e) {
     throw failure(e.what());
   }
@@ -255,13 +237,13 @@ bool source_dataset::read_strings(const std::vector<hsize_t>& first, const std::
 std::optional<std::uint64_t> source_dataset::contiguous_address() const {
   if (layout != H5D_CONTIGUOUS || external || !type.as_stored || holds_references(type)) return {};
   const haddr_t address = H5Dget_offset(dataset);
-  const std::uint64_t elements = product(dims);
+  const std::uint64_t elements = array::product(dims);
   H5Eclear2(H5E_DEFAULT);
   if (address == HADDR_UNDEF || elements == 0 || stored_bytes / element_size < elements || address > largest_file - stored_bytes)
     return {};
   for (const bool last : {false, true}) {
-    std::vector<hsize_t> index(dims.size(), 0);
-    const std::vector<hsize_t> one(dims.size(), 1);
+    array::extents index(dims.size(), 0);
+    const array::extents one(dims.size(), 1);
     for (std::size_t d = 0; last && d < dims.size(); ++d) index[d] = dims[d] - 1;
     compressors::buffer read(element_size, std::byte{0}), stored(element_size, std::byte{1});
     try {

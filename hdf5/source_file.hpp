@@ -62,8 +62,8 @@ struct object_place {
 struct schema_override {
   std::vector<std::string> dimension_names;  // names of a dataset's dimensions; "" or too few: the source's names
   std::string new_dimension;                 // name of a first dimension that the array has, and the dataset does not; "": none
-  std::vector<hsize_t> shape;  // shape of a dataset, if it is larger than in the source; the rest reads as fill value
-  bool characters = false;     // keep strings of one byte as bytes
+  array::extents shape;     // shape of a dataset, if it is larger than in the source; the rest reads as fill value
+  bool characters = false;  // keep strings of one byte as bytes
   // Field names: a compound of two equal floats with these names is a complex number.
   std::pair<std::string, std::string> complex_parts;
   bool bits_are_booleans = false;         // bit fields of one byte are booleans

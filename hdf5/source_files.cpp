@@ -67,7 +67,7 @@ std::shared_ptr<const source_dataset> source_files::dataset(std::size_t number, 
   });
 }
 
-hsize_t source_files::stored_size(const chunk_in_files& chunk) const {
+std::uint64_t source_files::stored_size(const chunk_in_files& chunk) const {
   return dataset(chunk.file, chunk.address)->stored_size(chunk.first);
 }
 

@@ -34,9 +34,9 @@ struct stored_place {
 
 // A chunk of a dataset in one of several files.
 struct chunk_in_files {
-  std::size_t file = 0;        // index in source_files
-  haddr_t address = 0;         // address of the dataset in its file
-  std::vector<hsize_t> first;  // the first element of the chunk in that dataset
+  std::size_t file = 0;  // index in source_files
+  haddr_t address = 0;   // address of the dataset in its file
+  array::extents first;  // the first element of the chunk in that dataset
 };
 
 class source_files {
@@ -61,7 +61,7 @@ class source_files {
   // The dataset at an address of a file. Throws zarrbits::error, failure. The caller holds lock, or is alone.
   std::shared_ptr<const source_dataset> dataset(std::size_t file, haddr_t address) const;
   // As in chunk_source, for a chunk of a dataset in one of the files. The size is 0 if it was never written.
-  hsize_t stored_size(const chunk_in_files& chunk) const;
+  std::uint64_t stored_size(const chunk_in_files& chunk) const;
   stored_chunk find_chunk(const chunk_in_files& chunk, std::uint64_t size) const;
   // The bytes of a file, which is then open as long as they are in use. Callable from any thread. Throws zarrbits::error.
   std::shared_ptr<const io::byte_source> bytes(std::size_t file) const;

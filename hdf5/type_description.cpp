@@ -245,20 +245,21 @@ void describe_array(type_description& t, hid_t type, unsigned depth) {
   const handle base(H5Tget_super(type), "get the base of an array type");
   const int rank = H5Tget_array_ndims(type);
   check(rank, "get the rank of an array type");
-  t.dims.resize(static_cast<std::size_t>(rank));
-  check(H5Tget_array_dims2(type, t.dims.data()), "get the extent of an array type");
+  std::vector<hsize_t> dims(static_cast<std::size_t>(rank));
+  check(H5Tget_array_dims2(type, dims.data()), "get the extent of an array type");
+  t.dims.assign(dims.begin(), dims.end());
   type_description b = describe_type(base, depth + 1);
   t.kind = type_class::array;
   t.as_stored = b.as_stored;
   t.maybe_lossy = b.maybe_lossy;
   std::size_t count = 1;
-  for (const hsize_t d : t.dims) {
+  for (const std::uint64_t d : t.dims) {
     if (d == 0 || d > (std::size_t{1} << 40) / count) return unsupported(t, "array type with an impossible extent");
     count *= static_cast<std::size_t>(d);
   }
   if (b.kind == type_class::unsupported || !b.memory) return unsupported(t, "array of " + b.reason);
   t.size = b.size * count;
-  t.memory = handle(H5Tarray_create2(b.memory, static_cast<unsigned>(rank), t.dims.data()), "create an array type");
+  t.memory = handle(H5Tarray_create2(b.memory, static_cast<unsigned>(rank), dims.data()), "create an array type");
   t.parts.push_back(std::move(b));
 }
 

@@ -59,7 +59,7 @@ struct type_description {
   unsigned bit_offset = 0;
   std::string stored;                   // unusual numbers: a description of the stored form, for people; opaque types: the tag
   std::string reason;                   // unsupported: what the type is
-  std::vector<hsize_t> dims;            // array
+  array::extents dims;                  // array
   std::vector<type_description> parts;  // array, sequence: the element type; compound: the members
   std::vector<std::pair<std::string, text::json>> names;  // enumeration: names and values, in the order of the file
 

@@ -70,7 +70,7 @@ text::json array_json(const type_description& t, std::size_t level, const std::b
     return v;
   }
   text::json list = text::json::array();
-  for (hsize_t i = 0; i < t.dims[level]; ++i) list.push_back(array_json(t, level + 1, p, references));
+  for (std::uint64_t i = 0; i < t.dims[level]; ++i) list.push_back(array_json(t, level + 1, p, references));
   return list;
 }
 

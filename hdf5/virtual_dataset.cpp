@@ -14,29 +14,29 @@ virtual_dataset::virtual_dataset(opened_dataset opened) : source_dataset(std::mo
   if (is_composite()) filters = source_filters;
 }
 
-std::vector<hsize_t> virtual_dataset::chunk_shape() const { return mapped_ ? mapped_->chunk() : std::vector<hsize_t>(); }
+array::extents virtual_dataset::chunk_shape() const { return mapped_ ? mapped_->chunk() : array::extents(); }
 
 bool virtual_dataset::nothing_stored() const {
   return std::none_of(dependencies->sources.begin(), dependencies->sources.end(),
                       [](const virtual_source& s) { return s.is_available; });
 }
 
-std::optional<chunk_in_files> virtual_dataset::chunk_of_source(const std::vector<hsize_t>& index) const {
+std::optional<chunk_in_files> virtual_dataset::chunk_of_source(const array::extents& index) const {
   return mapped_->find(grid.start(index), grid.inside(index));
 }
 
-box_test virtual_dataset::boxes_with_values() const {
-  return [this](const std::vector<hsize_t>& first, std::vector<hsize_t> chunks) {
-    const std::vector<hsize_t> element = grid.start(first);
+array::box_test virtual_dataset::boxes_with_values() const {
+  return [this](const array::extents& first, array::extents chunks) {
+    const array::extents element = grid.start(first);
     for (std::size_t d = 0; d < chunks.size(); ++d) chunks[d] = std::min(chunks[d] * grid.chunk[d], grid.shape[d] - element[d]);
     return mapped_->intersects(element, chunks);
   };
 }
 
 std::uint64_t virtual_dataset::visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const {
-  for_each_matching_chunk(shards, first, count, boxes_with_values(), [&](const std::vector<hsize_t>& index) {
+  array::for_each_matching_chunk(shards, first, count, boxes_with_values(), [&](const array::extents& index) {
     if (const auto one = chunk_of_source(index)) {
-      const hsize_t size = mapped_->files().stored_size(*one);
+      const std::uint64_t size = mapped_->files().stored_size(*one);
       return size == 0 || visit(index, size);
     }
     return !mapped_->intersects(grid.start(index), grid.inside(index)) || visit(index, {});
@@ -46,8 +46,8 @@ std::uint64_t virtual_dataset::visit_stored(std::uint64_t first, std::uint64_t c
 
 std::uint64_t virtual_dataset::visit_all(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const {
   if (!mapped_) return chunk_source::visit_all(first, count, visit);
-  std::uint64_t skipped = chunks_in(shards, first, count);
-  for_each_matching_chunk(shards, first, count, boxes_with_values(), [&](const std::vector<hsize_t>& index) {
+  std::uint64_t skipped = array::chunks_in(shards, first, count);
+  array::for_each_matching_chunk(shards, first, count, boxes_with_values(), [&](const array::extents& index) {
     if (!visit(index)) return false;
     --skipped;
     return true;
@@ -55,7 +55,7 @@ std::uint64_t virtual_dataset::visit_all(std::uint64_t first, std::uint64_t coun
   return skipped;
 }
 
-stored_chunk virtual_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {
+stored_chunk virtual_dataset::find_chunk(const array::extents& first, std::uint64_t size) const {
   const auto chunk = chunk_of_source(grid.chunk_of(first));
   if (!chunk) throw failure("a chunk of several datasets is stored in none");
   return mapped_->files().find_chunk(*chunk, size);

@@ -23,7 +23,7 @@ class virtual_dataset final : public source_dataset {
   // Throws zarrbits::error, failure.
   explicit virtual_dataset(opened_dataset opened);
 
-  std::vector<hsize_t> chunk_shape() const override;
+  array::extents chunk_shape() const override;
   bool can_reuse_chunks() const override { return is_composite() && !rechunked(); }
   bool is_composite() const override { return mapped_ && !mapped_->chunk().empty(); }
   bool nothing_stored() const override;
@@ -31,15 +31,15 @@ class virtual_dataset final : public source_dataset {
   std::uint64_t visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const override;
   std::uint64_t visit_all(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const override;
   bool skips_empty() const override { return mapped_ != nullptr; }
-  stored_chunk find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const override;
+  stored_chunk find_chunk(const array::extents& first, std::uint64_t size) const override;
   std::shared_ptr<const io::byte_source> bytes_of(std::size_t file) const override;
   void require_unchanged() const override;
 
  private:
   // If a chunk is one chunk of a source.
-  std::optional<chunk_in_files> chunk_of_source(const std::vector<hsize_t>& index) const;
+  std::optional<chunk_in_files> chunk_of_source(const array::extents& index) const;
   // The boxes of chunks that may have values of sources.
-  box_test boxes_with_values() const;
+  array::box_test boxes_with_values() const;
 
   std::unique_ptr<const virtual_parts> mapped_;  // null if its mapping is unknown
 };

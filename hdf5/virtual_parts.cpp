@@ -18,36 +18,36 @@ namespace zarrbits::hdf5 {
 
 namespace {
 
-constexpr hsize_t largest = std::numeric_limits<hsize_t>::max();
+constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
-hsize_t strided_blocks::elements() const { return product(std::vector<hsize_t>{count, block}); }
+std::uint64_t strided_blocks::elements() const { return array::saturating_mul(count, block); }
 
-hsize_t strided_blocks::end() const {
-  const hsize_t distance = count <= 1 ? 0 : product(std::vector<hsize_t>{count - 1, stride});
+std::uint64_t strided_blocks::end() const {
+  const std::uint64_t distance = count <= 1 ? 0 : array::saturating_mul(count - 1, stride);
   if (distance > largest - start) return largest;
   return block > largest - start - distance ? largest : start + distance + block;
 }
 
-bool strided_blocks::intersects(hsize_t first, hsize_t n) const {
+bool strided_blocks::intersects(std::uint64_t first, std::uint64_t n) const {
   if (first + n <= start) return false;
   if (stride == 0 || count <= 1) return first < start + block;
-  const hsize_t k = first < start ? 0 : (first - start) / stride;  // the last block that begins before, or the first of all
+  const std::uint64_t k = first < start ? 0 : (first - start) / stride;  // the last block that begins before, or the first of all
   return (k < count && first < start + k * stride + block) || (k + 1 < count && start + (k + 1) * stride < first + n);
 }
 
-std::optional<hsize_t> strided_blocks::number_of(hsize_t first, hsize_t n) const {
+std::optional<std::uint64_t> strided_blocks::number_of(std::uint64_t first, std::uint64_t n) const {
   if (first < start || block == 0) return {};
-  const hsize_t block_index = stride == 0 || count <= 1 ? 0 : (first - start) / stride,
-                inside = first - start - block_index * stride;
+  const std::uint64_t block_index = stride == 0 || count <= 1 ? 0 : (first - start) / stride,
+                      inside = first - start - block_index * stride;
   if (block_index >= count || inside >= block || n > block - inside) return {};
   return block_index * block + inside;
 }
 
-std::optional<hsize_t> strided_blocks::position_of(hsize_t number, hsize_t n) const {
+std::optional<std::uint64_t> strided_blocks::position_of(std::uint64_t number, std::uint64_t n) const {
   if (block == 0 || block > largest - start) return {};
-  const hsize_t block_index = number / block, inside = number % block;
+  const std::uint64_t block_index = number / block, inside = number % block;
   if (block_index >= count || n > block - inside) return {};
   if (block_index > 0 && stride > (largest - start - inside) / block_index) return {};
   return start + block_index * stride + inside;
@@ -62,7 +62,7 @@ struct strided_selection {
 };
 
 // For a selection of a dataset of this extent.
-std::optional<strided_selection> strided_selection_of(hid_t selection, const std::vector<hsize_t>& dims) {
+std::optional<strided_selection> strided_selection_of(hid_t selection, const array::extents& dims) {
   const std::size_t rank = dims.size();
   if (!(selection >= 0) || rank == 0) return {};
   strided_selection result;
@@ -113,8 +113,8 @@ bool matches_by_dimension(const strided_selection& virtual_selection, const stri
 }
 
 // The shape of the sources' chunks in the array's dimensions; empty if it does not fit.
-std::vector<hsize_t> chunk_in(const std::vector<hsize_t>& source, std::size_t rank) {
-  std::vector<hsize_t> chunk(rank, 1);
+array::extents chunk_in(const array::extents& source, std::size_t rank) {
+  array::extents chunk(rank, 1);
   for (std::size_t i = 1; i <= source.size(); ++i) {
     if (i <= rank) chunk[rank - i] = source[source.size() - i];
     else if (source[source.size() - i] != 1) return {};
@@ -159,26 +159,26 @@ class file_list {
 
 }  // namespace
 
-virtual_parts::virtual_parts(std::vector<part> list, std::vector<hsize_t> chunk, std::shared_ptr<const source_files> files)
+virtual_parts::virtual_parts(std::vector<part> list, array::extents chunk, std::shared_ptr<const source_files> files)
     : list_(std::move(list)), chunk_(std::move(chunk)), files_(std::move(files)) {
   if (list_.empty()) return;
   std::size_t max_starts = 0;
   for (std::size_t d = 0; d < list_[0].virtual_blocks.size(); ++d) {
-    std::set<hsize_t> starts;
+    std::set<std::uint64_t> starts;
     for (const part& p : list_) starts.insert(p.virtual_blocks[d].start);
     if (starts.size() > max_starts) axis_ = d;
     max_starts = std::max(max_starts, starts.size());
   }
   std::stable_sort(list_.begin(), list_.end(),
                    [&](const part& a, const part& b) { return a.virtual_blocks[axis_].start < b.virtual_blocks[axis_].start; });
-  hsize_t end = 0;
+  std::uint64_t end = 0;
   for (const part& p : list_) {
     ends_.push_back(end = std::max(end, p.virtual_blocks[axis_].end()));
   }
 }
 
 template <class F>
-void virtual_parts::for_each_over(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count, const F& f) const {
+void virtual_parts::for_each_over(const array::extents& first, const array::extents& count, const F& f) const {
   const auto begin = std::upper_bound(ends_.begin(), ends_.end(), first[axis_]) - ends_.begin();
   for (std::size_t i = static_cast<std::size_t>(begin); i < list_.size(); ++i) {
     const part& p = list_[i];
@@ -189,13 +189,13 @@ void virtual_parts::for_each_over(const std::vector<hsize_t>& first, const std::
   }
 }
 
-bool virtual_parts::intersects(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const {
+bool virtual_parts::intersects(const array::extents& first, const array::extents& count) const {
   bool has_values = false;
   if (!list_.empty()) for_each_over(first, count, [&](const part& p) { return !(has_values = p.is_available); });
   return has_values;
 }
 
-std::optional<chunk_in_files> virtual_parts::find(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const {
+std::optional<chunk_in_files> virtual_parts::find(const array::extents& first, const array::extents& count) const {
   const part* only = nullptr;
   std::size_t met = 0;
   for_each_over(first, count, [&](const part& p) {
@@ -204,17 +204,17 @@ std::optional<chunk_in_files> virtual_parts::find(const std::vector<hsize_t>& fi
   });
   if (met != 1 || only->source_blocks.empty()) return {};
   const std::size_t rank = first.size(), source_rank = only->source_blocks.size();
-  std::vector<hsize_t> source_start(source_rank);
+  array::extents source_start(source_rank);
   for (std::size_t i = 1; i <= std::max(rank, source_rank); ++i) {
     const std::size_t d = rank - i, s = source_rank - i;
     if (i > source_rank) {
       if (!only->virtual_blocks[d].number_of(first[d], count[d])) return {};
       continue;
     }
-    const hsize_t n = i <= rank ? count[d] : 1;
-    const std::optional<hsize_t> number = i <= rank ? only->virtual_blocks[d].number_of(first[d], n) : hsize_t{0};
-    const std::optional<hsize_t> position = number ? only->source_blocks[s].position_of(*number, n) : std::nullopt;
-    const hsize_t chunk = i <= rank ? chunk_[d] : 1;
+    const std::uint64_t n = i <= rank ? count[d] : 1;
+    const std::optional<std::uint64_t> number = i <= rank ? only->virtual_blocks[d].number_of(first[d], n) : std::uint64_t{0};
+    const std::optional<std::uint64_t> position = number ? only->source_blocks[s].position_of(*number, n) : std::nullopt;
+    const std::uint64_t chunk = i <= rank ? chunk_[d] : 1;
     if (!position || *position % chunk != 0 || *position >= only->extent[s] || n > only->extent[s] - *position) return {};
     source_start[s] = *position;
   }
@@ -224,7 +224,7 @@ std::optional<chunk_in_files> virtual_parts::find(const std::vector<hsize_t>& fi
 std::unique_ptr<const virtual_parts> parts_of_virtual(const opened_dataset& data) {
   if (data.dims.empty()) return {};
   std::vector<virtual_parts::part> list;
-  std::vector<hsize_t> chunk;
+  array::extents chunk;
   if (may_be_copied(data)) chunk = chunk_in(data.dependencies->chunked->chunk, data.dims.size());
   file_list files(data.file);
   bool has_mapped_chunks = false;

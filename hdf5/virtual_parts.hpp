@@ -20,16 +20,16 @@ namespace zarrbits::hdf5 {
 
 // Regular elements along one dimension: `count` blocks of `block` elements, `stride` apart.
 struct strided_blocks {
-  hsize_t start = 0, stride = 1, count = 1, block = 0;
+  std::uint64_t start = 0, stride = 1, count = 1, block = 0;
   bool unlimited = false;  // it grows with the dataset
-  bool intersects(hsize_t first, hsize_t n) const;
+  bool intersects(std::uint64_t first, std::uint64_t n) const;
   // Saturates at the largest number.
-  hsize_t elements() const;
-  hsize_t end() const;
+  std::uint64_t elements() const;
+  std::uint64_t end() const;
   // The number of elements of the strided_blocks before `first`, if `first` is one of them and the next `n` are without a gap.
-  std::optional<hsize_t> number_of(hsize_t first, hsize_t n) const;
+  std::optional<std::uint64_t> number_of(std::uint64_t first, std::uint64_t n) const;
   // The inverse: the position of the element with this number, if the next `n` are without a gap.
-  std::optional<hsize_t> position_of(hsize_t number, hsize_t n) const;
+  std::optional<std::uint64_t> position_of(std::uint64_t number, std::uint64_t n) const;
 };
 
 class virtual_parts {
@@ -37,31 +37,31 @@ class virtual_parts {
   struct part {
     std::vector<strided_blocks> virtual_blocks;      // the elements of the virtual dataset that it fills
     std::vector<strided_blocks> source_blocks = {};  // the elements of its source; empty: no chunk of it is a chunk of the array
-    std::vector<hsize_t> extent = {};
+    array::extents extent = {};
     std::size_t file = 0;      // index in files()
     haddr_t address = 0;       // address of the source in its file
     bool is_available = true;  // otherwise its elements read as fill value
   };
   // `chunk`: empty, or the chunk shape of the sources that have `source_blocks`, in dimensions of the virtual dataset.
-  virtual_parts(std::vector<part> list, std::vector<hsize_t> chunk, std::shared_ptr<const source_files> files);
+  virtual_parts(std::vector<part> list, array::extents chunk, std::shared_ptr<const source_files> files);
 
   // True if a block can hold mapped values. Of a virtual dataset of terabytes with few sources, only such blocks are read.
-  bool intersects(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;
+  bool intersects(const array::extents& first, const array::extents& count) const;
   // The shape of chunks that may be chunks of the array; empty if none may be.
-  const std::vector<hsize_t>& chunk() const { return chunk_; }
+  const array::extents& chunk() const { return chunk_; }
   // For a block of that shape, smaller only at the array's edge: the chunk of a source that it is.
-  std::optional<chunk_in_files> find(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count) const;
+  std::optional<chunk_in_files> find(const array::extents& first, const array::extents& count) const;
   const source_files& files() const { return *files_; }
 
  private:
   // Calls `f` with each part that intersects a block, until `f` returns false.
   template <class F>
-  void for_each_over(const std::vector<hsize_t>& first, const std::vector<hsize_t>& count, const F& f) const;
+  void for_each_over(const array::extents& first, const array::extents& count, const F& f) const;
 
-  std::vector<part> list_;     // by their start along axis_
-  std::size_t axis_ = 0;       // the axis along which most of them begin at different places
-  std::vector<hsize_t> ends_;  // largest end along axis_ of a part and all before it
-  std::vector<hsize_t> chunk_;
+  std::vector<part> list_;  // by their start along axis_
+  std::size_t axis_ = 0;    // the axis along which most of them begin at different places
+  array::extents ends_;     // largest end along axis_ of a part and all before it
+  array::extents chunk_;
   std::shared_ptr<const source_files> files_;
 };
 

@@ -122,8 +122,9 @@ handle counted_type(const type_description& type, std::size_t& size, byte_counte
   }
   if (type.kind == type_class::array) {
     const handle element = counted_type(type.element(), size, counter);
-    for (const hsize_t d : type.dims) size *= static_cast<std::size_t>(d);
-    return handle(H5Tarray_create2(element, static_cast<unsigned>(type.dims.size()), type.dims.data()), "make an array type");
+    for (const std::uint64_t d : type.dims) size *= static_cast<std::size_t>(d);
+    return handle(H5Tarray_create2(element, static_cast<unsigned>(type.dims.size()), to_hsize(type.dims).data()),
+                  "make an array type");
   }
   std::vector<handle> members;
   std::vector<std::size_t> sizes(type.parts.size());

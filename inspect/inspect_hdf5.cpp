@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include "array/chunk_grid.hpp"
 #include "hdf5/attributes.hpp"
-#include "hdf5/chunk_grid.hpp"
 #include "hdf5/dimensions.hpp"
 #include "hdf5/file_references.hpp"
 #include "hdf5/filters.hpp"
@@ -44,7 +44,7 @@ std::string type_text(const hdf5::type_description& t) {
     }
     case hdf5::type_class::array: {
       std::string s = type_text(t.element()) + "[";
-      for (const hsize_t d : t.dims) s += (s.back() == '[' ? "" : ", ") + std::to_string(d);
+      for (const std::uint64_t d : t.dims) s += (s.back() == '[' ? "" : ", ") + std::to_string(d);
       return s + "]";
     }
     case hdf5::type_class::sequence: return "sequence of " + type_text(t.element());
@@ -90,7 +90,7 @@ void describe_dataset(hid_t dataset, node& n) {
   text::json details = {{"data_type", hdf5::datatype_json(t)}};
   n.details = text::json_text(details);
   if (H5Sget_simple_extent_type(space) != H5S_NULL) {
-    const std::vector<hsize_t> extent = hdf5::extent(space);
+    const array::extents extent = hdf5::extent(space);
     n.shape.emplace(extent.begin(), extent.end());
   }
   const H5D_layout_t layout = H5Pget_layout(properties);
@@ -102,15 +102,14 @@ void describe_dataset(hid_t dataset, node& n) {
   n.objects = n.stored_bytes > 0;
   if (layout != H5D_CHUNKED) return;
   n.layout.clear();
-  std::vector<hsize_t> chunk(n.shape ? n.shape->size() : 0);
-  if (H5Pget_chunk(properties, static_cast<int>(chunk.size()), chunk.data()) == static_cast<int>(chunk.size()))
-    n.chunk.assign(chunk.begin(), chunk.end());
+  const array::extents chunk = hdf5::chunk_extent(properties);
+  if (chunk.size() == (n.shape ? n.shape->size() : 0)) n.chunk = chunk;
   hsize_t chunks = 0;
   const hdf5::pipeline p = hdf5::read_pipeline(properties);
   n.codecs = p.text();
   if (H5Dget_num_chunks(dataset, space, &chunks) >= 0) {
     n.objects = chunks;
-    const std::uint64_t elements = hdf5::product(chunk), size = H5Tget_size(type);
+    const std::uint64_t elements = array::product(chunk), size = H5Tget_size(type);
     if (size > 0 && elements <= max_chunk_bytes / size) n.unpacked = unpacked_chunks(p, t, elements * size, n);
   }
   details["filters"] = text::json::array();

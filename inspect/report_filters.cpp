@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
+#include "array/chunk_grid.hpp"
 #include "core/kernels/kernels.hpp"
 #include "core/packing.hpp"
-#include "hdf5/chunk_grid.hpp"
 #include "hdf5/chunk_index.hpp"
 #include "hdf5/filters.hpp"
 #include "hdf5/source_file.hpp"
@@ -23,7 +23,7 @@ namespace zarrbits::inspection {
 
 namespace {
 
-using hdf5::chunk_grid;
+using array::chunk_grid;
 using hdf5::source_object;
 
 constexpr std::size_t max_shown_raw_chunks = 3;
@@ -78,7 +78,7 @@ std::string in_words(const stored_packbits& p) {
   return text;
 }
 
-std::string coordinates(const std::vector<hsize_t>& index) {
+std::string coordinates(const array::extents& index) {
   std::string text = "(";
   for (std::size_t i = 0; i < index.size(); ++i) text += (i ? ", " : "") + std::to_string(index[i]);
   return text + ")";
@@ -124,7 +124,7 @@ class needed_bits {
 };
 
 // Why this chunk is unpacked, as far as its values show.
-std::string unpacked_reason(const open_dataset& d, const stored_packbits& p, const std::vector<hsize_t>& index, bool masked,
+std::string unpacked_reason(const open_dataset& d, const stored_packbits& p, const array::extents& index, bool masked,
                             const compressors::buffer& values) {
   if (d.filters.partial_unfiltered && d.grid.is_partial(index))
     return "it reaches over the edge, and the dataset leaves such chunks unfiltered (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS)";
@@ -133,17 +133,15 @@ std::string unpacked_reason(const open_dataset& d, const stored_packbits& p, con
                             : to_hexadecimal(v) + ", which bits " + std::to_string(p.format.first_bit) + " to " +
                                   std::to_string(p.format.first_bit + p.format.bits - 1) + " cannot hold";
   };
-  const std::vector<hsize_t> start = d.grid.start(index), inside = d.grid.inside(index);
+  const array::extents start = d.grid.start(index), inside = d.grid.inside(index);
   std::string outside;
   for (std::size_t n = values.size() / p.format.size, i = 0; i < n; ++i) {
     i += detail::first_refused(detail::kernels(), p.format, values.data() + i * p.format.size, n - i);
     if (i == n) break;
     const std::string value_text = sentence(detail::load_component(p.format, values.data() + i * p.format.size));
-    std::vector<hsize_t> position(inside.size());
+    array::extents position = array::unravel(i / p.components, d.grid.chunk);
     bool is_outside = false;
-    std::uint64_t remaining = i / p.components;
-    for (std::size_t k = position.size(); k-- > 0; remaining /= d.grid.chunk[k]) {
-      position[k] = remaining % d.grid.chunk[k];
+    for (std::size_t k = 0; k < position.size(); ++k) {
       is_outside = is_outside || position[k] >= inside[k];
       position[k] += start[k];
     }
@@ -184,7 +182,7 @@ struct unpacked {
 // must be read. So it must be for the mask, since libhdf5 1.10 finds chunk information only by number, in time that grows with
 // it.
 std::optional<unpacked> find_unpacked(const open_dataset& d, bool told_by_size, std::uint64_t raw_size,
-                                      const std::vector<hsize_t>& index, hsize_t stored) {
+                                      const array::extents& index, std::uint64_t stored) {
   const bool filtered = !(d.filters.partial_unfiltered && d.grid.is_partial(index));
   if (filtered && told_by_size && stored != raw_size) return {};
   unpacked result;
@@ -192,8 +190,7 @@ std::optional<unpacked> find_unpacked(const open_dataset& d, bool told_by_size, 
     return told_by_size || !filtered ? std::optional(result) : std::nullopt;
   compressors::buffer chunk(static_cast<std::size_t>(stored));
   std::uint32_t mask = 0;
-  const std::vector<hsize_t> start = d.grid.start(index);
-  hdf5::check(H5Dread_chunk(d.id, H5P_DEFAULT, start.data(), &mask, chunk.data()), "read a chunk");
+  hdf5::check(H5Dread_chunk(d.id, H5P_DEFAULT, hdf5::to_hsize(d.grid.start(index)).data(), &mask, chunk.data()), "read a chunk");
   if (!filtered) mask = ~std::uint32_t{0};
   result.masked = d.place < 32 && (mask >> d.place & 1) != 0;
   const auto plain = static_cast<std::size_t>(d.chunk_bytes());
@@ -226,14 +223,14 @@ void examine_chunks(const open_dataset& d, const std::optional<stored_packbits>&
     looks = told_by_size || d.filters.can_decode(d.tree);
     if (!p->format.is_bool && !p->format.zero_above) needed.emplace(*p);
   }
-  hdf5::for_each_stored_chunk(d.id, d.grid, [&](const std::vector<hsize_t>& index, hsize_t stored) {
+  hdf5::for_each_stored_chunk(d.id, d.grid, [&](const array::extents& index, std::uint64_t stored) {
     ++out.chunks;
     out.decoded += decoded;
     out.stored += stored;
     if (!looks) return;
-    const std::vector<hsize_t> origin = d.grid.start(index);
+    const array::extents origin = d.grid.start(index);
     const auto add = [&](const std::string& reason) {
-      if (out.shown.size() < max_shown_raw_chunks) out.shown.push_back({{origin.begin(), origin.end()}, reason});
+      if (out.shown.size() < max_shown_raw_chunks) out.shown.push_back({origin, reason});
     };
     try {
       const auto raw_chunk = find_unpacked(d, told_by_size, raw_size, index, stored);
@@ -316,13 +313,12 @@ void examine_dataset(const hdf5::source_file& file, const source_object& o, repa
   }
   if (strange) entry.problem = "another filter comes before it, which the filter never allows: its values cannot be interpreted";
   d.grid.shape = hdf5::extent(d.space);
-  d.grid.chunk.resize(d.grid.shape.size());
-  if (d.grid.shape.empty() || H5Pget_layout(d.dcpl) != H5D_CHUNKED ||
-      H5Pget_chunk(d.dcpl, static_cast<int>(d.grid.chunk.size()), d.grid.chunk.data()) != static_cast<int>(d.grid.chunk.size())) {
+  if (H5Pget_layout(d.dcpl) == H5D_CHUNKED) d.grid.chunk = hdf5::chunk_extent(d.dcpl);
+  if (d.grid.shape.empty() || d.grid.chunk.size() != d.grid.shape.size()) {
     entry.problem = "the dataset has no chunks, so the filter does nothing";
     return;
   }
-  entry.chunk.assign(d.grid.chunk.begin(), d.grid.chunk.end());
+  entry.chunk = d.grid.chunk;
   if (strange) p.reset();
   const bool never_packed = !entry.problem.empty() && !hdf5::was_resolved(own_filter);
   examine_chunks(d, p, entry);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "hdf5/chunk_grid.hpp"
+#include "array/chunk_grid.hpp"
 #include "hdf5/chunk_index.hpp"
 #include "hdf5/filters.hpp"
 #include "hdf5/source_file.hpp"
@@ -19,7 +19,7 @@ namespace zarrbits::inspection {
 
 namespace {
 
-using hdf5::chunk_grid;
+using array::chunk_grid;
 using hdf5::source_object;
 
 constexpr std::uint64_t piece = std::uint64_t{1} << 20;        // bytes to read at a time: they stay in the cache
@@ -38,9 +38,9 @@ class reader {
         shape_(hdf5::extent(space_)) {}
 
   // Collects a whole chunk that is stored as it is, without libhdf5. False if libhdf5 must read it.
-  bool stored_chunk(const hdf5::file_bytes& file, const std::vector<hsize_t>& first, std::uint64_t bytes, used_bits& out) {
+  bool stored_chunk(const hdf5::file_bytes& file, const array::extents& first, std::uint64_t bytes, used_bits& out) {
     unsigned mask = 0;
-    const auto location = file.chunks().find(dataset_, first.data(), mask);
+    const auto location = file.chunks().find(dataset_, first, mask);
     if (!location || location->size != bytes) return false;
     try {
       for (std::uint64_t offset = 0; offset < bytes;) {
@@ -57,31 +57,28 @@ class reader {
   }
 
   // Collects the elements of a box, one piece at a time.
-  void box(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count, used_bits& out) {
+  void box(const array::extents& start, const array::extents& count, used_bits& out) {
     if (shape_.empty()) return read(H5S_ALL, H5S_ALL, 1, out);
-    std::vector<hsize_t> step = count, origin = start;
+    array::extents step = count;
     for (std::size_t d = 0; d < step.size(); ++d) {
-      const hsize_t row_bytes = hdf5::product(std::span(step).subspan(d + 1)) * t_.size;
+      const std::uint64_t row_bytes = array::product(std::span(step).subspan(d + 1)) * t_.size;
       if (row_bytes <= piece) {
-        step[d] = std::min<hsize_t>(step[d], std::max<hsize_t>(1, piece / std::max<hsize_t>(1, row_bytes)));
+        step[d] = std::min<std::uint64_t>(step[d], std::max<std::uint64_t>(1, piece / std::max<std::uint64_t>(1, row_bytes)));
         break;
       }
       step[d] = 1;
     }
-    for (bool has_more = true; has_more;) {
-      std::vector<hsize_t> extent(step.size());
-      for (std::size_t d = 0; d < step.size(); ++d) extent[d] = std::min<hsize_t>(step[d], start[d] + count[d] - origin[d]);
+    const array::chunk_grid pieces{count, step};
+    array::extents index(step.size(), 0);
+    do {
+      const std::vector<hsize_t> extent = hdf5::to_hsize(pieces.inside(index));
+      std::vector<hsize_t> origin = hdf5::to_hsize(start);
+      for (std::size_t d = 0; d < origin.size(); ++d) origin[d] += pieces.start(d, index[d]);
       hdf5::check(H5Sselect_hyperslab(space_, H5S_SELECT_SET, origin.data(), nullptr, extent.data(), nullptr), "select elements");
-      const hsize_t n = hdf5::product(extent);
+      const hsize_t n = array::product(pieces.inside(index));
       const hdf5::handle memory(H5Screate_simple(1, &n, nullptr), "create a dataspace");
       read(memory, space_, n, out);
-      has_more = false;
-      for (std::size_t d = step.size(); d-- > 0 && !has_more;) {
-        origin[d] += step[d];
-        if (origin[d] < start[d] + count[d]) has_more = true;
-        else origin[d] = start[d];
-      }
-    }
+    } while (pieces.next(index));
   }
 
  private:
@@ -97,7 +94,7 @@ class reader {
   const number& t_;
   const std::function<void(std::uint64_t)>& advance_;
   hdf5::handle space_;
-  std::vector<hsize_t> shape_;
+  array::extents shape_;
   std::vector<std::byte> values_;
 };
 
@@ -109,10 +106,10 @@ void collect_fill_value(hid_t dcpl, hid_t type, const number& t, used_bits& out)
   collect(fill, 1, t, out);
 }
 
-std::vector<hsize_t> chunk_for(const std::vector<hsize_t>& shape, unsigned size) {
-  std::vector<hsize_t> chunk = shape;
-  while (hdf5::product(chunk) > new_chunk / size) {
-    const auto longest = std::find_if(chunk.begin(), chunk.end(), [](hsize_t n) { return n > 1; });
+array::extents chunk_for(const array::extents& shape, unsigned size) {
+  array::extents chunk = shape;
+  while (array::product(chunk) > new_chunk / size) {
+    const auto longest = std::find_if(chunk.begin(), chunk.end(), [](std::uint64_t n) { return n > 1; });
     if (longest == chunk.end()) break;
     *longest = (*longest + 1) / 2;
   }
@@ -158,11 +155,11 @@ suggestion examine_dataset(const hdf5::source_file& file, const source_object& o
       dcpl(H5Dget_create_plist(dataset), "get the dataset's properties");
   const number t = describe(type);
   const hdf5::handle space(H5Dget_space(dataset), "get the dataspace");
-  const std::vector<hsize_t> shape = hdf5::extent(space);
+  const array::extents shape = hdf5::extent(space);
   const H5D_layout_t layout = H5Pget_layout(dcpl);
   s.type = t.name;
   s.width = 8 * t.size;
-  s.elements = hdf5::product(shape);
+  s.elements = array::product(shape);
   s.before = H5Dget_storage_size(dataset);
   if (H5Sget_simple_extent_type(space) != H5S_SIMPLE || shape.empty()) throw not_packable{"a single value"};
   if (layout == H5D_VIRTUAL) throw not_packable{"virtual: its values are in other datasets"};
@@ -173,8 +170,8 @@ suggestion examine_dataset(const hdf5::source_file& file, const source_object& o
   if (layout == H5D_CHUNKED) {
     chunk_grid grid;
     grid.shape = shape;
-    grid.chunk.resize(shape.size());
-    if (H5Pget_chunk(dcpl, static_cast<int>(shape.size()), grid.chunk.data()) < 0) hdf5::fail("get the chunk's shape");
+    grid.chunk = hdf5::chunk_extent(dcpl);
+    if (grid.chunk.size() != shape.size()) hdf5::fail("get the chunk's shape");
     chunk_elements = grid.chunk_elements();
     if (chunk_elements > max_chunk / t.size && H5Pget_nfilters(dcpl) > 0)
       throw not_packable{"filtered chunks of more than 256 MiB"};
@@ -188,7 +185,7 @@ suggestion examine_dataset(const hdf5::source_file& file, const source_object& o
     reader read(dataset, type, t, advance);
     bool partial = false;
     const bool plain = H5Pget_nfilters(dcpl) == 0;
-    hdf5::for_each_stored_chunk(dataset, grid, [&](const std::vector<hsize_t>& index, hsize_t) {
+    hdf5::for_each_stored_chunk(dataset, grid, [&](const array::extents& index, std::uint64_t) {
       ++chunks;
       partial = partial || grid.is_partial(index);
       if (plain && !grid.is_partial(index) && read.stored_chunk(*file.bytes(), grid.start(index), chunk_elements * t.size, used))
@@ -197,18 +194,18 @@ suggestion examine_dataset(const hdf5::source_file& file, const source_object& o
     });
     // elements outside the extent, or never written, hold the fill value, which must fit too
     if (partial || chunks < grid.chunks()) collect_fill_value(dcpl, type, t, used);
-    s.chunk.assign(grid.chunk.begin(), grid.chunk.end());
+    s.chunk = grid.chunk;
     chunks = grid.chunks();  // h5repack writes all chunks
   } else {
-    const std::vector<hsize_t> chunk = chunk_for(shape, t.size);
+    const array::extents chunk = chunk_for(shape, t.size);
     chunk_grid grid{shape, chunk};
-    reader(dataset, type, t, advance).box(std::vector<hsize_t>(shape.size(), 0), shape, used);
+    reader(dataset, type, t, advance).box(array::extents(shape.size(), 0), shape, used);
     for (std::size_t d = 0; d < shape.size(); ++d) {
       if (shape[d] % chunk[d] == 0) continue;
       collect_fill_value(dcpl, type, t, used);
       break;
     }
-    s.chunk.assign(chunk.begin(), chunk.end());
+    s.chunk = chunk;
     s.chunk_is_new = true;
     chunks = grid.chunks();
     chunk_elements = grid.chunk_elements();
@@ -265,7 +262,7 @@ suggested_bits collect_bits(const file_options& options, const std::function<voi
       const hdf5::handle dataset = file.open(o);
       file.require_values(dataset);
       const hdf5::handle type(H5Dget_type(dataset), "get the datatype"), space(H5Dget_space(dataset), "get the dataspace");
-      const std::uint64_t elements = hdf5::product(hdf5::extent(space)), size = H5Tget_size(type);
+      const std::uint64_t elements = array::product(hdf5::extent(space)), size = H5Tget_size(type);
       bool has_packbits = false;
       std::string unfound;
       filters_of(hdf5::handle(H5Dget_create_plist(dataset), "get the dataset's properties"), has_packbits, &unfound);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "io/reference_table.hpp"
 
+#include "array/extents.hpp"
 #include "io/parquet_file.hpp"
 #include "io/reference_builder.hpp"
 #include "io/reference_v2.hpp"
@@ -225,10 +226,9 @@ class parquet_folder {
 
   // At least the rows that this file needs for its chunks of the array.
   std::uint64_t rows_of(const std::vector<std::uint64_t>& counts, std::uint64_t number) const {
-    std::uint64_t chunks = 1, first_chunk = 0;
-    for (const std::uint64_t n : counts) {
-      if (__builtin_mul_overflow(chunks, n, &chunks)) return record_size_;
-    }
+    const std::uint64_t chunks = array::product(counts);
+    if (chunks == UINT64_MAX) return record_size_;
+    std::uint64_t first_chunk = 0;
     if (__builtin_mul_overflow(number, record_size_, &first_chunk) || first_chunk >= chunks) return 0;
     return std::min(record_size_, chunks - first_chunk);
   }
@@ -237,14 +237,9 @@ class parquet_folder {
   std::optional<std::string> key_of(const std::string& array, const std::vector<std::uint64_t>& counts, std::uint64_t number,
                                     std::uint64_t row) const {
     if (number > (UINT64_MAX - row) / record_size_) return {};
-    std::uint64_t index = number * record_size_ + row;
-    std::vector<std::uint64_t> indices(counts.size());
-    for (std::size_t d = counts.size(); d-- > 0;) {
-      if (counts[d] == 0) return {};
-      indices[d] = index % counts[d];
-      index /= counts[d];
-    }
-    if (index > 0) return {};
+    const std::uint64_t chunk = number * record_size_ + row;
+    if (chunk >= array::product(counts)) return {};
+    const array::extents indices = array::unravel(chunk, counts);
     std::string key = array + "/c";
     for (const std::uint64_t n : indices) key += "/" + std::to_string(n);
     if (!v2_separator_) return key;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/concat/compare_files.hpp"
 
-#include "hdf5/chunk_grid.hpp"
+#include "array/chunk_grid.hpp"
 #include "text/reserved_names.hpp"
 
 #include <algorithm>
@@ -16,9 +16,9 @@ constexpr std::size_t max_text_bytes = 64U << 20;  // bytes for the strings of a
 
 bool is_variable_text(const hdf5::type_description& t) { return t.kind == hdf5::type_class::text && t.variable; }
 
-bool same_block(const hdf5::chunk_source& a, const hdf5::chunk_source& b, const std::vector<hsize_t>& first,
-                const std::vector<hsize_t>& count) {
-  const std::size_t n = static_cast<std::size_t>(hdf5::product(count));
+bool same_block(const hdf5::chunk_source& a, const hdf5::chunk_source& b, const array::extents& first,
+                const array::extents& count) {
+  const std::size_t n = static_cast<std::size_t>(array::product(count));
   if (!is_variable_text(a.type)) {
     compressors::buffer a_values(n * a.element_size), b_values(a_values.size());
     a.read_block(a.stored_type, a.element_size, first, count, count, a_values);
@@ -40,11 +40,11 @@ bool same_block(const hdf5::chunk_source& a, const hdf5::chunk_source& b, const 
 std::string difference(const hdf5::chunk_source& a, const hdf5::chunk_source& b) {
   if (a.null != b.null || a.dims != b.dims) return "their extents differ";
   if (H5Tequal(a.stored_type, b.stored_type) <= 0) return "their datatypes differ";
-  if (a.null || hdf5::product(a.dims) == 0) return "";
+  if (a.null || array::product(a.dims) == 0) return "";
   if (hdf5::holds_references(a.type) && !is_variable_text(a.type))
     return "values of type reference or sequence are not compared between files";
-  const hdf5::chunk_grid blocks{a.dims, hdf5::chunk_shape_for(a.dims, std::max<std::size_t>(1, a.element_size), block_bytes)};
-  std::vector<hsize_t> coordinates(a.dims.size(), 0);
+  const array::chunk_grid blocks{a.dims, array::chunk_shape_for(a.dims, std::max<std::size_t>(1, a.element_size), block_bytes)};
+  array::extents coordinates(a.dims.size(), 0);
   do {
     if (!same_block(a, b, blocks.start(coordinates), blocks.inside(coordinates))) return "their values differ";
   } while (blocks.next(coordinates));

@@ -52,7 +52,7 @@ variant parse_variant(const text::json& fields) {
   const auto& type = fields.at(1).get_binary();
   return {parse_encoding(fields.at(0)),
           hdf5::handle(H5Tdecode(type.data()), "decode a type"),
-          fields.at(2).get<std::vector<hsize_t>>(),
+          fields.at(2).get<array::extents>(),
           fields.at(3),
           {},
           0};

@@ -21,8 +21,8 @@ struct variable_part {
   std::size_t variable = 0;  // index in the list of variables
   variant form;
   haddr_t address = 0;                     // address of the dataset in the file
-  hsize_t count = 0;                       // length along the axis
-  hsize_t dimension_length = 0;            // length of its dimension in the file, at least `count`
+  std::uint64_t count = 0;                 // length along the axis
+  std::uint64_t dimension_length = 0;      // length of its dimension in the file, at least `count`
   std::uint64_t stored = 0;                // bytes
   bool nothing_stored = false;             // as chunk_source::nothing_stored()
   std::vector<hdf5::stored_place> chunks;  // as in joined_part

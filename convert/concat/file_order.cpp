@@ -28,9 +28,9 @@ long double first_value(const std::string& source, const std::string& dimension,
       if (data.dims.size() != 1 || terms.kind.size == 0) return;
       if (const std::string factor = unreadable_packing_attribute(terms); !factor.empty())
         throw hdf5::unsupported_dataset("its \"" + factor + "\" is not a single number that can be read exactly");
-      constexpr hsize_t block_length = 4096;
-      for (hsize_t first = 0; first < data.dims[0] && !value; first += block_length) {
-        const hsize_t count = std::min(block_length, data.dims[0] - first);
+      constexpr std::uint64_t block_length = 4096;
+      for (std::uint64_t first = 0; first < data.dims[0] && !value; first += block_length) {
+        const std::uint64_t count = std::min(block_length, data.dims[0] - first);
         compressors::buffer bytes(static_cast<std::size_t>(count) * sizeof(double));
         data.read_block(H5T_NATIVE_DOUBLE, sizeof(double), {first}, {count}, {count}, bytes);
         for (std::size_t i = 0; i < count && !value; ++i) {

@@ -160,7 +160,7 @@ void file_reader::add_part(std::size_t k, std::size_t variable, hdf5::source_fil
   part.count = concat_.is_new ? 1 : data.dims[v.axis];
   part.dimension_length = part.count;
   if (!concat_.is_new && o.overrides.shape.size() > v.axis)
-    part.dimension_length = std::max<hsize_t>(part.dimension_length, o.overrides.shape[v.axis]);
+    part.dimension_length = std::max<std::uint64_t>(part.dimension_length, o.overrides.shape[v.axis]);
   part.stored = data.stored_bytes;
   part.nothing_stored = data.nothing_stored();
   if (part.count > 0) part.chunks = places_of(data);

@@ -164,11 +164,11 @@ class joiner {
 
   // What can only be told of all files in their order.
   void add(std::size_t k, file_metadata& metadata, joined_source& note) {
-    std::map<std::string, hsize_t> lengths;
+    std::map<std::string, std::uint64_t> lengths;
     for (const variable& v : variables_) lengths[v.dimension];
     for (variable_part& p : metadata.parts) {
       variable& v = variables_[p.variable];
-      hsize_t& length = lengths[v.dimension];
+      std::uint64_t& length = lengths[v.dimension];
       length = std::max(length, p.dimension_length);
       v.stored += p.stored;
       v.nothing_stored = v.nothing_stored && p.nothing_stored;
@@ -218,7 +218,7 @@ class joiner {
         if (notes.contains("enum") && notes["enum"] != text::parse_json(text::json_text(hdf5::enumeration_members(data.leaf()))))
           refuse("its enumeration has different members in the store");
       }
-      hsize_t& end = ends_.emplace(v.dimension, v.existing->count).first->second;
+      std::uint64_t& end = ends_.emplace(v.dimension, v.existing->count).first->second;
       if (end != v.existing->count) refuse("the arrays of the store differ in their length along the dimension");
       if (v.dimension != o.store_path || v.dims.size() != 1 || concat_.allow_overlap) continue;
       const cf_encoding terms = stored_cf_encoding(*v.node, *v.existing, read_cf_encoding(data.dataset), v.units_source);
@@ -258,7 +258,7 @@ class joiner {
   std::shared_ptr<hdf5::source_files> files_;
   std::vector<variable> variables_;
   std::map<std::string, std::size_t> variable_of_;  // by path in the store
-  std::map<std::string, hsize_t> ends_;             // of each dimension, so far
+  std::map<std::string, std::uint64_t> ends_;       // of each dimension, so far
   std::map<std::string, monotonicity_check> directions_;
   std::set<std::string> left_out_;
   joined_store store_;

@@ -9,7 +9,6 @@
 #include <zarrbits/error.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 namespace zarrbits::conversion {
@@ -40,18 +39,18 @@ joined_dataset::joined_dataset(hdf5::opened_dataset first) : hdf5::chunk_source(
   hdf5::check(H5Pset_fill_value(dcpl, H5T_NATIVE_DOUBLE, &missing), "set a fill value");
 }
 
-std::vector<hsize_t> joined_dataset::chunk_shape() const {
+array::extents joined_dataset::chunk_shape() const {
   return layout == H5D_CHUNKED && !parts_.chunk.empty() ? parts_.chunk : hdf5::chunk_source::chunk_shape();
 }
 
-std::optional<hdf5::chunk_grid> joined_dataset::grid_of_parts(const hdf5::chunk_grid& regular) const {
+std::optional<array::chunk_grid> joined_dataset::grid_of_parts(const array::chunk_grid& regular) const {
   const std::size_t axis = parts_.axis;
-  const hsize_t usual = regular.chunk[axis];
-  hdf5::chunk_grid result = regular;
+  const std::uint64_t usual = regular.chunk[axis];
+  array::chunk_grid result = regular;
   result.axis = axis;
-  hsize_t end = 0;
-  const auto fill = [&](hsize_t limit, hsize_t length) {
-    const hsize_t n = limit - std::min(limit, end);
+  std::uint64_t end = 0;
+  const auto fill = [&](std::uint64_t limit, std::uint64_t length) {
+    const std::uint64_t n = limit - std::min(limit, end);
     result.add_chunks(length, n / length);
     result.add_chunks(n % length, n % length > 0);
     end += n;
@@ -69,16 +68,16 @@ std::optional<hdf5::chunk_grid> joined_dataset::grid_of_parts(const hdf5::chunk_
   return result;
 }
 
-hdf5::reused_chunks joined_dataset::reuse_on(const hdf5::chunk_grid& target_grid) const {
+hdf5::reused_chunks joined_dataset::reuse_on(const array::chunk_grid& target_grid) const {
   const std::size_t axis = parts_.axis;
   hdf5::reused_chunks result;
-  const hsize_t first = parts_.existing ? parts_.existing->whole_chunks : 0;
+  const std::uint64_t first = parts_.existing ? parts_.existing->whole_chunks : 0;
   result.chunks = target_grid.chunks_along(axis) - std::min(first, target_grid.chunks_along(axis));
   for (const joined_part& p : parts_.list) {
     if (!p.stored_alike || p.count == 0) continue;
-    const hsize_t begin = target_grid.chunk_of(axis, p.first);
+    const std::uint64_t begin = target_grid.chunk_of(axis, p.first);
     if (target_grid.start(axis, begin) != p.first || target_grid.length(axis, begin) != p.chunk_length) continue;
-    hsize_t n = p.count / p.chunk_length;
+    std::uint64_t n = p.count / p.chunk_length;
     if (target_grid.length(axis, begin + n - (n > 0)) != p.chunk_length) continue;
     const bool with_tail = p.count % p.chunk_length > 0 && p.first + p.count == target_grid.shape[axis] &&
                            target_grid.length(axis, begin + n) == p.chunk_length;
@@ -88,17 +87,17 @@ hdf5::reused_chunks joined_dataset::reuse_on(const hdf5::chunk_grid& target_grid
   return result;
 }
 
-bool joined_dataset::is_in_store(const std::vector<hsize_t>& coordinates) const {
+bool joined_dataset::is_in_store(const array::extents& coordinates) const {
   return parts_.existing && coordinates[parts_.axis] < parts_.existing->whole_chunks;
 }
 
-bool joined_dataset::overlaps_stored_part(const std::vector<hsize_t>& coordinates) const {
+bool joined_dataset::overlaps_stored_part(const array::extents& coordinates) const {
   return grid.start(parts_.axis, coordinates[parts_.axis]) < parts_.stored_count();
 }
 
-std::optional<joined_dataset::chunk_of_part> joined_dataset::part_with(const std::vector<hsize_t>& coordinates) const {
-  std::vector<hsize_t> first = grid.start(coordinates);
-  const hsize_t begin = first[parts_.axis], end = begin + grid.inside(coordinates)[parts_.axis];
+std::optional<joined_dataset::chunk_of_part> joined_dataset::part_with(const array::extents& coordinates) const {
+  array::extents first = grid.start(coordinates);
+  const std::uint64_t begin = first[parts_.axis], end = begin + grid.inside(coordinates)[parts_.axis];
   const std::size_t i = parts_.first_over(begin);
   if (i == parts_.list.size()) return {};
   const joined_part& part = parts_.list[i];
@@ -112,37 +111,36 @@ std::optional<joined_dataset::chunk_of_part> joined_dataset::part_with(const std
 }
 
 // The chunk that begins at this element of the part's own dataset; null if unknown.
-const hdf5::stored_place* joined_dataset::find_location(const joined_part& part, const std::vector<hsize_t>& first) const {
+const hdf5::stored_place* joined_dataset::find_location(const joined_part& part, const array::extents& first) const {
   if (part.chunks.empty()) return nullptr;
-  hdf5::chunk_grid part_grid{dims, grid.chunk};
+  array::chunk_grid part_grid{dims, grid.chunk};
   part_grid.shape[parts_.axis] = part.count;
   part_grid.chunk[parts_.axis] = part.chunk_length;
   if (adds_axis()) {
     part_grid.shape.erase(part_grid.shape.begin());
     part_grid.chunk.erase(part_grid.chunk.begin());
   }
-  std::uint64_t number = 0;
-  for (std::size_t d = 0; d < part_grid.rank(); ++d) number = number * part_grid.chunks_along(d) + first[d] / part_grid.chunk[d];
+  const std::uint64_t number = array::ravel(part_grid.chunk_of(first), part_grid.counts());
   return number < part.chunks.size() ? &part.chunks[static_cast<std::size_t>(number)] : nullptr;
 }
 
-bool joined_dataset::has_values(const std::vector<hsize_t>& coordinates) const {
+bool joined_dataset::has_values(const array::extents& coordinates) const {
   if (overlaps_stored_part(coordinates)) return true;
-  const hsize_t begin = grid.start(coordinates)[parts_.axis];
+  const std::uint64_t begin = grid.start(coordinates)[parts_.axis];
   const std::size_t i = parts_.first_over(begin);
   return i < parts_.list.size() && parts_.list[i].first < begin + grid.inside(coordinates)[parts_.axis];
 }
 
 std::uint64_t joined_dataset::visit_new(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const {
   if (!parts_.existing) {
-    hdf5::for_each_chunk(shards, first, count, visit);
+    array::for_each_chunk(shards, first, count, visit);
     return 0;
   }
-  const hdf5::box_test has_new = [&](const std::vector<hsize_t>& coordinates, const std::vector<hsize_t>& chunks) {
+  const array::box_test has_new = [&](const array::extents& coordinates, const array::extents& chunks) {
     return coordinates[parts_.axis] + chunks[parts_.axis] > parts_.existing->whole_chunks;
   };
-  std::uint64_t skipped = hdf5::chunks_in(shards, first, count);
-  hdf5::for_each_matching_chunk(shards, first, count, has_new, [&](const std::vector<hsize_t>& coordinates) {
+  std::uint64_t skipped = array::chunks_in(shards, first, count);
+  array::for_each_matching_chunk(shards, first, count, has_new, [&](const array::extents& coordinates) {
     --skipped;
     return visit(coordinates);
   });
@@ -155,9 +153,9 @@ std::uint64_t joined_dataset::visit_all(std::uint64_t first, std::uint64_t count
 }
 
 std::uint64_t joined_dataset::visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const {
-  return visit_new(first, count, [&](const std::vector<hsize_t>& coordinates) {
+  return visit_new(first, count, [&](const array::extents& coordinates) {
     if (const auto one = part_with(coordinates)) {
-      const hsize_t size = one->location ? one->location->size : parts_.files->stored_size(one->chunk);
+      const std::uint64_t size = one->location ? one->location->size : parts_.files->stored_size(one->chunk);
       // an unwritten chunk means the part's fill value, which may differ from that of an existing store
       if (size == 0 && parts_.existing) return visit(coordinates, {});
       return size == 0 || visit(coordinates, size);
@@ -166,7 +164,7 @@ std::uint64_t joined_dataset::visit_stored(std::uint64_t first, std::uint64_t co
   });
 }
 
-hdf5::stored_chunk joined_dataset::find_chunk(const std::vector<hsize_t>& first, std::uint64_t size) const {
+hdf5::stored_chunk joined_dataset::find_chunk(const array::extents& first, std::uint64_t size) const {
   const auto match = part_with(grid.chunk_of(first));
   if (!match) throw hdf5::failure("a chunk of several datasets is stored in none");
   if (!match->location) return parts_.files->find_chunk(match->chunk, size);
@@ -177,55 +175,41 @@ std::shared_ptr<const io::byte_source> joined_dataset::bytes_of(std::size_t numb
   return number == hdf5::no_file ? hdf5::chunk_source::bytes_of(number) : parts_.files->bytes(number);
 }
 
-namespace {
-
-// Copies a block of `count` elements to `corner` of an array of extent `extent`.
-void put_block(const compressors::buffer& block, std::size_t size, const std::vector<hsize_t>& count,
-               const std::vector<hsize_t>& extent, const std::vector<hsize_t>& corner, compressors::buffer& out) {
-  const std::size_t rank = count.size();
-  const std::size_t row = static_cast<std::size_t>(count[rank - 1]) * size;
-  std::vector<hsize_t> position(rank, 0);
-  for (std::size_t begin = 0; begin < block.size(); begin += row) {
-    std::uint64_t element = 0;
-    for (std::size_t d = 0; d < rank; ++d) element = element * extent[d] + corner[d] + position[d];
-    std::memcpy(out.data() + element * size, block.data() + begin, row);
-    for (std::size_t d = rank - 1; d-- > 0 && ++position[d] == count[d];) position[d] = 0;
-  }
-}
-
-}  // namespace
-
-void joined_dataset::read_values(hid_t memory, std::size_t size, const std::vector<hsize_t>& first,
-                                 const std::vector<hsize_t>& count, const std::vector<hsize_t>& extent, compressors::buffer& out,
-                                 hdf5::vlen_allocator* strings, const std::vector<hsize_t>&) const {
+void joined_dataset::read_values(hid_t memory, std::size_t size, const array::extents& first, const array::extents& count,
+                                 const array::extents& extent, compressors::buffer& out, hdf5::vlen_allocator* strings,
+                                 const array::extents&) const {
   const std::size_t axis = parts_.axis;
   const hdf5::lock one_thread;
-  if (hdf5::product(count) == 0) return;
-  const hsize_t end = first[axis] + count[axis];
+  if (array::product(count) == 0) return;
+  const std::uint64_t end = first[axis] + count[axis];
   if (first[axis] < parts_.stored_count()) {
-    std::vector<hsize_t> n = count;
+    array::extents n = count;
     n[axis] = std::min(end, parts_.stored_count()) - first[axis];
     parts_.existing->read_block(memory, size, first, n, extent, out, strings);
   }
   for (std::size_t i = parts_.first_over(first[axis]); i < parts_.list.size() && parts_.list[i].first < end; ++i) {
     const joined_part& part = parts_.list[i];
-    const hsize_t from = std::max(first[axis], part.first), to = std::min(end, part.first + part.count);
-    std::vector<hsize_t> part_start = first, n = count, corner(first.size(), 0);
+    const std::uint64_t from = std::max(first[axis], part.first), to = std::min(end, part.first + part.count);
+    array::extents part_start = first, n = count, corner(first.size(), 0);
     part_start[axis] = from - part.first;
     n[axis] = to - from;
     corner[axis] = from - first[axis];
     const std::shared_ptr<const hdf5::source_dataset> one = parts_.files->dataset(part.file, part.address);
     if (!one->dependencies->obstacle.empty())
       throw hdf5::unsupported_dataset("of \"" + parts_.files->list()[part.file].name + "\", " + one->dependencies->obstacle);
-    std::vector<hsize_t> count_there = n;
+    const auto put = [&](const compressors::buffer& block) {
+      const array::box place{corner, n};
+      array::copy_elements(block, place, out, {array::extents(extent.size(), 0), extent}, place, size);
+    };
+    array::extents count_there = n;
     if (adds_axis()) {
       part_start.erase(part_start.begin());
       count_there.erase(count_there.begin());
     }
     if (!part.change && adds_axis()) {
-      compressors::buffer values(static_cast<std::size_t>(hdf5::product(n)) * size, std::byte{0});
+      compressors::buffer values(static_cast<std::size_t>(array::product(n)) * size, std::byte{0});
       one->read_block(memory, size, part_start, count_there, count_there, values, strings);
-      put_block(values, size, n, extent, corner, out);
+      put(values);
       continue;
     }
     if (!part.change) {
@@ -234,7 +218,7 @@ void joined_dataset::read_values(hid_t memory, std::size_t size, const std::vect
     }
     const std::size_t source_size = H5Tget_size(part.change->source_type()),
                       target_size = H5Tget_size(part.change->target_type());
-    const std::size_t elements = static_cast<std::size_t>(hdf5::product(n));
+    const std::size_t elements = static_cast<std::size_t>(array::product(n));
     compressors::buffer values(elements * source_size), changed(elements * std::max(target_size, size));
     one->read_block(part.change->source_type(), source_size, part_start, count_there, count_there, values);
     try {
@@ -248,7 +232,7 @@ void joined_dataset::read_values(hid_t memory, std::size_t size, const std::vect
     hdf5::check(H5Tconvert(part.change->target_type(), memory, elements, changed.data(), nullptr, H5P_DEFAULT),
                 "convert the values");
     changed.resize(elements * size);
-    put_block(changed, size, n, extent, corner, out);
+    put(changed);
   }
 }
 

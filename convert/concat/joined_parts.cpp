@@ -5,14 +5,14 @@
 
 namespace zarrbits::conversion {
 
-std::size_t joined_parts::first_over(hsize_t position) const {
+std::size_t joined_parts::first_over(std::uint64_t position) const {
   const auto part =
       std::partition_point(list.begin(), list.end(), [&](const joined_part& p) { return p.first + p.count <= position; });
   return static_cast<std::size_t>(part - list.begin());
 }
 
 bool joined_parts::has_gaps() const {
-  hsize_t end = stored_count();
+  std::uint64_t end = stored_count();
   for (const joined_part& p : list) {
     if (p.first != end) return true;
     end += p.count;

@@ -37,10 +37,10 @@ class value_change {
 struct joined_part {
   std::size_t file = 0;                             // index in source_files
   haddr_t address = 0;                              // address of the dataset in its file
-  hsize_t first = 0;                                // start along the axis
-  hsize_t count = 0;                                // length along the axis
+  std::uint64_t first = 0;                          // start along the axis
+  std::uint64_t count = 0;                          // length along the axis
   bool stored_alike = false;                        // its chunks are chunks of the array, where the array's grid has them
-  hsize_t chunk_length = 0;                         // of its chunks along the axis, if they are stored alike
+  std::uint64_t chunk_length = 0;                   // of its chunks along the axis, if they are stored alike
   std::shared_ptr<const value_change> change = {};  // null: its values are those of the array
   std::vector<hdf5::stored_place> chunks = {};      // all of its dataset, in C order; empty: ask its file
 };
@@ -48,8 +48,8 @@ struct joined_part {
 struct joined_parts {
   std::size_t axis = 0;  // a new first one (schema_override::new_dimension), if each part is one step along it
   std::shared_ptr<const append::existing_array> existing = {};  // for a growing store; null: the array begins with the first part
-  hsize_t length = 0;                                           // total length along the axis
-  std::vector<hsize_t> chunk;                                   // chunk shape of most parts; empty: they are not chunked
+  std::uint64_t length = 0;                                     // total length along the axis
+  array::extents chunk;                                         // chunk shape of most parts; empty: they are not chunked
   std::vector<joined_part> list;  // ordered by `first`, without overlap; gaps between them read as fill values
   std::uint64_t stored_bytes = 0;
   bool nothing_stored = true;                   // in no part; values in other files have no stored bytes
@@ -58,9 +58,9 @@ struct joined_parts {
   std::vector<std::string> removed_attributes;  // names of attributes that the array must not have
   std::shared_ptr<const hdf5::source_files> files;
 
-  hsize_t stored_count() const { return existing ? existing->count : 0; }
+  std::uint64_t stored_count() const { return existing ? existing->count : 0; }
   // The first part that ends after this position; list.size() if absent.
-  std::size_t first_over(hsize_t position) const;
+  std::size_t first_over(std::uint64_t position) const;
   bool has_gaps() const;
 };
 

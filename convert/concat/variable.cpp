@@ -17,7 +17,7 @@ const std::vector<std::string> packing_attributes = {"scale_factor", "add_offset
                                                      "valid_min",    "valid_max",  "valid_range"};
 
 // True if two shapes differ at most in the length along the axis.
-bool same_across(std::vector<hsize_t> a, const std::vector<hsize_t>& b, std::size_t axis) {
+bool same_across(array::extents a, const array::extents& b, std::size_t axis) {
   if (axis < a.size() && a.size() == b.size()) a[axis] = b[axis];
   return a == b;
 }
@@ -41,8 +41,8 @@ variant form_of(const hdf5::opened_dataset& data, hid_t lender) {
                hdf5::chunk_form(data.dcpl, data.stored_type),
                {}};
   if (data.layout == H5D_CHUNKED) {
+    form.chunk = hdf5::chunk_extent(data.dcpl);
     form.chunk.resize(data.dims.size());
-    H5Pget_chunk(data.dcpl, static_cast<int>(form.chunk.size()), form.chunk.data());
   }
   return form;
 }
@@ -58,7 +58,7 @@ std::size_t variable::variant_of(variant form) {
   return variants.size() - 1;
 }
 
-void variable::finish(hdf5::source_object& o, hsize_t length, const std::shared_ptr<const hdf5::source_files>& files,
+void variable::finish(hdf5::source_object& o, std::uint64_t length, const std::shared_ptr<const hdf5::source_files>& files,
                       std::vector<joined_source>& sources, const std::string& store, const std::string& added) {
   auto result = std::make_shared<joined_parts>();
   result->axis = axis;
@@ -66,7 +66,7 @@ void variable::finish(hdf5::source_object& o, hsize_t length, const std::shared_
   result->stored_bytes = stored;
   result->nothing_stored = nothing_stored;
   result->files = files;
-  std::map<std::vector<hsize_t>, std::uint64_t> shapes;
+  std::map<array::extents, std::uint64_t> shapes;
   std::vector<cf_encoding> terms;
   std::vector<std::string> file_names;
   for (const variant& form : variants) {
@@ -82,7 +82,7 @@ void variable::finish(hdf5::source_object& o, hsize_t length, const std::shared_
   result->chunk =
       std::max_element(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
   if (variants[0].chunk.empty()) result->chunk.clear();
-  const std::vector<hsize_t> chunk_of_file = result->chunk;
+  const array::extents chunk_of_file = result->chunk;
   if (!added.empty() && !result->chunk.empty()) result->chunk.insert(result->chunk.begin(), 1);
   o.overrides.new_dimension = added;
   // booleans have no terms, and are int8 in the files
@@ -116,11 +116,11 @@ void variable::finish(hdf5::source_object& o, hsize_t length, const std::shared_
   for (const cf_encoding& t : terms) changes.push_back(change_of(t, reconciled));
   for (pending_part& p : parts) {
     const variant &part_spec = variants[p.variant], &model = variants[0];
-    const std::vector<hsize_t>& target_chunk = existing ? result->chunk : chunk_of_file;
+    const array::extents& target_chunk = existing ? result->chunk : chunk_of_file;
     const bool alike = !other_type && !changes[p.variant] && !part_spec.chunk.empty() &&
                        (added.empty() ? same_across(part_spec.chunk, target_chunk, axis) : part_spec.chunk == target_chunk) &&
                        part_spec.layout == model.layout && H5Tequal(part_spec.type, model.type) > 0;
-    const hsize_t own_length = !alike ? 0 : added.empty() ? part_spec.chunk[axis] : 1;
+    const std::uint64_t own_length = !alike ? 0 : added.empty() ? part_spec.chunk[axis] : 1;
     result->list.push_back({p.file, p.address, p.first, p.count, alike, own_length, changes[p.variant], {}});
     if (alike) result->list.back().chunks = std::move(p.chunks);
     if (changes[p.variant] && (existing || (p.variant > 0 && !reconciled.unpacked)))

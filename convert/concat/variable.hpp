@@ -32,9 +32,9 @@ void add_note(joined_source& source, std::string text, bool minor = false);
 struct variant {
   cf_encoding encoding;
   hdf5::handle type;
-  std::vector<hsize_t> chunk;  // empty: not chunked
-  std::string layout;          // filters and fill value
-  std::string file;            // the first file that has this form
+  array::extents chunk;  // empty: not chunked
+  std::string layout;    // filters and fill value
+  std::string file;      // the first file that has this form
   std::uint64_t parts = 0;
 };
 
@@ -44,14 +44,14 @@ variant form_of(const hdf5::opened_dataset& data, hid_t lender);
 struct pending_part {
   std::size_t file = 0, variant = 0;
   haddr_t address = 0;
-  hsize_t first = 0, count = 0;
+  std::uint64_t first = 0, count = 0;
   std::vector<hdf5::stored_place> chunks = {};
 };
 
 struct variable {
   std::size_t object = 0, axis = 0;
   std::string dimension;  // gives the length of a file: path of the dimension's scale, or the variable's own
-  std::vector<hsize_t> dims;
+  array::extents dims;
   std::vector<variant> variants;
   std::vector<pending_part> parts;
   std::uint64_t stored = 0;
@@ -65,7 +65,7 @@ struct variable {
   // Makes `o`, the first file's object, represent all parts, with `length` along the axis. Adds notes to files whose values are
   // converted to other terms. `store`: the growing store. `added`: schema_override::new_dimension. Throws unjoinable,
   // zarrbits::error.
-  void finish(hdf5::source_object& o, hsize_t length, const std::shared_ptr<const hdf5::source_files>& files,
+  void finish(hdf5::source_object& o, std::uint64_t length, const std::shared_ptr<const hdf5::source_files>& files,
               std::vector<joined_source>& sources, const std::string& store, const std::string& added);
 };
 

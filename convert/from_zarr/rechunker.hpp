@@ -12,6 +12,7 @@
 #ifndef ZARRBITS_CONVERT_FROM_ZARR_RECHUNKER_HPP
 #define ZARRBITS_CONVERT_FROM_ZARR_RECHUNKER_HPP
 
+#include "array/chunk_grid.hpp"
 #include "convert/from_zarr/scratch_file.hpp"
 #include "convert/from_zarr/zarr_array_plan.hpp"
 #include "convert/run/work_unit_result.hpp"
@@ -71,57 +72,61 @@ class rechunker {
   };
   using numbers = std::vector<std::uint64_t>;  // sorted
 
-  std::uint64_t bytes_of(const extents& shape) const;
+  std::uint64_t bytes_of(const array::extents& shape) const;
   error has_changed() const;
   // Throws that for an object that was changed or removed since list().
-  void require_listed(const zarr::stored_object* object, const extents& index) const;
-  std::optional<zarr::zarr_array::object_range> find_chunk(const zarr::zarr_array& array, const extents& chunk) const;
-  bool read(const zarr::zarr_array& array, const extents& chunk, zarr::element_buffer& target) const;
+  void require_listed(const zarr::stored_object* object, const array::extents& index) const;
+  std::optional<zarr::zarr_array::object_range> find_chunk(const zarr::zarr_array& array, const array::extents& chunk) const;
+  bool read(const zarr::zarr_array& array, const array::extents& chunk, zarr::element_buffer& target) const;
 
-  void copy_object(const zarr::zarr_array& array, const extents& object, array_result& result) const;
-  void make_object(const zarr::zarr_array& array, const extents& object, array_result& result) const;
-  std::optional<compressors::buffer> resharded(const zarr::zarr_array& array, const extents& object, const extents& chunk,
-                                               zarr::shard_writer* shard, std::size_t number, array_result& result) const;
-  void make_region(const zarr::zarr_array& array, const extents& region, array_result& result) const;
-  void make_chunk_by_chunk(const zarr::zarr_array& array, const box& region, array_result& result) const;
+  void copy_object(const zarr::zarr_array& array, const array::extents& object, array_result& result) const;
+  void make_object(const zarr::zarr_array& array, const array::extents& object, array_result& result) const;
+  std::optional<compressors::buffer> resharded(const zarr::zarr_array& array, const array::extents& object,
+                                               const array::extents& chunk, zarr::shard_writer* shard, std::size_t number,
+                                               array_result& result) const;
+  void make_region(const zarr::zarr_array& array, const array::extents& region, array_result& result) const;
+  void make_chunk_by_chunk(const zarr::zarr_array& array, const array::box& region, array_result& result) const;
   bool is_fill(const values& v) const;
-  std::optional<compressors::buffer> encoded(const values& from, const box& of_from, const box& chunk, const box& inside) const;
+  std::optional<compressors::buffer> encoded(const values& from, const array::box& of_from, const array::box& chunk,
+                                             const array::box& inside) const;
   template <class Each>
-  void write_region(const box& region, const Each& callback, array_result& result) const;
+  void write_region(const array::box& region, const Each& callback, array_result& result) const;
   template <class Make>
-  void write_object(const extents& object, const Make& make, array_result& result) const;
+  void write_object(const array::extents& object, const Make& make, array_result& result) const;
 
-  values filled(const box& b) const;
+  values filled(const array::box& b) const;
   // Reads the source's chunks that share elements with the box, and adds the numbers of those that exist.
-  void read_chunks(const zarr::zarr_array& array, const box& b, values& target, numbers& present, array_result& result) const;
-  void read_tiles(const box& region, values& target) const;
-  std::uint64_t tile_offset(const box& tile, const box& region) const;
-  bool is_present(const box& b, const numbers& present) const;
+  void read_chunks(const zarr::zarr_array& array, const array::box& b, values& target, numbers& present,
+                   array_result& result) const;
+  void read_tiles(const array::box& region, values& target) const;
+  std::uint64_t tile_offset(const array::box& tile, const array::box& region) const;
+  bool is_present(const array::box& b, const numbers& present) const;
 
-  index_range source_chunks(const box& b) const;
-  box source_box(const extents& chunk) const;
-  extents object_of(const extents& chunk) const;
-  bool object_exists(const extents& chunk) const;
-  box object_box(const extents& source_object) const;
-  std::string key_of(const extents& object) const;
-  void record_lost_chunk(array_result& result, const extents& chunk, const std::string& reason) const;
+  array::box source_chunks(const array::box& b) const;
+  array::box source_box(const array::extents& chunk) const;
+  array::extents object_of(const array::extents& chunk) const;
+  bool object_exists(const array::extents& chunk) const;
+  array::box object_box(const array::extents& source_object) const;
+  std::string key_of(const array::extents& object) const;
+  void record_lost_chunk(array_result& result, const array::extents& chunk, const std::string& reason) const;
 
   const zarr::zarr_array& array_;
   const zarr_array_plan& change_;
   const std::string& path_;
   const convert_options& options_;
   zarr::store_writer* const out_;
-  const box array_box_;
-  const std::uint64_t element_;          // bytes
-  extents source_grid_, source_chunks_;  // of the source's objects, of its chunks
-  extents target_grid_;                  // of the target's objects
-  extents items_grid_;
+  const array::box array_box_;
+  const std::uint64_t element_;                                                      // bytes
+  const array::chunk_grid target_chunks_, target_objects_, regions_, staged_boxes_;  // each a grid over the array
+  array::extents source_grid_, source_chunks_;  // numbers of the source's objects, of its chunks
+  array::extents target_grid_;                  // of the target's objects
+  array::extents items_grid_;
   numbers existing_;  // objects of the source
   numbers states_;    // theirs, when they were listed
   numbers items_;
   std::uint64_t source_bytes_ = 0;
   std::unique_ptr<scratch_file> scratch_;
-  extents staged_grid_;
+  array::extents staged_grid_;
   numbers staged_;    // boxes of the first pass
   numbers needed_;    // regions whose tiles are kept
   numbers present_;   // chunks of the source that the first pass found

@@ -128,7 +128,8 @@ text::json last_codecs(const text::json& codecs, const zarr_array& array, const 
 
 // The codecs of re-encoded chunks. Filters of numcodecs from array to array are not written: without them the values
 // are the same ones. numcodecs' shuffle takes whole elements only, so it goes where chunks may have a part of one.
-text::json writable_codecs(const text::json& codecs, const zarr_array& array, const text::json& data_type, const extents* chunk) {
+text::json writable_codecs(const text::json& codecs, const zarr_array& array, const text::json& data_type,
+                           const array::extents* chunk) {
   text::json result = text::json::array();
   const zarr_type& type = array.type();
   std::uint64_t size = 0;  // of what the next codec gets, or a divisor of it if chunks differ; 0: not known
@@ -145,10 +146,9 @@ text::json writable_codecs(const text::json& codecs, const zarr_array& array, co
     } else if (name == "bytes" || name == "endian") {
       if (filtered) codec = type.variable() ? text::json{{"name", "vlen-utf8"}} : bytes_codec(type);
       if (!type.variable()) size = type.size;
-      for (std::size_t d = 0; size > 0 && chunk && d < chunk->size(); ++d) size = saturating_mul(size, (*chunk)[d]);
+      if (chunk) size = array::saturating_mul(size, array::product(*chunk));
     } else if (name == "packbits" || name == "numcodecs.packbits") {
-      std::uint64_t elements = 1;
-      for (std::size_t d = 0; chunk && d < chunk->size(); ++d) elements = saturating_mul(elements, (*chunk)[d]);
+      const std::uint64_t elements = chunk ? array::product(*chunk) : 1;
       if (chunk)
         size = parse_codec(text::json_text(codec),
                            zarrbits::data_type(data_type.is_string() ? data_type.get<std::string>() : text::json_text(data_type)))
@@ -175,34 +175,26 @@ bool is_only_in_v2(const text::json& codecs) {
   });
 }
 
-extents requested_chunk(const zarr_array& array, const convert_options& options) {
-  const extents& shape = array.shape();
+array::extents requested_chunk(const zarr_array& array, const convert_options& options) {
+  const array::extents& shape = array.shape();
   if (options.chunk.size() != shape.size() || shape.empty()) return array.chunk_shape();
-  extents chunk;
+  array::extents chunk;
   for (std::size_t d = 0; d < shape.size(); ++d)
     chunk.push_back(std::min(options.chunk[d], std::max<std::uint64_t>(shape[d], 1)));
   return chunk;
 }
 
-std::uint64_t count_in(const extents& per_shard) {
-  std::uint64_t n = 1;
-  for (const std::uint64_t length : per_shard) n *= length;
-  return n;
-}
-
 // Chunks in a shard along each dimension.
-extents chunks_in_shard(const zarr_array& array, const extents& chunk, const convert_options& options) {
-  const extents& current = array.chunks_per_shard();
+array::extents chunks_in_shard(const zarr_array& array, const array::extents& chunk, const convert_options& options) {
+  const array::extents& current = array.chunks_per_shard();
   const bool is_requested = options.shard.bytes > 0 || !options.shard.shape.empty();
   if (is_requested && (options.shard.shape.empty() || options.shard.shape.size() == array.shape().size())) {
-    const hdf5::chunk_grid grid{{array.shape().begin(), array.shape().end()}, {chunk.begin(), chunk.end()}};
-    const std::vector<hsize_t> n = chunks_per_shard(options.shard, grid, std::max<std::uint64_t>(element_bytes(array.type()), 1));
-    return {n.begin(), n.end()};
+    return chunks_per_shard(options.shard, {array.shape(), chunk}, std::max<std::uint64_t>(element_bytes(array.type()), 1));
   }
-  extents n;
+  array::extents n;
   for (std::size_t d = 0; d < chunk.size(); ++d) {
     const std::uint64_t length = current[d] * array.chunk_shape()[d];
-    n.push_back(count_in(current) == 1 ? 1 : length / chunk[d] + (length % chunk[d] != 0));
+    n.push_back(array::product(current) == 1 ? 1 : length / chunk[d] + (length % chunk[d] != 0));
   }
   return n;
 }
@@ -212,8 +204,8 @@ void require_sane(const zarr_array_plan& change) {
   constexpr std::uint64_t longest = std::uint64_t{1} << 62, max_per_shard = std::uint64_t{1} << 26;
   std::uint64_t in_shard = 1;
   for (std::size_t d = 0; d < change.chunk.size(); ++d) {
-    in_shard = saturating_mul(in_shard, change.per_shard[d]);
-    if (saturating_mul(change.chunk[d], change.per_shard[d]) > longest)
+    in_shard = array::saturating_mul(in_shard, change.per_shard[d]);
+    if (array::saturating_mul(change.chunk[d], change.per_shard[d]) > longest)
       throw zarr::not_supported("chunks or shards of more than 2^62 elements along a dimension");
     if (change.strategy == zarr_array_plan::strategy_type::rechunk && change.shape[d] > longest)
       throw zarr::not_supported("other chunks of an array of more than 2^62 elements along a dimension");
@@ -222,7 +214,7 @@ void require_sane(const zarr_array_plan& change) {
     throw zarr::not_supported("shards of more than 2^26 chunks");
 }
 
-text::json shape_json(const extents& shape) {
+text::json shape_json(const array::extents& shape) {
   text::json list = text::json::array();
   for (const std::uint64_t n : shape) list.push_back(n);
   return list;
@@ -235,8 +227,8 @@ std::uint64_t element_bytes(const zarr_type& type) {
   return type.variable() ? of_a_string : type.size;
 }
 
-extents zarr_array_plan::object_shape() const {
-  extents object;
+array::extents zarr_array_plan::object_shape() const {
+  array::extents object;
   for (std::size_t d = 0; d < chunk.size(); ++d) object.push_back(chunk[d] * per_shard[d]);
   return object;
 }
@@ -250,10 +242,10 @@ std::string zarr_array_plan::description() const {
   }
   if (chunk_by_chunk) return "decoded for each chunk of shards that do not fit in the memory";
   if (!plan.two_passes())
-    return text::pluralize(plan.reads, "chunk") + " decoded for regions of " + joined_text(plan.region) + ", in one pass";
-  return text::pluralize(plan.reads, "chunk") + " decoded once, " + joined_text(plan.staged) +
+    return text::pluralize(plan.reads, "chunk") + " decoded for regions of " + array::joined_text(plan.region) + ", in one pass";
+  return text::pluralize(plan.reads, "chunk") + " decoded once, " + array::joined_text(plan.staged) +
          " at a time, into a scratch file of " + text::pluralize(plan.tiles, "piece") + "; then regions of " +
-         joined_text(plan.region);
+         array::joined_text(plan.region);
 }
 
 zarr_array_plan plan_zarr_array(const zarr_array& array, const text::json& document, const std::string& path,
@@ -275,8 +267,8 @@ zarr_array_plan plan_zarr_array(const zarr_array& array, const text::json& docum
                                        "\" differ in length (a rectilinear grid), and all chunks of a shard have one shape; "
                                        "set `chunk`, or remove `shard`");
   change.per_shard =
-      !change.regular && same_grid ? extents(change.shape.size(), 1) : chunks_in_shard(array, change.chunk, options);
-  change.shards = count_in(change.per_shard) > 1;
+      !change.regular && same_grid ? array::extents(change.shape.size(), 1) : chunks_in_shard(array, change.chunk, options);
+  change.shards = array::product(change.per_shard) > 1;
 
   using zarr_strategy = zarr_array_plan::strategy_type;
   if (!same_grid || change.codecs != source_codecs || is_only_in_v2(source_codecs))
@@ -305,7 +297,7 @@ zarr_array_plan plan_zarr_array(const zarr_array& array, const text::json& docum
 
   rechunk_request request;
   request.array = change.shape;
-  const extents object = change.object_shape();
+  const array::extents object = change.object_shape();
   for (std::size_t d = 0; d < object.size(); ++d) {
     const std::uint64_t extent = std::max<std::uint64_t>(change.shape[d], 1);
     request.source_chunk.push_back(std::min(array.chunk_shape()[d], extent));
@@ -314,7 +306,7 @@ zarr_array_plan plan_zarr_array(const zarr_array& array, const text::json& docum
   request.element = element_bytes(array.type());
   std::uint64_t object_bytes = request.element;
   for (std::size_t d = 0; d < object.size(); ++d)
-    object_bytes = saturating_mul(object_bytes, std::min(object[d], change.shape[d]));
+    object_bytes = array::saturating_mul(object_bytes, std::min(object[d], change.shape[d]));
   // units are regions: all processes choose the same ones, whatever their processors
   constexpr unsigned at_once = 2;
   change.chunk_by_chunk = change.shards && object_bytes > options.memory / 2;

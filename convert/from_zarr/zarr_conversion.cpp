@@ -149,7 +149,7 @@ void zarr_conversion::require_applicable_options() const {
       patterns[of.pattern] = patterns[of.pattern] || one.matches(n.path);
     }
   }
-  const auto require_rank = [&](const char* option, const extents& shape) {
+  const auto require_rank = [&](const char* option, const array::extents& shape) {
     if (shape.empty() || ranks.empty() || ranks.contains(shape.size())) return;
     std::string rank_list;
     for (const std::size_t n : ranks)

@@ -102,11 +102,11 @@ array_plan::array_plan(const hdf5::chunk_source& d, const field_view& v, const c
 }
 
 void array_plan::choose_shape() {
-  meta.shape.assign(data.grid.shape.begin(), data.grid.shape.end());
+  meta.shape = data.grid.shape;
   const auto& arranged = data.object.overrides.shape;
   for (std::size_t d = 0; d < std::min(arranged.size(), meta.shape.size()); ++d)
     meta.shape[d] = std::max<std::uint64_t>(meta.shape[d], arranged[d]);
-  meta.chunk.assign(data.grid.chunk.begin(), data.grid.chunk.end());
+  meta.chunk = data.grid.chunk;
   meta.shape.insert(meta.shape.end(), view.extra.begin(), view.extra.end());
   meta.chunk.insert(meta.chunk.end(), view.extra.begin(), view.extra.end());
   if (opaque) {
@@ -213,8 +213,8 @@ void array_plan::choose_strategy(const convert_options& options) {
 // For chunks of every length.
 bool array_plan::can_be_native() const {
   if (!data.grid.is_rectilinear()) return native_codecs(native, chunk_bytes()).has_value();
-  const hdf5::chunk_grid& grid = data.grid;
-  return std::all_of(grid.runs.begin(), grid.runs.end(), [&](const hdf5::chunk_run& run) {
+  const array::chunk_grid& grid = data.grid;
+  return std::all_of(grid.runs.begin(), grid.runs.end(), [&](const array::chunk_run& run) {
     return native_codecs(native, chunk_bytes() / grid.chunk[grid.axis] * run.length).has_value();
   });
 }
@@ -398,7 +398,7 @@ array_plan::origin array_plan::chunk_origin() const {
   return strategy == strategy_type::copy && !packed ? origin::range : origin::values;
 }
 
-array_plan::step array_plan::step_for(const std::vector<hsize_t>& coordinates, std::uint64_t stored, unsigned mask) const {
+array_plan::step array_plan::step_for(const array::extents& coordinates, std::uint64_t stored, unsigned mask) const {
   const std::vector<hdf5::filter>& filters = data.filters.filters;
   const step undone = undoable ? step::decode : step::read;
   const bool filtered = hdf5::applied(mask, 0);
@@ -422,7 +422,7 @@ array_plan::step array_plan::step_for(const std::vector<hsize_t>& coordinates, s
   return undone;
 }
 
-bool array_plan::is_read(const std::vector<hsize_t>& coordinates, bool of_several) const {
+bool array_plan::is_read(const array::extents& coordinates, bool of_several) const {
   // elements beyond the source's edge are inside of a larger array, and must be the fill value
   return strategy == strategy_type::read || of_several || (is_extended() && data.grid.is_partial(coordinates));
 }
@@ -434,7 +434,7 @@ outcome array_plan::outcome_if_read() const {
 
 std::uint64_t array_plan::chunk_bytes() const { return data.grid.chunk_elements() * data.element_size; }
 
-std::uint64_t array_plan::chunk_bytes(const std::vector<hsize_t>& coordinates) const {
+std::uint64_t array_plan::chunk_bytes(const array::extents& coordinates) const {
   return data.grid.chunk_elements(coordinates) * data.element_size;
 }
 

@@ -24,12 +24,12 @@ namespace zarrbits::conversion {
 // The part of a dataset's values that becomes one array: all of them, or one member of a compound.
 struct field_view {
   const hdf5::type_description* leaf = nullptr;  // the type of one value, not an array type
-  std::vector<hsize_t> extra;                    // extents that array types add
+  array::extents extra;                          // extents that array types add
   hdf5::handle memory;                           // the type to request from H5Dread
   std::size_t size = 0;                          // its size in bytes for one element of the dataset
   bool is_complete = true;                       // false: a member
 
-  std::uint64_t per_element() const { return hdf5::product(extra); }
+  std::uint64_t per_element() const { return array::product(extra); }
 };
 
 // Assumptions about the data, which hold until a chunk proves one wrong. Then the array is planned and rewritten without it: all
@@ -118,9 +118,9 @@ struct array_plan {
     read,    // only libhdf5 can decode it
   };
   // For a chunk of this stored size, and HDF5's filter mask.
-  step step_for(const std::vector<hsize_t>& coordinates, std::uint64_t stored, unsigned mask) const;
+  step step_for(const array::extents& coordinates, std::uint64_t stored, unsigned mask) const;
   // True if libhdf5 reads the chunk, whatever is stored of it. `of_several`: it has to be put together from several datasets.
-  bool is_read(const std::vector<hsize_t>& coordinates, bool of_several) const;
+  bool is_read(const array::extents& coordinates, bool of_several) const;
   // What a chunk is called that libhdf5 read: its values may be stored as they are in the source.
   outcome outcome_if_read() const;
 
@@ -131,7 +131,7 @@ struct array_plan {
   std::size_t element_size() const;
   // The size of the largest chunk of the dataset, or of one, as its first filter gets it.
   std::uint64_t chunk_bytes() const;
-  std::uint64_t chunk_bytes(const std::vector<hsize_t>& coordinates) const;
+  std::uint64_t chunk_bytes(const array::extents& coordinates) const;
 
   // As written to the store: with shards, if there are any.
   zarr::array_metadata stored_metadata() const;

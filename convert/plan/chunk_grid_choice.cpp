@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/chunk_grid_choice.hpp"
 
+#include "array/chunk_grid.hpp"
 #include "convert/concat/joined_parts.hpp"
-#include "hdf5/chunk_grid.hpp"
 #include "hdf5/external_files.hpp"
 #include "text/format.hpp"
 
@@ -44,23 +44,22 @@ void check_grid(const std::vector<std::uint64_t>& chunk, const shard_size& shard
     throw zarrbits::error(errc::invalid_option, "`shard` has bytes and a shape; use one of them");
 }
 
-std::vector<hsize_t> chunks_per_shard(const shard_size& requested, const hdf5::chunk_grid& grid, std::uint64_t element_size) {
-  std::vector<hsize_t> n(grid.rank(), 1);
+array::extents chunks_per_shard(const shard_size& requested, const array::chunk_grid& grid, std::uint64_t element_size) {
+  array::extents n(grid.rank(), 1);
   if (grid.chunks() <= 1) return n;
   if (requested.bytes > 0) {
-    const std::uint64_t chunk =
-        hdf5::product(std::vector<hsize_t>{grid.chunk_elements(), std::max<std::uint64_t>(1, element_size)});
-    std::vector<hsize_t> chunk_counts;
+    const std::uint64_t chunk = array::product(array::extents{grid.chunk_elements(), std::max<std::uint64_t>(1, element_size)});
+    array::extents chunk_counts;
     for (std::size_t d = 0; d < grid.rank(); ++d) chunk_counts.push_back(grid.chunks_along(d));
     const std::uint64_t chunk_limit = std::min(requested.bytes / chunk, max_chunks_per_shard);
-    return hdf5::chunk_shape_for(chunk_counts, 1, chunk_limit);
+    return array::chunk_shape_for(chunk_counts, 1, chunk_limit);
   }
   if (requested.shape.size() != grid.rank()) return n;
   for (std::size_t d = 0; d < n.size(); ++d)
     n[d] = requested.shape[d] / grid.chunk[d] + (requested.shape[d] % grid.chunk[d] != 0);
-  if (hdf5::product(n) > max_chunks_per_shard) {
-    throw zarrbits::error(errc::no_match, "a shard would have " + std::to_string(hdf5::product(n)) +
-                                              " chunks, whose index alone has " + text::format_bytes(hdf5::product(n) * 16) +
+  if (array::product(n) > max_chunks_per_shard) {
+    throw zarrbits::error(errc::no_match, "a shard would have " + std::to_string(array::product(n)) +
+                                              " chunks, whose index alone has " + text::format_bytes(array::product(n) * 16) +
                                               "; set `shard` to a smaller shape, or a size such as 64M");
   }
   return n;
@@ -70,54 +69,53 @@ namespace {
 
 // The chunk shape of a virtual dataset's sources: the fastest to read, with the least memory. The sources' dimensions are the
 // last ones. Empty if the sources have no chunks, or too large ones.
-std::vector<hsize_t> chunk_as_sources(const hdf5::external_dependencies& external, const std::vector<hsize_t>& dims,
-                                      std::size_t element) {
+array::extents chunk_as_sources(const hdf5::external_dependencies& external, const array::extents& dims, std::size_t element) {
   constexpr std::uint64_t max_bytes = 64U << 20;  // bytes
   if (!external.chunked || dims.empty()) return {};
-  const std::vector<hsize_t>& source = external.chunked->chunk;
-  std::vector<hsize_t> chunk(dims.size(), 1);
+  const array::extents& source = external.chunked->chunk;
+  array::extents chunk(dims.size(), 1);
   const std::size_t shared = std::min(source.size(), dims.size());
   for (std::size_t i = 1; i <= shared; ++i)
-    chunk[dims.size() - i] = std::min(source[source.size() - i], std::max<hsize_t>(1, dims[dims.size() - i]));
-  std::vector<hsize_t> bytes = chunk;
+    chunk[dims.size() - i] = std::min(source[source.size() - i], std::max<std::uint64_t>(1, dims[dims.size() - i]));
+  array::extents bytes = chunk;
   bytes.push_back(element);
-  return hdf5::product(bytes) <= max_bytes ? chunk : std::vector<hsize_t>();
+  return array::product(bytes) <= max_bytes ? chunk : array::extents();
 }
 
 }  // namespace
 
 namespace {
 
-constexpr hsize_t max_rectilinear_chunks = 1U << 22;  // along the axis: its readers hold all of them in memory
+constexpr std::uint64_t max_rectilinear_chunks = 1U << 22;  // along the axis: its readers hold all of them in memory
 
 // The rectilinear grid of a joined array, if its chunks are those of the files.
-std::optional<hdf5::chunk_grid> rectilinear_grid(const hdf5::chunk_source& data, const hdf5::chunk_grid& regular) {
+std::optional<array::chunk_grid> rectilinear_grid(const hdf5::chunk_source& data, const array::chunk_grid& regular) {
   const auto axis = data.growing_axis();
   if (!axis || data.layout != H5D_CHUNKED || hdf5::holds_references(data.type) || data.dims[*axis] == 0) return {};
   auto grid = data.grid_of_parts(regular);
   return grid && grid->chunks_along(*axis) <= max_rectilinear_chunks ? std::move(grid) : std::nullopt;
 }
 
-bool keeps_more(const hdf5::chunk_source& data, const hdf5::chunk_grid& grid, const hdf5::chunk_grid& than) {
+bool keeps_more(const hdf5::chunk_source& data, const array::chunk_grid& grid, const array::chunk_grid& than) {
   return data.reuse_on(grid).reused_elements > data.reuse_on(than).reused_elements;
 }
 
 // As the store has it, and so that the chunks of new files are kept.
 void choose_append_grid(hdf5::chunk_source& data, const append::existing_array& existing, grid_type requested) {
-  hdf5::chunk_grid grid{data.dims, {}};
+  array::chunk_grid grid{data.dims, {}};
   grid.chunk.assign(existing.chunk.begin(), existing.chunk.begin() + static_cast<std::ptrdiff_t>(data.dims.size()));
   if (!existing.chunks_along_axis.empty()) {
     if (auto longer = data.grid_of_parts(grid)) grid = std::move(*longer);
   } else if (requested == grid_type::rectilinear) {
     auto rectilinear = rectilinear_grid(data, grid);
     if (rectilinear && keeps_more(data, *rectilinear, grid)) {
-      if (hdf5::product(existing.per_shard) > 1)
+      if (array::product(existing.per_shard) > 1)
         throw hdf5::unsupported_dataset(
             "the store has it in shards, whose chunks all have one shape, and so no rectilinear grid; leave out `grid`");
       grid = std::move(*rectilinear);
     }
   }
-  hdf5::chunk_grid shards = hdf5::shards_of(grid, existing.per_shard);
+  array::chunk_grid shards = array::shards_of(grid, existing.per_shard);
   data.use_grid(std::move(grid), std::move(shards), false);
 }
 
@@ -125,14 +123,14 @@ void choose_append_grid(hdf5::chunk_source& data, const append::existing_array& 
 
 // [length, n] stands for n chunks of this length. A number alone stands for as many as the dimension needs: zarrs takes nothing
 // else where they reach over the edge, and Icechunk does not take it.
-text::json chunk_shapes_of(const hdf5::chunk_grid& grid, const std::vector<std::uint64_t>& shape,
+text::json chunk_shapes_of(const array::chunk_grid& grid, const std::vector<std::uint64_t>& shape,
                            const std::vector<std::uint64_t>& chunk) {
   const auto chunks = [](std::uint64_t length, std::uint64_t n) { return n > 1 ? text::json{length, n} : text::json(length); };
   text::json result = text::json::array();
   for (std::size_t d = 0; d < shape.size(); ++d) {
     text::json lengths = text::json::array();
     if (d == grid.axis) {
-      for (const hdf5::chunk_run& run : grid.runs) lengths.push_back(chunks(run.length, run.count));
+      for (const array::chunk_run& run : grid.runs) lengths.push_back(chunks(run.length, run.count));
     } else if (shape[d] > 0 && shape[d] % chunk[d] == 0) {
       lengths.push_back(chunks(chunk[d], shape[d] / chunk[d]));
     } else {
@@ -148,7 +146,7 @@ std::optional<grid_comparison> compare_grids(const hdf5::chunk_source& data) {
   const auto axis = data.growing_axis();
   const append::existing_array* const existing = in_store(data.object);
   if (!axis || (existing && !existing->chunks_along_axis.empty())) return {};
-  hdf5::chunk_grid regular{data.dims, data.grid.chunk};
+  array::chunk_grid regular{data.dims, data.grid.chunk};
   if (existing) regular.chunk[*axis] = existing->chunk[*axis];
   else if (const auto usual = data.chunk_shape(); !usual.empty()) regular.chunk[*axis] = usual[*axis];
   const auto rectilinear = rectilinear_grid(data, regular);
@@ -158,23 +156,23 @@ std::optional<grid_comparison> compare_grids(const hdf5::chunk_source& data) {
   for (std::size_t d = 0; d < regular.rank(); ++d) {
     if (d == *axis) continue;
     for (hdf5::reused_chunks* reused : {&comparison.regular, &comparison.rectilinear}) {
-      reused->chunks = hdf5::product(std::vector<hsize_t>{reused->chunks, regular.chunks_along(d)});
-      reused->reused = hdf5::product(std::vector<hsize_t>{reused->reused, regular.chunks_along(d)});
-      reused->reused_elements = hdf5::product(std::vector<hsize_t>{reused->reused_elements, regular.shape[d]});
+      reused->chunks = array::saturating_mul(reused->chunks, regular.chunks_along(d));
+      reused->reused = array::saturating_mul(reused->reused, regular.chunks_along(d));
+      reused->reused_elements = array::saturating_mul(reused->reused_elements, regular.shape[d]);
     }
   }
   return comparison;
 }
 
 void choose_grid(hdf5::chunk_source& data, const convert_options& options) {
-  const std::vector<hsize_t>& dims = data.dims;
+  const array::extents& dims = data.dims;
   const std::vector<std::uint64_t>& chunk = options.chunk;
-  hdf5::chunk_grid grid{dims, {}};
+  array::chunk_grid grid{dims, {}};
   bool rechunked = false;
   if (const append::existing_array* const existing = in_store(data.object))
     return choose_append_grid(data, *existing, options.grid);
   grid.chunk = data.chunk_shape();
-  for (const hsize_t c : grid.chunk) {
+  for (const std::uint64_t c : grid.chunk) {
     if (c == 0) throw hdf5::unsupported_dataset("a chunk length is 0");
   }
   if (grid.chunk.empty()) {
@@ -182,27 +180,26 @@ void choose_grid(hdf5::chunk_source& data, const convert_options& options) {
         hdf5::holds_references(data.type) ? std::max<std::size_t>(data.type.size, 64) : std::max<std::size_t>(data.type.size, 1);
     grid.chunk = chunk_as_sources(*data.dependencies, dims, element);
     if (!data.object.overrides.new_dimension.empty()) {
-      grid.chunk = hdf5::chunk_shape_for(std::span(dims).subspan(1), element);
+      grid.chunk = array::chunk_shape_for(std::span(dims).subspan(1), element);
       grid.chunk.insert(grid.chunk.begin(), 1);
     }
-    if (grid.chunk.empty()) grid.chunk = hdf5::chunk_shape_for(dims, element);
+    if (grid.chunk.empty()) grid.chunk = array::chunk_shape_for(dims, element);
   }
   if (!dims.empty() && chunk.size() == dims.size()) {
-    const std::vector<hsize_t> requested(chunk.begin(), chunk.end());
-    std::vector<hsize_t> clipped = requested;
+    array::extents clipped = chunk;
     for (std::size_t d = 0; d < dims.size(); ++d) {
       if (d == data.growing_axis()) continue;  // more files may follow
-      clipped[d] = std::min(clipped[d], std::max<hsize_t>(1, dims[d]));
+      clipped[d] = std::min(clipped[d], std::max<std::uint64_t>(1, dims[d]));
     }
-    rechunked = clipped != grid.chunk && requested != grid.chunk;
-    if (requested == grid.chunk) clipped = grid.chunk;  // as the source has them, beyond the edge
+    rechunked = clipped != grid.chunk && chunk != grid.chunk;
+    if (chunk == grid.chunk) clipped = grid.chunk;  // as the source has them, beyond the edge
     grid.chunk = std::move(clipped);
   }
   if (options.grid == grid_type::rectilinear && !rechunked) {
     auto rectilinear = rectilinear_grid(data, grid);
     if (rectilinear && keeps_more(data, *rectilinear, grid)) grid = std::move(*rectilinear);
   }
-  hdf5::chunk_grid shards = hdf5::shards_of(grid, chunks_per_shard(options.shard, grid, data.type.size));
+  array::chunk_grid shards = array::shards_of(grid, chunks_per_shard(options.shard, grid, data.type.size));
   data.use_grid(std::move(grid), std::move(shards), rechunked);
 }
 

@@ -23,13 +23,13 @@ void check_grid(const std::vector<std::uint64_t>& chunk, const shard_size& shard
 
 // The number of chunks in a shard along each dimension. For a shape: enough to cover it. For a limit in bytes before compression:
 // as many as fit, so that a shard is contiguous in C order of chunks. {1, 1, ...}: no shards. Throws zarrbits::error.
-std::vector<hsize_t> chunks_per_shard(const shard_size& requested, const hdf5::chunk_grid& grid, std::uint64_t element_size);
+array::extents chunks_per_shard(const shard_size& requested, const array::chunk_grid& grid, std::uint64_t element_size);
 
 // Chooses the grid of the dataset's array, and its shards: the source's chunks if there are any and no others are requested, else
 // a sensible shape. Throws unsupported_dataset, and zarrbits::error if the shards are impossible.
 void choose_grid(hdf5::chunk_source& data, const convert_options& options);
 // "chunk_shapes" of a rectilinear grid in its array's metadata; the array has further dimensions after those of the grid.
-text::json chunk_shapes_of(const hdf5::chunk_grid& grid, const std::vector<std::uint64_t>& shape,
+text::json chunk_shapes_of(const array::chunk_grid& grid, const std::vector<std::uint64_t>& shape,
                            const std::vector<std::uint64_t>& chunk);
 // What of a joined array's stored chunks is kept on either grid; none if that makes no difference, or it cannot have the other.
 struct grid_comparison {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/dataset_plan.hpp"
 
+#include "array/chunk_grid.hpp"
 #include "convert/concat/joined_dataset.hpp"
 #include "convert/plan/chunk_grid_choice.hpp"
 #include "hdf5/attributes.hpp"
-#include "hdf5/chunk_grid.hpp"
 #include "hdf5/dimensions.hpp"
 #include "hdf5/external_files.hpp"
 #include "hdf5/type_json.hpp"
@@ -56,9 +56,9 @@ field_view dataset_plan::make_view(const hdf5::type_description& type, std::vect
   for (std::size_t i = steps.size(); i-- > 0;) {
     hdf5::handle outer;
     if (const hdf5::type_description* a = steps[i].array) {
-      outer =
-          hdf5::handle(H5Tarray_create2(v.memory, static_cast<unsigned>(a->dims.size()), a->dims.data()), "make an array type");
-      v.size *= static_cast<std::size_t>(hdf5::product(a->dims));
+      outer = hdf5::handle(H5Tarray_create2(v.memory, static_cast<unsigned>(a->dims.size()), hdf5::to_hsize(a->dims).data()),
+                           "make an array type");
+      v.size *= static_cast<std::size_t>(array::product(a->dims));
     } else {
       outer = hdf5::handle(H5Tcreate(H5T_COMPOUND, v.size), "make a compound type");
       hdf5::check(H5Tinsert(outer, steps[i].member->name.c_str(), 0, v.memory), "make a compound type");
@@ -87,14 +87,14 @@ text::json dataset_plan::own_attributes() const {
   if (std::find(data.max_dims.begin(), data.max_dims.end(), H5S_UNLIMITED) != data.max_dims.end() || data.max_dims != data.dims) {
     text::json list = text::json::array();
     const std::size_t added = data.object.overrides.new_dimension.empty() ? 0 : 1;
-    for (const hsize_t m : std::span(data.max_dims).subspan(added))
+    for (const std::uint64_t m : std::span(data.max_dims).subspan(added))
       list.push_back(m == H5S_UNLIMITED ? text::json(nullptr) : text::json(m));
     attributes["maxshape"] = std::move(list);  // null: unlimited
   }
   if (data.null) attributes["null_dataspace"] = true;
   text::json extents = text::json::array();
   for (const hdf5::type_description* a = &data.type; a->kind == hdf5::type_class::array; a = &a->element()) {
-    for (const hsize_t e : a->dims) extents.push_back(e);
+    for (const std::uint64_t e : a->dims) extents.push_back(e);
   }
   if (!extents.empty()) attributes["array_type"] = std::move(extents);
   return attributes;
@@ -165,8 +165,8 @@ void dataset_plan::choose_units() {
   const array_plan& plan = *array(0);
   if (assumes_something(plan) || (data.nothing_stored() && !plan.materialize) || !data.can_be_walked()) return;
   divisible_ = true;
-  const std::uint64_t plain = hdf5::product(std::vector<hsize_t>{data.shards.chunk_elements(), data.grid.chunk_elements(),
-                                                                 std::max<std::size_t>(1, parts_[0].view.size)});
+  const std::uint64_t plain = array::product(
+      array::extents{data.shards.chunk_elements(), data.grid.chunk_elements(), std::max<std::size_t>(1, parts_[0].view.size)});
   const std::uint64_t bytes_per_shard = std::max<std::uint64_t>(1, data.stored_bytes > 0 ? data.stored_bytes / total : plain);
   const std::uint64_t unit_bytes = std::clamp(data.stored_bytes / units_per_dataset, min_unit_bytes, max_unit_bytes);
   per_unit_ = std::clamp<std::uint64_t>(unit_bytes / bytes_per_shard, 1, max_unit_chunks);

@@ -4,11 +4,11 @@
 //
 #include "convert/plan/plan_report.hpp"
 
+#include "array/chunk_grid.hpp"
 #include "convert/concat/join_files.hpp"
 #include "convert/plan/array_plan.hpp"
 #include "convert/plan/chunk_grid_choice.hpp"
 #include "convert/plan/compression.hpp"
-#include "hdf5/chunk_grid.hpp"
 #include "text/format.hpp"
 #include "text/json_text.hpp"
 #include "text/name_escaping.hpp"
@@ -63,16 +63,16 @@ struct assembled_counts {
 assembled_counts count_assembled(const hdf5::chunk_source& data) {
   const auto axis = data.growing_axis();
   if (!axis || !data.can_reuse_chunks()) return {};
-  const auto times_others = [&](hsize_t axis_count, const auto& of) {
-    std::vector<hsize_t> factors{axis_count};
+  const auto times_others = [&](std::uint64_t axis_count, const auto& of) {
+    array::extents factors{axis_count};
     for (std::size_t d = 0; d < data.grid.rank(); ++d) {
       if (d != *axis) factors.push_back(of(d));
     }
-    return hdf5::product(factors);
+    return array::product(factors);
   };
   const hdf5::reused_chunks reused = data.reuse_on(data.grid);
   if (reused.chunks == 0) return {};
-  const hsize_t length = data.dims[*axis] - data.grid.start(*axis, data.grid.chunks_along(*axis) - reused.chunks);
+  const std::uint64_t length = data.dims[*axis] - data.grid.start(*axis, data.grid.chunks_along(*axis) - reused.chunks);
   const auto chunks = [&](std::size_t d) { return data.grid.chunks_along(d); };
   const auto elements = [&](std::size_t d) { return data.dims[d]; };
   return {times_others(reused.chunks - reused.reused, chunks), times_others(reused.chunks, chunks),
@@ -117,13 +117,13 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
     if (a.checksum || (a.strategy == strategy::copy_native && a.data.filters.filters.back().id == hdf5::lz4_filter))
       w.expected = std::max(w.expected, outcome::rewrapped);
     p.objects += data.sharded() ? std::min(chunks, data.shards.chunks()) : chunks;
-    const std::uint64_t plain = hdf5::product(std::vector<hsize_t>{chunks, data.grid.chunk_elements(), a.element_size()});
+    const std::uint64_t plain = array::product(array::extents{chunks, data.grid.chunk_elements(), a.element_size()});
     const bool referred = options.references && w.expected == outcome::raw;
     const assembled_counts assembled = w.expected == outcome::recoded ? assembled_counts() : count_assembled(data);
     if (assembled.chunks > 0) {
       const double copied = 1 - static_cast<double>(assembled.elements) / static_cast<double>(assembled.all_elements);
       if (!referred) p.store_bytes += static_cast<std::uint64_t>(copied * static_cast<double>(data.stored_bytes));
-      p.store_bytes += hdf5::product(std::vector<hsize_t>{assembled.elements, a.element_size()});
+      p.store_bytes += array::saturating_mul(assembled.elements, a.element_size());
     } else {
       p.store_bytes += w.expected == outcome::recoded ? plain : referred ? 0 : data.stored_bytes;
     }

@@ -2,9 +2,9 @@
 #include "convert/run/appended_metadata.hpp"
 
 #include "append/staged_append.hpp"
+#include "array/chunk_grid.hpp"
 #include "convert/concat/joined_parts.hpp"
 #include "convert/run/dataset_metadata.hpp"
-#include "hdf5/chunk_grid.hpp"
 #include "hdf5/dimensions.hpp"
 #include "text/json_text.hpp"
 #include "text/name_escaping.hpp"
@@ -147,18 +147,19 @@ class appended_metadata_writer {
     const hdf5::chunk_source& data = plan.data;
     const std::size_t axis = data.object.joined->axis;
     const std::size_t trailing = store_.node(data.object.store_path)->at("shape").size() - data.grid.rank();
-    const std::vector<hsize_t> one(data.shards.rank(), 1);
-    hdf5::chunk_grid shards{{}, one};
+    const array::extents one(data.shards.rank(), 1);
+    array::chunk_grid shards{{}, one};
     for (std::size_t d = 0; d < data.shards.rank(); ++d) shards.shape.push_back(data.shards.chunks_along(d));
-    std::vector<hsize_t> shard_index(shards.rank(), 0);
-    const hsize_t stored = data.object.joined->stored_count(), begin = data.grid.chunk_of(axis, stored) / data.shards.chunk[axis];
+    array::extents shard_index(shards.rank(), 0);
+    const std::uint64_t stored = data.object.joined->stored_count(),
+                        begin = data.grid.chunk_of(axis, stored) / data.shards.chunk[axis];
     shards.shape[axis] -= std::min(begin, shards.shape[axis]);
-    if (hdf5::product(shards.shape) == 0) return;
+    if (array::product(shards.shape) == 0) return;
     do {
-      std::vector<hsize_t> shard = shard_index;
+      array::extents shard = shard_index;
       shard[axis] += begin;
       if (data.grid.start(axis, shard[axis] * data.shards.chunk[axis]) >= stored)
-        result_.absent.push_back(zarr::chunk_key(data.object.store_path, hdf5::key_numbers(shard), trailing));
+        result_.absent.push_back(zarr::chunk_key(data.object.store_path, shard, trailing));
     } while (shards.next(shard_index));
   }
 

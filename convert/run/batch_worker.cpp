@@ -182,11 +182,11 @@ void batch_worker::record_lost_chunk(one_chunk& c) {
   }
   ++c.result.counts.lost;
   c.result.worst = std::max(c.result.worst, outcome::recoded);
-  c.result.lost_chunks[{c.chunk.index.begin(), c.chunk.index.end()}] = c.reason;
+  c.result.lost_chunks[c.chunk.index] = c.reason;
 }
 
 compressors::buffer batch_worker::read_values(const chunk_transcoder& maker, const hdf5::chunk_source& data,
-                                              const std::vector<hsize_t>& chunk_index, allocated_strings& strings) {
+                                              const array::extents& chunk_index, allocated_strings& strings) {
   if (!maker.has_strings()) return maker.read_values(chunk_index, nullptr);
   const std::uint64_t max_bytes = std::max<std::uint64_t>(options_.memory, 16U << 20) / 4;
   const unsigned threads = std::max(8U, options_.threads ? options_.threads : detail::usable_processors());

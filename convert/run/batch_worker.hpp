@@ -47,7 +47,7 @@ class batch_worker {
   bool through_libhdf5(one_chunk& c);
   void record_lost_chunk(one_chunk& c);
   compressors::buffer read_values(const chunk_transcoder& maker, const hdf5::chunk_source& data,
-                                  const std::vector<hsize_t>& chunk_index, allocated_strings& strings);
+                                  const array::extents& chunk_index, allocated_strings& strings);
 
   zarr::store_writer& out_;
   const convert_options& options_;

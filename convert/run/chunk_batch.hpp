@@ -29,7 +29,7 @@ struct chunk_input {
     range,        // values in a range of the source's file
     via_libhdf5,  // nothing: the thread itself reads the values through libhdf5
   } form = form_type::stored;
-  std::vector<hsize_t> index;
+  array::extents index;
   compressors::buffer bytes = {};
   unsigned mask = 0;
   std::uint64_t offset = 0, size = 0;  // in_file, range
@@ -52,7 +52,7 @@ struct chunk_batch {
   std::vector<chunk_input> chunks = {};
   std::uint64_t cost = 0;                              // approximate bytes of memory
   std::shared_ptr<zarr::concurrent_shard> shard = {};  // the shard of all chunks; null if there are no shards
-  std::vector<hsize_t> shard_index = {};
+  array::extents shard_index = {};
   std::uint64_t turn = 0;
   bool is_remote = false;
   std::shared_ptr<const chunk_prefetch> prefetch = {};  // of remote chunks, when the batch is submitted

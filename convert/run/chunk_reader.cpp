@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/chunk_reader.hpp"
 
+#include "array/chunk_grid.hpp"
 #include "convert/run/chunk_transcoder.hpp"
-#include "hdf5/chunk_grid.hpp"
 #include "hdf5/source_files.hpp"
 #include "text/format.hpp"
 #include "zarr/write/metadata.hpp"
@@ -20,9 +20,9 @@ constexpr std::uint64_t max_chunks = 50'000'000;  // upper limit of chunks that 
                                                   // of them
 
 // If a chunk's values are one range of all values, and the beginning of the chunk: the number of values before it, and in it.
-std::optional<std::pair<std::uint64_t, std::uint64_t>> contiguous_run(const hdf5::chunk_grid& grid,
-                                                                      const std::vector<hsize_t>& chunk_index) {
-  const std::vector<hsize_t> inside = grid.inside(chunk_index), first = grid.start(chunk_index);
+std::optional<std::pair<std::uint64_t, std::uint64_t>> contiguous_run(const array::chunk_grid& grid,
+                                                                      const array::extents& chunk_index) {
+  const array::extents inside = grid.inside(chunk_index), first = grid.start(chunk_index);
   std::size_t d = 0;
   while (d < grid.rank() && inside[d] == 1) ++d;
   for (++d; d < grid.rank(); ++d) {
@@ -30,7 +30,7 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> contiguous_run(const hdf5
   }
   std::uint64_t preceding = 0;
   for (std::size_t i = 0; i < grid.rank(); ++i) preceding = preceding * grid.shape[i] + first[i];
-  return std::pair{preceding, hdf5::product(inside)};
+  return std::pair{preceding, array::product(inside)};
 }
 
 void add_absent(chunk_batch& next, std::uint64_t chunks) {
@@ -48,16 +48,15 @@ void chunk_reader::read(chunk_batch& next, const chunk_range& range) {
   leave_shard(next);
 }
 
-void chunk_reader::enter_shard(chunk_batch& next, const std::vector<hsize_t>& chunk_index) {
+void chunk_reader::enter_shard(chunk_batch& next, const array::extents& chunk_index) {
   const hdf5::chunk_source& data = next.plan->data;
   if (!data.sharded()) return;
-  std::vector<hsize_t> shard = data.shards.chunk_of(chunk_index);
+  array::extents shard = data.shards.chunk_of(chunk_index);
   if (next.shard && shard == next.shard_index) return;
   submit_(next);
   leave_shard(next);
-  next.shard = std::make_shared<zarr::concurrent_shard>(
-      out_, zarr::chunk_key(next.node().store_path, hdf5::key_numbers(shard), next.plan->trailing),
-      static_cast<std::size_t>(data.shards.chunk_elements()));
+  next.shard = std::make_shared<zarr::concurrent_shard>(out_, zarr::chunk_key(next.node().store_path, shard, next.plan->trailing),
+                                                        static_cast<std::size_t>(data.shards.chunk_elements()));
   if (next.plan->in_store) {
     if (auto stored_shard = next.plan->in_store->shard(shard))
       next.shard->begin_with(*stored_shard->bytes, stored_shard->size, stored_shard->index);
@@ -82,10 +81,10 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
   std::string missing;
   const hdf5::lock one_thread;
   const std::uint64_t in_store = data.visit_stored(
-      range.first, range.count, [&](const std::vector<hsize_t>& chunk_index, std::optional<hsize_t> stored_size) {
+      range.first, range.count, [&](const array::extents& chunk_index, std::optional<std::uint64_t> stored_size) {
         if (next.stopped()) return false;
         const bool of_several = !stored_size;
-        const hsize_t size = stored_size.value_or(0);
+        const std::uint64_t size = stored_size.value_or(0);
         enter_shard(next, chunk_index);
         if (stored++ == 0 && plan.strategy != array_plan::strategy_type::copy_blosc)
           missing = data.filters.unavailable_filters(data.type);
@@ -134,15 +133,15 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
         if (next.is_full()) submit_(next);
         return true;
       });
-  add_absent(next, hdf5::chunks_in(data.shards, range.first, range.count) - stored - in_store);
+  add_absent(next, array::chunks_in(data.shards, range.first, range.count) - stored - in_store);
 }
 
 void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
   const hdf5::chunk_source& data = next.plan->data;
   const array_plan& plan = *next.plan;
-  const hdf5::chunk_grid& grid = data.grid;
+  const array::chunk_grid& grid = data.grid;
   const std::uint64_t total = grid.chunks();
-  const std::uint64_t chunks = hdf5::chunks_in(data.shards, range.first, range.count);
+  const std::uint64_t chunks = array::chunks_in(data.shards, range.first, range.count);
   std::uint64_t absent = 0;
   std::optional<std::uint64_t> address;
   {
@@ -163,7 +162,7 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
   const std::uint64_t read_cost = maker.memory_from_read(),
                       plain_cost = maker.memory_from_stored(grid.chunk_elements() * data.element_size);
   std::uint64_t visited = 0;
-  const auto visit = [&](const std::vector<hsize_t>& chunk_index) {
+  const auto visit = [&](const array::extents& chunk_index) {
     if (next.stopped()) return false;
     if (data.is_in_store(chunk_index)) return true;
     if (++visited > max_chunks)

@@ -25,7 +25,7 @@ class chunk_reader {
  private:
   void read_stored(chunk_batch& next, const chunk_range& range);
   void read_values(chunk_batch& next, const chunk_range& range);
-  void enter_shard(chunk_batch& next, const std::vector<hsize_t>& chunk_index);
+  void enter_shard(chunk_batch& next, const array::extents& chunk_index);
   void leave_shard(chunk_batch& next);
 
   zarr::store_writer& out_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/chunk_transcoder.hpp"
 
+#include "array/chunk_grid.hpp"
 #include "compressors/blosc.hpp"
 #include "compressors/crc32c.hpp"
 #include "compressors/deflate.hpp"
@@ -8,7 +9,6 @@
 #include "compressors/lz4.hpp"
 #include "compressors/zstd.hpp"
 #include "convert/run/compress.hpp"
-#include "hdf5/chunk_grid.hpp"
 #include "hdf5/file_references.hpp"
 #include "hdf5/flat_struct.hpp"
 #include "text/format.hpp"
@@ -35,7 +35,7 @@ void reverse_each(compressors::buffer& values, std::size_t unit) {
 
 }  // namespace
 
-std::string format_index(const std::vector<hsize_t>& index) {
+std::string format_index(const array::extents& index) {
   std::string s = "[";
   for (std::size_t i = 0; i < index.size(); ++i) {
     if (i) s += ", ";
@@ -51,7 +51,7 @@ void chunk_transcoder::require_size(const compressors::buffer& stored, std::size
 }
 
 std::optional<encoded_chunk> chunk_transcoder::from_stored(compressors::buffer stored, unsigned mask,
-                                                           const std::vector<hsize_t>& chunk_index) const {
+                                                           const array::extents& chunk_index) const {
   auto chunk = without_checksum(std::move(stored), mask, chunk_index);
   if (chunk && plan_.checksum) {
     compressors::append_crc32c(chunk->bytes);
@@ -60,14 +60,14 @@ std::optional<encoded_chunk> chunk_transcoder::from_stored(compressors::buffer s
   return chunk;
 }
 
-encoded_chunk chunk_transcoder::from_values(compressors::buffer values, const std::vector<hsize_t>& chunk_index) const {
+encoded_chunk chunk_transcoder::from_values(compressors::buffer values, const array::extents& chunk_index) const {
   encoded_chunk chunk = encoded(std::move(values), chunk_index);
   if (plan_.checksum) compressors::append_crc32c(chunk.bytes);
   return chunk;
 }
 
 std::optional<encoded_chunk> chunk_transcoder::without_checksum(compressors::buffer stored, unsigned mask,
-                                                                const std::vector<hsize_t>& chunk_index) const {
+                                                                const array::extents& chunk_index) const {
   using step = array_plan::step;
   const step action = plan_.step_for(chunk_index, stored.size(), mask);
   if (action == step::take) return encoded_chunk{std::move(stored), outcome::raw};
@@ -88,7 +88,7 @@ std::optional<encoded_chunk> chunk_transcoder::without_checksum(compressors::buf
 }
 
 // The bytes are the chunk; damaged ones are not.
-encoded_chunk chunk_transcoder::checked(compressors::buffer stored, const std::vector<hsize_t>& chunk_index) const {
+encoded_chunk chunk_transcoder::checked(compressors::buffer stored, const array::extents& chunk_index) const {
   const std::size_t plain_size = static_cast<std::size_t>(plan_.chunk_bytes(chunk_index));
   if (plan_.strategy == strategy::copy) {
     require_size(stored, plain_size);
@@ -106,8 +106,7 @@ encoded_chunk chunk_transcoder::checked(compressors::buffer stored, const std::v
   return {std::move(stored), outcome::raw};
 }
 
-encoded_chunk chunk_transcoder::decoded(compressors::buffer stored, unsigned mask,
-                                        const std::vector<hsize_t>& chunk_index) const {
+encoded_chunk chunk_transcoder::decoded(compressors::buffer stored, unsigned mask, const array::extents& chunk_index) const {
   const std::size_t plain_size = static_cast<std::size_t>(plan_.chunk_bytes(chunk_index));
   original source{stored.size(), reusable_stream(stored, mask, plain_size)};
   compressors::buffer values = to_memory(hdf5::undo(data_.filters, mask, std::move(stored), plain_size, data_.type));
@@ -154,8 +153,7 @@ encoded_chunk chunk_transcoder::native(compressors::buffer stored, std::size_t p
 }
 
 // Undoes the outermost filters first, until the deflate stream itself is the payload.
-encoded_chunk chunk_transcoder::rewrapped(compressors::buffer stored, unsigned mask,
-                                          const std::vector<hsize_t>& chunk_index) const {
+encoded_chunk chunk_transcoder::rewrapped(compressors::buffer stored, unsigned mask, const array::extents& chunk_index) const {
   const hdf5::pipeline& p = data_.filters;
   const std::size_t plain_size = static_cast<std::size_t>(plan_.chunk_bytes(chunk_index));
   for (std::size_t i = p.filters.size(); i-- > 0;) {
@@ -185,17 +183,17 @@ encoded_chunk chunk_transcoder::rewrapped(compressors::buffer stored, unsigned m
 }
 
 // A chunk may be unpacked only because the fill value does not fit, which HDF5 has where the chunk reaches over the edge.
-void chunk_transcoder::clear_beyond_edge(compressors::buffer& values, const std::vector<hsize_t>& chunk_index) const {
-  const hdf5::chunk_grid& grid = data_.grid;
+void chunk_transcoder::clear_beyond_edge(compressors::buffer& values, const array::extents& chunk_index) const {
+  const array::chunk_grid& grid = data_.grid;
   if (!grid.is_partial(chunk_index)) return;
-  const std::vector<hsize_t> inside = grid.inside(chunk_index), extent = grid.extent(chunk_index);
+  const array::extents inside = grid.inside(chunk_index), extent = grid.extent(chunk_index);
   const std::size_t size = plan_.view.size;
-  std::vector<hsize_t> index(grid.rank(), 0);
+  array::extents index(grid.rank(), 0);
   for (std::size_t i = 0; i + size <= values.size(); i += size) {
     bool is_beyond = false;
     for (std::size_t d = 0; d < index.size(); ++d) is_beyond = is_beyond || index[d] >= inside[d];
     if (is_beyond) std::memset(values.data() + i, 0, size);
-    for (std::size_t d = index.size(); d-- > 0 && ++index[d] == extent[d];) index[d] = 0;
+    array::next_index(index, extent);
   }
 }
 
@@ -211,8 +209,8 @@ compressors::buffer chunk_transcoder::to_memory(compressors::buffer stored) cons
   return stored;
 }
 
-compressors::buffer chunk_transcoder::read_values(const std::vector<hsize_t>& chunk_index, hdf5::vlen_allocator* strings) const {
-  const hdf5::chunk_grid& grid = data_.grid;
+compressors::buffer chunk_transcoder::read_values(const array::extents& chunk_index, hdf5::vlen_allocator* strings) const {
+  const array::chunk_grid& grid = data_.grid;
   const std::size_t elements = static_cast<std::size_t>(grid.chunk_elements(chunk_index)), size = plan_.view.size;
   compressors::buffer values(elements * size, std::byte{0});
   // elements beyond the edge, or between the parts, read as fill value; packbits needs a value that fits: 0 beyond the edge
@@ -228,7 +226,7 @@ compressors::buffer chunk_transcoder::read_values(const std::vector<hsize_t>& ch
 
 // Bytes of the whole chunk in memory.
 std::uint64_t chunk_transcoder::plain_bytes() const {
-  return hdf5::product(std::vector<hsize_t>{data_.grid.chunk_elements(), std::max(data_.element_size, plan_.view.size)});
+  return array::product(array::extents{data_.grid.chunk_elements(), std::max(data_.element_size, plan_.view.size)});
 }
 
 std::uint64_t chunk_transcoder::memory_from_stored(std::uint64_t stored) const {
@@ -267,8 +265,7 @@ bool chunk_transcoder::is_all_fill(const compressors::buffer& values) const {
   return true;
 }
 
-encoded_chunk chunk_transcoder::encoded(compressors::buffer values, const std::vector<hsize_t>& chunk_index,
-                                        original* source) const {
+encoded_chunk chunk_transcoder::encoded(compressors::buffer values, const array::extents& chunk_index, original* source) const {
   encoded_chunk chunk{{}, outcome::recoded};
   if (plan_.text) {
     encode_text(chunk, values);
@@ -323,7 +320,7 @@ void chunk_transcoder::encode_flat(encoded_chunk& chunk, compressors::buffer& va
   values = std::move(flat);
 }
 
-void chunk_transcoder::encode_packed(compressors::buffer& values, const std::vector<hsize_t>& chunk_index) const {
+void chunk_transcoder::encode_packed(compressors::buffer& values, const array::extents& chunk_index) const {
   const data_type& type = plan_.packed->type();
   if (plan_.leaf.big_endian && type.component_size() > 1)
     (void)decode_chunk(zarrbits::bytes(type, {.endian = endian::big}), values,
@@ -368,14 +365,12 @@ void chunk_transcoder::check_bools(compressors::buffer& values) const {
   if (!decode_chunk(zarrbits::bytes("bool"), values, values)) throw wrong_assumption{&assumptions::bools_are_0_or_1};
 }
 
-std::vector<hsize_t> chunk_transcoder::index_in_chunk(std::uint64_t element, const std::vector<hsize_t>& chunk_index) const {
+array::extents chunk_transcoder::index_in_chunk(std::uint64_t element, const array::extents& chunk_index) const {
   const zarr::array_metadata& meta = plan_.meta;
-  std::vector<hsize_t> index(meta.shape.size(), 0);
-  for (std::size_t d = index.size(); d-- > 0;) {
-    const hsize_t length = d < chunk_index.size() ? data_.grid.length(d, chunk_index[d]) : meta.chunk[d];
-    index[d] = element % length + (d < chunk_index.size() ? data_.grid.start(d, chunk_index[d]) : 0);
-    element /= length;
-  }
+  array::extents lengths = data_.grid.extent(chunk_index);
+  lengths.insert(lengths.end(), meta.chunk.begin() + static_cast<std::ptrdiff_t>(lengths.size()), meta.chunk.end());
+  array::extents index = array::unravel(element, lengths);
+  for (std::size_t d = 0; d < chunk_index.size(); ++d) index[d] += data_.grid.start(d, chunk_index[d]);
   return index;
 }
 

@@ -19,11 +19,11 @@ constexpr double worth_it = 0.75;  // of the size without compression
 constexpr compression suggested{compressor::blosc, 1, blosc_compressor::zstd, blosc_shuffle::bytes};
 
 // Blocks that tile the array: its chunks or, if they are large, pieces of chunks.
-hdf5::chunk_grid blocks_of(const hdf5::chunk_grid& grid, std::size_t element) {
-  hdf5::chunk_grid blocks{grid.shape, std::vector<hsize_t>(grid.rank(), 1)};
+array::chunk_grid blocks_of(const array::chunk_grid& grid, std::size_t element) {
+  array::chunk_grid blocks{grid.shape, array::extents(grid.rank(), 1)};
   std::uint64_t capacity = block_bytes / std::max<std::size_t>(1, element);
   for (std::size_t d = grid.rank(); d-- > 0 && capacity > 1;) {
-    blocks.chunk[d] = std::min<hsize_t>(capacity, grid.chunk[d]);
+    blocks.chunk[d] = std::min<std::uint64_t>(capacity, grid.chunk[d]);
     capacity /= blocks.chunk[d];
   }
   return blocks;
@@ -59,17 +59,17 @@ std::optional<planned_dataset::compression_choice> estimate_compression(const da
   if (!is_plain(*plan)) return {};
   const hdf5::chunk_source& data = dataset.data;
   const std::size_t size = plan->view.size;
-  const hdf5::chunk_grid blocks = blocks_of(data.grid, size);
+  const array::chunk_grid blocks = blocks_of(data.grid, size);
   const std::uint64_t total = blocks.chunks(), count = std::min(total, max_blocks);
   // fill values of chunks that were never written take no space in the store either
-  const bool has_holes = data.stored_bytes < hdf5::product(data.dims) * data.element_size;
+  const bool has_holes = data.stored_bytes < array::product(data.dims) * data.element_size;
   std::uint64_t plain = 0, small = 0;
   try {
     for (std::uint64_t i = 0; i < count; ++i) {
       // the middle of each of `count` equal parts
-      const std::vector<hsize_t> block_index = blocks.chunk_at(total / count * i + (total / count) / 2);
-      const std::vector<hsize_t> shape = blocks.inside(block_index);
-      const std::uint64_t bytes = hdf5::product(shape) * size;
+      const array::extents block_index = blocks.chunk_at(total / count * i + (total / count) / 2);
+      const array::extents shape = blocks.inside(block_index);
+      const std::uint64_t bytes = array::product(shape) * size;
       if (bytes > block_bytes) return {};  // elements that are larger than a block
       compressors::buffer values(static_cast<std::size_t>(bytes), std::byte{0});
       data.read_block(plan->view.memory, size, blocks.start(block_index), shape, shape, values);

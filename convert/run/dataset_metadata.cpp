@@ -169,7 +169,7 @@ void write_dataset_metadata(const dataset_plan& dataset, zarr::node_writer& out,
       text::json& notes = part_attributes[text::annotation_key];
       if (!notes.is_object()) notes = text::json::object();
       text::json shape = data.dims;
-      for (const hsize_t e : part.view.extra) shape.push_back(e);
+      for (const std::uint64_t e : part.view.extra) shape.push_back(e);
       notes["shape"] = std::move(shape);  // shape of the array of sequences
       entry.store_bytes += part_result.store_bytes;
       if (part_result.dangling) {

@@ -218,7 +218,7 @@ class metadata_writer {
     text::json note = {{"length", o.overrides.shape.empty() ? 0 : o.overrides.shape[0]}};
     try {
       const hdf5::handle scale = source_.open(o);
-      const std::vector<hsize_t> max_extent = hdf5::maximum_extent(hdf5::handle(H5Dget_space(scale), "get the dataspace"));
+      const array::extents max_extent = hdf5::maximum_extent(hdf5::handle(H5Dget_space(scale), "get the dataspace"));
       if (max_extent.size() == 1 && max_extent[0] == H5S_UNLIMITED) note["unlimited"] = true;
       text::json user = attributes_of(o, scale, nullptr, attributes);
       if (!user.empty()) note["attributes"] = std::move(user);

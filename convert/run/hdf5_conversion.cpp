@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/hdf5_conversion.hpp"
 
+#include "array/chunk_grid.hpp"
 #include "convert/concat/file_order.hpp"
 #include "convert/concat/joined_parts.hpp"
 #include "convert/plan/plan_report.hpp"
@@ -8,7 +9,6 @@
 #include "convert/run/compression_estimate.hpp"
 #include "convert/run/link_policy.hpp"
 #include "convert/run/option_checks.hpp"
-#include "hdf5/chunk_grid.hpp"
 #include "hdf5/external_files.hpp"
 #include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
@@ -187,13 +187,11 @@ std::uint64_t memory_limit_of(const convert_options& options) { return std::max<
 // has no chunks.
 std::uint64_t max_chunk_memory(const hdf5::source_object& o, hid_t dataset) {
   const hdf5::handle properties(H5Dget_create_plist(dataset)), type(H5Dget_type(dataset));
-  hsize_t chunk[H5S_MAX_RANK] = {};
-  const int rank = H5Pget_layout(properties) == H5D_CHUNKED ? H5Pget_chunk(properties, H5S_MAX_RANK, chunk) : -1;
-  std::vector<hsize_t> factors(chunk, chunk + std::max(rank, 0));
+  array::extents factors = H5Pget_layout(properties) == H5D_CHUNKED ? hdf5::chunk_extent(properties) : array::extents();
   if (o.joined && !o.joined->chunk.empty()) factors = o.joined->chunk;
   if (factors.empty()) return 0;
   factors.insert(factors.end(), {H5Tget_size(type), chunk_transcoder::max_memory_factor});
-  return hdf5::product(factors);
+  return array::product(factors);
 }
 
 }  // namespace
@@ -236,7 +234,7 @@ void hdf5_conversion::preflight() {
 
 void hdf5_conversion::warn_of_chunks(const hdf5::source_object& o, const dataset_plan& dataset) const {
   std::uint64_t required = 0;
-  const std::uint64_t chunk = hdf5::product(std::vector<hsize_t>{dataset.data.grid.chunk_elements(), dataset.data.element_size});
+  const std::uint64_t chunk = array::saturating_mul(dataset.data.grid.chunk_elements(), dataset.data.element_size);
   for (std::size_t part = 0; part < dataset.parts().size(); ++part) {
     if (dataset.parts()[part].kind == dataset_part::kind_type::array)
       required = std::max(required, chunk_transcoder(*dataset.array(part)).memory());
@@ -407,12 +405,12 @@ namespace {
 // Times that the array cannot have, such as hours in whole days, end a run, and so a plan. The values of a dimension are read for
 // their order in any case; those of other variables are not read for a plan.
 void require_representable(const hdf5::chunk_source& data, const convert_options& options) {
-  constexpr hsize_t max_values = 1U << 20;  // at once
+  constexpr std::uint64_t max_values = 1U << 20;  // at once
   const hdf5::source_object& o = data.object;
   if (!o.joined || !options.concat || data.dims.size() != 1 || text::base_name(o.store_path) != options.concat->dimension) return;
   for (const joined_part& part : o.joined->list) {
-    for (hsize_t offset = 0; part.change && offset < part.count; offset += max_values) {
-      const hsize_t n = std::min(max_values, part.count - offset);
+    for (std::uint64_t offset = 0; part.change && offset < part.count; offset += max_values) {
+      const std::uint64_t n = std::min(max_values, part.count - offset);
       compressors::buffer values(static_cast<std::size_t>(n) * data.type.size);
       data.read_block(data.type.memory, data.type.size, {part.first + offset}, {n}, {n}, values);
     }
@@ -438,7 +436,7 @@ convert_plan hdf5_conversion::plan() {
       if (const std::string reason = hdf5::unsupported_reason(dataset.data.type); !reason.empty())
         throw hdf5::unsupported_dataset("its datatype is not supported: " + reason);
       dataset.prepare();
-      if (!dataset.data.dependencies->missing_raw.empty() && hdf5::product(dataset.data.dims) > 0)
+      if (!dataset.data.dependencies->missing_raw.empty() && array::product(dataset.data.dims) > 0)
         throw hdf5::unsupported_dataset("its external file \"" + text::escape_name(dataset.data.dependencies->missing_raw) +
                                         "\" cannot be opened");
       const std::string missing =

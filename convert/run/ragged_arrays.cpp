@@ -6,10 +6,10 @@
 //
 #include "convert/run/ragged_arrays.hpp"
 
+#include "array/chunk_grid.hpp"
 #include "compressors/crc32c.hpp"
 #include "convert/run/chunk_transcoder.hpp"
 #include "hdf5/attributes.hpp"
-#include "hdf5/chunk_grid.hpp"
 #include "hdf5/file_references.hpp"
 #include "hdf5/type_json.hpp"
 #include "text/format.hpp"
@@ -274,12 +274,12 @@ std::unique_ptr<value_appender> value_appender::make(const append_context& conte
 namespace {
 
 // Appends rows in C order. Splits them in halves if libhdf5 would allocate too much for all.
-void append_rows(const hdf5::chunk_source& data, const field_view& view, const std::vector<hsize_t>& first,
-                 const std::vector<hsize_t>& count, const append_context& context, sequence_appender& appender) {
+void append_rows(const hdf5::chunk_source& data, const field_view& view, const array::extents& first, const array::extents& count,
+                 const append_context& context, sequence_appender& appender) {
   const std::uint64_t max_bytes = context.memory / 4;
   {
     hdf5::vlen_allocator strings(max_bytes);
-    compressors::buffer rows(static_cast<std::size_t>(hdf5::product(count)) * view.size, std::byte{0});
+    compressors::buffer rows(static_cast<std::size_t>(array::product(count)) * view.size, std::byte{0});
     bool read = false;
     try {
       data.read_block(view.memory, view.size, first, count, count, rows, &strings);
@@ -292,12 +292,12 @@ void append_rows(const hdf5::chunk_source& data, const field_view& view, const s
       return appender.append(rows.data(), rows.size() / view.leaf->size);
     }
   }
-  const auto longer = std::find_if(count.begin(), count.end(), [](hsize_t n) { return n > 1; });
+  const auto longer = std::find_if(count.begin(), count.end(), [](std::uint64_t n) { return n > 1; });
   if (longer == count.end())
     throw hdf5::unsupported_dataset("the sequence at " + format_index(first) + " takes more than " +
                                     text::format_bytes(max_bytes) + ", a quarter of `memory`");
   const auto d = static_cast<std::size_t>(longer - count.begin());
-  std::vector<hsize_t> half = count, second = first;
+  array::extents half = count, second = first;
   half[d] = count[d] / 2;
   append_rows(data, view, first, half, context, appender);
   second[d] += half[d];
@@ -312,14 +312,14 @@ void write_ragged_arrays(const hdf5::chunk_source& data, const field_view& view,
   sequence_appender sequences(context, *view.leaf, store_path);
 
   // rows in C order: blocks that are whole runs of the dataset
-  hdf5::chunk_grid blocks{data.dims,
-                          hdf5::chunk_shape_for(data.dims, 64 * std::max<std::uint64_t>(1, view.per_element()), 4U << 20)};
+  array::chunk_grid blocks{data.dims,
+                           array::chunk_shape_for(data.dims, 64 * std::max<std::uint64_t>(1, view.per_element()), 4U << 20)};
   const std::string missing = data.stored_bytes > 0 ? data.filters.unavailable_filters(data.type) : "";
   if (!missing.empty()) throw hdf5::missing_filter(missing);
   if (blocks.chunks() > 0) {
-    std::vector<hsize_t> block_index(data.dims.size(), 0);
+    array::extents block_index(data.dims.size(), 0);
     do {
-      const std::vector<hsize_t> first = blocks.start(block_index), count = blocks.inside(block_index);
+      const array::extents first = blocks.start(block_index), count = blocks.inside(block_index);
       append_rows(data, view, first, count, context, sequences);
     } while (blocks.next(block_index));
   }

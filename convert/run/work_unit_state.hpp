@@ -23,7 +23,7 @@ namespace zarrbits::conversion {
 
 class work_unit_state {
  public:
-  using position = std::pair<std::size_t, std::vector<hsize_t>>;  // part and chunk
+  using position = std::pair<std::size_t, array::extents>;  // part and chunk
 
   work_unit_state(std::shared_ptr<const dataset_plan> plan, const work_unit_id& identifier);
 

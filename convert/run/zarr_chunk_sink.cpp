@@ -16,17 +16,17 @@ zarr_chunk_sink::zarr_chunk_sink(zarr::store_writer& out, const std::string& nod
                                  std::shared_ptr<zarr::concurrent_shard> shard, std::uint64_t turn)
     : out_(out), node_(node), plan_(plan), shard_(std::move(shard)), turn_(turn) {}
 
-void zarr_chunk_sink::put(const std::vector<hsize_t>& chunk_index, compressors::buffer bytes) {
+void zarr_chunk_sink::put(const array::extents& chunk_index, compressors::buffer bytes) {
   if (!shard_) out_.put(key(chunk_index), bytes);
   else pending_.push_back({number_in_shard(chunk_index), std::move(bytes)});
 }
 
-void zarr_chunk_sink::put(const std::vector<hsize_t>& chunk_index, std::span<const std::byte> bytes) {
+void zarr_chunk_sink::put(const array::extents& chunk_index, std::span<const std::byte> bytes) {
   if (!shard_) out_.put(key(chunk_index), bytes);
   else pending_.push_back({number_in_shard(chunk_index), {bytes.begin(), bytes.end()}});
 }
 
-void zarr_chunk_sink::put_range(const std::vector<hsize_t>& chunk_index, const stored_range& range) {
+void zarr_chunk_sink::put_range(const array::extents& chunk_index, const stored_range& range) {
   const auto source = plan_.data.bytes_of(range.file);
   if (const io::remote_file* remote = out_.supports_references() ? source->remote() : nullptr)
     return out_.put_reference(key(chunk_index), remote->name(), remote->state(), range.offset, range.size);
@@ -76,11 +76,11 @@ std::vector<std::uint64_t> zarr_chunk_sink::contiguous_sizes(std::size_t i) cons
   return sizes;
 }
 
-std::string zarr_chunk_sink::key(const std::vector<hsize_t>& chunk_index) const {
-  return zarr::chunk_key(node_, hdf5::key_numbers(chunk_index), plan_.trailing);
+std::string zarr_chunk_sink::key(const array::extents& chunk_index) const {
+  return zarr::chunk_key(node_, chunk_index, plan_.trailing);
 }
 
-std::size_t zarr_chunk_sink::number_in_shard(const std::vector<hsize_t>& chunk_index) const {
+std::size_t zarr_chunk_sink::number_in_shard(const array::extents& chunk_index) const {
   return static_cast<std::size_t>(plan_.data.shards.offset_in_chunk(chunk_index));
 }
 

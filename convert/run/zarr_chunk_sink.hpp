@@ -36,10 +36,10 @@ class zarr_chunk_sink {
   zarr_chunk_sink(zarr::store_writer& out, const std::string& node, const array_plan& plan,
                   std::shared_ptr<zarr::concurrent_shard> shard, std::uint64_t turn);
 
-  void put(const std::vector<hsize_t>& chunk_index, compressors::buffer bytes);
-  void put(const std::vector<hsize_t>& chunk_index, std::span<const std::byte> bytes);
+  void put(const array::extents& chunk_index, compressors::buffer bytes);
+  void put(const array::extents& chunk_index, std::span<const std::byte> bytes);
   // From a local file, or as a reference. Throws io::read_error; the chunk is then not written.
-  void put_range(const std::vector<hsize_t>& chunk_index, const stored_range& range);
+  void put_range(const array::extents& chunk_index, const stored_range& range);
   // Call once, when all chunks of the batch are done, or it is given up: then its part of the shard is dropped. Returns the
   // shard's overhead if this was the last batch, else 0.
   std::uint64_t finish(bool is_complete);
@@ -51,8 +51,8 @@ class zarr_chunk_sink {
     std::optional<stored_range> in_file = {};
   };
   std::vector<std::uint64_t> contiguous_sizes(std::size_t i) const;
-  std::string key(const std::vector<hsize_t>& chunk_index) const;
-  std::size_t number_in_shard(const std::vector<hsize_t>& chunk_index) const;
+  std::string key(const array::extents& chunk_index) const;
+  std::size_t number_in_shard(const array::extents& chunk_index) const;
 
   zarr::store_writer& out_;
   const std::string& node_;

@@ -2,7 +2,7 @@
 //
 // What chunk_locator finds, beside what H5Dread_chunk reads: every index, with filters, masks and a user block.
 //
-#include "hdf5/chunk_grid.hpp"
+#include "array/chunk_grid.hpp"
 #include "hdf5/chunk_index.hpp"
 #include "hdf5/chunk_locator.hpp"
 #include "hdf5/source_dataset.hpp"
@@ -37,17 +37,17 @@ std::size_t found_chunks(const std::string& path, const std::string& name) {
   const chunk_locator locator(file);
   const handle d(H5Dopen2(file, name.c_str(), H5P_DEFAULT), "open"), other(H5Dopen2(plain, name.c_str(), H5P_DEFAULT), "open");
   const handle space(H5Dget_space(d), "space"), dcpl(H5Dget_create_plist(d), "properties");
-  zarrbits::hdf5::chunk_grid grid;
+  zarrbits::array::chunk_grid grid;
   grid.shape = zarrbits::hdf5::extent(space);
-  grid.chunk.resize(grid.shape.size());
-  H5Pget_chunk(dcpl, static_cast<int>(grid.chunk.size()), grid.chunk.data());
+  grid.chunk = zarrbits::hdf5::chunk_extent(dcpl);
   std::size_t found = 0;
-  for_each_stored_chunk(d, grid, [&](const std::vector<hsize_t>& at, hsize_t size) {
-    const dims first = grid.start(at);
+  for_each_stored_chunk(d, grid, [&](const zarrbits::array::extents& index, std::uint64_t size) {
+    const zarrbits::array::extents start = grid.start(index);
+    const dims first = zarrbits::hdf5::to_hsize(start);
     std::string stored(size, '\0');
     unsigned mask = 0, found_mask = 77;
     check(H5Dread_chunk(other, H5P_DEFAULT, first.data(), &mask, stored.data()), "read a chunk");
-    const auto place = locator.find(d, first.data(), found_mask);
+    const auto place = locator.find(d, start, found_mask);
     BOOST_REQUIRE(place.has_value());
     BOOST_CHECK_EQUAL(place->size, size);
     BOOST_CHECK(bytes.substr(place->offset, size) == stored);
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_found_without_the_driver_or_without_a_chunk) {
   c.dataset("d", H5T_NATIVE_INT32, {10}, chunked({5}));
   c.close();
   unsigned mask = 0;
-  const hsize_t first[1] = {0};
+  const zarrbits::array::extents first = {0};
   {
     const handle file = opened(c.source(), false);
     const handle d(H5Dopen2(file, "d", H5P_DEFAULT), "open");

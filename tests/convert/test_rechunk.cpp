@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Boxes and plans of other chunks, against what is counted one by one.
+// Plans of other chunks, against what is counted one by one.
 //
-#include "convert/from_zarr/boxes.hpp"
+#include "array/chunk_grid.hpp"
 #include "convert/from_zarr/rechunk_plan.hpp"
 
 #include <boost/test/unit_test.hpp>
 
-#include <zarrbits/error.hpp>
-
-#include <cstring>
 #include <numeric>
 #include <random>
-#include <set>
 
+using namespace zarrbits::array;
 using namespace zarrbits::conversion;
 
 namespace {
@@ -31,12 +28,9 @@ extents random_extents(std::size_t rank, std::uint64_t most) {
 // Chunks of shape `to` that boxes of shape `from` touch, summed over the boxes.
 std::uint64_t touches(const extents& array, const extents& from, const extents& to) {
   std::uint64_t n = 0;
-  const extents grid = grid_of(array, from);
-  extents last;
-  for (const std::uint64_t g : grid) last.push_back(g - 1);
-  each_index(extents(array.size(), 0), last, [&](const extents& at) {
-    const index_range range = overlapping_cells(cell_box(at, from, array), to);
-    each_index(range.first, range.last, [&](const extents&) { ++n; });
+  const chunk_grid grid{array, from}, others{array, to};
+  for_each_index({extents(array.size(), 0), grid.counts()}, [&](const extents& index) {
+    for_each_index(others.chunks_over(grid.box_of(index)), [&](const extents&) { ++n; });
   });
   return n;
 }
@@ -56,74 +50,6 @@ bool is_multiple(const extents& shape, const extents& unit) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(numbers_and_indices) {
-  const extents grid = {3, 1, 4};
-  for (std::uint64_t n = 0; n < 12; ++n) BOOST_TEST(number_of(index_of(n, grid), grid) == n);
-  BOOST_TEST(index_of(7, grid) == (extents{1, 0, 3}), boost::test_tools::per_element());
-  int calls = 0;
-  each_index({}, {}, [&](const extents&) { ++calls; });  // a scalar has one
-  BOOST_TEST(calls == 1);
-  BOOST_CHECK_THROW((box{{0, 0}, {std::uint64_t{1} << 40, std::uint64_t{1} << 40}}.elements()), zarrbits::error);
-}
-
-BOOST_AUTO_TEST_CASE(elements_are_copied_as_one_by_one) {
-  for (int round = 0; round < 500; ++round) {
-    const std::size_t rank = up_to(4);
-    box a, b;
-    for (std::size_t d = 0; d < rank; ++d) {
-      a.first.push_back(up_to(5));
-      a.shape.push_back(up_to(6));
-      b.first.push_back(up_to(5));
-      b.shape.push_back(up_to(6));
-    }
-    const box shared = intersect(a, b);
-    const std::size_t size = std::vector<std::size_t>{1, 2, 3, 4, 8, 12}[up_to(6) - 1];
-    std::vector<std::byte> from(a.elements() * size), to(b.elements() * size, std::byte{0xEE}), expected = to;
-    for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(random_numbers());
-    std::vector<std::string> words_from(a.elements()), words_to(b.elements(), "-"), words_expected = words_to;
-    for (std::size_t i = 0; i < words_from.size(); ++i) words_from[i] = std::to_string(i);
-    if (!shared.empty()) {
-      extents last;
-      for (std::size_t d = 0; d < rank; ++d) last.push_back(shared.first[d] + shared.shape[d] - 1);
-      each_index(shared.first, last, [&](const extents& at) {
-        std::uint64_t f = 0, t = 0;
-        for (std::size_t d = 0; d < rank; ++d) {
-          f = f * a.shape[d] + at[d] - a.first[d];
-          t = t * b.shape[d] + at[d] - b.first[d];
-        }
-        std::memcpy(expected.data() + t * size, from.data() + f * size, size);
-        words_expected[t] = words_from[f];
-      });
-    }
-    copy_elements(from, a, to, b, shared, size);
-    copy_elements(words_from, a, words_to, b, shared);
-    BOOST_TEST((to == expected));
-    BOOST_TEST(words_to == words_expected, boost::test_tools::per_element());
-  }
-}
-
-BOOST_AUTO_TEST_CASE(every_element_of_tiles_has_a_place_of_its_own) {
-  for (int round = 0; round < 200; ++round) {
-    const std::size_t rank = up_to(3);
-    const extents array = random_extents(rank, 9), regions = random_extents(rank, 9), gathered = random_extents(rank, 9);
-    const box whole = {extents(rank, 0), array};
-    std::set<std::uint64_t> places;
-    extents last;
-    for (const std::uint64_t g : grid_of(array, regions)) last.push_back(g - 1);
-    each_index(extents(rank, 0), last, [&](const extents& at) {
-      const box region = cell_box(at, regions, array);
-      const index_range range = overlapping_cells(region, gathered);
-      each_index(range.first, range.last, [&](const extents& other) {
-        const box tile = intersect(region, cell_box(other, gathered, array));
-        const std::uint64_t first = elements_before(region, whole) + elements_before(tile, region);
-        for (std::uint64_t i = 0; i < tile.elements(); ++i) BOOST_TEST(places.insert(first + i).second);
-      });
-    });
-    BOOST_TEST(places.size() == whole.elements());
-    BOOST_TEST(*places.rbegin() == whole.elements() - 1);
-  }
-}
-
 BOOST_AUTO_TEST_CASE(plans_count_right_and_stay_within_the_memory) {
   int twice = 0;
   for (int round = 0; round < 400; ++round) {
@@ -137,8 +63,7 @@ BOOST_AUTO_TEST_CASE(plans_count_right_and_stay_within_the_memory) {
     r.element = up_to(8);
     const std::uint64_t memory = up_to(4000);
     const rechunk_plan p = plan_rechunk(r, memory);
-    std::uint64_t chunks = 1;
-    for (const std::uint64_t g : grid_of(r.array, r.source_chunk)) chunks *= g;
+    const std::uint64_t chunks = chunk_grid{r.array, r.source_chunk}.chunks();
     BOOST_TEST(is_multiple(p.region, r.target_object));
     BOOST_TEST(bytes_of(p.region, r.array, r.element) <= std::max(memory, bytes_of(r.target_object, r.array, r.element)));
     if (p.two_passes()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/write/chunk_encoder.hpp"
 
+#include "array/extents.hpp"
 #include "compressors/blosc.hpp"
 #include "compressors/bzip2.hpp"
 #include "compressors/crc32c.hpp"
@@ -47,18 +48,17 @@ std::vector<std::size_t> order_in(const text::json& configuration) {
 template <class Put>
 void for_each_transposed(const std::vector<std::size_t>& order, const std::vector<std::uint64_t>& shape, const Put& put) {
   const std::size_t rank = shape.size();
-  std::vector<std::size_t> stride(rank, 1);
-  for (std::size_t d = rank; d-- > 1;) stride[d - 1] = stride[d] * static_cast<std::size_t>(shape[d]);
+  const array::extents stride = array::strides_of(shape);
   std::vector<std::uint64_t> index(rank, 0);
-  std::size_t source = 0, count = 1;
-  for (const std::uint64_t extent : shape) count *= static_cast<std::size_t>(extent);
-  for (std::size_t i = 0; i < count; ++i) {
-    put(source);
+  const std::uint64_t count = array::product(shape);
+  std::uint64_t source = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    put(static_cast<std::size_t>(source));
     for (std::size_t k = rank; k-- > 0;) {
       const std::size_t d = order[k];
       source += stride[d];
       if (++index[d] < shape[d]) break;
-      source -= stride[d] * static_cast<std::size_t>(shape[d]);
+      source -= stride[d] * shape[d];
       index[d] = 0;
     }
   }
