@@ -17,7 +17,7 @@ literal, flag = re.compile(r'"((?:[^"\\]|\\.)*)"'), re.compile(r"--[a-z]")
 sources = {".hpp", ".cpp", ".h", ".c"}
 # Below the jobs nothing knows their options and reports.
 of_jobs = re.compile(r"zarrbits/(convert\w*|verify|inspect|export)\.hpp")
-below_jobs = {"array", "text", "io", "compressors", "hdf5", "zarr", "core", "library", "streams", "filter"}
+below_jobs = {"array", "text", "io", "compressors", "hdf5", "zarr", "codecs", "core", "library", "streams", "filter"}
 # Elsewhere the namespace is the folder's name. These names belong to public functions, and to the language.
 namespaces = {"convert": "conversion", "inspect": "inspection", "verify": "verification", "export": "exporting"}
 block = re.compile(r"^namespace ([\w:]+) \{(.*?)^\}", re.M | re.S)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Data types and fill values of a zarr.json, as `zarrbits verify` reads them.
+// Data types and fill values of a zarr.json.
 //
 #include "text/base64.hpp"
 #include "zarr/read/zarr_json.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Encodes chunks as the "codecs" of an array say: the counterpart of the reader's codec_chain.
+// Encodes chunks as the "codecs" of an array say: the counterpart of codecs/codec_chain.hpp.
 //
 //   const chunk_encoder encoder(codecs, "float32");
 //   out.put(key, encoder.encode(values, {100, 100}));   // values in C order and in this machine's byte order
