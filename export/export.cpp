@@ -164,7 +164,7 @@ export_report export_store(const export_options& requested) {
   export_report report;
   report.store = options.store;
   report.target = options.target;
-  zarr::as_public_errors(options.store, options.target, [&] {
+  zarr::as_public_errors(options.store, options.target, errc::damaged_source, [&] {
     io::init_s3({}, options.store, options.remote, options.warning);
     const source_name store = split_source(options.store);
     exporting::refuse_target_in_store(store.file, options.target);
@@ -183,11 +183,11 @@ export_report export_store(const export_options& requested) {
     try {
       exporting::write_file(target, opened_store, zarr::node_at(opened_store, store.object), options, report);
     } catch (const compressors::corrupt_chunk& e) {
-      throw error(errc::damaged_store,
+      throw error(errc::damaged_source,
                   "\"" + options.store + "\" is damaged: " + e.what() + "; leave such chunks out with `keep_going`",
                   {options.store});
     } catch (const text::json::exception& e) {
-      throw error(errc::damaged_store, "the metadata of \"" + options.store + "\" is invalid: " + e.what(), {options.store});
+      throw error(errc::damaged_source, "the metadata of \"" + options.store + "\" is invalid: " + e.what(), {options.store});
     } catch (const hdf5::failure& e) {
       throw error(errc::io_failed, "cannot write \"" + options.target + "\": " + e.what() + exporting::remedy_for(e.what()),
                   {options.target});

@@ -156,7 +156,7 @@ verify_result verify(const verify_options& requested) {
                    io::redact_url);
   check_options(options);
   const hdf5::silence quiet;
-  return zarr::as_public_errors(options.store, options.source, [&] {
+  return zarr::as_public_errors(options.store, options.source, errc::damaged_store, [&] {
     if (!options.concat && zarr::is_store_name(options.source) && verification::is_hdf5_file(options.store)) {
       std::swap(options.source, options.store);
       verify_result result = verify(options);

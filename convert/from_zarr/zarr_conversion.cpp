@@ -352,7 +352,7 @@ work_unit_result zarr_conversion::make(std::size_t node, const chunk_range& rang
     converted.assumed.bits_suffice = false;
     converted.unpacked = e.what();
   } catch (const compressors::corrupt_chunk& e) {
-    throw error(errc::unsupported, "array \"" + n.path + "\" of \"" + options_.source + "\": " + e.what(),
+    throw error(errc::damaged_source, "array \"" + n.path + "\" of \"" + options_.source + "\": " + e.what(),
                 {options_.source, n.path});
   } catch (const io::read_error& e) {
     throw error(errc::io_failed, "the source \"" + options_.source + "\" cannot be read: " + e.what(), {options_.source, n.path});

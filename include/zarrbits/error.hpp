@@ -60,8 +60,8 @@ enum class errc {
   permission_denied = 36,  // the system, or a server, does not allow it
   no_space = 37,           // the disk, or a quota, is full
   io_failed = 38,          // the system cannot read or write
-  damaged_source = 39,     // the source is not an HDF5 file, or is damaged
-  damaged_store = 40,      // the store, or what an unfinished conversion left, is damaged
+  damaged_source = 39,     // the source, a file or a store, is damaged, or is not an HDF5 file
+  damaged_store = 40,      // a store that is compared, continued or added to is damaged
   unsupported = 41,        // Zarr, the target or this build does not have what it needs
   refused = 42,            // a limit or a rule for untrusted files, which an option may lift
   changed = 43,            // a file or a store changed in the meantime

@@ -155,6 +155,13 @@ def test_the_commands_sentences_are_errors(folder):
         f.write(b"\xff" * chunk.size)
     damaged = refused(zarrbits.convert, source, os.path.join(folder, "damaged.zarr"), profile="recode")
     assert (damaged.code, damaged.file, damaged.object) == ("damaged_source", source, "/packed"), damaged
+    root = os.path.join(store, "zarr.json")  # the source may be a store
+    for content in b"{", b"[]":
+        with open(root, "wb") as f:
+            f.write(content)
+        for call, name in (zarrbits.convert, "damaged.zarr"), (zarrbits.export_store, "damaged.h5"):
+            damaged = refused(call, store, os.path.join(folder, name))
+            assert damaged.code == "damaged_source", damaged
     try:
         zarrbits.plan(source, no_such_option=3)
     except TypeError as e:

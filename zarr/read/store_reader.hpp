@@ -38,15 +38,15 @@ struct not_supported : std::runtime_error {
 };
 
 // Calls `run`, and turns what it throws into zarrbits::error: errors of the store, and any other, which is libhdf5's of the
-// source.
+// source. `damaged`: the code for a damaged store.
 template <class F>
-auto as_public_errors(const std::string& store, const std::string& source, F&& run) {
+auto as_public_errors(const std::string& store, const std::string& source, errc damaged, F&& run) {
   try {
     return run();
   } catch (const error&) {
     throw;
   } catch (const store_error& e) {
-    throw error(e.code, e.what(), {store});
+    throw error(e.code == errc::damaged_store ? damaged : e.code, e.what(), {store});
   } catch (const not_supported& e) {
     throw error(errc::unsupported, e.what(), {store});
   } catch (const std::runtime_error& e) {
