@@ -105,8 +105,8 @@ int run_guarded(int (*run)(int argc, char** argv), int argc, char** argv) noexce
 
 namespace {
 
-// The first argument that is not an option of the command, and the option that was probably meant.
-std::string unknown_option(const CLI::App& app, int argc, char** argv, const std::string& otherwise) {
+// The first argument that is not an option of the command, and the option that was probably meant; empty if there is none.
+std::string unknown_option(const CLI::App& app, int argc, char** argv) {
   const std::vector<std::string> flags = flags_of(app);
   for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
     const std::string_view argument = argv[i], name = argument.substr(0, argument.find('='));
@@ -114,29 +114,43 @@ std::string unknown_option(const CLI::App& app, int argc, char** argv, const std
     const std::string closest = text::closest_match(name, flags);
     return quote(name) + " is not an option of this command" + (closest.empty() ? "" : "; did you mean " + closest + "?");
   }
-  return otherwise;
+  return "";
+}
+
+// An empty value is what a script passes that forgot to set a variable. Where a default would take its place, a task of many
+// would convert everything.
+void refuse_empty_values(const CLI::App& app) {
+  for (const CLI::Option* o : app.get_options()) {
+    if (o->get_items_expected_max() == 0) continue;  // a flag
+    const auto& values = o->results();
+    if (std::find(values.begin(), values.end(), "") == values.end()) continue;
+    if (o->get_positional()) throw usage_error("a name is empty: a variable of the shell may not be set; pass a file or a store");
+    throw usage_error(o->get_name() +
+                      " has an empty value: a variable of the shell may not be set; set it, or remove the option");
+  }
 }
 
 }  // namespace
 
 std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv) {
+  const std::string name_in_front = app.get_name().substr(app.get_name().find(' ') + 1) + ": ";
+  const std::string see_help = "; see \"" + app.get_name() + " --help\"";
   for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {  // `--output=$EMPTY in` would take `in` for the output
     const std::string_view argument = argv[i];
     if (argument.substr(0, 2) == "--" && argument.size() > 3 && argument.find('=') == argument.size() - 1)
-      throw usage_error(app.get_name().substr(app.get_name().find(' ') + 1) + ": " + quote(argument) +
-                        " has no value behind the =; set one, or remove the option");
+      throw usage_error(name_in_front + quote(argument) + " has no value behind the =; set one, or remove the option");
   }
   try {
     app.parse(argc, argv);
+    refuse_empty_values(app);
   } catch (const CLI::CallForHelp&) {
     std::cout << help_of(app, help_columns());
     return exit_success;
-  } catch (const CLI::ExtrasError& e) {
-    throw usage_error(app.get_name().substr(app.get_name().find(' ') + 1) + ": " + unknown_option(app, argc, argv, e.what()) +
-                      "; see \"" + app.get_name() + " --help\"");
   } catch (const CLI::ParseError& e) {
-    throw usage_error(app.get_name().substr(app.get_name().find(' ') + 1) + ": " + e.what() + "; see \"" + app.get_name() +
-                      " --help\"");
+    const std::string unknown = unknown_option(app, argc, argv);
+    throw usage_error(name_in_front + (unknown.empty() ? e.what() : unknown) + see_help);
+  } catch (const usage_error& e) {
+    throw usage_error(name_in_front + e.what());
   }
   return std::nullopt;
 }
@@ -158,10 +172,11 @@ void add_no_lock_option(CLI::App& app, bool& lock, const std::string& group) {
       ->group(group);
 }
 
-void add_log_format_option(CLI::App& app, std::string& format, const std::string& group) {
-  app.add_option("--log-format", format,
-                 "text, or json: each line on standard error is one JSON object with time, level and message, and progress an "
-                 "occasional line. Without a terminal, progress lines have the time in both formats")
+void add_log_format_option(CLI::App& app, const std::string& group) {
+  app.add_option_function<std::string>(
+         "--log-format", set_log_format,
+         "text, or json: each line on standard error is one JSON object with time, level and message, and progress an "
+         "occasional line. Without a terminal, progress lines have the time in both formats")
       ->type_name("text|json")
       ->group(group);
 }

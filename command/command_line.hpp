@@ -76,10 +76,10 @@ std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv);
 void add_external_option(CLI::App& app, std::vector<std::string>& external, const std::string& group = "Options");
 // Adds --no-lock; for all commands that open an HDF5 file.
 void add_no_lock_option(CLI::App& app, bool& lock, const std::string& group = "Options");
-// Adds --log-format, and takes its value: "text" or "json". From then on, print_error() and print_status() write lines of
-// that kind.
-void add_log_format_option(CLI::App& app, std::string& format, const std::string& group = "Options");
-void set_log_format(const std::string& format);  // throws usage_error
+// Adds --log-format. From where it is parsed, print_error() and print_status() write lines of that kind, also about other
+// options.
+void add_log_format_option(CLI::App& app, const std::string& group = "Options");
+void set_log_format(const std::string& format);  // "text" or "json"; throws usage_error
 bool logs_json() noexcept;
 
 // A count in decimal digits ("--elements 1000"): no sign, no base, no exponent. Throws usage_error that names `option`.

@@ -15,7 +15,7 @@ std::optional<std::size_t> compare_complete_store(const convert_options& options
                                   .exclude = options.exclude,
                                   .external = options.external,
                                   .lock = options.lock,
-                                  .progress = set_current,
+                                  .progress = [&](const verify_progress& p) { set_current(std::string(p.path)); },
                                   .warning = {}};
   if (!is_whole_store(comparison)) return {};
   const std::string prefix = "\"" + options.store + "\" is complete, but ",

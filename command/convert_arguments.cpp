@@ -82,7 +82,6 @@ struct texts {
   bool references = false;
   std::string inline_bytes, threads, memory, partition, codec, profile, compress, chunk, shard, grid, checksum, convention, links;
   std::string format, base;
-  std::string log_format;
   std::vector<std::string> bits;
 };
 
@@ -239,7 +238,7 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
   }
 }
 
-void add_output_options(CLI::App& app, convert_arguments& arguments, texts& t, convert_kind kind) {
+void add_output_options(CLI::App& app, convert_arguments& arguments, convert_kind kind) {
   const char* const group = "Output";
   const bool planning = kind == convert_kind::plan;
   if (!planning)
@@ -253,7 +252,7 @@ void add_output_options(CLI::App& app, convert_arguments& arguments, texts& t, c
   if (!planning)
     app.add_flag("--quiet,-q", arguments.quiet, "No progress, no table; only errors, warnings and what was left out")
         ->group(group);
-  add_log_format_option(app, t.log_format, group);
+  add_log_format_option(app, group);
 }
 
 void take_bits(const std::vector<std::string>& values, convert_arguments& arguments) {
@@ -329,13 +328,12 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   add_choice_options(app, arguments, t);
   add_form_options(app, arguments, t, kind);
   add_work_options(app, arguments, t, kind);
-  add_output_options(app, arguments, t, kind);
+  add_output_options(app, arguments, kind);
   app.footer(std::string(planning     ? examples_of_plan
                          : finalizing ? examples_of_finalize
                                       : examples_of_convert) +
              about_patterns + about_status);
   if (const auto status = parse_arguments(app, argc, argv)) return *status;
-  set_log_format(t.log_format);
   check_remote_options(options.remote);
   options.concat = take_sources(joined, options.source, options.store, options.remote, planning);
   options.codec = parse_array_codec(t.codec);
@@ -366,7 +364,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   if (!arguments.quiet) options.note = [](const std::string& sentence) { print_error("note: " + sentence); };
   take_partition(t.partition, kind, arguments);
   if (!arguments.report.empty()) {
-    require_distinct_path(arguments.report, options);
+    require_distinct_path(arguments.report, options.source, options.store);
     try_report(arguments.report);
     // before the store counts as complete: a complete store always has its report
     front_end.before_done = [&arguments](const convert_result& result) {

@@ -190,10 +190,8 @@ int export_main(int argc, char** argv) {
   app.footer(export_footer);
   export_arguments a;
   add_export_options(app, a);
-  std::string log_format;
-  add_log_format_option(app, log_format);
+  add_log_format_option(app);
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
-  set_log_format(log_format);
   read_arguments(a);
   export_options& options = a.options;
   return run_in_subprocess(

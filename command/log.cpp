@@ -114,9 +114,8 @@ std::string time_text() {
 bool logs_json() noexcept { return log_is_json; }
 
 void set_log_format(const std::string& format) {
-  if (!format.empty() && format != "text" && format != "json")
-    throw usage_error("--log-format is " + quote(format) + "; use text or json");
-  if (!format.empty()) log_is_json = format == "json";
+  if (format != "text" && format != "json") throw usage_error("--log-format is " + quote(format) + "; use text or json");
+  log_is_json = format == "json";
 }
 
 void write_log_line(const char* level, const nlohmann::ordered_json& members) {

@@ -49,25 +49,39 @@ void print_help() {
                "Exit status: 0 success, 1 failure, 2 wrong usage or configuration, 3 done, but something was left out.\n";
 }
 
-int dispatch(int argc, char** argv) {
-  const std::string_view name = argc > 1 ? argv[1] : "";
-  if (name.empty()) throw usage_error("no command given; \"zarrbits --help\" lists the commands");
-  if (name == "--help" || name == "-h") {
-    print_help();
-    return exit_success;
-  }
-  if (name == "--version") {
-    std::cout << "zarrbits " << zarrbits::version() << '\n';
-    return exit_success;
-  }
-  for (const command& c : commands) {
-    if (name == c.name) return c.run(argc - 1, argv + 1);
-  }
+[[noreturn]] void refuse_command(std::string_view name) {
   std::vector<std::string> names;
   for (const command& c : commands) names.emplace_back(c.name);
   const std::string closest = text::closest_match(name, names);
   throw usage_error(quote(name) + " is not a command of zarrbits; " + (closest.empty() ? "" : "did you mean " + closest + "? ") +
                     "\"zarrbits --help\" lists the commands");
+}
+
+const command& find_command(std::string_view name) {
+  for (const command& c : commands) {
+    if (name == c.name) return c;
+  }
+  refuse_command(name);
+}
+
+int dispatch(int argc, char** argv) {
+  const std::string_view name = argc > 1 ? argv[1] : "";
+  if (name.empty()) throw usage_error("no command given; \"zarrbits --help\" lists the commands");
+  const bool help = name == "--help" || name == "-h" || name == "help";
+  if (help && argc > 2) {
+    std::string option = "--help";
+    char* arguments[] = {argv[2], option.data(), nullptr};
+    return find_command(argv[2]).run(2, arguments);
+  }
+  if (help) {
+    print_help();
+    return exit_success;
+  }
+  if (name == "--version" || name == "version") {
+    std::cout << "zarrbits " << zarrbits::version() << '\n';
+    return exit_success;
+  }
+  return find_command(name).run(argc - 1, argv + 1);
 }
 
 // If the program is started with standard output closed, the next file that it opens would get that descriptor, and the program

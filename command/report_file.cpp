@@ -23,7 +23,7 @@ namespace {
 
 }  // namespace
 
-void require_distinct_path(const std::string& report, const convert_options& options) {
+void require_distinct_path(const std::string& report, const std::string& source_name, const std::string& store) {
   namespace fs = std::filesystem;
   std::error_code e;
   const auto is_same_file = [&](const std::string& path) {
@@ -32,11 +32,11 @@ void require_distinct_path(const std::string& report, const convert_options& opt
   const auto refuse = [&](const std::string& problem) {
     throw zarrbits::error(errc::refused, "the report " + quote(report) + " " + problem + "; write it to another place", {report});
   };
-  if (const std::string source = split_source(options.source).file; !source.starts_with("s3://") && is_same_file(source))
+  if (const std::string source = split_source(source_name).file; !source.starts_with("s3://") && is_same_file(source))
     refuse("is the source");
-  if (options.store.starts_with("s3://")) return;
-  if (is_same_file(options.store) || is_same_file(zarr::unfinished_name(options.store))) refuse("is the store");
-  const fs::path inside = fs::weakly_canonical(report, e).lexically_relative(fs::weakly_canonical(options.store, e));
+  if (store.starts_with("s3://")) return;
+  if (is_same_file(store) || is_same_file(zarr::unfinished_name(store))) refuse("is the store");
+  const fs::path inside = fs::weakly_canonical(report, e).lexically_relative(fs::weakly_canonical(store, e));
   if (!inside.empty() && *inside.begin() != "..") refuse("lies in the store");
 }
 

@@ -13,7 +13,7 @@ namespace zarrbits::command {
 
 // The report replaces an existing file. It must never replace the source or the store, under whatever name. Throws
 // zarrbits::error.
-void require_distinct_path(const std::string& report, const convert_options& options);
+void require_distinct_path(const std::string& report, const std::string& source_name, const std::string& store);
 
 // A report that cannot be written is found before the conversion, not after it. Throws zarrbits::error.
 void try_report(const std::string& path);

@@ -6,7 +6,9 @@
 #include "command/command.hpp"
 #include "command/command_line.hpp"
 #include "command/option_parsers.hpp"
+#include "command/progress.hpp"
 #include "command/remote_options.hpp"
+#include "command/report_file.hpp"
 #include "command/source_list.hpp"
 #include "io/remote_url.hpp"
 #include "text/format.hpp"
@@ -47,7 +49,7 @@ const char verify_footer[] =
     "but\n"
     "something could not be compared, or notes are only in the store.";
 
-void print_text(const verify_result& r, const std::string& store) {
+void print_findings(const verify_result& r) {
   for (const finding& f : r.findings)
     std::cout << to_string(f.outcome) << ": " << printable(f.path) << " " << printable(with_flags(f.reason)) << '\n';
   for (const std::string& path : r.only_in_store) std::cout << "differs: " << printable(path) << " is only in the store\n";
@@ -55,6 +57,9 @@ void print_text(const verify_result& r, const std::string& store) {
     std::cout << (e.kind == "note" ? "note: " : "differs: ") << printable(e.store_path) << " has, only in the store, the "
               << e.kind << " " << quote(e.name) << '\n';
   }
+}
+
+void print_counts(const verify_result& r, const std::string& store) {
   // kinds of which there are some, and verdicts that occur
   const auto line = [](const char* label, const std::array<std::uint64_t, verdict_count>& counts) {
     std::string text;
@@ -91,7 +96,7 @@ nlohmann::ordered_json counts_json(const std::array<std::uint64_t, verdict_count
   return j;
 }
 
-void print_json(const verify_result& r, const std::string& source, const std::string& store, int status) {
+std::string report_json(const verify_result& r, const std::string& source, const std::string& store, int status) {
   nlohmann::ordered_json j = {{"version", 1}, {"source", source}, {"store", store}, {"exit_status", status}};
   j["datasets"] = counts_json(r.datasets);
   j["groups"] = counts_json(r.groups);
@@ -118,7 +123,7 @@ void print_json(const verify_result& r, const std::string& source, const std::st
     }
     j["findings"].push_back(std::move(entry));
   }
-  std::cout << printable_json(text::json_text(j, 1)) << '\n';
+  return text::json_text(j, 1) + '\n';
 }
 
 }  // namespace
@@ -127,7 +132,8 @@ int verify_main(int argc, char** argv) {
   CLI::App app("Compares a Zarr v3 store with the HDF5 file that it was made from.", "zarrbits verify");
   app.footer(verify_footer);
   verify_options options;
-  bool as_json = false;
+  bool as_json = false, quiet = false;
+  std::string report;
   app.add_option("SOURCE", options.source, "The HDF5 file; in.h5:/a/b is one dataset or group of it, which the store was made of")
       ->required()
       ->type_name("in.h5[:/PATH]");
@@ -147,6 +153,9 @@ int verify_main(int argc, char** argv) {
       ->type_name("PATTERN")
       ->allow_extra_args(false);
   app.add_flag("--json", as_json, "Print one JSON object instead of text");
+  app.add_option("--report", report, "Write that JSON object to this file")->type_name("FILE.json");
+  app.add_flag("-q,--quiet", quiet, "No progress, no counts; only what is not equal");
+  add_log_format_option(app);
   add_remote_options(app, options.remote, "Servers");
   add_external_option(app, options.external);
   add_no_lock_option(app, options.lock);
@@ -173,17 +182,31 @@ int verify_main(int argc, char** argv) {
   const std::string file = split_source(options.source).file;
   if (!io::is_remote(file) && !std::filesystem::exists(file))
     throw error(errc::not_found, "verify: cannot open " + quote(file) + ": No such file or directory", {file});
+  if (!report.empty()) {
+    require_distinct_path(report, options.source, options.store);
+    try_report(report);
+  }
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
   return run_in_subprocess(file, [&](const auto& set_current) {
-    options.progress = set_current;
-    const verify_result r = verify(options);
+    verify_result r;
+    {
+      progress line(quiet);
+      options.progress = [&](const verify_progress& p) {
+        set_current(std::string(p.path));
+        line.update({p.bytes_done, p.bytes, true, p.objects_done, p.objects, std::string(p.path)});
+      };
+      r = verify(options);
+    }
     set_current("");
     if (r.is_exchanged) std::swap(options.source, options.store);
     const int status = r.failed() ? exit_failure : r.incomplete() ? exit_loss : exit_success;
+    const std::string document = report_json(r, options.source, options.store, status);
+    if (!report.empty()) write_report(report, document);
     if (as_json) {
-      print_json(r, options.source, options.store, status);
+      std::cout << printable_json(document);
     } else {
-      print_text(r, options.store);
+      print_findings(r);
+      if (!quiet) print_counts(r, options.store);
     }
     return status;
   });

@@ -30,6 +30,9 @@ inline std::string join(const std::vector<std::uint64_t>& v) {
   return s + "]";
 }
 
+// Saturates at the largest number, too.
+inline std::uint64_t sum(std::uint64_t a, std::uint64_t b) { return a + std::min(b, ~a); }
+
 // Calls f(start, count) for blocks of at most `max_elements` elements, consecutive in C order. f returns false to stop.
 template <class F>
 bool for_each_block(const std::vector<std::uint64_t>& start, const std::vector<std::uint64_t>& count, std::uint64_t max_elements,

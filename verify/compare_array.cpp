@@ -239,7 +239,7 @@ std::optional<std::vector<dataset_comparison::index>> dataset_comparison::chunks
 }
 
 bool dataset_comparison::chunk(const view& v, const layout& l, const comparison& c, const index& chunk_index, bool fill_known) {
-  if (progress_) progress_();
+  progress_(0);
   const std::size_t rank = chunk_index.size();
   index start(rank), count(rank);
   for (std::size_t i = 0; i < rank; ++i) {
@@ -269,6 +269,7 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
     return report_difference(v, start, d);
   }
   if (!inside) return true;
+  progress_(product(count) * v.type.size);
   const bool stored = present && !may_be_undefined_ ? true : stored_in_source(l, chunk_index);
   if (!present && !stored && fill_known) {
     // only the same fill value on both sides; if it is undefined, there is nothing to compare
@@ -284,7 +285,7 @@ bool dataset_comparison::chunk(const view& v, const layout& l, const comparison&
                                          ? product(source_count)
                                          : std::max<std::uint64_t>(1, block_bytes / element);
   return for_each_block(source_start, source_count, max_elements, [&](const index& block_start, const index& size) {
-    if (progress_) progress_();
+    progress_(0);
     try {
       const auto to_source_dims = [&](const index& coordinates, std::size_t last) {
         index source_coordinates(coordinates.begin() + (place_ && place_->added ? 1 : 0), coordinates.end());

@@ -20,11 +20,11 @@ namespace zarrbits::verification {
 
 class dataset_comparison {
  public:
-  // `lengths`: of its dimensions, if a convention makes them longer than in HDF5; the rest is then fill value. `going` is called
-  // repeatedly.
+  // `lengths`: of its dimensions, if a convention makes them longer than in HDF5; the rest is then fill value. `progress` is
+  // called repeatedly, with the bytes that were compared since.
   dataset_comparison(hid_t dataset, const source_objects& objects, std::vector<std::uint64_t> lengths,
-                     std::function<void()> going, finding& f)
-      : dataset_(dataset), objects_(objects), lengths_(std::move(lengths)), progress_(std::move(going)), finding_(f) {}
+                     std::function<void(std::uint64_t bytes)> progress, finding& f)
+      : dataset_(dataset), objects_(objects), lengths_(std::move(lengths)), progress_(std::move(progress)), finding_(f) {}
 
   // The dataset is one of several files: it is at `place` in the array, and the array may have other numbers of equal meaning.
   void set_place(const joined_place& place) { place_ = place; }
@@ -97,7 +97,7 @@ class dataset_comparison {
   hid_t dataset_;
   const source_objects& objects_;
   std::vector<std::uint64_t> lengths_;
-  std::function<void()> progress_;
+  std::function<void(std::uint64_t bytes)> progress_;
   std::function<void(const zarr::zarr_array&)> warn_;
   finding& finding_;
   std::vector<zarr::store_folder> only_in_store_;

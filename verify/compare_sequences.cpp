@@ -256,8 +256,8 @@ void dataset_comparison::sequences(const view& v, const zarr::store_folder& fold
   std::uint64_t compared = 0;
   const bool is_completed =
       for_each_block(index(dims_.size(), 0), dims_, rows_at_once, [&](const index& start, const index& count) {
-        if (progress_) progress_();
         source.read(dataset_, start, count);
+        progress_(product(count) * v.type.size);
         const std::uint64_t n = product(count) * inside;
         if (!store->take(source.data(), n, {}, compared)) return false;
         compared += n;

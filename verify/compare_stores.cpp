@@ -4,8 +4,10 @@
 #include "text/memory_estimate.hpp"
 #include "text/reserved_names.hpp"
 #include "text/selection.hpp"
+#include "verify/blocks.hpp"
 #include "verify/chunk_warning.hpp"
 #include "verify/compare_metadata.hpp"
+#include "verify/comparison_progress.hpp"
 #include "verify/decode/plain_codec_chain.hpp"
 #include "verify/value_format.hpp"
 #include "zarr/read/missing_value.hpp"
@@ -122,19 +124,30 @@ struct node {
   json document;
   std::string unreadable = {};  // why there is no document
   std::string fault = {};       // why readers refuse it
+
+  // Bytes of its elements in memory; 0 of a group, and of an array that cannot be read.
+  std::uint64_t bytes() const {
+    try {
+      numbers shape = zarr::extents(document.value("shape", json()), "shape");
+      shape.push_back(zarr::parse_type(document.value("data_type", json())).size);
+      return product(shape);
+    } catch (const std::exception&) {
+      return 0;
+    }
+  }
 };
 
 using nodes_by_path = std::map<std::string, node>;
 
 // By their paths; "/" is the root.
-nodes_by_path nodes_of(const zarr::store_folder& root, const std::function<void(const std::string&)>& progress) {
+nodes_by_path nodes_of(const zarr::store_folder& root, comparison_progress& progress) {
   constexpr std::size_t longest_path = 4000;
   nodes_by_path nodes;
   std::vector<std::pair<std::string, zarr::store_folder>> todo{{"/", root}};
   while (!todo.empty()) {
     const auto [path, folder] = todo.back();
     todo.pop_back();
-    if (progress) progress(path);
+    progress.begin_object(path);
     if (path.size() > longest_path) throw zarr::not_supported("a path of more than 4000 bytes");
     json document;
     try {
@@ -166,16 +179,27 @@ nodes_by_path nodes_of(const zarr::store_folder& root, const std::function<void(
 class stores_comparison {
  public:
   stores_comparison(const verify_options& options, const zarr::store_folder& source, const zarr::store_folder& store)
-      : options_(options), source_(nodes_of(source, options.progress)), store_(nodes_of(store, options.progress)) {}
+      : options_(options),
+        progress_(options.progress),
+        source_(nodes_of(source, progress_)),
+        store_(nodes_of(store, progress_)) {}
 
   verify_result run() {
     const std::string sentence = text::node_memory_warning(options_.source, source_.size(), options_.memory);
     if (!sentence.empty() && options_.warning) options_.warning(sentence);
     text::selection selection(options_.include, options_.exclude);
-    for (const auto& [path, of_source] : source_) {
-      if (path != "/" && !selection.matches(path) && !store_.contains(path)) continue;
-      if (options_.progress) options_.progress(path);
-      compare(path, of_source);
+    std::vector<std::pair<const nodes_by_path::value_type*, std::uint64_t>> selected;  // with their bytes
+    std::uint64_t bytes = 0;
+    for (const auto& of_source : source_) {
+      if (of_source.first != "/" && !selection.matches(of_source.first) && !store_.contains(of_source.first)) continue;
+      selected.emplace_back(&of_source, progress_.is_watched() ? of_source.second.bytes() : 0);
+      bytes = sum(bytes, selected.back().second);
+    }
+    progress_.begin(selected.size(), bytes);
+    for (const auto& [of_source, bytes_of_node] : selected) {
+      progress_.begin_object(of_source->first);
+      compare(of_source->first, of_source->second);
+      progress_.end_object(bytes_of_node);
     }
     selection.require_all_matched();
     for (const auto& [path, n] : store_) {
@@ -344,7 +368,6 @@ class stores_comparison {
     parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
     for (const std::uint64_t number : parts) {
       if (f.has_index) return;
-      if (options_.progress) options_.progress(f.path);
       part p{numbers(shape.size()), numbers(shape.size())};
       std::uint64_t remainder = number;
       for (std::size_t d = shape.size(); d-- > 0;) {
@@ -353,6 +376,7 @@ class stores_comparison {
         remainder /= grid[d];
       }
       compare_part(a, b, p, f);
+      progress_.add_bytes(p.elements() * a.type().size);
     }
     std::uint64_t total = 1;
     for (const std::uint64_t extent : shape) total *= extent;
@@ -423,6 +447,7 @@ class stores_comparison {
   }
 
   const verify_options& options_;
+  comparison_progress progress_;
   const nodes_by_path source_, store_;
   verify_result result_;
 };

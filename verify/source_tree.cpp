@@ -27,15 +27,14 @@ std::string child_path(const std::string& parent, const std::string& name) {
   return parent == "/" ? "/" + name : parent + "/" + name;
 }
 
-source_tree::source_tree(hid_t file, const std::string& top, const std::function<void(const std::string& path)>& progress)
+source_tree::source_tree(hid_t file, const std::string& top, comparison_progress& progress)
     : file_(file), source_(file), top_(top) {
   const handle root = checked(H5Oopen(file_, top_.c_str(), H5P_DEFAULT),
                               top_ == "/" ? "cannot open the root group" : "cannot open what the store was made from");
   list(root.get(), progress);
 }
 
-source_tree::source_tree(const source_tree& source, hid_t object, const std::string& path,
-                         const std::function<void(const std::string& path)>& progress)
+source_tree::source_tree(const source_tree& source, hid_t object, const std::string& path, comparison_progress& progress)
     : file_handle_(checked(H5Iget_file_id(object), "cannot tell the file of an object")),
       file_(file_handle_.get()),
       source_(source.source_),
@@ -44,7 +43,7 @@ source_tree::source_tree(const source_tree& source, hid_t object, const std::str
   objects_[root_].names.push_back(path.substr(path.rfind('/') + 1));
 }
 
-void source_tree::list(hid_t root, const std::function<void(const std::string& path)>& progress) {
+void source_tree::list(hid_t root, comparison_progress& progress) {
   H5O_info_t info;
   check(H5Oget_info(root, &info), "cannot open the root group");
   root_ = info.addr;
@@ -60,7 +59,7 @@ void source_tree::list(hid_t root, const std::function<void(const std::string& p
     const haddr_t address = groups.front();
     groups.pop_front();
     source_object& group = objects_[address];
-    if (progress) progress(group.path);
+    progress.begin_object(group.path);
     list_group(address, group);
     for (const source_link& l : group.links) {
       if (l.target != HADDR_UNDEF && objects_[l.target].type == H5O_TYPE_GROUP &&

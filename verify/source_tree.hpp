@@ -6,10 +6,10 @@
 #define ZARRBITS_VERIFY_SOURCE_TREE_HPP
 
 #include "text/selection.hpp"
+#include "verify/comparison_progress.hpp"
 #include "verify/source_objects.hpp"
 #include "verify/source_values.hpp"
 
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -31,6 +31,7 @@ struct source_object {
   std::vector<std::string> names;  // names of the hard links to it
   std::string reason;              // why the group cannot be listed, or empty
   bool has_attributes = false;
+  std::uint64_t bytes = 0;  // of its elements in memory; 0 if they were not counted
   bool in_store = false;
   bool selected = false;    // wanted under one of its paths
   bool unselected = false;  // unwanted under another
@@ -43,12 +44,11 @@ std::string child_path(const std::string& parent, const std::string& name);
 
 class source_tree final : public source_objects {
  public:
-  // Lists the object `top` ("/": all) and everything below. `progress` is called with each group. Throws source_error.
-  source_tree(hid_t file, const std::string& top, const std::function<void(const std::string& path)>& progress);
+  // Lists the object `top` ("/": all) and everything below. `progress` gets the path of each group. Throws source_error.
+  source_tree(hid_t file, const std::string& top, comparison_progress& progress);
   // Lists an open object instead, the target of links of `source` by `path`, in its own file or another. The tree belongs to
   // the object's file: addresses are of this file, and paths go through the links.
-  source_tree(const source_tree& source, hid_t object, const std::string& path,
-              const std::function<void(const std::string& path)>& progress);
+  source_tree(const source_tree& source, hid_t object, const std::string& path, comparison_progress& progress);
   // An object is wanted if any of its links is, and includes everything below it.
   void select(text::selection& requested, text::selection& claimed);
 
@@ -71,7 +71,7 @@ class source_tree final : public source_objects {
   bool reachable(std::uint64_t address) const override { return !names_of(address).empty() || address == root_; }
 
  private:
-  void list(hid_t root, const std::function<void(const std::string& path)>& progress);
+  void list(hid_t root, comparison_progress& progress);
   void list_group(haddr_t address, source_object& group);
 
   handle file_handle_;        // keeps the file open, if it is not the source

@@ -2,12 +2,14 @@
 #include "verify/tree_comparison.hpp"
 
 #include "text/name_escaping.hpp"
+#include "verify/blocks.hpp"
 #include "verify/chunk_warning.hpp"
 #include "verify/compare_dataset.hpp"
 #include "verify/source_notes.hpp"
 #include "verify/value_format.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <vector>
@@ -20,12 +22,12 @@ io::access_hint extent_of(const verify_options& options, const source_name& sour
 }
 
 tree_comparison::tree_comparison(const verify_options& options, const zarr::store_folder& store, const source_name& name,
-                                 joined_arrays* joined, bool first, verify_result& result)
+                                 joined_arrays* joined, bool first, comparison_progress& progress, verify_result& result)
     : options_(options),
       store_(store),
       joined_(joined),
       first_(first),
-      progress_(options.progress),
+      progress_(progress),
       policy_(options.concat ? link_policy::keep : options.links),  // convert copies none for joined files
       result_(result) {
   const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
@@ -80,7 +82,34 @@ void tree_comparison::begin() {
   });
 }
 
+namespace {
+
+std::uint64_t bytes_of_elements(hid_t dataset) {
+  const handle space(H5Dget_space(dataset)), type(H5Dget_type(dataset));
+  const hssize_t elements = space ? H5Sget_simple_extent_npoints(space.get()) : 0;
+  const std::uint64_t factors[] = {elements > 0 ? static_cast<std::uint64_t>(elements) : 0, type ? H5Tget_size(type.get()) : 0};
+  return product(std::begin(factors), std::end(factors));
+}
+
+}  // namespace
+
+// Opens each dataset, which takes some time: there are not too many of them.
+void tree_comparison::count_work() {
+  constexpr std::size_t max_opened = 10'000;
+  std::uint64_t objects = 0, bytes = 0;
+  for (auto& [address, o] : tree_->objects()) {
+    if (!o.selected) continue;
+    ++objects;
+    if (o.type != H5O_TYPE_DATASET || !progress_.is_watched() || tree_->objects().size() > max_opened) continue;
+    progress_.begin_object(o.path);
+    o.bytes = bytes_of_elements(tree_->open(address).get());
+    bytes = sum(bytes, o.bytes);
+  }
+  progress_.begin(objects, bytes);
+}
+
 void tree_comparison::run() {
+  if (!joined_) count_work();
   pair();
   links_->finish();
   for (const auto& [address, o] : tree_->objects()) {
@@ -102,7 +131,7 @@ void tree_comparison::pair() {
     pairs_.pop_front();
     if (!paired_.insert({p.address, p.folder.path()}).second) continue;
     source_object& o = tree_->object_at(p.address);
-    if (progress_) progress_(p.path);
+    progress_.begin_object(p.path);
     o.in_store = true;
     if (o.type == H5O_TYPE_GROUP) {
       pair_group(p, o);
@@ -111,6 +140,7 @@ void tree_comparison::pair() {
     } else if (o.type == H5O_TYPE_NAMED_DATATYPE) {
       compare_named_type(p);
     }
+    progress_.end_object(o.bytes);
   }
 }
 
@@ -387,11 +417,7 @@ void tree_comparison::compare_dataset(haddr_t address, const std::string& path, 
   if (rules_.netcdf)
     for (const netcdf_dimensions::dimension* d : rules_.netcdf->dimensions_of(address)) lengths.push_back(d ? d->length : 0);
   dataset_comparison c(
-      dataset.get(), *tree_, std::move(lengths),
-      [&] {
-    if (progress_) progress_(path);
-      },
-      f);
+      dataset.get(), *tree_, std::move(lengths), [&](std::uint64_t bytes) { progress_.add_bytes(bytes); }, f);
   if (rules_.netcdf_forms()) c.set_netcdf();
   if (rules_.exported) c.set_exported();
   c.set_warning_callback([&](const zarr::zarr_array& array) { warn_about_chunks(options_, path, array); });

@@ -10,6 +10,7 @@
 #include "text/selection.hpp"
 #include "verify/compare_links.hpp"
 #include "verify/compare_metadata.hpp"
+#include "verify/comparison_progress.hpp"
 #include "verify/convention.hpp"
 #include "verify/exported_forms.hpp"
 #include "verify/joined_files.hpp"
@@ -37,7 +38,7 @@ class tree_comparison {
   // Opens the source. Findings go to `result`. Throws source_error, store_error.
   // `joined`: set if this is one of several files; else null.
   tree_comparison(const verify_options& options, const zarr::store_folder& store, const source_name& name, joined_arrays* joined,
-                  bool first, verify_result& result);
+                  bool first, comparison_progress& progress, verify_result& result);
   // Compares.
   void run();
   // Call when all is compared. Throws source_error, store_error.
@@ -56,6 +57,7 @@ class tree_comparison {
   // Walks the target of a link that the store has at the link's place, and that is not an object of the tree above.
   tree_comparison(const tree_comparison& parent, hid_t object, const std::string& path, const zarr::store_folder& folder);
   void begin();
+  void count_work();
   void pair();
   void pair_group(const place& p, const source_object& group);
   void expect_copy(const place& group, hid_t id, const source_link& link);
@@ -79,7 +81,7 @@ class tree_comparison {
   bool first_ = true;                                 // the first of several files
   std::shared_ptr<hdf5::external_file_policy> gate_;  // the converter's policy: decides which other files may be read
   std::shared_ptr<const hdf5::opened_source> source_;
-  const std::function<void(const std::string&)>& progress_;
+  comparison_progress& progress_;
   std::optional<source_tree> tree_;
   std::string part_;  // the part of the source that the store says it was made of, if the caller does not say it
   std::shared_ptr<selections> selections_;

@@ -35,9 +35,9 @@ bool is_hdf5_file(const std::string& path) {
 }
 
 verify_result verify_one(const verify_options& options, const zarr::store_folder& store, const source_name& name,
-                         joined_arrays* joined, bool first) {
+                         joined_arrays* joined, bool first, comparison_progress& progress) {
   verify_result result;
-  tree_comparison comparison(options, store, name, joined, first, result);
+  tree_comparison comparison(options, store, name, joined, first, progress, result);
   comparison.run();
   comparison.finish();
   return result;
@@ -71,13 +71,16 @@ verify_result verify_joined(const verify_options& options, const zarr::store_fol
   joined_arrays joined(*options.concat);
   verify_result result;
   bool first = true;
+  comparison_progress progress(options.progress);
+  progress.begin_files(options.concat->sources.size());
   for (const std::string& source : sources_in_order(options)) {
     if (options.part) {
       const stored_place stored = place_in(store, source);
       joined.begin_at(stored.first);
       first = stored.is_first;
     }
-    verify_result one = verify_one(options, store, split_source(source), &joined, first);
+    verify_result one = verify_one(options, store, split_source(source), &joined, first, progress);
+    progress.end_file();
     joined.next_file();
     if (std::exchange(first, false)) {
       result = std::move(one);
@@ -182,7 +185,8 @@ verify_result verify(const verify_options& requested) {
           store);
     }
     if (options.concat) return verification::verify_joined(options, store);
-    return verification::verify_one(options, store, split_source(options.source), nullptr, true);
+    verification::comparison_progress progress(options.progress);
+    return verification::verify_one(options, store, split_source(options.source), nullptr, true, progress);
   });
 }
 

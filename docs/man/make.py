@@ -57,6 +57,15 @@ Seconds of processor time without progress after which the command stops reading
 .B ZARRBITS_SILENT_AFTER
 Seconds with neither progress nor processor time after which the command stops reading a file; 3600 if it is not set.
 .TP
+.B ZARRBITS_LOG_FORMAT
+json: each line on standard error is a JSON object, as with \-\-log\-format; text is the default.
+.TP
+.B ZARRBITS_PROGRESS_SECONDS
+Seconds between two lines of progress without a terminal; 20 if it is not set, 0 for none.
+.TP
+.B ZARRBITS_PROGRESS_FD
+A descriptor that gets the progress as lines of JSON, for programs.
+.TP
 .B NO_COLOR
 If it is set and not empty, the output has no colours.
 .TP

@@ -27,6 +27,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace zarrbits {
@@ -87,6 +88,15 @@ struct verify_result {
   bool incomplete() const noexcept;
 };
 
+// How far a comparison is.
+struct verify_progress {
+  std::string_view path;       // the current object
+  std::uint64_t objects_done;  // objects done, out of `objects`; of several files: files
+  std::uint64_t objects;       // 0 while they are counted
+  std::uint64_t bytes_done;    // bytes of elements done, out of `bytes`
+  std::uint64_t bytes;         // bytes of all elements in memory; 0: not counted, as of several files
+};
+
 // What to compare.
 struct verify_options {
   // An HDF5 file, or the object of it that is the store's root: "in.h5:/a/b". If it is a Zarr store and `store` is an HDF5 file,
@@ -111,8 +121,7 @@ struct verify_options {
   // What convert was asked to do. With copy, a target is missing if the store has only a note of the link; with keep, the note is
   // enough. Not set: unchecked if convert copies it by default and the store has only a note.
   std::optional<link_policy> links = {};
-  std::function<void(const std::string& path)> progress = {};     // called with the current object, repeatedly while it is
-                                                                  // compared
+  std::function<void(const verify_progress&)> progress = {};      // called repeatedly, from the thread of verify()
   std::function<void(const std::string& sentence)> warning = {};  // called with a promise that this run cannot keep
 };
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """The frame of the command: versions, help, usage errors, standard output that cannot be written."""
 
+import json
 import os
 import re
 import signal
@@ -43,6 +44,57 @@ class TestCommand:
     def test_version_is_the_projects(self):
         r = run("--version")
         assert (r.returncode, r.stdout, r.stderr) == (0, f"zarrbits {os.environ['ZARRBITS_VERSION']}\n".encode(), "")
+
+    def test_words_do_what_the_options_do(self):
+        assert run("version").stdout == run("--version").stdout
+        assert run("help").stdout == run("--help").stdout
+        for name in SUBCOMMANDS:
+            assert run("help", name).stdout == run(name, "--help").stdout
+        r = run("help", "konvert")
+        assert r.returncode == 2 and "did you mean convert?" in r.stderr
+
+    def test_empty_values_are_errors(self):
+        takes_value = re.compile(r"(?m)^  (?:-\w,)?(--[a-z-]+)(?:,-\w)? \S")
+        names = {
+            "convert": ["in.h5", "out.zarr"],
+            "plan": ["in.h5"],
+            "finalize": ["in.h5", "out.zarr"],
+            "export": ["in.zarr", "out.h5"],
+            "verify": ["in.h5", "out.zarr"],
+            "inspect": ["in.h5"],
+            "suggest": ["in.h5"],
+            "doctor": [],
+            "encode": [],
+            "decode": [],
+        }
+        required = {"--codec": "bytes", "--data-type": "uint8", "--elements": "1"}  # of encode and decode
+        tried = 0
+        for command, arguments in names.items():
+            options = [
+                o for o in takes_value.findall(run(command, "--help").stdout.decode()) if o not in ("--help", "--log-format")
+            ]
+            for option in options:
+                others = [w for o in required if o != option for w in (o, required[o])] if not arguments else []
+                others = [] if command == "doctor" else others
+                r = run(command, *arguments, *others, option, "")
+                assert r.returncode == 2 and f"{option} has an empty value" in r.stderr, (command, option, r.stderr)
+                assert is_one_sentence(r.stderr)
+                tried += 1
+            for i in range(len(arguments)):
+                r = run(command, *[a if i != j else "" for j, a in enumerate(arguments)])
+                assert r.returncode == 2 and "a name is empty" in r.stderr, (command, i, r.stderr)
+        assert tried > 60
+
+    def test_usage_errors_are_json_where_the_log_is(self):
+        for arguments in (
+            ["convert"],
+            ["convert", "a", "b", "--foo"],
+            ["convert", "--foo"],
+            ["verify", "--threads", "", "a", "b"],
+        ):
+            r = run(*arguments[:1], "--log-format", "json", *arguments[1:])
+            assert r.returncode == 2 and json.loads(r.stderr)["level"] == "error", r.stderr
+            assert ("--foo" in arguments) == ('"--foo" is not an option' in json.loads(r.stderr)["message"])
 
     def test_help_lists_all_subcommands(self):
         for word in ("--help", "-h"):

@@ -91,6 +91,27 @@ def test_programs_get_lines_of_json(folder):
         assert r.returncode == 3 and "objects_done" not in r.stderr, (wrong, r.stderr)
 
 
+def test_verify_counts_objects_and_bytes(folder):
+    source, target = example(folder)
+    assert run("convert", source, target, "--quiet").returncode == 3
+    rechunked = os.path.join(folder, "rechunked.zarr")
+    assert run("convert", target, rechunked, "--quiet", "--chunk", "50x50").returncode == 0
+    array_bytes = 7 * 4 * SIDE**2
+    rounded = {source: np.dtype(np.longdouble).itemsize, target: np.dtype(float).itemsize}
+    for names in ((source, target), (target, rechunked)):
+        with open(os.path.join(folder, "lines"), "w+b") as lines:
+            number = lines.fileno()
+            environment = {**os.environ, "ZARRBITS_PROGRESS_FD": str(number)}
+            r = run("verify", "--quiet", *names, env=environment, pass_fds=[number])
+            lines.seek(0)
+            states = [json.loads(line) for line in lines]
+        done = [s["done"] for s in states]
+        assert done == sorted(done) and states[-1]["done"] == states[-1]["total"]
+        assert states[-1]["total"] == array_bytes + rounded[names[0]]
+        assert (states[-1]["objects_done"], states[-1]["objects"]) == (10, 10)
+        assert r.stdout == b"" or b"/rounded" in r.stdout  # --quiet
+
+
 def test_the_summary_adds_up(folder):
     source, target = example(folder)
     r = run("convert", source, target, "--exclude", "*3")
