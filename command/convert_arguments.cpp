@@ -10,6 +10,8 @@
 #include "command/remote_options.hpp"
 #include "command/report_file.hpp"
 #include "command/source_list.hpp"
+#include "zarr/read/store_reader.hpp"
+#include "zarr/write/store_writer.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -320,7 +322,8 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
       ->required()
       ->type_name("IN.h5[:/PATH]");
   app.add_option("store", options.store,
-                 "Zarr store to make: a directory, a file OUT.zip, s3://BUCKET/PREFIX, or OUT.json or OUT.parquet with --virtual")
+                 "Zarr store to make: a directory, a file OUT.zip, s3://BUCKET/PREFIX, or OUT.json or OUT.parquet with --virtual. "
+                 "From a Zarr store also OUT.h5 or OUT.nc, with the options of export")
       ->required(!planning)
       ->type_name("OUT.zarr");
   concat_arguments joined;
@@ -334,6 +337,8 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
                                       : examples_of_convert) +
              about_patterns + about_status);
   if (const auto status = parse_arguments(app, argc, argv)) return *status;
+  arguments.exports = kind == convert_kind::convert && zarr::is_hdf5_name(options.store) && zarr::is_store_name(options.source);
+  if (arguments.exports) return {};
   check_remote_options(options.remote);
   options.concat = take_sources(joined, options.source, options.store, options.remote, planning);
   options.codec = parse_array_codec(t.codec);

@@ -65,7 +65,8 @@ convert_options::share_type parse_partition_index(const std::string& option, con
   if (slash == std::string::npos)
     throw usage_error(option + " is a share and their number, such as 0/4, or slurm or mpi, not " + quote(text));
   const std::uint64_t index = parse_count(option, text.substr(0, slash)), count = parse_count(option, text.substr(slash + 1));
-  if (count == 0 || count > 1'000'000 || index >= count) {
+  if (count == 0 || count > 1'000'000) throw usage_error(option + " " + text + ": there are 1 to 1,000,000 shares, such as 0/4");
+  if (index >= count) {
     throw usage_error(option + " " + text + ": shares are numbered from 0, so the last of 4 is 3/4");
   }
   return {static_cast<unsigned>(index), static_cast<unsigned>(count)};

@@ -93,6 +93,13 @@ void check_base(const convert_options& options) {
 }  // namespace
 
 void check_options(const convert_options& options) {
+  if (zarr::is_hdf5_name(options.store)) {
+    throw zarrbits::error(errc::invalid_option,
+                          "\"" + options.store + "\" is the name of an HDF5 file, and convert writes Zarr stores; " +
+                              (zarr::is_store_name(options.source) ? "use \"zarrbits export\", or a name such as OUT.zarr"
+                                                                   : "use a name such as OUT.zarr"),
+                          {options.store});
+  }
   if (zarr::is_store_name(options.source)) check_store_options(options);
   if (options.base) check_base(options);
   if (options.references) check_references(options);

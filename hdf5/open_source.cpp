@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/open_source.hpp"
 
+#include "hdf5/foreign_format.hpp"
 #include "io/files.hpp"
 #include "io/remote_file.hpp"
 #include "io/remote_url.hpp"
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <cstring>
 #include <fcntl.h>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -19,27 +21,41 @@ namespace zarrbits::hdf5 {
 
 namespace {
 
+constexpr std::uint64_t head_bytes = 4096;
+
+// The beginning of the file; nothing if it cannot be read, which libhdf5 then reports. `remote`: null for a local file.
+std::optional<std::string> head_of(const std::string& name, const io::remote_file* remote) noexcept {
+  try {
+    const io::file_descriptor fd(remote ? -1 : ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!remote && !fd) return {};
+    const io::file_state state = remote ? remote->state() : io::state_of(fd.get());
+    if (!state.regular) return {};
+    std::string head(static_cast<std::size_t>(std::min(state.size, head_bytes)), '\0');
+    const auto bytes = std::as_writable_bytes(std::span(head));
+    if (remote) remote->read(0, bytes);
+    else io::read_range(fd.get(), 0, bytes);
+    return head;
+  } catch (...) {
+    return {};
+  }
+}
+
 // Name of the driver (family, split or multi) that wrote the file: each puts its name near the superblock of the first file. ""
 // for all other files.
-std::string driver_of(const std::string& name) noexcept {
-  try {
-    const io::file_descriptor fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    const io::file_state state = io::state_of(fd.get());
-    if (!fd || !state.regular) return "";
-    std::string head(static_cast<std::size_t>(std::min<std::uint64_t>(state.size, 4096)), '\0');
-    io::read_range(fd.get(), 0, std::as_writable_bytes(std::span(head)));
-    if (head.find("NCSAfami") != head.npos) return "family";
-    if (head.find("NCSAmult") != head.npos) return "split or multi";
-  } catch (...) {  // libhdf5 then reports the error
-  }
+std::string driver_of(const std::string& head) {
+  if (head.find("NCSAfami") != head.npos) return "family";
+  if (head.find("NCSAmult") != head.npos) return "split or multi";
   return "";
 }
 
 // libhdf5's own message suggests h5clear even for a file that another process is writing to.
-std::string why_not_open(const std::string& name, bool remote, io::lock_state lock) {
-  const std::string reason = last_error(), driver = remote ? "" : driver_of(name);
+std::string why_not_open(const std::string& name, const io::remote_file* remote, io::lock_state lock) {
+  const std::string reason = last_error();
   if (!remote && lock == io::lock_state::contended)
     return "another process has it open for writing; convert it when it is closed";
+  const auto head = head_of(name, remote);
+  const std::string driver = head && !remote ? driver_of(*head) : "", format = head ? foreign_format(*head) : "";
+  if (!format.empty()) return format;
   if (!driver.empty()) {
     return "it is a part of an HDF5 file that the driver " + driver + " divides into several; \"h5repack " +
            (driver == "family" ? "NAME%d.h5 WHOLE.h5\"" : "NAME WHOLE.h5\", of NAME-m.h5 and NAME-r.h5,") +
@@ -101,7 +117,7 @@ opened_source::opened_source(std::string path, hid_t access, const remote_access
   policy_->source_is_open();
   if (!file_) {
     require_no_server_error();
-    const std::string reason = why_not_open(path_, remote, locks->state);
+    const std::string reason = why_not_open(path_, remote_.get(), locks->state);
     throw zarrbits::error(!remote && locks->state == io::lock_state::contended ? errc::busy : errc::damaged_source,
                           "cannot open \"" + path_ + "\"" + (reason.starts_with("as ") ? " " : ": ") + reason, {path_});
   }

@@ -2,13 +2,14 @@
 """Other files that an HDF5 file names, and that libhdf5 would read: those in its own folder are read and listed;
 others are named and not read."""
 
+import gzip
 import json
 import os
 
 import h5py
 import numpy as np
 
-from harness import run
+from harness import convert, refused, run
 from store import Store
 
 SECRET = b"SECRET-0123456789"
@@ -311,3 +312,29 @@ def test_resumed_and_shared_runs_list_the_same(folder):
     run("finalize", "-q", case.source, case.store, "--external", "all", "--report", report)
     with open(report, encoding="utf-8") as f:
         assert json.load(f)["other_files"] == [case.h5]
+
+
+def test_what_is_not_hdf5_is_named(folder):
+    source = os.path.join(folder, "in.nc")
+    empty_netcdf3 = b"\0" * 28  # no records, dimensions, attributes, variables
+    for content, words in (
+        (b"CDF\x01" + empty_netcdf3, "a netCDF-3 file; make a netCDF-4 file of it"),
+        (b"CDF\x05" + empty_netcdf3, "a netCDF-3 file"),
+        (b"\x0e\x03\x13\x01" + bytes(100), "an HDF4 file"),
+        (b"\n <!DOCTYPE html>\n<html>", "an HTML page"),
+        (b"<HTML>", "an HTML page"),
+        (b"<?xml version='1.0'?><Error/>", "an XML document"),
+        (gzip.compress(b"abc"), 'compressed with gzip; decompress it: "gunzip NAME"'),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n", "a pointer of Git LFS"),
+        (b"", "it is empty"),
+        (b"plain text", "check that it is an HDF5 file"),
+    ):
+        with open(source, "wb") as f:
+            f.write(content)
+        for command in (["convert", source, os.path.join(folder, "out.zarr")], ["plan", source], ["inspect", source]):
+            assert words in refused(*command), (command, content)
+    with h5py.File(source, "w", userblock_size=512) as f:
+        f["a"] = [1]
+    with open(source, "r+b") as f:
+        f.write(b"<!DOCTYPE html>")  # its user block
+    convert(source, os.path.join(folder, "out.zarr"), "-q")

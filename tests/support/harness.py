@@ -50,9 +50,9 @@ def verify(*arguments, **how):
     return report
 
 
-def refused(*arguments, **how):
+def refused(*arguments, status=1, **how):
     """The one sentence of a command that fails."""
-    lines = run(*arguments, status=1, **how).stderr.strip().splitlines()
+    lines = run(*arguments, status=status, **how).stderr.strip().splitlines()
     assert len(lines) == 1 and lines[0].startswith("zarrbits: "), lines
     return lines[0]
 

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 
 namespace zarrbits::zarr {
@@ -92,6 +93,15 @@ namespace {
 bool is_zip(const std::string& target) { return target.size() > 4 && target.ends_with(".zip"); }
 
 }  // namespace
+
+bool is_hdf5_name(const std::string& target) {
+  std::error_code e;
+  const std::string extension = fs::path(target).extension().string();
+  constexpr std::string_view extensions[] = {".h5",  ".hdf5", ".hdf",  ".he5", ".nc",  ".nc4",
+                                             ".cdf", ".h5ad", ".h5mu", ".nwb", ".nxs", ".mat"};
+  return std::find(std::begin(extensions), std::end(extensions), extension) != std::end(extensions) &&
+         !fs::is_directory(target, e);
+}
 
 bool is_one_file(const std::string& target) {
   return !io::is_s3(target) && (is_zip(target) || (is_reference_target(target) && !has_partitions(target)));

@@ -168,6 +168,8 @@ std::string target_exists_message(store_writer_options::if_exists target, bool p
 // For if_exists::finalize.
 zarrbits::error nothing_to_finalize(const std::string& target);
 
+// True for "out.nc" and its kind, names of HDF5 files, which are no names for a new store.
+bool is_hdf5_name(const std::string& target);
 // Whether a store appears complete, in one step, so that an interrupted run leaves nothing to resume: unless it is one of
 // references, begun in partitions.
 bool is_one_file(const std::string& target);

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a file is that libhdf5 does not open, by its first bytes.
+//
+//   foreign_format("CDF\x01...");   // "it is a netCDF-3 file; \"nccopy -k nc4 IN.nc OUT.nc\" ..."
+//
+#ifndef ZARRBITS_HDF5_FOREIGN_FORMAT_HPP
+#define ZARRBITS_HDF5_FOREIGN_FORMAT_HPP
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace zarrbits::hdf5 {
+
+inline constexpr std::size_t format_head_bytes = 512;  // that are looked at
+
+// The reason and the remedy, as the end of a sentence; empty if the format is not known. `head`: the file's beginning.
+std::string foreign_format(std::string_view head);
+
+}  // namespace zarrbits::hdf5
+
+#endif
