@@ -64,9 +64,12 @@ const char* const about_status =
 const char* description_of(convert_kind kind) {
   switch (kind) {
     case convert_kind::plan:
-      return "A dry run: say what convert would do with the same options. Reads no values, writes nothing.\n"
+      return "A dry run: say what convert would do with the same options. Writes nothing. Of values, it reads strings, to count "
+             "their "
+             "bytes, and samples.\n"
              "For each dataset, say how it is converted, and to how many files or objects and bytes.\n"
-             "Where chunks are encoded again, the bytes in the store are an upper bound: nothing is compressed to count them.";
+             "Where chunks are encoded again, the bytes in the store are an upper bound: numbers are not compressed to count "
+             "them.";
     case convert_kind::finalize:
       return "Write the metadata of a store whose chunks were made by convert --partition, when all shares are done.\n"
              "The plan that the shares left in the store says what is converted, and how. Options of the shares may be given "
@@ -321,9 +324,10 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
                  "or group of it, which becomes the root of the store")
       ->required()
       ->type_name("IN.h5[:/PATH]");
-  app.add_option("store", options.store,
-                 "Zarr store to make: a directory, a file OUT.zip, s3://BUCKET/PREFIX, or OUT.json or OUT.parquet with --virtual. "
-                 "From a Zarr store also OUT.h5 or OUT.nc, with the options of export")
+  app.add_option(
+         "store", options.store,
+         "Zarr store to make: a directory, a file OUT.zip, s3://BUCKET/PREFIX, or OUT.json or OUT.parquet with --virtual. "
+         "From a Zarr store also OUT.h5 or OUT.nc, with the options of export")
       ->required(!planning)
       ->type_name("OUT.zarr");
   concat_arguments joined;

@@ -123,4 +123,6 @@ buffer blosc_stored(std::span<const std::byte> bytes, std::size_t typesize) {
   return out;
 }
 
+std::size_t max_blosc_size(std::size_t size) { return size + BLOSC_MAX_OVERHEAD; }
+
 }  // namespace zarrbits::compressors

@@ -32,6 +32,8 @@ buffer shuffled_zlib_to_blosc(std::span<const std::byte> zlib, std::size_t size,
 std::span<const std::byte> blosc_to_shuffled_zlib(std::span<const std::byte> in, std::size_t size, std::size_t typesize);
 // If there is a buffer for them: Blosc limits the sizes of types and blocks.
 bool fits_one_block(std::size_t size, std::size_t typesize);
+// The size of the largest buffer of so many bytes.
+std::size_t max_blosc_size(std::size_t size);
 // A buffer that stores the bytes uncompressed.
 buffer blosc_stored(std::span<const std::byte> bytes, std::size_t typesize);
 

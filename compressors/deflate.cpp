@@ -173,4 +173,6 @@ buffer gzip_member(std::span<const std::byte> bytes, int level) {
   return compressed(bytes, level, libdeflate_gzip_compress_bound, libdeflate_gzip_compress);
 }
 
+std::size_t max_gzip_size(std::size_t size) { return libdeflate_gzip_compress_bound(nullptr, size); }
+
 }  // namespace zarrbits::compressors

@@ -28,6 +28,8 @@ buffer zlib_to_gzip(std::span<const std::byte> zlib, std::size_t size, buffer& p
 // there are several members, or bytes after the first.
 buffer gzip_to_zlib(std::span<const std::byte> gzip, std::size_t size);
 buffer gzip_member(std::span<const std::byte> bytes, int level);
+// The size of the largest gzip member of so many bytes.
+std::size_t max_gzip_size(std::size_t size);
 
 }  // namespace zarrbits::compressors
 

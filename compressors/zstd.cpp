@@ -69,4 +69,6 @@ buffer zstd_frame(std::span<const std::byte> bytes, int level) {
   return out;
 }
 
+std::size_t max_zstd_size(std::size_t size) { return ZSTD_compressBound(size); }
+
 }  // namespace zarrbits::compressors

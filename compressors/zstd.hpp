@@ -26,6 +26,8 @@ std::size_t zstd_size(std::span<const std::byte> in);
 bool check_zstd(std::span<const std::byte> in, std::size_t size);
 
 buffer zstd_frame(std::span<const std::byte> bytes, int level);
+// The size of the largest frame of so many bytes.
+std::size_t max_zstd_size(std::size_t size);
 
 }  // namespace zarrbits::compressors
 

@@ -2,6 +2,8 @@
 #include "convert/plan/compression.hpp"
 
 #include "compressors/blosc.hpp"
+#include "compressors/deflate.hpp"
+#include "compressors/zstd.hpp"
 #include "hdf5/filter_table.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -98,6 +100,17 @@ const char* to_string(blosc_compressor c) noexcept { return blosc_names[number(c
 
 bool fits(const compression& c, std::uint64_t bytes) {
   return c.kind != compressor::blosc || bytes <= compressors::max_blosc_bytes;
+}
+
+std::uint64_t max_compressed_size(const compression& c, std::uint64_t bytes) {
+  const auto size = static_cast<std::size_t>(bytes);
+  switch (c.kind) {
+    case compressor::gzip: return compressors::max_gzip_size(size);
+    case compressor::zstd: return compressors::max_zstd_size(size);
+    case compressor::blosc: return compressors::max_blosc_size(size);
+    case compressor::none: break;
+  }
+  return bytes;
 }
 
 void append_codec(text::json& codecs, const compression& c, std::size_t typesize) {

@@ -36,6 +36,9 @@ const char* to_string(blosc_compressor c) noexcept;
 // True if the chunk fits: Blosc takes less than 2 GiB at once. A chunk that may be larger gets another compressor.
 bool fits(const compression& c, std::uint64_t bytes);
 
+// The size of the largest chunk that it makes of so many bytes.
+std::uint64_t max_compressed_size(const compression& c, std::uint64_t bytes);
+
 // `typesize`: bytes of one number; 1 if that is unknown.
 void append_codec(text::json& codecs, const compression& c, std::size_t typesize);
 

@@ -54,6 +54,25 @@ strategy_summary summarize_strategy(const array_plan& a) {
   return {outcome::recoded, ""};
 }
 
+// Strings, references and sequences, whose size metadata do not say.
+bool is_variable(const array_plan& a) {
+  return hdf5::holds_variable(a.leaf) || hdf5::holds_references(a.leaf) || a.leaf.kind == hdf5::type_class::region_reference;
+}
+
+// Bytes of the largest chunk that is encoded anew, without the content of what is variable.
+std::uint64_t max_chunk_size(const array_plan& a) {
+  constexpr std::uint64_t count = 4, length = 4;  // of vlen-utf8 and vlen-bytes: in front of a chunk, and of each element
+  const std::uint64_t elements = a.data.grid.chunk_elements();
+  const std::uint64_t element = !a.text ? a.element_size() : length + (is_variable(a) ? 0 : a.view.size);
+  const std::uint64_t plain = array::saturating_mul(elements, element) + (a.text ? count : 0);
+  std::uint64_t size = max_compressed_size(a.target_compression, plain);
+  if (a.fallback) size = std::max(size, max_compressed_size(*a.fallback, plain));
+  return size;
+}
+
+// Of a chunk whose frame alone changes, and which is encoded anew in a worse case.
+std::uint64_t max_frame_growth(const array_plan& a) { return a.chunk_bytes() / 255 + 64; }
+
 // What a joined array has beyond the chunks of its files, which are put together from their values.
 struct assembled_counts {
   std::uint64_t chunks = 0, all_chunks = 0;
@@ -117,7 +136,7 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
     if (a.checksum || (a.strategy == strategy::copy_native && a.data.filters.filters.back().id == hdf5::lz4_filter))
       w.expected = std::max(w.expected, outcome::rewrapped);
     p.objects += data.sharded() ? std::min(chunks, data.shards.chunks()) : chunks;
-    const std::uint64_t plain = array::product(array::extents{chunks, data.grid.chunk_elements(), a.element_size()});
+    const std::uint64_t encoded = array::saturating_mul(chunks, max_chunk_size(a));
     const bool referred = options.references && w.expected == outcome::raw;
     const assembled_counts assembled = w.expected == outcome::recoded ? assembled_counts() : count_assembled(data);
     if (assembled.chunks > 0) {
@@ -125,8 +144,12 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
       if (!referred) p.store_bytes += static_cast<std::uint64_t>(copied * static_cast<double>(data.stored_bytes));
       p.store_bytes += array::saturating_mul(assembled.elements, a.element_size());
     } else {
-      p.store_bytes += w.expected == outcome::recoded ? plain : referred ? 0 : data.stored_bytes;
+      p.store_bytes += w.expected == outcome::recoded ? encoded : referred ? 0 : data.stored_bytes;
+      if (w.expected == outcome::rewrapped) p.store_bytes += array::saturating_mul(chunks, max_frame_growth(a));
     }
+    // of texts, as much as the file can hold
+    if (is_variable(a) && w.expected == outcome::recoded) p.store_bytes += data.bytes->state().size;
+    if (data.sharded()) p.store_bytes += std::min(chunks, data.shards.chunks()) * (16 * data.shards.chunk_elements() + 4);
     if (a.checksum) p.store_bytes += 4 * chunks;
     if (dataset.parts().size() == 1) {
       if (w.expected != outcome::recoded) p.grids = choice_of_grid(data);
@@ -150,6 +173,11 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
   if (dataset.parts().size() > 1)
     p.how = "a group of " + text::pluralize(dataset.parts().size() - 1, "array") + ": no Zarr array can hold such values";
   else if (dataset.parts()[0].kind == dataset_part::kind_type::sequences) p.how = "a group: values, and offsets into them";
+  for (const dataset_part& part : dataset.parts()) {
+    if (part.kind != dataset_part::kind_type::sequences) continue;
+    constexpr std::uint64_t offset = 8, padding = 1 << 20;  // of the last chunks
+    p.store_bytes += data.bytes->state().size + array::saturating_mul(array::product(data.dims) + 1, offset) + padding;
+  }
 }
 
 }  // namespace zarrbits::conversion

@@ -5,6 +5,7 @@
 #include "convert/concat/file_order.hpp"
 #include "convert/concat/joined_parts.hpp"
 #include "convert/plan/plan_report.hpp"
+#include "convert/run/chunk_measurement.hpp"
 #include "convert/run/chunk_transcoder.hpp"
 #include "convert/run/compression_estimate.hpp"
 #include "convert/run/link_policy.hpp"
@@ -431,7 +432,8 @@ convert_plan hdf5_conversion::plan() {
     planned_dataset p;
     p.path = o.path;
     const auto skip_reason = hdf5::skip_reason([&] {
-      dataset_plan dataset(*source_, o, options_);
+      const auto planned = std::make_shared<dataset_plan>(*source_, o, options_);
+      dataset_plan& dataset = *planned;
       p.source_bytes = dataset.data.stored_bytes;
       if (const std::string reason = hdf5::unsupported_reason(dataset.data.type); !reason.empty())
         throw hdf5::unsupported_dataset("its datatype is not supported: " + reason);
@@ -445,6 +447,7 @@ convert_plan hdf5_conversion::plan() {
       require_representable(dataset.data, options_);
       describe(p, dataset, options_);
       if (options_.warning) warn_of_chunks(o, dataset);
+      if (const auto measured = measure_chunks(planned)) p.store_bytes = *measured;
       p.compressed = estimate_compression(dataset, p.store_bytes);
     });
     H5Eclear2(H5E_DEFAULT);

@@ -38,7 +38,8 @@ struct planned_dataset {
   std::string codecs;              // codecs of its array as JSON; "" if it becomes a group
   std::uint64_t objects = 0;       // upper limit of the files or objects to write: stored chunks, and metadata
   std::uint64_t source_bytes = 0;  // stored bytes in the source
-  // Bytes to write for its chunks: as in the source for copied chunks, else at most their size without compression.
+  // Bytes to write for its chunks, never fewer: as in the source for copied chunks, counted for strings, references and sequences
+  // (of a million elements at most), else the size without compression and what a compressor may add.
   std::uint64_t store_bytes = 0;
   // A range of shards, or of chunks if there are no shards, in C order of their grid.
   struct unit {
