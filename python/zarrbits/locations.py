@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Union
 from urllib.parse import unquote, urlsplit
 
+
 class Upath(Protocol):
-    """What is used of a UPath of universal_pathlib."""
+    """The members of a UPath of universal_pathlib that are used."""
 
     @property
     def protocol(self) -> str: ...
@@ -26,7 +27,14 @@ class Upath(Protocol):
 Location = Union[str, "os.PathLike[str]", Upath]  # and h5py.File, which has no types
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _REACHED = {"s3": "s3", "s3a": "s3", "s3n": "s3", "http": "http", "https": "https"}  # s3a and s3n: Hadoop's names for it
-_CLOUDS = {"gs": "Google Cloud Storage", "gcs": "Google Cloud Storage", "az": "Azure", "abfs": "Azure", "abfss": "Azure", "adl": "Azure"}
+_CLOUDS = {
+    "gs": "Google Cloud Storage",
+    "gcs": "Google Cloud Storage",
+    "az": "Azure",
+    "abfs": "Azure",
+    "abfss": "Azure",
+    "adl": "Azure",
+}
 
 
 def is_location(given: Any) -> bool:
@@ -50,7 +58,7 @@ def storage_options_of(locations: list[Any]) -> Mapping[str, Any] | None:
     """What UPath objects say of their servers."""
     found = [dict(one.storage_options) for one in locations if _is_upath(one) and getattr(one, "storage_options", None)]
     if any(options != found[0] for options in found):
-        raise ValueError("zarrbits: the UPath objects have different storage_options; give those for all of them as storage_options")
+        raise ValueError("zarrbits: the UPath objects have different storage_options; set storage_options for all of them")
     return found[0] if found else None
 
 
@@ -75,7 +83,7 @@ def _name_of_url(name: str) -> str:
     if scheme == "file":
         parts = urlsplit(name)
         if parts.netloc not in ("", "localhost"):
-            raise ValueError(f'zarrbits: "{name}" is a file of the machine "{parts.netloc}"; give the path that it has here')
+            raise ValueError(f'zarrbits: "{name}" is a file of the machine "{parts.netloc}"; use the path that it has here')
         # '?' and '#' are characters as others in the name of a file
         return unquote(name[match.end() + len(parts.netloc) :])
     if scheme not in _REACHED:
@@ -83,7 +91,7 @@ def _name_of_url(name: str) -> str:
             f'zarrbits: {_CLOUDS[scheme]} is not reached as "{scheme}://"; name a source by its https:// URL, signed if need be, '
             "and write a store to a local folder, which other programs copy"
             if scheme in _CLOUDS
-            else f'zarrbits: "{scheme}://" is not a scheme that zarrbits knows; use a local path, s3://BUCKET/KEY or an https:// URL'
+            else f'zarrbits: "{scheme}://" is not a scheme that zarrbits knows; use a path, s3://BUCKET/KEY or an https:// URL'
         )
     return f"{_REACHED[scheme]}://{name[match.end() :]}"
 
@@ -100,15 +108,17 @@ def _is_h5py(given: Any) -> bool:
 
 def _name_of_h5py(file: Any, no_lock: bool) -> str:
     if not file:
-        raise ValueError("zarrbits: the h5py.File is closed; give its name")
+        raise ValueError("zarrbits: the h5py.File is closed; use its name")
     name = os.fsdecode(file.filename)
     if not os.path.isfile(name) and not _SCHEME.match(name):
-        raise ValueError(f"zarrbits: the h5py.File {name!r} is not a file on a disk, where the command could read it; copy it to one")
+        raise ValueError(
+            f"zarrbits: the h5py.File {name!r} is not a file on a disk, where the command could read it; copy it to one"
+        )
     if file.mode != "r":
         if not (no_lock or file.swmr_mode):
             raise ValueError(
-                f'zarrbits: "{name}" is open for writing in this process; close it first, or give no_lock=True and write '
+                f'zarrbits: "{name}" is open for writing in this process; close it first, or set no_lock=True and write '
                 "nothing until the call ends"
             )
-        file.flush()  # the command reads what is in the file
+        file.flush()  # the command reads the file
     return name

@@ -147,7 +147,7 @@ class Plan(_Shown):
         rows = []
         for d in self.datasets:
             source, store = d.get("source_bytes", 0), d.get("store_bytes", 0)
-            at_most = d.get("outcome") != "raw" and store > 0  # what is copied as it is has its size
+            at_most = d.get("outcome") != "raw" and store > 0  # a copy has the size of its source
             bound = bound or at_most
             rows.append(
                 (
@@ -172,7 +172,7 @@ class Plan(_Shown):
 
     @property
     def notes(self) -> list[str]:
-        """What the tables do not have: files that would be left out or were not read, what joining changes, what would save space."""
+        """What the tables do not have: files that would be left out or were not read, what joining changes."""
         return [
             *(_note_of_grids(d) for d in self.datasets if "grids" in d),
             *_note_of_compression([d for d in self.datasets if "compressed" in d]),
@@ -416,8 +416,10 @@ def _unfinished(store: dict[str, Any]) -> str:
     if store["share_count"]:
         missing = [*store["missing"], *(share["index"] for share in store["shares"] if not share["done"])]
         if missing:
-            lines.append(f"  partitions {_few([str(i) for i in sorted(missing)])} of {store['share_count']} are missing or not done")
-        lines.append("  when all partitions are done, finalize() completes it; convert(resume=True) makes what is missing")
+            lines.append(
+                f"  partitions {_few([str(i) for i in sorted(missing)])} of {store['share_count']} are missing or not done"
+            )
+        lines.append("  when all partitions are done, finalize() completes it; convert(resume=True) makes the missing ones")
     else:
         lines.append("  the same call continues")
     return "\n".join(lines)

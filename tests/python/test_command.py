@@ -42,8 +42,8 @@ def test_convert_plan_and_verify(folder):
     assert (
         plan.complete and sorted(d["path"] for d in plan.datasets) == ["/camera", "/chunked"] and "/camera" in plan._repr_html_()
     )
-    assert [line.split()[:6] for line in str(plan).splitlines() if line.startswith("/chunked")] == [
-        ["/chunked", "raw", "128", "B", "128", "B"]
+    assert [line.split()[:7] for line in str(plan).splitlines() if line.startswith("/chunked")] == [
+        ["/chunked", "raw", "9", "128", "B", "128", "B"]
     ]
     assert not os.path.exists(store)
     report = zarrbits.convert(source, store, shard=(64,), threads=1, consolidate=True, include=["/camera", "/chunked"])
@@ -219,6 +219,8 @@ def test_no_option_of_the_command_is_forgotten(folder):
         said = subprocess.run([os.environ["ZARRBITS_COMMAND"], verb, "--help"], capture_output=True, text=True, check=True).stdout
         flags = {f.replace("-", "_") for f in re.findall(r"^  (?:-\w,)?--([\w-]+)", said, re.M)} - without
         parameters = {p.name for p in signature(getattr(zarrbits, name)).parameters.values() if p.kind == p.KEYWORD_ONLY} - {
+            "client",
+            "partitions",
             "progress",
             "storage_options",  # become options and secrets
         }
