@@ -149,6 +149,17 @@ def arguments(options: dict[str, Option]) -> list[str]:
     return flags
 
 
+def _ending(status: int) -> str:
+    """For a command that had no time to say more."""
+    if status >= 0:
+        return f"failed with exit status {status}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:  # one of those for real time
+        name = f"signal {-status}"
+    return f"was ended by {name}" + (", probably for lack of memory, or by a user" if -status == signal.SIGKILL else "")
+
+
 def _end(child: subprocess.Popen[bytes]) -> None:
     """The command cleans up and leaves nothing that looks whole.
     SIGTERM, since a shell's `&` makes all that it starts ignore SIGINT."""
@@ -260,7 +271,7 @@ def execute(
     nothing = verb == "finalize" or bool(options.get("resume") or options.get("append"))
     whole = child.returncode == 0 and (not json_wanted or nothing)
     if child.returncode not in accepted or not (whole or got.get("out", b"").strip()):
-        raise error_of(said, child.returncode, f"zarrbits {verb}: exit status {child.returncode}")
+        raise error_of(said, child.returncode, f"zarrbits: {verb} {_ending(child.returncode)}")
     return json.loads(got["out"].strip() or b"{}"), child.returncode, sentences
 
 

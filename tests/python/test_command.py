@@ -227,6 +227,18 @@ def test_no_option_of_the_command_is_forgotten(folder):
         assert flags == parameters and len(flags) >= 1, (name, flags ^ parameters)
 
 
+def test_options_of_the_same_name_have_the_same_type():
+    """They stand in the signature of each call, where editors that do not run Python find them."""
+    first = {}
+    for name in ("convert", "finalize", "plan", "export_store", "verify", "inspect", "suggest", "doctor"):
+        for p in signature(getattr(zarrbits, name)).parameters.values():
+            if p.kind != p.KEYWORD_ONLY or (name, p.name) == ("verify", "links"):  # verify refuses none
+                continue
+            before = first.setdefault(p.name, (name, p.annotation, p.default))
+            assert before[1:] == (p.annotation, p.default), (name, p.name, before)
+    assert len(first) > 40
+
+
 def test_docstrings_say_what_help_says():
     root = pathlib.Path(__file__).resolve().parent.parent.parent
     subprocess.run([sys.executable, root / "docs/man/docstrings.py", "--check"], check=True)

@@ -111,7 +111,10 @@ def test_a_partition_whose_process_is_killed_is_tried_again(folder, monkeypatch)
     store = os.path.join(folder, "again.zarr")
     instead_of_the_command(folder, monkeypatch, f"if '--partition=1/4' in words: {kill}")
     with concurrent.futures.ThreadPoolExecutor(2) as client:
-        with pytest.raises(zarrbits.Error, match=f'partition 1/4 of "{re.escape(source)}" failed: .*the same call continues'):
+        with pytest.raises(
+            zarrbits.Error,
+            match=f'partition 1/4 of "{re.escape(source)}" failed: convert was ended by SIGKILL, .*the same call continues',
+        ):
             zarrbits.convert(source, store, client=client, partitions=4)
     monkeypatch.undo()
     (unfinished,) = zarrbits.inspect(store).unfinished
