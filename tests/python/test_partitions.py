@@ -137,6 +137,10 @@ def test_a_partition_that_fails_names_its_file(folder):
     error = caught.value
     assert error.code == "damaged_source" and error.file == paths[1] and error.object == "/x" and paths[1] in str(error)
     assert re.match(r"zarrbits: partition \d/4 of ", str(error)) and isinstance(error.__cause__, zarrbits.Error)
+    # in a chunk that has values of two files
+    options = {"concat": "x:0", "allow_overlap": True, "chunk": (6 << 20,)}
+    with pytest.raises(zarrbits.Error, match=f'of "{re.escape(paths[1])}" to "{re.escape(paths[2])}" cannot be read'):
+        zarrbits.convert(paths, os.path.join(folder, "large_chunks.zarr"), **options)
 
 
 def test_what_no_partition_can_do_is_said_at_once(folder):
