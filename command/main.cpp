@@ -10,12 +10,17 @@
 #include <zarrbits/convert.hpp>
 #include <zarrbits/version.hpp>
 
+#include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <fcntl.h>
 #include <hdf5.h>
 #include <iostream>
 #include <string>
 #include <string_view>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <unistd.h>
 #include <vector>
 
@@ -92,11 +97,25 @@ void reserve_standard_descriptors() {
   }
 }
 
+// The Python package names its process by ZARRBITS_PARENT. If that is killed, as Dask kills its workers, nobody waits for this
+// work any more, and another process may begin the same: it ends as by SIGTERM, which leaves nothing half written.
+void end_with_parent() {
+  const char* const parent = std::getenv("ZARRBITS_PARENT");
+  if (!parent) return;
+  const pid_t process = static_cast<pid_t>(std::atoi(parent));
+  ::unsetenv("ZARRBITS_PARENT");
+#ifdef __linux__
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+#endif
+  if (process > 0 && ::kill(process, 0) != 0 && errno == ESRCH) ::raise(SIGTERM);  // it was faster
+}
+
 }  // namespace
 }  // namespace zarrbits::command
 
 int main(int argc, char** argv) {
   zarrbits::command::reserve_standard_descriptors();
+  zarrbits::command::end_with_parent();
   std::vector<std::string> arguments = zarrbits::command::take_arguments(argc, argv);  // before there are child processes
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/batch_worker.hpp"
 
+#include "convert/concat/joined_parts.hpp"
 #include "convert/run/chunk_prefetch.hpp"
 #include "convert/run/zarr_chunk_sink.hpp"
 #include "io/files.hpp"
@@ -173,12 +174,35 @@ bool batch_worker::through_libhdf5(one_chunk& c) {
   return false;
 }
 
+namespace {
+
+// The files of a joined array in which the values of a chunk are.
+std::vector<std::string> joined_files_of(const hdf5::chunk_source& data, const array::extents& index) {
+  const joined_parts& parts = *data.object.joined;
+  const std::uint64_t begin = data.grid.start(index)[parts.axis], end = begin + data.grid.inside(index)[parts.axis];
+  std::vector<std::string> names;
+  for (std::size_t i = parts.first_over(begin); i < parts.list.size() && parts.list[i].first < end; ++i)
+    names.push_back(parts.files->list()[parts.list[i].file].name);
+  return names;
+}
+
+}  // namespace
+
 void batch_worker::record_lost_chunk(one_chunk& c) {
+  std::string file = c.data.file.path(), named;
+  if (c.data.object.joined) {
+    const std::vector<std::string> files = joined_files_of(c.data, c.chunk.index);
+    if (!files.empty()) {
+      file = files.front();
+      named = " of \"" + file + "\"";
+      if (files.size() > 1) named += " to \"" + files.back() + "\"";
+    }
+  }
   if (!options_.keep_going) {
     throw zarrbits::error(errc::damaged_source,
-                          "chunk " + format_index(c.chunk.index) + " of dataset \"" + c.data.object.path +
-                              "\" cannot be read: " + c.reason + "; `keep_going` leaves out such chunks and reports them",
-                          {c.data.file.path(), c.data.object.path});
+                          "chunk " + format_index(c.chunk.index) + " of dataset \"" + c.data.object.path + "\"" + named +
+                              " cannot be read: " + c.reason + "; `keep_going` leaves out such chunks and reports them",
+                          {file, c.data.object.path});
   }
   ++c.result.counts.lost;
   c.result.worst = std::max(c.result.worst, outcome::recoded);

@@ -129,6 +129,10 @@ if not TYPE_CHECKING:  # it would make every name one of the package
             return getattr(importlib.import_module(_LATER[name]), name)
         raise AttributeError(f"module 'zarrbits' has no attribute '{name}'")
 
+    def __dir__():
+        # for the completion of names; what the module uses itself is not offered
+        return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
+
 
 def _filter(number: int, plugin: str, values: Sequence[int]) -> dict[str, Any]:
     import h5py

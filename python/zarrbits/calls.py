@@ -18,15 +18,18 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable, Literal, TypeVar, Union
 
-from .command import Option, Path, run
+from . import partitions as several
+from .command import Option, Path, WrongOption, run
+from .locations import Location, is_location, name_of
+from .partitions import Client
 from .progress import Wanted, shown
 from .report import Diagnosis, Export, Inspection, Outcome, Plan, Report, Suggestions, Verification
 from .words import of_options
 
-Paths = Union[Path, Sequence[Path]]
+Paths = Union[Location, Sequence[Location]]
 Many = Union[Path, Sequence[Path], None]
 Shape = Union[str, Sequence[int], None]
 Bits = Union[
@@ -49,8 +52,10 @@ def _explained(verb: str, *without: str) -> Callable[[_Function], _Function]:
     return add
 
 
-def _paths(source: Paths, *others: Path | None) -> list[Path]:
-    sources: Sequence[Path] = [source] if isinstance(source, (str, os.PathLike)) else source
+def _paths(source: Paths, *others: Location | None) -> list[Location]:
+    # a group of h5py is a Mapping, whose names are not those of files
+    one = is_location(source) or isinstance(source, Mapping) or not isinstance(source, Iterable)
+    sources: Any = [source] if one else source
     return [*sources, *(o for o in others if o is not None)]
 
 
@@ -64,8 +69,10 @@ def _options(given: dict[str, Any], *others: str) -> dict[str, Option]:
 @_explained("convert")
 def convert(
     source: Paths,
-    store: Path,
+    store: Location,
     *,
+    client: Client | None = None,
+    partitions: int | None = None,
     progress: Wanted = True,
     concat: str | None = None,
     concat_new: str | None = None,
@@ -123,25 +130,44 @@ def convert(
 
     bits: a number for all datasets, or a dict of patterns: bits={"/movie/frames": 12}.
 
-    partition: "2/16" makes the chunks of the third of sixteen shares, and no metadata,
-    so that several processes make one store (with Dask, say); the report of a share has no objects.
-    When all shares are done, finalize() completes the store.
+    client: a Client of dask.distributed, or an Executor of concurrent.futures (also of mpi4py or loky): its workers make
+    the store in partitions, each by one thread unless `threads` says otherwise, and write its metadata at the end. They need the
+    package and the same paths. A partition whose process is killed, or whose server fails, is tried again; if one fails for good,
+    the others are finished, the error names its file, and the same call continues. Progress is told after each partition.
+    partitions: how many a `client` makes (default: four for each worker).
+
+    partition: "2/16" makes the chunks of the third of sixteen partitions, and no metadata, for other ways to start several
+    processes; the report of a partition has no objects. When all partitions are done, finalize() completes the store.
     Without it, all is converted, also within a job of Slurm or MPI.
 
     storage_options: as fsspec's file systems take them, for a source or a store on a server: anon, key, secret, token, profile,
     endpoint_url, region_name, headers and verify (a file of certificates). Nothing of it is in the process list.
     """
-    options = _options(locals(), "source", "store", "progress", "partition")
-    options.update(quiet=True, partition=partition or _WHOLE)
+    options = _options(locals(), "source", "store", "client", "partitions", "progress", "partition")
+    options.update(quiet=True)
     began = time.monotonic()
+    if client is not None:
+        if partition is not None:
+            raise WrongOption("zarrbits: with `client`, all partitions are made; leave out `partition`, or `client`", 2)
+        with shown(progress) as told:
+            document, sentences = several.convert(client, _paths(source, store), options, partitions, told)
+        for sentence in sentences:
+            warnings.warn(sentence, stacklevel=2)
+        return _report(source, store, document, time.monotonic() - began)
+    if partitions is not None:
+        raise WrongOption(
+            "zarrbits: `partitions` needs a `client`, whose workers make them; set one, or leave out `partitions`", 2
+        )
+    options["partition"] = _WHOLE if partition is None else partition
     with shown(progress) as told:
         document, _ = run("convert", _paths(source, store), options, (0, 3), told, json_wanted=options["partition"] == _WHOLE)
     return _report(source, store, document, time.monotonic() - began)
 
 
-def _report(source: Paths, store: Path, document: dict[str, Any], seconds: float) -> Report:
+def _report(source: Paths, store: Location, document: dict[str, Any], seconds: float) -> Report:
     if not document:  # a share, or a store that has all of it already
-        return Report(str(_paths(source)[0]), str(store), {}, [], seconds, {})
+        names = [name_of(one, no_lock=True) for one in _paths(source, store)]
+        return Report(names[0], names[-1], {}, [], seconds, {"sources": [{"file": name, "notes": []} for name in names[:-1]]})
     objects = _outcomes(document, lambda o: bool(o.get("lossy", False)))
     report = Report(document["source"], document["store"], document["summary"], objects, seconds, document)
     for file in report.lost:
@@ -170,7 +196,7 @@ def _outcomes(document: dict[str, Any], is_lossy: Callable[[dict[str, Any]], boo
 @_explained("finalize")
 def finalize(
     source: Paths,
-    store: Path,
+    store: Location,
     *,
     concat: str | None = None,
     concat_new: str | None = None,
@@ -215,10 +241,10 @@ def finalize(
     zarr_format: Literal[2, 3, "both"] | None = None,
     base: str | None = None,
 ) -> Report:
-    """Completes a store of which convert(partition=...) made all shares: writes its metadata.
-    The report is that of the whole store.
+    """Completes a store of which convert(partition=...) made all partitions: writes its metadata.
+    The report is that of the whole store; where it is complete already, the report has no objects.
 
-    The store's plan has the options of the shares. Those that are given again are compared with it."""
+    The store's plan has the options of the partitions. Those that are given again are compared with it."""
     began = time.monotonic()
     document, _ = run("finalize", _paths(source, store), dict(_options(locals(), "source", "store", "began"), quiet=True), (0, 3))
     return _report(source, store, document, time.monotonic() - began)
@@ -227,7 +253,7 @@ def finalize(
 @_explained("plan")
 def plan(
     source: Paths,
-    store: Path | None = None,
+    store: Location | None = None,
     *,
     concat: str | None = None,
     concat_new: str | None = None,
@@ -274,7 +300,7 @@ def plan(
 
 @_explained("export")
 def export_store(
-    store: Path,
+    store: Location,
     file: Path,
     *,
     progress: Wanted = True,
@@ -309,13 +335,13 @@ def export_store(
     with shown(progress) as told:
         document, _ = run("export", [store, file], options, (0, 3), told)
     objects = _outcomes(document, lambda o: "lost_chunks" in o)
-    return Export(str(store), str(file), document["counts"], objects, document["seconds"], document)
+    return Export(name_of(store), os.fsdecode(file), document["counts"], objects, document["seconds"], document)
 
 
 @_explained("verify")
 def verify(
     source: Paths,
-    store: Path,
+    store: Location,
     *,
     concat: str | None = None,
     concat_new: str | None = None,
@@ -346,7 +372,7 @@ def verify(
 
 @_explained("inspect")
 def inspect(
-    *files: Path,
+    *files: Location,
     attributes: bool = False,
     endpoint: str | None = None,
     no_sign_request: bool = False,
@@ -366,7 +392,7 @@ def inspect(
 
 @_explained("suggest")
 def suggest(
-    file: Path,
+    file: Location,
     *,
     all: bool = False,
     external: Many = None,
@@ -387,7 +413,7 @@ def suggest(
 
 @_explained("doctor")
 def doctor(
-    file: Path | None = None,
+    file: Location | None = None,
     *,
     no_lock: bool = False,
     endpoint: str | None = None,

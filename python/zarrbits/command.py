@@ -5,22 +5,31 @@ calls.py has a function for each of its verbs."""
 from __future__ import annotations
 
 import json
+import logging
 import os
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Union
 
+from .locations import Location, in_short
 from .remote import Secrets
 from .words import in_python
 
 Path = Union[str, "os.PathLike[str]"]
 Option = Union[str, int, float, Path, Sequence[Union[str, int, "os.PathLike[str]"]], Mapping[str, Union[str, int]], None]
 _END = 120  # seconds that the command has to clean up after SIGTERM
+
+_NEVER_EMPTY = ("include", "chunk", "shard")  # a list of these
+
+logger = logging.getLogger("zarrbits")
+logger.addHandler(logging.NullHandler())  # silent until the program asks for it, by logging.basicConfig() or the like
 
 
 class Error(RuntimeError):
@@ -34,6 +43,11 @@ class Error(RuntimeError):
     def __init__(self, sentence: str, status: int, code: str = "", file: str = "", object: str = "") -> None:
         super().__init__(sentence)
         self.status, self.code, self.file, self.object = status, code, file, object
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception is pickled by its `args`, which are the sentence alone, and OSError has a way of its own:
+        # a pool of processes, or a cluster, could not send such an error back.
+        return type(self), (str(self), self.status, self.code, self.file, self.object), self.__dict__
 
 
 class NotFound(Error, FileNotFoundError):
@@ -70,6 +84,7 @@ class Log:
     def __init__(self, said: bytes) -> None:
         self.errors: list[dict[str, str]] = []
         self.warnings: list[str] = []
+        self.notes: list[str] = []
         rest = []
         for line in said.decode(errors="replace").splitlines():
             try:
@@ -82,6 +97,8 @@ class Log:
                 self.errors.append(entry)
             elif level == "warning":
                 self.warnings.append(entry["message"])
+            else:
+                self.notes.append(entry["message"])
         self.rest = "\n".join(rest).strip()
 
 
@@ -103,6 +120,15 @@ def certificates() -> dict[str, str]:
     return {"ZARRBITS_CERTIFI": certifi.where()}
 
 
+def require_values(options: dict[str, Option]) -> None:
+    """An empty value comes from a variable that is not set, or a search that found nothing. Without the option, the command
+    would do it with everything."""
+    for name, value in options.items():
+        is_list = isinstance(value, (list, tuple))
+        if (isinstance(value, str) and not value) or (is_list and ("" in value or (not value and name in _NEVER_EMPTY))):  # type: ignore[operator]
+            raise WrongOption(f"zarrbits: `{name}` is empty; set a value, or None to do without", 2)
+
+
 def arguments(options: dict[str, Option]) -> list[str]:
     """Flags, of names with "_" for "-"."""
     flags: list[str] = []
@@ -121,6 +147,17 @@ def arguments(options: dict[str, Option]) -> list[str]:
             for one in value if isinstance(value, (list, tuple)) else [value]:
                 flags.append(f"{flag}={os.fspath(one) if isinstance(one, os.PathLike) else one}")
     return flags
+
+
+def _ending(status: int) -> str:
+    """For a command that had no time to say more."""
+    if status >= 0:
+        return f"failed with exit status {status}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:  # one of those for real time
+        name = f"signal {-status}"
+    return f"was ended by {name}" + (", probably for lack of memory, or by a user" if -status == signal.SIGKILL else "")
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
@@ -154,7 +191,7 @@ def _collect(child: subprocess.Popen[bytes]) -> tuple[dict[str, bytes], list[thr
 
 def run(
     verb: str,
-    paths: Sequence[Path],
+    paths: Sequence[Location],
     options: dict[str, Option],
     accepted: Sequence[int],
     told: Callable[[dict[str, Any]], None] | None = None,
@@ -162,18 +199,37 @@ def run(
 ) -> tuple[dict[str, Any], int]:
     """(the command's report, its exit status). `told` is called in this thread with each state of the work.
     Its warnings become Python's."""
+    document, status, sentences = execute(verb, paths, options, accepted, told, json_wanted)
+    for sentence in sentences:
+        warnings.warn(sentence, stacklevel=3)
+    return document, status
+
+
+def execute(
+    verb: str,
+    paths: Sequence[Location],
+    options: dict[str, Option],
+    accepted: Sequence[int],
+    told: Callable[[dict[str, Any]], None] | None = None,
+    json_wanted: bool = True,
+) -> tuple[dict[str, Any], int, list[str]]:
+    """(the command's report, its exit status, its warnings)."""
     options = dict(options)
-    secrets = Secrets(options, [os.fspath(p) for p in paths])
+    require_values(options)
+    secrets = Secrets(options, paths)
     command = [program(), verb, *(["--json"] if json_wanted else []), *arguments(options), "--", *secrets.paths]
     environment: dict[str, str] = certificates() | dict(os.environ) | secrets.environment
     ends: tuple[int, int] | None = None
     passed: tuple[int, ...] = ()
     environment.pop("ZARRBITS_PROGRESS_FD", None)
     environment["ZARRBITS_LOG_FORMAT"] = "json"
+    environment["ZARRBITS_PARENT"] = str(os.getpid())  # the command ends when this process is killed
     if told is not None:
         ends = os.pipe()
         environment["ZARRBITS_PROGRESS_FD"], passed = str(ends[1]), (ends[1],)
     passed += secrets.descriptors
+    logger.debug("%s", shlex.join(command))  # no secret is among its arguments
+    began = time.monotonic()
     try:
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, pass_fds=passed
@@ -204,13 +260,19 @@ def run(
         for thread in threads:
             thread.join()
     said = Log(got.get("said", b""))
-    # there was nothing to do, or a share was done, and so nothing is told
-    whole = child.returncode == 0 and (not json_wanted or bool(options.get("resume") or options.get("append")))
+    sentences = [in_python(sentence) for sentence in said.warnings]
+    for note in said.notes:
+        logger.info("%s", in_python(note))
+    for sentence in sentences:
+        logger.warning("%s", sentence)
+    seconds = time.monotonic() - began
+    logger.info("zarrbits %s of %s: exit status %d after %.2f s", verb, in_short(secrets.paths), child.returncode, seconds)
+    # there was nothing to do, or a partition was done, and so nothing is told
+    nothing = verb == "finalize" or bool(options.get("resume") or options.get("append"))
+    whole = child.returncode == 0 and (not json_wanted or nothing)
     if child.returncode not in accepted or not (whole or got.get("out", b"").strip()):
-        raise error_of(said, child.returncode, f"zarrbits {verb}: exit status {child.returncode}")
-    for sentence in said.warnings:
-        warnings.warn(in_python(sentence), stacklevel=3)
-    return json.loads(got["out"].strip() or b"{}"), child.returncode
+        raise error_of(said, child.returncode, f"zarrbits: {verb} {_ending(child.returncode)}")
+    return json.loads(got["out"].strip() or b"{}"), child.returncode, sentences
 
 
 def main() -> None:

@@ -8,6 +8,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .locations import name_of, storage_options_of
+
 # of fsspec and s3fs, for what the command does in its own way
 _WITHOUT_EFFECT = {
     "asynchronous",
@@ -65,8 +67,10 @@ def of_storage_options(given: Mapping[str, Any] | None) -> tuple[dict[str, Any],
 class Secrets:
     """A pipe with variables for one run of the command, and the arguments with which it finds them."""
 
-    def __init__(self, options: dict[str, Any], paths: Sequence[str]) -> None:
-        more, variables = of_storage_options(options.pop("storage_options", None))
+    def __init__(self, options: dict[str, Any], locations: Sequence[Any]) -> None:
+        paths = [name_of(location, bool(options.get("no_lock"))) for location in locations]
+        given = options.pop("storage_options", None)
+        more, variables = of_storage_options(storage_options_of(list(locations)) if given is None else given)
         for name, value in more.items():
             if options.get(name) in (None, False):
                 options[name] = value

@@ -5,10 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from .locations import in_short
+from .words import in_python
+
+_GRIDS = ("regular", "rectilinear")
 Rows = Sequence[Sequence[object]]
 Table = tuple[str, Sequence[str], Rows]  # what stands above it, the head, the rows
 
@@ -18,6 +22,13 @@ class _Shown:
 
     def _tables(self) -> list[Table]:
         raise NotImplementedError
+
+    def _brief(self) -> str:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        # that of a dataclass would have a line for thousands of objects
+        return f"<zarrbits.{type(self).__name__}: {self._brief()}>"
 
     def __str__(self) -> str:
         return "\n\n".join(_text(*table) for table in self._tables())
@@ -45,7 +56,7 @@ def _lost_table(lost: list[Outcome]) -> list[Table]:
     return [("LOST", ("name", "kind", "reason"), [(_name(o), o.kind, o.reason or "") for o in lost])] if lost else []
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report(_Shown):
     """What convert() or finalize() did, and the seconds that it took."""
 
@@ -54,7 +65,12 @@ class Report(_Shown):
     counts: dict[str, int]
     objects: list[Outcome]
     seconds: float
-    document: dict[str, Any] = field(repr=False)
+    document: dict[str, Any]
+
+    @property
+    def sources(self) -> list[str]:
+        """All files that are in the store, and those that `keep_going` left out; `source` is the first."""
+        return [s["file"] for s in self.document.get("sources", [])] or [self.source]
 
     @property
     def lost(self) -> list[Outcome]:
@@ -67,6 +83,9 @@ class Report(_Shown):
         ]
         return files + [o for o in self.objects if o.lossy or (o.outcome == "skipped" and o.selected)]
 
+    def _brief(self) -> str:
+        return f"{_few(self.sources)} to {self.store}, {_brief_counts(self.counts, self.lost)}, {self.seconds:.2f} s"
+
     def _tables(self) -> list[Table]:
         datasets = [o for o in self.objects if o.kind == "dataset" and o.source_bytes is not None and o.store_bytes is not None]
         rows = [
@@ -77,12 +96,12 @@ class Report(_Shown):
         if len(rows) > 1:
             rows.append(("all", "", _size(before), _size(after), _ratio(before, after)))
         others = ", ".join(f"{n} {outcome}" for outcome, n in self.counts.items() if n)
-        said = f"{self.source} to {self.store} in {self.seconds:.2f} s" + (f"; objects: {others}" if others else "")
+        said = f"{_few(self.sources)} to {self.store} in {self.seconds:.2f} s" + (f"; objects: {others}" if others else "")
         tables: list[Table] = [(said, ("dataset", "outcome", "in source", "in store", "ratio"), rows)]
         return tables + _lost_table(self.lost)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Export(_Shown):
     """What export_store() did, and the seconds that it took."""
 
@@ -91,12 +110,15 @@ class Export(_Shown):
     counts: dict[str, int]
     objects: list[Outcome]
     seconds: float
-    document: dict[str, Any] = field(repr=False)
+    document: dict[str, Any]
 
     @property
     def lost(self) -> list[Outcome]:
         """What is not in the file."""
         return [o for o in self.objects if o.lossy or o.outcome == "skipped"]
+
+    def _brief(self) -> str:
+        return f"{self.store} to {self.file}, {_brief_counts(self.counts, self.lost)}, {self.seconds:.2f} s"
 
     def _tables(self) -> list[Table]:
         rows = [
@@ -109,61 +131,86 @@ class Export(_Shown):
         return tables + _lost_table(self.lost)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan(_Shown):
     """What convert() would do. `complete`: whether all of the source would be in the store."""
 
     complete: bool
     datasets: list[dict[str, Any]]
-    document: dict[str, Any] = field(repr=False)
+    document: dict[str, Any]
+
+    def _brief(self) -> str:
+        return f"{_plural(len(self.datasets), 'dataset')}, {'complete' if self.complete else 'INCOMPLETE'}"
 
     def _tables(self) -> list[Table]:
-        rows = [
-            (
-                d.get("path", ""),
-                d.get("outcome", ""),
-                _size(d.get("source_bytes")),
-                _size(d.get("store_bytes")),
-                _ratio(d.get("source_bytes"), d.get("store_bytes")),
-                d.get("how", d.get("reason", "")),
+        bound = False
+        rows = []
+        for d in self.datasets:
+            source, store = d.get("source_bytes", 0), d.get("store_bytes", 0)
+            at_most = d.get("outcome") != "raw" and store > 0  # a copy has the size of its source
+            bound = bound or at_most
+            rows.append(
+                (
+                    d.get("path", ""),
+                    d.get("outcome", ""),
+                    d.get("objects", ""),
+                    _size(source),
+                    _at_most(at_most) + _size(store),
+                    _at_most(at_most) + _ratio(source, store) if source else "",
+                    d.get("how", d.get("reason", "")),
+                )
             )
-            for d in self.datasets
-        ]
+        before, after = (sum(d.get(key, 0) for d in self.datasets) for key in ("source_bytes", "store_bytes"))
+        if len(rows) > 1:
+            objects = sum(d.get("objects", 0) for d in self.datasets) + self.document.get("groups", 0)
+            total = (_size(before), _at_most(bound) + _size(after), _at_most(bound) + _ratio(before, after) if before else "")
+            rows.append(("all", "", objects, *total, ""))
+        said = "" if self.complete else "INCOMPLETE: something would not be in the store"
+        tables: list[Table] = [(said, ("dataset", "outcome", "objects", "in source", "in store", "ratio", "how"), rows)]
+        notes = "\n".join(self.notes)
+        return [*tables, (notes, (), ())] if notes else tables
+
+    @property
+    def notes(self) -> list[str]:
+        """What the tables do not have: files that would be left out or were not read, what joining changes."""
         return [
-            (
-                "" if self.complete else "INCOMPLETE: something would not be in the store",
-                ("dataset", "outcome", "in source", "in store", "ratio", "how"),
-                rows,
-            )
+            *(_note_of_grids(d) for d in self.datasets if "grids" in d),
+            *_note_of_compression([d for d in self.datasets if "compressed" in d]),
+            *([f"convention {self.document['convention']}"] if self.document.get("convention", "none") != "none" else []),
+            *_notes_of_sources(self.document.get("sources", [])),
+            *_note_of_links(self.document.get("links", {})),
+            *(f'reads also "{file}"' for file in self.document.get("other_files", [])),
+            *(f"not read: {in_python(refused['reason'])}" for refused in self.document.get("refused_files", [])),
         ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verification(_Shown):
     """How a store compares with its source. `equal`: nothing differs, is missing or cannot be read; `complete`:
     and nothing was left unchecked."""
 
     equal: bool
     complete: bool
-    document: dict[str, Any] = field(repr=False)
+    document: dict[str, Any]
 
     @property
     def findings(self) -> list[dict[str, Any]]:
         """What differs, is missing, cannot be read or was not checked."""
         return list(self.document.get("findings", []))
 
+    def _said(self) -> str:
+        if self.complete:
+            return "equal"
+        return "equal, but something was not checked" if self.equal else "FAILED: the store is not equal to its source"
+
+    def _brief(self) -> str:
+        return self._said() + (f", {_plural(len(self.findings), 'finding')}" if self.findings else "")
+
     def _tables(self) -> list[Table]:
         counts = {k: v for k, v in self.document.items() if isinstance(v, dict) and {"equal", "differs"} <= set(v)}
         verdicts = list(next(iter(counts.values()), {}))
         rows = [(k.replace("_", " "), *(v.get(name, 0) for name in verdicts)) for k, v in counts.items() if any(v.values())]
-        said = (
-            "equal"
-            if self.complete
-            else "equal, but something was not checked"
-            if self.equal
-            else "FAILED: the store is not equal to its source"
-        )
-        tables: list[Table] = [(said, ("", *verdicts), rows)]
+        tables: list[Table] = [(self._said(), ("", *verdicts), rows)]
         if self.findings:
             tables.append(
                 (
@@ -185,12 +232,20 @@ class Verification(_Shown):
         return tables
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Inspection(_Shown):
     """What is in each file or store: the nodes of its tree."""
 
     trees: list[dict[str, Any]]
-    document: dict[str, Any] = field(repr=False)
+    document: dict[str, Any]
+
+    @property
+    def unfinished(self) -> list[dict[str, Any]]:
+        """Stores that are not complete yet: how far they are."""
+        return list(self.document.get("unfinished", []))
+
+    def _brief(self) -> str:
+        return ", ".join([t["name"] for t in self.trees] + [f"{u['name']} (unfinished)" for u in self.unfinished]) or "nothing"
 
     def _tables(self) -> list[Table]:
         return [
@@ -203,27 +258,30 @@ class Inspection(_Shown):
                         n["kind"],
                         _shape(n["shape"]) if "shape" in n else "",
                         _word(n.get("type", "")),
-                        _shape(n["chunk"]) if n.get("chunk") else "",
+                        _chunks(n),
                         _size(n.get("stored_bytes")),
                     )
                     for n in t["nodes"]
                 ],
             )
             for t in self.trees
-        ]
+        ] + [(_unfinished(u), (), ()) for u in self.unfinished]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Suggestions(_Shown):
     """How many bits the values of each dataset need."""
 
     datasets: list[dict[str, Any]]
-    document: dict[str, Any] = field(repr=False)
+    document: dict[str, Any]
 
     @property
     def bits(self) -> dict[str, int]:
         """Of the datasets that are worth it: convert(..., codec="packbits", bits=suggestions.bits)."""
         return {d["path"]: d["bits"] for d in self.datasets if d["worthwhile"] and d["first_bit"] == 0}
+
+    def _brief(self) -> str:
+        return f"{_plural(len(self.datasets), 'dataset')}, {len(self.bits)} worth it"
 
     def _tables(self) -> list[Table]:
         rows = [
@@ -241,12 +299,15 @@ class Suggestions(_Shown):
         return [("", ("dataset", "type", "bits", "stored", "packed", "ratio", "but"), rows)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnosis(_Shown):
     """Whether HDF5 finds the plugins, and what they did in a file. `healthy`: nothing is at fault."""
 
     healthy: bool
-    document: dict[str, Any] = field(repr=False)
+    document: dict[str, Any]
+
+    def _brief(self) -> str:
+        return "all is well" if self.healthy else "something is at fault"
 
     def _tables(self) -> list[Table]:
         plugins = self.document["plugins"]
@@ -291,6 +352,79 @@ def _name(o: Outcome) -> str:
     return o.path + (f" attribute {o.attribute}" if o.attribute else "")
 
 
+def _plural(n: int, what: str) -> str:
+    return f"{n:,} {what}" + ("" if n == 1 else "s")
+
+
+def _few(names: Sequence[str]) -> str:
+    listed = 3
+    return ", ".join(names[:listed]) + (f" and {len(names) - listed:,} more" if len(names) > listed else "")
+
+
+def _brief_counts(counts: dict[str, int], lost: list[Outcome]) -> str:
+    return _plural(sum(counts.values()), "object") + (f", {len(lost):,} LOST" if lost else "")
+
+
+def _at_most(bound: bool) -> str:
+    return "<= " if bound else ""
+
+
+def _note_of_grids(dataset: dict[str, Any]) -> str:
+    grids = dataset["grids"]
+    kept = [f"a {name} grid keeps {grids[name]['copied']:,} of {_plural(grids[name]['chunks'], 'chunk')}" for name in _GRIDS]
+    better = f'; grid="{grids["suggested"]}" encodes less than half as much again' if grids["suggested"] != grids["used"] else ""
+    return f'"{dataset["path"]}": {", ".join(kept)}{better}'
+
+
+def _note_of_compression(datasets: list[dict[str, Any]]) -> list[str]:
+    """What arrays without compression would save with one."""
+    if not datasets:
+        return []
+    before, after = sum(d["store_bytes"] for d in datasets), sum(d["compressed"]["store_bytes"] for d in datasets)
+    datasets = sorted(datasets, key=lambda d: d["compressed"]["store_bytes"] - d["store_bytes"])
+    names = _few([f'"{d["path"]}"' for d in datasets])
+    how = datasets[0]["compressed"]["compress"]
+    return [f'compress="{how}" would save about {_size(before - after)} of {_size(before)}, by a sample of the values of {names}']
+
+
+def _notes_of_sources(sources: list[dict[str, Any]]) -> list[str]:
+    """A note that many files have stands once, with the first of them."""
+    left_out = [f'left out "{s["file"]}": {in_python(s["notes"][0])}' for s in sources if s.get("left_out")]
+    files: dict[str, list[str]] = {}
+    for s in sources:
+        for note in s["notes"] if not s.get("left_out") else []:
+            files.setdefault(note, []).append(s["file"])
+    return left_out + [f"{in_short(names)}: {in_python(note)}" for note, names in files.items()]
+
+
+def _note_of_links(links: dict[str, int]) -> list[str]:
+    words = {"copied": "copied", "kept": "kept as notes", "lost": "whose targets cannot be copied"}
+    counts = [f"{links[key]} {text}" for key, text in words.items() if links.get(key)]
+    return [f"links: {', '.join(counts)}"] if counts else []
+
+
+def _chunks(node: dict[str, Any]) -> str:
+    if "chunk_shape" not in node:
+        return str(node.get("layout", ""))
+    return _shape(node["chunk_shape"]) + (f" in {_shape(node['shard_shape'])}" if "shard_shape" in node else "")
+
+
+def _unfinished(store: dict[str, Any]) -> str:
+    lines = [f'"{store["name"]}" is an unfinished store, begun by zarrbits {store["zarrbits"]} from "{store["source"]}"']
+    of = f" of {store['units']:,}" if store["units"] else ""
+    lines.append(f"  {store['units_done']:,}{of} units made, {_size(store['bytes_done'])}")
+    if store["share_count"]:
+        missing = [*store["missing"], *(share["index"] for share in store["shares"] if not share["done"])]
+        if missing:
+            lines.append(
+                f"  partitions {_few([str(i) for i in sorted(missing)])} of {store['share_count']} are missing or not done"
+            )
+        lines.append("  when all partitions are done, finalize() completes it; convert(resume=True) makes the missing ones")
+    else:
+        lines.append("  the same call continues")
+    return "\n".join(lines)
+
+
 def _size(n: int | None) -> str:
     if n is None:
         return ""
@@ -326,4 +460,5 @@ def _html(said: str, head: Sequence[object], rows: Rows) -> str:
         return "<tr>" + "".join(f"<{tag}>{escape(str(c))}</{tag}>" for c in cells) + "</tr>"
 
     table = "<table>" + line(head, "th") + "".join(line(r, "td") for r in rows) + "</table>" if rows else ""
-    return (f"<p>{escape(said)}</p>" if said else "") + table
+    text = escape(said).replace("\n", "<br>")
+    return (f"<p>{text}</p>" if said else "") + table

@@ -42,8 +42,8 @@ def test_convert_plan_and_verify(folder):
     assert (
         plan.complete and sorted(d["path"] for d in plan.datasets) == ["/camera", "/chunked"] and "/camera" in plan._repr_html_()
     )
-    assert [line.split()[:6] for line in str(plan).splitlines() if line.startswith("/chunked")] == [
-        ["/chunked", "raw", "128", "B", "128", "B"]
+    assert [line.split()[:7] for line in str(plan).splitlines() if line.startswith("/chunked")] == [
+        ["/chunked", "raw", "9", "128", "B", "128", "B"]
     ]
     assert not os.path.exists(store)
     report = zarrbits.convert(source, store, shard=(64,), threads=1, consolidate=True, include=["/camera", "/chunked"])
@@ -219,10 +219,24 @@ def test_no_option_of_the_command_is_forgotten(folder):
         said = subprocess.run([os.environ["ZARRBITS_COMMAND"], verb, "--help"], capture_output=True, text=True, check=True).stdout
         flags = {f.replace("-", "_") for f in re.findall(r"^  (?:-\w,)?--([\w-]+)", said, re.M)} - without
         parameters = {p.name for p in signature(getattr(zarrbits, name)).parameters.values() if p.kind == p.KEYWORD_ONLY} - {
+            "client",
+            "partitions",
             "progress",
             "storage_options",  # become options and secrets
         }
         assert flags == parameters and len(flags) >= 1, (name, flags ^ parameters)
+
+
+def test_options_of_the_same_name_have_the_same_type():
+    """They stand in the signature of each call, where editors that do not run Python find them."""
+    first = {}
+    for name in ("convert", "finalize", "plan", "export_store", "verify", "inspect", "suggest", "doctor"):
+        for p in signature(getattr(zarrbits, name)).parameters.values():
+            if p.kind != p.KEYWORD_ONLY or (name, p.name) == ("verify", "links"):  # verify refuses none
+                continue
+            before = first.setdefault(p.name, (name, p.annotation, p.default))
+            assert before[1:] == (p.annotation, p.default), (name, p.name, before)
+    assert len(first) > 40
 
 
 def test_docstrings_say_what_help_says():

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+
 import zarrbits
 
 
@@ -31,3 +33,12 @@ zarrbits.plan("in.h5", overwrite=True)  # type: ignore[call-arg]
 zarrbits.convert("in.h5")  # type: ignore[call-arg]
 zarrbits.verify("in.h5", "out.zarr").lost  # type: ignore[attr-defined]
 zarrbits.no_such_name  # type: ignore[attr-defined]
+
+
+def with_workers(executor: concurrent.futures.Executor) -> zarrbits.Report:
+    return zarrbits.convert(["a.nc", "b.nc"], "out.zarr", concat="time", client=executor, partitions=64)
+
+
+zarrbits.convert("in.h5", "out.zarr", client="tcp://127.0.0.1:8786")  # type: ignore[arg-type]
+zarrbits.convert(5, "out.zarr")  # type: ignore[arg-type]
+files: list[str] = report.sources
