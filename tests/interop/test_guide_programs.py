@@ -25,6 +25,13 @@ def write_files(folder, page):
         f["i"] = np.arange(1 << 20)
         f["i"].make_scale("i")
         f["x"].dims[0].attach_scale(f["i"])
+    (folder / "data").mkdir()
+    for day in (10, 9):
+        with h5py.File(folder / f"data/d{day}.nc", "w") as f:
+            f["time"], f["t2m"] = np.arange(24 * day, 24 * day + 24), np.full((24, 3), day, "f4")
+            f["time"].attrs["units"] = "hours since 2026-01-01"
+            f["time"].make_scale("time")
+            f["t2m"].dims[0].attach_scale(f["time"])
     if page == "references":
         harness.run("convert", "--virtual", "in.h5", "refs.json", cwd=folder)
 

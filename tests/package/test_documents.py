@@ -102,6 +102,40 @@ def test_tests_that_documents_name_are_there():
     assert len(named) >= 2 and [n for n in named if n not in tests] == []
 
 
+# What runs the blocks of a document that are in a language; the first that fits.
+RUN_BY = [
+    ("README.md", "sh", "tests/package/test_demo.py, tests/package/test_readme.py, tests/convert/test_newcomers.py, tests/package/installs_and_links.sh"),
+    ("README.md", "python", "tests/package/test_readme.py"),
+    ("README.md", "cmake", "tests/package/installs_and_links.sh, tests/package/subproject.sh"),
+    ("CONTRIBUTING.md", "sh", "scripts/ci/steps"),
+    ("docs/guide/*", "console", "tests/cli/test_guide.py"),
+    ("docs/guide/hdf5.md", "python", "tests/filter/test_recipes.py"),
+    ("docs/guide/hdf5.md", "sh", "tests/filter/test_recipes.py"),
+    ("docs/guide/hdf5.md", "c", "tests/filter/test_recipes.py"),
+    ("docs/guide/*", "python", "tests/interop/test_guide_programs.py"),
+    ("docs/guide/c.md", "sh", "tests/package/installs_and_links.sh"),
+    ("docs/guide/c.md", "c", "tests/package/test_programs.py"),
+    ("docs/reference/codecs.md", "sh", "tests/interop/test_zarrs.py"),
+    ("*", "cpp", "tests/package/test_programs.py"),
+]
+
+
+def test_every_block_is_run_by_a_test():
+    """A block in a language that a page did not have before needs a row above; commands that cannot run here are indented."""
+    used, wrong = set(), []
+    for document in DOCUMENTS:
+        name = str(document.relative_to(ROOT))
+        if name.startswith("docs/proposals"):
+            continue
+        for language in set(re.findall(r"^ *```(\w+)$", document.read_text(encoding="utf-8"), re.M)):
+            row = next((row for row in RUN_BY if document.match(row[0]) and row[1] == language), None)
+            used.add(row)
+            if row is None:
+                wrong.append(f"{name}: nothing runs its blocks of {language}")
+    assert wrong == [] and used == set(RUN_BY)
+    assert [path for row in RUN_BY for path in row[2].split(", ") if not (ROOT / path).exists()] == []
+
+
 def test_the_table_of_contents_has_every_page():
     contents = (ROOT / "docs/README.md").read_text(encoding="utf-8")
     pages = [p for folder in ("guide", "reference", "explanation") for p in sorted((ROOT / "docs" / folder).glob("*.*"))]
