@@ -26,10 +26,15 @@ HOURS = np.random.default_rng(3).normal(280, 10, (96, 40, 50)).astype("f4")  # f
 # other lines of the documents; those of README.md are in tests/convert/test_newcomers.py
 DOCUMENTS = sorted(pathlib.Path(__file__).resolve().parents[2].glob("docs/*/*.md"))
 LINES = {
-    p.stem: re.findall(r"^(?: {4})?(zarrbits .*)$", re.sub(r"^```console\n.*?^```", "", p.read_text(encoding="utf-8"), flags=re.M | re.S), re.M)
+    p.stem: re.findall(
+        r"^(?: {4})?(zarrbits .*)$", re.sub(r"^```console\n.*?^```", "", p.read_text(encoding="utf-8"), flags=re.M | re.S), re.M
+    )
     for p in DOCUMENTS
 }
-LINES = {page: [x for x in lines if re.match(r"zarrbits [a-z]+ .*[\w/]\.(h5|nc|zarr|json|parquet)\b", x) and "$" not in x] for page, lines in LINES.items()}
+LINES = {
+    page: [x for x in lines if re.match(r"zarrbits [a-z]+ .*[\w/]\.(h5|nc|zarr|json|parquet)\b", x) and "$" not in x]
+    for page, lines in LINES.items()
+}
 
 
 def write_hours(path, first, count):
@@ -139,7 +144,11 @@ def test_other_commands_run(page, tmp_path):
         run("convert", "-q", "in.h5", store_name, cwd=tmp_path)
     # nothing answers: a name that is wrong is a wrong usage, and one that is right a server that cannot be reached
     nowhere = {name: "http://127.0.0.1:1" for name in ("http_proxy", "https_proxy", "HTTPS_PROXY", "ALL_PROXY")}
-    environment = environment_in(tmp_path) | nowhere | {"ZARRBITS_S3_PATIENCE": "1", "SLURM_JOB_ID": "1", "SLURM_PROCID": "0", "SLURM_NTASKS": "1"}
+    environment = (
+        environment_in(tmp_path)
+        | nowhere
+        | {"ZARRBITS_S3_PATIENCE": "1", "SLURM_JOB_ID": "1", "SLURM_PROCID": "0", "SLURM_NTASKS": "1"}
+    )
     environment |= {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "word", "AWS_REGION": "us-east-1"}
     for line in LINES[page]:
         command = re.sub(r"(?<!\w)/data\b", str(tmp_path / "archives/data"), line)

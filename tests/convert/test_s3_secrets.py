@@ -60,7 +60,12 @@ class TestSecrets(S3):
         assert "geheim" not in run("convert", self.source, self.folder / "x.zarr", "--endpoint", "http://u:geheim@h").stderr
 
     def test_a_password_in_a_name_is_not_repeated(self):
-        for name in ("s3://user:geheim@bucket/x", "s3://geheim@bucket/x", "s3://KEY:ge/geheim@bucket/x", "S3://user:geheim@bucket/x"):
+        for name in (
+            "s3://user:geheim@bucket/x",
+            "s3://geheim@bucket/x",
+            "s3://KEY:ge/geheim@bucket/x",
+            "S3://user:geheim@bucket/x",
+        ):
             for command in (
                 ("convert", self.source, name),
                 ("convert", name, self.folder / "x.zarr"),

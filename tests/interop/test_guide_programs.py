@@ -14,7 +14,10 @@ import pytest
 import harness
 from conftest import ROOT
 
-PAGES = {page.stem: re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S) for page in ROOT.glob("docs/guide/*.md")}
+PAGES = {
+    page.stem: re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    for page in ROOT.glob("docs/guide/*.md")
+}
 PAGES = {name: programs for name, programs in PAGES.items() if programs}
 
 

@@ -46,7 +46,9 @@ def is_there(path, beside):
 def paths_in(text, folders):
     """Without those that stand for many: `core/NAME.cpp`."""
     found = re.findall(rf"(?<![\w/.~$}}<>-])((?:{'|'.join(folders)})/[\w./*{{}},-]*\w[*/]?)(#[\w-]+)?", text)
-    return [(path, anchor[1:]) for path, anchor in found if not re.search(r"[A-Z]{4}", pathlib.Path(path).name.replace("README", ""))]
+    return [
+        (path, anchor[1:]) for path, anchor in found if not re.search(r"[A-Z]{4}", pathlib.Path(path).name.replace("README", ""))
+    ]
 
 
 def wrong_paths(file, paths):
@@ -82,19 +84,30 @@ def test_paths_of_documents_are_there():
 def test_paths_in_sources_are_there():
     """In comments and messages: documents, scripts, tests. Not those that a variable completes, nor files of another package."""
     kinds = {".cpp", ".hpp", ".c", ".h", ".py", ".txt", ".cmake", ".sh", ".in", ".toml", ""}
-    files = [f for top in ROOT.iterdir() if top.name not in ("build", ".git") for f in ([top] if top.is_file() else top.rglob("*"))]
+    files = [
+        f for top in ROOT.iterdir() if top.name not in ("build", ".git") for f in ([top] if top.is_file() else top.rglob("*"))
+    ]
     wrong, seen = [], 0
     for file in files:
-        if file.suffix not in kinds or {"golden", "schema"}.intersection(file.parts) or file.name == "messages.txt" or not file.is_file():
+        if (
+            file.suffix not in kinds
+            or {"golden", "schema"}.intersection(file.parts)
+            or file.name == "messages.txt"
+            or not file.is_file()
+        ):
             continue
         paths = paths_in(file.read_text(encoding="utf-8", errors="replace"), ["docs", "scripts", "tests", "cmake", "examples"])
         seen += len(paths)
-        wrong += wrong_paths(file, [(path, anchor) for path, anchor in paths if not path.endswith("_") and "tests/data/" not in path])
+        wrong += wrong_paths(
+            file, [(path, anchor) for path, anchor in paths if not path.endswith("_") and "tests/data/" not in path]
+        )
     assert wrong == [] and seen >= 200
 
 
 def test_tests_that_documents_name_are_there():
-    lists = "\n".join(p.read_text(encoding="utf-8") for p in [*ROOT.glob("*/CMakeLists.txt"), *ROOT.glob("tests/*/CMakeLists.txt")])
+    lists = "\n".join(
+        p.read_text(encoding="utf-8") for p in [*ROOT.glob("*/CMakeLists.txt"), *ROOT.glob("tests/*/CMakeLists.txt")]
+    )
     tests = set(re.findall(r"(?:_test\(|add_test\(NAME )([\w.]+)", lists))
     for prefix in [name for name in tests if name.endswith("_")]:  # cli_${name} in a loop
         tests |= {prefix + word for word in re.findall(r"\w+", lists)}
@@ -104,7 +117,11 @@ def test_tests_that_documents_name_are_there():
 
 # What runs the blocks of a document that are in a language; the first that fits.
 RUN_BY = [
-    ("README.md", "sh", "tests/package/test_demo.py, tests/package/test_readme.py, tests/convert/test_newcomers.py, tests/package/installs_and_links.sh"),
+    (
+        "README.md",
+        "sh",
+        "tests/package/test_demo.py, tests/convert/test_newcomers.py, tests/package/installs_and_links.sh",
+    ),
     ("README.md", "python", "tests/package/test_readme.py"),
     ("README.md", "cmake", "tests/package/installs_and_links.sh, tests/package/subproject.sh"),
     ("CONTRIBUTING.md", "sh", "scripts/ci/steps"),

@@ -125,7 +125,16 @@ def test_fragments_compile(tmp_path):
     (tmp_path / "fragments.cpp").write_text(text, encoding="utf-8")
     include_flags = [f for f in os.environ["ZARRBITS_HDF5_FLAGS"].split(":") if f.startswith("-")]
     done = subprocess.run(
-        [os.environ["ZARRBITS_CXX"], "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused", f"-I{ROOT / 'include'}"]
+        [
+            os.environ["ZARRBITS_CXX"],
+            "-std=c++20",
+            "-fsyntax-only",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wno-unused",
+            f"-I{ROOT / 'include'}",
+        ]
         + [*include_flags, "fragments.cpp"],
         cwd=tmp_path,
         capture_output=True,
@@ -137,9 +146,17 @@ def test_fragments_compile(tmp_path):
 
 def test_fragments_in_c_compile(tmp_path):
     [block] = re.findall(r"^```c\n(.*?)^```", (ROOT / "docs/guide/c.md").read_text(encoding="utf-8"), re.M | re.S)
-    text = "#include <zarrbits/zarrbits_c.h>\nuint16_t row[1000];\nunsigned char chunk[1500];\nint main(void) {\n" + block + "return result != 0; }"
+    text = (
+        "#include <zarrbits/zarrbits_c.h>\nuint16_t row[1000];\nunsigned char chunk[1500];\nint main(void) {\n"
+        + block
+        + "return result != 0; }"
+    )
     (tmp_path / "fragment.c").write_text(text, encoding="utf-8")
-    subprocess.run(["cc", "-std=c99", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", "fragment.c"], cwd=tmp_path, check=True)
+    subprocess.run(
+        ["cc", "-std=c99", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", "fragment.c"],
+        cwd=tmp_path,
+        check=True,
+    )
 
 
 def check_recorder_was_told(done):
