@@ -118,10 +118,13 @@ std::vector<std::string> take_arguments(int argc, char** argv) {
       argument = io::redact_url(value ? value : argument);
       ::unsetenv(argv[i] + 1);
     }
-    if (const std::string name = io::display_url(argument); name != argument) {
-      overwrite(argv[i], name);
-      if (arguments.empty() || arguments.back() != "--endpoint")
-        argument = io::redact_url(argument);  // one with a user is refused later
+    // "--option=URL" has a URL, too
+    const std::size_t value_begin = argument.starts_with("--") ? argument.find('=') + 1 : 0;
+    const std::string option = argument.substr(0, value_begin), value = argument.substr(value_begin);
+    if (const std::string name = io::display_url(value); name != value) {
+      overwrite(argv[i], option + name);
+      const bool is_endpoint = option.empty() ? !arguments.empty() && arguments.back() == "--endpoint" : option == "--endpoint=";
+      if (!is_endpoint) argument = option + io::redact_url(value);  // an endpoint with a user is refused later
     }
     arguments.push_back(std::move(argument));
   }

@@ -107,10 +107,24 @@ parts split(const std::string& input) {
 
 }  // namespace
 
-std::string display_url(const std::string& url) { return is_web(url) ? split(url).display : url; }
+// Names of S3, and of services that are not read, have no user: what precedes the last "@" is masked, and the name is refused
+// later. The secret key in it may contain "/"; a bucket's name contains neither "@" nor ":".
+std::string mask_user(const std::string& url) {
+  const std::size_t scheme_end = url.find("://");
+  if (scheme_end == std::string::npos || scheme_end == 0 || url.find('/') != scheme_end + 1) return url;
+  const std::size_t host = scheme_end + 3, last_at = url.rfind('@');
+  if (last_at == std::string::npos || last_at < host) return url;
+  const std::string_view first_part = std::string_view(url).substr(host, url.find('/', host) - host);
+  const std::size_t colon = first_part.find(':');
+  const bool has_user =
+      first_part.find('@') != std::string_view::npos || (colon != std::string_view::npos && colon + 1 < first_part.size());
+  return has_user ? url.substr(0, host) + "***" + url.substr(last_at) : url;
+}
+
+std::string display_url(const std::string& url) { return is_web(url) ? split(url).display : mask_user(url); }
 
 std::string redact_url(const std::string& name) {
-  if (!is_web(name)) return name;
+  if (!is_web(name)) return mask_user(name);
   const std::size_t colon = object_in_url(name);
   const parts p = split(name.substr(0, colon));
   if (p.display != p.url) {

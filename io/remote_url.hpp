@@ -26,9 +26,9 @@ bool any_remote(const std::vector<std::string>& names);
 
 // The position of the colon before the object, in "https://host/in.nc:/a/b"; npos if absent.
 std::size_t object_in_url(const std::string& name);
-// The name without secrets; other names as they are. Files that differ only in the query keep different names: the name then
-// ends in a part of the query's hash, unless the query is a signature, which is a different one every time. An object in the file
-// ("https://host/in.nc?...:/a/b") stays. Thread-safe.
+// The name without secrets: https://host/x for https://user@host/x, and s3://***@x for s3://user@x, which is refused. Files
+// that differ only in the query keep different names, with a part of its hash, unless it is a signature, which is a different
+// one every time. An object in the file ("https://host/in.nc?...:/a/b") stays. Thread-safe.
 std::string redact_url(const std::string& name);
 // Like redact_url(), for a URL that is never requested by its name: it is not remembered.
 std::string display_url(const std::string& url);

@@ -2,6 +2,7 @@
 #include "io/s3_settings.hpp"
 
 #include "io/aws_config.hpp"
+#include "io/remote_url.hpp"
 #include "io/s3_credential_chain.hpp"
 #include "io/s3_credentials.hpp"
 #include "io/server_url.hpp"
@@ -40,8 +41,16 @@ s3_settings read_s3_settings(const std::string& target, const remote_access& rem
   while (!s.prefix.empty() && s.prefix.back() == '/') s.prefix.pop_back();
   if (s.bucket.empty() ||
       s.bucket.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") != std::string::npos) {
+    const std::string name = display_url(target);
+    if (name.find('@') != std::string::npos) {
+      throw zarrbits::error(
+          errc::invalid_option,
+          "\"" + name +
+              "\" contains a user name or a password, which it does not use; write it as \"s3://bucket/prefix\", "
+              "and set the keys as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile");
+    }
     throw zarrbits::error(errc::invalid_option,
-                          "\"" + target + "\" does not name an S3 bucket; write it as \"s3://bucket/prefix\"");
+                          "\"" + name + "\" does not name an S3 bucket; write it as \"s3://bucket/prefix\"");
   }
   if (("/" + s.prefix + "/").find("//") != (s.prefix.empty() ? 0 : std::string::npos)) {
     throw zarrbits::error(errc::invalid_option, "\"" + target + "\" has an empty part; write it as \"s3://bucket/prefix\"");

@@ -102,11 +102,21 @@ class Log:
         self.rest = "\n".join(rest).strip()
 
 
+def calls_this_package(path: str) -> bool:
+    """Whether the file is the script that pip makes of main(), which would start itself again and again."""
+    try:
+        with open(path, "rb") as f:
+            return b"zarrbits.command" in f.read(1024)
+    except OSError:
+        return False
+
+
 def program() -> str:
     """The path of the command: that of ZARRBITS_COMMAND, this package's, or the one on PATH."""
     here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "zarrbits")
-    for candidate in (os.environ.get("ZARRBITS_COMMAND"), here if os.path.exists(here) else None, shutil.which("zarrbits")):
-        if candidate:
+    on_path = [shutil.which("zarrbits", path=folder) for folder in os.get_exec_path()]
+    for candidate in (os.environ.get("ZARRBITS_COMMAND"), here if os.path.exists(here) else None, *on_path):
+        if candidate and not calls_this_package(candidate):
             return candidate
     raise Error("zarrbits: this package was installed without the command; build it, and name it by ZARRBITS_COMMAND or PATH", 1)
 

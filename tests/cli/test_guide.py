@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSL-1.0
 """The commands in the pages of docs/guide print what the pages show, apart from numbers: each block ```console is run, those of
-a page one after another, in a folder with the files that the pages name."""
+a page one after another, in a folder with the files that the pages name. The commands in other blocks of all documents run, too;
+those that need a server get as far as its name."""
 
 import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -19,6 +21,20 @@ from harness import COMMAND, run
 PAGES = sorted(pathlib.Path(__file__).resolve().parents[2].glob("docs/guide/*.md"))
 BLOCKS = {p.stem: re.findall(r"^```console\n(.*?)^```", p.read_text(encoding="utf-8"), re.M | re.S) for p in PAGES}
 HOURS = np.random.default_rng(3).normal(280, 10, (96, 40, 50)).astype("f4")  # four days
+
+
+# other lines of the documents; those of README.md are in tests/convert/test_newcomers.py
+DOCUMENTS = sorted(pathlib.Path(__file__).resolve().parents[2].glob("docs/*/*.md"))
+LINES = {
+    p.stem: re.findall(
+        r"^(?: {4})?(zarrbits .*)$", re.sub(r"^```console\n.*?^```", "", p.read_text(encoding="utf-8"), flags=re.M | re.S), re.M
+    )
+    for p in DOCUMENTS
+}
+LINES = {
+    page: [x for x in lines if re.match(r"zarrbits [a-z]+ .*[\w/]\.(h5|nc|zarr|json|parquet)\b", x) and "$" not in x]
+    for page, lines in LINES.items()
+}
 
 
 def write_hours(path, first, count):
@@ -65,6 +81,15 @@ def without_numbers(text):
     return [" ".join(line.split()) for line in text.strip().splitlines()]
 
 
+def environment_in(folder):
+    programs = folder / "programs"
+    programs.mkdir()
+    (programs / "zarrbits").write_text(f'#!/bin/sh\nexec {shlex.quote(COMMAND)} "$@"\n', encoding="utf-8")
+    (programs / "zarrbits").chmod(0o755)
+    places = os.pathsep.join([str(programs), os.path.dirname(sys.executable), os.environ["PATH"]])
+    return os.environ | {"PATH": places, "HDF5_PLUGIN_PATH": os.environ.get("ZARRBITS_PLUGINS", "")}
+
+
 def test_pages_have_blocks():
     assert {name for name, blocks in BLOCKS.items() if blocks} >= {
         "append",
@@ -81,12 +106,7 @@ def test_commands_print_what_the_page_shows(page, tmp_path):
     if page == "hdf5" and ("ZARRBITS_PLUGINS" not in os.environ or os.environ.get("ZARRBITS_PACKBITS_ID", "45429") != "45429"):
         pytest.skip("this build has no HDF5 plugins for Python, or they have other filter ids")
     write_files(tmp_path)
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    (programs / "zarrbits").write_text(f'#!/bin/sh\nexec {shlex.quote(COMMAND)} "$@"\n', encoding="utf-8")
-    (programs / "zarrbits").chmod(0o755)
-    places = os.pathsep.join([str(programs), os.path.dirname(sys.executable), os.environ["PATH"]])
-    environment = os.environ | {"PATH": places, "HDF5_PLUGIN_PATH": os.environ.get("ZARRBITS_PLUGINS", "")}
+    environment = environment_in(tmp_path)
     for block in BLOCKS[page]:
         for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M):
             done = subprocess.run(
@@ -109,3 +129,48 @@ def test_commands_print_what_the_page_shows(page, tmp_path):
         months = store.Store(str(tmp_path / "months.zarr"))
         assert months.meta("t2m")["chunk_grid"]["name"] == "rectilinear" and (months.read("t2m") == HOURS[:90]).all()
         assert store.Store(str(tmp_path / "runs.zarr")).meta("image")["shape"] == [3, 3, 4]
+
+
+@pytest.mark.parametrize("page", [name for name, lines in LINES.items() if lines])
+def test_other_commands_run(page, tmp_path):
+    write_files(tmp_path)
+    shutil.copy(tmp_path / "camera.h5", tmp_path / "in.h5")
+    shutil.copy(tmp_path / "tomorrow.nc", tmp_path / "in.nc")
+    shutil.copytree(tmp_path / "data", tmp_path / "in")
+    shutil.copytree(tmp_path / "data", tmp_path / "archives/data/2025")
+    shutil.copytree(tmp_path / "data", tmp_path / "archives/data", dirs_exist_ok=True)
+    (tmp_path / "archives/data/2026").mkdir()
+    for store_name in ("in.zarr", "old.zarr"):
+        run("convert", "-q", "in.h5", store_name, cwd=tmp_path)
+    # nothing answers: a name that is wrong is a wrong usage, and one that is right a server that cannot be reached
+    nowhere = {name: "http://127.0.0.1:1" for name in ("http_proxy", "https_proxy", "HTTPS_PROXY", "ALL_PROXY")}
+    environment = (
+        environment_in(tmp_path)
+        | nowhere
+        | {"ZARRBITS_S3_PATIENCE": "1", "SLURM_JOB_ID": "1", "SLURM_PROCID": "0", "SLURM_NTASKS": "1"}
+    )
+    environment |= {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "word", "AWS_REGION": "us-east-1"}
+    for line in LINES[page]:
+        command = re.sub(r"(?<!\w)/data\b", str(tmp_path / "archives/data"), line)
+        needs_server = re.search(r"\b(s3|https?)://", re.sub(r"--base \S+", "", command))
+        words = [w for w in shlex.split(command, comments=True) if not w.startswith("-")]
+        if words[1] == "convert" and "--append" not in command and "--partition" not in command and not needs_server:
+            shutil.rmtree(tmp_path / words[-1], ignore_errors=True)  # of a line before
+            (tmp_path / words[-1]).unlink(missing_ok=True)
+        if "/new.nc" in command:  # which is of today
+            shutil.copy(tmp_path / "tomorrow.nc", tmp_path / "archives/data/2026/new.nc")
+        partitions = re.search(r"--partition 0/(\d+)", command)
+        for i in range(int(partitions[1]) if partitions else 1):
+            done = subprocess.run(
+                ["sh", "-c", command.replace("--partition 0/", f"--partition {i}/")],
+                cwd=tmp_path,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=600,
+            )
+            if needs_server:
+                assert done.returncode == 1 and "cannot be reached" in done.stderr, (line, done)
+            else:
+                assert done.returncode == 0, (line, done)

@@ -32,6 +32,21 @@ BOOST_AUTO_TEST_CASE(signatures_and_users_are_not_in_the_name) {
   BOOST_TEST(full_url("https://host/x.nc") == "https://host/x.nc?sig=new");
 }
 
+// They are refused, and the sentence that says so has no password.
+BOOST_AUTO_TEST_CASE(users_of_other_services_are_masked) {
+  for (const std::string url :
+       {"s3://user:word@bucket/x.nc", "s3://user@bucket/x.nc", "s3://KEY:wo/rd@bucket/x.nc", "s3://a@b:wo/@rd@bucket/x.nc"}) {
+    BOOST_TEST(redact_url(url) == "s3://***@bucket/x.nc");
+    BOOST_TEST(display_url(url) == "s3://***@bucket/x.nc");
+    BOOST_TEST(original_url("s3://***@bucket/x.nc") == "s3://***@bucket/x.nc");
+  }
+  BOOST_TEST(redact_url("ftp://user:word@host/x.nc") == "ftp://***@host/x.nc");
+  // an object in a file, and keys with these characters
+  for (const std::string name : {"s3://bucket/user@host/x", "s3://bucket/a:b@c", "s3://bucket:/a@b", "s3://bucket/x.h5:/a@b",
+                                 "a/s3://u:w@b", "user@host:x", "://u:w@b"})
+    BOOST_TEST(redact_url(name) == name);
+}
+
 BOOST_AUTO_TEST_CASE(files_that_a_query_tells_apart_have_different_names) {
   const std::string a = redact_url("https://host/get?file=a.nc&token=1"), b = redact_url("https://host/get?file=b.nc&token=1");
   BOOST_TEST(a != b);

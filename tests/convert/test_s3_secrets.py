@@ -59,6 +59,28 @@ class TestSecrets(S3):
                 assert not (self.folder / "report.json").exists()
         assert "geheim" not in run("convert", self.source, self.folder / "x.zarr", "--endpoint", "http://u:geheim@h").stderr
 
+    def test_a_password_in_a_name_is_not_repeated(self):
+        for name in (
+            "s3://user:geheim@bucket/x",
+            "s3://geheim@bucket/x",
+            "s3://KEY:ge/geheim@bucket/x",
+            "S3://user:geheim@bucket/x",
+        ):
+            for command in (
+                ("convert", self.source, name),
+                ("convert", name, self.folder / "x.zarr"),
+                ("convert", "--concat", "time", name + "{a,b}.nc", self.folder / "x.zarr"),
+                ("verify", self.source, name),
+                ("finalize", self.source, name),
+                ("export", self.folder / "x.zarr", name),
+                ("convert", self.source, self.folder / "y.zarr", f"--report={name}"),
+                *((single, name) for single in ("plan", "inspect", "suggest", "doctor")),
+            ):
+                done = run(*command)
+                assert done.returncode in (1, 2) and done.stderr and "geheim" not in done.stderr + done.stdout, (command, done)
+                if name.startswith("s3:") and command[:2] == ("convert", name):
+                    self.sentence(done, "user name or a password", status=2)
+
     def test_plain_http_to_another_machine_is_warned_of(self):
         for url, warned in (
             ("http://192.0.2.1:1", True),

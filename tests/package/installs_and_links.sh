@@ -79,12 +79,32 @@ done
 [ "$(pkg-config --modversion zarrbits)" = "$(sed -n 's/.*ZARRBITS_VERSION_STRING "\(.*\)".*/\1/p' "$prefix/include/zarrbits/version.hpp")" ] ||
   fail "pkg-config and version.hpp give different versions"
 
-# README's line for its program that uses HDF5
+# the lines of the documents, with their programs
+block() {  # block HEADING LANGUAGE: the first one of README.md after the heading
+  awk -v heading="$1" -v fence="^\`\`\`$2\$" 'index($0, heading) == 1 { section = 1 } section && $0 ~ fence { code = 1; next } code && /^```/ { exit } code' "$documents/README.md"
+}
+builds() {  # builds FOLDER PAGE LINE PROGRAM: the line that begins so builds the program, which runs
+  local line
+  line=$(grep -o "$3[^\`]*" "$documents/$2") || fail "$2 does not have the line $3"
+  (cd "$1" && LD_LIBRARY_PATH=$(pkg-config --variable=libdir zarrbits) && export LD_LIBRARY_PATH && bash -ec "$line" && "./$4") || fail "$2: $line"
+  echo "$2: $line: built, ran"
+}
+mkdir "$work/lines"
 if [ -n "${plugins:-}" ] && pkg-config --exists hdf5; then
-  awk '/^### HDF5, from C\+\+/ { section = 1 } section && /^```cpp/ { code = 1; next } code && /^```/ { exit } code' "$documents/README.md" > "$work/recorder.cpp"
-  line=$(grep "^c++ .*recorder\.cpp" "$documents/README.md") || fail "README.md does not say how its recorder is built"
-  (cd "$work" && bash -ec "$line" && ./recorder) || fail "README.md: $line"
-  echo "README.md's recorder: built, ran"
+  block "### HDF5, from C++" cpp > "$work/lines/recorder.cpp"
+  builds "$work/lines" README.md "c++ .*recorder\.cpp" recorder
+fi
+if [[ " ${parts[*]} " == *" streams "* ]]; then
+  block "### C++ streams" cpp > "$work/lines/main.cpp"
+  builds "$work/lines" README.md "c++ .*main\.cpp" a.out
+  block "## Install and use" cmake > "$work/lines/CMakeLists.txt"
+  "$cmake" -G Ninja -S "$work/lines" -B "$work/lines/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" > "$work/lines.log" 2>&1 &&
+    "$cmake" --build "$work/lines/build" >> "$work/lines.log" 2>&1 && (cd "$work/lines" && build/mine) || { cat "$work/lines.log"; fail "README.md: its CMakeLists.txt"; }
+  echo "README.md: its CMakeLists.txt: built, ran"
+fi
+if [[ " ${parts[*]} " == *" c "* ]]; then
+  cp "$documents/examples/packbits.c" "$work/lines"
+  builds "$work/lines" docs/guide/c.md "cc packbits.c" a.out
 fi
 
 # the contract program writes the bytes of 0xABC, 0xABC packed from the least significant end

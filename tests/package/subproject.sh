@@ -28,6 +28,11 @@ check() {  # check NAME EXPECTED_PARTS OPTIONS...
     echo "FAILED: $name builds the converter"
     exit 1
   fi
+  # the project's own installation has nothing of zarrbits, unless it asks for it
+  local has_rules=no asked=no
+  if grep -rq "file(INSTALL" --include=cmake_install.cmake "$work/$name/zarrbits"; then has_rules=yes; fi
+  if [[ "$*" == *ZARRBITS_INSTALL=ON* ]]; then asked=yes; fi
+  [ $has_rules = $asked ] || { echo "FAILED: $name: has rules of installation: $has_rules; asked for: $asked"; exit 1; }
   echo "$name: $expect"
 }
 
@@ -36,6 +41,18 @@ check without-boost "core;hdf5" -DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON
 check streams-alone "core;streams" -DZARRBITS_BUILD_CONVERT=OFF -DZARRBITS_BUILD_FILTER=OFF
 check shared "core;streams" -DZARRBITS_BUILD_CONVERT=OFF -DZARRBITS_BUILD_FILTER=OFF -DZARRBITS_SHARED=ON
 grep -q "libzarrbits_core\.so" "$work/shared.log" || { cat "$work/shared.log"; echo "FAILED: ZARRBITS_SHARED makes no shared core"; exit 1; }
+check installed "core;streams;hdf5" -DZARRBITS_BUILD_CONVERT=OFF -DZARRBITS_INSTALL=ON
+# the lines of README.md
+mkdir "$work/lines"
+ln -s "$source" "$work/lines/zarrbits"
+touch "$work/lines/main.cpp"
+printf '%s\n' 'cmake_minimum_required(VERSION 3.22)' 'project(mine CXX)' 'add_executable(mine main.cpp)' > "$work/lines/CMakeLists.txt"
+awk '/^To build zarrbits within your own project/ { section = 1 } section && /^```cmake/ { code = 1; next } code && /^```/ { exit } code' "$source/README.md" > "$work/block"
+grep -q add_subdirectory "$work/block"
+cat "$work/block" >> "$work/lines/CMakeLists.txt"
+"$cmake" -G Ninja -S "$work/lines" -B "$work/lines/build" -DCMAKE_CXX_COMPILER="$cxx" > "$work/lines.log" 2>&1 && ninja -C "$work/lines/build" -n mine > "$work/lines.log" ||
+  { cat "$work/lines.log"; echo "FAILED: README.md, add_subdirectory"; exit 1; }
+grep -q zarrbits_streams "$work/lines.log" || { cat "$work/lines.log"; echo "FAILED: README.md, add_subdirectory: without the streams"; exit 1; }
 # by itself, without the streams: then there is no converter, and who asks for it is told so
 "$cmake" -G Ninja -S "$source" -B "$work/alone" -DCMAKE_CXX_COMPILER="$cxx" -DZARRBITS_BUILD_STREAMS=OFF -DZARRBITS_BUILD_TESTS=OFF > "$work/alone.log" 2>&1 ||
   { cat "$work/alone.log"; echo "FAILED: ZARRBITS_BUILD_STREAMS=OFF"; exit 1; }

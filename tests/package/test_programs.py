@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Every C++ program in README.md and docs/ compiles without a warning, casts nothing, and ends with status 0.
+"""Every C++ program in README.md and docs/ compiles without a warning, casts nothing, and ends with status 0; their fragments
+compile among what they leave out.
 The examples cast nothing, either. A camera's recorder that begins with README's program learns of a full disk."""
 
 import os
@@ -73,6 +74,89 @@ def test_a_recorder_without_the_plugin_says_why(tmp_path):
     assert done.returncode == 1, done
     assert "zarrbits: HDF5 does not find libzarrbits_packbits.so (filter" in done.stderr, done
     assert "set HDF5_PLUGIN_PATH to its folder before the program starts" in done.stderr, done
+
+
+# what the fragments of docs/guide/streams.md and hdf5-threads.md leave out
+AROUND = """
+#include <zarrbits/iostreams.hpp>
+#include <boost/iostreams/compose.hpp>
+#include <boost/iostreams/copy.hpp>
+#include <boost/iostreams/device/array.hpp>
+#include <boost/iostreams/device/file.hpp>
+#include <boost/iostreams/device/file_descriptor.hpp>
+#include <boost/iostreams/filter/zlib.hpp>
+#include <boost/iostreams/filtering_stream.hpp>
+#include <boost/iostreams/filtering_streambuf.hpp>
+#include <boost/iostreams/restrict.hpp>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <vector>
+namespace io = boost::iostreams;
+const zarrbits::codec camera = zarrbits::packbits("uint16", {.last_bit = 11});
+std::vector<std::uint16_t> frame(100);
+std::vector<std::vector<char>> chunks;
+std::string next_name();
+const char* data = nullptr;
+const std::size_t size = 0;
+const std::uint64_t elements = 100;
+const io::stream_offset offset = 0;
+"""
+
+
+def test_fragments_compile(tmp_path):
+    fragments = [(name, block) for name, block in BLOCKS if "int main(" not in block]
+    assert len(fragments) >= 10
+    functions = []
+    for i, (name, block) in enumerate(fragments):
+        missing = [
+            declaration
+            for word, declaration in (
+                ("out.", "io::filtering_ostream out;"),
+                ("frames", "std::vector<std::uint16_t> frames;"),
+                ("hdf5::", "const hid_t camera = 0;"),
+            )
+            if word in block and declaration.rstrip(";") not in block
+        ]
+        functions.append(f'#line 1 "{name}"\nvoid fragment_{i}() {{ {" ".join(missing)}\n{block}}}\n')
+    has_hdf5 = bool(os.environ["ZARRBITS_HDF5_FLAGS"])
+    functions = [f for f in functions if has_hdf5 or "hdf5::" not in f]
+    text = ("#include <zarrbits/hdf5.hpp>\n" if has_hdf5 else "") + AROUND + "".join(functions)
+    (tmp_path / "fragments.cpp").write_text(text, encoding="utf-8")
+    include_flags = [f for f in os.environ["ZARRBITS_HDF5_FLAGS"].split(":") if f.startswith("-")]
+    done = subprocess.run(
+        [
+            os.environ["ZARRBITS_CXX"],
+            "-std=c++20",
+            "-fsyntax-only",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wno-unused",
+            f"-I{ROOT / 'include'}",
+        ]
+        + [*include_flags, "fragments.cpp"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_fragments_in_c_compile(tmp_path):
+    [block] = re.findall(r"^```c\n(.*?)^```", (ROOT / "docs/guide/c.md").read_text(encoding="utf-8"), re.M | re.S)
+    text = (
+        "#include <zarrbits/zarrbits_c.h>\nuint16_t row[1000];\nunsigned char chunk[1500];\nint main(void) {\n"
+        + block
+        + "return result != 0; }"
+    )
+    (tmp_path / "fragment.c").write_text(text, encoding="utf-8")
+    subprocess.run(
+        ["cc", "-std=c99", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", "fragment.c"],
+        cwd=tmp_path,
+        check=True,
+    )
 
 
 def check_recorder_was_told(done):

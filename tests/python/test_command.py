@@ -36,6 +36,25 @@ def refused(function, *arguments, **options):
     raise AssertionError("accepted")
 
 
+def test_the_script_of_pip_is_not_taken_for_the_command(folder, monkeypatch):
+    """In an environment with the package alone, it is the first `zarrbits` on PATH."""
+    script = pathlib.Path(folder, "zarrbits")
+    script.write_text(
+        f"#!{sys.executable}\nimport sys\nfrom zarrbits.command import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
+    )
+    script.chmod(0o755)
+    command = os.environ["ZARRBITS_COMMAND"]
+    monkeypatch.delenv("ZARRBITS_COMMAND")
+    for later, status in ((os.path.dirname(command), 0), (folder, 1)):
+        environment = os.environ | {
+            "PATH": f"{folder}{os.pathsep}{later}",
+            "PYTHONPATH": str(pathlib.Path(zarrbits.__file__).parents[1]),
+        }
+        done = subprocess.run([script, "--version"], env=environment, capture_output=True, text=True, timeout=60)
+        assert done.returncode == status, done
+        assert done.stdout.startswith("zarrbits ") if status == 0 else "was installed without the command" in done.stderr, done
+
+
 def test_convert_plan_and_verify(folder):
     source, store = made(folder), os.path.join(folder, "out.zarr")
     plan = zarrbits.plan(source)
