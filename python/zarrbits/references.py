@@ -325,7 +325,7 @@ def open_references(path: Path, *, external: External = None, storage_options: O
     external: a folder, or several, whose files the references may lead to, beside their own folder; or "all" for any.
     Whoever wrote the references names the files that are read.
     "https://host" in it, as external=["/data", "https://host"], is a server that may have a private address, and that gets
-    what is secret in storage_options: headers, auth and cookies go to no other.
+    the secrets in storage_options: headers, auth and cookies go to no other.
 
     storage_options: what fsspec is told, where sources are on servers, as {"anon": True},
     {"client_kwargs": {"endpoint_url": "..."}} or {"headers": {"Authorization": "..."}}.

@@ -178,7 +178,7 @@ def rename_references(path: Path, old: str, new: str) -> int:
     scheme = re.match("([A-Za-z][A-Za-z0-9+.-]*):/*", new)
     if scheme and (scheme[1] not in PROTOCOLS or "://" not in new):
         raise Error(
-            f'zarrbits: "{new}" is no name that references can be read by; use one that begins with file:///, s3://BUCKET, '
+            f'zarrbits: references cannot be read by the name "{new}"; use one that begins with file:///, s3://BUCKET, '
             "https://HOST or http://HOST",
             1,
         )

@@ -71,7 +71,7 @@ class Servers:
             if any(is_private(str(place[0])) for *_, place in found):
                 raise Error(
                     f'zarrbits: "{self._references}" leads to "{origin}", which has a private address; '
-                    f'if it may be read, give it as external="{origin}"',
+                    f'if it may be read, pass external="{origin}"',
                     1,
                 )
         self._checked.add(origin)
@@ -84,7 +84,7 @@ class Servers:
         if given and servers and not self._allowed:
             raise Error(
                 f'zarrbits: storage_options has {given[0]}, and it is not said for which server; "{self._references}" leads to '
-                f'{", ".join(servers[:5])}: give the one that gets them as external="{servers[0]}"',
+                f'{", ".join(servers[:5])}: pass the one that gets them, such as external="{servers[0]}"',
                 1,
             )
 
@@ -170,7 +170,7 @@ class _Client:
             response.release()
             to = urljoin(url, to)
             if not is_web(to) or (url.startswith("https:") and not to.startswith("https:")):
-                raise OSError(f'"{origin_of(url)}" redirects to what is not https')
+                raise OSError(f'"{origin_of(url)}" redirects to a URL without https')
             url = to
         raise OSError(f'"{origin_of(url)}" redirects without end')
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Servers that references lead to, in Python: none with a private address that was not named, and secrets to no other than the one
-that they were given for."""
+"""Servers that references lead to, in Python: none with a private address that was not named, and secrets only to the one that
+they were given for."""
 
 import json
 import sys
