@@ -198,6 +198,7 @@ void s3_append::remove_from_store(const std::vector<std::string>& keys) {
 }
 
 void s3_append::discard() {
+  io::abort_uploads(client_, lock_.folder(), [](const std::string&, const std::string&) { return true; });
   std::vector<std::string> keys;
   for (io::s3_entry& e : io::list_objects(client_, lock_.folder(), false, io::no_limit)) {
     const std::string_view leaf = std::string_view(e.key).substr(lock_.folder().size());
@@ -260,8 +261,12 @@ void s3_append::move_chunks() {
     remove_list();
     fail_list(listed, declared_chunks_.substr(0, 100));
   }
+  // a run that was killed in the move may have left some for the same places
+  std::set<std::string> places;
+  const std::size_t prefix_size = staged_key("").size();
+  for (const io::s3_entry& e : chunks) places.insert(store_key(e.key.substr(prefix_size)));
+  io::abort_uploads(client_, root_, [&](const std::string& key, const std::string&) { return places.contains(key); });
   as_part_of_the_move([&] {
-    const std::size_t prefix_size = staged_key("").size();
     for_each_parallel(chunks, connections_, [&](const io::s3_entry& e) {
       zarr::copy_object(client_, e.key, store_key(e.key.substr(prefix_size)), e.size);
       ++moved_;

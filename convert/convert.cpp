@@ -95,10 +95,10 @@ void check_base(const convert_options& options) {
 void check_options(const convert_options& options) {
   if (zarr::is_hdf5_name(options.store)) {
     throw zarrbits::error(errc::invalid_option,
-                          "\"" + options.store + "\" is the name of an HDF5 file, and convert writes Zarr stores; " +
+                          "\"" + io::redact_url(options.store) + "\" is the name of an HDF5 file, and convert writes Zarr stores; " +
                               (zarr::is_store_name(options.source) ? "use \"zarrbits export\", or a name such as OUT.zarr"
                                                                    : "use a name such as OUT.zarr"),
-                          {options.store});
+                          {io::redact_url(options.store)});
   }
   if (zarr::is_store_name(options.source)) check_store_options(options);
   if (options.base) check_base(options);

@@ -10,9 +10,12 @@
 #include <array>
 #include <atomic>
 #include <cctype>
+#include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <new>
 #include <random>
@@ -29,6 +32,8 @@ namespace zarrbits::io {
 namespace {
 
 constexpr std::chrono::milliseconds first_pause{100}, longest_pause{10'000};
+constexpr const char* private_address_text = "it has a private address";
+constexpr const char* proxy_login_text = "the proxy requires a user and a password (407), which its URL may have";
 constexpr std::size_t max_header_bytes = 256 << 10;
 
 // Once this is set, the first request that gets no response is the last one.
@@ -58,6 +63,9 @@ struct transfer {
   http_client::response& result;
   CURL* handle;
   std::size_t headers = 0;
+  double last_progress = uptime();
+  bool too_late = false;
+  bool is_direct = false;  // no private address, and no proxy: the address of the connection is the server's
 };
 
 std::size_t take_body(char* data, std::size_t, std::size_t n, void* user_data) {
@@ -124,14 +132,68 @@ bool is_private(const char* text) {
   return (six[0] & 0xFE) == 0xFC || (six[0] == 0xFE && (six[1] & 0xC0) == 0x80) || six[0] == 0xFF;
 }
 
-// Through a proxy, the address is the proxy's.
-bool uses_proxy(std::string_view url) {
-  const auto is_set = [](const char* name) {
-    const char* value = std::getenv(name);
-    return value && *value;
-  };
-  if (is_set("all_proxy") || is_set("ALL_PROXY")) return true;
-  return url.starts_with("https:") ? is_set("https_proxy") || is_set("HTTPS_PROXY") : is_set("http_proxy");
+// "" if it is not set.
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+// The host of a URL as libcurl reads it: "127.0.0.1" of "http://0x7f.1/x"; "" if it reads none.
+std::string host_in(const std::string& url) {
+  const std::unique_ptr<CURLU, void (*)(CURLU*)> parts(curl_url(), curl_url_cleanup);
+  char* text = nullptr;
+  if (!parts || curl_url_set(parts.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK ||
+      curl_url_get(parts.get(), CURLUPART_HOST, &text, 0) != CURLUE_OK)
+    return {};
+  std::string host = text;
+  curl_free(text);
+  std::transform(host.begin(), host.end(), host.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (host.ends_with('.')) host.pop_back();
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return host;
+}
+
+// True for a private address that a URL has in place of a name, and for the name of this machine.
+bool is_private_host(const std::string& host) {
+  std::array<unsigned char, 16> address{};
+  const bool literal = ::inet_pton(AF_INET, host.c_str(), address.data()) == 1 || host.find(':') != std::string::npos;
+  return host.empty() || host == "localhost" || host.ends_with(".localhost") || (literal && is_private(host.c_str()));
+}
+
+// True if the host, or a domain that it belongs to, is in a list such as "example.org, .internal, *".
+bool is_in_no_proxy(std::string_view list, std::string_view host) {
+  while (!list.empty()) {
+    const std::size_t begin = std::min(list.find_first_not_of(", \t"), list.size());
+    list.remove_prefix(begin);
+    std::string domain(list.substr(0, list.find_first_of(", \t")));
+    list.remove_prefix(domain.size());
+    if (domain == "*") return true;
+    for (char& c : domain) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (domain.starts_with('.')) domain.erase(0, 1);
+    if (domain.ends_with('.')) domain.pop_back();
+    if (!domain.empty() && (host == domain || host.ends_with("." + domain))) return true;
+  }
+  return false;
+}
+
+// The proxy that the environment names for a URL, by libcurl's rules; "" for none.
+std::string proxy_for(std::string_view url, const std::string& host) {
+  const bool is_https = url.starts_with("https:");
+  std::string proxy;
+  for (const char* name : {is_https ? "https_proxy" : "http_proxy", is_https ? "HTTPS_PROXY" : "", "all_proxy", "ALL_PROXY"}) {
+    if (proxy.empty() && *name) proxy = variable(name);
+  }
+  std::string exceptions = variable("no_proxy");
+  if (exceptions.empty()) exceptions = variable("NO_PROXY");
+  return is_in_no_proxy(exceptions, host) ? "" : proxy;
+}
+
+// libcurl's own text may repeat a proxy's URL.
+bool has_proxy_password() {
+  for (const char* name : {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
+    if (variable(name).find('@') != std::string::npos) return true;
+  }
+  return false;
 }
 
 curl_socket_t open_socket(void* user_data, curlsocktype, curl_sockaddr* address) {
@@ -147,12 +209,52 @@ curl_socket_t open_socket(void* user_data, curlsocktype, curl_sockaddr* address)
   return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-// A connection that was made before.
+// Called when there is a connection, which may be an old one.
 int before_request(void* user_data, char* address, char*, int, int) {
   auto& in = *static_cast<transfer*>(user_data);
+  in.last_progress = uptime();
+  if (in.request.send_before > 0 && in.last_progress > in.request.send_before) {
+    in.too_late = true;
+    return CURL_PREREQFUNC_ABORT;
+  }
+  if (!in.is_direct) return CURL_PREREQFUNC_OK;
   if (!is_private(address)) return CURL_PREREQFUNC_OK;
   in.result.private_address = true;
   return CURL_PREREQFUNC_ABORT;
+}
+
+// Called at least once a second.
+int on_progress(void* user_data, curl_off_t, curl_off_t, curl_off_t upload_bytes, curl_off_t uploaded) {
+  auto& in = *static_cast<transfer*>(user_data);
+  const double now = uptime(), gap = now - std::exchange(in.last_progress, now);
+  in.too_late |= uploaded < upload_bytes && gap > in.request.max_gap;
+  return in.too_late ? 1 : 0;
+}
+
+content_range parse_content_range(std::string_view text) {
+  content_range r;
+  const auto number = [&]() -> std::optional<std::uint64_t> {
+    std::uint64_t n = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+    if (error != std::errc()) return {};
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return n;
+  };
+  if (!text.starts_with("bytes ")) return r;
+  text.remove_prefix(6);
+  if (text.starts_with("*")) {
+    text.remove_prefix(1);
+  } else {
+    r.first = number();
+    if (!text.starts_with("-")) return {};
+    text.remove_prefix(1);
+    r.last = number();
+  }
+  if (!text.starts_with("/")) return {};
+  text.remove_prefix(1);
+  if (text == "*") return r;
+  r.total = number();
+  return text.empty() && r.total ? r : content_range{};
 }
 
 // For a libcurl that was built without a path of certificates, as that of the wheel is; "" if it has one, or no file is found:
@@ -195,6 +297,16 @@ double http_timeout() {
 }
 
 bool is_transient(long status) { return status == 429 || status == 408 || (status >= 500 && status != 501); }
+
+double uptime() {
+  timespec now{};
+#ifdef CLOCK_BOOTTIME
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+#else
+  ::clock_gettime(CLOCK_MONOTONIC, &now);  // which counts sleep on systems without the other
+#endif
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
 
 double retry_policy::timeout() const {
   return cancellation_state == cancellation::none ? http_timeout() : std::min(1.0, http_timeout());
@@ -244,6 +356,25 @@ std::string percent_encoded(const std::string& text, bool keep_slashes) {
 std::string_view http_client::response::header(const std::string& name) const {
   const auto it = headers.find(name);
   return it == headers.end() ? std::string_view() : it->second;
+}
+
+double http_client::response::retry_after() const {
+  const std::string text(header("retry-after"));
+  if (text.empty()) return 0;
+  char* end = nullptr;
+  const double seconds = std::strtod(text.c_str(), &end);
+  if (!*end) return std::isfinite(seconds) ? seconds : 0;
+  const std::time_t then = curl_getdate(text.c_str(), nullptr),
+                    server_time = curl_getdate(std::string(header("date")).c_str(), nullptr);
+  if (then == -1) return 0;
+  return std::max(0.0, std::difftime(then, server_time == -1 ? std::time(nullptr) : server_time));
+}
+
+bool http_client::response::has(const byte_range& requested) const {
+  if (status != 206 || received == 0 || range.first != requested.offset || range.last != requested.offset + received - 1)
+    return false;
+  if (!range.total) return received == requested.size;
+  return *range.total > *range.last && received == std::min(requested.size, *range.total - requested.offset);
 }
 
 // Cookies that all connections have in common.
@@ -319,7 +450,7 @@ http_client::response http_client::send(const request& r) {
   set(CURLOPT_BUFFERSIZE, 256L << 10);
   if (!ca_file_.empty()) set(CURLOPT_CAINFO, ca_file_.c_str());
   if (r.direct) set(CURLOPT_PROXY, "");
-  if (!r.range.empty()) set(CURLOPT_RANGE, r.range.c_str());
+  if (r.range.size > 0) set(CURLOPT_RANGE, range_text(r.range).c_str());
   if (r.netrc) {
     set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_OPTIONAL));
     if (const char* file = std::getenv("NETRC"); file && *file) set(CURLOPT_NETRC_FILE, file);
@@ -328,11 +459,29 @@ http_client::response http_client::send(const request& r) {
     set(CURLOPT_SHARE, cookies_->handle);
     set(CURLOPT_COOKIEFILE, "");  // keeps them in memory
   }
-  if (r.no_private_address && !uses_proxy(r.url)) {
+  if (r.no_private_address) {
+    const std::string host = host_in(r.url);
+    if (is_private_host(host)) {  // a proxy would connect to it
+      result.error = result.private_address = true;
+      result.reason = private_address_text;
+      return result;
+    }
+    // libcurl is told whether to use a proxy, so that the check is about the connection that it makes
+    const std::string proxy = proxy_for(r.url, host);
+    set(CURLOPT_PROXY, proxy.c_str());
+    set(CURLOPT_NOPROXY, "");
+    in.is_direct = proxy.empty();
+  }
+  if (in.is_direct) {
     set(CURLOPT_OPENSOCKETFUNCTION, open_socket);
     set(CURLOPT_OPENSOCKETDATA, &in);
-    set(CURLOPT_PREREQFUNCTION, before_request);
-    set(CURLOPT_PREREQDATA, &in);
+  }
+  set(CURLOPT_PREREQFUNCTION, before_request);
+  set(CURLOPT_PREREQDATA, &in);
+  if (r.max_gap > 0) {
+    set(CURLOPT_NOPROGRESS, 0L);
+    set(CURLOPT_XFERINFOFUNCTION, on_progress);
+    set(CURLOPT_XFERINFODATA, &in);
   }
   const std::string_view method = r.method;
   const double patience = r.timeout > 0 ? r.timeout : http_timeout();
@@ -367,17 +516,24 @@ http_client::response http_client::send(const request& r) {
   const char* redirect = nullptr;
   curl_easy_getinfo(handle, CURLINFO_REDIRECT_URL, &redirect);
   if (redirect) result.redirect = redirect;
-  result.error = error != CURLE_OK;
+  if (result.status == 206 || result.status == 416) result.range = parse_content_range(result.header("content-range"));
+  long proxy_status = 0;  // of a proxy's response to CONNECT
+  curl_easy_getinfo(handle, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
+  const bool needs_proxy_login = proxy_status == 407 || result.status == 407;
+  result.error = error != CURLE_OK || needs_proxy_login;
   constexpr int too_large = 100;  // CURLE_TOO_LARGE, of curl 8.6: more headers than it takes; older ones call that out of memory
   if (error == too_large || error == CURLE_OUT_OF_MEMORY) result.too_long = true;
   if (result.error) {
-    result.transient = !result.too_long && !result.private_address && is_transient_error(error);
+    result.transient =
+        !result.too_long && !result.private_address && !needs_proxy_login && (in.too_late || is_transient_error(error));
     result.no_such_host = error == CURLE_COULDNT_RESOLVE_HOST;
     result.certificate = error == CURLE_PEER_FAILED_VERIFICATION || error == CURLE_SSL_CACERT_BADFILE;
-    result.reason = result.too_long          ? "its response is too long"
-                    : result.private_address ? "it has a private address"
-                    : *error_buffer          ? error_buffer
-                                             : curl_easy_strerror(error);
+    result.reason = result.too_long                          ? "its response is too long"
+                    : result.private_address                 ? private_address_text
+                    : needs_proxy_login                      ? proxy_login_text
+                    : in.too_late                            ? "this process was stopped before it had sent the request"
+                    : *error_buffer && !has_proxy_password() ? error_buffer
+                                                             : curl_easy_strerror(error);
   }
   set(CURLOPT_HTTPHEADER, nullptr);
   set(CURLOPT_ERRORBUFFER, nullptr);

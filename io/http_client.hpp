@@ -4,18 +4,22 @@
 //
 //   http_client client("");
 //   for (retry_policy tries;;) {
-//     const auto answer = client.send({.url = "https://host/x", .range = "0-99", .timeout = tries.timeout()});
+//     const auto answer = client.send({.url = "https://host/x", .range = {0, 100}, .timeout = tries.timeout()});
 //     if (!(answer.error ? answer.transient : is_transient(answer.status)) || !tries.wait()) return answer;
 //   }
 //
 #ifndef ZARRBITS_IO_HTTP_CLIENT_HPP
 #define ZARRBITS_IO_HTTP_CLIENT_HPP
 
+#include "io/byte_range.hpp"
+
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +32,15 @@ double http_timeout();
 
 // True for a response that may be a different one the next time: 408, 429, and 5xx but 501.
 bool is_transient(long status);
+
+// Seconds since the machine started, those that it slept included: a process that was stopped, or whose machine slept, sees the
+// gap.
+double uptime();
+
+// "bytes 0-99/1000", or "bytes */1000": of a response.
+struct content_range {
+  std::optional<std::uint64_t> first, last, total;
+};
 
 // How often, and after which pauses, a request is repeated: each pause is longer, with a random part, so that threads that
 // failed together do not retry together.
@@ -63,7 +76,7 @@ class http_client {
     std::string url = {};                   // percent-encoded
     std::vector<std::string> headers = {};  // "name: value"
     std::span<const std::byte> body = {};
-    std::string range = {};                 // "0-99": GET only these bytes
+    byte_range range = {};                  // GET only these bytes, unless it is empty
     std::span<std::byte> output = {};       // receives the body of a 2xx, instead of response::body; a longer one is too long
     std::size_t max_body_bytes = 16 << 20;  // limit of a body, in bytes
     double timeout = 0;                     // seconds without progress; 0: http_timeout()
@@ -73,6 +86,8 @@ class http_client {
     bool no_private_address = false;        // do not connect to a loopback, link-local or private address
     bool newer_http = false;                // HTTP/2 where the server has it
     bool direct = false;                    // through no proxy: the request is for this machine alone
+    double send_before = 0;                 // it is sent by this uptime(), or not at all; 0: any
+    double max_gap = 0;                     // seconds after which a body that has stopped to go out is given up; 0: any
   };
   struct response {
     long status = 0;  // 0: none arrived
@@ -80,6 +95,7 @@ class http_client {
     std::size_t received = 0;                         // bytes in request::output
     std::map<std::string, std::string> headers = {};  // names in lower case; the last of each name
     long long length = -1;                            // as announced; of a HEAD, too
+    content_range range = {};                         // of a 206 or 416
     std::string redirect = {};                        // absolute URL of a 3xx
     bool error = false;                               // it did not arrive, or not all of it
     bool transient = false;                           // the error may be temporary
@@ -90,6 +106,9 @@ class http_client {
     std::string reason = {};                          // of the error
 
     std::string_view header(const std::string& name) const;  // "" if absent
+    double retry_after() const;                              // seconds that the server asks for, as a number or a date; or 0
+    // A 206 whose bytes, in request::output, are those of this range, or as many of them as the file has.
+    bool has(const byte_range& requested) const;
   };
   // One attempt.
   response send(const request& r);

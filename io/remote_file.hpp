@@ -11,6 +11,7 @@
 #ifndef ZARRBITS_IO_REMOTE_FILE_HPP
 #define ZARRBITS_IO_REMOTE_FILE_HPP
 
+#include "io/byte_range.hpp"
 #include "io/byte_source.hpp"
 
 #include <cstddef>
@@ -22,10 +23,6 @@
 #include <vector>
 
 namespace zarrbits::io {
-
-struct byte_range {
-  std::uint64_t offset = 0, size = 0;
-};
 
 class remote_file final : public byte_source {
  public:

@@ -7,10 +7,6 @@
 
 namespace zarrbits::io {
 
-std::string range_text(std::uint64_t offset, std::size_t size) {
-  return std::to_string(offset) + "-" + std::to_string(offset + size - 1);
-}
-
 #ifdef ZARRBITS_WITH_S3
 
 std::unique_ptr<remote_object> find_object(const std::string& name, const remote_access& remote) {

@@ -48,9 +48,6 @@ std::unique_ptr<remote_object> find_object(const std::string& name, const remote
 std::unique_ptr<remote_object> find_web_object(const std::string& name, const remote_access& remote);  // web_object.cpp
 std::unique_ptr<remote_object> find_s3_object(const std::string& name, const remote_access& remote);   // s3_object.cpp
 
-// "0-99": a range, as requests have it.
-std::string range_text(std::uint64_t offset, std::size_t size);
-
 }  // namespace zarrbits::io
 
 #endif

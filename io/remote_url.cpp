@@ -5,37 +5,85 @@
 #include "text/sha256.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <map>
 #include <mutex>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace zarrbits::io {
 
 namespace {
 
-// Parameters of signatures and logins: AWS, Google, Azure, CloudFront, and what others call a token. In lower case.
-bool is_signature(std::string_view parameter) {
+// Parameters of one kind of signed URL, in lower case; "x-amz-*" is every parameter that begins so. They are different each time
+// that a URL is signed. Where `marks` is set, one of these has to be there, too: the other names are too short to mean only that.
+struct signature_kind {
+  std::vector<std::string_view> marks, parameters;
+};
+
+const std::vector<signature_kind>& signature_kinds() {
+  static const std::vector<signature_kind> kinds{
+      // Amazon S3 (signatures 4 and 2) and whoever speaks its language, CloudFront with Earthdata's user, SDKs
+      {{},
+       {"x-amz-*", "awsaccesskeyid", "signature", "key-pair-id", "policy", "hash-algorithm", "a-userid", "x-id",
+        "response-cache-control", "response-content-disposition", "response-content-encoding", "response-content-language",
+        "response-content-type", "response-expires"}},
+      {{}, {"x-goog-*", "googleaccessid"}},                  // Google Cloud Storage
+      {{"signature"}, {"keyname", "urlprefix", "expires"}},  // Google's CDN
+      {{"x-amz-signature", "signature", "policy", "token", "hmac", "md5", "x-goog-signature"}, {"expires"}},
+      {{"sig"},  // Azure: shared access signatures of services, accounts and users
+       {"sig", "se", "sp",  "sv",    "sr",    "st",   "spr", "skoid", "sktid", "skt",  "ske",  "sks",  "skv",     "ss",    "srt",
+        "sip", "si", "sdd", "saoid", "suoid", "scid", "ses", "rscc",  "rscd",  "rsce", "rscl", "rsct", "skdutid", "sduoid"}},
+      {{}, {"temp_url_*"}},  // OpenStack Swift
+      {{"temp_url_sig"}, {"filename", "inline"}},
+      {{}, {"x-oss-*", "ossaccesskeyid", "security-token"}},                                                    // Alibaba OSS
+      {{}, {"q-sign-*", "q-ak", "q-key-time", "q-header-list", "q-url-param-list", "q-signature", "x-cos-*"}},  // Tencent COS
+      {{}, {"x-obs-*", "x-tos-*", "x-bce-*", "kssaccesskeyid"}},  // Huawei OBS, Volcengine TOS, Baidu BOS, Kingsoft KS3
+      {{"signature"}, {"accesskeyid"}},
+      {{"expires"}, {"md5"}},                                                                     // nginx's secure_link
+      {{"wssecret"}, {"wssecret", "wstime"}},                                                     // Wangsu
+      {{}, {"hdnea", "hdnts", "__token__", "__gda__", "tempauth", "authz", "auth_key", "_upt"}},  // Akamai, SharePoint, dCache
+      // logins
+      {{},
+       {"token", "access_token", "api_key", "apikey", "api-key", "x-api-key", "authorization", "jwt", "sign", "auth_token",
+        "bearer", "sessionid", "session_token", "password", "private_token", "key_token"}},
+  };
+  return kinds;
+}
+
+bool matches(std::string_view pattern, std::string_view name) {
+  return pattern.ends_with('*') ? name.starts_with(pattern.substr(0, pattern.size() - 1)) : name == pattern;
+}
+
+std::string name_of(std::string_view parameter) {
   std::string name(parameter.substr(0, parameter.find('=')));
   for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  static constexpr std::array signature_parameters{
-      "signature", "expires", "policy", "key-pair-id", "awsaccesskeyid", "googleaccessid", "sig",     "se",    "sp",
-      "sv",        "sr",      "st",     "spr",         "skoid",          "sktid",          "skt",     "ske",   "sks",
-      "skv",       "ss",      "srt",    "sip",         "token",          "access_token",   "api_key", "apikey"};
-  return name.starts_with("x-amz-") || name.starts_with("x-goog-") ||
-         std::find(signature_parameters.begin(), signature_parameters.end(), name) != signature_parameters.end();
+  return name;
 }
 
 // The parameters that tell files apart, in their order.
 std::string without_signature(std::string_view query) {
-  std::string result;
+  std::vector<std::pair<std::string, std::string_view>> parameters;  // with their names
   while (!query.empty()) {
-    const std::string_view one = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(query.size(), one.size() + 1));
-    if (one.empty() || is_signature(one)) continue;
+    const std::string_view parameter = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), parameter.size() + 1));
+    if (!parameter.empty()) parameters.emplace_back(name_of(parameter), parameter);
+  }
+  const auto has_any = [&](const std::vector<std::string_view>& names) {
+    return names.empty() || std::any_of(parameters.begin(), parameters.end(), [&](const auto& p) {
+             return std::find(names.begin(), names.end(), p.first) != names.end();
+           });
+  };
+  std::vector<std::string_view> patterns;
+  for (const signature_kind& kind : signature_kinds()) {
+    if (has_any(kind.marks)) patterns.insert(patterns.end(), kind.parameters.begin(), kind.parameters.end());
+  }
+  std::string result;
+  for (const auto& [name, parameter] : parameters) {
+    if (std::any_of(patterns.begin(), patterns.end(), [&name = name](std::string_view p) { return matches(p, name); })) continue;
     result += (result.empty() ? "" : "&");
-    result += one;
+    result += parameter;
   }
   return result;
 }
@@ -87,16 +135,23 @@ struct parts {
   std::string display, url;  // without secrets; with them
 };
 
+// "~0123abcd": what a name has in place of the query.
+bool is_hash(std::string_view query) { return query.size() == 9 && query.front() == '~'; }
+
 // Splits a URL without an object.
 parts split(const std::string& input) {
   const std::string url = input.substr(0, input.find('#'));
   const std::size_t host = url.find("://") + 3;
   const std::size_t query = std::min(url.find('?', host), url.size()), path = std::min(url.find('/', host), query);
-  const std::size_t user_end = url.rfind('@', path),
+  // a password with a slash, which should be escaped, looks like a port with other characters than digits
+  const std::string_view port = std::string_view(url).substr(host, path - host);
+  const bool is_password = port.find(':') != port.npos && !port.ends_with(']') &&
+                           port.substr(port.rfind(':') + 1).find_first_not_of("0123456789") != port.npos;
+  const std::size_t user_end = url.rfind('@', is_password ? query : path),
                     begin = user_end == std::string::npos || user_end < host ? host : user_end + 1;
   parts p{url.substr(0, host) + url.substr(begin, query - begin), url};
   const std::string query_text = query == url.size() ? "" : url.substr(query + 1);
-  if (query_text.size() == 9 && query_text.front() == '~') return {url, url};  // a name already
+  if (is_hash(query_text)) return {url, url};  // a name already
   if (const std::string significant = without_signature(query_text); !significant.empty()) {
     text::sha256 sum;
     sum.add(significant);
@@ -122,6 +177,11 @@ std::string mask_user(const std::string& url) {
 }
 
 std::string display_url(const std::string& url) { return is_web(url) ? split(url).display : mask_user(url); }
+
+bool has_hashed_query(const std::string& name) {
+  const std::size_t query = name.rfind('?');
+  return is_web(name) && query != std::string::npos && is_hash(std::string_view(name).substr(query + 1));
+}
 
 std::string redact_url(const std::string& name) {
   if (!is_web(name)) return mask_user(name);

@@ -30,6 +30,8 @@ std::size_t object_in_url(const std::string& name);
 // that differ only in the query keep different names, with a part of its hash, unless it is a signature, which is a different
 // one every time. An object in the file ("https://host/in.nc?...:/a/b") stays. Thread-safe.
 std::string redact_url(const std::string& name);
+// True for a name that ends in a part of a hash: no server has a file of that name.
+bool has_hashed_query(const std::string& name);
 // Like redact_url(), for a URL that is never requested by its name: it is not remembered.
 std::string display_url(const std::string& url);
 // The URL with its secrets, as it was given.

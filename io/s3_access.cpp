@@ -7,9 +7,12 @@
 #include <sys/resource.h>
 
 #ifdef ZARRBITS_WITH_S3
+#include "io/aws_config.hpp"
 #include "io/s3_credentials.hpp"
 #include "io/s3_settings.hpp"
+#include "io/server_url.hpp"
 
+#include <fstream>
 #include <set>
 #endif
 
@@ -24,12 +27,39 @@ void prevent_core_dumps() noexcept {
 
 #ifdef ZARRBITS_WITH_S3
 
+namespace {
+
+// True if ~/.netrc, or $NETRC, has a password for this host.
+bool has_netrc_entry(const std::string& host) {
+  std::string name = environment_value("NETRC");
+  if (name.empty()) name = environment_value("HOME") + "/.netrc";
+  std::ifstream file(name);
+  bool names_host = false;
+  for (std::string word; file >> word; names_host = word == "machine") {
+    if (word == "default" || (names_host && word == host)) return true;
+  }
+  return false;
+}
+
+// What a source at http:// sends for all to read; "" for nothing.
+std::string plaintext_secret(const std::string& name, const remote_access& remote) {
+  if (!is_web(name) || !is_plaintext_remote(name)) return {};
+  if (!remote.headers.empty() || !environment_value("ZARRBITS_HEADERS").empty()) return "the headers of `headers`";
+  if (original_url(name) != name) return "a query, or a user and a password,";
+  return has_netrc_entry(std::string(host_of(name))) ? "the password of ~/.netrc" : "";
+}
+
+}  // namespace
+
 void init_s3(const std::vector<std::string>& sources, const std::string& store, const remote_access& remote,
              const std::function<void(const std::string&)>& warning) {
   std::vector<std::string> names = sources;
   names.push_back(store);
-  std::set<std::string> buckets;
+  std::set<std::string> buckets, warned;
   for (const std::string& name : names) {
+    const std::string secret = warning ? plaintext_secret(name, remote) : "";
+    if (!secret.empty() && warned.insert(std::string(host_of(name))).second)
+      warning("\"" + name + "\" is plain http to another machine: " + secret + " can be read in transit; use https");
     if (!is_s3(name) || !buckets.insert(name.substr(0, name.find('/', 5))).second) continue;
     const s3_settings settings = read_s3_settings(name, remote);
     const s3_credentials keys = settings.credentials->current();
@@ -37,6 +67,10 @@ void init_s3(const std::vector<std::string>& sources, const std::string& store, 
       warning("\"" + settings.url + "\" is plain http: the traffic can be read and changed in transit" +
               (keys.session_token.empty() ? "" : ", and the session token can be stolen") +
               "; use https, with AWS_CA_BUNDLE if the server's certificate is self-signed");
+    }
+    if (warning && !keys.plaintext_server.empty()) {
+      warning("the web identity token goes to \"" + keys.plaintext_server +
+              "\" by plain http: whoever reads it in transit can use it; use https");
     }
   }
 }

@@ -19,8 +19,8 @@ namespace zarrbits::io {
 // one, and all later ones fail.
 void cancel_s3_retries() noexcept;
 
-// Called before sources are opened and a store is begun: finds the credentials of those in S3. Calls `warning` if requests go
-// over plain http to another machine. Throws zarrbits::error if there are no credentials.
+// Called before sources are opened and a store is begun: finds the credentials of those in S3. Calls `warning` if requests, or
+// secrets of sources at http://, go over plain http to another machine. Throws zarrbits::error if there are no credentials.
 void init_s3(const std::vector<std::string>& sources, const std::string& store, const remote_access& remote,
              const std::function<void(const std::string&)>& warning);
 

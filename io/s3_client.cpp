@@ -6,9 +6,9 @@
 #include <zarrbits/error.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <strings.h>
 #include <utility>
 
@@ -16,6 +16,7 @@ namespace zarrbits::io {
 
 namespace {
 
+constexpr std::string_view modified_prefix = "modified ";
 constexpr unsigned max_mismatches = 3, max_region_changes = 2;
 
 std::string etag_of(const http_client::response& got) {
@@ -34,16 +35,6 @@ bool has_md5_as_etag(const http_client::response& got) {
     if (name.find("server-side-encryption") == std::string::npos && name.find("-sse-") == std::string::npos) return false;
     return name.find("customer") != std::string::npos || value != "AES256";
   });
-}
-
-// The last part of "bytes 0-99/1000".
-std::uint64_t total_of(std::string_view content_range) {
-  std::uint64_t total = 0;
-  const std::size_t slash = content_range.find('/');
-  if (slash == std::string_view::npos) return 0;
-  const char* const end = content_range.data() + content_range.size();
-  const auto [last, error] = std::from_chars(content_range.data() + slash + 1, end, total);
-  return error == std::errc() && last == end ? total : 0;
 }
 
 bool looks_like_md5(std::string_view etag) {
@@ -72,6 +63,11 @@ bool is_expiry(const xml_element& error) {
                                                                     "TokenRefreshRequired", "InvalidToken", "InvalidTokenId"});
 }
 
+// The server's own words for an object, or an upload, that is absent.
+bool is_absence(const xml_element& error) {
+  return error.name == "Error" && is_one_of(error.text_of("Code"), {"NoSuchKey", "NoSuchUpload"});
+}
+
 // True for a refusal that other credentials may change: they have ended, or were replaced in the profile.
 bool may_be_renewed(const s3_client::request& r, const s3_client::response& result, const s3_credentials& keys) {
   if (keys.is_anonymous() || (result.status != 400 && result.status != 401 && result.status != 403)) return false;
@@ -95,6 +91,32 @@ std::string region_in(const http_client::response& got, const xml_element& error
 }
 
 }  // namespace
+
+std::optional<double> seconds_of(const std::string& time) {
+  for (const char* form : {"%Y-%m-%dT%H:%M:%S", "%a, %d %b %Y %H:%M:%S GMT"}) {
+    std::tm utc{};
+    if (::strptime(time.c_str(), form, &utc)) return static_cast<double>(::timegm(&utc));
+  }
+  return std::nullopt;
+}
+
+std::string s3_validator(const std::string& etag, const std::string& modified) {
+  if (!etag.empty()) return etag;
+  const auto seconds = seconds_of(modified);
+  if (!seconds) return {};
+  const auto time = static_cast<std::time_t>(*seconds);
+  std::tm utc{};
+  char text[64];
+  if (!::gmtime_r(&time, &utc) || std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &utc) == 0) return {};
+  return std::string(modified_prefix) + text;
+}
+
+bool is_etag(const std::string& validator) { return !validator.empty() && !validator.starts_with(modified_prefix); }
+
+bool s3_client::response::is_other_state(const std::string& known) const {
+  if (is_etag(known) || known.empty()) return !etag.empty() && etag != known;
+  return modified != known;
+}
 
 s3_client::s3_client(s3_settings settings)
     : settings_(std::move(settings)), http_(settings_.ca_file), place_(place_of(settings_.url, settings_.region)) {}
@@ -124,6 +146,8 @@ http_client::response s3_client::attempt(const request& r, const place& location
     query += (query.empty() ? "" : "&") + percent_encoded(name, false) + "=" + percent_encoded(value, false);
   const std::string path = location.path + "/" + percent_encoded(r.key, true);
   const std::string_view method = r.method;
+  write_lease* const lease = method == "GET" || method == "HEAD" ? nullptr : lease_.load();
+  const double send_before = lease ? lease->require() : 0;
   std::map<std::string, std::string> headers = r.only_if;
   headers.insert(r.headers.begin(), r.headers.end());
   if (method == "PUT" || method == "POST") headers["content-type"] = "application/octet-stream";
@@ -142,7 +166,9 @@ http_client::response s3_client::attempt(const request& r, const place& location
                      .max_body_bytes = r.max_body_bytes,
                      .timeout = patience,
                      // a server may join many parts, or copy a large one, for minutes, and sends a blank from time to time
-                     .begins_late = (method == "POST" || method == "PUT") && *r.expected_element});
+                     .begins_late = (method == "POST" || method == "PUT") && *r.expected_element,
+                     .send_before = send_before,
+                     .max_gap = lease ? lease->max_gap() : 0});
 }
 
 s3_client::response s3_client::send(const request& r) {
@@ -158,12 +184,13 @@ s3_client::response s3_client::send(const request& r) {
     response result{.status = got.status,
                     .body = std::move(got.body),
                     .received = got.received,
-                    .total = total_of(got.header("content-range")),
+                    .total = got.range.total.value_or(0),
                     .etag = etag_of(got),
                     .etag_is_md5 = has_md5_as_etag(got),
                     .date = std::string(got.header("date")),
                     .length = got.length,
                     .attempts = tries.attempts()};
+    result.modified = s3_validator("", std::string(got.header("last-modified")));
     const bool good = !got.error && result.status >= 200 && result.status < 300;
     if (!(good && method == "GET" && !*r.expected_element)) {  // an unexpected body may still be an <Error>
       if (auto xml = parse_xml(result.body)) result.xml = std::move(*xml);
@@ -184,11 +211,18 @@ s3_client::response s3_client::send(const request& r) {
       understood = false;
       retry = result.xml.name == "Error" ? is_transient_error(result.xml) : ++misunderstood < max_mismatches;
     }
+    if (result.status == 206 && !got.error && !got.has(r.range)) {
+      understood = false;
+      retry = ++misunderstood < max_mismatches;
+    }
+    const bool absent = result.status == 404 && (method == "HEAD" ? !got.error && confirms_absence(r) : is_absence(result.xml));
+    const bool appeared = result.status == 404 && method == "HEAD" && !got.error && !absent;
+    if (appeared) retry = ++misunderstood < max_mismatches;
     const bool condition = !r.only_if.empty() && (result.status == 409 || result.status == 412 ||
                                                   (method == "PUT" && (result.status == 400 || result.status == 501)));
-    const bool no_such_range = !r.range.empty() && result.status == 416;
-    if (!got.error && !retry && understood && (good || result.status == 404 || condition || no_such_range)) return result;
-    if (retry && tries.wait(std::atof(std::string(got.header("retry-after")).c_str()))) continue;
+    const bool no_such_range = r.range.size > 0 && result.status == 416;
+    if (!got.error && !retry && understood && (good || absent || condition || no_such_range)) return result;
+    if (retry && tries.wait(got.retry_after())) continue;
     if (got.error) {
       throw zarrbits::error(errc::server_failed,
                             "the S3 server at " + location->url + " cannot be reached for " + object + tries.attempts_text() +
@@ -197,6 +231,16 @@ s3_client::response s3_client::send(const request& r) {
                                                  : "; check `endpoint` and the network"),
                             {location->url});
     }
+    if (!understood && result.status == 206) {
+      throw zarrbits::error(errc::server_failed,
+                            "the S3 server at " + location->url + " answers " + r.method + " of " + object +
+                                tries.attempts_text() + " with " + std::to_string(result.received + result.body.size()) +
+                                " bytes and the range \"" + std::string(got.header("content-range").substr(0, 80)) + "\", but " +
+                                (r.range.size > 0 ? "bytes " + range_text(r.range) : std::string("no range")) +
+                                " were wanted; check `endpoint`",
+                            {location->url});
+    }
+    if (result.status == 404) throw_not_found(r, result);
     if (!understood && result.xml.name != "Error") {
       throw zarrbits::error(errc::server_failed,
                             "the S3 server at " + location->url + " answers " + r.method + " of " + object +
@@ -206,6 +250,27 @@ s3_client::response s3_client::send(const request& r) {
     }
     throw_refused(r, result, keys, tries.attempts_text());
   }
+}
+
+// The response to a HEAD has no body, so that of a proxy, or of a server without the bucket, looks alike: a GET shows the
+// server's words. False if there is an object now. Throws zarrbits::error if it is another 404.
+bool s3_client::confirms_absence(const request& r) {
+  std::byte first{};
+  return send({.key = r.key, .range = {0, 1}, .output = {&first, 1}, .max_body_bytes = 64U << 10}).status == 404;
+}
+
+void s3_client::throw_not_found(const request& r, const response& result) const {
+  if (result.xml.name == "Error" && result.xml.text_of("Code") == "NoSuchBucket") {
+    throw zarrbits::error(
+        errc::not_found,
+        "there is no S3 bucket \"" + settings_.bucket + "\" at " + settings_.url + "; create it, or check `endpoint`",
+        {"s3://" + settings_.bucket});
+  }
+  throw zarrbits::error(errc::server_failed,
+                        "the S3 server at " + settings_.url + " answers " + r.method + " of \"s3://" + settings_.bucket + "/" +
+                            r.key + "\" with 404" + error_text(result.xml) +
+                            ", but does not say that the object is absent (NoSuchKey); check `endpoint` and the proxy",
+                        {settings_.url});
 }
 
 void s3_client::throw_refused(const request& r, const response& result, const s3_credentials& keys,

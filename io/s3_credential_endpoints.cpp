@@ -189,8 +189,10 @@ s3_credentials assume_role(const sts_server& sts, const role_request& role, cons
 }
 
 s3_credentials assume_role_with_web_identity(const sts_server& sts, const role_request& role, const std::string& token_file) {
-  return ask_sts(sts, "AssumeRoleWithWebIdentity", role, {{"WebIdentityToken", small_file(token_file, "the web identity token")}},
-                 {});
+  auto keys = ask_sts(sts, "AssumeRoleWithWebIdentity", role,
+                      {{"WebIdentityToken", small_file(token_file, "the web identity token")}}, {});
+  if (is_plaintext_remote(sts.url)) keys.plaintext_server = sts.url;
+  return keys;
 }
 
 std::optional<s3_credentials> container_credentials(const std::string& ca_file) {

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
+#include <span>
 #include <spawn.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -46,7 +47,7 @@ class child {
     }
   }
   // 0, or errno.
-  int start(std::vector<std::string> words, int out) {
+  int start(std::vector<std::string> words, int out, int errors) {
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
@@ -56,6 +57,7 @@ class child {
     ::posix_spawnattr_init(&attributes);
     ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+    ::posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO);
     sigset_t empty_mask, usual;
     ::sigemptyset(&empty_mask);
     ::sigemptyset(&usual);
@@ -81,6 +83,39 @@ class child {
 
  private:
   pid_t pid_ = -1;
+};
+
+// A pipe to standard error: the program's children may outlive it, and whoever waits for the end of our standard error would wait
+// for theirs.
+class error_output {
+ public:
+  // 0, or errno.
+  int open() {
+    int ends[2] = {-1, -1};
+    if (::pipe2(ends, O_CLOEXEC) != 0) return errno;
+    in_ = file_descriptor(ends[0]);
+    out_ = file_descriptor(ends[1]);
+    ::fcntl(in_.get(), F_SETFL, O_NONBLOCK);
+    return 0;
+  }
+  ~error_output() { forward(); }
+  int descriptor() const { return in_.get(); }  // -1 once it has ended
+  int child_end() const { return out_.get(); }
+  void close_child_end() { out_.close(); }
+  // What is there now.
+  void forward() {
+    char piece[4096];
+    while (in_) {
+      const ssize_t n = ::read(in_.get(), piece, sizeof piece);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && errno == EAGAIN) return;
+      if (n <= 0) in_.close();
+      else if (write_all(STDERR_FILENO, std::as_bytes(std::span(piece, static_cast<std::size_t>(n)))) != 0) return;
+    }
+  }
+
+ private:
+  file_descriptor in_, out_;
 };
 
 }  // namespace
@@ -128,10 +163,13 @@ s3_credentials credentials_of_process(const std::string& command, const std::str
   if (::pipe2(ends, O_CLOEXEC) != 0) fail(std::string("cannot be started: ") + std::strerror(errno));
   const file_descriptor in(ends[0]);
   file_descriptor out(ends[1]);
+  error_output errors;
+  if (const int error = errors.open()) fail(std::string("cannot be started: ") + std::strerror(error));
   child process;
-  if (const int error = process.start(std::move(*words), out.get()))
+  if (const int error = process.start(std::move(*words), out.get(), errors.child_end()))
     fail(std::string("cannot be started: ") + std::strerror(error), "correct it in ~/.aws/config");
   out.close();
+  errors.close_child_end();
 
   const auto end = clock::now() + std::chrono::milliseconds(static_cast<long>(1000 * http_timeout()));
   const auto remaining = [&] {
@@ -142,10 +180,11 @@ s3_credentials credentials_of_process(const std::string& command, const std::str
   std::string text;
   std::optional<int> status;
   for (char piece[4096];;) {
-    pollfd p{in.get(), POLLIN, 0};
-    const int ready = ::poll(&p, 1, std::min(remaining(), 50));
+    pollfd p[2] = {{in.get(), POLLIN, 0}, {errors.descriptor(), POLLIN, 0}};
+    const int ready = ::poll(p, 2, std::min(remaining(), 50));
     if (ready < 0 && errno == EINTR) continue;
-    if (ready == 0) {
+    if (p[1].revents != 0) errors.forward();
+    if (ready == 0 || (ready > 0 && p[0].revents == 0)) {
       // a process that was forked meanwhile may have the other end open: then there is no end of the output
       if ((status = process.ended())) break;
       if (remaining() == 0) late();
@@ -159,6 +198,7 @@ s3_credentials credentials_of_process(const std::string& command, const std::str
   }
   while (!status && !(status = process.ended())) {  // it may close its output long before
     if (remaining() == 0) late();
+    errors.forward();
     ::poll(nullptr, 0, 5);
   }
   if (WIFSIGNALED(*status)) fail(std::string("was ended by a signal: ") + ::strsignal(WTERMSIG(*status)));

@@ -14,7 +14,8 @@ namespace zarrbits::io {
 
 namespace {
 
-constexpr std::size_t max_list_pages = 1'000'000, max_empty_list_pages = 100, max_listing_bytes = std::size_t{1} << 30;
+constexpr std::size_t max_list_pages = 100'000, max_empty_list_pages = 100, max_listing_bytes = std::size_t{1} << 30;
+constexpr std::size_t max_small_list_pages = 10'000, min_page_entries = 100;  // servers send up to 1,000 entries in a page
 
 std::string percent_decoded(const std::string& text) {
   std::string out;
@@ -61,7 +62,7 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
   if (limit < 1000) query["max-keys"] = std::to_string(limit);
   std::set<std::size_t> tokens;  // hashes
   std::string last_key;
-  for (std::size_t pages = 0, empty = 0;; ++pages) {
+  for (std::size_t pages = 0, empty = 0, small = 0;; ++pages) {
     const auto response = client.send({.query = query, .expected_element = "ListBucketResult"});
     if (response.status == 404) {
       throw zarrbits::error(errc::not_found,
@@ -72,6 +73,7 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
     const bool encoded = response.xml.text_of("EncodingType") == "url";
     std::string first_key;
     bool has_entries = false;
+    if (response.xml.elements.size() < min_page_entries) ++small;
     for (const xml_element& element : response.xml.elements) {
       const bool object = element.name == "Contents";
       if (!object && element.name != "CommonPrefixes") continue;
@@ -93,7 +95,7 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
     // the list must advance: with a different token, and different objects
     const bool repeats =
         next.empty() || !tokens.insert(std::hash<std::string>()(next)).second || (!first_key.empty() && first_key == last_key);
-    if (repeats || empty > max_empty_list_pages || pages > max_list_pages) {
+    if (repeats || empty > max_empty_list_pages || small > max_small_list_pages || pages > max_list_pages) {
       throw zarrbits::error(errc::server_failed,
                             "the S3 server's list of \"s3://" + client.settings().bucket + "/" + start +
                                 "\" does not end; check the server, or choose another target",
@@ -101,6 +103,33 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
     }
     last_key = first_key;
     query["continuation-token"] = next;
+  }
+}
+
+void abort_uploads(s3_client& client, const std::string& start,
+                   const std::function<bool(const std::string& key, const std::string& initiated)>& is_ours) {
+  constexpr std::size_t max_pages = 100;
+  std::map<std::string, std::string> query = {{"encoding-type", "url"}, {"prefix", start}, {"uploads", ""}};
+  try {
+    for (std::size_t page = 0; page < max_pages; ++page) {
+      const auto response = client.send({.query = query, .expected_element = "ListMultipartUploadsResult"});
+      const bool encoded = response.xml.text_of("EncodingType") == "url";
+      for (const xml_element& element : response.xml.elements) {
+        if (element.name != "Upload") continue;
+        std::string key = element.text_of("Key");
+        if (encoded) key = percent_decoded(key);
+        const std::string id = element.text_of("UploadId");
+        if (id.empty() || !key.starts_with(start) || !is_sane(std::string_view(key).substr(start.size())) ||
+            !is_ours(key, element.text_of("Initiated")))
+          continue;
+        client.send({.method = "DELETE", .key = key, .query = {{"uploadId", id}}});
+      }
+      const std::string next_key = response.xml.text_of("NextKeyMarker"), next_id = response.xml.text_of("NextUploadIdMarker");
+      if (response.xml.text_of("IsTruncated") != "true" || next_key.empty()) return;
+      query["key-marker"] = encoded ? percent_decoded(next_key) : next_key;
+      query["upload-id-marker"] = next_id;
+    }
+  } catch (const zarrbits::error&) {  // a server that has no list of them, or does not show it
   }
 }
 

@@ -29,6 +29,12 @@ constexpr std::size_t no_limit = ~std::size_t{0};
 void for_each_object(s3_client& client, const std::string& start, bool folders, std::size_t limit,
                      const std::function<bool(s3_entry&&)>& callback);
 
+// Aborts the multipart uploads to keys that begin with `start`, as runs that were killed leave them; the server keeps, and
+// charges for, their parts. Only those that `is_ours` accepts. What the server refuses stays: its rules for unfinished uploads
+// may remove it.
+void abort_uploads(s3_client& client, const std::string& start,
+                   const std::function<bool(const std::string& key, const std::string& initiated)>& is_ours);
+
 // Like for_each_object(), but returns the entries: at least `limit`, if there are that many.
 std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, bool folders, std::size_t limit);
 

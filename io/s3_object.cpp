@@ -17,22 +17,21 @@ class object_in_s3 final : public remote_object {
   object_in_s3(const std::string& name, const remote_access& remote) : object_in_s3(name, read_s3_settings(name, remote)) {}
 
   file_state open(std::span<std::byte> head) override {
-    const auto response = client_.send({.key = key_, .range = range_text(0, head.size()), .output = head});
+    const auto response = client_.send({.key = key_, .range = {0, head.size()}, .output = head});
     if (response.status == 404) throw_not_found();
     if (response.status == 416) return current_state();
-    file_state state{.regular = true, .size = response.total, .etag = response.etag};
+    file_state state{.regular = true, .size = response.total, .etag = response.validator()};
     if (response.status == 200) state.size = response.received;
     if (response.received != std::min<std::uint64_t>(head.size(), state.size)) throw_mismatch(0, head.size(), response);
     return state;
   }
 
   void read(const file_state& state, std::uint64_t offset, std::span<std::byte> out) override {
-    s3_client::request r{.key = key_, .range = range_text(offset, out.size()), .output = out};
-    if (!state.etag.empty()) r.only_if["if-match"] = "\"" + state.etag + "\"";
+    s3_client::request r{.key = key_, .range = {offset, out.size()}, .output = out};
+    if (is_etag(state.etag)) r.only_if["if-match"] = "\"" + state.etag + "\"";
     for (retry_policy tries;;) {
       const auto response = client_.send(r);
-      if (response.status == 404 || response.status == 412 || (!response.etag.empty() && response.etag != state.etag))
-        throw_changed();
+      if (response.status == 404 || response.status == 412 || response.is_other_state(state.etag)) throw_changed();
       if (response.status == 206 && response.total != state.size) throw_changed();
       const bool is_full = response.status == 200 && offset == 0 && out.size() == state.size;
       if ((response.status == 206 || is_full) && response.received == out.size()) return;
@@ -43,7 +42,7 @@ class object_in_s3 final : public remote_object {
   file_state current_state() override {
     const auto response = client_.send({.method = "HEAD", .key = key_});
     if (response.status == 404) return {};
-    return {true, static_cast<std::uint64_t>(std::max(response.length, 0LL)), 0, 0, response.etag};
+    return {true, static_cast<std::uint64_t>(std::max(response.length, 0LL)), 0, 0, response.validator()};
   }
 
  private:
@@ -67,7 +66,7 @@ class object_in_s3 final : public remote_object {
     throw zarrbits::error(errc::server_failed,
                           "the S3 server answers " + std::to_string(response.status) + " with " +
                               std::to_string(response.received) + " bytes of \"" + name_ + "\", but bytes " +
-                              range_text(offset, size) + " were wanted; check `endpoint`",
+                              range_text({offset, size}) + " were wanted; check `endpoint`",
                           {name_});
   }
 

@@ -25,6 +25,7 @@ struct s3_credentials {
   std::string access_key, secret_key;
   std::string session_token = {};                                               // of temporary credentials
   std::optional<std::chrono::system_clock::time_point> expires = std::nullopt;  // as far as that is known
+  std::string plaintext_server = {};  // got a secret for them by plain http, and is another machine; "" if none did
 
   bool is_anonymous() const { return access_key.empty(); }  // requests are not signed
   bool operator==(const s3_credentials&) const = default;

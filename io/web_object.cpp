@@ -3,16 +3,16 @@
 
 #include "io/http_client.hpp"
 #include "io/remote_url.hpp"
+#include "io/server_url.hpp"
 #include "text/name_escaping.hpp"
 
 #include <zarrbits/error.hpp>
 
 #include <algorithm>
-#include <charconv>
+#include <cctype>
 #include <cstdlib>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <string_view>
 #include <unistd.h>
 #include <utility>
@@ -24,35 +24,6 @@ namespace {
 
 constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 62;  // bytes of a file
 constexpr unsigned max_redirects = 10;
-
-// "bytes 0-99/1000", or "bytes */1000".
-struct content_range {
-  std::optional<std::uint64_t> first, last, total;
-};
-content_range parse_range(std::string_view text) {
-  content_range r;
-  const auto number = [&]() -> std::optional<std::uint64_t> {
-    std::uint64_t n = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-    if (error != std::errc()) return {};
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    return n;
-  };
-  if (!text.starts_with("bytes ")) return r;
-  text.remove_prefix(6);
-  if (text.starts_with("*")) {
-    text.remove_prefix(1);
-  } else {
-    r.first = number();
-    if (!text.starts_with("-")) return {};
-    text.remove_prefix(1);
-    r.last = number();
-  }
-  if (!text.starts_with("/")) return {};
-  text.remove_prefix(1);
-  r.total = number();
-  return text.empty() ? r : content_range{};
-}
 
 // "https://host:8000" of a URL; what requests with secrets go to.
 std::string_view server_of(std::string_view url) { return url.substr(0, url.find_first_of("/?#", url.find("://") + 3)); }
@@ -100,6 +71,19 @@ std::vector<std::string> headers_of(const remote_access& remote) {
   return headers;
 }
 
+// True for a list such as "gzip, aws-chunked" that has a compression. Of the other names, one is about how the file was uploaded,
+// and one is a mistake for a charset.
+bool is_compression(std::string_view codings) {
+  while (!codings.empty()) {
+    codings.remove_prefix(std::min(codings.find_first_not_of(", \t"), codings.size()));
+    std::string coding(codings.substr(0, codings.find_first_of(", \t")));
+    codings.remove_prefix(coding.size());
+    for (char& c : coding) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (!coding.empty() && coding != "identity" && coding != "aws-chunked" && coding != "utf-8") return true;
+  }
+  return false;
+}
+
 class web_object final : public remote_object {
  public:
   web_object(std::string name, const remote_access& remote)
@@ -120,11 +104,9 @@ class web_object final : public remote_object {
         state.size = r.received;
         return r.length < 0 || static_cast<std::uint64_t>(r.length) == r.received;
       }
-      const content_range range = parse_range(r.header("content-range"));
-      if (range.first != 0 || !range.last || !range.total || *range.last + 1 != r.received || *range.total > max_file_bytes)
-        return false;
-      state.size = *range.total;
-      return r.received == std::min<std::uint64_t>(head.size(), state.size);
+      if (!r.has({0, head.size()}) || !r.range.total || *r.range.total > max_file_bytes) return false;
+      state.size = *r.range.total;
+      return true;
     });
     return state;
   }
@@ -133,9 +115,8 @@ class web_object final : public remote_object {
     ask("GET", &state, offset, out, [&](const http_client::response& r) {
       require_same(state, r);
       if (r.status == 200) return offset == 0 && r.received == out.size() && state.size == out.size();
-      const content_range range = parse_range(r.header("content-range"));
-      if (range.total && *range.total != state.size) throw_changed();
-      return range.first == offset && range.last == offset + out.size() - 1 && r.received == out.size();
+      if (r.range.total && *r.range.total != state.size) throw_changed();
+      return r.has({offset, out.size()}) && r.received == out.size();
     });
   }
 
@@ -147,13 +128,12 @@ class web_object final : public remote_object {
     ask("GET", nullptr, 0, one, [&](const http_client::response& r) {
       state = {.regular = true, .etag = identity(r)};
       if (r.status == 416) return true;
-      const content_range range = parse_range(r.header("content-range"));
       if (r.status == 200) {
         state.size = r.too_long && r.length >= 0 ? static_cast<std::uint64_t>(r.length) : r.received;
         return true;
       }
-      if (range.first != 0 || !range.total) return false;
-      state.size = *range.total;
+      if (!r.has({0, 1}) || !r.range.total) return false;
+      state.size = *r.range.total;
       return true;
     });
     return state;
@@ -192,11 +172,12 @@ class web_object final : public remote_object {
       const bool first_hop = server_of(url) == server_of(url_);
       http_client::request r{.method = method,
                              .url = url,
-                             .range = range_text(offset, out.size()),
+                             .range = {offset, out.size()},
                              .output = out,
                              .max_body_bytes = 64U << 10,
                              .timeout = tries.timeout(),
-                             .netrc = true,
+                             // a redirect over plain http gets no password that others could read
+                             .netrc = first_hop || !is_plaintext_remote(url),
                              .cookies = true,
                              .no_private_address = !first_hop && !follow_private_,
                              .newer_http = true};
@@ -224,7 +205,7 @@ class web_object final : public remote_object {
         continue;
       }
       if (is_transient(response.status)) {
-        if (tries.wait(std::atof(std::string(response.header("retry-after")).c_str()))) continue;
+        if (tries.wait(response.retry_after())) continue;
         throw_refused(url, response, tries);
       }
       // what a signed URL leads to ends after a time: the first one leads to a new one
@@ -238,7 +219,7 @@ class web_object final : public remote_object {
       if (response.status == 412) throw_changed();
       const bool empty = response.status == 416 && (!state || offset >= state->size);
       if (response.status != 200 && response.status != 206 && !empty) throw_refused(url, response, tries);
-      if (const std::string_view coding = response.header("content-encoding"); !coding.empty() && coding != "identity") {
+      if (const std::string_view coding = response.header("content-encoding"); is_compression(coding)) {
         throw zarrbits::error(errc::server_failed,
                               "the server of \"" + name_ + "\" compresses what it sends (" + std::string(coding.substr(0, 40)) +
                                   "), so that ranges are not those of the file; download the file first",
@@ -254,8 +235,8 @@ class web_object final : public remote_object {
       throw zarrbits::error(errc::server_failed,
                             "the server of \"" + name_ + "\" answers " + std::to_string(response.status) + " with " +
                                 std::to_string(response.received) + " bytes and the range \"" +
-                                std::string(response.header("content-range").substr(0, 80)) + "\", but bytes " + r.range +
-                                " were wanted" + tries.attempts_text() + "; download the file first",
+                                std::string(response.header("content-range").substr(0, 80)) + "\", but bytes " +
+                                range_text(r.range) + " were wanted" + tries.attempts_text() + "; download the file first",
                             {name_});
     }
   }

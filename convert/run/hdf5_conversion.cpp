@@ -122,6 +122,10 @@ void hdf5_conversion::warn_of_source() const {
   if (source_->swmr())
     options_.warning("\"" + name_.file +
                      "\" is marked as open for writing (SWMR): what its writer has not brought to the file yet is not converted");
+  if (io::is_remote(name_.file) && source_->etag().empty())
+    options_.warning("the server of \"" + name_.file +
+                     "\" sends neither an ETag nor a time of the last change: a change that keeps the file's length while it is "
+                     "read goes unnoticed; make sure that no process writes to it");
   warn_of_links(*source_, options_);
   const std::string hint = rules_ || options_.convention ? "" : conventions::convention_hint(*source_);
   if (!hint.empty()) options_.warning(hint);

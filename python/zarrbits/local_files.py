@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import BinaryIO, Union
 
 from .command import Error, Path
+from .servers import is_web
 
 External = Union[None, Path, Sequence[Path]]
 _FILE = "file://"
@@ -30,12 +31,16 @@ def open_regular(name: str) -> BinaryIO:
         raise
 
 
+def list_of(external: External) -> list[Path]:
+    return [] if external is None else [external] if isinstance(external, (str, os.PathLike)) else list(external)
+
+
 class LocalFiles:
     """Regular files in the folder of the references or below, symbolic links resolved, and what `external` allows:
-    folders, or "all"."""
+    folders, or "all"; URLs in it are of servers."""
 
     def __init__(self, references: str, external: External = None) -> None:
-        given: list[Path] = [] if external is None else [external] if isinstance(external, (str, os.PathLike)) else list(external)
+        given = [f for f in list_of(external) if not is_web(os.fspath(f))]
         self._references = references
         self._all = "all" in given
         folders = [os.path.dirname(references), os.path.dirname(os.path.realpath(references))]

@@ -21,13 +21,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
 
 from .command import Error, Path
-from .local_files import External, LocalFiles, NotRegular, open_regular
+from .local_files import External, LocalFiles, NotRegular, list_of, open_regular
+from .servers import Servers, is_web
 
 if TYPE_CHECKING:
     from zarr.storage import FsspecStore
 
 Options = Optional[Mapping[str, Any]]
-_PROTOCOLS = ("file", "s3", "https", "http")
+PROTOCOLS = ("file", "s3", "https", "http")
 _OF_S3 = ("anon", "key", "secret", "token", "profile", "endpoint_url", "config_kwargs", "requester_pays")
 TIME = "modified "  # begins what stands for the ETag of a server that has none
 _NAMED = 5  # sources in one sentence
@@ -63,6 +64,7 @@ class References:
     keys: dict[str, Any] | None
     sources: dict[str, Source] | None
     files: LocalFiles
+    servers: Servers
     table: Table | None = None
 
     def data_of(self, url: str) -> str | None:
@@ -115,7 +117,7 @@ def is_reference(value: Any) -> bool:
         isinstance(value, list)
         and len(value) == 3
         and isinstance(value[0], str)
-        and protocol_of(value[0]) in _PROTOCOLS
+        and protocol_of(value[0]) in PROTOCOLS
         and _whole(value[1])
         and _whole(value[2])
     )
@@ -142,6 +144,8 @@ def read(path: Path, external: External = None) -> References:
     name = os.path.abspath(os.fspath(path))
     is_table = os.path.isdir(name)
     files = LocalFiles(name, external)
+    allowed = [os.fspath(e) for e in list_of(external)]
+    servers = Servers(name, [e for e in allowed if is_web(e)], "all" in allowed)
     try:
         with open_regular(os.path.join(name, ".zmetadata") if is_table else name) as f:
             document = json.loads(f.read())
@@ -154,7 +158,10 @@ def read(path: Path, external: External = None) -> References:
     given = ours.get("sources") if isinstance(ours, dict) else None
     sources = {s.url: s for s in (_source(name, g) for g in given)} if isinstance(given, list) else None
     if is_table:
-        return References(name, None, sources, files, _table(name, document, keys, ours))
+        references = References(name, None, sources, files, servers, _table(name, document, keys, ours))
+        for url in sources or {}:
+            check_file(references, url)
+        return references
     wrong = next((k for k, v in keys.items() if not is_reference(v)), None)
     if wrong is not None:
         raise Error(
@@ -162,14 +169,16 @@ def read(path: Path, external: External = None) -> References:
             1,
         )
     keys = {k: [absolute(name, v[0]), *v[1:]] if isinstance(v, list) else v for k, v in without_v2(keys).items()}
-    references = References(name, keys, sources, files)
-    for url in _ends(keys):
+    references = References(name, keys, sources, files, servers)
+    for url in {*_ends(keys), *(sources or {})}:
         check_file(references, url)
     return references
 
 
 def check_file(references: References, url: str) -> None:
-    """Raises Error for a local file that may not be read; that one is missing is told where it is read."""
+    """Raises Error for a file that may not be read; that one is missing is told where it is read."""
+    if is_web(url):
+        references.servers.check(url)
     if protocol_of(url) == "file":
         try:
             references.files.name_of(url)
@@ -195,27 +204,28 @@ def _local_change(files: LocalFiles, source: Source) -> str | None:
     return _change_of(source, info.st_size, info.st_mtime_ns, None)
 
 
-def _options_for(protocol: str, options: Options) -> dict[str, Any]:
+def _options_for(protocol: str, options: Options, servers: Servers) -> dict[str, Any]:
     """What a file system of fsspec is told, of options that may be for several."""
     told = dict(options or {})
     if protocol == "s3":
         told.pop("headers", None)
         return told
     client = {k: v for k, v in dict(told.pop("client_kwargs", None) or {}).items() if k not in ("endpoint_url", "region_name")}
-    return {k: v for k, v in told.items() if k not in _OF_S3} | ({"client_kwargs": client} if client else {})
+    return servers.options_for({k: v for k, v in told.items() if k not in _OF_S3} | {"client_kwargs": client})
 
 
-def _remote_changes(protocol: str, sources: list[Source], options: Options) -> list[str | None]:
+def _remote_changes(protocol: str, sources: list[Source], options: Options, servers: Servers) -> list[str | None]:
     import fsspec
 
-    files = fsspec.filesystem(protocol, **_options_for(protocol, options))
+    files = fsspec.filesystem(protocol, **_options_for(protocol, options, servers))
 
     async def look(source: Source, few: asyncio.Semaphore) -> str | None:
         async with few:
             try:
                 info = await files._info(source.url, **({"refresh": True} if protocol == "s3" else {}))
             except OSError as e:
-                return f'"{source.url}": {e}'
+                reason = e.__cause__ if isinstance(e.__cause__, (Error, OSError)) else e
+                return f'"{source.url}": {reason}'
             time = info.get("LastModified")
             return _change_of(source, info["size"], None if time is None else int(time.timestamp()) * 10**9, info.get("ETag"))
 
@@ -253,6 +263,12 @@ def where_it_ends(references: References, url: str) -> int:
     return os.path.getsize(data)
 
 
+def require_receiver(references: References, options: Options) -> None:
+    """Raises Error where options have secrets for a server that nobody named."""
+    urls = [*(references.sources or {}), *_ends(references.keys or {})]
+    references.servers.require_receiver(options or {}, [u for u in urls if is_web(u)])
+
+
 def check_sources(references: References, options: Options) -> None:
     """Raises Error where a source is not what it was: whoever reads would get other bytes, and no error."""
     if references.sources is None:
@@ -261,11 +277,12 @@ def check_sources(references: References, options: Options) -> None:
             "make it by `zarrbits convert --virtual`, or give check=False",
             1,
         )
+    require_receiver(references, options)
     local = [s for s in references.sources.values() if protocol_of(s.url) == "file"]
     found = [_local_change(references.files, s) for s in local]
     for protocol in _protocols(references):
         there = [s for s in references.sources.values() if protocol_of(s.url) == protocol]
-        found += _remote_changes(protocol, there, options)
+        found += _remote_changes(protocol, there, options, references.servers)
     changes = [c for c in found if c is not None]
     if changes:
         more = f", and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
@@ -307,6 +324,8 @@ def open_references(path: Path, *, external: External = None, storage_options: O
 
     external: a folder, or several, whose files the references may lead to, beside their own folder; or "all" for any.
     Whoever wrote the references names the files that are read.
+    "https://host" in it, as external=["/data", "https://host"], is a server that may have a private address, and that gets
+    the secrets in storage_options: headers, auth and cookies go to no other.
 
     storage_options: what fsspec is told, where sources are on servers, as {"anon": True},
     {"client_kwargs": {"endpoint_url": "..."}} or {"headers": {"Authorization": "..."}}.
@@ -314,6 +333,7 @@ def open_references(path: Path, *, external: External = None, storage_options: O
     Without it, chunks of such a source read as whatever is at their place.
     """
     references = read(path, external)
+    require_receiver(references, storage_options)
     if check:
         check_sources(references, storage_options)
     from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
@@ -325,7 +345,7 @@ def open_references(path: Path, *, external: External = None, storage_options: O
     local = AsyncFileSystemWrapper(AllowedFiles(references.files, skip_instance_cache=True), asynchronous=True)
     systems: dict[str | None, Any] = {None: local, "file": local}
     for protocol in _protocols(references):
-        systems[protocol] = {**_options_for(protocol, storage_options), "asynchronous": True}
+        systems[protocol] = {**_options_for(protocol, storage_options, references.servers), "asynchronous": True}
     keys: Any = references.keys  # and not the whole file: there, braces in the name of a source would be a template
     if keys is None:
         from .reference_table import ReferenceTable

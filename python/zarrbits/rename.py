@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from typing import Any
@@ -19,10 +20,16 @@ from .command import Error, Path
 from .local_files import open_regular
 from .parquet_file import Damaged, ParquetFile
 from .parquet_writer import ParquetWriter
-from .references import References, read
+from .references import PROTOCOLS, References, read
 
 _METADATA = ".zmetadata"
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+
+
+def _normalised(name: str) -> str:
+    """Without a slash at the end, and with the scheme as readers compare it."""
+    scheme, colon, below = name.partition("://")
+    return (scheme.lower() + colon + below if colon and re.fullmatch("[A-Za-z][A-Za-z0-9+.-]*", scheme) else name).rstrip("/")
 
 
 class _Names:
@@ -165,9 +172,16 @@ def rename_references(path: Path, old: str, new: str) -> int:
     verify(base="FOLDER=URL") finds the local files again. The references are replaced in one step.
     Error where no name is like that, and for a URL with a user or a query, which everybody would see.
     """
-    name, old, new = os.path.abspath(os.fspath(path)), old.rstrip("/"), new.rstrip("/")
+    name, old, new = os.path.abspath(os.fspath(path)), _normalised(old), _normalised(new)
     if not old or not new or "?" in new or "#" in new or "@" in new.partition("://")[2].partition("/")[0]:
         raise Error("zarrbits: the new name is empty, or has a user or a query, which may be a secret; leave these out", 1)
+    scheme = re.match("([A-Za-z][A-Za-z0-9+.-]*):/*", new)
+    if scheme and (scheme[1] not in PROTOCOLS or "://" not in new):
+        raise Error(
+            f'zarrbits: references cannot be read by the name "{new}"; use one that begins with file:///, s3://BUCKET, '
+            "https://HOST or http://HOST",
+            1,
+        )
     references = read(name, "all")  # which also checks the form
     names = _Names(old, new)
     with _temporary(name) as temporary:

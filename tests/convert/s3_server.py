@@ -8,6 +8,7 @@ with Server() as s:
 """
 
 import base64
+import email.utils
 import hashlib
 import hmac
 import http.server
@@ -20,6 +21,10 @@ from xml.sax.saxutils import escape
 
 KEY, SECRET, BUCKET = "zarrbits-test", "a/secret+with=signs/and-40-characters-xx", "bucket"
 NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
+
+
+def iso_time(seconds):
+    return time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(seconds))
 
 
 class Stored:
@@ -50,7 +55,7 @@ class Request:
     def kind(self):
         """put, part, complete, initiate, abort, list, get, head, delete"""
         if self.method == "GET" and not self.key:
-            return "list"
+            return "list_uploads" if "uploads" in self.query else "list"
         if self.method == "POST":
             return "initiate" if "uploads" in self.query else "complete"
         if "uploadId" in self.query:
@@ -63,7 +68,7 @@ class Server:
         # conditions: kept; ignored; rejected; "only new", those of If-None-Match alone
         # fault(request, go_on) -> Answer, or a function of the connection's handler that writes what it likes
         self.fault, self.conditions, self.page = fault, conditions, page
-        self.objects, self.uploads, self.lock = {}, {}, threading.RLock()
+        self.objects, self.uploads, self.upload_keys, self.upload_times, self.lock = {}, {}, {}, {}, threading.RLock()
         self.requests, self.wrong_signatures = [], []
         server = self
 
@@ -225,7 +230,7 @@ class Server:
         match = r.headers.get("If-Match")
         if match and match.strip('"') != there.etag:
             return error(412, "PreconditionFailed")
-        headers = {"ETag": f'"{there.etag}"'}
+        headers = {"ETag": f'"{there.etag}"', "Last-Modified": email.utils.formatdate(there.modified, usegmt=True)}
         if "Range" in r.headers and r.method == "GET":
             first, last = (int(n) for n in r.headers["Range"].removeprefix("bytes=").split("-"))
             size = len(there.body)
@@ -243,7 +248,7 @@ class Server:
 
     def do_initiate(self, r):
         name = base64.b32encode(hashlib.sha256(r.key.encode()).digest()).decode()[:20] + str(len(self.uploads))
-        self.uploads[name] = {}
+        self.uploads[name], self.upload_keys[name], self.upload_times[name] = {}, r.key, time.time()
         return Answer(
             body=f'<InitiateMultipartUploadResult xmlns="{NAMESPACE}"><UploadId>{name}</UploadId></InitiateMultipartUploadResult>'.encode()  # noqa: E501
         )
@@ -272,6 +277,23 @@ class Server:
         return Answer(
             body=f'<?xml version="1.0" encoding="UTF-8"?>\n   \n<x:CompleteMultipartUploadResult xmlns:x="{NAMESPACE}"><x:ETag>&quot;{etag}&quot;</x:ETag>'  # noqa: E501
             "</x:CompleteMultipartUploadResult>".encode()
+        )
+
+    def do_list_uploads(self, r):
+        """Two in a page."""
+        of = sorted((self.upload_keys[u], u) for u in self.uploads if self.upload_keys[u].startswith(r.query.get("prefix", "")))
+        after = (r.query.get("key-marker", ""), r.query.get("upload-id-marker", ""))
+        page = [u for u in of if u > after][:2]
+        rows = "".join(
+            f"<Upload><Key>{urllib.parse.quote(key, safe='/')}</Key><UploadId>{name}</UploadId><Initiated>{iso_time(self.upload_times.get(name, 0))}</Initiated></Upload>"  # noqa: E501
+            for key, name in page
+        )
+        more = bool(page) and page[-1] != of[-1]
+        key, name = page[-1] if more else ("", "")
+        return Answer(
+            body=f'<ListMultipartUploadsResult xmlns="{NAMESPACE}"><EncodingType>url</EncodingType>{rows}'
+            f"<IsTruncated>{str(more).lower()}</IsTruncated><NextKeyMarker>{urllib.parse.quote(key, safe='/')}</NextKeyMarker>"
+            f"<NextUploadIdMarker>{name}</NextUploadIdMarker></ListMultipartUploadsResult>".encode()
         )
 
     def do_abort(self, r):

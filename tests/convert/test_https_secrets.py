@@ -89,8 +89,12 @@ def test_a_query_is_in_no_output(server, kind):
         ["inspect", "refs.json"],
         ["convert", url + ":/a", "part.zarr"],
     ):
-        done.append(z(*words, status=(0, 1) if words[0] == "doctor" else 0))
+        # a query that names the file cannot be in references
+        refers, named = "--virtual" in words or "refs.json" in words, kind == "unknown"
+        done.append(z(*words, status=(0, 1) if words[0] == "doctor" else 1 if refers and named else 0))
     assert is_told(*done) == []
+    if kind == "unknown":
+        return
     refs = json.loads(pathlib.Path("refs.json").read_text())
     assert {v[0].partition("?")[0] for v in refs["refs"].values() if isinstance(v, list)} >= {plain}
 
@@ -141,6 +145,52 @@ def test_a_name_and_a_password_in_a_url(server):
     assert is_told(z("plan", wrong, status=(1, 2))) == []
 
 
+@pytest.mark.parametrize(
+    "proxy",
+    [
+        "http://user:{0}@127.0.0.1:1",
+        "http://user:{0}/more@127.0.0.1:1",
+        "http://user:{0}@no-such-host.invalid:80",
+        "nonsense://user:{0}@127.0.0.1:1",
+        "socks9://{0}@127.0.0.1:1",
+        "http://user:{0} blank@127.0.0.1:1",
+        "user:{0}@127.0.0.1:1",
+    ],
+)
+def test_the_password_of_a_proxy_is_not_told(server, proxy):
+    done = z("convert", "http://192.0.2.1/in.h5", "out.zarr", status=1, http_proxy=proxy.format(SECRET))
+    assert is_told(done) == [] and "192.0.2.1" in done.stderr, done.stderr
+
+
+def test_a_password_with_a_slash_is_not_told(server):
+    """It should be escaped; as it is, the host would be "someone"."""
+    for url in (f"http://someone:{SECRET}/x@127.0.0.1:{server.port}/in.h5", f"http://someone:x/{SECRET}@127.0.0.1:1/in.h5?a=b"):
+        done = [z(*words, status=(1, 2)) for words in (["convert", url, "out.zarr"], ["plan", url], ["inspect", url])]
+        assert is_told(*done) == []
+
+
+def test_secrets_over_plain_http_to_another_machine_are_warned_of(server, tmp_path):
+    """No request leaves this machine: a proxy takes them."""
+    netrc = tmp_path / "given.netrc"
+    netrc.write_text(f"machine 192.0.2.1 login me password {SECRET}\n")
+    given = {"http_proxy": "http://127.0.0.1:1", "https_proxy": "http://127.0.0.1:1"}
+    url = "http://192.0.2.1/in.h5"
+    for words, variables, warned in (
+        ([url], {}, False),
+        ([url, "--header", f"X-Token: {SECRET}"], {}, True),
+        ([url], {"ZARRBITS_HEADERS": f"X-Token: {SECRET}"}, True),
+        ([url], {"NETRC": str(netrc)}, True),
+        (["http://192.0.2.2/in.h5"], {"NETRC": str(netrc)}, False),
+        ([f"{url}?token={SECRET}"], {}, True),
+        ([url.replace("//", f"//me:{SECRET}@")], {}, True),
+        ([url.replace("http:", "https:"), "--header", f"X-Token: {SECRET}"], {}, False),
+        (["http://127.0.0.1:1/in.h5", "--header", f"X-Token: {SECRET}"], {}, False),
+    ):
+        done = z("convert", *words, "out.zarr", status=1, **given, **variables)
+        assert ("plain http to another machine" in done.stderr) == warned, (words, done.stderr)
+        assert is_told(done) == []
+
+
 def test_files_that_differ_in_the_query_are_told_apart(server):
     """Also where the query looks like a secret; a signature is another one each time and tells nothing apart."""
     queries = [f"id={i}&code={SECRET}{i}" for i in range(3)]
@@ -161,6 +211,35 @@ def test_files_that_differ_in_the_query_are_told_apart(server):
     done.append(z("convert", "--json", "--append", "t", *signed, "out.zarr"))
     assert [s["notes"] for s in json.loads(done[-1].stdout)["sources"]] == [["it is already in the store"]] * 3
     assert is_told(*done) == []
+
+
+@pytest.mark.parametrize("way", ["one", "joined", "partition", "append", "folder"])
+def test_references_to_a_file_that_a_query_names(server, way):
+    """No server has a file by the name that the references would have."""
+    names = make_days()
+    for name in names:
+        server.put(name, pathlib.Path(name).read_bytes())
+
+    def fault(r, go):
+        r.name = r.query.partition("=")[2] or r.name
+        return go()
+
+    server.fault = fault
+    urls = [f"{server.url}/get?persistentId={name}" for name in names]
+    out, words = "refs.parquet" if way == "folder" else "refs.json", ("query", f"{server.url}/get")
+    if way == "append":
+        z("convert", "-q", "--virtual", "--concat", "t", f"{server.url}/{names[0]}", out, *NATIVE)
+        refused("convert", "-q", "--append", "t", urls[1], out, words=words)
+    elif way in ("one", "folder"):
+        refused("convert", "-q", "--virtual", urls[0], out, words=words)
+    else:
+        options = ["--partition", "0/1"] if way == "partition" else []
+        done = z("convert", "-q", "--virtual", "--concat", "t", *urls, out, *options, status=1)
+        assert all(word in done.stderr for word in words) and not os.path.isfile(out), done.stderr
+    # what redirects there has a name of its own
+    server.fault = lambda r, go: redirect(f"{server.url}/{names[0]}?sig=1&se=2") if r.name == "doi" else go()
+    z("convert", "-q", "--virtual", f"{server.url}/doi", "other.json")
+    z("verify", f"{server.url}/doi", "other.json")
 
 
 def test_lists_and_braces_of_urls_with_a_query(server):

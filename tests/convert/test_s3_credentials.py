@@ -331,6 +331,16 @@ class TestProcess(Credentials):
             self.refused(done, '"lab"', "did not end within 2 seconds")
         assert time.time() - begun < 30
 
+    def test_a_child_of_it_hangs(self):
+        """It has our standard error, too: whoever waits for the end of that waits no longer than for the command."""
+        code = "import subprocess, sys, time; subprocess.Popen(['sleep', '25']); print('why it hangs', file=sys.stderr, flush=True); time.sleep(60)"  # noqa: E501
+        begun = time.time()
+        with SignedServer(USER) as s:
+            done = self.convert(s, **self.profile(self.python(code)), ZARRBITS_S3_PATIENCE="2")
+            assert done.returncode == 1 and "did not end within 2 seconds" in done.stderr, done.stderr
+            assert "why it hangs\n" in done.stderr
+        assert time.time() - begun < 15
+
 
 class TestContainerAndInstance(Credentials):
     def test_of_a_container(self):

@@ -84,10 +84,11 @@ def test_open_references_and_icechunk(server, tmp_path):
     refs = tmp_path / "refs.json"
     run("convert", "-q", "--virtual", url, refs)
     options = {"headers": {"X-Test": "1"}, "anon": True}  # the second is S3's
-    group = zarr.open_group(zarrbits.open_references(refs, storage_options=options), mode="r")
+    where = {"storage_options": options, "external": server.url}
+    group = zarr.open_group(zarrbits.open_references(refs, **where), mode="r")
     assert np.array_equal(group["v"][...], VALUES)
     assert server.requests[-1].headers["X-Test"] == "1"
-    zarrbits.to_icechunk(refs, tmp_path / "repository", storage_options=options)
+    zarrbits.to_icechunk(refs, tmp_path / "repository", **where)
     containers = {server.url + "/": None}
     opened = icechunk.Repository.open(
         icechunk.local_filesystem_storage(str(tmp_path / "repository")), authorize_virtual_chunk_access=containers
@@ -96,7 +97,7 @@ def test_open_references_and_icechunk(server, tmp_path):
     assert np.array_equal(read["v"][...], VALUES)
     server.put("data/in.h5", (tmp_path / "in.h5").read_bytes(), etag='"another"')
     with pytest.raises(zarrbits.Error, match="has been written again"):
-        zarrbits.open_references(refs, storage_options=options)
+        zarrbits.open_references(refs, **where)
 
 
 @pytest.mark.parametrize("form", ["json", "parquet"])
@@ -123,13 +124,13 @@ def test_local_files_that_readers_find_on_a_server(server, tmp_path, form):
     want = xr.open_dataset(tmp_path / "in.nc", engine="h5netcdf").load()
     options = {"remote_protocol": "http", "remote_options": {"asynchronous": True}}
     for got in (
-        xr.open_zarr(zarrbits.open_references(refs), consolidated=False),
+        xr.open_zarr(zarrbits.open_references(refs, external=server.url), consolidated=False),
         xr.open_dataset(str(refs), engine="kerchunk", storage_options=options),
     ):
         xr.testing.assert_identical(want, got.load())
     server.put("archive/a b.nc", b"x")
     with pytest.raises(zarrbits.Error, match="has 1 bytes, and had"):
-        zarrbits.open_references(refs)
+        zarrbits.open_references(refs, external=server.url)
 
 
 @pytest.mark.parametrize("form", ["json", "parquet"])
@@ -167,14 +168,19 @@ def test_references_that_are_renamed(server, tmp_path, form):
         (f"file://{tmp_path}/a", url, "no reference of"),
         (f"file://{tmp_path}", "https://me:secret@host", "may be a secret"),
         (f"file://{tmp_path}", "https://host/?secret", "may be a secret"),
+        (f"file://{tmp_path}", "gs://bucket", "cannot be read by the name"),
+        (f"file://{tmp_path}", "az://container/a", "cannot be read by the name"),
+        (f"file://{tmp_path}", "ftp://host/a", "cannot be read by the name"),
+        (f"file://{tmp_path}", "https://", "cannot be read by the name"),
+        (f"file://{tmp_path}", "s3:", "cannot be read by the name"),
     ):
         with pytest.raises(zarrbits.Error, match=words):
             zarrbits.rename_references(refs, old, new)
-    assert zarrbits.rename_references(refs, f"file://{tmp_path}", url) == 2
+    assert zarrbits.rename_references(refs, f"FILE://{tmp_path}", url.replace("http://", "HTTP://")) == 2
     run("verify", "--base", f"{tmp_path}={url}", tmp_path / "a b.h5", refs)
     assert not list(tmp_path.glob("*.renamed*"))
     for name in ("a b.h5", f"refs.{form}.data"):
         server.put(f"archive/{name}", (tmp_path / name).read_bytes())
         (tmp_path / name).unlink()
-    group = zarr.open_group(zarrbits.open_references(refs), mode="r")
+    group = zarr.open_group(zarrbits.open_references(refs, external=server.url), mode="r")
     assert np.array_equal(group["v"][...], VALUES) and group["text"][7] == "one" * 500

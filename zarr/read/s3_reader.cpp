@@ -26,28 +26,30 @@ auto with_s3_errors(F&& f) {
   }
 }
 
-io::file_state state_in_s3(std::uint64_t size, const std::string& etag) { return {.regular = true, .size = size, .etag = etag}; }
+io::file_state state_in_s3(std::uint64_t size, const std::string& validator) {
+  return {.regular = true, .size = size, .etag = validator};
+}
 
 class s3_object final : public stored_object {
  public:
-  // `etag`: only this state of it is read; "": any.
-  s3_object(io::s3_client& client, std::string key, std::uint64_t size, std::string etag = "")
-      : client_(client), key_(std::move(key)), size_(size), etag_(std::move(etag)) {}
+  // `validator`: only this state of it is read; "": any of this size.
+  s3_object(io::s3_client& client, std::string key, std::uint64_t size, std::string validator)
+      : client_(client), key_(std::move(key)), size_(size), validator_(std::move(validator)) {}
   std::uint64_t size() const override { return size_; }
-  io::file_state state() const override { return state_in_s3(size_, etag_); }
+  io::file_state state() const override { return state_in_s3(size_, validator_); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     while (!out.empty()) {
       const auto piece = out.first(std::min(out.size(), max_request_bytes));
-      const std::string range = std::to_string(offset) + "-" + std::to_string(offset + piece.size() - 1);
       const auto response = with_s3_errors([&] {
-        io::s3_client::request r{.key = key_, .range = range, .output = piece};
-        if (!etag_.empty()) r.only_if["if-match"] = "\"" + etag_ + "\"";
+        io::s3_client::request r{.key = key_, .range = {offset, piece.size()}, .output = piece};
+        if (io::is_etag(validator_)) r.only_if["if-match"] = "\"" + validator_ + "\"";
         return client_.send(r);
       });
-      if (!etag_.empty() && (response.status == 404 || response.status == 412))
+      const bool differs =
+          (!validator_.empty() && response.is_other_state(validator_)) || (response.status == 206 && response.total != size_);
+      if (response.status == 404 || response.status == 412 || differs)
         throw store_error("\"" + key_ + "\" was changed while the store was read", errc::changed);
-      const bool from_the_beginning = response.status != 206;
-      if (response.received != piece.size() || (from_the_beginning && offset != 0)) {
+      if (response.received != piece.size() || (response.status != 206 && (offset != 0 || piece.size() != size_))) {
         throw store_error("the S3 server does not return all of \"" + key_ +
                           "\": it was changed, or the server does not support ranges");
       }
@@ -61,7 +63,7 @@ class s3_object final : public stored_object {
   io::s3_client& client_;
   std::string key_;
   std::uint64_t size_;
-  std::string etag_;
+  std::string validator_;
 };
 
 class s3_reader final : public store_reader {
@@ -72,7 +74,7 @@ class s3_reader final : public store_reader {
     const auto response = with_s3_errors([&] { return client_.send({.method = "HEAD", .key = full_key(key)}); });
     if (response.status == 404) return nullptr;
     if (response.length < 0) throw store_error("the S3 server does not say how long \"" + full_key(key) + "\" is");
-    return std::make_unique<s3_object>(client_, full_key(key), static_cast<std::uint64_t>(response.length), response.etag);
+    return std::make_unique<s3_object>(client_, full_key(key), static_cast<std::uint64_t>(response.length), response.validator());
   }
 
   void list(const std::string& folder, const std::function<bool(const store_entry&)>& visit) const override {
@@ -85,7 +87,7 @@ class s3_reader final : public store_reader {
         e.is_folder = e.name.back() == '/';
         if (e.is_folder) e.name.pop_back();
         e.size = object.size;
-        if (!e.is_folder) e.state = state_in_s3(object.size, object.etag);
+        if (!e.is_folder) e.state = state_in_s3(object.size, io::s3_validator(object.etag, object.modified));
         return visit(e);
       });
     });
@@ -104,12 +106,24 @@ class s3_reader final : public store_reader {
 // reader, others while there is room. Large objects come in blocks: the chunks of a shard lie close together.
 class s3_snapshot final : public store_reader {
  public:
-  s3_snapshot(const std::string& name, const remote_access& remote) : client_(io::read_s3_settings(name, remote)) {
+  // `memory`: limit of the list.
+  s3_snapshot(const std::string& name, const remote_access& remote, std::uint64_t memory)
+      : client_(io::read_s3_settings(name, remote)) {
     const std::string& prefix = client_.settings().prefix;
     const std::string start = prefix.empty() ? "" : prefix + "/";
+    const std::uint64_t limit = std::max(memory, min_list_bytes);
+    std::uint64_t list_bytes = 0;
     with_s3_errors([&] {
       io::for_each_object(client_, start, false, io::no_limit, [&](io::s3_entry&& e) {
-        if (e.key.size() > start.size()) objects_.emplace(e.key.substr(start.size()), listed_object{e.size, std::move(e.etag)});
+        if (e.key.size() <= start.size()) return true;
+        list_bytes += entry_bytes + e.key.size();
+        if (list_bytes > limit) {
+          throw zarrbits::error(errc::refused,
+                                "\"" + name + "\" has more than " + std::to_string(objects_.size()) +
+                                    " objects, and their list takes more memory than is allowed; increase `memory`",
+                                {name});
+        }
+        objects_.emplace(e.key.substr(start.size()), listed_object{e.size, io::s3_validator(e.etag, e.modified)});
         return true;
       });
     });
@@ -123,15 +137,16 @@ class s3_snapshot final : public store_reader {
 
   void list(const std::string& folder, const std::function<bool(const store_entry&)>& visit) const override {
     list_sorted(
-        objects_, folder, [](const listed_object& l) { return state_in_s3(l.size, l.etag); }, visit);
+        objects_, folder, [](const listed_object& l) { return state_in_s3(l.size, l.validator); }, visit);
   }
 
  private:
   struct listed_object {
     std::uint64_t size = 0;
-    std::string etag;
+    std::string validator;
   };
   using bytes = std::shared_ptr<const std::vector<std::byte>>;
+  static constexpr std::uint64_t min_list_bytes = 256U << 20, entry_bytes = 200;  // with what a map takes for an entry
   static constexpr std::uint64_t small = 64U << 10, block = 16U << 20, cache_capacity = 64U << 20;
 
   class object final : public stored_object {
@@ -139,14 +154,14 @@ class s3_snapshot final : public store_reader {
     object(const s3_snapshot& store, std::string key, const listed_object& entry)
         : store_(store), key_(std::move(key)), entry_(entry) {}
     std::uint64_t size() const override { return entry_.size; }
-    io::file_state state() const override { return state_in_s3(entry_.size, entry_.etag); }
+    io::file_state state() const override { return state_in_s3(entry_.size, entry_.validator); }
     void read(std::uint64_t offset, std::span<std::byte> out) const override {
       while (!out.empty()) {
         const std::uint64_t begin = offset % block;
         std::size_t size = std::min<std::size_t>(out.size(), block - begin);
         if (begin == 0 && out.size() > block) {  // whole blocks that no other read will ask for
           size = out.size() - out.size() % block;
-          s3_object(store_.client_, store_.full_key(key_), entry_.size, entry_.etag).read(offset, out.first(size));
+          s3_object(store_.client_, store_.full_key(key_), entry_.size, entry_.validator).read(offset, out.first(size));
         } else {
           const bytes cached = store_.block_of(key_, offset - begin, entry_);
           std::copy_n(cached->begin() + static_cast<std::ptrdiff_t>(begin), size, out.begin());
@@ -179,7 +194,7 @@ class s3_snapshot final : public store_reader {
       return recent->second;
     }
     auto read = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(std::min(size - offset, block)));
-    s3_object(client_, full_key(key), size, of.etag).read(offset, *read);
+    s3_object(client_, full_key(key), size, of.validator).read(offset, *read);
     if (size <= small && small_bytes_ < cache_capacity) {
       small_bytes_ += size + key.size();
       return small_objects_.emplace(key, std::move(read)).first->second;
@@ -203,9 +218,10 @@ class s3_snapshot final : public store_reader {
 
 }  // namespace
 
-std::shared_ptr<const store_reader> open_s3(const std::string& name, const remote_access& remote, access_pattern use) {
+std::shared_ptr<const store_reader> open_s3(const std::string& name, const remote_access& remote, std::uint64_t memory,
+                                            access_pattern use) {
   return with_s3_errors([&]() -> std::shared_ptr<const store_reader> {
-    if (use != access_pattern::sparse) return std::make_shared<s3_snapshot>(name, remote);
+    if (use != access_pattern::sparse) return std::make_shared<s3_snapshot>(name, remote, memory);
     return std::make_shared<s3_reader>(name, remote);
   });
 }

@@ -297,7 +297,7 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
                                                 symbolic_links links, const io::source_url_map* names) {
   if (io::is_s3(name)) {
 #ifdef ZARRBITS_WITH_S3
-    return open_s3(name, remote, use);
+    return open_s3(name, remote, memory, use);
 #else
     throw store_error("this zarrbits was built without libcurl and cannot read \"" + name + "\"; build it with -DZARRBITS_S3=ON",
                       errc::unsupported);

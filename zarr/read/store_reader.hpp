@@ -181,7 +181,7 @@ std::shared_ptr<const store_reader> open_references(const std::string& path, con
                                                     const std::vector<std::string>& sources, std::uint64_t memory,
                                                     access_pattern use,
                                                     const io::source_url_map* names = nullptr);  // reference_reader.cpp
-std::shared_ptr<const store_reader> open_s3(const std::string& name, const remote_access& remote,
+std::shared_ptr<const store_reader> open_s3(const std::string& name, const remote_access& remote, std::uint64_t memory,
                                             access_pattern use);  // s3_reader.cpp
 
 }  // namespace zarrbits::zarr

@@ -66,6 +66,7 @@ void partitioned_references::put_range(std::string_view key, int fd, std::uint64
 
 void partitioned_references::put_reference(std::string_view key, const std::string& url, const io::file_state& state,
                                            std::uint64_t offset, std::uint64_t size) {
+  require_public_name(url);
   const std::lock_guard lock(mutex_);
   add(key, url, state, offset, size);
 }

@@ -222,6 +222,7 @@ void reference_store_writer::put_range(std::string_view key, int fd, std::uint64
 
 void reference_store_writer::put_reference(std::string_view key, const std::string& url, const io::file_state& state,
                                            std::uint64_t offset, std::uint64_t size) {
+  require_public_name(url);
   add(key, {number_of(url, state), offset, size});
 }
 

@@ -117,6 +117,15 @@ bool is_parquet_target(const std::string& path) {
   return name.size() > 8 && name.ends_with(".parquet") && !io::is_s3(path);
 }
 
+void require_public_name(const std::string& url) {
+  if (!io::has_hashed_query(url)) return;
+  throw zarrbits::error(errc::unsupported,
+                        "references cannot name the source \"" + url.substr(0, url.rfind('?')) +
+                            "\": its URL has a query that tells it from other files and may be a secret; use a URL without one, "
+                            "such as the one that it redirects to, or download the file",
+                        {url});
+}
+
 bool is_reference_target(const std::string& path) {
   return (path.size() > 5 && path.ends_with(".json") && !io::is_s3(path)) || is_parquet_target(path);
 }

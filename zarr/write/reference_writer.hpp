@@ -54,6 +54,9 @@ bool remove_unfinished_references(const std::string& path);
 bool is_reference_target(const std::string& path);
 bool is_parquet_target(const std::string& path);
 
+// Throws zarrbits::error if no reader finds this source by its name: a URL whose query names the file, which may be a secret.
+void require_public_name(const std::string& url);
+
 // The sources as JSON, without the brackets around: {"url":..,"size":..,"modified":..},..; in S3 "etag" in place of
 // "modified".
 std::string sources_json(const std::vector<io::referenced_file>& files);

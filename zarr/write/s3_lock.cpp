@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <thread>
 
 namespace zarrbits::zarr {
@@ -36,6 +35,9 @@ std::string string_in(const text::json& j, const char* name) {
   return j.is_object() && entry != j.end() && entry->is_string() ? entry->get<std::string>() : std::string();
 }
 
+// Until those that wrote a mark at the same moment have written it, too.
+void wait_for_others() { std::this_thread::sleep_for(std::chrono::duration<double>(std::min(1.0, io::http_timeout() / 10))); }
+
 }  // namespace
 
 bool s3_is_mark(std::string_view text) {
@@ -45,14 +47,6 @@ bool s3_is_mark(std::string_view text) {
 
 bool s3_is_mark_of(std::string_view text, std::string_view run) {
   return string_in(text::parse_untrusted_json(text), "run") == run;
-}
-
-std::optional<double> seconds_of(const std::string& time) {
-  for (const char* form : {"%Y-%m-%dT%H:%M:%S", "%a, %d %b %Y %H:%M:%S GMT"}) {
-    std::tm utc{};
-    if (::strptime(time.c_str(), form, &utc)) return static_cast<double>(::timegm(&utc));
-  }
-  return std::nullopt;
 }
 
 std::string unfinished_key(std::string_view name) { return std::string(text::unfinished_folder) + "/" + std::string(name); }
@@ -87,9 +81,9 @@ zarrbits::error s3_lock::busy_error() const {
 
 void s3_lock::require_idle(const std::vector<io::s3_entry>& objects) {
   if (objects.empty()) return;
-  const auto server_time = seconds_of(client_.send({.method = "HEAD", .key = mark_key()}).date);
+  const auto server_time = io::seconds_of(client_.send({.method = "HEAD", .key = mark_key()}).date);
   for (const io::s3_entry& e : objects) {
-    const auto modified = seconds_of(e.modified);
+    const auto modified = io::seconds_of(e.modified);
     if (!server_time || !modified || *server_time - *modified >= s3_lock_seconds()) continue;
     throw zarrbits::error(
         errc::busy,
@@ -105,7 +99,41 @@ bool s3_lock::is_owner() {
   return response.status != 404 && response.body == mark_;
 }
 
+// Another process takes the target over if it sees no sign of life for s3_lock_seconds(), and signs of life come four times as
+// often. So what was seen within half of that time still holds.
+double s3_lock::require() {
+  const double life = s3_lock_seconds();
+  const std::lock_guard lock(lease_mutex_);
+  const double now = io::uptime();
+  if (!lost_ && now - seen_ > life / 4) {
+    const auto response = client_.send({.key = mark_key(), .max_body_bytes = max_mark_bytes});
+    lost_ = response.status == 404 || response.body != leased_mark_;
+    seen_ = now;
+  }
+  if (lost_) {
+    throw zarrbits::error(errc::busy,
+                          "\"" + target_ + "\" was taken over by another process while this one was stopped or could not reach " +
+                              "the server; nothing more was written to it: inspect the target, then run the command again",
+                          {target_});
+  }
+  return seen_ + life / 2;
+}
+
+bool s3_lock::share() {
+  const double now = io::uptime();
+  auto response = client_.send({.key = mark_key(), .max_body_bytes = max_mark_bytes});
+  if (response.status == 404) return false;
+  {
+    const std::lock_guard lock(lease_mutex_);
+    leased_mark_ = std::move(response.body);
+    seen_ = now;
+  }
+  client_.set_lease(this);
+  return true;
+}
+
 bool s3_lock::acquire(bool taken_over) {
+  const double begun = io::uptime();
   const std::string key = mark_key();
   const auto body = std::as_bytes(std::span(mark_.data(), mark_.size()));
   std::map<std::string, std::string> only_if = {{"if-none-match", "*"}};
@@ -123,10 +151,25 @@ bool s3_lock::acquire(bool taken_over) {
     is_conditional = is_conflict(client_.store({.method = "PUT", .key = key, .body = body, .only_if = {{"if-none-match", "*"}}}));
   if (!is_conditional || taken_over) {
     // the last writer has the lock
-    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(1.0, io::http_timeout() / 10)));
+    wait_for_others();
     if (!is_owner()) throw busy_error();
   }
+  {
+    const std::lock_guard lock(lease_mutex_);
+    leased_mark_ = mark_;
+    seen_ = begun;
+  }
+  client_.set_lease(this);
   return is_conditional;
+}
+
+void s3_lock::mark_shared() {
+  const auto body = std::as_bytes(std::span(mark_.data(), mark_.size()));
+  const auto response = client_.store({.method = "PUT", .key = mark_key(), .body = body, .only_if = {{"if-none-match", "*"}}});
+  if (is_conflict(response) || (response.status >= 200 && response.status < 300)) return;
+  // a server without conditions: the mark of the last of those that begin at once stays
+  put_object(client_, mark_key(), body);
+  wait_for_others();
 }
 
 bool s3_lock::supports_if_match() {
@@ -143,6 +186,7 @@ void s3_lock::start_heartbeat(std::function<std::uint64_t()> progress) {
 
 void s3_lock::release() {
   stop();
+  end_lease();
   client_.send({.method = "DELETE", .key = folder_ + s3_alive + token_});
   if (is_owner()) client_.send({.method = "DELETE", .key = mark_key()});
 }
@@ -210,6 +254,7 @@ bool s3_writer::try_resume(const std::string& target, const std::vector<io::s3_e
   lock_.require_idle(unfinished);
   lock_.set_run("");  // the existing objects are not this run's alone
   acquire_lock(target, {}, has_object(s3_begun));
+  abort_old_uploads();
   joined_ = found_unfinished_ = true;
   return true;
 }
@@ -232,7 +277,9 @@ void s3_writer::attach_target(const std::string& target, store_writer_options::i
         {target});
   if (unfinished.empty() && existing == store_writer_options::if_exists::finalize) throw nothing_to_finalize(target);
   found_unfinished_ = !unfinished.empty();
-  if (!begun) put_object(client_, lock_.mark_key(), std::as_bytes(std::span(lock_.mark().data(), lock_.mark().size())));
+  if (!begun) lock_.mark_shared();
+  lock_.share();
+  if (!unfinished.empty()) abort_stale_uploads(unfinished);
 }
 
 bool s3_writer::has_own_note() {

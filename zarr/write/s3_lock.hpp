@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The owner of a target in S3 while it is written: the object `begun` in a folder of our own.
+// The owner of a target in S3 while it is written: the object `begun` in a folder of our own. It is a lease: the client writes
+// only as long as `begun` is known to be this run's, and reads it again before a write if it was last seen a while ago. A process
+// that was stopped, or whose machine slept, so writes nothing into what another one made of the target in the meantime.
 //
 //   s3_lock lock(client, "prefix/out.zarr/.zarrbits-unfinished/", "s3://bucket/prefix/out.zarr", s3_lock::work::conversion);
 //   lock.require_idle(io::list_objects(client, lock.folder(), false, io::no_limit));
@@ -40,9 +42,6 @@ std::string s3_mark(std::string_view run, std::string_view sink);
 bool s3_is_mark(std::string_view text);
 bool s3_is_mark_of(std::string_view text, std::string_view run);
 
-// Seconds since 1970 of "2026-01-31T12:34:56.000Z", or of "Sat, 31 Jan 2026 12:34:56 GMT".
-std::optional<double> seconds_of(const std::string& time);
-
 // The key of one of our own objects.
 std::string unfinished_key(std::string_view name);
 
@@ -58,13 +57,12 @@ class s3_heartbeat {
   std::jthread thread_;
 };
 
-class s3_lock {
+class s3_lock final : public io::write_lease {
  public:
   enum class work { conversion, append };  // for sentences
   // `folder`: a whole key that ends with "/". `target`: as the user wrote it.
   s3_lock(io::s3_client& client, std::string folder, std::string target, work of);
-  s3_lock(const s3_lock&) = delete;
-  s3_lock& operator=(const s3_lock&) = delete;
+  ~s3_lock() override { end_lease(); }
 
   const std::string& folder() const { return folder_; }
   const std::string& token() const { return token_; }
@@ -79,10 +77,20 @@ class s3_lock {
   // Makes the mark, or replaces that of a run that ended. Throws zarrbits::error if another run has it. Returns false if the
   // server does not respect If-None-Match: another run may then have it, too.
   bool acquire(bool taken_over);
+  // Makes the mark unless there is one already, for runs that share a target.
+  void mark_shared();
+  // Holds the lease by the mark that is there, which others made: for runs that share a target, or clean up. False if there is
+  // none.
+  bool share();
   // Whether the server respects If-Match. Call with the lock acquired.
   bool supports_if_match();
   bool is_owner();
   zarrbits::error busy_error() const;
+
+  double require() override;
+  double max_gap() const override { return s3_lock_seconds() / 6; }
+  // Before the mark is removed: what follows is written without it.
+  void end_lease() { client_.set_lease(nullptr); }
 
   // Shows that this run is alive, until stop(), release() or the end of this object.
   void start_heartbeat(std::function<std::uint64_t()> progress);
@@ -95,6 +103,10 @@ class s3_lock {
   const std::string folder_, target_, token_;
   const work work_;
   std::string mark_;
+  std::mutex lease_mutex_;
+  std::string leased_mark_;  // the content of `begun` as long as nobody else has the target
+  double seen_ = 0;          // the uptime() of the last look at it
+  bool lost_ = false;
   std::unique_ptr<s3_heartbeat> heartbeat_;
 };
 

@@ -168,10 +168,34 @@ void s3_writer::remove(std::string_view folder) {
   }
 }
 
+// Those of runs that were killed. Call with the lock, and before this run has uploads of its own.
+void s3_writer::abort_old_uploads() {
+  const std::string& prefix = client_.settings().prefix;
+  io::abort_uploads(client_, prefix.empty() ? "" : prefix + "/", [](const std::string&, const std::string&) { return true; });
+}
+
+// For a run that shares the target: only if no other run shows that it is alive, and those that a run which has just begun cannot
+// have.
+void s3_writer::abort_stale_uploads(const std::vector<io::s3_entry>& unfinished) {
+  try {
+    lock_.require_idle(unfinished);
+  } catch (const zarrbits::error& e) {
+    if (e.kind() == errc::busy) return;
+    throw;
+  }
+  const std::string& prefix = client_.settings().prefix;
+  const auto server_time = io::seconds_of(client_.send({.method = "HEAD", .key = lock_.mark_key()}).date);
+  io::abort_uploads(client_, prefix.empty() ? "" : prefix + "/", [&](const std::string&, const std::string& initiated) {
+    const auto time = io::seconds_of(initiated);
+    return server_time && time && *server_time - *time >= s3_lock_seconds();
+  });
+}
+
 // Removes zarr.json files first, outermost before inner ones, so that no reader takes the rest for a store. The mark goes last,
 // or stays.
 void s3_writer::remove_all(bool mark_too) {
   remove_object(full_key("zarr.json"));  // whether it is listed or not
+  abort_old_uploads();
   std::vector<std::string> keys;
   for (io::s3_entry& e : io::list_objects(client_, full_key(""), false, io::no_limit)) keys.push_back(std::move(e.key));
   const auto late = std::stable_partition(keys.begin(), keys.end(), text::is_node_key);
@@ -262,6 +286,7 @@ bool s3_writer::remove_unfinished(const std::string& target, const store_writer_
     } else if (!s3_is_mark_of(sink.read_text(unfinished_key(s3_begun)), options.run)) {
       return false;
     }
+    sink.lock_.share();
     sink.remove_all(true);
     return true;
   } catch (const zarrbits::error&) {

@@ -74,6 +74,8 @@ class s3_writer final : public store_writer {
   void record_write(std::string_view key, std::uint64_t size);
   void remove_object(const std::string& whole_key);
   void remove_all(bool mark_too);
+  void abort_old_uploads();
+  void abort_stale_uploads(const std::vector<io::s3_entry>& unfinished);
 
   io::s3_client client_;
   const std::string target_;
