@@ -6,6 +6,7 @@
 #include "codecs/codec_chain.hpp"
 #include "io/files.hpp"
 #include "io/remote_url.hpp"
+#include "metadata/node.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
 #include "text/sha256.hpp"
@@ -91,15 +92,11 @@ void append_target::read(const remote_access& remote, const std::vector<std::str
     const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
     texts_[folder.path().empty() ? "zarr.json" : folder.path() + "/zarr.json"] = checksum_of_text(text);
     text::json node = text::parse_untrusted_json(text);
-    const auto has_value = [&](const char* key, const text::json& value) {
-      return node.is_object() && node.contains(key) && node[key] == value;
-    };
-    if (!has_value("zarr_format", 3) || !(has_value("node_type", "array") || has_value("node_type", "group")))
+    if (!metadata::is_v3(node) || metadata::kind_of(node) == metadata::node_kind::none)
       throw zarr::store_error((folder / "zarr.json").name() + " is not a node of Zarr v3");
-    if (!node.contains("attributes")) node["attributes"] = text::json::object();
-    if (!node["attributes"].is_object())
+    if (!metadata::mutable_attributes(node).is_object())
       throw zarr::store_error((folder / "zarr.json").name() + " has attributes that are not an object");
-    const bool group = node["node_type"] == "group";
+    const bool group = metadata::is_group(node);
     nodes_["/" + folder.path()] = std::move(node);
     if (!group) continue;
     for (zarr::store_folder& child : folder.nodes()) todo.push_back(std::move(child));
@@ -114,7 +111,7 @@ const text::json* append_target::node(const std::string& path) const {
 text::json append_target::notes(const std::string& path) const {
   const text::json* const n = node(path);
   if (!n) return text::json::object();
-  for (const text::json* location : {&(*n)["attributes"], n}) {
+  for (const text::json* location : {&metadata::attributes_of(*n), n}) {
     for (const char* key : {text::annotation_key, text::hidden_annotation_key}) {
       if (location->contains(key) && (*location)[key].is_object()) return (*location)[key];
     }
@@ -126,13 +123,14 @@ bool append_target::has_notes() const {
   return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
     text::json remaining = notes(entry.first);
     // the list of appended files is all that an append leaves in a store of another program
-    if (entry.first == "/" && entry.second["attributes"].contains(text::hidden_annotation_key)) remaining.erase("sources");
+    if (entry.first == "/" && metadata::attributes_of(entry.second).contains(text::hidden_annotation_key))
+      remaining.erase("sources");
     return !remaining.empty();
   });
 }
 
 void append_target::set_note(text::json& n, const std::string& key, text::json value) const {
-  text::json& attributes = n["attributes"];
+  text::json& attributes = metadata::mutable_attributes(n);
   if (attributes.contains(text::annotation_key) && attributes[text::annotation_key].is_object())
     attributes[text::annotation_key][key] = std::move(value);
   else if (n.contains(text::annotation_key) && n[text::annotation_key].is_object())
@@ -184,13 +182,13 @@ zarr::zarr_array append_target::open_array(const std::string& path) const {
 
 std::shared_ptr<const existing_array> append_target::array(const std::string& path, std::size_t axis) const {
   const text::json* const n = node(path);
-  if (!n || (*n)["node_type"] != "array") return nullptr;
+  if (!n || !metadata::is_array(*n)) return nullptr;
   return existing_zarr_array::make(name_, path, *n, path == "/" ? *root_ : *root_ / path.substr(1), open_array(path), axis);
 }
 
 std::string append_target::difference(const std::string& path, const hdf5::chunk_source& data) const {
   const text::json* const n = node(path);
-  if (!n || (*n)["node_type"] != "array") return "is not in the store";
+  if (!n || !metadata::is_array(*n)) return "is not in the store";
   if (data.null) return notes(path).value("null_dataspace", text::json()) == true ? "" : "their extents differ";
   return compare_values(open_array(path), data);
 }

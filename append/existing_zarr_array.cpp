@@ -4,6 +4,7 @@
 #include "array/chunk_grid.hpp"
 #include "compressors/crc32c.hpp"
 #include "hdf5/type_json.hpp"
+#include "metadata/node.hpp"
 #include "text/base64.hpp"
 #include "text/json_text.hpp"
 
@@ -42,19 +43,10 @@ hid_t native_number(const zarr::zarr_type& t) {
 
 text::json codecs_of_chunks(const text::json& codecs, const std::function<void(const std::string&)>& refuse) {
   if (!codecs.is_array() || codecs.empty()) refuse("it has no codecs");
-  const auto name = [](const text::json& c) { return c.is_object() && c.contains("name") ? c["name"] : text::json(nullptr); };
-  if (name(codecs[0]) != "sharding_indexed") return codecs;
-  const text::json& configuration = codecs[0].contains("configuration") ? codecs[0]["configuration"] : codecs[0];
-  const text::json usual = text::json::array({"bytes", "crc32c"});
-  text::json index = text::json::array();
-  if (configuration.contains("index_codecs") && configuration["index_codecs"].is_array()) {
-    for (const text::json& c : configuration["index_codecs"]) index.push_back(name(c));
-  }
-  const bool at_end = !configuration.contains("index_location") || configuration["index_location"] == "end";
-  if (codecs.size() != 1 || index != usual || !at_end || !configuration.contains("codecs") ||
-      !configuration["codecs"].is_array() || configuration["codecs"].empty())
+  const text::json& inner = metadata::inner_codecs(codecs);
+  if (&inner != &codecs && !metadata::is_extensible_sharding(codecs))
     refuse("its shards have a form that zarrbits reads but cannot extend: the index must be at the end, with a crc32c");
-  return configuration["codecs"];
+  return inner;
 }
 
 // One value in this machine's byte order, from the JSON of an attribute.
@@ -96,19 +88,15 @@ std::shared_ptr<const existing_array> existing_zarr_array::make(const std::strin
     throw zarrbits::error(errc::unsupported, "array \"" + path + "\" of \"" + store + "\" cannot grow: " + reason, {store, path});
   };
   if (axis >= array.shape().size()) refuse("it has no such dimension");
-  const text::json keys = node.contains("chunk_key_encoding") ? node["chunk_key_encoding"] : text::json(nullptr);
-  const text::json usual = {{"separator", "/"}};
-  if (!keys.is_object() || !keys.contains("name") || keys["name"] != "default" ||
-      (keys.contains("configuration") && !keys["configuration"].empty() && keys["configuration"] != usual))
-    refuse("its chunk keys do not have the form \"c/0/0\"");
+  if (array.keys() != metadata::chunk_key_encoding()) refuse("its chunk keys do not have the form \"c/0/0\"");
   std::shared_ptr<existing_zarr_array> a(new existing_zarr_array(folder, std::move(array), axis));
   a->shape = a->array_.shape();
   a->count = a->shape[axis];
   a->chunk = a->array_.chunk_shape();
   a->per_shard.assign(a->array_.chunks_per_shard().begin(), a->array_.chunks_per_shard().end());
-  a->data_type = node["data_type"];
-  a->fill_value = text::nonfinite_to_strings(node["fill_value"]);
-  a->codecs = codecs_of_chunks(node["codecs"], refuse);
+  a->data_type = metadata::data_type_of(node);
+  a->fill_value = text::nonfinite_to_strings(metadata::fill_value_of(node));
+  a->codecs = codecs_of_chunks(metadata::codecs_of(node), refuse);
   a->take_grid(refuse);
   a->find_missing(node);
   return a;
@@ -118,7 +106,7 @@ void existing_zarr_array::take_grid(const std::function<void(const std::string&)
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (d != axis_ && array_.grid(d).runs().size() > 1) refuse("its chunks differ in their length along another dimension");
   }
-  const zarr::dimension_grid& edges = array_.grid(axis_);
+  const metadata::dimension_grid& edges = array_.grid(axis_);
   whole_chunks = edges.chunks();
   const bool over = whole_chunks > 0 && edges.length(whole_chunks - 1) > count - edges.start(whole_chunks - 1);
   if (over) --whole_chunks;
@@ -134,12 +122,10 @@ void existing_zarr_array::take_grid(const std::function<void(const std::string&)
 void existing_zarr_array::find_missing(const text::json& node) {
   const hid_t native = native_number(array_.type());
   if (native < 0) return;
-  const text::json& first = codecs[0];
-  const bool big = first.is_object() && first.contains("configuration") && first["configuration"].is_object() &&
-                   first["configuration"].contains("endian") && first["configuration"]["endian"] == "big";
+  const bool big = metadata::is_big_endian(codecs);
   number = hdf5::handle(H5Tcopy(native), "copy a type");
   hdf5::check(H5Tset_order(number, big ? H5T_ORDER_BE : H5T_ORDER_LE), "set a byte order");
-  const text::json& attributes = node["attributes"];
+  const text::json& attributes = metadata::attributes_of(node);
   compressors::buffer value(array_.fill().data.begin(), array_.fill().data.end());
   if (attributes.contains("_FillValue")) {
     if (auto declared = number_from(attributes["_FillValue"], array_.type())) value = std::move(*declared);

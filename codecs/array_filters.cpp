@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "codecs/array_codecs.hpp"
-#include "zarr/read/zarr_json.hpp"
+#include "text/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -47,7 +47,7 @@ number number_in(const array_codec_source& source, const char* key, std::optiona
   if (value.is_null() && otherwise) return *otherwise;
   const auto parsed = value.is_string() ? parse_number(value.get_ref<const std::string&>()) : std::nullopt;
   if (!parsed)
-    throw zarr::not_supported("the codec " + std::string(source.name) + " with the " + key + " " + zarr::json_text(value));
+    throw zarr::not_supported("the codec " + std::string(source.name) + " with the " + key + " " + text::sorted_json_text(value));
   return *parsed;
 }
 

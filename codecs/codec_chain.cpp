@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "codecs/codec_chain.hpp"
 
+#include "metadata/named_configuration.hpp"
 #include "text/format.hpp"
-#include "zarr/read/zarr_json.hpp"
 
 #include <zarrbits/chunk.hpp>
 
@@ -38,7 +38,7 @@ std::uint64_t elements_in(const std::vector<std::uint64_t>& shape) {
 }
 
 std::string type_text(const json& data_type) {
-  return data_type.is_string() ? data_type.get<std::string>() : zarr::json_text(data_type);
+  return data_type.is_string() ? data_type.get<std::string>() : text::sorted_json_text(data_type);
 }
 
 }  // namespace
@@ -48,8 +48,9 @@ codec_chain::codec_chain(const zarr::encoding& e)
   if (!e.codecs.is_array()) throw store_error("\"codecs\" is not a list");
   bool in_bytes = false;
   for (const json& entry : e.codecs) {
-    json configuration;
-    const std::string name = zarr::parse_extension(entry, configuration);
+    const auto extension = zarr::as_store_errors([&] { return metadata::parse_named_configuration(entry); });
+    const std::string& name = extension.name;
+    const json& configuration = extension.configuration;
     const known_codec* const codec = find_codec(name);
     if (!codec) throw not_supported("the codec " + name);
     switch (codec->kind) {
@@ -105,8 +106,8 @@ void codec_chain::add_array_to_bytes(const known_codec& codec, const json& entry
   // in structs any byte may be a boolean: `convert` copies chunks, of which the part beyond the array's edge is anything
   const codec_policy policy = {.nonzero_is_true = type_.kind == zarr::zarr_kind::record};
   try {
-    codec_ =
-        parse_codec(zarr::json_text(entry), zarrbits::data_type(is_filtered ? encoded_type_ : type_text(e.data_type)), policy);
+    codec_ = parse_codec(text::sorted_json_text(entry), zarrbits::data_type(is_filtered ? encoded_type_ : type_text(e.data_type)),
+                         policy);
   } catch (const zarrbits::error& error) {
     throw store_error(error.what());
   }
@@ -115,8 +116,10 @@ void codec_chain::add_array_to_bytes(const known_codec& codec, const json& entry
 void codec_chain::add_shards(const json& configuration, const json& data_type) {
   if (!array_codecs_.empty())
     throw not_supported(encoded_type_.empty() ? "a transpose of whole shards" : "filters of whole shards");
+  const metadata::sharding parsed = zarr::as_store_errors([&] { return metadata::parse_sharding(configuration); });
   sharding s;
-  s.chunk_shape = zarr::extents(zarr::require_key(configuration, "chunk_shape"), "chunk_shape");
+  s.chunk_shape = parsed.chunk_shape;
+  s.index_at_end = parsed.index_at_end;
   if (s.chunk_shape.size() != chunk_shape_.size())
     throw store_error("the chunks inside shards have a different number of dimensions");
   std::vector<std::uint64_t> index_shape;
@@ -126,25 +129,14 @@ void codec_chain::add_shards(const json& configuration, const json& data_type) {
     index_shape.push_back(chunk_shape_[d] / s.chunk_shape[d]);
   }
   index_shape.push_back(2);
-  // checked before the codecs are parsed, which recurses as deep as the store says
-  const json& codecs = zarr::require_key(configuration, "codecs");
-  const json& index_codecs = zarr::require_key(configuration, "index_codecs");
-  for (const json* list : {&codecs, &index_codecs}) {
-    for (const json& entry : *list) {
-      json ignored;
-      if (zarr::parse_extension(entry, ignored) == "sharding_indexed") throw not_supported("shards inside shards");
-    }
-  }
   const json number = "uint64";
   const zarr::zarr_type number_type = zarr::parse_type(number);
-  inner_ = std::make_shared<codec_chain>(zarr::encoding{codecs, data_type, type_, s.chunk_shape, max_string_bytes_});
-  index_ = std::make_shared<codec_chain>(zarr::encoding{index_codecs, number, number_type, index_shape, max_string_bytes_});
+  inner_ = std::make_shared<codec_chain>(zarr::encoding{parsed.codecs, data_type, type_, s.chunk_shape, max_string_bytes_});
+  index_ =
+      std::make_shared<codec_chain>(zarr::encoding{parsed.index_codecs, number, number_type, index_shape, max_string_bytes_});
   const auto index_size = index_->encoded_size(elements_in(index_shape));
   if (!index_size) throw not_supported("an index of shards that is compressed");
   s.index_size = *index_size;
-  const std::string location = configuration.value("index_location", std::string("end"));
-  if (location != "end" && location != "start") throw store_error("the index_location of shards is neither start nor end");
-  s.index_at_end = location == "end";
   shards_ = std::move(s);
 }
 

@@ -8,6 +8,7 @@
 #include "compressors/lz4.hpp"
 #include "compressors/shuffle.hpp"
 #include "compressors/zstd.hpp"
+#include "metadata/named_configuration.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <zarrbits/version.hpp>
@@ -26,34 +27,20 @@ using zarr::zarr_array;
 
 namespace {
 
-struct named_codec {
-  std::string name;
-  text::json configuration = text::json::object();
-};
-
-named_codec read_codec(const text::json& codec) {
-  named_codec c;
-  if (codec.is_string()) c.name = codec.get<std::string>();
-  if (!codec.is_object()) return c;
-  c.name = codec.value("name", text::json("")).is_string() ? codec.value("name", "") : "";
-  if (codec.contains("configuration") && codec["configuration"].is_object()) c.configuration = codec["configuration"];
-  return c;
-}
-
-unsigned number_in(const named_codec& c, const char* key, unsigned max_value, unsigned otherwise) {
+unsigned number_in(const metadata::named_configuration& c, const char* key, unsigned max_value, unsigned otherwise) {
   const auto entry = c.configuration.find(key);
   return entry != c.configuration.end() && entry->is_number_unsigned() && entry->get<std::uint64_t>() <= max_value
              ? entry->get<unsigned>()
              : otherwise;
 }
 
-std::string text_in(const named_codec& c, const char* key) {
+std::string text_in(const metadata::named_configuration& c, const char* key) {
   const auto entry = c.configuration.find(key);
   return entry != c.configuration.end() && entry->is_string() ? entry->get<std::string>() : "";
 }
 
 // The parameters of filter 32001: version, version, type size, bytes of a chunk, level, shuffle, compressor.
-std::vector<unsigned> blosc_values(const named_codec& c, std::size_t bytes) {
+std::vector<unsigned> blosc_values(const metadata::named_configuration& c, std::size_t bytes) {
   static constexpr std::array compressors = {"blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"};
   const std::string name = text_in(c, "cname"), shuffle = text_in(c, "shuffle");
   const auto match = std::find(compressors.begin(), compressors.end(), name);
@@ -70,7 +57,7 @@ std::vector<unsigned> blosc_values(const named_codec& c, std::size_t bytes) {
 }
 
 // Whether HDF5's shuffle and deflate have the content of the buffers: those that `convert` makes, and others of one block.
-bool is_shuffled_zlib(const named_codec& c, std::size_t bytes_of_value) {
+bool is_shuffled_zlib(const metadata::named_configuration& c, std::size_t bytes_of_value) {
   return text_in(c, "cname") == "zlib" && text_in(c, "shuffle") == "shuffle" &&
          number_in(c, "typesize", 255, 0) == bytes_of_value;
 }
@@ -100,7 +87,7 @@ bool chunk_plan::packs(const zarr_array& array, const text::json& configuration)
   const bool number = t.kind == type_kind::integer && H5Tget_class(t.file) == H5T_INTEGER && !t.big_endian;
   if (spec_.composite || (!boolean && !number)) return false;
   const unsigned width = boolean ? 1 : static_cast<unsigned>(8 * t.size);
-  const named_codec c{"packbits", configuration};
+  const metadata::named_configuration c{"packbits", configuration};
   const unsigned first = number_in(c, configuration.contains("first_bit") ? "first_bit" : "start_bit", 63, 0);
   const unsigned last = number_in(c, configuration.contains("last_bit") ? "last_bit" : "end_bit", 63, width - 1);
   if (last < first || last >= width) return false;
@@ -124,13 +111,13 @@ void chunk_plan::plan_copy(const zarr_array& array, const store_node& node, bool
   const text::json& codecs = codecs_of_chunks(node);
   std::size_t compressors = 0, i = 0;
   for (; i < codecs.size(); ++i) {
-    const named_codec c = read_codec(codecs[i]);
+    const metadata::named_configuration c = metadata::read_named_configuration(codecs[i]);
     const codecs::known_codec* const known = codecs::find_codec(c.name);
     const H5Z_filter_t filter = known ? known->hdf5_filter : 0;
     if (ends_with_crc32c_) return;  // a checksum of what later codecs make cannot be taken off
     if (i == 0) {
       if (c.name == "packbits" && !standard && packs(array, c.configuration)) continue;
-      if (c.name != "bytes" || !has_order(spec_.element, is_big_endian(codecs))) return;
+      if (c.name != "bytes" || !has_order(spec_.element, metadata::is_big_endian(codecs))) return;
       continue;
     }
     const bool reframed = check_ == check::gzip || check_ == check::lz4 || check_ == check::zlib_in_blosc;
@@ -193,7 +180,7 @@ void chunk_plan::choose_filters(const text::json& codecs, const export_options& 
   filters_.clear();
   plain_ = values_ * in_file_;
   const bool compressed = std::any_of(codecs.begin(), codecs.end(), [](const text::json& codec) {
-    const std::string name = read_codec(codec).name;
+    const std::string name = metadata::read_named_configuration(codec).name;
     return name != "bytes" && name != "transpose" && name != "crc32c" && name != "numcodecs.fletcher32";
   });
   if (!compressed || options.filter == export_filter::none) return;

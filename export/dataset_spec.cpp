@@ -2,6 +2,7 @@
 #include "export/dataset_spec.hpp"
 
 #include "export/netcdf_types.hpp"
+#include "metadata/node.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -19,15 +20,6 @@ using zarr::zarr_kind;
 namespace {
 
 const text::json no_codecs = text::json::array();
-
-std::string name_of(const text::json& codec) {
-  if (codec.is_string()) return codec.get<std::string>();
-  return codec.is_object() && codec.contains("name") && codec["name"].is_string() ? codec["name"].get<std::string>() : "";
-}
-
-text::json configuration_of(const text::json& codec) {
-  return codec.is_object() && codec.contains("configuration") ? codec["configuration"] : text::json::object();
-}
 
 bool says_int8_boolean(const store_node& node) {
   const text::json values = node.note("attribute_values");
@@ -63,7 +55,7 @@ type_spec element_spec(const zarr::zarr_type& type, const store_node& node, cons
   if (note.is_null()) {
     // xarray's booleans in netCDF
     if (type.kind == zarr_kind::boolean && (says_int8_boolean(node) || rules.netcdf)) return integer_spec(1, true, false);
-    type_spec t = spec_of_array(type, is_big_endian(codecs_of_chunks(node)), node.note("enum"), rules);
+    type_spec t = spec_of_array(type, metadata::is_big_endian(codecs_of_chunks(node)), node.note("enum"), rules);
     return rules.netcdf_types ? netcdf_spec(std::move(t)) : std::move(t);
   }
   type_spec t = spec_of_note(note, rules);
@@ -112,7 +104,7 @@ void find_type(dataset_spec& f, const zarr_array& array, const store_node& node,
 }
 
 // The chunk length that covers the most elements, if lengths differ: HDF5 has chunks of one length.
-std::uint64_t usual_length(const zarr::dimension_grid& edges) {
+std::uint64_t usual_length(const metadata::dimension_grid& edges) {
   std::map<std::uint64_t, std::uint64_t> elements;  // of each length
   std::uint64_t usual = edges.max_length();
   for (const auto& run : edges.runs()) elements[run.length] += run.length * run.count;
@@ -125,20 +117,8 @@ std::uint64_t usual_length(const zarr::dimension_grid& edges) {
 }  // namespace
 
 const text::json& codecs_of_chunks(const store_node& node) {
-  const auto codecs = node.document.find("codecs");
-  if (codecs == node.document.end() || !codecs->is_array()) return no_codecs;
-  for (const text::json& codec : *codecs) {
-    if (name_of(codec) == "sharding_indexed" && codec.is_object() && codec.contains("configuration") &&
-        codec["configuration"].contains("codecs"))
-      return codec["configuration"]["codecs"];
-  }
-  return *codecs;
-}
-
-bool is_big_endian(const text::json& codecs) {
-  return std::any_of(codecs.begin(), codecs.end(), [](const text::json& codec) {
-    return name_of(codec) == "bytes" && configuration_of(codec).value("endian", text::json()) == "big";
-  });
+  const text::json& codecs = metadata::codecs_of(node.document);
+  return codecs.is_array() ? metadata::inner_codecs(codecs) : no_codecs;
 }
 
 bool must_write_fill(const zarr_array& array, const dataset_spec& form) {
@@ -152,8 +132,8 @@ bool must_write_fill(const zarr_array& array, const dataset_spec& form) {
 }
 
 std::size_t characters_of(const store_node& node, const spec_rules& rules) {
-  if (!rules.netcdf_types || !node.is_array || !node.document.contains("data_type")) return 0;
-  const zarr::zarr_type type = zarr::parse_type(node.document["data_type"]);
+  if (!rules.netcdf_types || !node.is_array || metadata::data_type_of(node.document).is_null()) return 0;
+  const zarr::zarr_type type = zarr::parse_type(metadata::data_type_of(node.document));
   if (type.kind != zarr_kind::terminated || type.size < 2) return 0;
   const type_spec t = element_spec(type, node, rules);
   return t.kind == type_kind::text && !t.variable ? type.size : 0;

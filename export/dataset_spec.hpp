@@ -42,8 +42,6 @@ bool must_write_fill(const zarr::zarr_array& array, const dataset_spec& form);
 // The extents of a dataspace, from the note "maxshape" if there is one. Throws unsupported_in_hdf5.
 array::extents max_dims_of(const store_node& node, const array::extents& dims);
 
-// Whether the codecs of an array, or of the chunks in its shards, have numbers in big-endian order.
-bool is_big_endian(const text::json& codecs);
 // The codecs of the smallest chunks.
 const text::json& codecs_of_chunks(const store_node& node);
 

@@ -7,6 +7,7 @@
 #include "export/link_order.hpp"
 #include "export/property_lists.hpp"
 #include "export/write_chunks.hpp"
+#include "metadata/node.hpp"
 #include "text/format.hpp"
 #include "text/memory_estimate.hpp"
 #include "text/name_escaping.hpp"
@@ -74,7 +75,7 @@ std::string reason_to_skip(bool keep_going, const std::string& path, F&& write) 
 bool has_times_without_units(const tree_node& n) {
   if (n.kind != kind_type::array) return false;
   try {
-    cf_time_attributes(zarr::parse_type(read_store_node(n.folder).document.value("data_type", text::json())));
+    cf_time_attributes(zarr::parse_type(metadata::data_type_of(read_store_node(n.folder).document)));
     return false;
   } catch (const unsupported_in_hdf5&) {
     return true;
@@ -514,7 +515,7 @@ void file_writer::attributes_of(std::size_t index) {
   attribute.path = escape_name(n.path);
   attribute.kind = object_kind::attribute;
   add_attributes_of_type(array, node, std::move(attribute));
-  put_attributes(object, n.path, node.attributes, node.notes, &array.type(), is_big_endian(codecs_of_chunks(node)),
+  put_attributes(object, n.path, node.attributes, node.notes, &array.type(), metadata::is_big_endian(codecs_of_chunks(node)),
                  scales_ && scales_->is_scale(index));
   const bool labelled = !scales_ && std::any_of(n.dimensions.begin(), n.dimensions.end(),
                                                 [](const std::string& d) { return !d.empty() && !text::is_phony(d); });

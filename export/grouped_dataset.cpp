@@ -203,7 +203,7 @@ class sequence_source final : public value_source {
 std::unique_ptr<value_source> make_source(const type_spec& form, const store_folder& folder, const source_context& context,
                                           unsigned level) {
   // what Zarr has as one array is one, whatever its type
-  const bool leaf = zarr::kind_of(folder) == zarr::node_kind::array;
+  const bool leaf = zarr::kind_of(folder) == metadata::node_kind::array;
   switch (form.kind) {
     case type_kind::sequence: return std::make_unique<sequence_source>(form, folder, context, level);
     case type_kind::array: return std::make_unique<list_source>(form, folder, context);
@@ -230,7 +230,7 @@ array::extents shape_of(const type_spec& form, const store_folder& folder) {
   const type_spec* base = &form;
   for (; base->kind == type_kind::array; base = &base->base()) inner.insert(inner.end(), base->dims.begin(), base->dims.end());
   array::extents shape;
-  if (zarr::kind_of(folder) == zarr::node_kind::array) {
+  if (zarr::kind_of(folder) == metadata::node_kind::array) {
     const zarr_array array(folder, codecs::make_decoder);
     shape.assign(array.shape().begin(), array.shape().end());
     if (base->kind == type_kind::bytes && array.type().kind == zarr_kind::unsigned_integer && array.type().size == 1)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "export/hdmf_notes.hpp"
 
+#include "metadata/node.hpp"
+
 #include <algorithm>
 #include <string>
 
@@ -35,9 +37,9 @@ void take_links(store_node& node, const char* key) {
 // The type of a struct's field as a note; null if it is none of those that hdmf writes.
 text::json field_note(const text::json& type) {
   if (type.is_string()) return type == "string" ? text::json{{"class", "string"}, {"length", "variable"}} : type;
-  const std::string name = word_at(type, "name");
+  const std::string name = metadata::name_of(type);
   if (name == "fixed_length_utf32") return {{"class", "string"}, {"length", "variable"}};
-  const text::json length = type.value(text::json::json_pointer("/configuration/length_bytes"), text::json());
+  const text::json& length = metadata::length_bytes(type);
   if (name == "null_terminated_bytes" && length.is_number_unsigned())
     return {{"class", "string"}, {"length", length}, {"padding", "null"}};
   return nullptr;
@@ -45,22 +47,18 @@ text::json field_note(const text::json& type) {
 
 // A compound some of whose fields are references. Null if the array is not one.
 text::json note_of_struct(const text::json& data_type, const text::json& references) {
-  const text::json fields =
-      data_type.is_object() ? data_type.value(text::json::json_pointer("/configuration/fields"), text::json()) : text::json();
   text::json result = text::json::array();
-  for (const text::json& field : fields) {
-    const bool pair = field.is_array() && field.size() == 2 && field[0].is_string();  // zarr-python's older form
-    const std::string name = pair ? field[0].get<std::string>() : word_at(field, "name");
-    const bool reference = std::find(references.begin(), references.end(), text::json(name)) != references.end();
-    text::json note = reference ? object_reference : field_note(pair ? field[1] : field.value("data_type", text::json()));
-    if (note.is_null() || name.empty()) return nullptr;
-    result.push_back({{"name", name}, {"type", std::move(note)}});
+  for (const auto& field : metadata::struct_fields(data_type)) {
+    const bool reference = std::find(references.begin(), references.end(), field.name) != references.end();
+    text::json note = reference ? object_reference : field_note(field.data_type);
+    if (note.is_null() || !field.name.is_string() || field.name == "") return nullptr;
+    result.push_back({{"name", field.name}, {"type", std::move(note)}});
   }
   return result.empty() ? text::json() : text::json{{"class", "compound"}, {"fields", std::move(result)}};
 }
 
 void take_references(store_node& node) {
-  const text::json data_type = node.document.value("data_type", text::json());
+  const text::json data_type = metadata::data_type_of(node.document);
   const auto dtype = node.attributes.find("_DTYPE"), fields = node.attributes.find("_REFERENCE_FIELDS");
   text::json note;
   if (dtype != node.attributes.end() && *dtype == "object_reference") note = object_reference;

@@ -2,6 +2,7 @@
 #include "export/store_node.hpp"
 
 #include "export/hdmf_notes.hpp"
+#include "metadata/node.hpp"
 #include "text/reserved_names.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
@@ -32,19 +33,18 @@ const text::json& store_node::note(const char* key) const {
 store_node read_store_node(const zarr::store_folder& folder) {
   zarr::stored_node stored = zarr::read_stored_node(folder);
   store_node node;
-  node.is_array = stored.kind == zarr::node_kind::array;
+  node.is_array = stored.kind == metadata::node_kind::array;
   node.document = std::move(stored.document);
   node.remarks = std::move(stored.remarks);
-  node.dimensions = zarr::dimension_names_in(node.document);
-  node.attributes = take(node.document, "attributes");
+  node.dimensions = metadata::dimension_names_in(node.document);
+  node.attributes = metadata::take_attributes(node.document);
   if (!node.attributes.is_object()) node.attributes = text::json::object();
   if (!node.dimensions.empty()) node.attributes.erase("_ARRAY_DIMENSIONS");  // the same, as xarray has it in Zarr v2
   // where `convert` puts its notes depends on the convention
   node.notes = take(node.attributes, text::annotation_key);
-  text::json hidden = take(node.attributes, text::hidden_annotation_key), field = take(node.document, text::annotation_key);
+  text::json hidden = take(node.attributes, text::hidden_annotation_key), field = metadata::take_annotation(node.document);
   if (!node.notes.is_object()) node.notes = hidden.is_object() ? std::move(hidden) : std::move(field);
   if (!node.notes.is_object()) node.notes = text::json::object();
-  node.notes.erase("must_understand");
   take_hdmf_notes(node);
   return node;
 }

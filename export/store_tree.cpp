@@ -5,6 +5,7 @@
 #include "export/hdmf_notes.hpp"
 #include "export/link_order.hpp"
 #include "export/path_references.hpp"
+#include "metadata/node.hpp"
 #include "text/name_escaping.hpp"
 #include "text/nfc.hpp"
 #include "zarr/read/unreadable_node.hpp"
@@ -29,9 +30,9 @@ constexpr std::size_t max_group_depth = 1000;  // groups; libhdf5 recurses when 
 void describe_array(tree_node& n, const store_node& node) {
   n.kind = tree_node::kind_type::array;
   n.dimensions = node.dimensions;
-  const auto shape = node.document.find("shape");
-  if (shape == node.document.end() || !shape->is_array()) return;
-  for (const text::json& e : *shape) n.shape.push_back(e.is_number_unsigned() ? e.get<std::uint64_t>() : 0);
+  const text::json& shape = metadata::shape_of(node.document);
+  if (!shape.is_array()) return;
+  for (const text::json& e : shape) n.shape.push_back(e.is_number_unsigned() ? e.get<std::uint64_t>() : 0);
 }
 
 struct noted_link {

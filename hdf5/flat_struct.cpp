@@ -2,6 +2,7 @@
 #include "hdf5/flat_struct.hpp"
 
 #include "hdf5/type_json.hpp"
+#include "metadata/named_configuration.hpp"
 #include "text/format.hpp"
 
 #include <algorithm>
@@ -68,15 +69,12 @@ text::json data_type_of(const type_description& t, std::span<const std::size_t>&
   if (is_text(t)) {
     const std::size_t length = std::max<std::size_t>(1, lengths.front());
     lengths = lengths.subspan(1);
-    return {{"name", "fixed_length_utf32"}, {"configuration", {{"length_bytes", 4 * length}}}};
+    return metadata::sized_type("fixed_length_utf32", 4 * length);
   }
   if (t.kind != type_class::compound) return zarr_data_type(t, true);
-  text::json fields = text::json::array();
-  for (const type_description& m : t.parts) {
-    text::json type = data_type_of(m, lengths);
-    fields.push_back({{"name", m.name}, {"data_type", std::move(type)}});
-  }
-  return {{"name", "struct"}, {"configuration", {{"fields", std::move(fields)}}}};
+  std::vector<std::pair<std::string, text::json>> fields;
+  for (const type_description& m : t.parts) fields.emplace_back(m.name, data_type_of(m, lengths));
+  return metadata::struct_type(fields);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/type_json.hpp"
 
+#include "metadata/named_configuration.hpp"
 #include "text/format.hpp"
 #include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
@@ -18,9 +19,6 @@ namespace zarrbits::hdf5 {
 
 text::json zarr_data_type(const type_description& t, bool inside) {
   const auto bits = std::to_string(8 * t.size);
-  const auto raw = [&](std::size_t size) {
-    return text::json{{"name", "raw_bytes"}, {"configuration", {{"length_bytes", size}}}};
-  };
   switch (t.kind) {
     case type_class::boolean: return "bool";
     case type_class::integer:
@@ -29,20 +27,20 @@ text::json zarr_data_type(const type_description& t, bool inside) {
     case type_class::complex: return "complex" + bits;
     case type_class::text:
       if (!inside || t.variable) return nullptr;
-      return text::json{{"name", "null_terminated_bytes"}, {"configuration", {{"length_bytes", t.size}}}};
-    case type_class::opaque: return inside ? raw(t.size) : text::json(nullptr);
+      return metadata::sized_type("null_terminated_bytes", t.size);
+    case type_class::opaque: return inside ? metadata::sized_type("raw_bytes", t.size) : text::json(nullptr);
     case type_class::array:
       // Zarr's struct has no array fields; their bytes are kept, and the attributes describe their type
-      return inside && !holds_references(t) ? raw(t.size) : text::json(nullptr);
+      return inside && !holds_references(t) ? metadata::sized_type("raw_bytes", t.size) : text::json(nullptr);
     case type_class::compound: {
       if (t.parts.empty() || !t.memory) return nullptr;
-      text::json fields = text::json::array();
+      std::vector<std::pair<std::string, text::json>> fields;
       for (const type_description& m : t.parts) {
         text::json type = zarr_data_type(m, true);
         if (type.is_null() || !text::is_utf8(m.name)) return nullptr;
-        fields.push_back({{"name", m.name}, {"data_type", std::move(type)}});
+        fields.emplace_back(m.name, std::move(type));
       }
-      return text::json{{"name", "struct"}, {"configuration", {{"fields", std::move(fields)}}}};
+      return metadata::struct_type(fields);
     }
     default: return nullptr;
   }
@@ -59,8 +57,8 @@ text::json numpy_time(const type_description& t) {
   unsigned scale = 1;
   if (const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), scale); error == std::errc())
     rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-  text::json type = {{"name", point ? "numpy.datetime64" : "numpy.timedelta64"},
-                     {"configuration", {{"unit", std::string(rest)}, {"scale_factor", scale}}}};
+  text::json type = metadata::to_json(
+      {point ? "numpy.datetime64" : "numpy.timedelta64", {{"unit", std::string(rest)}, {"scale_factor", scale}}});
   try {
     (void)data_type(text::json_text(type));
   } catch (const error&) {  // not a unit of numpy

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "inspect/tree_readers.hpp"
+#include "metadata/node.hpp"
 #include "text/json_text.hpp"
 #include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
@@ -24,11 +25,10 @@ constexpr int max_depth = 500;
 
 std::string text_of(const json& j) { return j.is_string() ? j.get<std::string>() : text::json_text(j); }
 
-json configuration_of(const json& j) {
-  return j.is_object() && j.contains("configuration") ? j["configuration"] : json::object();
+// An extension's, whatever it is.
+std::string name_in(const json& j) {
+  return metadata::member(j, "name").is_null() ? text_of(j) : text_of(metadata::member(j, "name"));
 }
-
-std::string name_in(const json& j) { return j.is_object() && j.contains("name") ? text_of(j["name"]) : text_of(j); }
 
 std::vector<std::uint64_t> extents(const json& list) {
   std::vector<std::uint64_t> out;
@@ -37,35 +37,19 @@ std::vector<std::uint64_t> extents(const json& list) {
   return out;
 }
 
-// For a rectilinear grid: the longest length along each dimension; some have one length, others a list with lengths and [length,
-// count].
-std::vector<std::uint64_t> longest_chunk(const json& shapes) {
-  std::vector<std::uint64_t> out;
-  if (!shapes.is_array()) return out;
-  const auto number = [](const json& n) { return n.is_number_unsigned() ? n.get<std::uint64_t>() : 0; };
-  for (const json& lengths : shapes) {
-    std::uint64_t longest = number(lengths);
-    for (const json& length : lengths.is_array() ? lengths : json::array())
-      longest = std::max(longest, number(length.is_array() && !length.empty() ? length[0] : length));
-    out.push_back(longest);
-  }
-  return out;
-}
-
 std::string type_text(const json& j) {
   const std::string name = name_in(j);
-  const json c = configuration_of(j);
-  if ((name == "struct" || name == "structured") && c.is_object() && c.contains("fields") && c["fields"].is_array()) {
+  const auto fields = metadata::struct_fields(j);
+  if ((name == "struct" || name == "structured") && !fields.empty()) {
     std::string s = "{";
-    for (const json& f : c["fields"]) {
-      const bool pair = f.is_array() && f.size() == 2;  // of the older name
-      if (!pair && !(f.is_object() && f.contains("name") && f.contains("data_type"))) return name;
-      s += (s.size() > 1 ? ", " : "") + text_of(pair ? f[0] : f["name"]) + ": " + type_text(pair ? f[1] : f["data_type"]);
+    for (const auto& f : fields) {
+      if (f.name.is_null() || f.data_type.is_null()) return name;
+      s += (s.size() > 1 ? ", " : "") + text_of(f.name) + ": " + type_text(f.data_type);
     }
     return s + "}";
   }
-  if (c.is_object() && c.contains("length_bytes")) return name + " of " + text_of(c["length_bytes"]);
-  return name;
+  const json& length = metadata::length_bytes(j);
+  return length.is_null() ? name : name + " of " + text_of(length);
 }
 
 // "bytes, gzip 6"; with the most important number of a codec, if it has one.
@@ -74,15 +58,16 @@ std::string codecs_text(const json& codecs, node& n, bool outermost) {
   std::string s;
   for (const json& codec : codecs) {
     const std::string name = name_in(codec);
-    const json c = configuration_of(codec);
+    const json c = metadata::configuration_of(codec);
     std::string word = name;
-    const auto value = [&](const char* key) { return c.is_object() && c.contains(key) ? text_of(c[key]) : std::string(); };
+    const auto value = [&](const char* key) { return c.contains(key) ? text_of(c[key]) : std::string(); };
     if (name == "sharding_indexed") {
       if (outermost) {
         n.shard = n.chunk;
-        n.chunk = extents(c.is_object() && c.contains("chunk_shape") ? c["chunk_shape"] : json());
+        n.chunk = extents(metadata::inner_chunk_shape(codec));
       }
-      word = "shards of (" + codecs_text(c.is_object() && c.contains("codecs") ? c["codecs"] : json::array(), n, false) + ")";
+      const json& inner = metadata::codecs_in_shards(codec);
+      word = "shards of (" + (inner.is_null() ? "" : codecs_text(inner, n, false)) + ")";
     } else if (name == "bytes" && value("endian") == "big") {
       if (outermost || n.type.find("big-endian") == std::string::npos) n.type += " big-endian";
     } else if (name == "gzip" || name == "zstd" || name == "numcodecs.zlib" || name == "numcodecs.bz2") {
@@ -142,30 +127,27 @@ class store_walk {
     try {
       document = zarr::read_node(folder);
       const json j = document;
-      const std::string kind = j.contains("node_type") ? text_of(j["node_type"]) : "";
-      if (j.contains("attributes") && j["attributes"].is_object()) {
-        n.attributes = j["attributes"].size();
-        if (attributes_ && n.attributes > 0) n.attribute_values = text::json_text(j["attributes"]);
+      const metadata::node_kind kind = metadata::kind_of(j);
+      if (const json& attributes = metadata::attributes_of(j); attributes.is_object()) {
+        n.attributes = attributes.size();
+        if (attributes_ && n.attributes > 0) n.attribute_values = text::json_text(attributes);
       }
-      if (j.value("zarr_format", json()) != 3 || (kind != "group" && kind != "array"))
+      if (!metadata::is_v3(j) || kind == metadata::node_kind::none)
         throw zarr::store_error("its zarr.json is not a Zarr v3 node");
-      n.kind = kind;
-      if (kind == "group") return document;
-      for (const char* key : {"shape", "data_type", "chunk_grid", "codecs"}) {
-        if (!j.contains(key)) throw zarr::store_error(std::string("its zarr.json has no \"") + key + "\"");
-      }
-      n.shape = extents(j["shape"]);
-      n.type = type_text(j["data_type"]);
-      const json grid = configuration_of(j["chunk_grid"]);
-      if (grid.is_object() && grid.contains("chunk_shape")) n.chunk = extents(grid["chunk_shape"]);
-      const bool rectilinear = name_in(j["chunk_grid"]) == "rectilinear";
-      if (rectilinear && grid.is_object() && grid.contains("chunk_shapes")) n.chunk = longest_chunk(grid["chunk_shapes"]);
-      n.codecs = codecs_text(j["codecs"], n, true);
-      json details = {{"data_type", j["data_type"]}, {"codecs", j["codecs"]}};
-      n.rectilinear = rectilinear;
-      if (rectilinear) details["chunk_grid"] = j["chunk_grid"];
-      n.dimension_names = zarr::dimension_names_in(j);
-      if (j.contains("fill_value")) n.fill_value = text::json_text(j["fill_value"]);
+      n.kind = kind == metadata::node_kind::group ? "group" : "array";
+      if (kind == metadata::node_kind::group) return document;
+      if (const std::string missing = metadata::missing_member(j); !missing.empty())
+        throw zarr::store_error("its zarr.json has no \"" + missing + "\"");
+      const json &data_type = metadata::data_type_of(j), &codecs = metadata::codecs_of(j);
+      n.shape = extents(metadata::shape_of(j));
+      n.type = type_text(data_type);
+      n.chunk = metadata::longest_chunk(j);
+      n.codecs = codecs_text(codecs, n, true);
+      json details = {{"data_type", data_type}, {"codecs", codecs}};
+      n.rectilinear = metadata::is_rectilinear(j);
+      if (n.rectilinear) details["chunk_grid"] = metadata::chunk_grid_of(j);
+      n.dimension_names = metadata::dimension_names_in(j);
+      if (const json& fill = metadata::fill_value_of(j); !fill.is_null()) n.fill_value = text::json_text(fill);
       n.details = text::json_text(details);
     } catch (const std::exception& e) {
       n.kind = "unreadable";

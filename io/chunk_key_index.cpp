@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "io/chunk_key_index.hpp"
 
+#include "metadata/node.hpp"
+
 #include <algorithm>
 #include <string_view>
 
@@ -37,54 +39,14 @@ bool has_v3_key(const chunk_key_index::entry& array, const std::string& key) {
 
 }  // namespace
 
-bool is_array_node(const text::json& node) {
-  const auto type = node.is_object() ? node.find("node_type") : node.end();
-  return node.is_object() && type != node.end() && *type == "array";
-}
-
 std::string path_of_node(const std::string& key) {
   return key.substr(0, key.size() - std::min(key.size(), std::string_view("/zarr.json").size()));
 }
 
-std::optional<std::vector<std::uint64_t>> chunks_along(const text::json& array) {
-  const auto extent = [](const text::json& n) { return n.is_number_unsigned() ? n.get<std::uint64_t>() : 0; };
-  const auto member = [](const text::json* j, const char* key) {
-    return j && j->is_object() && j->contains(key) ? &(*j)[key] : nullptr;
-  };
-  const text::json *const shape = member(&array, "shape"), *const configuration =
-                                                               member(member(&array, "chunk_grid"), "configuration");
-  if (!shape || !shape->is_array()) return {};
-  const text::json *const regular = member(configuration, "chunk_shape"), *const lengths =
-                                                                              regular ? regular
-                                                                                      : member(configuration, "chunk_shapes");
-  if (!lengths || !lengths->is_array() || lengths->size() != shape->size()) return {};
-  std::vector<std::uint64_t> counts;
-  for (std::size_t d = 0; d < shape->size(); ++d) {
-    const text::json& item = (*lengths)[d];
-    const std::uint64_t size = extent((*shape)[d]), length = extent(item);
-    std::uint64_t n = 0;
-    if (length > 0) {
-      n = size / length + (size % length != 0);
-    } else if (!regular && item.is_array()) {
-      for (const text::json& run : item) {  // a length, or [length, count]
-        const std::uint64_t count = run.is_array() && run.size() == 2 ? extent(run[1]) : 1;
-        if (__builtin_add_overflow(n, count, &n)) return {};
-      }
-    } else {
-      return {};
-    }
-    counts.push_back(n);
-  }
-  return counts;
-}
-
 bool chunk_key_index::add(const std::string& array, const text::json& node) {
-  auto n = chunks_along(node);
+  auto n = metadata::chunks_along(node);
   if (!n) return false;
-  if (const auto keys = node.find("chunk_key_encoding");
-      keys != node.end() && keys->is_object() && keys->value("name", text::json()) == "v2" &&
-      keys->value(text::json::json_pointer("/configuration/separator"), text::json()) == "/")
-    with_slashes_.insert(array);
+  if (metadata::key_encoding_of(node) == metadata::chunk_key_encoding{.v2 = true, .separator = '/'}) with_slashes_.insert(array);
   arrays_.insert_or_assign(array, std::move(*n));
   return true;
 }

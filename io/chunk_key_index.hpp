@@ -17,7 +17,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -50,10 +49,6 @@ class chunk_key_index {
   mutable const entry* last_ = nullptr;  // most keys are of the same array as the one before
 };
 
-// The number of chunks along each dimension, by the shape and the chunk grid in an array's metadata; empty: these are not valid.
-std::optional<std::vector<std::uint64_t>> chunks_along(const text::json& array);
-
-bool is_array_node(const text::json& node);
 // The path of a node by the key of its zarr.json: "a/b" of "a/b/zarr.json".
 std::string path_of_node(const std::string& key);
 

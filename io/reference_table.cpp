@@ -6,9 +6,10 @@
 #include "io/reference_builder.hpp"
 #include "io/reference_v2.hpp"
 #include "io/source_url_map.hpp"
+#include "metadata/node.hpp"
+#include "metadata/v2_metadata.hpp"
 #include "text/format.hpp"
 #include "text/node_names.hpp"
-#include "text/v2_metadata.hpp"
 #include <zarrbits/error.hpp>
 #include <zarrbits/source_name.hpp>
 
@@ -60,7 +61,7 @@ class parquet_folder {
     for (const auto& item : metadata->items()) only_v2 = only_v2 && !text::is_node_key(item.key());
     for (const auto& [key, value] : metadata->items()) {
       if (text::is_node_key(key)) read_node(key, value);
-      else if (text::is_v2_metadata_key(key) && value.is_object() && !is_grid_alone(value)) {
+      else if (metadata::is_v2_metadata_key(key) && value.is_object() && !metadata::is_v2_grid_alone(value)) {
         builder_.add_content(key, text::python_json_text(value));
         if (only_v2 && key.ends_with("/.zarray")) read_v2_array(key.substr(0, key.rfind('/')), value);
       }
@@ -86,11 +87,6 @@ class parquet_folder {
   [[noreturn]] void throw_corrupt(const std::string& reason = "") const {
     throw reference_error("\"" + path_ + "\" does not hold references in kerchunk's Parquet format" +
                           (reason.empty() ? "" : ": " + reason) + "; use a Zarr v3 store");
-  }
-
-  // Whether it has only the extents that fsspec needs of an array of Zarr v3.
-  static bool is_grid_alone(const text::json& zarray) {
-    return zarray.size() == 2 && zarray.contains("shape") && zarray.contains("chunks");
   }
 
   static const text::json* find(const text::json& j, const char* key) {
@@ -147,22 +143,19 @@ class parquet_folder {
   // Chunks are where their keys point to, whatever the keys in the metadata look like: they become those of Zarr v3.
   void read_node(const std::string& key, text::json node) {
     const std::string array = path_of_node(key);
-    if (const text::json* const type = find(node, "node_type"); type && *type == "array") {
-      const auto counts = chunks_along(node);
+    if (metadata::is_array(node)) {
+      const auto counts = metadata::chunks_along(node);
       if (!counts) throw_corrupt();
       read_parts(array, *counts);
     }
-    set_key_form(node, key_form::slashes);
-    builder_.add_content(key, text::python_json_text(node, 2) + "\n");
+    metadata::set_all_key_encodings(node, {});
+    builder_.add_content(key, metadata::node_text(node));
   }
 
   void read_v2_array(const std::string& array, const text::json& zarray) {
-    const text::json* const separator = find(zarray, "dimension_separator");
-    const auto counts =
-        chunks_along({{"shape", zarray.value("shape", text::json())},
-                      {"chunk_grid", {{"configuration", {{"chunk_shape", zarray.value("chunks", text::json())}}}}}});
+    const auto counts = metadata::v2_chunks_along(zarray);
     if (!counts) throw_corrupt();
-    v2_separator_ = separator && *separator == "/" ? '/' : '.';
+    v2_separator_ = metadata::v2_separator(zarray);
     read_parts(array, *counts);
     v2_separator_.reset();
   }
@@ -264,24 +257,7 @@ bool is_unchanged(const referenced_file& file, const file_state& current) {
   return !file.state || (file.size_only ? current.regular && current.size == file.state->size : current == *file.state);
 }
 
-void set_key_form(text::json& node, key_form form) {
-  if (!node.is_object()) return;
-  if (node.contains("node_type") && node["node_type"] == "array") {
-    const bool dots = form == key_form::dots;
-    node["chunk_key_encoding"] = {{"name", dots ? "v2" : "default"}, {"configuration", {{"separator", dots ? "." : "/"}}}};
-  }
-  if (!node.contains("consolidated_metadata") || !node["consolidated_metadata"].is_object()) return;
-  text::json& consolidated = node["consolidated_metadata"];
-  if (!consolidated.contains("metadata") || !consolidated["metadata"].is_object()) return;
-  for (text::json& child : consolidated["metadata"]) set_key_form(child, form);
-}
-
 namespace {
-
-bool has_dots(const text::json& node) {
-  const auto keys = node.find("chunk_key_encoding");
-  return keys != node.end() && keys->is_object() && keys->contains("name") && (*keys)["name"] == "v2";
-}
 
 // Whether `stored` has the same documents as `expected`, and the first key that differs.
 std::string first_difference(const std::map<std::string, std::string>& stored,
@@ -305,21 +281,21 @@ void normalize_to_v3(reference_table& table, bool is_folder) {
   chunk_key_index dotted;
   for (auto it = table.keys.begin(); it != table.keys.end();) {
     auto& [key, r] = *it;
-    if (text::is_v2_metadata_key(key) && !r.file) {
+    if (metadata::is_v2_metadata_key(key) && !r.file) {
       documents.emplace(key, std::move(r.content));
       it = table.keys.erase(it);
       continue;
     }
     if (text::is_node_key(key) && !r.file) {
       text::json node = text::parse_untrusted_json(r.content);
-      if (is_array_node(node) && (!table.formats.v3 || has_dots(node)) && dotted.add(path_of_node(key), node) &&
-          table.formats.v3) {
-        set_key_form(node, key_form::slashes);
-        r.content = text::python_json_text(node, 2) + "\n";
+      if (metadata::is_array(node) && (!table.formats.v3 || metadata::key_encoding_of(node).v2) &&
+          dotted.add(path_of_node(key), node) && table.formats.v3) {
+        metadata::set_all_key_encodings(node, {});
+        r.content = metadata::node_text(node);
         r.size = r.content.size();
-      } else if (key == "zarr.json" && node.is_object() && node.contains("consolidated_metadata")) {
-        set_key_form(node, key_form::slashes);
-        r.content = text::python_json_text(node, 2) + "\n";
+      } else if (key == "zarr.json" && !metadata::consolidated_metadata_of(node).is_null()) {
+        metadata::set_all_key_encodings(node, {});
+        r.content = metadata::node_text(node);
         r.size = r.content.size();
       }
     }

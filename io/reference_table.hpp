@@ -79,12 +79,6 @@ std::string partitions_path(const std::string& references);
 // URLs of local files and of S3.
 constexpr std::string_view file_url = "file://", s3_url = "s3://";
 
-// The form of an array's chunk keys: "c/0/1" as everywhere else, or "0.1", as Zarr v2 has them and the readers of folders of
-// Parquet files. With that form one set of keys is enough for both.
-enum class key_form { slashes, dots };
-// Sets it in a node's metadata, also in the copies of all nodes that a root may have.
-void set_key_form(text::json& node, key_form form);
-
 // In the JSON of references that have only Zarr v2's metadata: those of Zarr v3, from which they were made.
 constexpr const char* nodes_key = "zarrbits.nodes";
 // What both forms begin with.

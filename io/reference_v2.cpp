@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "io/reference_v2.hpp"
 
-#include "text/v2_metadata.hpp"
+#include "metadata/node.hpp"
+#include "metadata/v2_metadata.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -12,7 +13,7 @@ namespace zarrbits::io {
 void v2_references::node(const std::string& key, std::string_view text) {
   text::json node = text::parse_untrusted_json(text);
   const std::string path = path_of_node(key);
-  if (is_array_node(node)) arrays_.add(path, node);
+  if (metadata::is_array(node)) arrays_.add(path, node);
   nodes_.insert_or_assign(path, std::move(node));
 }
 
@@ -23,7 +24,7 @@ void v2_references::chunk(const std::string& key) {
 std::string v2_references::only_v3() const {
   const auto converted = documents();
   for (const auto& [path, node] : nodes_) {
-    if (is_array_node(node) && !converted.contains(path.empty() ? ".zarray" : path + "/.zarray")) return "/" + path;
+    if (metadata::is_array(node) && !converted.contains(path.empty() ? ".zarray" : path + "/.zarray")) return "/" + path;
   }
   return {};
 }
@@ -34,10 +35,10 @@ std::map<std::string, text::json> v2_references::documents() const {
   for (const auto& [path, node] : nodes_) {
     if (!node.is_object()) continue;
     const std::string prefix = path.empty() ? "" : path + "/";
-    if (!is_array_node(node)) {
-      result[prefix + ".zgroup"] = {{"zarr_format", 2}};
-      result[prefix + ".zattrs"] = text::v2_group_attributes(node);
-      consolidated = consolidated || (path.empty() && node.contains("consolidated_metadata"));
+    if (!metadata::is_array(node)) {
+      result[prefix + ".zgroup"] = metadata::v2_group();
+      result[prefix + ".zattrs"] = metadata::v2_group_attributes(node);
+      consolidated = consolidated || (path.empty() && !metadata::consolidated_metadata_of(node).is_null());
       continue;
     }
     const auto it = chunks_.find(path);
@@ -46,17 +47,13 @@ std::map<std::string, text::json> v2_references::documents() const {
     for (const std::uint64_t n : arrays_.counts_of(path)) gaps = __builtin_mul_overflow(grid, n, &grid) || gaps;
     gaps = gaps || grid != (it == chunks_.end() ? 0 : it->second);
     try {
-      text::v2_array array = text::to_v2_array(node, gaps);
+      metadata::v2_array array = metadata::to_v2_array(node, gaps);
       result[prefix + ".zarray"] = std::move(array.zarray);
       result[prefix + ".zattrs"] = std::move(array.zattrs);
-    } catch (const text::not_representable_in_v2&) {  // the report says why
+    } catch (const metadata::not_representable_in_v2&) {  // the report says why
     }
   }
-  if (consolidated) {
-    text::object_builder copies;
-    for (const auto& [key, document] : result) copies.add(key, document);
-    result[".zmetadata"] = {{"zarr_consolidated_format", 1}, {"metadata", copies.take()}};
-  }
+  if (consolidated) result[".zmetadata"] = metadata::v2_consolidated(result);
   return result;
 }
 

@@ -50,6 +50,19 @@ json object_builder::take() {
   return std::exchange(content_->object, json::object());
 }
 
+namespace {
+
+bool has_binary(const nlohmann::json& j) {
+  return j.is_binary() || (j.is_structured() && std::any_of(j.begin(), j.end(), has_binary));
+}
+
+}  // namespace
+
+std::string sorted_json_text(const nlohmann::json& j) {
+  if (has_binary(j)) return json_text(j);
+  return j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 std::string strict_json_text(const json& j, int indent) { return j.dump(indent); }
 
 namespace {
@@ -83,12 +96,6 @@ bool is_text_of(const nlohmann::ordered_json& j, const char* key) {
 }
 
 }  // namespace
-
-bool is_zarr_node(std::string_view text) {
-  const nlohmann::ordered_json j = parse_untrusted_json(text);
-  return is_text_of(j, "node_type") && (j["node_type"] == "group" || j["node_type"] == "array") && j.contains("zarr_format") &&
-         j["zarr_format"] == 3;
-}
 
 bool is_zarrbits_plan(std::string_view text) {
   const nlohmann::ordered_json j = parse_untrusted_json(text);

@@ -33,8 +33,7 @@ json parse_untrusted_json(std::string_view text);
 json parse_untrusted_node(std::string_view text, const std::string& context, std::vector<detail::attribute_remark>& remarks,
                           bool attributes_alone = false);
 
-// True if the text is a node of Zarr v3, or the plan of an unfinished store of ours: --overwrite may remove these.
-bool is_zarr_node(std::string_view text);
+// True if the text is the plan of an unfinished store of ours: --overwrite may remove it.
 bool is_zarrbits_plan(std::string_view text);
 
 // An object with many members whose names come from the file: no key is repeated, and each insertion takes the same time (json
@@ -54,6 +53,9 @@ class object_builder {
   struct content;
   std::unique_ptr<content> content_;
 };
+
+// As json_text(), for an object whose members are sorted.
+std::string sorted_json_text(const nlohmann::json& j);
 
 // As json_text(), but bytes that are not UTF-8 throw nlohmann::json::exception.
 std::string strict_json_text(const json& j, int indent = -1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/cf_meaning.hpp"
 
+#include "metadata/node.hpp"
 #include "text/base64.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/source_values.hpp"
@@ -134,7 +135,7 @@ std::optional<cf_meaning> meaning_in_store(const json& node, const zarr::zarr_ar
   const bool integer = t.name.starts_with("int") || t.name.starts_with("uint");
   if ((!floating && !integer) || t.size == 0 || t.size > 8) return {};
   cf_meaning m;
-  const json attributes = node.value("attributes", json::object());
+  const json attributes = metadata::attributes_or_empty(node);
   const auto scale = number_in(attributes, "scale_factor"), offset = number_in(attributes, "add_offset");
   m.scale = scale.value_or(1);
   m.offset = offset.value_or(0);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/h5.hpp"
+#include "metadata/node.hpp"
+#include "text/json_text.hpp"
 #include "text/name_escaping.hpp"
 #include "text/reserved_names.hpp"
 #include "verify/blocks.hpp"
@@ -9,7 +11,6 @@
 #include "verify/reader_view.hpp"
 #include "verify/source_notes.hpp"
 #include "verify/value_format.hpp"
-#include "zarr/read/zarr_json.hpp"
 
 #include <algorithm>
 
@@ -49,7 +50,7 @@ const json* noted_value(const node_pair& n, const std::string& key) {
 // True for an attribute of a dataset by which netCDF says what the type of the array says.
 bool follows_from_type(hid_t dataset, const node_pair& n, const std::string& name) {
   try {
-    const json implied_attributes = exported_attributes(zarr::parse_type(n.node.value("data_type", json())));
+    const json implied_attributes = exported_attributes(zarr::parse_type(metadata::data_type_of(n.node)));
     if (!implied_attributes.contains(name)) return false;
     const attribute_values a = read_attribute(dataset, name);
     if (a.null || product(a.dims) != 1) return false;
@@ -87,8 +88,8 @@ std::vector<std::uint64_t> extent_of(hid_t space) {
 
 const json& node_pair::attributes() const {
   static const json empty = json::object();
-  const auto entry = node.find("attributes");
-  return entry != node.end() && entry->is_object() ? *entry : empty;
+  const json& stored = metadata::attributes_of(node);
+  return stored.is_object() ? stored : empty;
 }
 
 const json& node_pair::notes() const {
@@ -174,7 +175,7 @@ void metadata_comparison::attributes(hid_t object, const node_pair& n, bool is_d
   if (rules_.nwb) used_keys.merge(nwb_attributes(object, n));
   if (rules_.hdmf) used_keys.merge(hdmf_attributes(object, n));
   // xarray's names of the dimensions, which are compared as these
-  if (is_dataset && store.value("_ARRAY_DIMENSIONS", json()) == n.node.value("dimension_names", json()))
+  if (is_dataset && store.value("_ARRAY_DIMENSIONS", json()) == metadata::dimension_names_of(n.node))
     used_keys.insert("_ARRAY_DIMENSIONS");
   for (const auto& [key, value] : store.items()) {
     if (!used_keys.contains(key)) report_extra(n, "attribute", key);
@@ -205,7 +206,7 @@ void metadata_comparison::attribute(hid_t object, const node_pair& n, const std:
     const attribute_values a = read_attribute(object, name);
     const bool is_internal =
         is_bookkeeping(name, true) || (is_dataset && (name == "CLASS" || name == "NAME")) ||
-        (is_dataset && name == "dtype" && n.node.value("data_type", json()) == "bool");  // xarray's, of integers
+        (is_dataset && name == "dtype" && metadata::data_type_of(n.node) == "bool");  // xarray's, of integers
     if (!missing && stored == store.end()) {
       missing = !(fill && is_opaque(object)) && !is_hidden_from_readers(a, *noted, fill ? &n.node : nullptr, is_internal, rules_);
     }
@@ -244,7 +245,7 @@ std::string metadata_comparison::type_fault(const attribute_values& a, const nod
                                             const json* noted) const {
   const json shapes = n.notes().value("attribute_shapes", json::object());
   if (shapes.is_object() && shapes.contains(key) && shapes[key] != json(a.dims))
-    return "source shape " + zarr::json_text(json(a.dims)) + ", store shape " + zarr::json_text(shapes[key]);
+    return "source shape " + text::sorted_json_text(json(a.dims)) + ", store shape " + text::sorted_json_text(shapes[key]);
   const json types = n.notes().value("attribute_types", json::object());
   const json source = type_note(a.file_type.get());
   if (types.is_object() && types.contains(key)) return type_difference(source, types[key]);
@@ -254,7 +255,7 @@ std::string metadata_comparison::type_fault(const attribute_values& a, const nod
   if (rules_.hdmf && a.type.kind == source_kind::reference && !noted &&
       plain_reference(rules_, key, value, n.store_path) != value)
     return "";
-  if (is_exported_type(source, key, value, n.node.value("data_type", json()), rules_.one_element_is_scalar)) return "";
+  if (is_exported_type(source, key, value, metadata::data_type_of(n.node), rules_.one_element_is_scalar)) return "";
   return type_difference(source, "none that is given");
 }
 

@@ -2,12 +2,13 @@
 //
 // Compares a convention's additions to a node with the source.
 //
+#include "metadata/node.hpp"
+#include "text/json_text.hpp"
 #include "text/name_escaping.hpp"
 #include "text/reserved_names.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/value_format.hpp"
-#include "zarr/read/zarr_json.hpp"
 
 namespace zarrbits::verification {
 
@@ -44,7 +45,7 @@ std::set<std::string> metadata_comparison::nwb_attributes(hid_t object, const no
                          : std::string("has a different attribute ") + format_text(name) + " in the store: " +
                                format_json(store.value(name, json())) + " instead of " + format_json(expected));
   };
-  const bool array = n.node.value("node_type", json()) == "array";
+  const bool array = metadata::is_array(n.node);
   const json fields = array && type ? reference_fields(type.get()) : json::array();
   compare_attribute("_REFERENCE_FIELDS", fields.empty() ? json() : fields);
   compare_attribute("_DTYPE", array && type && H5Tequal(type.get(), H5T_STD_REF_OBJ) > 0 ? json("object_reference") : json());
@@ -64,8 +65,7 @@ std::set<std::string> metadata_comparison::nwb_attributes(hid_t object, const no
 }
 
 std::set<std::string> metadata_comparison::hdmf_attributes(hid_t object, const node_pair& n) {
-  if (n.node.value("node_type", json()) != "array" || H5Iget_type(object) != H5I_DATASET)
-    return {"_LINKS"};  // links are compared
+  if (!metadata::is_array(n.node) || H5Iget_type(object) != H5I_DATASET) return {"_LINKS"};  // links are compared
   const handle type(H5Dget_type(object));
   const json dtype = n.attributes().value("_DTYPE", json()), fields = n.attributes().value("_REFERENCE_FIELDS", json::array());
   const bool is_reference = type && H5Tequal(type.get(), H5T_STD_REF_OBJ) > 0;
@@ -73,7 +73,7 @@ std::set<std::string> metadata_comparison::hdmf_attributes(hid_t object, const n
   if (!right)
     report_finding(n, "attribute", "_DTYPE", verdict::differs,
                    "has other references than _DTYPE and _REFERENCE_FIELDS say in the store: " + format_json(dtype) + ", " +
-                       zarr::json_text(fields));
+                       text::sorted_json_text(fields));
   return {"_DTYPE", "_REFERENCE_FIELDS"};
 }
 
@@ -89,7 +89,7 @@ void metadata_comparison::dimension(hid_t scale, const node_pair& group, const s
       group, "note", key, right ? verdict::equal : verdict::differs,
       right ? ""
             : "has a different note " + key + ": source length " + std::to_string(length) + ", store " + format_json(stored));
-  json node = {{"attributes", note.value("attributes", json::object())}};
+  const json node = metadata::partial_node(metadata::attributes_or_empty(note));
   attributes(scale, {group.path + (group.path.ends_with("/") ? "" : "/") + escaped_name, group.store_path, node}, false);
 }
 

@@ -103,17 +103,17 @@ void dataset_comparison::run(const zarr::store_folder& folder) {
 void dataset_comparison::compare(const zarr::store_folder& folder) {
   const handle type = checked(H5Dget_type(dataset_), "cannot read the datatype");
   const handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");
-  const zarr::node_kind kind = zarr::kind_of(folder);
+  const metadata::node_kind kind = zarr::kind_of(folder);
   check_older(folder, "");
-  if (kind == zarr::node_kind::none) return conclude(verdict::missing, "is not in the store", "");
+  if (kind == metadata::node_kind::none) return conclude(verdict::missing, "is not in the store", "");
 
   const H5S_class_t shape = H5Sget_simple_extent_type(space.get());
   if (shape == H5S_NULL) {
     // without elements, a group is right, or an array that has none either
-    if (kind == zarr::node_kind::array && product(zarr::zarr_array(folder, make_plain_decoder).shape()) != 0) {
+    if (kind == metadata::node_kind::array && product(zarr::zarr_array(folder, make_plain_decoder).shape()) != 0) {
       conclude(verdict::differs, "has no dataspace, but the store's array has elements", "");
     }
-    if (kind == zarr::node_kind::group) add_rest(zarr::child_nodes(folder, zarr::read_node(folder)));
+    if (kind == metadata::node_kind::group) add_rest(zarr::child_nodes(folder, zarr::read_node(folder)));
     return;
   }
   const int rank = H5Sget_simple_extent_ndims(space.get());
@@ -146,9 +146,9 @@ void dataset_comparison::node(const view& v, const zarr::store_folder& folder) {
   guarded(v.member(), [&] {
     check_older(folder, v.member());
     switch (zarr::kind_of(folder)) {
-      case zarr::node_kind::none: return conclude(verdict::missing, "is not in the store", v.member());
-      case zarr::node_kind::array: return array(v, folder);
-      case zarr::node_kind::group: break;
+      case metadata::node_kind::none: return conclude(verdict::missing, "is not in the store", v.member());
+      case metadata::node_kind::array: return array(v, folder);
+      case metadata::node_kind::group: break;
     }
     const source_type* leaf = &v.type;
     while (leaf->kind == source_kind::array) leaf = &leaf->members[0].type;

@@ -4,12 +4,13 @@
 // phony_dim_<n>, one name for each length in a group.
 //
 #include "hdf5/h5.hpp"
+#include "metadata/node.hpp"
+#include "text/json_text.hpp"
 #include "text/name_escaping.hpp"
 #include "verify/blocks.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/exported_forms.hpp"
 #include "verify/value_format.hpp"
-#include "zarr/read/zarr_json.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -70,7 +71,7 @@ dimension_names_of names_of_dimensions(hid_t dataset, std::size_t rank, const so
 // The error in the name of dimension `d`, or "". `right`: the names that it may have.
 std::string metadata_comparison::dimension_difference(const node_pair& n, std::size_t d,
                                                       const std::vector<std::vector<std::string>>& right) {
-  const json& names = n.node["dimension_names"];
+  const json& names = metadata::dimension_names_of(n.node);
   const auto used_elsewhere = [&](const std::string& name) {
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (i != d && names[i] == name) return true;
@@ -90,7 +91,7 @@ std::string metadata_comparison::dimension_difference(const node_pair& n, std::s
   }
   if (name.is_null()) return "";
   if (!is_phony(name.get<std::string>())) return dimension + ": source none, store " + format_text(name.get<std::string>());
-  const std::uint64_t length = zarr::extents(n.node["shape"], "shape")[d];
+  const std::uint64_t length = metadata::extent_of(n.node, d);
   const std::pair<std::string, std::uint64_t> place{n.store_path.substr(0, n.store_path.rfind('/')), length};
   const auto [entry, is_new] = phony_.try_emplace(name.get<std::string>(), place);
   if (is_new || entry->second == place) return "";
@@ -98,8 +99,8 @@ std::string metadata_comparison::dimension_difference(const node_pair& n, std::s
 }
 
 void metadata_comparison::dimension_names(hid_t dataset, std::size_t rank, const node_pair& n) {
-  const std::size_t stored_rank = n.node.contains("shape") ? n.node["shape"].size() : 0;
-  const json names = n.node.value("dimension_names", json());
+  const std::size_t stored_rank = metadata::rank_of(n.node);
+  const json names = metadata::dimension_names_of(n.node);
   std::vector<alternatives> right(stored_rank);
   const bool of_netcdf = rules_.netcdf && dataset >= 0;
   try {
@@ -138,7 +139,7 @@ void metadata_comparison::dimension_names(hid_t dataset, std::size_t rank, const
     if (!named || right[d].size() != 1 || right[d][0].size() != 1) continue;
     const std::string name = names[d].get<std::string>();
     if ((is_made && name.find('/') != std::string::npos) ||
-        is_exported_dimension(right[d][0][0], name, zarr::extents(n.node["shape"], "shape")[d]))
+        is_exported_dimension(right[d][0][0], name, metadata::extent_of(n.node, d)))
       right[d] = {{name}};
   }
   if (names.is_null()) {

@@ -3,10 +3,10 @@
 
 #include "text/base64.hpp"
 #include "text/format.hpp"
+#include "text/json_text.hpp"
 #include "text/name_escaping.hpp"
 
 #include "verify/value_format.hpp"
-#include "zarr/read/zarr_json.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -233,7 +233,7 @@ std::string format_json(const json& j) {
   if (j.is_string()) return format_text(j.get_ref<const std::string&>());
   if (j.is_array()) return "a list of " + std::to_string(j.size());
   if (j.is_object() && !j.contains("base64")) return "an object with " + std::to_string(j.size()) + " keys";
-  const std::string text = zarr::json_text(j);
+  const std::string text = text::sorted_json_text(j);
   return text.size() > 60 ? text.substr(0, 60) + "..." : text;
 }
 

@@ -2,11 +2,11 @@
 #include "verify/compare_links.hpp"
 
 #include "text/base64.hpp"
+#include "text/json_text.hpp"
 #include "text/name_escaping.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/source_notes.hpp"
 #include "verify/value_format.hpp"
-#include "zarr/read/zarr_json.hpp"
 
 namespace zarrbits::verification {
 
@@ -121,9 +121,9 @@ void link_comparison::hard_link(const source_link& l, const node_pair& n, const 
                         tree_.address_of(target.get<std::string>()) == l.target;
   if (is_equal) return metadata_.report_finding(n, "link", l.name, verdict::equal, "");
   const std::string path = text::escape_name(tree_.object_at(l.target).path);
-  metadata_.report_finding(
-      n, "link", l.name, verdict::differs,
-      "has a different link " + quote_name(l) + ": source hard, to " + path + ", store " + zarr::json_text(note).substr(0, 200));
+  metadata_.report_finding(n, "link", l.name, verdict::differs,
+                           "has a different link " + quote_name(l) + ": source hard, to " + path + ", store " +
+                               text::sorted_json_text(note).substr(0, 200));
 }
 
 void link_comparison::named_type(const source_link& l, const node_pair& n, const json& note) {
@@ -151,10 +151,10 @@ void link_comparison::other_link(hid_t group, const source_link& l, const node_p
     const bool is_equal = source.is_null() ? is_user_link(*note, l.type, value) : source == *note;
     if (is_equal) return metadata_.report_finding(n, "link", l.name, verdict::equal, "");
     const std::string description =
-        source.is_null() ? "of class " + std::to_string(static_cast<int>(l.type)) : zarr::json_text(source);
+        source.is_null() ? "of class " + std::to_string(static_cast<int>(l.type)) : text::sorted_json_text(source);
     metadata_.report_finding(n, "link", l.name, verdict::differs,
                              "has a different link " + quote_name(l) + ": source " + description.substr(0, 200) + ", store " +
-                                 zarr::json_text(*note).substr(0, 200));
+                                 text::sorted_json_text(*note).substr(0, 200));
   } catch (const zarr::not_supported& e) {
     metadata_.report_finding(n, "link", l.name, verdict::unchecked,
                              "has a link " + quote_name(l) + " that was not compared: this reader does not support " + e.what());

@@ -5,6 +5,7 @@
 #include "hdf5/file_bytes.hpp"
 #include "hdf5/h5.hpp"
 #include "hdf5/open_source.hpp"
+#include "metadata/node.hpp"
 #include "text/base64.hpp"
 #include "text/json_text.hpp"
 #include "text/name_escaping.hpp"
@@ -17,7 +18,6 @@
 #include "verify/netcdf_dimensions.hpp"
 #include "verify/source_notes.hpp"
 #include "verify/value_format.hpp"
-#include "zarr/read/zarr_json.hpp"
 
 #include <algorithm>
 #include <array>
@@ -96,19 +96,15 @@ void drop_implied_notes(const zarr::store_folder& folder, const json& notes, con
 }  // namespace
 
 std::string refused_field(const zarr::store_folder& node) {
-  static const std::set<std::string> of_zarr = {"zarr_format", "node_type",       "attributes",          "shape",
-                                                "data_type",   "chunk_grid",      "fill_value",          "chunk_key_encoding",
-                                                "codecs",      "dimension_names", "storage_transformers"};
   const auto object = node.is_v2() ? nullptr : node.open("zarr.json");
   if (!object) return "";
   const std::vector<std::byte> text = zarr::read_object(*object, 64U << 20);
   const json document = text::parse_untrusted_json({reinterpret_cast<const char*>(text.data()), text.size()});
-  for (const auto& [name, value] : document.items()) {
-    const bool optional = value.is_object() && value.value("must_understand", json()) == false;
-    if (optional || of_zarr.contains(name) || (name == "consolidated_metadata" && value.is_null())) continue;
-    return "has in its zarr.json the field " + format_text(name) + " without \"must_understand\": false, so readers refuse it";
-  }
-  return "";
+  const std::vector<std::string> unknown =
+      document.is_object() ? metadata::unknown_members(document) : std::vector<std::string>();
+  if (unknown.empty()) return "";
+  return "has in its zarr.json the field " + format_text(unknown.front()) +
+         " without \"must_understand\": false, so readers refuse it";
 }
 
 void add_finding(verify_result& result, finding&& f) {
@@ -214,7 +210,7 @@ void metadata_comparison::dataset(hid_t dataset, const node_pair& n, const zarr:
     else if (json limits = limits_note(space.get()); !limits.is_null()) expected["maxshape"] = std::move(limits);
     if (!rules_.netcdf && is_dimension_only(dataset)) expected["dimension_without_variable"] = true;
     const std::vector<std::uint64_t> shape = null ? std::vector<std::uint64_t>() : extent_of(space.get());
-    if (n.node.value("node_type", json()) == "array") {
+    if (metadata::is_array(n.node)) {
       dimension_names(null ? -1 : dataset, shape.size(), n);
       const json declared = rules_.hdmf ? n.attributes() : json::object();
       const json references = declared.value("_DTYPE", json()) == "object_reference"
@@ -237,9 +233,9 @@ void metadata_comparison::skipped(hid_t dataset, const node_pair& group, const s
   const json skipped_notes = group.notes().value("skipped", json::object());
   const json note = skipped_notes.is_object() ? skipped_notes.value(escaped_name, json()) : json();
   if (!note.is_object()) return;
-  json node = {{"attributes", note.value("attributes", json::object())}};
   const handle type(H5Dget_type(dataset));  // the form of a fill value depends on it
-  if (type && H5Tget_class(type.get()) == H5T_FLOAT) node["data_type"] = "float64";
+  const bool is_float = type && H5Tget_class(type.get()) == H5T_FLOAT;
+  const json node = metadata::partial_node(metadata::attributes_or_empty(note), is_float ? json("float64") : json());
   H5Eclear2(H5E_DEFAULT);
   attributes(dataset, {group.path + (group.path.ends_with("/") ? "" : "/") + escaped_name, group.store_path, node}, true);
 }
@@ -252,11 +248,11 @@ void metadata_comparison::part(hid_t type, const node_pair& n, const zarr::store
   if (shape) dims = *shape;
   const handle leaf = leaf_of(type, dims);
   const H5T_class_t kind = H5Tget_class(leaf.get());
-  const bool array = n.node.value("node_type", json()) == "array";
+  const bool array = metadata::is_array(n.node);
   std::set<std::string> handled = {"attribute_types", "attribute_shapes", "attribute_values"};
   if (n.store_path == "/") handled.merge(std::set<std::string>{"selection", "convention"});
   // that of booleans is reported if any is neither 0 nor 1
-  if (kind == H5T_ENUM && !(array && n.node.value("data_type", json()) == "bool")) expected["enum"] = enum_note(leaf.get());
+  if (kind == H5T_ENUM && !(array && metadata::data_type_of(n.node) == "bool")) expected["enum"] = enum_note(leaf.get());
   if (!is_whole) {
     for (const auto& [key, value] : n.attributes().items()) {
       if (key != text::annotation_key) report_extra(n, "attribute", key);
@@ -264,7 +260,7 @@ void metadata_comparison::part(hid_t type, const node_pair& n, const zarr::store
     if (array) dimension_names(-1, 0, n);
   }
   const auto inner = [&](hid_t inner_type, const zarr::store_folder& child, const std::vector<std::uint64_t>* inner_shape) {
-    if (zarr::kind_of(child) == zarr::node_kind::none) return;  // missing; reported when values are compared
+    if (zarr::kind_of(child) == metadata::node_kind::none) return;  // missing; reported when values are compared
     const json node = zarr::read_node(child);
     part(inner_type, {n.path, "/" + child.path(), node}, child, inner_shape, false, {});
   };

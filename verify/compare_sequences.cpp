@@ -239,7 +239,7 @@ std::unique_ptr<dataset_comparison::values> dataset_comparison::make_values(cons
                                                                             const zarr::store_folder& folder) {
   check_older(folder, v.member());
   if (type.kind == source_kind::sequence) return std::make_unique<sequence_values>(*this, v, type, folder, 0);
-  if (zarr::kind_of(folder) == zarr::node_kind::group) {
+  if (zarr::kind_of(folder) == metadata::node_kind::group) {
     if (type.kind != source_kind::compound) throw zarr::not_supported(type.name + " in a group of their own");
     return std::make_unique<member_values>(*this, v, type, folder);
   }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/compare_stores.hpp"
 
+#include "metadata/missing_value.hpp"
+#include "metadata/node.hpp"
+#include "text/json_text.hpp"
 #include "text/memory_estimate.hpp"
 #include "text/reserved_names.hpp"
 #include "text/selection.hpp"
@@ -10,8 +13,6 @@
 #include "verify/comparison_progress.hpp"
 #include "verify/decode/plain_codec_chain.hpp"
 #include "verify/value_format.hpp"
-#include "zarr/read/missing_value.hpp"
-#include "zarr/read/zarr_json.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <nlohmann/json.hpp>
@@ -167,7 +168,7 @@ nodes_by_path nodes_of(const zarr::store_folder& root, comparison_progress& prog
     } catch (const zarr::store_error& e) {
       fault = std::string("has a zarr.json that is not valid: ") + e.what();
     }
-    if (document.value("node_type", json()) == "group") {
+    if (metadata::is_group(document)) {
       for (const zarr::store_folder& child : folder.nodes())
         todo.emplace_back((path == "/" ? path : path + "/") + child.leaf_name(), child);
     }
@@ -217,7 +218,7 @@ class stores_comparison {
   }
 
   void compare(const std::string& path, const node& source) {
-    const bool is_array = source.document.value("node_type", json()) == "array";
+    const bool is_array = metadata::is_array(source.document);
     finding f = make_finding(path, is_array ? "dataset" : "group");
     const auto entry = store_.find(path);
     if (!source.unreadable.empty()) {
@@ -237,7 +238,7 @@ class stores_comparison {
       f.reason = "cannot be read in the store: " + store.unreadable;
       return add_finding(result_, std::move(f));
     }
-    if (store.document.value("node_type", json()) != source.document.value("node_type", json())) {
+    if (metadata::kind_of(store.document) != metadata::kind_of(source.document)) {
       f.outcome = verdict::differs;
       f.reason = is_array ? "is a group in the store" : "is an array in the store";
       return add_finding(result_, std::move(f));
@@ -264,11 +265,11 @@ class stores_comparison {
   // A value that xarray does not take, which is in the notes instead.
   static bool is_noted(const json& attributes, const std::string& name, const json& value) {
     const json noted = attributes.value(json::json_pointer("/zarrbits/attribute_values"), json());
-    return noted.is_object() && noted.contains(name) && zarr::json_text(noted[name]) == zarr::json_text(value);
+    return noted.is_object() && noted.contains(name) && text::sorted_json_text(noted[name]) == text::sorted_json_text(value);
   }
 
   void compare_attributes(const std::string& path, const json& source, const json& store) {
-    const json a = source.value("attributes", json::object()), b = store.value("attributes", json::object());
+    const json a = metadata::attributes_or_empty(source), b = metadata::attributes_or_empty(store);
     for (const auto& [name, value] : a.items()) {
       finding f = make_finding(path, "attribute");
       f.attribute = name;
@@ -277,12 +278,12 @@ class stores_comparison {
       } else if (!b.contains(name)) {
         f.outcome = verdict::missing;
         f.reason = "is not in the store";
-      } else if (zarr::json_text(b[name]) != zarr::json_text(value) &&  // as text, since NaN is not equal to itself
-                 !(name == "_FillValue" && b[name] == json(zarr::missing_value_of(source.value("data_type", json()), value)))) {
+      } else if (text::sorted_json_text(b[name]) != text::sorted_json_text(value) &&  // as text, since NaN is not equal to itself
+                 !(name == "_FillValue" && b[name] == json(metadata::missing_value_of(metadata::data_type_of(source), value)))) {
         f.outcome = verdict::differs;
         f.reason = "has another value";
-        f.source_value = zarr::json_text(value).substr(0, 200);
-        f.store_value = zarr::json_text(b[name]).substr(0, 200);
+        f.source_value = text::sorted_json_text(value).substr(0, 200);
+        f.store_value = text::sorted_json_text(b[name]).substr(0, 200);
       }
       add_finding(result_, std::move(f));
     }
@@ -292,7 +293,7 @@ class stores_comparison {
   }
 
   static json names_in(const json& document) {
-    const json names = document.value("dimension_names", json());
+    const json names = metadata::dimension_names_of(document);
     const bool all_unnamed = std::all_of(names.begin(), names.end(), [](const json& n) { return n.is_null(); });
     return all_unnamed ? json() : names;
   }
@@ -302,7 +303,7 @@ class stores_comparison {
       finding names = make_finding(f.path, "dimension names");
       if (const json a = names_in(source.document), b = names_in(store.document); a != b) {
         names.outcome = verdict::differs;
-        names.reason = "are " + zarr::json_text(a) + ", and in the store " + zarr::json_text(b);
+        names.reason = "are " + text::sorted_json_text(a) + ", and in the store " + text::sorted_json_text(b);
       }
       add_finding(result_, std::move(names));
       std::optional<zarr::zarr_array> source_array;
@@ -314,10 +315,10 @@ class stores_comparison {
         return;
       }
       const zarr::zarr_array store_array(store.folder, make_plain_decoder);
-      const json a = source.document.value("data_type", json()), b = store.document.value("data_type", json());
+      const json a = metadata::data_type_of(source.document), b = metadata::data_type_of(store.document);
       if (!differs(f, "data type", a, b) && !differs(f, "shape", json(source_array->shape()), json(store_array.shape()))) {
         if (source_array->fill().data != store_array.fill().data || source_array->fill().strings != store_array.fill().strings)
-          differs(f, "fill value", source.document.value("fill_value", json()), store.document.value("fill_value", json()));
+          differs(f, "fill value", metadata::fill_value_of(source.document), metadata::fill_value_of(store.document));
         warn_about_chunks(options_, f.path, store_array);
         compare_values(*source_array, store_array, f);
       }
@@ -331,9 +332,10 @@ class stores_comparison {
   }
 
   static bool differs(finding& f, const char* property, const json& a, const json& b) {
-    if (zarr::json_text(a) == zarr::json_text(b)) return false;
+    if (text::sorted_json_text(a) == text::sorted_json_text(b)) return false;
     f.outcome = verdict::differs;
-    f.reason = std::string("has the ") + property + " " + zarr::json_text(a) + ", and in the store " + zarr::json_text(b);
+    f.reason =
+        std::string("has the ") + property + " " + text::sorted_json_text(a) + ", and in the store " + text::sorted_json_text(b);
     return true;
   }
 

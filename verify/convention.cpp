@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/convention.hpp"
 
+#include "metadata/node.hpp"
+#include "text/reserved_names.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace zarrbits::verification {
@@ -9,17 +12,15 @@ using nlohmann::json;
 
 convention convention_of(const json& root, source_tree& tree) {
   convention c;
-  const json note = root.value(json::json_pointer("/attributes/zarrbits/convention"), json());
+  const json &note = metadata::note_of(root, "convention"), &attributes = metadata::attributes_of(root);
   c.one_element_is_scalar = note == "netcdf";
   c.nwb = note == "nwb";
-  const json::json_pointer version("/attributes/nwb_version"), kind("/attributes/neurodata_type");
-  c.hdmf = note.is_null() && root.contains(version) && root.contains(kind);
+  c.hdmf = note.is_null() && attributes.contains("nwb_version") && attributes.contains("neurodata_type");
   c.anndata = note == "anndata";
   c.links_are_objects = note == "netcdf" || note == "anndata" || note == "nexus" || note == "pytables";
   if (note == "netcdf") c.netcdf = std::make_shared<const netcdf_dimensions>(tree);
-  for (const char* key : {"sources", "selection"})
-    c.is_part = c.is_part || root.contains(json::json_pointer(std::string("/attributes/zarrbits/") + key));
-  const bool has_notes = root.contains(json::json_pointer("/attributes/zarrbits"));
+  for (const char* key : {"sources", "selection"}) c.is_part = c.is_part || !metadata::note_of(root, key).is_null();
+  const bool has_notes = attributes.contains(text::annotation_key);
   if (note.is_null() && (has_netcdf_dimensions(tree) || (!has_notes && has_netcdf_name(tree)))) {
     c.exported = std::make_shared<const netcdf_dimensions>(tree);
     c.one_element_is_scalar = true;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/exported_forms.hpp"
 
+#include "metadata/node.hpp"
 #include "text/json_text.hpp"
 #include "verify/compare_json.hpp"
 #include "verify/reader_view.hpp"
-#include "zarr/read/zarr_json.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -204,11 +204,10 @@ json exported_limits(const std::vector<std::uint64_t>& shape, const std::vector<
 }
 
 json with_dimension_names(json array) {
-  if (!array.is_object() || array.contains("dimension_names")) return array;
-  const std::vector<std::string> names = zarr::dimension_names_in(array);
+  if (!array.is_object() || !metadata::dimension_names_of(array).is_null()) return array;
+  const std::vector<std::string> names = metadata::dimension_names_in(array);
   if (names.empty()) return array;
-  json& list = array["dimension_names"] = json::array();
-  for (const std::string& name : names) list.push_back(name.empty() ? json() : json(name));
+  metadata::set_dimension_names(array, names);
   return array;
 }
 
@@ -231,11 +230,11 @@ stored_dimensions::stored_dimensions(const zarr::store_folder& root) {
     todo.pop_back();
     for (const zarr::store_folder& child : folder.nodes()) {
       const json node = with_dimension_names(zarr::read_node(child));
-      if (node.value("node_type", json()) != "array") {
+      if (!metadata::is_array(node)) {
         todo.emplace_back("/" + child.path(), child);
         continue;
       }
-      const json names = node.value("dimension_names", json()), shape = node.value("shape", json());
+      const json names = metadata::dimension_names_of(node), shape = metadata::shape_of(node);
       for (std::size_t d = 0; shape.is_array() && d < shape.size(); ++d) {
         if (!shape[d].is_number_unsigned()) continue;
         const auto length = shape[d].get<std::uint64_t>();
@@ -243,9 +242,9 @@ stored_dimensions::stored_dimensions(const zarr::store_folder& root) {
           groups_[{names[d].get<std::string>(), length}].insert(group);
         groups_[{exported_dimension("/" + child.path(), d), length}].insert(group);
       }
-      const json characters = node.value(json::json_pointer("/data_type/configuration/length_bytes"), json());
+      const json characters = metadata::length_bytes(metadata::data_type_of(node));
       if (characters.is_number_unsigned())
-        groups_[{"string" + zarr::json_text(characters), characters.get<std::uint64_t>()}].insert(group);
+        groups_[{"string" + text::sorted_json_text(characters), characters.get<std::uint64_t>()}].insert(group);
     }
   }
 }

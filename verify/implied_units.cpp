@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/implied_units.hpp"
 
+#include "metadata/node.hpp"
 #include "text/name_escaping.hpp"
 #include "verify/cf_time.hpp"
 #include "verify/compare_metadata.hpp"
@@ -80,17 +81,15 @@ void store_inherited_units::scan_group(const zarr::store_folder& root, const std
   if (!fresh) return;
   for (const zarr::store_folder& node : (group.empty() ? root : root / group.substr(1)).nodes()) {
     const nlohmann::json document = zarr::read_node(node);
-    const auto attributes = document.find("attributes");
-    if (attributes == document.end() || !attributes->is_object()) continue;
     const auto text = [&](const char* name) {
-      const auto value = attributes->find(name);
-      return value != attributes->end() && value->is_string() ? value->get<std::string>() : "";
+      const nlohmann::json& value = metadata::member(metadata::attributes_of(document), name);
+      return value.is_string() ? value.get<std::string>() : "";
     };
     const std::string node_path = "/" + node.path();
     if (!is_time_units(text("units"))) continue;
     for (const char* attribute : naming_attributes) {
       for (const std::string& path : candidate_paths(node_path, text(attribute))) {
-        if (zarr::kind_of(root / path.substr(1)) != zarr::node_kind::array) continue;
+        if (zarr::kind_of(root / path.substr(1)) != metadata::node_kind::array) continue;
         if (path != node_path) entry->second.try_emplace(path, inherited_units{text("units"), text("calendar"), node_path});
         break;
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/reader_view.hpp"
 
+#include "metadata/node.hpp"
 #include "text/base64.hpp"
 #include "text/format.hpp"
 #include "verify/blocks.hpp"
@@ -71,7 +72,7 @@ bool holds_integer(const std::string& type, double v) {
 // True if xarray has a fill value of an array of this type that says the attribute's value.
 bool has_fill_for_xarray(const attribute_values& a, const json& array) {
   if (a.null || a.dims.size() > 1 || product(a.dims) != 1) return false;
-  const json type = array.value("data_type", json());
+  const json type = metadata::data_type_of(array);
   const std::string name = type.is_string() ? type.get<std::string>() : "";
   const auto value = number_of(a.type, a.values->data());
   if (name.starts_with("float")) return value.has_value();
@@ -125,7 +126,7 @@ bool is_hidden_from_readers(const attribute_values& a, const json& noted, const 
 
 bool is_fill_for_xarray(const attribute_values& a, const json& reader_value, const json& array) {
   if (a.null || a.dims.size() > 1 || product(a.dims) != 1) return false;
-  const json type = array.value("data_type", json());
+  const json type = metadata::data_type_of(array);
   const std::string name = type.is_string() ? type.get<std::string>() : "";
   const std::byte* const p = a.values->data();
   const auto value = number_of(a.type, p);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/source_notes.hpp"
 
+#include "text/json_text.hpp"
 #include "text/name_escaping.hpp"
 #include "verify/source_values.hpp"
-#include "zarr/read/zarr_json.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -200,7 +200,7 @@ std::string type_difference(const json& source, const json& store) {
   if (source == store || (holds_unsupported(source) && is_unsupported(store))) return "";
   if (holds_unsupported(source) && holds_unsupported(store)) return "";
   const auto text = [](const json& j) {
-    const std::string serialized = zarr::json_text(j);
+    const std::string serialized = text::sorted_json_text(j);
     return serialized.size() > 200 ? serialized.substr(0, 200) + "..." : serialized;
   };
   return "source " + text(source) + ", store " + text(store);

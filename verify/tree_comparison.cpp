@@ -35,11 +35,11 @@ tree_comparison::tree_comparison(const verify_options& options, const zarr::stor
   source_ = std::make_shared<const hdf5::opened_source>(name.file, access.get(), options.remote, options.memory / 4,
                                                         options.external, options.lock, extent_of(options, name));
   gate_ = source_->policy();
-  if (zarr::kind_of(store_) == zarr::node_kind::none) throw zarr::store_error("there is no " + (store_ / "zarr.json").name());
+  if (zarr::kind_of(store_) == metadata::node_kind::none) throw zarr::store_error("there is no " + (store_ / "zarr.json").name());
   const zarr::store_selection s = zarr::selection_of(store_);
   std::string top = !name.object.empty() ? name.object : s.object.empty() ? "/" : text::unescape_name(s.object);
   const std::string only =
-      name.object.empty() && zarr::kind_of(store_) == zarr::node_kind::array ? only_dataset(source_->file()) : "";
+      name.object.empty() && zarr::kind_of(store_) == metadata::node_kind::array ? only_dataset(source_->file()) : "";
   if (!only.empty()) top = only;
   else if (name.object.empty() && !s.object.empty()) part_ = s.object;
   selections_ = std::make_shared<selections>();
@@ -177,7 +177,7 @@ void tree_comparison::pair_group(const place& p, const source_object& group) {
   zarr::child_nodes children;
   nlohmann::json node;
   try {
-    if (zarr::kind_of(folder) != zarr::node_kind::group) {
+    if (zarr::kind_of(folder) != metadata::node_kind::group) {
       f.outcome = verdict::differs;
       f.reason = "is not a group in the store";
     } else {
@@ -379,7 +379,7 @@ void tree_comparison::compare_dimension(hid_t scale, const node_pair& group, con
 
 void tree_comparison::compare_metadata(hid_t dataset, const std::string& path, const zarr::store_folder& folder) {
   try {
-    if (zarr::kind_of(folder) == zarr::node_kind::none) return;
+    if (zarr::kind_of(folder) == metadata::node_kind::none) return;
     // a store of `convert` has "dimension_names"; FILE may be the export of another one
     const nlohmann::json node = with_dimension_names(zarr::read_node(folder));
     if (node.is_object()) metadata_->dataset(dataset, {path, store_path(folder), node}, folder);

@@ -2,6 +2,8 @@
 //
 // The public functions: verify(), and the checks of options and store before it.
 //
+#include "metadata/node.hpp"
+
 #include <zarrbits/verify.hpp>
 
 #include "io/reference_table.hpp"
@@ -50,8 +52,8 @@ struct stored_place {
 };
 stored_place place_in(const zarr::store_folder& store, const std::string& source) {
   const std::string leaf = text::base_name(split_source(source).file);
-  const nlohmann::json notes =
-      zarr::read_node(store).value(nlohmann::json::json_pointer("/attributes/zarrbits/sources"), nlohmann::json::array());
+  const nlohmann::json root = zarr::read_node(store);
+  const nlohmann::json& notes = metadata::note_of(root, "sources");
   const nlohmann::json* entry = nullptr;
   for (const nlohmann::json& note : notes) {
     if (!note.is_object() || note.value("file", nlohmann::json()) != nlohmann::json(leaf)) continue;

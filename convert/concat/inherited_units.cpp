@@ -3,6 +3,7 @@
 
 #include "hdf5/attributes.hpp"
 #include "hdf5/source_dataset.hpp"
+#include "metadata/node.hpp"
 #include "text/cf_calendar.hpp"
 #include "text/node_names.hpp"
 
@@ -69,10 +70,10 @@ inherited_units find_inherited_units(const hdf5::source_file& file) {
 inherited_units find_inherited_units(const std::map<std::string, text::json>& nodes) {
   std::set<std::string> variables;
   for (const auto& [path, node] : nodes) {
-    if (node["node_type"] == "array") variables.insert(path);
+    if (metadata::is_array(node)) variables.insert(path);
   }
   return inherited_units_among(variables, [&](const std::string& path, const char* name) -> std::string {
-    const text::json& attributes = nodes.at(path)["attributes"];
+    const text::json& attributes = metadata::attributes_of(nodes.at(path));
     return attributes.contains(name) && attributes[name].is_string() ? attributes[name].get<std::string>() : "";
   });
 }

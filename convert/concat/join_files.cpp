@@ -10,6 +10,7 @@
 #include "convert/concat/variable.hpp"
 #include "hdf5/source_dataset.hpp"
 #include "hdf5/type_json.hpp"
+#include "metadata/node.hpp"
 #include "text/format.hpp"
 #include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
@@ -225,8 +226,8 @@ class joiner {
       directions_[v.dimension].check(o.path, existing_store_->name(), terms, existing_store_->last_values(o.store_path));
     }
     for (const auto& [path, node] : existing_store_->nodes()) {
-      if (variable_of_.contains(path) || !node.contains("dimension_names") || !node["dimension_names"].is_array()) continue;
-      const text::json& names = node["dimension_names"];
+      const text::json& names = metadata::dimension_names_of(node);
+      if (variable_of_.contains(path) || !names.is_array()) continue;
       if (std::find(names.begin(), names.end(), concat_.dimension) != names.end()) {
         throw unjoinable("\"" + path + "\" of \"" + existing_store_->name() + "\" has the dimension, and \"" + names_[0] +
                              "\", the first of the new files, has no such dataset; put a file first that has all",

@@ -4,6 +4,7 @@
 //
 #include "convert/concat/cf_encoding.hpp"
 #include "hdf5/attributes.hpp"
+#include "metadata/node.hpp"
 #include "text/cf_calendar.hpp"
 
 #include <nlohmann/json.hpp>
@@ -110,7 +111,7 @@ cf_encoding stored_cf_encoding(const text::json& node, const append::existing_ar
   cf_encoding t;
   if (!array.missing) return t;
   t.kind = kind_of(array.number);
-  const text::json& attributes = node["attributes"];
+  const text::json& attributes = metadata::attributes_of(node);
   const auto value_in = [](const text::json& object, const char* name) -> text::json {
     if (!object.contains(name)) return nullptr;
     return object[name].is_array() && object[name].size() == 1 ? object[name][0] : object[name];
@@ -120,7 +121,7 @@ cf_encoding stored_cf_encoding(const text::json& node, const append::existing_ar
     return value.is_string() ? value.get<std::string>() : "";
   };
   const auto text = [&](const char* name) {
-    return text_in(lender && !attributes.contains(name) ? (*lender)["attributes"] : attributes, name);
+    return text_in(lender && !attributes.contains(name) ? metadata::attributes_of(*lender) : attributes, name);
   };
   const auto number = [&](const char* name, const std::optional<cf_number>& expected) -> std::optional<cf_number> {
     if (!attributes.contains(name)) return {};

@@ -2,8 +2,8 @@
 #include "convert/from_zarr/rechunker.hpp"
 
 #include "io/files.hpp"
+#include "metadata/chunk_key_encoding.hpp"
 #include "text/format.hpp"
-#include "zarr/write/metadata.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -114,7 +114,7 @@ void rechunker::add_identity(text::sha256& sum) const {
 }
 
 std::optional<std::uint64_t> rechunker::item_of(std::string_view coordinates) const {
-  auto index = zarr::chunk_coordinates(coordinates);
+  auto index = metadata::chunk_coordinates(coordinates);
   if (!index || index->size() != target_grid_.size()) return {};
   const array::extents object = change_.object_shape();
   for (std::size_t d = 0; d < index->size(); ++d) {
@@ -232,7 +232,9 @@ bool rechunker::read(const zarr_array& array, const array::extents& chunk, eleme
   return true;
 }
 
-std::string rechunker::key_of(const array::extents& object) const { return zarr::chunk_key(path_ == "/" ? "" : path_, object); }
+std::string rechunker::key_of(const array::extents& object) const {
+  return metadata::chunk_key(path_ == "/" ? "" : path_, object);
+}
 
 void rechunker::record_lost_chunk(array_result& result, const array::extents& chunk, const std::string& reason) const {
   if (!options_.keep_going)

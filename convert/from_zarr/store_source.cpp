@@ -2,6 +2,7 @@
 #include "convert/from_zarr/store_source.hpp"
 
 #include "io/reference_table.hpp"
+#include "metadata/node.hpp"
 #include "text/reserved_names.hpp"
 #include "text/selection.hpp"
 #include "zarr/read/zarr_reader.hpp"
@@ -20,12 +21,9 @@ constexpr std::size_t longest_path = 4000;  // a link that leads above itself wo
 
 source_node read_one(const store_folder& folder, std::string path, bool& consolidated) {
   zarr::stored_node stored = zarr::read_stored_node(folder);
-  source_node node{folder, std::move(path), stored.kind == zarr::node_kind::array, std::move(stored.document),
+  source_node node{folder, std::move(path), stored.kind == metadata::node_kind::array, std::move(stored.document),
                    std::move(stored.remarks)};
-  if (const auto entry = node.document.find("consolidated_metadata"); entry != node.document.end()) {
-    consolidated = consolidated || entry->is_object();
-    node.document.erase(entry);
-  }
+  consolidated = metadata::remove_consolidated(node.document) || consolidated;
   return node;
 }
 

@@ -4,11 +4,10 @@
 #include "codecs/registry.hpp"
 #include "convert/plan/chunk_grid_choice.hpp"
 #include "convert/plan/compression.hpp"
-#include "text/extension.hpp"
+#include "metadata/array_metadata.hpp"
+#include "metadata/node.hpp"
 #include "text/format.hpp"
 #include "text/selection.hpp"
-#include "zarr/write/metadata.hpp"
-#include "zarr/write/shard.hpp"
 
 #include <zarrbits/codec.hpp>
 #include <zarrbits/packbits.hpp>
@@ -24,15 +23,6 @@ using zarr::zarr_array;
 using zarr::zarr_kind;
 using zarr::zarr_type;
 
-// The codecs of chunks, without shards around them.
-text::json inner_codecs(const text::json& document) {
-  const text::json& codecs = document.at("codecs");
-  for (const text::json& codec : codecs) {
-    if (text::extension_name(codec) == "sharding_indexed") return codec.at("configuration").at("codecs");
-  }
-  return codecs;
-}
-
 std::size_t typesize_of(const zarr_type& type) {
   if (type.kind == zarr_kind::complex) return type.size / 2;
   const bool number = type.kind == zarr_kind::boolean || type.kind == zarr_kind::signed_integer ||
@@ -44,9 +34,7 @@ bool is_packable(const zarr_type& type) {
   return type.kind == zarr_kind::boolean || type.kind == zarr_kind::signed_integer || type.kind == zarr_kind::unsigned_integer;
 }
 
-text::json data_type_of(const text::json& document) { return document.at("data_type"); }
-
-text::json bytes_codec(const zarr_type& type) { return zarr::bytes_codecs(type.size > 1, false).front(); }
+text::json bytes_codec(const zarr_type& type) { return metadata::bytes_codecs(type.size > 1, false).front(); }
 
 struct bits_request {
   unsigned first = 0, last = 0;
@@ -76,7 +64,7 @@ text::json front_codecs(const text::json& codecs, const zarr_array& array, const
                         const convert_options& options, bool bits_suffice, bool& packs_if_it_fits) {
   text::json front = text::json::array();
   for (const text::json& codec : codecs) {
-    const std::string name = text::extension_name(codec);
+    const std::string name = metadata::name_of(codec);
     if (codecs::is_bytes_to_bytes(name)) break;
     const bool packed = name == "packbits" || name == "numcodecs.packbits", plain = name == "bytes" || name == "endian";
     if (packed && options.codec == array_codec::bytes) {
@@ -88,7 +76,7 @@ text::json front_codecs(const text::json& codecs, const zarr_array& array, const
         continue;
       }
       packs_if_it_fits = bits->if_they_fit;
-      const text::json type = data_type_of(document);
+      const text::json type = metadata::data_type_of(document);
       packbits_parameters parameters;
       parameters.first_bit = bits->first;
       parameters.last_bit = bits->last;
@@ -106,7 +94,7 @@ text::json last_codecs(const text::json& codecs, const zarr_array& array, const 
   text::json last = text::json::array();
   bool of_numcodecs = false, checksum = false, compresses = false;
   for (const text::json& codec : codecs) {
-    const std::string name = text::extension_name(codec);
+    const std::string name = metadata::name_of(codec);
     if (!codecs::is_bytes_to_bytes(name)) continue;
     of_numcodecs = of_numcodecs || name.starts_with("numcodecs.");
     checksum = name == "crc32c";
@@ -120,9 +108,9 @@ text::json last_codecs(const text::json& codecs, const zarr_array& array, const 
     const compression selected = options.compress ? with_level(*options.compress) : default_compression({}, typesize);
     last = text::json::array();
     if (options.compress || compresses || options.profile == profile::recode) append_codec(last, selected, typesize);
-    if (checksum) zarr::append_crc32c_codec(last);
+    if (checksum) metadata::append_crc32c_codec(last);
   }
-  if (options.checksum == checksum::crc32c && !checksum) zarr::append_crc32c_codec(last);
+  if (options.checksum == checksum::crc32c && !checksum) metadata::append_crc32c_codec(last);
   return last;
 }
 
@@ -135,16 +123,16 @@ text::json writable_codecs(const text::json& codecs, const zarr_array& array, co
   std::uint64_t size = 0;  // of what the next codec gets, or a divisor of it if chunks differ; 0: not known
   bool filtered = false;
   for (text::json codec : codecs) {
-    const std::string name = text::extension_name(codec);
+    const std::string name = metadata::name_of(codec);
     if (codecs::is_array_filter(name)) {
       filtered = true;
       continue;
     }
     if (name == "numcodecs.shuffle") {
-      const text::json element = text::extension_configuration(codec).value("elementsize", text::json(4));
+      const text::json element = metadata::configuration_of(codec).value("elementsize", text::json(4));
       if (size == 0 || !element.is_number_unsigned() || element == 0 || size % element.get<std::uint64_t>() != 0) continue;
     } else if (name == "bytes" || name == "endian") {
-      if (filtered) codec = type.variable() ? text::json{{"name", "vlen-utf8"}} : bytes_codec(type);
+      if (filtered) codec = type.variable() ? metadata::text_codecs(true).front() : bytes_codec(type);
       if (!type.variable()) size = type.size;
       if (chunk) size = array::saturating_mul(size, array::product(*chunk));
     } else if (name == "packbits" || name == "numcodecs.packbits") {
@@ -154,7 +142,7 @@ text::json writable_codecs(const text::json& codecs, const zarr_array& array, co
                            zarrbits::data_type(data_type.is_string() ? data_type.get<std::string>() : text::json_text(data_type)))
                    .encoded_size(elements);
     } else if (name == "numcodecs.fletcher32" || name == "crc32c" || name == "numcodecs.crc32c") {
-      if (name == "numcodecs.crc32c") codec = {{"name", "crc32c"}};
+      if (name == "numcodecs.crc32c") codec = metadata::to_json({"crc32c", nullptr});
       if (size > 0 && chunk) size += 4;
       else size = 0;
     } else if (name != "transpose") {
@@ -168,9 +156,9 @@ text::json writable_codecs(const text::json& codecs, const zarr_array& array, co
 // Filters that numcodecs has in Zarr v2, and zarr-python not in v3: there, values stay as long when they are quantized.
 bool is_only_in_v2(const text::json& codecs) {
   return std::any_of(codecs.begin(), codecs.end(), [](const text::json& c) {
-    const text::json configuration = text::extension_configuration(c);
-    return text::extension_name(c) == "numcodecs.categorize" ||
-           (text::extension_name(c) == "numcodecs.quantize" &&
+    const text::json configuration = metadata::configuration_of(c);
+    return metadata::name_of(c) == "numcodecs.categorize" ||
+           (metadata::name_of(c) == "numcodecs.quantize" &&
             configuration.value("astype", text::json()) != configuration.value("dtype", text::json()));
   });
 }
@@ -214,12 +202,6 @@ void require_sane(const zarr_array_plan& change) {
     throw zarr::not_supported("shards of more than 2^26 chunks");
 }
 
-text::json shape_json(const array::extents& shape) {
-  text::json list = text::json::array();
-  for (const std::uint64_t n : shape) list.push_back(n);
-  return list;
-}
-
 }  // namespace
 
 std::uint64_t element_bytes(const zarr_type& type) {
@@ -255,7 +237,7 @@ zarr_array_plan plan_zarr_array(const zarr_array& array, const text::json& docum
   change.regular = array.is_regular();
   change.chunk = requested_chunk(array, options);
   change.document = document;
-  const text::json source_codecs = inner_codecs(document);
+  const text::json source_codecs = metadata::inner_codecs(metadata::codecs_of(document));
   change.codecs = front_codecs(source_codecs, array, document, path, options, bits_suffice, change.packs_if_it_fits);
   for (text::json& codec : last_codecs(source_codecs, array, options)) change.codecs.push_back(std::move(codec));
 
@@ -272,8 +254,8 @@ zarr_array_plan plan_zarr_array(const zarr_array& array, const text::json& docum
 
   using zarr_strategy = zarr_array_plan::strategy_type;
   if (!same_grid || change.codecs != source_codecs || is_only_in_v2(source_codecs))
-    change.codecs =
-        writable_codecs(change.codecs, array, data_type_of(document), change.regular || !same_grid ? &change.chunk : nullptr);
+    change.codecs = writable_codecs(change.codecs, array, metadata::data_type_of(document),
+                                    change.regular || !same_grid ? &change.chunk : nullptr);
   const bool same_codecs = change.codecs == source_codecs;
   const bool same_objects = change.per_shard == array.chunks_per_shard();
   change.strategy = !same_grid      ? zarr_strategy::rechunk
@@ -283,16 +265,13 @@ zarr_array_plan plan_zarr_array(const zarr_array& array, const text::json& docum
   require_sane(change);
   if (change.strategy == zarr_strategy::recode || change.strategy == zarr_strategy::rechunk) array.require_decodable();
   if (!(same_grid && same_codecs && same_objects)) {
-    text::json& codecs = change.document["codecs"];
-    codecs = change.shards ? zarr::sharding_codecs(shape_json(change.chunk), change.codecs) : change.codecs;
-    if (change.regular || !same_grid)
-      change.document["chunk_grid"] = {{"name", "regular"},
-                                       {"configuration", {{"chunk_shape", shape_json(change.object_shape())}}}};
+    metadata::set_codecs(change.document, change.shards ? metadata::sharding_codecs(change.chunk, change.codecs) : change.codecs);
+    if (change.regular || !same_grid) metadata::set_chunk_grid(change.document, metadata::regular_grid(change.object_shape()));
   }
-  change.document["chunk_key_encoding"] = {{"name", "default"}, {"configuration", {{"separator", "/"}}}};
+  metadata::set_key_encoding(change.document, {});
 
   if (change.strategy == zarr_strategy::recode || change.strategy == zarr_strategy::rechunk)
-    change.encoder.emplace(change.codecs, data_type_of(document));
+    change.encoder.emplace(change.codecs, metadata::data_type_of(document));
   if (change.strategy != zarr_strategy::rechunk) return change;
 
   rechunk_request request;

@@ -9,6 +9,8 @@
 #include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
 #include "io/thread_pool.hpp"
+#include "metadata/array_metadata.hpp"
+#include "metadata/node.hpp"
 #include "text/format.hpp"
 #include "text/memory_estimate.hpp"
 #include "text/name_escaping.hpp"
@@ -16,7 +18,6 @@
 #include "text/sha256.hpp"
 #include "zarr/read/unreadable_node.hpp"
 #include "zarr/write/consolidate.hpp"
-#include "zarr/write/metadata.hpp"
 
 #include <zarrbits/detail/convert_front_end.hpp>
 #include <zarrbits/detail/processors.hpp>
@@ -143,7 +144,7 @@ void zarr_conversion::require_applicable_options() const {
   std::map<std::string, bool> patterns;
   for (const source_node& n : source_.nodes) {
     if (!n.is_array || !n.selected) continue;
-    if (const auto shape = n.document.find("shape"); shape != n.document.end() && shape->is_array()) ranks.insert(shape->size());
+    if (const text::json& shape = metadata::shape_of(n.document); shape.is_array()) ranks.insert(shape.size());
     for (const auto& of : options_.bits_of) {
       text::selection one({of.pattern}, {});
       patterns[of.pattern] = patterns[of.pattern] || one.matches(n.path);
@@ -242,7 +243,7 @@ void zarr_conversion::check_journal(bool make_again) {
     if (!make_again)
       throw error(errc::incomplete, problem + "; convert again with `resume`, which writes them again", {options_.store, path});
     if (options_.warning) options_.warning(problem + "; the array is converted again");
-    if (!work_of(node).array->shape().empty()) out_->remove(zarr::chunk_key(path == "/" ? "" : path, {}));
+    if (!work_of(node).array->shape().empty()) out_->remove(metadata::chunk_key(path == "/" ? "" : path, {}));
     results_.erase(results_.lower_bound({node, 0}), results_.lower_bound({node + 1, 0}));
   }
 }
@@ -252,7 +253,7 @@ bool zarr_conversion::matches_journal(std::size_t node, const std::map<std::uint
   const array_work& work = work_of(node);
   if (!work.skipped.empty()) return true;
   const std::string& path = source_.nodes[node].path;
-  const std::string chunks = zarr::chunk_key(path == "/" ? "" : path, {});
+  const std::string chunks = metadata::chunk_key(path == "/" ? "" : path, {});
   std::map<std::uint64_t, std::uint64_t> stored;
   if (work.array->shape().empty()) {  // its only chunk is an object of that name
     const auto one = out_->get(chunks);
@@ -510,7 +511,7 @@ converted_object zarr_conversion::write_node(std::size_t node) {
   } else {
     entry.outcome = outcome::raw;
   }
-  out_->put(zarr::metadata_key(n.path == "/" ? "" : n.path), text::python_json_text(*document, 2) + "\n");
+  out_->put(metadata::metadata_key(n.path == "/" ? "" : n.path), metadata::node_text(*document));
   return entry;
 }
 
@@ -588,7 +589,7 @@ convert_plan zarr_conversion::plan() {
       const zarr_array_plan& c = *work.change;
       p.outcome = c.strategy == zarr_strategy::copy || c.strategy == zarr_strategy::reshard ? outcome::raw : outcome::recoded;
       p.how = c.description();
-      p.codecs = text::json_text(c.document.at("codecs"));
+      p.codecs = text::json_text(metadata::codecs_of(c.document));
       p.objects = work.chunks->objects() + 1;
       p.source_bytes = work.chunks->source_bytes();
       p.store_bytes = p.outcome == outcome::raw ? p.source_bytes : work.chunks->plain_bytes();

@@ -9,6 +9,7 @@
 #include "hdf5/flat_struct.hpp"
 #include "hdf5/type_json.hpp"
 #include "hdf5/zarrbits_filters.hpp"
+#include "metadata/named_configuration.hpp"
 #include "text/base64.hpp"
 #include "text/format.hpp"
 #include "text/json_text.hpp"
@@ -288,7 +289,7 @@ std::optional<requested_bits> bits_for(const std::string& path, const convert_op
 
 void array_plan::choose_packbits(const convert_options& options) {
   if (in_store) {
-    if (name_of_codec(in_store->codecs[0]) != "packbits") return;
+    if (metadata::name_of(in_store->codecs[0]) != "packbits") return;
     const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : text::strict_json_text(meta.data_type));
     packed = parse_codec(text::strict_json_text(in_store->codecs[0]), type);
     strategy = strategy_type::read;
@@ -344,8 +345,8 @@ void array_plan::choose_packbits(const convert_options& options) {
 
 void array_plan::choose_codecs() {
   if (packed) meta.codecs = text::json::array({text::parse_json(packed->json())});
-  else if (text) meta.codecs = zarr::text_codecs(assumed.text_is_utf8);
-  else meta.codecs = zarr::bytes_codecs(flat || !time.is_null() || (!opaque && hdf5::has_byte_order(leaf)), big_endian);
+  else if (text) meta.codecs = metadata::text_codecs(assumed.text_is_utf8);
+  else meta.codecs = metadata::bytes_codecs(flat || !time.is_null() || (!opaque && hdf5::has_byte_order(leaf)), big_endian);
   if (strategy == strategy_type::copy_native) {
     const std::optional<text::json> codecs = native_codecs(native, chunk_bytes());
     for (const text::json& codec : *codecs) meta.codecs.push_back(codec);
@@ -353,7 +354,7 @@ void array_plan::choose_codecs() {
     append_codec(meta.codecs, target_compression,
                  strategy == strategy_type::copy_blosc ? data.filters.filters[0].values[2] : typesize);
   }
-  if (checksum) zarr::append_crc32c_codec(meta.codecs);
+  if (checksum) metadata::append_crc32c_codec(meta.codecs);
 }
 
 void array_plan::match_existing_array() {
@@ -442,10 +443,10 @@ std::size_t array_plan::element_size() const {
   return flat ? data_type(text::strict_json_text(meta.data_type)).element_size() : view.size;
 }
 
-zarr::array_metadata array_plan::stored_metadata() const {
-  zarr::array_metadata m = meta;
+metadata::array_metadata array_plan::stored_metadata() const {
+  metadata::array_metadata m = meta;
   if (!data.sharded()) return m;
-  m.codecs = zarr::sharding_codecs(meta.chunk, meta.codecs);
+  m.codecs = metadata::sharding_codecs(meta.chunk, meta.codecs);
   for (std::size_t d = 0; d < data.grid.rank(); ++d) m.chunk[d] *= data.shards.chunk[d];
   return m;
 }

@@ -9,7 +9,7 @@
 #include "append/existing_array.hpp"
 #include "convert/plan/compression.hpp"
 #include "hdf5/chunk_source.hpp"
-#include "zarr/write/metadata.hpp"
+#include "metadata/array_metadata.hpp"
 
 #include <zarrbits/codec.hpp>
 #include <zarrbits/convert.hpp>
@@ -77,7 +77,7 @@ struct array_plan {
   const hdf5::type_description& leaf;
   const append::existing_array* const in_store;  // what a growing store already has of the array; null: it does not grow
   assumptions assumed;
-  zarr::array_metadata meta;  // without attributes and dimension names, and without shards
+  metadata::array_metadata meta;  // without attributes and dimension names, and without shards
   strategy_type strategy = strategy_type::read;
   bool text = false, opaque = false;
   bool characters = false;  // strings of one byte, as bytes
@@ -134,7 +134,7 @@ struct array_plan {
   std::uint64_t chunk_bytes(const array::extents& coordinates) const;
 
   // As written to the store: with shards, if there are any.
-  zarr::array_metadata stored_metadata() const;
+  metadata::array_metadata stored_metadata() const;
 
  private:
   void choose_shape();

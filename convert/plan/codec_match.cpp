@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/codec_match.hpp"
 
+#include "metadata/named_configuration.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -12,22 +14,15 @@ namespace zarrbits::conversion {
 
 namespace {
 
-text::json configuration_of(const text::json& codec) {
-  return codec.is_object() && codec.contains("configuration") && codec["configuration"].is_object() ? codec["configuration"]
-                                                                                                    : text::json::object();
-}
-
 // The parts of a codec that a decoder needs: compressed chunks contain the rest.
 text::json for_decoders(const text::json& codec) {
-  const std::string name = name_of_codec(codec);
-  static constexpr std::array told_by_chunks = {"gzip",           "zstd",           "blosc",
-                                                "numcodecs.zlib", "numcodecs.gzip", "numcodecs.bz2",
-                                                "numcodecs.zstd", "numcodecs.lz4",  "numcodecs.blosc"};
-  const bool is_self_describing =
-      std::any_of(told_by_chunks.begin(), told_by_chunks.end(), [&](const char* n) { return name == n; });
-  text::json configuration = is_self_describing ? text::json::object() : configuration_of(codec);
-  if (name == "vlen-utf8" || name == "vlen-bytes" || name == "crc32c") configuration = text::json::object();
-  return {{"name", name}, {"configuration", std::move(configuration)}};
+  auto [name, configuration] = metadata::read_named_configuration(codec);
+  static constexpr std::array<std::string_view, 9> told_by_chunks = {"gzip",           "zstd",           "blosc",
+                                                                     "numcodecs.zlib", "numcodecs.gzip", "numcodecs.bz2",
+                                                                     "numcodecs.zstd", "numcodecs.lz4",  "numcodecs.blosc"};
+  const bool is_self_describing = std::find(told_by_chunks.begin(), told_by_chunks.end(), name) != told_by_chunks.end();
+  if (is_self_describing || name == "vlen-utf8" || name == "vlen-bytes" || name == "crc32c") configuration = text::json::object();
+  return metadata::to_json({name, std::move(configuration)});
 }
 
 std::uint64_t number_in(const text::json& configuration, const char* key, std::uint64_t max_value, std::uint64_t otherwise) {
@@ -39,16 +34,11 @@ std::uint64_t number_in(const text::json& configuration, const char* key, std::u
 
 }  // namespace
 
-std::string name_of_codec(const text::json& codec) {
-  if (codec.is_string()) return codec.get<std::string>();
-  return codec.is_object() && codec.contains("name") && codec["name"].is_string() ? codec["name"].get<std::string>() : "";
-}
-
-bool ends_with_crc32c(const text::json& codecs) { return codecs.size() > 1 && name_of_codec(codecs.back()) == "crc32c"; }
+bool ends_with_crc32c(const text::json& codecs) { return codecs.size() > 1 && metadata::name_of(codecs.back()) == "crc32c"; }
 
 bool has_native_codecs(const text::json& codecs) {
   return std::any_of(codecs.begin(), codecs.end(),
-                     [](const text::json& c) { return name_of_codec(c).starts_with("numcodecs."); });
+                     [](const text::json& c) { return metadata::name_of(c).starts_with("numcodecs."); });
 }
 
 bool decode_alike(const text::json& a, const text::json& b) {
@@ -61,8 +51,9 @@ std::optional<std::pair<compression, std::size_t>> compression_in(const text::js
   if (end > 2) return {};
   std::pair<compression, std::size_t> result{{}, 1};
   if (end < 2) return result;
-  const std::string name = name_of_codec(codecs[1]);
-  const text::json configuration = configuration_of(codecs[1]);
+  const metadata::named_configuration codec = metadata::read_named_configuration(codecs[1]);
+  const std::string& name = codec.name;
+  const text::json& configuration = codec.configuration;
   compression& c = result.first;
   if (name == "gzip") {
     c = {compressor::gzip, static_cast<int>(number_in(configuration, "level", 9, 0))};
@@ -70,7 +61,7 @@ std::optional<std::pair<compression, std::size_t>> compression_in(const text::js
     c = {compressor::zstd, static_cast<int>(number_in(configuration, "level", 22, 0))};
   } else if (name == "blosc") {
     const auto has_value = [&](const char* key, std::string_view value) {
-      return configuration.contains(key) && configuration[key].is_string() && configuration[key].get<std::string>() == value;
+      return metadata::member(configuration, key) == text::json(value);
     };
     c = {compressor::blosc, static_cast<int>(number_in(configuration, "clevel", 9, 0))};
     for (const auto inside : {blosc_compressor::lz4, blosc_compressor::lz4hc, blosc_compressor::zlib}) {

@@ -10,13 +10,10 @@
 
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <utility>
 
 namespace zarrbits::conversion {
 
-// "" if it has none.
-std::string name_of_codec(const text::json& codec);
 bool ends_with_crc32c(const text::json& codecs);
 // True if some are numcodecs'.
 bool has_native_codecs(const text::json& codecs);

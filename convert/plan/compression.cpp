@@ -5,6 +5,7 @@
 #include "compressors/deflate.hpp"
 #include "compressors/zstd.hpp"
 #include "hdf5/filter_table.hpp"
+#include "metadata/named_configuration.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -116,18 +117,15 @@ std::uint64_t max_compressed_size(const compression& c, std::uint64_t bytes) {
 void append_codec(text::json& codecs, const compression& c, std::size_t typesize) {
   switch (c.kind) {
     case compressor::none: break;
-    case compressor::gzip: codecs.push_back({{"name", "gzip"}, {"configuration", {{"level", c.level}}}}); break;
-    case compressor::zstd:
-      codecs.push_back({{"name", "zstd"}, {"configuration", {{"level", c.level}, {"checksum", false}}}});
-      break;
+    case compressor::gzip: codecs.push_back(metadata::to_json({"gzip", {{"level", c.level}}})); break;
+    case compressor::zstd: codecs.push_back(metadata::to_json({"zstd", {{"level", c.level}, {"checksum", false}}})); break;
     case compressor::blosc:
-      codecs.push_back({{"name", "blosc"},
-                        {"configuration",
-                         {{"typesize", compressors::blosc_typesize(typesize)},
-                          {"cname", to_string(c.inside)},
-                          {"clevel", c.level},
-                          {"shuffle", shuffles[number(c.shuffle)]},
-                          {"blocksize", 0}}}});
+      codecs.push_back(metadata::to_json({"blosc",
+                                          {{"typesize", compressors::blosc_typesize(typesize)},
+                                           {"cname", to_string(c.inside)},
+                                           {"clevel", c.level},
+                                           {"shuffle", shuffles[number(c.shuffle)]},
+                                           {"blocksize", 0}}}));
       break;
   }
 }
@@ -138,26 +136,22 @@ std::optional<text::json> native_codecs(const hdf5::pipeline& p, std::uint64_t c
   bool is_size_known = true;
   for (const hdf5::filter& f : p.filters) {
     switch (f.id) {
-      case H5Z_FILTER_DEFLATE:
-        codecs.push_back({{"name", "numcodecs.zlib"}, {"configuration", {{"level", deflate_level(f)}}}});
-        break;
+      case H5Z_FILTER_DEFLATE: codecs.push_back(metadata::to_json({"numcodecs.zlib", {{"level", deflate_level(f)}}})); break;
       case H5Z_FILTER_SHUFFLE:
         if (f.values.size() != 1 || f.values[0] == 0) return {};
         // HDF5 leaves bytes after the last whole element alone; numcodecs refuses such a chunk
         if (f.values[0] > 1 && (!is_size_known || size % f.values[0] != 0)) return {};
-        codecs.push_back({{"name", "numcodecs.shuffle"}, {"configuration", {{"elementsize", f.values[0]}}}});
+        codecs.push_back(metadata::to_json({"numcodecs.shuffle", {{"elementsize", f.values[0]}}}));
         break;
       case H5Z_FILTER_FLETCHER32:
-        codecs.push_back({{"name", "numcodecs.fletcher32"}, {"configuration", text::json::object()}});
+        codecs.push_back(metadata::to_json({"numcodecs.fletcher32", text::json::object()}));
         size += 4;
         break;
-      case hdf5::bzip2_filter:
-        codecs.push_back({{"name", "numcodecs.bz2"}, {"configuration", {{"level", bzip2_level(f)}}}});
-        break;
+      case hdf5::bzip2_filter: codecs.push_back(metadata::to_json({"numcodecs.bz2", {{"level", bzip2_level(f)}}})); break;
       case hdf5::lz4_filter:
         // its frame changes: no filter may follow, and its input has to be of the chunk's size
         if (&f != &p.filters.back() || !is_size_known || size != chunk_bytes) return {};
-        codecs.push_back({{"name", "numcodecs.lz4"}, {"configuration", {{"acceleration", 1}}}});
+        codecs.push_back(metadata::to_json({"numcodecs.lz4", {{"acceleration", 1}}}));
         break;
       case hdf5::zstd_filter: append_codec(codecs, compression_of(f), 1); break;
       case hdf5::blosc_filter:

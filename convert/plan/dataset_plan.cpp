@@ -8,10 +8,10 @@
 #include "hdf5/dimensions.hpp"
 #include "hdf5/external_files.hpp"
 #include "hdf5/type_json.hpp"
+#include "metadata/chunk_key_encoding.hpp"
 #include "text/json_text.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
-#include "zarr/write/metadata.hpp"
 
 #include <algorithm>
 #include <span>
@@ -184,7 +184,7 @@ chunk_range dataset_plan::unit(std::uint64_t number) const {
 }
 
 std::optional<std::uint64_t> dataset_plan::unit_of(std::string_view text) const {
-  const auto coordinates = zarr::chunk_coordinates(text);
+  const auto coordinates = metadata::chunk_coordinates(text);
   if (!coordinates || coordinates->size() < data.shards.rank()) return {};  // zeros of further dimensions follow
   std::uint64_t number = 0;
   for (std::size_t d = 0; d < data.shards.rank(); ++d) {

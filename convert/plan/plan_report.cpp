@@ -164,7 +164,7 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
         p.how += " as " + text_of(a.target_compression);
       const std::string only_v3 =
           options.references && options.format != zarr_format::v3
-              ? zarr::v3_only_reason(a.stored_metadata(), !a.materialize && data.max_stored_chunks() < data.grid.chunks())
+              ? metadata::v3_only_reason(a.stored_metadata(), !a.materialize && data.max_stored_chunks() < data.grid.chunks())
               : "";
       if (!only_v3.empty()) p.how += "; only for readers of Zarr v3: " + only_v3;
       p.codecs = text::json_text(a.stored_metadata().codecs);

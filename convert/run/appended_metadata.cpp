@@ -6,11 +6,12 @@
 #include "convert/concat/joined_parts.hpp"
 #include "convert/run/dataset_metadata.hpp"
 #include "hdf5/dimensions.hpp"
+#include "metadata/array_metadata.hpp"
+#include "metadata/node.hpp"
 #include "text/json_text.hpp"
 #include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
-#include "zarr/write/metadata.hpp"
 #include "zarr/write/node_writer.hpp"
 
 #include <algorithm>
@@ -44,17 +45,17 @@ class appended_metadata_writer {
       if (o.kind != kind_type::dataset || !o.joined) continue;
       dataset(i);
       if (o.store_path != "/")
-        (text::base_name(o.store_path) == dimension ? coordinates : result_.keys).push_back(zarr::metadata_key(o.store_path));
+        (text::base_name(o.store_path) == dimension ? coordinates : result_.keys).push_back(metadata::metadata_key(o.store_path));
     }
     result_.keys.insert(result_.keys.end(), coordinates.begin(), coordinates.end());
     root();
     for (const auto& [path, node] : changed_) {
-      if (path != "/" && node["node_type"] == "group") result_.keys.push_back(zarr::metadata_key(path));
+      if (path != "/" && metadata::is_group(node)) result_.keys.push_back(metadata::metadata_key(path));
     }
     for (const auto& [path, node] : changed_) {
-      const std::string text = text::python_json_text(node, 2) + "\n";
-      converter_.out().put(zarr::metadata_key(path), text);
-      result_.checksums[zarr::metadata_key(path)] = append::checksum_of_text(text);
+      const std::string text = metadata::node_text(node);
+      converter_.out().put(metadata::metadata_key(path), text);
+      result_.checksums[metadata::metadata_key(path)] = append::checksum_of_text(text);
     }
     result_.keys.push_back("zarr.json");
     return std::move(result_);
@@ -63,7 +64,7 @@ class appended_metadata_writer {
  private:
   // The name that stands for a dimension without one, or null.
   static text::json phony_name(const text::json& node, std::size_t axis) {
-    const text::json names = node.value("dimension_names", text::json());
+    const text::json& names = metadata::dimension_names_of(node);
     const bool is_phony_name = names.is_array() && axis < names.size() && names[axis].is_string() &&
                                text::is_phony(names[axis].get_ref<const std::string&>());
     return is_phony_name ? names[axis] : text::json();
@@ -78,7 +79,7 @@ class appended_metadata_writer {
     std::set<std::string> retained, used;
     for (const auto& [path, node] : store_.nodes()) {
       const auto match = grown.find(path);
-      for (std::size_t d = 0; node.contains("shape") && d < node["shape"].size(); ++d) {
+      for (std::size_t d = 0; d < metadata::rank_of(node); ++d) {
         const text::json name = phony_name(node, d);
         if (name.is_null()) continue;
         used.insert(name.get<std::string>());
@@ -118,7 +119,7 @@ class appended_metadata_writer {
       write_dataset_metadata(*plan, out_, dimensions_, text::json::object(), result, e);  // only for the report: what it writes
                                                                                           // is replaced
       if (e.chunks.absent > 0) list_absent(*plan);
-      if (plan->data.grid.is_rectilinear()) grid = zarr::chunk_grid_json(plan->array(0)->meta);
+      if (plan->data.grid.is_rectilinear()) grid = metadata::chunk_grid_json(plan->array(0)->meta);
     });
     if (skip_reason) {
       throw zarrbits::error(errc::unsupported,
@@ -128,10 +129,10 @@ class appended_metadata_writer {
     }
     const std::size_t axis = o.joined->axis;
     text::json& node = changed(o.store_path);
-    node["shape"][axis] = o.joined->length;
+    metadata::set_extent(node, axis, o.joined->length);
     if (const text::json name = phony_name(node, axis); !name.is_null() && renamed_.contains(name.get<std::string>()))
-      node["dimension_names"][axis] = renamed_[name.get<std::string>()];
-    if (!grid.is_null()) node["chunk_grid"] = std::move(grid);
+      metadata::set_dimension_name(node, axis, renamed_[name.get<std::string>()]);
+    if (!grid.is_null()) metadata::set_chunk_grid(node, std::move(grid));
     text::json limits = store_.notes(o.store_path);
     if (limits.contains("maxshape") && limits["maxshape"].is_array() && limits["maxshape"].size() > axis &&
         limits["maxshape"][axis].is_number()) {
@@ -146,7 +147,7 @@ class appended_metadata_writer {
   void list_absent(const dataset_plan& plan) {
     const hdf5::chunk_source& data = plan.data;
     const std::size_t axis = data.object.joined->axis;
-    const std::size_t trailing = store_.node(data.object.store_path)->at("shape").size() - data.grid.rank();
+    const std::size_t trailing = metadata::rank_of(*store_.node(data.object.store_path)) - data.grid.rank();
     const array::extents one(data.shards.rank(), 1);
     array::chunk_grid shards{{}, one};
     for (std::size_t d = 0; d < data.shards.rank(); ++d) shards.shape.push_back(data.shards.chunks_along(d));
@@ -159,7 +160,7 @@ class appended_metadata_writer {
       array::extents shard = shard_index;
       shard[axis] += begin;
       if (data.grid.start(axis, shard[axis] * data.shards.chunk[axis]) >= stored)
-        result_.absent.push_back(zarr::chunk_key(data.object.store_path, shard, trailing));
+        result_.absent.push_back(metadata::chunk_key(data.object.store_path, shard, trailing));
     } while (shards.next(shard_index));
   }
 
@@ -189,8 +190,8 @@ class appended_metadata_writer {
   void consolidate() {
     for (auto group = store_.nodes().rbegin(); group != store_.nodes().rend(); ++group) {
       const auto& [path, stored] = *group;
-      const bool has_copy = stored.contains("consolidated_metadata") && stored["consolidated_metadata"].is_object();
-      if (stored["node_type"] != "group" || !(has_copy || (consolidate_ && path == "/"))) continue;
+      const bool has_copy = metadata::consolidated_metadata_of(stored).is_object();
+      if (!metadata::is_group(stored) || !(has_copy || (consolidate_ && path == "/"))) continue;
       const std::string prefix = path == "/" ? "/" : path + "/";
       text::json consolidated = text::json::object();
       bool differs = path == "/";
@@ -200,9 +201,7 @@ class appended_metadata_writer {
         differs = differs || updated != changed_.end();
         consolidated[inner->first.substr(prefix.size())] = updated == changed_.end() ? inner->second : updated->second;
       }
-      if (differs)
-        changed(path)["consolidated_metadata"] = {
-            {"kind", "inline"}, {"must_understand", false}, {"metadata", std::move(consolidated)}};
+      if (differs) metadata::set_consolidated(changed(path), std::move(consolidated));
     }
   }
 

@@ -3,9 +3,9 @@
 // Compares the journal of earlier runs with the chunks in the store.
 //
 #include "convert/run/hdf5_conversion.hpp"
+#include "metadata/chunk_key_encoding.hpp"
 
 #include "text/node_names.hpp"
-#include "zarr/write/metadata.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -4,8 +4,8 @@
 #include "array/chunk_grid.hpp"
 #include "convert/run/chunk_transcoder.hpp"
 #include "hdf5/source_files.hpp"
+#include "metadata/chunk_key_encoding.hpp"
 #include "text/format.hpp"
-#include "zarr/write/metadata.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -55,8 +55,9 @@ void chunk_reader::enter_shard(chunk_batch& next, const array::extents& chunk_in
   if (next.shard && shard == next.shard_index) return;
   submit_(next);
   leave_shard(next);
-  next.shard = std::make_shared<zarr::concurrent_shard>(out_, zarr::chunk_key(next.node().store_path, shard, next.plan->trailing),
-                                                        static_cast<std::size_t>(data.shards.chunk_elements()));
+  next.shard =
+      std::make_shared<zarr::concurrent_shard>(out_, metadata::chunk_key(next.node().store_path, shard, next.plan->trailing),
+                                               static_cast<std::size_t>(data.shards.chunk_elements()));
   if (next.plan->in_store) {
     if (auto stored_shard = next.plan->in_store->shard(shard))
       next.shard->begin_with(*stored_shard->bytes, stored_shard->size, stored_shard->index);

@@ -11,9 +11,10 @@
 #include "convert/run/compress.hpp"
 #include "hdf5/file_references.hpp"
 #include "hdf5/flat_struct.hpp"
+#include "metadata/array_metadata.hpp"
 #include "text/format.hpp"
 #include "text/json_text.hpp"
-#include "zarr/write/metadata.hpp"
+#include "zarr/write/vlen_encoder.hpp"
 
 #include <zarrbits/bytes.hpp>
 #include <zarrbits/chunk.hpp>
@@ -366,7 +367,7 @@ void chunk_transcoder::check_bools(compressors::buffer& values) const {
 }
 
 array::extents chunk_transcoder::index_in_chunk(std::uint64_t element, const array::extents& chunk_index) const {
-  const zarr::array_metadata& meta = plan_.meta;
+  const metadata::array_metadata& meta = plan_.meta;
   array::extents lengths = data_.grid.extent(chunk_index);
   lengths.insert(lengths.end(), meta.chunk.begin() + static_cast<std::ptrdiff_t>(lengths.size()), meta.chunk.end());
   array::extents index = array::unravel(element, lengths);

@@ -2,12 +2,12 @@
 #include "convert/run/dataset_metadata.hpp"
 
 #include "hdf5/type_json.hpp"
+#include "metadata/array_metadata.hpp"
 #include "text/format.hpp"
 #include "text/json_text.hpp"
 #include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
-#include "zarr/write/metadata.hpp"
 
 #include <utility>
 
@@ -32,10 +32,10 @@ void move_to_notes(text::json& attributes, const std::string& name) {
 }
 
 // References have the metadata of Zarr v2, too. What is appended to says so itself: here it has no attributes.
-void note_only_v3(const convert_options& options, const zarr::array_metadata& meta, const chunk_counts& counts,
+void note_only_v3(const convert_options& options, const metadata::array_metadata& meta, const chunk_counts& counts,
                   converted_object& entry) {
   if (!options.references || options.format == zarr_format::v3 || (options.concat && options.concat->append)) return;
-  const std::string reason = zarr::v3_only_reason(meta, counts.absent + counts.lost > 0);
+  const std::string reason = metadata::v3_only_reason(meta, counts.absent + counts.lost > 0);
   if (reason.empty()) return;
   if (options.format == zarr_format::v2)
     throw hdf5::unsupported_dataset("Zarr v2 cannot have it: " + reason + "; set `format` to both or 3");
@@ -45,7 +45,7 @@ void note_only_v3(const convert_options& options, const zarr::array_metadata& me
 void write_null(const dataset_plan& dataset, zarr::node_writer& out, hdf5::dimension_namer& dimensions, text::json attributes) {
   const hdf5::chunk_source& data = dataset.data;
   const hdf5::type_description& leaf = data.leaf();
-  zarr::array_metadata m;
+  metadata::array_metadata m;
   m.shape = {0};
   m.chunk = {1};
   const text::json type = hdf5::zarr_data_type(leaf);
@@ -53,8 +53,8 @@ void write_null(const dataset_plan& dataset, zarr::node_writer& out, hdf5::dimen
   m.data_type = fixed ? type : text::json("uint8");
   const compressors::buffer zeros(leaf.size, std::byte{0});
   m.fill_value = fixed ? hdf5::fill_json(leaf, zeros.data()) : text::json(0);
-  m.codecs = zarr::bytes_codecs(fixed && hdf5::has_byte_order(leaf), false);
-  if (dataset.options.checksum != checksum::none) zarr::append_crc32c_codec(m.codecs);
+  m.codecs = metadata::bytes_codecs(fixed && hdf5::has_byte_order(leaf), false);
+  if (dataset.options.checksum != checksum::none) metadata::append_crc32c_codec(m.codecs);
   m.attributes = std::move(attributes);
   m.dimension_names = dimensions.phony(group_of(data.object.store_path), m.shape);
   out.array(data.object.store_path, m);
@@ -65,7 +65,7 @@ void write_array(const dataset_plan& dataset, std::size_t number, zarr::node_wri
   const hdf5::chunk_source& data = dataset.data;
   const dataset_part& part = dataset.parts()[number];
   const array_plan& plan = *dataset.array(number, result.assumed);
-  zarr::array_metadata meta = plan.stored_metadata();
+  metadata::array_metadata meta = plan.stored_metadata();
   meta.attributes = std::move(attributes);
   if (!meta.shape.empty()) {
     meta.dimension_names = part.view.is_complete ? dimensions.names(data.object, data.dataset, meta.shape, data.dims.size())
@@ -162,7 +162,7 @@ void write_dataset_metadata(const dataset_plan& dataset, zarr::node_writer& out,
           out.group(m.store_path, text::json::object());
           continue;
         }
-        zarr::array_metadata meta = *m.meta;
+        metadata::array_metadata meta = *m.meta;
         meta.dimension_names = dimensions.phony(group_of(m.store_path), meta.shape);
         out.array(m.store_path, meta);
       }

@@ -12,11 +12,12 @@
 #include "hdf5/attributes.hpp"
 #include "hdf5/file_references.hpp"
 #include "hdf5/type_json.hpp"
+#include "metadata/array_metadata.hpp"
 #include "text/format.hpp"
 #include "text/json_text.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
-#include "zarr/write/metadata.hpp"
+#include "zarr/write/vlen_encoder.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -36,7 +37,7 @@ class array_appender : public value_appender {
   void put_chunk(compressors::buffer bytes) {
     if (context_.checksum) compressors::append_crc32c(bytes);
     const std::uint64_t index[] = {chunks_++};
-    context_.out.put(zarr::chunk_key(store_path_, index, meta_.shape.empty() ? 0 : meta_.shape.size() - 1), bytes);
+    context_.out.put(metadata::chunk_key(store_path_, index, meta_.shape.empty() ? 0 : meta_.shape.size() - 1), bytes);
     context_.result.store_bytes += bytes.size();
   }
   // shape[0] is the number of values, with `per_chunk` in a chunk; a single chunk is as long as the array
@@ -44,13 +45,13 @@ class array_appender : public value_appender {
     if (meta_.shape.empty()) meta_.shape = meta_.chunk = {0};
     meta_.shape[0] = count;
     meta_.chunk[0] = std::max<std::uint64_t>(1, chunks_ <= 1 ? count : per_chunk);
-    if (context_.checksum) zarr::append_crc32c_codec(meta_.codecs);
+    if (context_.checksum) metadata::append_crc32c_codec(meta_.codecs);
     context_.derived_arrays.push_back({store_path_, meta_});
   }
 
   const append_context& context_;
   std::string store_path_;
-  zarr::array_metadata meta_;
+  metadata::array_metadata meta_;
   std::uint64_t chunks_ = 0;
 };
 
@@ -69,7 +70,7 @@ class fixed_appender final : public array_appender {
     const compressors::buffer zeros(leaf_->size, std::byte{0});
     meta_.data_type = opaque ? text::json("uint8") : hdf5::zarr_data_type(*leaf_);
     meta_.fill_value = opaque ? text::json(0) : hdf5::fill_json(*leaf_, zeros.data());
-    meta_.codecs = zarr::bytes_codecs(!opaque && hdf5::has_byte_order(*leaf_), big_);
+    meta_.codecs = metadata::bytes_codecs(!opaque && hdf5::has_byte_order(*leaf_), big_);
     if (leaf_->kind == hdf5::type_class::enumeration)
       meta_.attributes[text::annotation_key] = {{"enum", hdf5::enumeration_members(*leaf_)}};
     per_chunk_ = std::max<std::uint64_t>(1, chunk_bytes / type.size);
@@ -122,7 +123,7 @@ class text_appender final : public array_appender {
   void finish() override {
     meta_.data_type = utf8_ ? "string" : "variable_length_bytes";
     meta_.fill_value = "";
-    meta_.codecs = zarr::text_codecs(utf8_);
+    meta_.codecs = metadata::text_codecs(utf8_);
     zarr::vlen_encoder chunk;
     for (std::size_t i = 0; i < strings_.size(); ++i) {
       chunk.add(strings_[i]);

@@ -40,7 +40,7 @@ struct array_result {
 // An array that was made while its values were read: its form was not known before.
 struct derived_array {
   std::string store_path;
-  std::optional<zarr::array_metadata> meta;  // without dimension names; empty: a group
+  std::optional<metadata::array_metadata> meta;  // without dimension names; empty: a group
 };
 
 struct work_unit_result {

@@ -4,7 +4,7 @@
 #include "hdf5/source_files.hpp"
 #include "io/files.hpp"
 #include "io/remote_file.hpp"
-#include "zarr/write/metadata.hpp"
+#include "metadata/chunk_key_encoding.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -77,7 +77,7 @@ std::vector<std::uint64_t> zarr_chunk_sink::contiguous_sizes(std::size_t i) cons
 }
 
 std::string zarr_chunk_sink::key(const array::extents& chunk_index) const {
-  return zarr::chunk_key(node_, chunk_index, plan_.trailing);
+  return metadata::chunk_key(node_, chunk_index, plan_.trailing);
 }
 
 std::size_t zarr_chunk_sink::number_in_shard(const array::extents& chunk_index) const {

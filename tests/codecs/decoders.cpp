@@ -9,7 +9,7 @@
 #include "verify/decode/plain_codec_chain.hpp"
 #include "zarr/read/zarr_reader.hpp"
 #include "zarr/write/chunk_encoder.hpp"
-#include "zarr/write/metadata.hpp"
+#include "zarr/write/vlen_encoder.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <nlohmann/json.hpp>

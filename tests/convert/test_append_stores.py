@@ -463,6 +463,20 @@ def test_a_constant_of_any_type_is_compared(kind):
     run("verify", "--concat", "/t:0", first, second, "out.zarr")
 
 
+def test_a_key_encoding_with_a_name_alone():
+    """Zarr allows a text where an extension has no configuration."""
+    file = colours("e.h5", [1, 2, 40, 1])
+    convert("--concat", "/*:0", file, "out.zarr", "--quiet")
+    with open("out.zarr/c/zarr.json") as f:
+        node = json.load(f)
+    node["chunk_key_encoding"] = "default"
+    with open("out.zarr/c/zarr.json", "w") as f:
+        json.dump(node, f)
+    more = colours("more.h5", [2, 40])
+    convert("--append", "/*:0", more, "out.zarr", "--quiet")
+    run("verify", "--concat", "/*:0", file, more, "out.zarr")
+
+
 def test_an_array_that_grows_shares_no_dimension_with_one_that_does_not():
     """Files without scales: arrays of one length have one name for it, which stands for none."""
     for i in range(3):

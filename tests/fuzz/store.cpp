@@ -121,8 +121,8 @@ void read_array(const store_folder& folder) {
 
 void read_node_and_below(const store_folder& folder, int depth) {
   try {
-    const node_kind kind = kind_of(folder);
-    if (kind == node_kind::array) read_array(folder);
+    const zarrbits::metadata::node_kind kind = kind_of(folder);
+    if (kind == zarrbits::metadata::node_kind::array) read_array(folder);
     selection_of(folder);
     if (depth == 0) return;
     for (const store_folder& child : folder.nodes()) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSL-1.0
 """The table in CONTRIBUTING.md allows every #include of the project, and nothing that is not used. A folder has one namespace, of
-its name, and a header's guard is its path. And only the command has flags: no text in the libraries has one.
+its name, and a header's guard is its path. Only the command has flags: no text in the libraries has one. And only metadata/ names
+the members of a zarr.json.
 
     tests/package/includes.py FOLDER_OF_THE_PROJECT
 """
@@ -15,9 +16,20 @@ outside = {"HDF5": re.compile(r"(hdf5|H5\w+)\.h"), "Boost": re.compile(r"boost/.
 include = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
 literal, flag = re.compile(r'"((?:[^"\\]|\\.)*)"'), re.compile(r"--[a-z]")
 sources = {".hpp", ".cpp", ".h", ".c"}
+# Members of the metadata of nodes in Zarr v3 and v2, as far as nothing else has such members. core/ has the codecs' own.
+member = re.compile(
+    r'"(zarr_format|node_type|chunk_grid|chunk_key_encoding|data_type|fill_value|storage_transformers|dimension_names'
+    r"|consolidated_metadata|configuration|must_understand|chunk_shapes?|index_codecs|index_location|compressor"
+    r'|dimension_separator|zarr_consolidated_format)"|"/(attributes|configuration)/'
+)
+knows_members = {"include", "core", "library", "streams", "filter", "metadata"}
+# Reports have members of these names, too.
+reports = {"command/inspect_command.cpp", "command/verify_command.cpp", "inspect/inspect_hdf5.cpp", "inspect/inspect_zarr.cpp"}
+# An attribute of this name is what `verify` counts.
+reports |= {"export/file_writer.cpp"}
 # Below the jobs nothing knows their options and reports.
 of_jobs = re.compile(r"zarrbits/(convert\w*|verify|inspect|export)\.hpp")
-below_jobs = {"array", "text", "io", "compressors", "hdf5", "zarr", "codecs", "core", "library", "streams", "filter"}
+below_jobs = {"array", "text", "metadata", "io", "compressors", "hdf5", "zarr", "codecs", "core", "library", "streams", "filter"}
 # Elsewhere the namespace is the folder's name. These names belong to public functions, and to the language.
 namespaces = {"convert": "conversion", "inspect": "inspection", "verify": "verification", "export": "exporting"}
 block = re.compile(r"^namespace ([\w:]+) \{(.*?)^\}", re.M | re.S)
@@ -68,6 +80,12 @@ for top in sorted({folder.split("/")[0] for folder in row_of}):
                     flag.search(of_aws.sub("", text)) for text in literal.findall(line)
                 ):
                     wrong.append(f"{path}:{number} names a flag of the command; name the member of the options in backquotes")
+        if top not in knows_members and path not in reports:
+            for number, line in enumerate(file.read_text().splitlines(), 1):
+                for match in () if line.lstrip().startswith("//") else member.finditer(line.split("  // ")[0]):
+                    wrong.append(
+                        f"{path}:{number} names {match[0]}, a member of the metadata of nodes: metadata/ has functions for it"
+                    )
         if top not in ("include", "core", "library", "streams", "filter"):
             namespace = "zarrbits::" + namespaces.get(top, top)
             for name, content in block.findall(file.read_text()):

@@ -2,7 +2,7 @@
 #include "verify/decode/plain_array_filters.hpp"
 
 #include "text/format.hpp"
-#include "zarr/read/zarr_json.hpp"
+#include "text/json_text.hpp"
 
 #include <array>
 #include <cmath>
@@ -112,7 +112,7 @@ plain_array_filter::plain_array_filter(const std::string& name, const json& conf
     const json value = configuration.value(key, json());
     if (value.is_null() && otherwise) return *otherwise;
     const auto parsed = value.is_string() ? numpy_number_of(value.get<std::string>()) : std::nullopt;
-    if (!parsed) throw zarr::not_supported("the codec " + name + " with the " + key + " " + zarr::json_text(value));
+    if (!parsed) throw zarr::not_supported("the codec " + name + " with the " + key + " " + text::sorted_json_text(value));
     return *parsed;
   };
   if (name == "numcodecs.categorize") {

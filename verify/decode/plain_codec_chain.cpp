@@ -3,9 +3,9 @@
 
 #include "core/codec_state.hpp"
 #include "core/kernels/kernels.hpp"
+#include "metadata/named_configuration.hpp"
 #include "text/format.hpp"
 #include "verify/decode/plain_bytes.hpp"
-#include "zarr/read/zarr_json.hpp"
 
 #include <zarrbits/chunk.hpp>
 
@@ -45,8 +45,9 @@ plain_codec_chain::plain_codec_chain(const zarr::encoding& e)
       {"numcodecs.crc32c", bytes_codec::crc32c_of_numcodecs}};
   bool in_bytes = false;
   for (const json& entry : list) {
-    json configuration;
-    const std::string name = zarr::parse_extension(entry, configuration);
+    const auto extension = zarr::as_store_errors([&] { return metadata::parse_named_configuration(entry); });
+    const std::string& name = extension.name;
+    const json& configuration = extension.configuration;
     if (name == "transpose") {
       if (in_bytes || !order_.empty() || !filters_.empty())
         throw zarr::not_supported("a second transpose, or one of bytes or encoded values");
@@ -77,8 +78,9 @@ plain_codec_chain::plain_codec_chain(const zarr::encoding& e)
         // in structs any byte may be a boolean: `convert` copies chunks, of which the part beyond the array's edge is anything
         const codec_policy policy = {.nonzero_is_true = type_.kind == zarr::zarr_kind::record};
         const zarrbits::codec c = parse_codec(
-            zarr::json_text(entry),
-            zarrbits::data_type(type_here.is_string() ? type_here.get<std::string>() : zarr::json_text(type_here)), policy);
+            text::sorted_json_text(entry),
+            zarrbits::data_type(type_here.is_string() ? type_here.get<std::string>() : text::sorted_json_text(type_here)),
+            policy);
         codec_ = detail::with_kernels(c, detail::portable_kernels);
       } catch (const zarrbits::error& error) {
         throw zarr::store_error(error.what());
@@ -124,8 +126,10 @@ void plain_codec_chain::read_bytes_codec(bytes_codec::kind_type kind, const json
 void plain_codec_chain::read_shards(const json& configuration, const json& data_type) {
   if (!order_.empty()) throw zarr::not_supported("a transpose of whole shards");
   if (!filters_.empty()) throw zarr::not_supported("filters of whole shards");
+  const metadata::sharding parsed = zarr::as_store_errors([&] { return metadata::parse_sharding(configuration); });
   sharding s;
-  s.chunk_shape = zarr::extents(zarr::require_key(configuration, "chunk_shape"), "chunk_shape");
+  s.chunk_shape = parsed.chunk_shape;
+  s.index_at_end = parsed.index_at_end;
   if (s.chunk_shape.size() != chunk_shape_.size())
     throw zarr::store_error("the chunks inside shards have a different number of dimensions");
   std::vector<std::uint64_t> index_shape;
@@ -135,25 +139,15 @@ void plain_codec_chain::read_shards(const json& configuration, const json& data_
     index_shape.push_back(chunk_shape_[i] / s.chunk_shape[i]);
   }
   index_shape.push_back(2);
-  // checked before its codecs are read, because that recurses as deep as the store says
-  const json& codecs = zarr::require_key(configuration, "codecs");
-  const json& index_codecs = zarr::require_key(configuration, "index_codecs");
-  for (const json* list : {&codecs, &index_codecs}) {
-    json ignored;
-    for (const json& entry : *list) {
-      if (zarr::parse_extension(entry, ignored) == "sharding_indexed") throw zarr::not_supported("shards inside shards");
-    }
-  }
   const json number = "uint64";
   const zarr::zarr_type number_type = zarr::parse_type(number);
-  chunks_ = std::make_shared<plain_codec_chain>(zarr::encoding{codecs, data_type, type_, s.chunk_shape, max_string_bytes_});
-  index_ = std::make_shared<plain_codec_chain>(zarr::encoding{index_codecs, number, number_type, index_shape, max_string_bytes_});
+  chunks_ =
+      std::make_shared<plain_codec_chain>(zarr::encoding{parsed.codecs, data_type, type_, s.chunk_shape, max_string_bytes_});
+  index_ = std::make_shared<plain_codec_chain>(
+      zarr::encoding{parsed.index_codecs, number, number_type, index_shape, max_string_bytes_});
   const auto index_size = index_->encoded_size();
   if (!index_size) throw zarr::not_supported("an index of shards that is compressed");
   s.index_size = *index_size;
-  const std::string location = configuration.value("index_location", std::string("end"));
-  if (location != "end" && location != "start") throw zarr::store_error("the index_location of shards is neither start nor end");
-  s.index_at_end = location == "end";
   shards_ = std::move(s);
 }
 

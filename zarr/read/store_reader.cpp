@@ -5,6 +5,7 @@
 #include "io/reference_table.hpp"
 #include "io/remote_url.hpp"
 #include "io/zip_archive.hpp"
+#include "metadata/array_metadata.hpp"
 #include "text/reserved_names.hpp"
 #include "zarr/read/readable_folders.hpp"
 #include "zarr/read/v2_store.hpp"
@@ -194,7 +195,7 @@ std::vector<std::byte> read_object(const stored_object& object, std::uint64_t ma
 std::unique_ptr<stored_object> store_folder::open(const std::string& child) const {
   auto object = store_->open(key(child));
   if (object || !is_bare_ || child != metadata_name) return object;
-  return std::make_unique<text_object>(R"({"zarr_format": 3, "node_type": "group", "attributes": {}})");
+  return std::make_unique<text_object>(metadata::group_text(text::json::object()));
 }
 
 namespace {

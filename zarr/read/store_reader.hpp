@@ -10,6 +10,7 @@
 
 #include "io/files.hpp"
 #include "io/source_url_map.hpp"
+#include "metadata/parse_error.hpp"
 
 #include <zarrbits/error.hpp>
 #include <zarrbits/remote_access.hpp>
@@ -51,6 +52,18 @@ auto as_public_errors(const std::string& store, const std::string& source, errc 
     throw error(errc::unsupported, e.what(), {store});
   } catch (const std::runtime_error& e) {
     throw error(errc::damaged_source, e.what(), {source});
+  }
+}
+
+// Calls `run`, and turns what metadata/ throws into store_error and not_supported.
+template <class F>
+auto as_store_errors(F&& run) {
+  try {
+    return run();
+  } catch (const metadata::parse_error& e) {
+    throw store_error(e.what());
+  } catch (const metadata::unknown_extension& e) {
+    throw not_supported(e.what());
   }
 }
 

@@ -8,12 +8,10 @@
 #ifndef ZARRBITS_ZARR_READ_V2_STORE_HPP
 #define ZARRBITS_ZARR_READ_V2_STORE_HPP
 
-#include "text/json_text.hpp"
 #include "zarr/read/store_reader.hpp"
 
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace zarrbits::zarr {
 
@@ -24,10 +22,6 @@ bool is_v2_store(const store_reader& store);
 // v3 cannot say is store_error or not_supported then.
 std::shared_ptr<const store_reader> as_v3(std::shared_ptr<const store_reader> store, const std::string& name,
                                           std::uint64_t memory);
-
-// zarr.json of an array, and of a group. `zattrs` may be null.
-text::json v3_array_of(const text::json& zarray, const text::json& zattrs, std::vector<detail::attribute_remark>& remarks);
-text::json v3_group_of(const text::json& zattrs);
 
 }  // namespace zarrbits::zarr
 

@@ -2,13 +2,13 @@
 //
 // Nodes of a store, and the outermost level of their zarr.json.
 //
+#include "metadata/missing_value.hpp"
+#include "metadata/node.hpp"
 #include "text/base64.hpp"
 #include "text/json_text.hpp"
 #include "text/memory_estimate.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
-#include "zarr/read/missing_value.hpp"
-#include "zarr/read/zarr_json.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <algorithm>
@@ -26,29 +26,15 @@ constexpr std::uint64_t max_metadata_bytes = 64u << 20;
 
 // The converter puts notes where a convention's readers do not show them; this moves them to the attributes.
 void gather_notes(json& node) {
-  if (!node.contains("attributes") || !node["attributes"].is_object() || node["attributes"].contains(text::annotation_key))
-    return;
-  json& attributes = node["attributes"];
+  if (!metadata::attributes_of(node).is_object() || metadata::attributes_of(node).contains(text::annotation_key)) return;
+  json& attributes = metadata::mutable_attributes(node);
   if (const auto hidden = attributes.find(text::hidden_annotation_key); hidden != attributes.end()) {
     json notes = std::move(*hidden);
     attributes.erase(hidden);
     attributes[text::annotation_key] = std::move(notes);
-  } else if (const auto field = node.find(text::annotation_key); field != node.end() && field->is_object()) {
-    field->erase("must_understand");
-    attributes[text::annotation_key] = std::move(*field);
-    node.erase(field);
+  } else if (node.contains(text::annotation_key) && node[text::annotation_key].is_object()) {
+    attributes[text::annotation_key] = metadata::take_annotation(node);
   }
-}
-
-// What v2_store.cpp says of attributes.
-void extract_remarks(text::json& node, std::vector<detail::attribute_remark>& remarks) {
-  const auto entry = node.find(text::remarks_key);
-  if (entry == node.end()) return;
-  for (const text::json& r : entry->value("list", text::json::array())) {
-    if (r.is_array() && r.size() == 3 && r[0].is_string() && r[1].is_boolean() && r[2].is_string())
-      remarks.push_back({r[0].get<std::string>(), r[1].get<bool>(), r[2].get<std::string>()});
-  }
-  node.erase(entry);
 }
 
 // Null if there is no metadata.
@@ -64,7 +50,7 @@ text::json read_metadata(const store_folder& folder, std::vector<detail::attribu
     throw store_error(e.what());
   }
   if (!j.is_object()) throw store_error((folder / "zarr.json").name() + " is not a JSON object");
-  extract_remarks(j, remarks);
+  for (detail::attribute_remark& r : metadata::take_remarks(j)) remarks.push_back(std::move(r));
   return j;
 }
 
@@ -75,17 +61,6 @@ json read_metadata(const store_folder& folder, bool& exists) {
   if (exists) gather_notes(j);
   return j;
 }
-
-template <class Json>
-node_kind kind_in(const Json& document) {
-  if (document.value("zarr_format", Json()) != 3) throw store_error("\"zarr_format\" is not 3");
-  const json type = document.value("node_type", Json());
-  if (type == "group") return node_kind::group;
-  if (type == "array") return node_kind::array;
-  throw store_error("\"node_type\" is " + json_text(type) + ", neither group nor array");
-}
-
-bool has_binary(const json& j) { return j.is_binary() || (j.is_structured() && std::any_of(j.begin(), j.end(), has_binary)); }
 
 }  // namespace
 
@@ -99,35 +74,6 @@ std::optional<std::vector<std::byte>> read_metadata_bytes(const store_folder& fo
   return bytes;
 }
 
-std::string json_text(const json& j) {
-  if (has_binary(j)) return text::json_text(j);
-  return j.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-std::vector<std::uint64_t> extents(const json& list, const char* key) {
-  if (!list.is_array()) throw store_error(std::string("\"") + key + "\" is not a list");
-  std::vector<std::uint64_t> out;
-  for (const json& n : list) {
-    if (!n.is_number_unsigned())
-      throw store_error(std::string("\"") + key + "\" holds " + json_text(n) + ", which is not an extent");
-    out.push_back(n.get<std::uint64_t>());
-  }
-  return out;
-}
-
-std::string parse_extension(const json& j, json& configuration) {
-  configuration = json::object();
-  if (j.is_string()) return j.get<std::string>();
-  if (!j.is_object() || !j.contains("name") || !j["name"].is_string()) throw store_error(json_text(j) + " has no name");
-  if (j.contains("configuration") && j["configuration"].is_object()) configuration = j["configuration"];
-  return j["name"].get<std::string>();
-}
-
-const json& require_key(const json& j, const char* key) {
-  if (!j.contains(key)) throw store_error(std::string("zarr.json has no \"") + key + "\"");
-  return j[key];
-}
-
 json read_node(const store_folder& folder) {
   bool exists = false;
   json j = read_metadata(folder, exists);
@@ -135,34 +81,18 @@ json read_node(const store_folder& folder) {
   return j;
 }
 
-node_kind kind_of(const store_folder& folder) {
+metadata::node_kind kind_of(const store_folder& folder) {
   bool exists = false;
   const json j = read_metadata(folder, exists);
-  return exists ? kind_in(j) : node_kind::none;
-}
-
-std::vector<std::string> dimension_names_in(const text::json& array) {
-  const auto shape = array.find("shape");
-  const auto names_in = [&](const char* key, const text::json& object) {
-    std::vector<std::string> names;
-    const auto list = object.is_object() ? object.find(key) : object.end();
-    if (shape == array.end() || list == object.end() || !list->is_array() || list->size() != shape->size()) return names;
-    for (const text::json& name : *list) names.push_back(name.is_string() ? name.get<std::string>() : "");
-    if (std::all_of(names.begin(), names.end(), [](const std::string& name) { return name.empty(); })) names.clear();
-    return names;
-  };
-  std::vector<std::string> names = names_in("dimension_names", array);
-  if (const auto attributes = array.find("attributes"); names.empty() && attributes != array.end())
-    names = names_in("_ARRAY_DIMENSIONS", *attributes);
-  return names;
+  return exists ? as_store_errors([&] { return metadata::require_kind(j); }) : metadata::node_kind::none;
 }
 
 stored_node read_stored_node(const store_folder& folder) {
   stored_node node;
   node.document = read_metadata(folder, node.remarks);
   if (node.document.is_null()) throw store_error("there is no \"" + (folder / "zarr.json").name() + "\"");
-  node.kind = kind_in(node.document);
-  if (node.kind == node_kind::array) put_missing_value(node.document, node.remarks);
+  node.kind = as_store_errors([&] { return metadata::require_kind(node.document); });
+  if (node.kind == metadata::node_kind::array) metadata::put_missing_value(node.document, node.remarks);
   return node;
 }
 
@@ -176,7 +106,7 @@ store_selection selection_of(const store_folder& store) {
     return out;
   };
   try {
-    const json note = j.value(json::json_pointer("/attributes/zarrbits/selection"), json::object());
+    const json note = metadata::note_of(j, "selection").is_null() ? json::object() : metadata::note_of(j, "selection");
     s.object = note.value("object", "");
     s.include = texts(note.value("include", json::array()));
     s.exclude = texts(note.value("exclude", json::array()));
@@ -203,12 +133,11 @@ std::string unescape_node_name(const std::string& name) {
 }
 
 std::string name_in_source(const json& group, const std::string& stored) {
-  const json::json_pointer names("/attributes/zarrbits/names");
-  if (!group.is_object() || !group.contains(names) || !group[names].is_object()) return stored;
-  const auto entry = group[names].find(stored);
-  if (entry == group[names].end()) return stored;
+  const json& names = metadata::note_of(group, "names");
+  const auto entry = names.is_object() ? names.find(stored) : names.end();
+  if (entry == names.end()) return stored;
   if (entry->is_string()) return entry->get<std::string>();
-  const json text = entry->is_object() ? entry->value("base64", json()) : json();
+  const json& text = metadata::member(*entry, "base64");
   const auto bytes = text.is_string() ? text::decode_base64(text.get_ref<const std::string&>()) : std::nullopt;
   return bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) : stored;
 }
@@ -259,27 +188,18 @@ std::string v2_metadata_key(const store_folder& node) {
 
 std::vector<std::string> differing_consolidated(const store_folder& group) {
   const json root = read_node(group);
-  const json consolidated = root.value("consolidated_metadata", json());
-  if (consolidated.is_null()) return {};
-  if (!consolidated.is_object() || !consolidated.contains("metadata") || !consolidated["metadata"].is_object()) return {""};
+  if (metadata::consolidated_metadata_of(root).is_null()) return {};
+  const json& consolidated = metadata::consolidated_nodes_of(root);
+  if (!consolidated.is_object()) return {""};
   std::vector<std::string> out;
   std::set<std::string> listed;
-  for (const auto& [path, node] : consolidated["metadata"].items()) {
+  for (const auto& [path, node] : consolidated.items()) {
     listed.insert(path);
     json consolidated_node = node;
     bool is_equal = consolidated_node.is_object();
     if (is_equal) gather_notes(consolidated_node);  // as read_node() does
     try {
-      const json actual_node = read_node(group / path);
-      for (const char* key : {"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value",
-                              "codecs", "storage_transformers", "dimension_names", "attributes"}) {
-        // an empty list of transformers counts as none
-        const auto value = [&](const json& j) {
-          return j.contains(key) && !(j[key].is_array() && j[key].empty()) ? j[key] : json();
-        };
-        const json a = value(consolidated_node), b = value(actual_node);
-        is_equal = is_equal && (a == b || json_text(a) == json_text(b));  // NaN is not equal to itself
-      }
+      is_equal = is_equal && metadata::same_node(consolidated_node, read_node(group / path));
     } catch (const store_error&) {
       is_equal = false;
     }
@@ -293,7 +213,7 @@ std::vector<std::string> differing_consolidated(const store_folder& group) {
     for (const store_folder& child : folder.nodes()) {
       const std::string path = prefix + child.leaf_name();
       if (!listed.count(path)) out.push_back(path);
-      else if (consolidated["metadata"][path].value("node_type", json()) == "group") todo.emplace_back(child, path + "/");
+      else if (metadata::is_group(consolidated[path])) todo.emplace_back(child, path + "/");
     }
   }
   return out;

@@ -11,8 +11,9 @@
 #ifndef ZARRBITS_ZARR_READ_ZARR_READER_HPP
 #define ZARRBITS_ZARR_READ_ZARR_READER_HPP
 
+#include "metadata/array_metadata.hpp"
+#include "metadata/node.hpp"
 #include "text/json_text.hpp"
-#include "zarr/read/dimension_grid.hpp"
 #include "zarr/read/store_reader.hpp"
 
 #include <nlohmann/json.hpp>
@@ -73,26 +74,20 @@ struct element_buffer {
   std::vector<std::string> strings;
 };
 
-enum class node_kind { none, group, array };
-
 // The kind that the zarr.json in `folder` declares; none if there is no zarr.json. Throws store_error if it declares nothing
 // valid.
-node_kind kind_of(const store_folder& folder);
+metadata::node_kind kind_of(const store_folder& folder);
 
 // The bytes of a folder's zarr.json; empty if absent. Throws store_error if they would take more memory than is allowed.
 std::optional<std::vector<std::byte>> read_metadata_bytes(const store_folder& folder);
 
 // A node's zarr.json with its members in their order, and remarks on attributes that differ from the store's. Throws store_error.
 struct stored_node {
-  node_kind kind = node_kind::none;
+  metadata::node_kind kind = metadata::node_kind::none;
   text::json document;
   std::vector<detail::attribute_remark> remarks;
 };
 stored_node read_stored_node(const store_folder& folder);
-
-// The names of the dimensions of an array, by its zarr.json: "" where one has none, and empty if none has. Some writers have them
-// in the attribute that xarray has in Zarr v2.
-std::vector<std::string> dimension_names_in(const text::json& array);
 
 // A zarr.json with any content. Throws store_error if it is missing, no JSON object, or absurdly nested.
 nlohmann::json read_node(const store_folder& folder);
@@ -156,8 +151,9 @@ class zarr_array {
   // Number of chunks in each dimension.
   const std::vector<std::uint64_t>& chunks() const noexcept { return chunks_; }
   // Where these chunks begin and end along a dimension.
-  const dimension_grid& grid(std::size_t dimension) const { return grids_.at(dimension); }
+  const metadata::dimension_grid& grid(std::size_t dimension) const { return grids_.at(dimension); }
   bool is_regular() const noexcept;
+  const metadata::chunk_key_encoding& keys() const noexcept { return keys_; }
   // Throws not_supported if chunks are too large to be decoded.
   void require_decodable() const;
   // The shape of a chunk; the last ones may reach over the edge of the array.
@@ -196,8 +192,6 @@ class zarr_array {
     std::uint64_t inside;
   };
 
-  std::string key_of(const chunk_index& index) const;
-  std::optional<chunk_index> index_of(const std::string& key) const;
   bool can_hold_objects(std::string key) const;
   chunk_location locate(const chunk_index& chunk) const;
   std::shared_ptr<const zarr_shard> open_shard(const chunk_index& shard) const;
@@ -209,9 +203,8 @@ class zarr_array {
   std::vector<std::uint64_t> chunk_shape_;
   std::vector<std::uint64_t> per_shard_;
   std::vector<std::uint64_t> chunks_;
-  std::vector<dimension_grid> grids_;
-  bool v2_keys_ = false;
-  char separator_ = '/';
+  std::vector<metadata::dimension_grid> grids_;
+  metadata::chunk_key_encoding keys_;
   zarr_type type_;
   element_buffer fill_;
   std::shared_ptr<const chunk_decoder> decoder_;

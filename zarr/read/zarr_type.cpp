@@ -2,8 +2,9 @@
 //
 // Data types and fill values of a zarr.json.
 //
+#include "metadata/named_configuration.hpp"
 #include "text/base64.hpp"
-#include "zarr/read/zarr_json.hpp"
+#include "text/json_text.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <zarrbits/data_type.hpp>
@@ -20,13 +21,6 @@ namespace zarrbits::zarr {
 using nlohmann::json;
 
 namespace {
-
-std::string name_of(const json& data_type) {
-  if (data_type.is_string()) return data_type.get<std::string>();
-  if (data_type.is_object() && data_type.contains("name") && data_type["name"].is_string())
-    return data_type["name"].get<std::string>();
-  throw store_error("\"data_type\" is " + json_text(data_type) + ", which has no name");
-}
 
 zarr_kind kind_of_number(const std::string& name) {
   if (name == "bool") return zarr_kind::boolean;
@@ -86,7 +80,7 @@ std::uint64_t parse_hexadecimal(const std::string& text) {
 }
 
 [[noreturn]] void throw_invalid_fill(const zarr_type& type, const json& fill) {
-  throw store_error("\"fill_value\" is " + json_text(fill) + ", which is not a value of " + type.name);
+  throw store_error("\"fill_value\" is " + text::sorted_json_text(fill) + ", which is not a value of " + type.name);
 }
 
 std::uint64_t parse_float(const zarr_type& type, const json& fill) {
@@ -100,10 +94,10 @@ std::uint64_t parse_float(const zarr_type& type, const json& fill) {
     throw_invalid_fill(type, fill);
   }
   if (!fill.is_number() && !fill.is_binary()) throw_invalid_fill(type, fill);
-  const double value = fill.is_binary() ? std::strtod(json_text(fill).c_str(), nullptr) : fill.get<double>();
+  const double value = fill.is_binary() ? std::strtod(text::sorted_json_text(fill).c_str(), nullptr) : fill.get<double>();
   if (layout) return float_bits(value, *layout);
   if (value == 0 && !std::signbit(value)) return 0;  // same for every small float
-  throw not_supported("the fill value " + json_text(fill) + " of " + type.name + " is not hexadecimal");
+  throw not_supported("the fill value " + text::sorted_json_text(fill) + " of " + type.name + " is not hexadecimal");
 }
 
 // `value` as a component of `size` bytes in this machine's byte order.
@@ -204,7 +198,8 @@ void parse_fixed_fill(const zarr_type& type, const json& fill, std::byte* out) {
 zarr_type parse_type(const json& data_type, unsigned depth) {
   if (depth > 32) throw not_supported("structs nested more than 32 deep");
   zarr_type t;
-  t.name = name_of(data_type);
+  t.name = metadata::name_of(data_type);
+  if (t.name.empty()) throw store_error("\"data_type\" is " + text::sorted_json_text(data_type) + ", which has no name");
   if (t.name == "string") {
     t.kind = zarr_kind::text;
     return t;
@@ -216,15 +211,15 @@ zarr_type parse_type(const json& data_type, unsigned depth) {
   if (t.name.find_first_of("<>|[") == 0)  // v2_store.cpp leaves what Zarr v3 has no type for
     throw not_supported("the data type " + t.name + " of Zarr v2" +
                         (t.name == "|O" ? ", objects, other than as texts (vlen-utf8) and bytes (vlen-bytes)" : ""));
-  const zarrbits::data_type core(data_type.is_string() ? data_type.get<std::string>() : json_text(data_type));
+  const zarrbits::data_type core(data_type.is_string() ? data_type.get<std::string>() : text::sorted_json_text(data_type));
   t.size = core.element_size();
   t.bits = core.component_bits();
   if (t.name == "struct" || t.name == "structured") {  // the older name has pairs; the core has checked their form
     t.kind = zarr_kind::record;
-    for (const json& f : data_type.at("configuration").at("fields")) {
+    for (const auto& f : metadata::struct_fields(data_type)) {
       zarr_field field;
-      field.name = (f.is_array() ? f.at(0) : f.at("name")).get<std::string>();
-      field.type = parse_type(f.is_array() ? f.at(1) : f.at("data_type"), depth + 1);
+      field.name = f.name.get<std::string>();
+      field.type = parse_type(f.data_type, depth + 1);
       if (field.type.variable()) throw not_supported("a struct with a field of variable length");
       field.offset = t.fields.empty() ? 0 : t.fields.back().offset + t.fields.back().type.size;
       t.fields.push_back(std::move(field));
@@ -238,7 +233,7 @@ zarr_type parse_type(const json& data_type, unsigned depth) {
   } else {
     t.kind = kind_of_number(t.name);
     if (t.name.starts_with("numpy.")) {
-      const json& configuration = data_type.at("configuration");
+      const json configuration = metadata::configuration_of(data_type);
       const auto scale = configuration.at("scale_factor").get<std::uint64_t>();
       t.unit = (scale == 1 ? "" : std::to_string(scale)) + configuration.at("unit").get<std::string>();
     }

@@ -10,8 +10,8 @@
 #include "compressors/lz4.hpp"
 #include "compressors/shuffle.hpp"
 #include "compressors/zstd.hpp"
-#include "text/extension.hpp"
-#include "zarr/write/metadata.hpp"
+#include "metadata/named_configuration.hpp"
+#include "zarr/write/vlen_encoder.hpp"
 
 #include <zarrbits/chunk.hpp>
 
@@ -78,8 +78,8 @@ chunk_encoder::chunk_encoder(const text::json& codecs, const text::json& data_ty
                                                                        {"numcodecs.fletcher32", step::fletcher32}};
   bool in_bytes = false;
   for (const text::json& entry : codecs) {
-    const std::string name = text::extension_name(entry);
-    const text::json configuration = text::extension_configuration(entry);
+    const std::string name = metadata::name_of(entry);
+    const text::json configuration = metadata::configuration_of(entry);
     const auto known_step =
         std::find_if(std::begin(step_kinds), std::end(step_kinds), [&](const auto& k) { return name == k.first; });
     if (known_step != std::end(step_kinds)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/write/consolidate.hpp"
 
+#include "metadata/node.hpp"
 #include "text/json_text.hpp"
 
 #include <nlohmann/json.hpp>
@@ -14,7 +15,7 @@ namespace zarrbits::zarr {
 
 namespace {
 
-constexpr std::string_view metadata = "/zarr.json";
+constexpr std::string_view metadata_suffix = "/zarr.json";
 
 class consolidating_writer final : public store_writer {
  public:
@@ -26,8 +27,8 @@ class consolidating_writer final : public store_writer {
       out_->put(key, consolidated_text(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
       return;
     }
-    if (key.ends_with(metadata)) {
-      const std::string path(key.substr(0, key.size() - metadata.size()));
+    if (key.ends_with(metadata_suffix)) {
+      const std::string path(key.substr(0, key.size() - metadata_suffix.size()));
       const std::lock_guard lock(mutex_);
       nodes_.insert_or_assign({std::count(path.begin(), path.end(), '/'), path},
                               std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
@@ -77,12 +78,12 @@ class consolidating_writer final : public store_writer {
  private:
   std::string consolidated_text(const std::string& text) const {
     text::json root = text::parse_untrusted_json(text);
-    if (root.value("node_type", "") != "group") return text;
+    if (!metadata::is_group(root)) return text;
     text::json nodes = text::json::object();
     const std::lock_guard lock(mutex_);
     for (const auto& [place, node] : nodes_) nodes[place.second] = text::parse_untrusted_json(node);
-    root["consolidated_metadata"] = {{"kind", "inline"}, {"must_understand", false}, {"metadata", std::move(nodes)}};
-    return text::python_json_text(root, 2) + "\n";
+    metadata::set_consolidated(root, std::move(nodes));
+    return metadata::node_text(root);
   }
 
   std::unique_ptr<store_writer> out_;

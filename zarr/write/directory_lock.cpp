@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/write/directory_lock.hpp"
 
+#include "metadata/node.hpp"
 #include "text/json_text.hpp"
 
 #include <zarrbits/error.hpp>
@@ -34,7 +35,7 @@ std::string read_text_file(int folder, const char* name) {
   return {};
 }
 
-bool is_node(int folder) { return text::is_zarr_node(read_text_file(folder, "zarr.json")); }
+bool is_node(int folder) { return metadata::is_zarr_node(read_text_file(folder, "zarr.json")); }
 bool is_plan(int mark) { return text::is_zarrbits_plan(read_text_file(mark, text::plan_name)); }
 
 bool is_removing(int mark) {

@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_ZARR_WRITE_NODE_WRITER_HPP
 #define ZARRBITS_ZARR_WRITE_NODE_WRITER_HPP
 
-#include "zarr/write/metadata.hpp"
+#include "metadata/array_metadata.hpp"
 #include "zarr/write/store_writer.hpp"
 
 #include <string_view>
@@ -14,13 +14,15 @@ namespace zarrbits::zarr {
 
 class node_writer {
  public:
-  // `notes_apart`: see array_text(); the same for all nodes.
+  // `notes_apart`: see metadata::array_text(); the same for all nodes.
   node_writer(store_writer& out, bool notes_apart) : out_(out), notes_apart_(notes_apart) {}
 
   // "/a/b" is the node's path.
-  void array(std::string_view path, const array_metadata& m) { out_.put(metadata_key(path), array_text(m, notes_apart_)); }
+  void array(std::string_view path, const metadata::array_metadata& m) {
+    out_.put(metadata::metadata_key(path), metadata::array_text(m, notes_apart_));
+  }
   void group(std::string_view path, const text::json& attributes) {
-    out_.put(metadata_key(path), group_text(attributes, notes_apart_));
+    out_.put(metadata::metadata_key(path), metadata::group_text(attributes, notes_apart_));
   }
 
  private:

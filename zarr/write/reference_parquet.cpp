@@ -4,6 +4,8 @@
 // array, at least its extents as Zarr v2 has them, from which fsspec computes the row of a chunk. It knows keys of the form
 // "0.1" alone, which the arrays' own metadata says, too. https://fsspec.github.io/kerchunk/spec.html#parquet-references
 //
+#include "metadata/node.hpp"
+#include "metadata/v2_metadata.hpp"
 #include "text/json_text.hpp"
 #include "text/node_names.hpp"
 #include "zarr/write/atomic_directory.hpp"
@@ -85,7 +87,7 @@ class parquet_references final : public reference_writer {
 
   void add_node(const std::string& key, std::string_view text) {
     text::json node = text::parse_untrusted_json(text);
-    if (io::is_array_node(node)) {
+    if (metadata::is_array(node)) {
       const std::string path = io::path_of_node(key);
       if (path.empty()) {
         throw zarrbits::error(
@@ -95,16 +97,11 @@ class parquet_references final : public reference_writer {
                 "of the group that it is in",
             {path_});
       }
-      const auto counted = io::chunks_along(node);
+      const auto counted = metadata::chunks_along(node);
       if (!counted) throw zarrbits::error(errc::unsupported, "\"" + key + "\" has no chunk grid that can be counted", {path_});
-      // all that a reader does with these extents is to count chunks: a rectilinear grid has no others to give
-      const text::json& grid = node["chunk_grid"];
-      if (grid["name"] != "regular")
-        add_entry(path + "/.zarray", {{"shape", *counted}, {"chunks", std::vector<std::uint64_t>(counted->size(), 1)}});
-      else if (!formats_.v2)
-        add_entry(path + "/.zarray", {{"shape", node["shape"]}, {"chunks", grid["configuration"]["chunk_shape"]}});
+      if (metadata::is_rectilinear(node) || !formats_.v2) add_entry(path + "/.zarray", metadata::v2_grid_alone(node));
     }
-    io::set_key_form(node, io::key_form::dots);
+    metadata::set_all_key_encodings(node, metadata::dotted_keys);
     add_to(formats_.v3 ? metadata_ : nodes_, key, node);
   }
 

@@ -5,6 +5,7 @@
 #include "zarr/write/reference_writer.hpp"
 
 #include "io/remote_url.hpp"
+#include "metadata/node.hpp"
 #include "text/base64.hpp"
 #include "text/json_text.hpp"
 #include "text/node_names.hpp"
@@ -68,8 +69,8 @@ class json_references final : public reference_writer {
     }
     if (!formats_.v2) return add(key, text::json_text(text::json(bytes)));
     text::json node = text::parse_untrusted_json(bytes);
-    io::set_key_form(node, io::key_form::dots);
-    add(key, text::json_text(text::json(text::python_json_text(node, 2) + "\n")));
+    metadata::set_all_key_encodings(node, metadata::dotted_keys);
+    add(key, text::json_text(text::json(metadata::node_text(node))));
   }
 
   void add(const std::string& key, const std::string& value) {

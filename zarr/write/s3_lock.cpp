@@ -2,6 +2,7 @@
 #include "zarr/write/s3_lock.hpp"
 
 #include "io/files.hpp"
+#include "metadata/node.hpp"
 #include "text/json_text.hpp"
 #include "zarr/write/s3_upload.hpp"
 #include "zarr/write/s3_writer.hpp"
@@ -201,7 +202,7 @@ void s3_writer::open_target(const std::string& target, const store_writer_option
     return zarrbits::error(errc::already_exists,
                            "the target \"" + target + "\"" +
                                target_exists_message(options.target, text::is_zarrbits_plan(read_text(unfinished_key("plan"))),
-                                                     text::is_zarr_node(read_text("zarr.json"))),
+                                                     metadata::is_zarr_node(read_text("zarr.json"))),
                            {target});
   };
   if (options.target == if_exists::resume && try_resume(target, unfinished)) return;
@@ -273,7 +274,7 @@ void s3_writer::attach_target(const std::string& target, store_writer_options::i
   if (has_objects && unfinished.empty())
     throw zarrbits::error(
         errc::already_exists,
-        "the target \"" + target + "\"" + target_exists_message(existing, false, text::is_zarr_node(read_text("zarr.json"))),
+        "the target \"" + target + "\"" + target_exists_message(existing, false, metadata::is_zarr_node(read_text("zarr.json"))),
         {target});
   if (unfinished.empty() && existing == store_writer_options::if_exists::finalize) throw nothing_to_finalize(target);
   found_unfinished_ = !unfinished.empty();
@@ -288,7 +289,7 @@ bool s3_writer::has_own_note() {
 
 // Checks that --overwrite may remove the content: a Zarr v3 store, or what a run of zarrbits left.
 void s3_writer::require_removable(const std::string& target, bool unfinished) {
-  if (text::is_zarr_node(read_text("zarr.json"))) return;
+  if (metadata::is_zarr_node(read_text("zarr.json"))) return;
   if (unfinished && has_own_note()) return;
   throw zarrbits::error(
       errc::already_exists,

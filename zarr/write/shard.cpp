@@ -3,11 +3,8 @@
 
 #include "compressors/crc32c.hpp"
 #include "io/files.hpp"
-#include "text/json_text.hpp"
 
 #include <zarrbits/error.hpp>
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -106,17 +103,6 @@ std::uint64_t shard_writer::commit() {
   object_->commit();
   object_.reset();
   return size_ + index.size();
-}
-
-text::json sharding_codecs(const text::json& inner_chunk_shape, const text::json& inner_codecs) {
-  const text::json bytes = {{"name", "bytes"}, {"configuration", {{"endian", "little"}}}};
-  const text::json crc = {{"name", "crc32c"}};
-  return text::json::array({{{"name", "sharding_indexed"},
-                             {"configuration",
-                              {{"chunk_shape", inner_chunk_shape},
-                               {"codecs", inner_codecs},
-                               {"index_codecs", text::json::array({bytes, crc})},
-                               {"index_location", "end"}}}}});
 }
 
 }  // namespace zarrbits::zarr

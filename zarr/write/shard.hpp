@@ -13,8 +13,6 @@
 #include "io/byte_source.hpp"
 #include "zarr/write/store_writer.hpp"
 
-#include <nlohmann/json_fwd.hpp>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -61,10 +59,6 @@ class shard_writer {
   std::size_t next_ = 0;
   bool broken_ = false;
 };
-
-// The codecs of an array with shards, from the shape and the codecs of the inner chunks. Its chunk_grid has the shape of a shard.
-nlohmann::ordered_json sharding_codecs(const nlohmann::ordered_json& inner_chunk_shape,
-                                       const nlohmann::ordered_json& inner_codecs);
 
 }  // namespace zarrbits::zarr
 

@@ -2,6 +2,7 @@
 #include "zarr/write/zip_writer.hpp"
 
 #include "io/zip_archive.hpp"
+#include "metadata/node.hpp"
 #include "text/json_text.hpp"
 
 #include <zarrbits/error.hpp>
@@ -35,7 +36,7 @@ bool is_zip_store(const std::string& path) {
     if (!root || root->size > largest_node) return false;
     std::string text(static_cast<std::size_t>(root->size), '\0');
     zip.read(*root, 0, std::as_writable_bytes(std::span(text)));
-    return text::is_zarr_node(text);
+    return metadata::is_zarr_node(text);
   } catch (const std::exception&) {  // any other archive
     return false;
   }

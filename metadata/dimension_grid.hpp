@@ -6,22 +6,22 @@
 //   const dimension_grid grid = dimension_grid::parse(lengths, 31);  // [[10, 3], 1]
 //   grid.length(3);                                                  // 1
 //
-#ifndef ZARRBITS_ZARR_READ_DIMENSION_GRID_HPP
-#define ZARRBITS_ZARR_READ_DIMENSION_GRID_HPP
+#ifndef ZARRBITS_METADATA_DIMENSION_GRID_HPP
+#define ZARRBITS_METADATA_DIMENSION_GRID_HPP
 
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
 #include <vector>
 
-namespace zarrbits::zarr {
+namespace zarrbits::metadata {
 
 class dimension_grid {
  public:
-  // Chunks of one length, the last of which may reach over the extent. Throws store_error if the length is 0.
+  // Chunks of one length, the last of which may reach over the extent. Throws parse_error if the length is 0.
   static dimension_grid regular(std::uint64_t length, std::uint64_t extent);
   // "chunk_shapes" of one dimension: a length, or a list of lengths and [length, count]. They have to cover the extent; those
-  // beyond it are left out. Runs are not expanded: a few characters can say 10^18 chunks. Throws store_error.
+  // beyond it are left out. Runs are not expanded: a few characters can say 10^18 chunks. Throws parse_error.
   static dimension_grid parse(const nlohmann::json& lengths, std::uint64_t extent);
 
   // True for chunks of one length, as many as the dimension needs.
@@ -45,6 +45,6 @@ class dimension_grid {
   std::vector<run> runs_;  // at least one
 };
 
-}  // namespace zarrbits::zarr
+}  // namespace zarrbits::metadata
 
 #endif

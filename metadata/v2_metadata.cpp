@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "text/v2_metadata.hpp"
+#include "metadata/v2_metadata.hpp"
 
+#include "metadata/node.hpp"
 #include "text/base64.hpp"
-#include "text/extension.hpp"
 #include "text/reserved_names.hpp"
 
 #include <array>
@@ -12,20 +12,22 @@
 #include <optional>
 #include <utility>
 
-namespace zarrbits::text {
+namespace zarrbits::metadata {
+
+using ordered = text::json;
 
 namespace {
 
-std::uint64_t length_in(const json& type) {
-  const json configuration = extension_configuration(type);
+std::uint64_t length_in(const ordered& type) {
+  const ordered configuration = configuration_of(type);
   if (!configuration.contains("length_bytes") || !configuration["length_bytes"].is_number_unsigned())
     throw not_representable_in_v2("its data type has no length");
   return configuration["length_bytes"].get<std::uint64_t>();
 }
 
 // "<i4", or a list of the fields of a struct. `order`: "<" or ">".
-json dtype_of(const json& type, const std::string& order) {
-  const std::string name = extension_name(type);
+ordered dtype_of(const ordered& type, const std::string& order) {
+  const std::string name = name_of(type);
   if (name == "bool") return "|b1";
   if (name == "string" || name == "variable_length_bytes") return "|O";
   static constexpr std::array<std::pair<std::string_view, char>, 4> kinds = {
@@ -43,35 +45,35 @@ json dtype_of(const json& type, const std::string& order) {
   if (name == "raw_bytes") return "|V" + std::to_string(length_in(type));
   if (name == "fixed_length_utf32") return order + "U" + std::to_string(length_in(type) / 4);
   if (name == "numpy.datetime64" || name == "numpy.timedelta64") {
-    const json configuration = extension_configuration(type);
+    const ordered configuration = configuration_of(type);
     const std::uint64_t scale = configuration.value("scale_factor", std::uint64_t{1});
     return order + (name == "numpy.datetime64" ? "M8[" : "m8[") + (scale == 1 ? "" : std::to_string(scale)) +
            configuration.value("unit", "") + "]";
   }
   if (name == "struct") {
-    json fields = json::array();
-    for (const json& f : extension_configuration(type).value("fields", json::array())) {
-      fields.push_back(json::array({f.at("name"), dtype_of(f.at("data_type"), order)}));
+    ordered fields = ordered::array();
+    for (const ordered& f : configuration_of(type).value("fields", ordered::array())) {
+      fields.push_back(ordered::array({f.at("name"), dtype_of(f.at("data_type"), order)}));
     }
     return fields;
   }
   throw not_representable_in_v2("Zarr v2 has no data type " + name);
 }
 
-std::uint64_t elements_in(const json& chunk) {
+std::uint64_t elements_in(const ordered& chunk) {
   std::uint64_t n = 1;
-  for (const json& length : chunk) {
+  for (const ordered& length : chunk) {
     if (__builtin_mul_overflow(n, length.get<std::uint64_t>(), &n)) throw not_representable_in_v2("its chunks are too large");
   }
   return n;
 }
 
 // The filter of the codec `packbits`, as the Python package has it for numcodecs (numcodecs_codec.py).
-json packbits_filter(const json& codec, const json& dtype, const json& chunk) {
+ordered packbits_filter(const ordered& codec, const ordered& dtype, const ordered& chunk) {
   if (!dtype.is_string()) throw not_representable_in_v2("structs are not packed in Zarr v2");
   const std::string type = dtype.get<std::string>();
   if (type.find_first_of("biufc") != 1) throw not_representable_in_v2("numcodecs has no packbits for its data type");
-  const json configuration = extension_configuration(codec);
+  const ordered configuration = configuration_of(codec);
   const auto number = [&](const char* key, std::uint64_t otherwise) {
     return configuration.contains(key) && configuration[key].is_number_unsigned() ? configuration[key].get<std::uint64_t>()
                                                                                   : otherwise;
@@ -89,9 +91,9 @@ json packbits_filter(const json& codec, const json& dtype, const json& chunk) {
 }
 
 // As numcodecs has it.
-json filter_of(const json& codec) {
-  const std::string name = extension_name(codec);
-  json configuration = extension_configuration(codec), result = {{"id", name}};
+ordered filter_of(const ordered& codec) {
+  const std::string name = name_of(codec);
+  ordered configuration = configuration_of(codec), result = {{"id", name}};
   constexpr std::string_view prefix = "numcodecs.";
   if (name.starts_with(prefix)) {
     result["id"] = name.substr(prefix.size());
@@ -109,26 +111,26 @@ json filter_of(const json& codec) {
 }
 
 // The last one, if it compresses: some readers expect it there.
-json take_compressor(json& filters) {
+ordered take_compressor(ordered& filters) {
   if (filters.empty()) return nullptr;
   const std::string last = filters.back()["id"].get<std::string>();
   for (const char* id : {"zlib", "gzip", "zstd", "blosc", "lz4", "bz2"}) {
     if (last != id) continue;
-    json compressor = std::move(filters.back());
+    ordered compressor = std::move(filters.back());
     filters.erase(filters.size() - 1);
     return compressor;
   }
   return nullptr;
 }
 
-bool is_zero(const json& type, const json& fill) {
-  const std::string name = extension_name(type);
+bool is_zero(const ordered& type, const ordered& fill) {
+  const std::string name = name_of(type);
   if (name.starts_with("numpy.")) return false;  // without a fill value, readers take NaT
   if (fill.is_number_float()) return fill.get<double>() == 0 && !std::signbit(fill.get<double>());
   if (fill.is_number()) return fill == 0;
   if (fill.is_boolean()) return !fill.get<bool>();
   if (fill.is_array()) {
-    for (const json& part : fill) {
+    for (const ordered& part : fill) {
       if (!is_zero(type, part)) return false;
     }
     return true;
@@ -138,22 +140,22 @@ bool is_zero(const json& type, const json& fill) {
     return text.empty() || (name == "raw_bytes" && text.find_first_not_of("A=") == text.npos);
   }
   if (!fill.is_object()) return false;
-  for (const json& f : extension_configuration(type).value("fields", json::array())) {
+  for (const ordered& f : configuration_of(type).value("fields", ordered::array())) {
     const auto value = fill.find(f.at("name").get<std::string>());
     if (value == fill.end() || !is_zero(f.at("data_type"), *value)) return false;
   }
   return true;
 }
 
-std::optional<double> double_in(const json& text) {
-  const auto bytes = text.is_string() ? decode_base64(text.get<std::string>()) : std::nullopt;
+std::optional<double> double_in(const ordered& text) {
+  const auto bytes = text.is_string() ? text::decode_base64(text.get<std::string>()) : std::nullopt;
   if (!bytes || bytes->size() != 8) return {};
   std::uint64_t bits = 0;
   for (std::size_t i = 8; i-- > 0;) bits = bits << 8 | std::to_integer<std::uint64_t>((*bytes)[i]);
   return std::bit_cast<double>(bits);
 }
 
-json number_or_word(double value) {
+ordered number_or_word(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
   return value;
@@ -161,24 +163,24 @@ json number_or_word(double value) {
 
 // "_FillValue" as a fill value of Zarr v2. xarray has that of floats in base64 (hdf5/attribute_form.cpp), but not in Zarr v2.
 // Null if the attribute has another form, which no reader decodes.
-json missing_value_in(const json& type, const json& attribute) {
-  const std::string name = extension_name(type);
+ordered missing_value_in(const ordered& type, const ordered& attribute) {
+  const std::string name = name_of(type);
   if (name.starts_with("float")) {
     const auto value = double_in(attribute);
-    return value ? number_or_word(*value) : json(nullptr);
+    return value ? number_or_word(*value) : ordered(nullptr);
   }
   if (name.starts_with("complex") && attribute.is_array() && attribute.size() == 2) {
     const auto real = double_in(attribute[0]), imaginary = double_in(attribute[1]);
-    return real && imaginary ? json::array({number_or_word(*real), number_or_word(*imaginary)}) : json(nullptr);
+    return real && imaginary ? ordered::array({number_or_word(*real), number_or_word(*imaginary)}) : ordered(nullptr);
   }
   const bool fits = name == "bool"                                        ? attribute.is_boolean()
                     : name.starts_with("int") || name.starts_with("uint") ? attribute.is_number_integer()
                     : name == "string"                                    ? attribute.is_string()
                                                                           : false;
-  return fits ? attribute : json(nullptr);
+  return fits ? attribute : ordered(nullptr);
 }
 
-double as_double(const json& value) {
+double as_double(const ordered& value) {
   if (value.is_number()) return value.get<double>();
   const std::string text = value.is_string() ? value.get<std::string>() : "";
   if (text == "Infinity") return HUGE_VAL;
@@ -186,8 +188,8 @@ double as_double(const json& value) {
 }
 
 // Whether two fill values are the same value of the type: a float is written in the fewest digits that its type needs.
-bool same_value(const json& type, const json& a, const json& b) {
-  const std::string name = extension_name(type);
+bool same_value(const ordered& type, const ordered& a, const ordered& b) {
+  const std::string name = name_of(type);
   if (a.is_array() && b.is_array() && a.size() == 2 && b.size() == 2)
     return same_value("float64", a[0], b[0]) && same_value("float64", a[1], b[1]);
   if (!name.starts_with("float")) return a == b;
@@ -197,42 +199,43 @@ bool same_value(const json& type, const json& a, const json& b) {
 }
 
 // Sets the fill value, and removes the attribute that says the same.
-json take_fill(const json& type, const json& fill, bool gaps, json& attributes) {
+ordered take_fill(const ordered& type, const ordered& fill, bool gaps, ordered& attributes) {
   const auto attribute = attributes.find("_FillValue");
-  json missing = attribute == attributes.end() ? json(nullptr) : missing_value_in(type, *attribute);
+  ordered missing = attribute == attributes.end() ? ordered(nullptr) : missing_value_in(type, *attribute);
   if (missing.is_null()) {
     if (!gaps || is_zero(type, fill)) return nullptr;
-    throw not_representable_in_v2("chunks that were never written read as " + json_text(fill) +
+    throw not_representable_in_v2("chunks that were never written read as " + text::json_text(fill) +
                                   ", and xarray would take the fill value of Zarr v2 for a missing value");
   }
   if (gaps && !same_value(type, fill, missing))
-    throw not_representable_in_v2("chunks that were never written read as " + json_text(fill) +
-                                  ", and Zarr v2 has one place for that and " + "for _FillValue, which is " + json_text(missing));
+    throw not_representable_in_v2("chunks that were never written read as " + text::json_text(fill) +
+                                  ", and Zarr v2 has one place for that and " + "for _FillValue, which is " +
+                                  text::json_text(missing));
   attributes.erase(attribute);
   return missing;
 }
 
-json attributes_in(const json& node) {
-  const auto attributes = node.find("attributes");
-  return attributes != node.end() && attributes->is_object() ? *attributes : json::object();
+ordered attributes_in(const ordered& node) {
+  const ordered& attributes = attributes_of(node);
+  return attributes.is_object() ? attributes : ordered::object();
 }
 
-v2_array translate_array(const json& node, bool gaps) {
-  const json &grid = node.at("chunk_grid"), &codecs = node.at("codecs"), &type = node.at("data_type");
-  if (extension_name(grid) != "regular") throw not_representable_in_v2("Zarr v2 has no chunks of different lengths");
-  const json chunk = extension_configuration(grid).at("chunk_shape");
-  const std::string first = extension_name(codecs.at(0));
-  const std::string order = extension_configuration(codecs.at(0)).value("endian", "little") == "big" ? ">" : "<";
-  const json dtype = dtype_of(type, order);
-  json filters = json::array();
+v2_array translate_array(const ordered& node, bool gaps) {
+  const ordered &grid = node.at("chunk_grid"), &codecs = node.at("codecs"), &type = node.at("data_type");
+  if (name_of(grid) != "regular") throw not_representable_in_v2("Zarr v2 has no chunks of different lengths");
+  const ordered chunk = configuration_of(grid).at("chunk_shape");
+  const std::string first = name_of(codecs.at(0));
+  const std::string order = configuration_of(codecs.at(0)).value("endian", "little") == "big" ? ">" : "<";
+  const ordered dtype = dtype_of(type, order);
+  ordered filters = ordered::array();
   if (first == "packbits") filters.push_back(packbits_filter(codecs[0], dtype, chunk));
   else if (first == "vlen-utf8" || first == "vlen-bytes") filters.push_back({{"id", first}});
   else if (first != "bytes") throw not_representable_in_v2("Zarr v2 has no counterpart of its codec " + first);
   for (std::size_t i = 1; i < codecs.size(); ++i) filters.push_back(filter_of(codecs[i]));
-  json compressor = take_compressor(filters);
+  ordered compressor = take_compressor(filters);
   v2_array result;
   result.zattrs = attributes_in(node);
-  json fill = take_fill(type, node.at("fill_value"), gaps, result.zattrs);
+  ordered fill = take_fill(type, node.at("fill_value"), gaps, result.zattrs);
   result.zarray = {{"zarr_format", 2},
                    {"shape", node.at("shape")},
                    {"chunks", chunk},
@@ -240,35 +243,53 @@ v2_array translate_array(const json& node, bool gaps) {
                    {"compressor", std::move(compressor)},
                    {"fill_value", std::move(fill)},
                    {"order", "C"},
-                   {"filters", filters.empty() ? json(nullptr) : std::move(filters)},
+                   {"filters", filters.empty() ? ordered(nullptr) : std::move(filters)},
                    {"dimension_separator", "."}};
-  if (const auto notes = node.find(annotation_key); notes != node.end() && notes->is_object()) {
-    json annotation = *notes;
+  if (const auto notes = node.find(text::annotation_key); notes != node.end() && notes->is_object()) {
+    ordered annotation = *notes;
     annotation.erase("must_understand");
-    result.zattrs[hidden_annotation_key] = std::move(annotation);
+    result.zattrs[text::hidden_annotation_key] = std::move(annotation);
   }
-  const json names = node.value("dimension_names", json::array());
+  const ordered names = node.value("dimension_names", ordered::array());
   bool named = names.is_array() && names.size() == node.at("shape").size();
-  for (const json& name : names) named = named && name.is_string();
+  for (const ordered& name : names) named = named && name.is_string();
   if (named) result.zattrs["_ARRAY_DIMENSIONS"] = names;
   return result;
 }
 
 }  // namespace
 
-v2_array to_v2_array(const json& node, bool gaps) {
+v2_array to_v2_array(const ordered& node, bool gaps) {
   try {
     return translate_array(node, gaps);
-  } catch (const json::exception&) {
+  } catch (const ordered::exception&) {
     throw not_representable_in_v2("its metadata are not those of an array of Zarr v3");
   }
 }
 
-json v2_group_attributes(const json& node) { return attributes_in(node); }
+ordered v2_group_attributes(const ordered& node) { return attributes_in(node); }
+
+ordered v2_group() { return {{"zarr_format", 2}}; }
+
+ordered v2_consolidated(const std::map<std::string, ordered>& documents) {
+  text::object_builder nodes;
+  for (const auto& [key, document] : documents) nodes.add(key, document);
+  return {{"zarr_consolidated_format", 1}, {"metadata", nodes.take()}};
+}
+
+ordered v2_grid_alone(const ordered& node) {
+  if (!is_rectilinear(node)) return {{"shape", shape_of(node)}, {"chunks", longest_chunk(node)}};
+  const std::vector<std::uint64_t> counts = chunks_along(node).value_or(std::vector<std::uint64_t>());
+  return {{"shape", counts}, {"chunks", std::vector<std::uint64_t>(counts.size(), 1)}};
+}
+
+bool is_v2_grid_alone(const ordered& zarray) {
+  return zarray.size() == 2 && zarray.contains("shape") && zarray.contains("chunks");
+}
 
 bool is_v2_metadata_key(std::string_view key) {
   const std::string_view name = key.substr(key.rfind('/') + 1);
   return name == ".zgroup" || name == ".zarray" || name == ".zattrs" || name == ".zmetadata";
 }
 
-}  // namespace zarrbits::text
+}  // namespace zarrbits::metadata

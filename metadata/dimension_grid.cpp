@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "zarr/read/dimension_grid.hpp"
+#include "metadata/dimension_grid.hpp"
 
-#include "zarr/read/store_reader.hpp"
-#include "zarr/read/zarr_json.hpp"
+#include "metadata/parse_error.hpp"
+#include "text/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -10,7 +10,7 @@
 #include <iterator>
 #include <string>
 
-namespace zarrbits::zarr {
+namespace zarrbits::metadata {
 
 using nlohmann::json;
 
@@ -18,7 +18,7 @@ namespace {
 
 std::uint64_t parse_positive(const json& n) {
   if (!n.is_number_unsigned() || n.get<std::uint64_t>() == 0)
-    throw store_error("\"chunk_shapes\" holds " + json_text(n).substr(0, 100) +
+    throw parse_error("\"chunk_shapes\" holds " + text::sorted_json_text(n).substr(0, 100) +
                       ", which is neither a length nor [length, count]");
   return n.get<std::uint64_t>();
 }
@@ -33,7 +33,7 @@ const dimension_grid::run& find_run(const std::vector<dimension_grid::run>& runs
 }  // namespace
 
 dimension_grid dimension_grid::regular(std::uint64_t length, std::uint64_t extent) {
-  if (length == 0) throw store_error("\"chunk_shape\" holds 0");
+  if (length == 0) throw parse_error("\"chunk_shape\" holds 0");
   dimension_grid edges;
   edges.max_length_ = length;
   edges.chunks_ = extent == 0 ? 0 : (extent - 1) / length + 1;
@@ -58,7 +58,7 @@ dimension_grid dimension_grid::parse(const json& lengths, std::uint64_t extent) 
     end = count >= needed ? extent : end + used * length;
   }
   if (end < extent)
-    throw store_error("the lengths in \"chunk_shapes\" cover " + std::to_string(end) + " of " + std::to_string(extent) +
+    throw parse_error("the lengths in \"chunk_shapes\" cover " + std::to_string(end) + " of " + std::to_string(extent) +
                       " elements");
   if (edges.runs_.empty()) edges.runs_.push_back({1, 0, 0, 0});
   return edges;
@@ -76,4 +76,4 @@ std::uint64_t dimension_grid::chunk_of(std::uint64_t element) const {
   return r.first_chunk + (element - r.first_element) / r.length;
 }
 
-}  // namespace zarrbits::zarr
+}  // namespace zarrbits::metadata

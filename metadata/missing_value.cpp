@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "zarr/read/missing_value.hpp"
+#include "metadata/missing_value.hpp"
 
+#include "metadata/node.hpp"
 #include "text/base64.hpp"
-#include "text/extension.hpp"
 #include "text/reserved_names.hpp"
 
 #include <bit>
@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-namespace zarrbits::zarr {
+namespace zarrbits::metadata {
 
 using ordered = text::json;
 
@@ -64,7 +64,7 @@ ordered integer_form(const ordered& value, unsigned bits, bool is_signed) {
 }  // namespace
 
 ordered missing_value_of(const ordered& data_type, const ordered& fill_value) {
-  const std::string name = text::extension_name(data_type);
+  const std::string name = name_of(data_type);
   const bool complex = name.starts_with("complex");
   const ordered value = fill_value.is_array() && fill_value.size() == 1 ? fill_value[0] : fill_value;
   if (name.starts_with("float")) return real_form(value);
@@ -87,7 +87,7 @@ void put_missing_value(ordered& array, std::vector<detail::attribute_remark>& re
   if (attributes == array.end() || !attributes->is_object()) return;
   const auto entry = attributes->find("_FillValue");
   if (entry == attributes->end()) return;
-  ordered form = missing_value_of(array.value("data_type", ordered()), *entry);
+  ordered form = missing_value_of(data_type_of(array), *entry);
   if (form == *entry) return;
   if (!form.is_null()) {
     *entry = std::move(form);
@@ -101,4 +101,4 @@ void put_missing_value(ordered& array, std::vector<detail::attribute_remark>& re
   (*attributes)[text::hidden_annotation_key]["attribute_values"]["_FillValue"] = std::move(value);
 }
 
-}  // namespace zarrbits::zarr
+}  // namespace zarrbits::metadata
