@@ -129,8 +129,8 @@ struct node {
   // Bytes of its elements in memory; 0 of a group, and of an array that cannot be read.
   std::uint64_t bytes() const {
     try {
-      numbers shape = zarr::extents(document.value("shape", json()), "shape");
-      shape.push_back(zarr::parse_type(document.value("data_type", json())).size);
+      numbers shape = metadata::parse_extents(metadata::shape_of(document), "shape");
+      shape.push_back(zarr::parse_type(metadata::data_type_of(document)).size);
       return product(shape);
     } catch (const std::exception&) {
       return 0;
