@@ -105,7 +105,7 @@ int run_guarded(int (*run)(int argc, char** argv), int argc, char** argv) noexce
 
 namespace {
 
-// The first argument that is not an option of the command, and the option that was probably meant; empty if there is none.
+// The first argument that is not an option of the command, and the option that was probably meant; empty if all are.
 std::string unknown_option(const CLI::App& app, int argc, char** argv) {
   const std::vector<std::string> flags = flags_of(app);
   for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {

@@ -154,7 +154,7 @@ int verify_main(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_flag("--json", as_json, "Print one JSON object instead of text");
   app.add_option("--report", report, "Write that JSON object to this file")->type_name("FILE.json");
-  app.add_flag("-q,--quiet", quiet, "No progress, no counts; only what is not equal");
+  app.add_flag("-q,--quiet", quiet, "No progress, no counts; only differences");
   add_log_format_option(app);
   add_remote_options(app, options.remote, "Servers");
   add_external_option(app, options.external);

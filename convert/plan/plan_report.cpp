@@ -59,7 +59,7 @@ bool is_variable(const array_plan& a) {
   return hdf5::holds_variable(a.leaf) || hdf5::holds_references(a.leaf) || a.leaf.kind == hdf5::type_class::region_reference;
 }
 
-// Bytes of the largest chunk that is encoded anew, without the content of what is variable.
+// Bytes of the largest re-encoded chunk, without variable content.
 std::uint64_t max_chunk_size(const array_plan& a) {
   constexpr std::uint64_t count = 4, length = 4;  // of vlen-utf8 and vlen-bytes: in front of a chunk, and of each element
   const std::uint64_t elements = a.data.grid.chunk_elements();
@@ -70,7 +70,7 @@ std::uint64_t max_chunk_size(const array_plan& a) {
   return size;
 }
 
-// Of a chunk whose frame alone changes, and which is encoded anew in a worse case.
+// The most bytes that a chunk gains whose frame changes, or which is re-encoded because of its filter mask.
 std::uint64_t max_frame_growth(const array_plan& a) { return a.chunk_bytes() / 255 + 64; }
 
 // What a joined array has beyond the chunks of its files, which are put together from their values.

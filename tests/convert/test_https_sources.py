@@ -102,7 +102,11 @@ def test_what_is_said_of_it_is_what_is_said_of_a_local_file(server, kind, comman
         said = json.loads(text.replace(url, "in.h5").replace(os.path.realpath("in.h5"), "in.h5"))
         return {k: v for k, v in said.items() if k not in ("modified", "seconds", "started", "etag")}
 
-    assert plain(remote.stdout) == plain(local.stdout)
+    said, expected = plain(remote.stdout), plain(local.stdout)
+    if (command, kind) == ("plan", "texts"):  # strings of a server are not read to count their bytes
+        for there, here in zip(said["datasets"], expected["datasets"]):
+            assert there.pop("store_bytes") >= here.pop("store_bytes")
+    assert said == expected
     assert z(command, url, status=local.returncode).stdout
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What the calls take as a source or a store, and what is refused as one; options that are empty."""
+"""Sources and stores that the calls take or refuse, and empty options."""
 
 import os
 import pathlib
@@ -96,7 +96,7 @@ def test_paths_of_universal_pathlib(folder):
     assert name_of(here) == "s3://b/in.h5" and storage_options_of([here, source]) == {"anon": True}
     options = {}
     assert Secrets(options, [here, source]).paths == ["s3://b/in.h5", source] and options["no_sign_request"] is True
-    options = {"storage_options": {"profile": "mine"}}  # what is given wins
+    options = {"storage_options": {"profile": "mine"}}  # options of the call win
     Secrets(options, [here])
     assert options == {"aws_profile": "mine"}
     with pytest.raises(ValueError, match="different storage_options"):

@@ -38,7 +38,7 @@ def test_all_names_are_completed(folder):
     said = subprocess.run([sys.executable, "-c", missing], capture_output=True, text=True, check=True).stdout
     assert said == f"[] {sorted(zarrbits.__all__)}\n"
     assert {"__version__", "__all__", "__doc__"} <= set(dir(zarrbits))
-    # what is offered is there: each name, or the package of others that it needs
+    # each offered name exists, or the package of others that it needs does
     for name in zarrbits.__all__:
         try:
             assert getattr(zarrbits, name) is not None

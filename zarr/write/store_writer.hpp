@@ -168,7 +168,7 @@ std::string target_exists_message(store_writer_options::if_exists target, bool p
 // For if_exists::finalize.
 zarrbits::error nothing_to_finalize(const std::string& target);
 
-// True for "out.nc" and its kind, names of HDF5 files, which are no names for a new store.
+// True for the name of an HDF5 file, such as "out.nc", which a new store does not get.
 bool is_hdf5_name(const std::string& target);
 // Whether a store appears complete, in one step, so that an interrupted run leaves nothing to resume: unless it is one of
 // references, begun in partitions.
