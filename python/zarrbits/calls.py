@@ -364,6 +364,7 @@ def verify(
     part: bool = False,
     base: str | None = None,
     memory: int | str | None = None,
+    report: Path | None = None,
 ) -> Verification:
     """Compares every value, attribute, name and link of a store with its source."""
     document, status = run("verify", _paths(source, store), _options(locals(), "source", "store"), (0, 1, 3))

@@ -364,6 +364,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'As given to convert: only this has to be in the store; can be repeated'),
         'exclude': ('PATTERN',
             'As given to convert: this need not be in the store; can be repeated'),
+        'report': ('FILE.json',
+            'Write that JSON object to this file'),
         'external': ('DIR|all',
             'Also read other files of the source (external storage, sources of virtual datasets, targets of links in a Zarr '
             "directory) in folder DIR and below, or, with all, anywhere. Default: only in the source's own folder and below. Can be "

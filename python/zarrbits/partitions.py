@@ -89,6 +89,8 @@ class _Work:
                 logger.info("partition %d/%d of %s is done", index, self.count, in_short(self.paths[:-1]))
                 done += state.get("done", 0)
                 total, objects = max(total, state.get("total", 0)), max(objects, state.get("objects", 0))
+                if not self.pending and not self.failed:
+                    done = total  # a partition that was tried again counts only what was left of it
                 if tell and total:
                     # a dataset has chunks in several partitions, and counts with each
                     tell(

@@ -84,7 +84,6 @@ def test_a_worker_that_is_killed_costs_its_partition_alone(folder, monkeypatch, 
     report = zarrbits.convert("in.h5", "out.zarr", client=client, partitions=6, progress=states.append)
     thread.join()
     assert killed and states[-1].done == states[-1].total and not report.lost
-    assert pids[0] not in client.run(os.getpid).values()
     assert zarrbits.verify("in.h5", "out.zarr").complete
 
 

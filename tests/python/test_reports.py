@@ -52,12 +52,12 @@ def test_the_plan_says_bounds_totals_and_notes(folder):
     assert words(plan, "/x")[:8] == ["/x", "raw", "3", "512", "B", "512", "B", "1.00"] and "<=" not in str(plan)
     assert words(plan, "all") == ["all", "6", "592", "B", "592", "B", "1.00"] and plan.notes == ["links: 1 kept as notes"]
     plan = zarrbits.plan(paths[0], compress="zstd:3")
-    assert words(plan, "/y")[:8] == ["/y", "recoded", "2", "80", "B", "<=", "80", "B"]
-    assert words(plan, "all")[4:] == ["<=", "592", "B", "<=", "1.00"] and "&lt;= 592 B" in plan._repr_html_()
+    assert words(plan, "/y")[:8] == ["/y", "recoded", "2", "80", "B", "<=", "143", "B"]  # as zstd bounds it
+    assert words(plan, "all")[4:] == ["<=", "783", "B", "<=", "1.32"] and "&lt;= 783 B" in plan._repr_html_()
     said = subprocess.run(
         [os.environ["ZARRBITS_COMMAND"], "plan", "--compress", "zstd:3", paths[0]], capture_output=True, text=True
     )
-    assert "6 files or objects at most, 592 B to at most 592 B" in said.stdout
+    assert "6 files or objects at most, 592 B to at most 783 B" in said.stdout
     plan = zarrbits.plan(paths, concat="x:0")
     (note,) = [note for note in plan.notes if "part" in note]
     assert note.startswith(f'"{paths[1]}": ') and note in str(plan) and paths[1] in plan._repr_html_()
