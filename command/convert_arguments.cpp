@@ -64,9 +64,8 @@ const char* const about_status =
 const char* description_of(convert_kind kind) {
   switch (kind) {
     case convert_kind::plan:
-      return "A dry run: say what convert would do with the same options. Writes nothing. Of values, it reads strings, to count "
-             "their "
-             "bytes, and samples.\n"
+      return "A dry run: say what convert would do with the same options. Writes nothing. "
+             "Of values, it reads strings, to count their bytes, and samples.\n"
              "For each dataset, say how it is converted, and to how many files or objects and bytes.\n"
              "Where chunks are encoded again, the bytes in the store are an upper bound: numbers are not compressed to count "
              "them.";

@@ -15,14 +15,6 @@ namespace {
 
 const text::json nothing = nullptr;
 
-text::json take(text::json& object, const std::string& key) {
-  const auto entry = object.find(key);
-  if (entry == object.end()) return nullptr;
-  text::json value = std::move(*entry);
-  object.erase(entry);
-  return value;
-}
-
 }  // namespace
 
 const text::json& store_node::note(const char* key) const {
@@ -41,8 +33,9 @@ store_node read_store_node(const zarr::store_folder& folder) {
   if (!node.attributes.is_object()) node.attributes = text::json::object();
   if (!node.dimensions.empty()) node.attributes.erase("_ARRAY_DIMENSIONS");  // the same, as xarray has it in Zarr v2
   // where `convert` puts its notes depends on the convention
-  node.notes = take(node.attributes, text::annotation_key);
-  text::json hidden = take(node.attributes, text::hidden_annotation_key), field = metadata::take_annotation(node.document);
+  node.notes = metadata::take_member(node.attributes, text::annotation_key);
+  text::json hidden = metadata::take_member(node.attributes, text::hidden_annotation_key),
+             field = metadata::take_annotation(node.document);
   if (!node.notes.is_object()) node.notes = hidden.is_object() ? std::move(hidden) : std::move(field);
   if (!node.notes.is_object()) node.notes = text::json::object();
   take_hdmf_notes(node);

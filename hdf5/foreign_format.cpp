@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/foreign_format.hpp"
 
+#include "text/node_names.hpp"
+
 #include <algorithm>
-#include <cctype>
+#include <cstddef>
 #include <iterator>
 
 namespace zarrbits::hdf5 {
@@ -15,6 +17,8 @@ struct known_format {
   std::string_view signature;
   const char* text;
 };
+
+constexpr std::size_t max_blank_bytes = 512;  // in front of an HTML page, and its first word
 
 constexpr const char* netcdf3 = "it is a netCDF-3 file; make a netCDF-4 file of it: \"nccopy -k nc4 IN.nc OUT.nc\"";
 constexpr const char* tiff = "it is a TIFF file";
@@ -48,11 +52,8 @@ std::string foreign_format(std::string_view head) {
   const auto entry = std::find_if(std::begin(known_formats), std::end(known_formats),
                                   [&](const known_format& f) { return head.starts_with(f.signature); });
   if (entry != std::end(known_formats)) return entry->text;
-  std::string words;
-  for (const char c : head.substr(0, format_head_bytes)) {
-    if (!words.empty() || !std::isspace(static_cast<unsigned char>(c)))
-      words += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
+  head = head.substr(0, max_blank_bytes);
+  const std::string words = text::case_fold(head.substr(std::min(head.find_first_not_of(" \t\n\v\f\r"), head.size())));
   if (words.starts_with("<!doctype html") || words.starts_with("<html")) return html;
   return "";
 }

@@ -7,13 +7,10 @@
 #ifndef ZARRBITS_HDF5_FOREIGN_FORMAT_HPP
 #define ZARRBITS_HDF5_FOREIGN_FORMAT_HPP
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace zarrbits::hdf5 {
-
-inline constexpr std::size_t format_head_bytes = 512;  // that are looked at
 
 // The reason and the remedy, as the end of a sentence; empty if the format is not known. `head`: the file's beginning.
 std::string foreign_format(std::string_view head);

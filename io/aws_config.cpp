@@ -2,9 +2,9 @@
 #include "io/aws_config.hpp"
 
 #include "io/files.hpp"
+#include "text/node_names.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <fcntl.h>
 #include <string_view>
@@ -36,12 +36,6 @@ std::string_view trimmed(std::string_view s) {
   return s.substr(first, s.find_last_not_of(" \t\r") - first + 1);
 }
 
-std::string in_lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
-}
-
 // "lab" of "[profile lab]" or "[profile "lab"]"; in the credentials file, of "[lab]". Sections of other kinds keep their whole
 // name.
 std::string profile_of(std::string_view title, bool is_config) {
@@ -70,7 +64,7 @@ std::map<std::string, aws_config::section> parse(std::string_view file, bool is_
     } else if (current && line.front() != ' ' && line.front() != '\t') {
       const auto equals = text.find('=');
       if (equals != std::string_view::npos)
-        (*current)[in_lower_case(trimmed(text.substr(0, equals)))] = trimmed(text.substr(equals + 1));
+        (*current)[text::case_fold(trimmed(text.substr(0, equals)))] = trimmed(text.substr(equals + 1));
     }
   }
   return profiles;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "io/http_client.hpp"
 
+#include "io/aws_config.hpp"
 #include "io/s3_access.hpp"
+#include "text/node_names.hpp"
 #include "text/percent.hpp"
 
 #include <zarrbits/error.hpp>
@@ -99,8 +101,7 @@ std::size_t take_header(char* data, std::size_t, std::size_t n, void* user_data)
   if (line.starts_with("HTTP/")) in.result.headers.clear();  // those before were of "100 Continue"
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return n;
-  std::string name(line.substr(0, colon));
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string name = text::case_fold(line.substr(0, colon));
   line.remove_prefix(colon + 1);
   while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
   while (!line.empty() && std::strchr("\r\n \t", line.back())) line.remove_suffix(1);
@@ -132,22 +133,15 @@ bool is_private(const char* text) {
   return (six[0] & 0xFE) == 0xFC || (six[0] == 0xFE && (six[1] & 0xC0) == 0x80) || six[0] == 0xFF;
 }
 
-// "" if it is not set.
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 // The host of a URL as libcurl reads it: "127.0.0.1" of "http://0x7f.1/x"; "" if it reads none.
 std::string host_in(const std::string& url) {
   const std::unique_ptr<CURLU, void (*)(CURLU*)> parts(curl_url(), curl_url_cleanup);
-  char* text = nullptr;
+  char* name = nullptr;
   if (!parts || curl_url_set(parts.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK ||
-      curl_url_get(parts.get(), CURLUPART_HOST, &text, 0) != CURLUE_OK)
+      curl_url_get(parts.get(), CURLUPART_HOST, &name, 0) != CURLUE_OK)
     return {};
-  std::string host = text;
-  curl_free(text);
-  std::transform(host.begin(), host.end(), host.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string host = text::case_fold(name);
+  curl_free(name);
   if (host.ends_with('.')) host.pop_back();
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   return host;
@@ -165,10 +159,9 @@ bool is_in_no_proxy(std::string_view list, std::string_view host) {
   while (!list.empty()) {
     const std::size_t begin = std::min(list.find_first_not_of(", \t"), list.size());
     list.remove_prefix(begin);
-    std::string domain(list.substr(0, list.find_first_of(", \t")));
+    std::string domain = text::case_fold(list.substr(0, list.find_first_of(", \t")));
     list.remove_prefix(domain.size());
     if (domain == "*") return true;
-    for (char& c : domain) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     if (domain.starts_with('.')) domain.erase(0, 1);
     if (domain.ends_with('.')) domain.pop_back();
     if (!domain.empty() && (host == domain || host.ends_with("." + domain))) return true;
@@ -181,17 +174,17 @@ std::string proxy_for(std::string_view url, const std::string& host) {
   const bool is_https = url.starts_with("https:");
   std::string proxy;
   for (const char* name : {is_https ? "https_proxy" : "http_proxy", is_https ? "HTTPS_PROXY" : "", "all_proxy", "ALL_PROXY"}) {
-    if (proxy.empty() && *name) proxy = variable(name);
+    if (proxy.empty() && *name) proxy = environment_value(name);
   }
-  std::string exceptions = variable("no_proxy");
-  if (exceptions.empty()) exceptions = variable("NO_PROXY");
+  std::string exceptions = environment_value("no_proxy");
+  if (exceptions.empty()) exceptions = environment_value("NO_PROXY");
   return is_in_no_proxy(exceptions, host) ? "" : proxy;
 }
 
 // libcurl's own text may repeat a proxy's URL.
 bool has_proxy_password() {
   for (const char* name : {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
-    if (variable(name).find('@') != std::string::npos) return true;
+    if (environment_value(name).find('@') != std::string::npos) return true;
   }
   return false;
 }

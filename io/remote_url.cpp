@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "io/remote_url.hpp"
 
+#include "text/node_names.hpp"
 #include "text/percent.hpp"
 #include "text/sha256.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <mutex>
 #include <string_view>
@@ -56,11 +56,7 @@ bool matches(std::string_view pattern, std::string_view name) {
   return pattern.ends_with('*') ? name.starts_with(pattern.substr(0, pattern.size() - 1)) : name == pattern;
 }
 
-std::string name_of(std::string_view parameter) {
-  std::string name(parameter.substr(0, parameter.find('=')));
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return name;
-}
+std::string name_of(std::string_view parameter) { return text::case_fold(parameter.substr(0, parameter.find('='))); }
 
 // The parameters that tell files apart, in their order.
 std::string without_signature(std::string_view query) {

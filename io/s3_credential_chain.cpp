@@ -5,11 +5,11 @@
 #include "io/s3_credential_endpoints.hpp"
 #include "io/s3_credential_process.hpp"
 #include "io/server_url.hpp"
+#include "text/node_names.hpp"
 
 #include <zarrbits/error.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -18,8 +18,8 @@ namespace zarrbits::io {
 
 namespace {
 
-bool says_yes(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+bool says_yes(const std::string& value) {
+  const std::string text = text::case_fold(value);
   return text == "true" || text == "yes" || text == "on" || text == "1";
 }
 

@@ -7,6 +7,7 @@
 #include "io/server_url.hpp"
 #include "io/xml.hpp"
 #include "text/json_text.hpp"
+#include "text/node_names.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -135,10 +136,7 @@ double number_of(const char* variable, double otherwise, double min_value, doubl
 }
 
 // "true" in any case.
-bool is_true(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text == "true";
-}
+bool is_true(const std::string& value) { return text::case_fold(value) == "true"; }
 
 }  // namespace
 
@@ -228,8 +226,7 @@ std::optional<s3_credentials> instance_credentials(const std::string& endpoint) 
   std::string server = environment_value("AWS_EC2_METADATA_SERVICE_ENDPOINT");
   if (server.empty()) server = endpoint;
   if (server.empty()) {
-    std::string mode = environment_value("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE");
-    for (char& c : mode) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const std::string mode = text::case_fold(environment_value("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"));
     server = mode == "ipv6" ? "http://[fd00:ec2::254]" : "http://169.254.169.254";
   }
   server = checked_server(std::move(server), "the metadata server of the instance", "AWS_EC2_METADATA_SERVICE_ENDPOINT");

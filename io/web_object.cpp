@@ -5,11 +5,11 @@
 #include "io/remote_url.hpp"
 #include "io/server_url.hpp"
 #include "text/name_escaping.hpp"
+#include "text/node_names.hpp"
 
 #include <zarrbits/error.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -76,9 +76,8 @@ std::vector<std::string> headers_of(const remote_access& remote) {
 bool is_compression(std::string_view codings) {
   while (!codings.empty()) {
     codings.remove_prefix(std::min(codings.find_first_not_of(", \t"), codings.size()));
-    std::string coding(codings.substr(0, codings.find_first_of(", \t")));
+    const std::string coding = text::case_fold(codings.substr(0, codings.find_first_of(", \t")));
     codings.remove_prefix(coding.size());
-    for (char& c : coding) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     if (!coding.empty() && coding != "identity" && coding != "aws-chunked" && coding != "utf-8") return true;
   }
   return false;

@@ -54,16 +54,15 @@ std::optional<std::vector<std::uint64_t>> count_chunks(const text::json& shape, 
   return counts;
 }
 
-// Removes and returns a member; null if absent.
-text::json take(text::json& object, const char* key) {
+}  // namespace
+
+text::json take_member(text::json& object, std::string_view key) {
   const auto entry = object.find(key);
   if (entry == object.end()) return nullptr;
   text::json value = std::move(*entry);
   object.erase(entry);
   return value;
 }
-
-}  // namespace
 
 template <class Json>
 node_kind require_kind(const Json& node) {
@@ -182,7 +181,7 @@ void set_all_key_encodings(text::json& node, const chunk_key_encoding& keys) {
   for (text::json& child : node["consolidated_metadata"]["metadata"]) set_all_key_encodings(child, keys);
 }
 
-text::json take_attributes(text::json& node) { return take(node, "attributes"); }
+text::json take_attributes(text::json& node) { return take_member(node, "attributes"); }
 
 template <class Json>
 Json take_annotation(Json& node) {
@@ -204,7 +203,7 @@ void set_remarks(text::json& node, const std::vector<detail::attribute_remark>& 
 
 std::vector<detail::attribute_remark> take_remarks(text::json& node) {
   std::vector<detail::attribute_remark> remarks;
-  const text::json stored = take(node, text::remarks_key);
+  const text::json stored = take_member(node, text::remarks_key);
   for (const text::json& r : member(stored, "list")) {
     if (r.is_array() && r.size() == 3 && r[0].is_string() && r[1].is_boolean() && r[2].is_string())
       remarks.push_back({r[0].get<std::string>(), r[1].get<bool>(), r[2].get<std::string>()});
@@ -216,7 +215,7 @@ void set_consolidated(text::json& group, text::json nodes) {
   group["consolidated_metadata"] = {{"kind", "inline"}, {"must_understand", false}, {"metadata", std::move(nodes)}};
 }
 
-bool remove_consolidated(text::json& group) { return take(group, "consolidated_metadata").is_object(); }
+bool remove_consolidated(text::json& group) { return take_member(group, "consolidated_metadata").is_object(); }
 
 std::string node_text(const text::json& node) { return text::python_json_text(node, 2) + "\n"; }
 

@@ -145,7 +145,8 @@ template <class Json>
 Json& mutable_attributes(Json& node) {
   return *node.emplace("attributes", Json::object()).first;
 }
-// Removes and returns the attributes; null if absent.
+// Removes and returns a member, or the attributes; null if absent.
+text::json take_member(text::json& object, std::string_view key);
 text::json take_attributes(text::json& node);
 // Removes and returns our own field of an array, in which its notes may be; null if absent.
 template <class Json>

@@ -54,16 +54,11 @@ strategy_summary summarize_strategy(const array_plan& a) {
   return {outcome::recoded, ""};
 }
 
-// Strings, references and sequences, whose size metadata do not say.
-bool is_variable(const array_plan& a) {
-  return hdf5::holds_variable(a.leaf) || hdf5::holds_references(a.leaf) || a.leaf.kind == hdf5::type_class::region_reference;
-}
-
 // Bytes of the largest re-encoded chunk, without variable content.
 std::uint64_t max_chunk_size(const array_plan& a) {
   constexpr std::uint64_t count = 4, length = 4;  // of vlen-utf8 and vlen-bytes: in front of a chunk, and of each element
   const std::uint64_t elements = a.data.grid.chunk_elements();
-  const std::uint64_t element = !a.text ? a.element_size() : length + (is_variable(a) ? 0 : a.view.size);
+  const std::uint64_t element = !a.text ? a.element_size() : length + (hdf5::holds_references(a.leaf) ? 0 : a.view.size);
   const std::uint64_t plain = array::saturating_mul(elements, element) + (a.text ? count : 0);
   std::uint64_t size = max_compressed_size(a.target_compression, plain);
   if (a.fallback) size = std::max(size, max_compressed_size(*a.fallback, plain));
@@ -148,7 +143,7 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
       if (w.expected == outcome::rewrapped) p.store_bytes += array::saturating_mul(chunks, max_frame_growth(a));
     }
     // of texts, as much as the file can hold
-    if (is_variable(a) && w.expected == outcome::recoded) p.store_bytes += data.bytes->state().size;
+    if (hdf5::holds_references(a.leaf) && w.expected == outcome::recoded) p.store_bytes += data.bytes->state().size;
     if (data.sharded()) p.store_bytes += std::min(chunks, data.shards.chunks()) * (16 * data.shards.chunk_elements() + 4);
     if (a.checksum) p.store_bytes += 4 * chunks;
     if (dataset.parts().size() == 1) {

@@ -34,9 +34,7 @@ class counting_writer final : public zarr::store_writer {
 
 bool has_variable_size(const dataset_plan& dataset) {
   const auto is_variable = [](const dataset_part& part) {
-    if (part.kind == dataset_part::kind_type::sequences) return true;
-    return part.kind == dataset_part::kind_type::array &&
-           (hdf5::holds_variable(*part.view.leaf) || hdf5::holds_references(*part.view.leaf));
+    return part.kind != dataset_part::kind_type::group && hdf5::holds_references(*part.view.leaf);
   };
   return std::any_of(dataset.parts().begin(), dataset.parts().end(), is_variable);
 }

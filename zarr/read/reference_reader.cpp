@@ -7,12 +7,12 @@
 #include "io/reference_table.hpp"
 #include "io/remote_file.hpp"
 #include "io/remote_url.hpp"
+#include "text/node_names.hpp"
 #include "zarr/read/readable_folders.hpp"
 #include "zarr/read/sorted_keys.hpp"
 #include "zarr/read/store_reader.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <fcntl.h>
 #include <filesystem>
 #include <map>
@@ -67,8 +67,7 @@ bool is_in_source_folder(const std::string& url, const std::string& source) {
   if (!io::is_remote(source) || folder == std::string::npos || folder < path.find("://") + 3) return false;
   if (url == source) return true;
   if (!url.starts_with(path.substr(0, folder + 1))) return false;
-  std::string relative_path = url.substr(folder + 1);
-  for (char& c : relative_path) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string relative_path = text::case_fold(url.substr(folder + 1));
   if (relative_path.find('\\') != std::string::npos) return false;
   for (const char* escape : {"%2e", "%2f", "%5c"}) {  // a server may take them for what they stand for
     if (relative_path.find(escape) != std::string::npos) return false;
