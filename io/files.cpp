@@ -206,8 +206,10 @@ bool holder_ends(int fd) {
   if (state == 'Z' || state == 'X') return true;
   std::error_code e;
   const auto program = [&](const std::string& process) { return std::filesystem::read_symlink(process + "/exe", e); };
+  const std::filesystem::path executable = program(folder);
+  if (e == std::errc::no_such_file_or_directory) return true;  // its memory is gone, its files are not yet
   const long parent = std::strtol(stat.c_str() + name_end + 4, nullptr, 10);
-  return program(folder) != program("/proc/" + std::to_string(parent));
+  return executable != program("/proc/" + std::to_string(parent));
 }
 
 }  // namespace
@@ -216,9 +218,10 @@ lock_state take_lock(int fd, int folder, const std::string& name, bool shared) {
   constexpr auto longest = std::chrono::seconds(5);
   lock_state state = take_lock(fd, shared);
   const auto begin = std::chrono::steady_clock::now();
-  while (state == lock_state::contended && std::chrono::steady_clock::now() - begin < longest && holder_ends(fd)) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    state = take_lock(fd, shared);
+  for (bool ends = true; ends && state == lock_state::contended && std::chrono::steady_clock::now() - begin < longest;) {
+    ends = holder_ends(fd);
+    if (ends) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    state = take_lock(fd, shared);  // also if it has no holder: that may have ended since the lock was tried
   }
   if (state == lock_state::contended) return state;
   struct stat locked {

@@ -352,6 +352,47 @@ def test_resume_waits_for_a_child_whose_parent_was_killed():
     run("verify", "in.h5", "out.zarr")
 
 
+def test_a_lock_that_is_released_while_its_holder_is_looked_up_is_free():
+    """The lock was held when it was tried, and no longer when its holder is looked up in /proc/locks."""
+    with open("shim.c", "w") as f:
+        f.write("""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static FILE* opened(const char* kind, const char* name, const char* mode) {
+  if (!strcmp(name, "/proc/locks")) {
+    kill(atoi(getenv("HOLDER")), SIGKILL);
+    usleep(300000);
+  }
+  return ((FILE * (*)(const char*, const char*)) dlsym(RTLD_NEXT, kind))(name, mode);
+}
+FILE* fopen(const char* name, const char* mode) { return opened("fopen", name, mode); }
+FILE* fopen64(const char* name, const char* mode) { return opened("fopen64", name, mode); }
+""")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", "shim.so", "shim.c", "-ldl"], check=True)
+    with h5py.File("in.h5", "w") as f:
+        values = np.random.default_rng(1).integers(0, 9, (500, 500))
+        f.create_dataset("x", data=values, chunks=(100, 100), compression="gzip", compression_opts=1)
+    first = subprocess.Popen([COMMAND, "convert", "in.h5", "out.zarr", "--quiet", "--threads", "1", "--compress", "zstd:19"])
+    while not os.path.exists("out.zarr/.zarrbits-unfinished/plan"):
+        time.sleep(0.005)
+    first.kill()
+    first.wait()
+    with open("out.zarr/.zarrbits-unfinished/lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        holder = subprocess.Popen(["sleep", "99"], stdin=lock)
+    shim = {"HOLDER": str(holder.pid), "LD_PRELOAD": os.path.abspath("shim.so")}
+    again = subprocess.run(
+        [COMMAND, "convert", "in.h5", "out.zarr", "--quiet", "--resume", "--compress", "zstd:19"], env={**os.environ, **shim}
+    )
+    assert again.returncode == 0 and holder.wait() == -9
+    run("verify", "in.h5", "out.zarr")
+
+
 def test_resume_does_not_wait_for_a_run_that_goes_on():
     with h5py.File("in.h5", "w") as f:
         f.create_dataset(
