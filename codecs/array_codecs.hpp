@@ -6,6 +6,7 @@
 #ifndef ZARRBITS_CODECS_ARRAY_CODECS_HPP
 #define ZARRBITS_CODECS_ARRAY_CODECS_HPP
 
+#include "metadata/codec_id.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,7 +15,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace zarrbits::codecs {
@@ -31,7 +31,7 @@ class array_codec {
 };
 
 struct array_codec_source {
-  std::string_view name;
+  metadata::codec_id codec;
   const nlohmann::json& configuration;
   const zarr::zarr_type& type;  // of the decoded values
   std::size_t rank;             // of the array

@@ -47,7 +47,8 @@ number number_in(const array_codec_source& source, const char* key, std::optiona
   if (value.is_null() && otherwise) return *otherwise;
   const auto parsed = value.is_string() ? parse_number(value.get_ref<const std::string&>()) : std::nullopt;
   if (!parsed)
-    throw zarr::not_supported("the codec " + std::string(source.name) + " with the " + key + " " + text::sorted_json_text(value));
+    throw zarr::not_supported("the codec " + std::string(metadata::codec_name(source.codec)) + " with the " + key + " " +
+                              text::sorted_json_text(value));
   return *parsed;
 }
 
@@ -219,26 +220,27 @@ std::shared_ptr<const array_codec> make_categorize(const array_codec_source& sou
 
 std::shared_ptr<const array_codec> make_array_filter(const array_codec_source& source) {
   using operation = number_filter::operation;
-  const std::string name(source.name);
+  using metadata::codec_id;
+  const std::string name(metadata::codec_name(source.codec));
   const auto array = parse_number(source.type.name);
-  if (name == "numcodecs.bitround") {
+  if (source.codec == codec_id::bit_round) {
     number same = number::uint8;
     if (array) same = *array;
     else if (const auto unsigned_number = parse_number("u" + std::to_string(source.type.size))) same = *unsigned_number;
     else throw zarr::not_supported("the codec " + name + " of " + source.type.name);
     return std::make_shared<number_filter>(operation::none, same, same);
   }
-  const bool casts = name == "numcodecs.astype";
+  const bool casts = source.codec == codec_id::as_type;
   const number decoded = number_in(source, casts ? "decode_dtype" : "dtype", array);
   const number encoded = number_in(source, casts ? "encode_dtype" : "astype", casts ? std::nullopt : std::optional(decoded));
   if (name_of(decoded).size != source.type.size)
     throw zarr::store_error("the codec " + name + " makes " + std::string(name_of(decoded).name) + ", but the array is " +
                             source.type.name);
-  if (name == "numcodecs.fixedscaleoffset") {
+  if (source.codec == codec_id::fixed_scale_offset) {
     return std::make_shared<number_filter>(operation::scale, encoded, decoded, real_in(source.configuration, "scale"),
                                            real_in(source.configuration, "offset"));
   }
-  return std::make_shared<number_filter>(name == "numcodecs.delta" ? operation::sum : operation::cast, encoded, decoded);
+  return std::make_shared<number_filter>(source.codec == codec_id::delta ? operation::sum : operation::cast, encoded, decoded);
 }
 
 }  // namespace zarrbits::codecs

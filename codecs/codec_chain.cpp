@@ -51,13 +51,13 @@ codec_chain::codec_chain(const zarr::encoding& e)
     const auto extension = zarr::as_store_errors([&] { return metadata::parse_named_configuration(entry); });
     const std::string& name = extension.name;
     const json& configuration = extension.configuration;
-    const known_codec* const codec = find_codec(name);
+    const known_codec* const codec = find_codec(metadata::codec_id_of(name));
     if (!codec) throw not_supported("the codec " + name);
     switch (codec->kind) {
       case codec_kind::array_to_array:
         if (in_bytes) {
-          throw not_supported(is_array_filter(name) ? "the codec " + name + " after one from array to bytes"
-                                                    : "a second transpose, or one of bytes or encoded values");
+          throw not_supported(is_array_filter(codec->id) ? "the codec " + name + " after one from array to bytes"
+                                                         : "a second transpose, or one of bytes or encoded values");
         }
         add_array_codec(*codec, configuration);
         break;
@@ -76,10 +76,10 @@ codec_chain::codec_chain(const zarr::encoding& e)
 }
 
 void codec_chain::add_array_codec(const known_codec& codec, const json& configuration) {
-  const std::string name(codec.name);
+  const std::string name(codec.name());
   const auto filters =
       std::count_if(array_codecs_.begin(), array_codecs_.end(), [](const auto& a) { return !a->encoded_type().empty(); });
-  if (!is_array_filter(name)) {
+  if (!is_array_filter(codec.id)) {
     if (!array_codecs_.empty()) throw not_supported("a second transpose, or one of bytes or encoded values");
   } else if (filters >= static_cast<std::ptrdiff_t>(max_codecs)) {
     throw not_supported("the codec " + name + " after one from array to bytes");
@@ -87,7 +87,7 @@ void codec_chain::add_array_codec(const known_codec& codec, const json& configur
     throw not_supported("a codec before " + name);
   }
   const zarr::zarr_type type = encoded_type_.empty() ? type_ : zarr::parse_type(encoded_type_);
-  array_codecs_.push_back(codec.make({codec.name, configuration, type, chunk_shape_.size()}));
+  array_codecs_.push_back(codec.make({codec.id, configuration, type, chunk_shape_.size()}));
   if (const std::string encoded = array_codecs_.back()->encoded_type(); !encoded.empty()) encoded_type_ = encoded;
 }
 
@@ -95,7 +95,7 @@ void codec_chain::add_array_to_bytes(const known_codec& codec, const json& entry
                                      const zarr::encoding& e) {
   const bool is_filtered = !encoded_type_.empty();
   const auto require = [&](bool takes_type) {
-    if (!takes_type) throw store_error("the codec " + std::string(codec.name) + " does not take " + type_.name);
+    if (!takes_type) throw store_error("the codec " + std::string(codec.name()) + " does not take " + type_.name);
   };
   switch (codec.content) {
     case chunk_content::shards: add_shards(configuration, e.data_type); return;

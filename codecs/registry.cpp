@@ -16,10 +16,12 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace zarrbits::codecs {
 
 using compressors::buffer;
+using metadata::codec_id;
 using nlohmann::json;
 using zarr::store_error;
 
@@ -135,45 +137,124 @@ encoded_bytes check_crc32c(encoded_bytes in, const bytes_settings& settings) {
   return content;
 }
 
+int integer_in(const json& configuration, const char* key, int otherwise, int min_value, int max_value) {
+  const auto entry = configuration.find(key);
+  if (entry == configuration.end() || !entry->is_number_integer()) return otherwise;
+  if (entry->is_number_unsigned() && entry->get<std::uint64_t>() > static_cast<std::uint64_t>(max_value)) return max_value;
+  return static_cast<int>(std::clamp<std::int64_t>(entry->get<std::int64_t>(), min_value, max_value));
+}
+
+// The level of an encoder: `otherwise` if the configuration has none.
+template <int otherwise, int min_level, int max_level>
+encoder_settings parse_level(const json& configuration, std::size_t) {
+  return {.level = integer_in(configuration, "level", otherwise, min_level, max_level)};
+}
+
+encoder_settings parse_shuffle_encoder(const json& configuration, std::size_t) {
+  return {.element = static_cast<std::size_t>(integer_in(configuration, "elementsize", 4, 1, 1 << 30))};
+}
+
+encoder_settings parse_blosc_encoder(const json& configuration, std::size_t element) {
+  const json shuffle = configuration.value("shuffle", json("shuffle")), inside = configuration.value("cname", json("lz4"));
+  encoder_settings s;
+  s.level = integer_in(configuration, "clevel", 5, 0, 9);
+  s.element = static_cast<std::size_t>(integer_in(configuration, "typesize", static_cast<int>(element), 1, 1 << 30));
+  s.shuffle = shuffle == compressors::blosc_shuffle_names[0] ? 0 : shuffle == compressors::blosc_shuffle_names[2] ? 2 : 1;
+  s.inside = inside.is_string() ? inside.get<std::string>() : "";
+  const auto& usable = compressors::blosc_compressor_names;
+  if (std::find(usable.begin(), usable.end(), s.inside) == usable.end())
+    throw error(errc::unsupported, "chunks with blosc and the compressor \"" + s.inside + "\" cannot be encoded");
+  return s;
+}
+
+buffer encode_gzip(buffer bytes, const encoder_settings& s) { return compressors::gzip_member(bytes, s.level); }
+buffer encode_zlib(buffer bytes, const encoder_settings& s) { return compressors::zlib_stream(bytes, s.level); }
+buffer encode_zstd(buffer bytes, const encoder_settings& s) { return compressors::zstd_frame(bytes, s.level); }
+buffer encode_bz2(buffer bytes, const encoder_settings& s) { return compressors::bzip2_stream(bytes, s.level); }
+buffer encode_lz4(buffer bytes, const encoder_settings&) { return compressors::lz4_numcodecs_frame(bytes); }
+buffer encode_shuffle(buffer bytes, const encoder_settings& s) { return compressors::shuffled(std::move(bytes), s.element); }
+buffer encode_blosc(buffer bytes, const encoder_settings& s) {
+  return compressors::blosc_buffer(bytes, compressors::blosc_typesize(s.element), s.level, s.shuffle, s.inside);
+}
+buffer append_fletcher32(buffer bytes, const encoder_settings&) {
+  compressors::append_fletcher32(bytes);
+  return bytes;
+}
+buffer append_crc32c(buffer bytes, const encoder_settings&) {
+  compressors::append_crc32c(bytes);
+  return bytes;
+}
+
 // ids of the filters in HDF5 files
 constexpr int deflate = 1, shuffle = 2, fletcher32 = 3, bzip2 = 307, blosc = 32001, lz4 = 32004, zstd = 32015;
 
 constexpr known_codec table[] = {
-    {.name = "transpose", .kind = codec_kind::array_to_array, .make = make_transpose},
-    {.name = "numcodecs.delta", .kind = codec_kind::array_to_array, .make = make_array_filter},
-    {.name = "numcodecs.fixedscaleoffset", .kind = codec_kind::array_to_array, .make = make_array_filter},
-    {.name = "numcodecs.quantize", .kind = codec_kind::array_to_array, .make = make_array_filter},
-    {.name = "numcodecs.astype", .kind = codec_kind::array_to_array, .make = make_array_filter},
-    {.name = "numcodecs.bitround", .kind = codec_kind::array_to_array, .make = make_array_filter},
-    {.name = "numcodecs.categorize", .kind = codec_kind::array_to_array, .make = make_categorize},
+    {.id = codec_id::transpose, .kind = codec_kind::array_to_array, .make = make_transpose},
+    {.id = codec_id::delta, .kind = codec_kind::array_to_array, .make = make_array_filter},
+    {.id = codec_id::fixed_scale_offset, .kind = codec_kind::array_to_array, .make = make_array_filter},
+    {.id = codec_id::quantize, .kind = codec_kind::array_to_array, .make = make_array_filter},
+    {.id = codec_id::as_type, .kind = codec_kind::array_to_array, .make = make_array_filter},
+    {.id = codec_id::bit_round, .kind = codec_kind::array_to_array, .make = make_array_filter},
+    {.id = codec_id::categorize, .kind = codec_kind::array_to_array, .make = make_categorize},
 
-    {.name = "bytes", .kind = codec_kind::array_to_bytes},
-    {.name = "endian", .kind = codec_kind::array_to_bytes},
-    {.name = "packbits", .kind = codec_kind::array_to_bytes},
-    {.name = "numcodecs.packbits", .kind = codec_kind::array_to_bytes},
-    {.name = "vlen-utf8", .kind = codec_kind::array_to_bytes, .content = chunk_content::strings},
-    {.name = "vlen-bytes", .kind = codec_kind::array_to_bytes, .content = chunk_content::strings},
-    {.name = "sharding_indexed", .kind = codec_kind::array_to_bytes, .content = chunk_content::shards},
+    {.id = codec_id::bytes, .kind = codec_kind::array_to_bytes},
+    {.id = codec_id::packbits, .kind = codec_kind::array_to_bytes},
+    {.id = codec_id::numcodecs_packbits, .kind = codec_kind::array_to_bytes},
+    {.id = codec_id::vlen_utf8, .kind = codec_kind::array_to_bytes, .content = chunk_content::strings},
+    {.id = codec_id::vlen_bytes, .kind = codec_kind::array_to_bytes, .content = chunk_content::strings},
+    {.id = codec_id::sharding, .kind = codec_kind::array_to_bytes, .content = chunk_content::shards},
 
-    {.name = "gzip", .kind = codec_kind::bytes_to_bytes, .hdf5_filter = deflate, .decode = decode_gzip},
-    {.name = "numcodecs.zlib", .kind = codec_kind::bytes_to_bytes, .hdf5_filter = deflate, .decode = decode_zlib},
-    {.name = "zstd", .kind = codec_kind::bytes_to_bytes, .hdf5_filter = zstd, .decode = decode_zstd},
-    {.name = "blosc", .kind = codec_kind::bytes_to_bytes, .hdf5_filter = blosc, .decode = decode_blosc},
-    {.name = "numcodecs.bz2", .kind = codec_kind::bytes_to_bytes, .hdf5_filter = bzip2, .decode = decode_bz2},
-    {.name = "numcodecs.lz4", .kind = codec_kind::bytes_to_bytes, .hdf5_filter = lz4, .decode = decode_lz4},
-    {.name = "numcodecs.shuffle",
+    {.id = codec_id::gzip,
+     .kind = codec_kind::bytes_to_bytes,
+     .hdf5_filter = deflate,
+     .decode = decode_gzip,
+     .parse_encoder = parse_level<5, 0, 9>,
+     .encode = encode_gzip},
+    {.id = codec_id::zlib,
+     .kind = codec_kind::bytes_to_bytes,
+     .hdf5_filter = deflate,
+     .decode = decode_zlib,
+     .parse_encoder = parse_level<1, 0, 9>,
+     .encode = encode_zlib},
+    {.id = codec_id::zstd,
+     .kind = codec_kind::bytes_to_bytes,
+     .hdf5_filter = zstd,
+     .decode = decode_zstd,
+     .parse_encoder = parse_level<0, -100, 22>,
+     .encode = encode_zstd},
+    {.id = codec_id::blosc,
+     .kind = codec_kind::bytes_to_bytes,
+     .hdf5_filter = blosc,
+     .decode = decode_blosc,
+     .parse_encoder = parse_blosc_encoder,
+     .encode = encode_blosc},
+    {.id = codec_id::bz2,
+     .kind = codec_kind::bytes_to_bytes,
+     .hdf5_filter = bzip2,
+     .decode = decode_bz2,
+     .parse_encoder = parse_level<1, 1, 9>,
+     .encode = encode_bz2},
+    {.id = codec_id::lz4, .kind = codec_kind::bytes_to_bytes, .hdf5_filter = lz4, .decode = decode_lz4, .encode = encode_lz4},
+    {.id = codec_id::shuffle,
      .kind = codec_kind::bytes_to_bytes,
      .hdf5_filter = shuffle,
      .parse = parse_shuffle,
      .decode = decode_shuffle,
-     .added_bytes = 0},
-    {.name = "numcodecs.fletcher32",
+     .added_bytes = 0,
+     .parse_encoder = parse_shuffle_encoder,
+     .encode = encode_shuffle},
+    {.id = codec_id::fletcher32,
      .kind = codec_kind::bytes_to_bytes,
      .hdf5_filter = fletcher32,
      .check = check_fletcher32,
-     .added_bytes = checksum_bytes},
-    {.name = "crc32c", .kind = codec_kind::bytes_to_bytes, .check = check_crc32c, .added_bytes = checksum_bytes},
-    {.name = "numcodecs.crc32c",
+     .added_bytes = checksum_bytes,
+     .encode = append_fletcher32},
+    {.id = codec_id::crc32c,
+     .kind = codec_kind::bytes_to_bytes,
+     .check = check_crc32c,
+     .added_bytes = checksum_bytes,
+     .encode = append_crc32c},
+    {.id = codec_id::numcodecs_crc32c,
      .kind = codec_kind::bytes_to_bytes,
      .parse = parse_crc32c,
      .check = check_crc32c,
@@ -184,19 +265,25 @@ constexpr known_codec table[] = {
 
 std::span<const known_codec> known_codecs() { return table; }
 
-const known_codec* find_codec(std::string_view name) {
-  const auto entry = std::find_if(std::begin(table), std::end(table), [&](const known_codec& c) { return c.name == name; });
+const known_codec* find_codec(codec_id id) {
+  const auto entry = std::find_if(std::begin(table), std::end(table), [&](const known_codec& c) { return c.id == id; });
   return entry == std::end(table) ? nullptr : entry;
 }
 
-bool is_bytes_to_bytes(std::string_view name) {
-  const known_codec* const codec = find_codec(name);
+bool is_bytes_to_bytes(codec_id id) {
+  const known_codec* const codec = find_codec(id);
   return codec && codec->kind == codec_kind::bytes_to_bytes;
 }
 
-bool is_array_filter(std::string_view name) {
-  const known_codec* const codec = find_codec(name);
-  return codec && codec->kind == codec_kind::array_to_array && codec->make != make_transpose;
+bool is_array_filter(codec_id id) {
+  const known_codec* const codec = find_codec(id);
+  return codec && (codec->make == make_array_filter || codec->make == make_categorize);
+}
+
+bool is_self_describing(codec_id id) {
+  const known_codec* const codec = find_codec(id);
+  return codec &&
+         (codec->kind == codec_kind::bytes_to_bytes ? codec->parse == nullptr : codec->content == chunk_content::strings);
 }
 
 }  // namespace zarrbits::codecs

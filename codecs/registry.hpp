@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The codecs of Zarr v3 that our code decodes: a row for each. A new one is a file in compressors/ and a row; `verify` has a
-// table of its own (verify/decode/plain_codec_chain.cpp).
+// The codecs of Zarr v3 that our code decodes and encodes: a row for each. A new one is a name in metadata/codec_id.hpp, a file
+// in compressors/ and a row; `verify` has a table of its own (verify/decode/plain_codec_chain.cpp).
 //
-//   const known_codec* codec = find_codec("gzip");
+//   const known_codec* codec = find_codec(codec_id::gzip);
 //   codec->decode(chunk, {}, {.likely = 4096, .max = 1 << 20});   // the decompressed bytes
 //
 #ifndef ZARRBITS_CODECS_REGISTRY_HPP
@@ -11,6 +11,7 @@
 
 #include "codecs/array_codecs.hpp"
 #include "compressors/buffer.hpp"
+#include "metadata/codec_id.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -19,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace zarrbits::codecs {
@@ -39,9 +41,17 @@ struct output_size {
   std::uint64_t max = 0;   // more is refused, so that a few bytes cannot fill the memory
 };
 
-// All functions throw store_error or not_supported.
+// The settings of encoders from bytes to bytes.
+struct encoder_settings {
+  int level = 0;
+  std::size_t element = 1;  // blosc, shuffle: bytes of an element
+  int shuffle = 0;          // blosc: its code
+  std::string inside = {};  // blosc: the compressor
+};
+
+// All functions of decoders throw store_error or not_supported.
 struct known_codec {
-  std::string_view name;  // in Zarr v3; numcodecs' codec "numcodecs.NAME" is "NAME" in Zarr v2
+  metadata::codec_id id;
   codec_kind kind;
   int hdf5_filter = 0;  // id of the HDF5 filter with the same content, maybe in another frame; 0: none
 
@@ -59,15 +69,25 @@ struct known_codec {
   std::span<const std::byte> (*check)(std::span<const std::byte> encoded, const bytes_settings& settings) = nullptr;
   // Number of bytes that encoding adds; empty if it depends on the bytes.
   std::optional<unsigned> added_bytes = {};
+
+  // Bytes to bytes. nullptr: the encoder needs no settings. `element`: bytes of an element in memory. Throws zarrbits::error for
+  // settings that are not written.
+  encoder_settings (*parse_encoder)(const nlohmann::json& configuration, std::size_t element) = nullptr;
+  // nullptr: the codec is not written, or not from bytes to bytes.
+  compressors::buffer (*encode)(compressors::buffer bytes, const encoder_settings& settings) = nullptr;
+
+  std::string_view name() const { return metadata::codec_name(id); }
 };
 
 std::span<const known_codec> known_codecs();
 // nullptr if the table has no such codec.
-const known_codec* find_codec(std::string_view name);
+const known_codec* find_codec(metadata::codec_id id);
 
-bool is_bytes_to_bytes(std::string_view name);
-// True for filters of numcodecs that replace the values of a chunk by others: "numcodecs.delta".
-bool is_array_filter(std::string_view name);
+bool is_bytes_to_bytes(metadata::codec_id id);
+// True for filters of numcodecs that replace the values of a chunk by others: delta.
+bool is_array_filter(metadata::codec_id id);
+// True if chunks contain all that their decoder needs, so that two configurations of the codec decode the same chunks.
+bool is_self_describing(metadata::codec_id id);
 
 }  // namespace zarrbits::codecs
 

@@ -7,11 +7,17 @@
 
 #include "compressors/buffer.hpp"
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace zarrbits::compressors {
+
+// By their codes in filter 32001: the compressors inside, and what is done before.
+inline constexpr std::array<std::string_view, 6> blosc_compressor_names = {"blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"};
+inline constexpr std::array<std::string_view, 3> blosc_shuffle_names = {"noshuffle", "shuffle", "bitshuffle"};
 
 buffer decompress_blosc(std::span<const std::byte> in, std::size_t size);
 // The size that the buffer declares. Throws corrupt_chunk if it is not a Blosc buffer.
@@ -23,7 +29,7 @@ void check_blosc(std::span<const std::byte> in, std::size_t size);
 extern const std::size_t max_blosc_bytes;
 // The type size for Blosc: it treats numbers of more than 255 bytes as bytes.
 std::size_t blosc_typesize(std::size_t size);
-// `shuffle`: 0 none, 1 bytes, 2 bits. `name`: of the compressor inside.
+// `shuffle`: its code. `name`: of the compressor inside.
 buffer blosc_buffer(std::span<const std::byte> bytes, std::size_t typesize, int level, int shuffle, const std::string& name);
 // A buffer around a zlib stream, as HDF5's shuffle and deflate make it: that of Blosc with zlib, and one block. `size`: of the
 // values; `typesize`: that of the shuffle. Nothing is decoded.

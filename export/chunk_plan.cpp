@@ -8,6 +8,7 @@
 #include "compressors/lz4.hpp"
 #include "compressors/shuffle.hpp"
 #include "compressors/zstd.hpp"
+#include "metadata/codec_id.hpp"
 #include "metadata/named_configuration.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
@@ -16,13 +17,13 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 
 namespace zarrbits::exporting {
 
 using compressors::buffer;
+using metadata::codec_id;
 using zarr::zarr_array;
 
 namespace {
@@ -41,19 +42,17 @@ std::string text_in(const metadata::named_configuration& c, const char* key) {
 
 // The parameters of filter 32001: version, version, type size, bytes of a chunk, level, shuffle, compressor.
 std::vector<unsigned> blosc_values(const metadata::named_configuration& c, std::size_t bytes) {
-  static constexpr std::array compressors = {"blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"};
-  const std::string name = text_in(c, "cname"), shuffle = text_in(c, "shuffle");
-  const auto match = std::find(compressors.begin(), compressors.end(), name);
-  const auto code = static_cast<unsigned>(match == compressors.end() ? 0 : match - compressors.begin());
+  const auto code_in = [&](const char* key, const auto& names) {
+    const auto match = std::find(names.begin(), names.end(), text_in(c, key));
+    return static_cast<unsigned>(match == names.end() ? 0 : match - names.begin());
+  };
   return {2,
           2,
           number_in(c, "typesize", 255, 1),
           static_cast<unsigned>(bytes),
           number_in(c, "clevel", 9, 5),
-          shuffle == "shuffle"      ? 1U
-          : shuffle == "bitshuffle" ? 2U
-                                    : 0U,
-          code};
+          code_in("shuffle", compressors::blosc_shuffle_names),
+          code_in("cname", compressors::blosc_compressor_names)};
 }
 
 // Whether HDF5's shuffle and deflate have the content of the buffers: those that `convert` makes, and others of one block.
@@ -87,7 +86,7 @@ bool chunk_plan::packs(const zarr_array& array, const text::json& configuration)
   const bool number = t.kind == type_kind::integer && H5Tget_class(t.file) == H5T_INTEGER && !t.big_endian;
   if (spec_.composite || (!boolean && !number)) return false;
   const unsigned width = boolean ? 1 : static_cast<unsigned>(8 * t.size);
-  const metadata::named_configuration c{"packbits", configuration};
+  const metadata::named_configuration c{"", configuration};
   const unsigned first = number_in(c, configuration.contains("first_bit") ? "first_bit" : "start_bit", 63, 0);
   const unsigned last = number_in(c, configuration.contains("last_bit") ? "last_bit" : "end_bit", 63, width - 1);
   if (last < first || last >= width) return false;
@@ -112,35 +111,36 @@ void chunk_plan::plan_copy(const zarr_array& array, const store_node& node, bool
   std::size_t compressors = 0, i = 0;
   for (; i < codecs.size(); ++i) {
     const metadata::named_configuration c = metadata::read_named_configuration(codecs[i]);
-    const codecs::known_codec* const known = codecs::find_codec(c.name);
+    const codec_id id = metadata::codec_id_of(c.name);
+    const codecs::known_codec* const known = codecs::find_codec(id);
     const H5Z_filter_t filter = known ? known->hdf5_filter : 0;
     if (ends_with_crc32c_) return;  // a checksum of what later codecs make cannot be taken off
     if (i == 0) {
-      if (c.name == "packbits" && !standard && packs(array, c.configuration)) continue;
-      if (c.name != "bytes" || !has_order(spec_.element, metadata::is_big_endian(codecs))) return;
+      if (id == codec_id::packbits && !standard && packs(array, c.configuration)) continue;
+      if (id != codec_id::bytes || !has_order(spec_.element, metadata::is_big_endian(codecs))) return;
       continue;
     }
     const bool reframed = check_ == check::gzip || check_ == check::lz4 || check_ == check::zlib_in_blosc;
-    if (reframed && c.name != "crc32c") return;  // a frame that changes is the last one
+    if (reframed && id != codec_id::crc32c) return;  // a frame that changes is the last one
     const bool packed = !filters_.empty() && filters_[0].id == hdf5::packbits_filter;
     const auto compresses = [&](check required) {
       check_ = ++compressors > 1 ? check::decode : required;
       return !packed || required == check::zstd || required == check::gzip;
     };
-    if (c.name == "crc32c") {
+    if (id == codec_id::crc32c) {
       ends_with_crc32c_ = frames_ = true;
-    } else if (c.name == "gzip") {
+    } else if (id == codec_id::gzip) {
       if (compressors > 0 || !compresses(check::gzip)) return;
       frames_ = true;
       add(filter, "deflate", {number_in(c, "level", 9, 6)});
-    } else if (c.name == "numcodecs.zlib") {
+    } else if (id == codec_id::zlib) {
       if (!compresses(check::decode)) return;
       add(filter, "deflate", {number_in(c, "level", 9, 6)});
-    } else if (c.name == "numcodecs.fletcher32") {
+    } else if (id == codec_id::fletcher32) {
       if (compressors == 0) plain_ += 4;
       else check_ = check::decode;  // the checksum is not a part of what the compressor made
       add(filter, "fletcher32", {});
-    } else if (c.name == "numcodecs.shuffle") {
+    } else if (id == codec_id::shuffle) {
       // libhdf5 itself gives the filter the size of a value
       const bool is_shuffled =
           std::any_of(filters_.begin(), filters_.end(), [](const auto& f) { return f.id == H5Z_FILTER_SHUFFLE; });
@@ -148,23 +148,23 @@ void chunk_plan::plan_copy(const zarr_array& array, const store_node& node, bool
           plain_ % in_file_ != 0)
         return;
       add(filter, "shuffle", {});
-    } else if (standard && c.name == "blosc" && filters_.empty() && is_shuffled_zlib(c, in_file_)) {
+    } else if (standard && id == codec_id::blosc && filters_.empty() && is_shuffled_zlib(c, in_file_)) {
       compresses(check::zlib_in_blosc);
       frames_ = true;
       add(H5Z_FILTER_SHUFFLE, "shuffle", {});
       add(H5Z_FILTER_DEFLATE, "deflate", {number_in(c, "clevel", 9, 5)});
     } else if (standard) {
       return;
-    } else if (c.name == "zstd") {
+    } else if (id == codec_id::zstd) {
       if (!compresses(check::zstd)) return;
       add(filter, "zstd", {number_in(c, "level", 22, 3)});
-    } else if (c.name == "blosc") {
+    } else if (id == codec_id::blosc) {
       if (!compresses(check::blosc)) return;
       add(filter, "blosc", blosc_values(c, plain_));
-    } else if (c.name == "numcodecs.bz2") {
+    } else if (id == codec_id::bz2) {
       if (!compresses(check::decode)) return;
       add(filter, "bzip2", {number_in(c, "level", 9, 9)});
-    } else if (c.name == "numcodecs.lz4") {
+    } else if (id == codec_id::lz4) {
       if (compressors > 0 || !compresses(check::lz4)) return;
       frames_ = true;
       add(filter, "lz4", {});
@@ -180,8 +180,8 @@ void chunk_plan::choose_filters(const text::json& codecs, const export_options& 
   filters_.clear();
   plain_ = values_ * in_file_;
   const bool compressed = std::any_of(codecs.begin(), codecs.end(), [](const text::json& codec) {
-    const std::string name = metadata::read_named_configuration(codec).name;
-    return name != "bytes" && name != "transpose" && name != "crc32c" && name != "numcodecs.fletcher32";
+    const codec_id id = metadata::codec_id_in(codec);
+    return id != codec_id::bytes && id != codec_id::transpose && id != codec_id::crc32c && id != codec_id::fletcher32;
   });
   if (!compressed || options.filter == export_filter::none) return;
   if (in_file_ > 1 && !spec_.composite) add(H5Z_FILTER_SHUFFLE, "shuffle", {static_cast<unsigned>(in_file_)});
@@ -203,7 +203,7 @@ std::optional<encoded_chunk> chunk_plan::copied(const zarr_array& array, std::ve
   std::vector<std::byte> original;
   if (ends_with_crc32c_) {
     if (check_ != check::size) original = stored;  // in case it must be decoded
-    stored.resize(codecs::find_codec("crc32c")->check(stored, {}).size());
+    stored.resize(codecs::find_codec(codec_id::crc32c)->check(stored, {}).size());
   }
   encoded_chunk result;
   const auto refused = [&]() -> std::optional<encoded_chunk> {

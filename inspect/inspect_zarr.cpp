@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "inspect/tree_readers.hpp"
+#include "metadata/codec_id.hpp"
+#include "metadata/named_configuration.hpp"
 #include "metadata/node.hpp"
 #include "text/json_text.hpp"
 #include "text/name_escaping.hpp"
@@ -14,6 +16,7 @@
 namespace zarrbits::inspection {
 
 using json = nlohmann::ordered_json;
+using metadata::codec_id;
 using node = inspected_node;
 
 namespace {
@@ -61,23 +64,35 @@ std::string codecs_text(const json& codecs, node& n, bool outermost) {
     const json c = metadata::configuration_of(codec);
     std::string word = name;
     const auto value = [&](const char* key) { return c.contains(key) ? text_of(c[key]) : std::string(); };
-    if (name == "sharding_indexed") {
-      if (outermost) {
-        n.shard = n.chunk;
-        n.chunk = extents(metadata::inner_chunk_shape(codec));
+    switch (metadata::codec_id_of(name)) {
+      case codec_id::sharding: {
+        if (outermost) {
+          n.shard = n.chunk;
+          n.chunk = extents(metadata::inner_chunk_shape(codec));
+        }
+        const json& inner = metadata::codecs_in_shards(codec);
+        word = "shards of (" + (inner.is_null() ? "" : codecs_text(inner, n, false)) + ")";
+        break;
       }
-      const json& inner = metadata::codecs_in_shards(codec);
-      word = "shards of (" + (inner.is_null() ? "" : codecs_text(inner, n, false)) + ")";
-    } else if (name == "bytes" && value("endian") == "big") {
-      if (outermost || n.type.find("big-endian") == std::string::npos) n.type += " big-endian";
-    } else if (name == "gzip" || name == "zstd" || name == "numcodecs.zlib" || name == "numcodecs.bz2") {
-      if (!value("level").empty()) word += " " + value("level");
-    } else if (name == "blosc") {
-      word = "blosc " + value("cname") + " " + value("clevel") +
-             (value("shuffle").empty() || value("shuffle") == "noshuffle" ? "" : " " + value("shuffle"));
-    } else if (name == "packbits" && !value("last_bit").empty() && value("last_bit") != "null") {
-      word +=
-          " " + (value("first_bit").empty() || value("first_bit") == "null" ? "0" : value("first_bit")) + "-" + value("last_bit");
+      case codec_id::bytes:
+        if (value("endian") == "big" && (outermost || n.type.find("big-endian") == std::string::npos)) n.type += " big-endian";
+        break;
+      case codec_id::gzip:
+      case codec_id::zstd:
+      case codec_id::zlib:
+      case codec_id::bz2:
+        if (!value("level").empty()) word += " " + value("level");
+        break;
+      case codec_id::blosc:
+        word += " " + value("cname") + " " + value("clevel");
+        if (!value("shuffle").empty() && value("shuffle") != "noshuffle") word += " " + value("shuffle");
+        break;
+      case codec_id::packbits:
+        if (!value("last_bit").empty() && value("last_bit") != "null")
+          word += " " + (value("first_bit").empty() || value("first_bit") == "null" ? "0" : value("first_bit")) + "-" +
+                  value("last_bit");
+        break;
+      default: break;
     }
     s += (s.empty() ? "" : ", ") + word;
   }

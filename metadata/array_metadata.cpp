@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "metadata/array_metadata.hpp"
 
+#include "metadata/codec_id.hpp"
 #include "metadata/named_configuration.hpp"
 #include "metadata/node.hpp"
 #include "metadata/parse_error.hpp"
@@ -99,14 +100,14 @@ text::json chunk_grid_json(const array_metadata& m) {
 }
 
 text::json bytes_codecs(bool byte_order, bool big_endian) {
-  named_configuration bytes{"bytes", nullptr};
-  if (byte_order) bytes.configuration = {{"endian", big_endian ? "big" : "little"}};
-  return text::json::array({to_json(bytes)});
+  text::json order;
+  if (byte_order) order = {{"endian", big_endian ? "big" : "little"}};
+  return text::json::array({codec_json(codec_id::bytes, std::move(order))});
 }
 
-text::json text_codecs(bool utf8) { return text::json::array({to_json({utf8 ? "vlen-utf8" : "vlen-bytes", nullptr})}); }
+text::json text_codecs(bool utf8) { return text::json::array({codec_json(utf8 ? codec_id::vlen_utf8 : codec_id::vlen_bytes)}); }
 
-void append_crc32c_codec(text::json& codecs) { codecs.push_back(to_json({"crc32c", nullptr})); }
+void append_crc32c_codec(text::json& codecs) { codecs.push_back(codec_json(codec_id::crc32c)); }
 
 parsed_array parse_array(const json& node) {
   if (!is_v3(node) || !is_array(node)) throw parse_error("zarr.json does not describe a Zarr v3 array");

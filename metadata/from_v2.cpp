@@ -2,6 +2,7 @@
 #include "metadata/from_v2.hpp"
 
 #include "metadata/array_metadata.hpp"
+#include "metadata/codec_id.hpp"
 #include "metadata/missing_value.hpp"
 #include "metadata/named_configuration.hpp"
 #include "metadata/node.hpp"
@@ -33,8 +34,8 @@ struct no_v3_type {};
 
 // Filters that replace values by others, before any codec makes bytes of them.
 bool is_array_filter(std::string_view id) {
-  static constexpr std::array ids = {"delta", "fixedscaleoffset", "quantize", "astype", "bitround", "categorize"};
-  return std::find(ids.begin(), ids.end(), id) != ids.end();
+  const codec_id codec = codec_id_of(std::string(numcodecs_prefix).append(id));
+  return codec >= codec_id::delta && codec <= codec_id::categorize;
 }
 
 struct translated_type {
@@ -131,8 +132,8 @@ ordered bytes_codec_of(const ordered& codec, std::uint64_t typesize) {
     return to_json({id, std::move(configuration)});
   }
   if (id == "crc32c") {
-    if (configuration.value("location", ordered("end")) == "end") return to_json({"crc32c", nullptr});
-    return to_json({"numcodecs.crc32c", std::move(configuration)});  // at the beginning of chunks
+    if (configuration.value("location", ordered("end")) == "end") return codec_json(codec_id::crc32c);
+    return codec_json(codec_id::numcodecs_crc32c, std::move(configuration));  // at the beginning of chunks
   }
   if (id == "blosc") {
     const ordered shuffle = configuration.value("shuffle", ordered(1));
@@ -142,9 +143,9 @@ ordered bytes_codec_of(const ordered& codec, std::uint64_t typesize) {
     for (const auto& [key, usual] : {std::pair<const char*, ordered>{"cname", "lz4"}, {"clevel", 5}, {"blocksize", 0}}) {
       if (!configuration.contains(key)) configuration[key] = usual;
     }
-    return to_json({"blosc", std::move(configuration)});
+    return codec_json(codec_id::blosc, std::move(configuration));
   }
-  return to_json({"numcodecs." + id, std::move(configuration)});
+  return to_json({std::string(numcodecs_prefix) + id, std::move(configuration)});
 }
 
 // The codec from array to bytes that stands first among the filters of Zarr v2, if one does.
@@ -168,7 +169,7 @@ std::optional<ordered> array_codec_of(const ordered& filter, translated_type& ty
     configuration["last_bit"] = first.get<std::uint64_t>() + bits.get<std::uint64_t>() - 1;
   }
   configuration["padding_encoding"] = filter.value("padding_encoding", ordered("none"));
-  return to_json({"packbits", std::move(configuration)});
+  return codec_json(codec_id::packbits, std::move(configuration));
 }
 
 ordered v3_codecs_of(const ordered& zarray, translated_type& type, std::size_t rank) {
@@ -183,16 +184,17 @@ ordered v3_codecs_of(const ordered& zarray, translated_type& type, std::size_t r
   if (zarray.value("order", ordered("C")) == "F" && rank > 1) {
     ordered order = ordered::array();
     for (std::size_t d = rank; d-- > 0;) order.push_back(d);
-    codecs.push_back(to_json({"transpose", {{"order", std::move(order)}}}));
+    codecs.push_back(codec_json(codec_id::transpose, {{"order", std::move(order)}}));
   }
   std::size_t i = 0;
   translated_type encoded = type;  // after the filters that make other values of values
   for (; i < filters.size() && is_array_filter(filters[i]["id"].get<std::string>()); ++i) {
-    const std::string name = "numcodecs." + filters[i]["id"].get<std::string>();
-    const bool casts = name == "numcodecs.astype";
+    const std::string name = std::string(numcodecs_prefix) + filters[i]["id"].get<std::string>();
+    const codec_id id = codec_id_of(name);
+    const bool casts = id == codec_id::as_type;
     const ordered encoded_type = filters[i].value(casts ? "encode_dtype" : "astype", filters[i].value("dtype", ordered()));
-    if (name != "numcodecs.bitround")
-      encoded = type_or_name(name == "numcodecs.categorize" && encoded_type.is_null() ? ordered("|u1") : encoded_type);
+    if (id != codec_id::bit_round)
+      encoded = type_or_name(id == codec_id::categorize && encoded_type.is_null() ? ordered("|u1") : encoded_type);
     codecs.push_back(to_json({name, settings_of(filters[i])}));
   }
   const auto first = i < filters.size() ? array_codec_of(filters[i], i > 0 ? encoded : type) : std::nullopt;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "metadata/named_configuration.hpp"
 
+#include "metadata/codec_id.hpp"
 #include "metadata/parse_error.hpp"
 
 #include <algorithm>
@@ -33,7 +34,7 @@ codec_list read_codecs(const text::json& codecs) {
 bool is_big_endian(const text::json& codecs) {
   const codec_list list = read_codecs(codecs);
   return std::any_of(list.begin(), list.end(), [](const named_configuration& codec) {
-    return codec.name == "bytes" && member(codec.configuration, "endian") == "big";
+    return codec_id_of(codec.name) == codec_id::bytes && member(codec.configuration, "endian") == "big";
   });
 }
 
@@ -55,7 +56,8 @@ sharding parse_sharding(const json& configuration) {
   // who decodes them recurses as deep as the store says
   for (const json* list : {&s.codecs, &s.index_codecs}) {
     for (const json& codec : *list) {
-      if (parse_named_configuration(codec).name == "sharding_indexed") throw unknown_extension("shards inside shards");
+      if (codec_id_of(parse_named_configuration(codec).name) == codec_id::sharding)
+        throw unknown_extension("shards inside shards");
     }
   }
   const json location = configuration.value("index_location", json("end"));
@@ -65,12 +67,11 @@ sharding parse_sharding(const json& configuration) {
 }
 
 text::json sharding_codecs(const text::json& inner_chunk_shape, const text::json& inner_codecs) {
-  const text::json bytes = to_json({"bytes", {{"endian", "little"}}}), crc = to_json({"crc32c", nullptr});
-  return text::json::array({to_json({"sharding_indexed",
-                                     {{"chunk_shape", inner_chunk_shape},
-                                      {"codecs", inner_codecs},
-                                      {"index_codecs", text::json::array({bytes, crc})},
-                                      {"index_location", "end"}}})});
+  const text::json bytes = codec_json(codec_id::bytes, {{"endian", "little"}}), crc = codec_json(codec_id::crc32c);
+  return text::json::array({codec_json(codec_id::sharding, {{"chunk_shape", inner_chunk_shape},
+                                                            {"codecs", inner_codecs},
+                                                            {"index_codecs", text::json::array({bytes, crc})},
+                                                            {"index_location", "end"}})});
 }
 
 bool is_extensible_sharding(const text::json& codecs) {
@@ -78,7 +79,7 @@ bool is_extensible_sharding(const text::json& codecs) {
   const text::json configuration = configuration_of(codecs[0]);
   const text::json &location = member(configuration, "index_location"), &inner = member(configuration, "codecs");
   const codec_list index = read_codecs(member(configuration, "index_codecs"));
-  return index.size() == 2 && index[0].name == "bytes" && index[1].name == "crc32c" &&
+  return index.size() == 2 && codec_id_of(index[0].name) == codec_id::bytes && codec_id_of(index[1].name) == codec_id::crc32c &&
          (location.is_null() || location == "end") && inner.is_array() && !inner.empty();
 }
 
@@ -86,7 +87,7 @@ const text::json& codecs_in_shards(const text::json& sharding) { return member(m
 
 const text::json& inner_codecs(const text::json& codecs) {
   for (const text::json& codec : codecs) {
-    if (name_of(codec) != "sharding_indexed") continue;
+    if (codec_id_in(codec) != codec_id::sharding) continue;
     const text::json& inner = codecs_in_shards(codec);
     return inner.is_null() ? codecs : inner;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "metadata/v2_metadata.hpp"
 
+#include "metadata/codec_id.hpp"
 #include "metadata/node.hpp"
 #include "text/base64.hpp"
 #include "text/reserved_names.hpp"
@@ -94,16 +95,16 @@ ordered packbits_filter(const ordered& codec, const ordered& dtype, const ordere
 ordered filter_of(const ordered& codec) {
   const std::string name = name_of(codec);
   ordered configuration = configuration_of(codec), result = {{"id", name}};
-  constexpr std::string_view prefix = "numcodecs.";
-  if (name.starts_with(prefix)) {
-    result["id"] = name.substr(prefix.size());
-  } else if (name == "crc32c") {
+  const codec_id id = codec_id_of(name);
+  if (name.starts_with(numcodecs_prefix)) {
+    result["id"] = name.substr(numcodecs_prefix.size());
+  } else if (id == codec_id::crc32c) {
     result["location"] = "end";
-  } else if (name == "blosc") {
+  } else if (id == codec_id::blosc) {
     const std::string shuffle = configuration.value("shuffle", "noshuffle");
     configuration["shuffle"] = shuffle == "shuffle" ? 1 : shuffle == "bitshuffle" ? 2 : 0;
     configuration.erase("typesize");
-  } else if (name != "gzip" && name != "zstd") {
+  } else if (id != codec_id::gzip && id != codec_id::zstd) {
     throw not_representable_in_v2("numcodecs has no codec " + name);
   }
   result.update(configuration);
@@ -228,9 +229,10 @@ v2_array translate_array(const ordered& node, bool gaps) {
   const std::string order = configuration_of(codecs.at(0)).value("endian", "little") == "big" ? ">" : "<";
   const ordered dtype = dtype_of(type, order);
   ordered filters = ordered::array();
-  if (first == "packbits") filters.push_back(packbits_filter(codecs[0], dtype, chunk));
-  else if (first == "vlen-utf8" || first == "vlen-bytes") filters.push_back({{"id", first}});
-  else if (first != "bytes") throw not_representable_in_v2("Zarr v2 has no counterpart of its codec " + first);
+  const codec_id id = codec_id_of(first);
+  if (id == codec_id::packbits) filters.push_back(packbits_filter(codecs[0], dtype, chunk));
+  else if (id == codec_id::vlen_utf8 || id == codec_id::vlen_bytes) filters.push_back({{"id", first}});
+  else if (id != codec_id::bytes) throw not_representable_in_v2("Zarr v2 has no counterpart of its codec " + first);
   for (std::size_t i = 1; i < codecs.size(); ++i) filters.push_back(filter_of(codecs[i]));
   ordered compressor = take_compressor(filters);
   v2_array result;

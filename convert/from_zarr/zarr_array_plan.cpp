@@ -5,6 +5,7 @@
 #include "convert/plan/chunk_grid_choice.hpp"
 #include "convert/plan/compression.hpp"
 #include "metadata/array_metadata.hpp"
+#include "metadata/codec_id.hpp"
 #include "metadata/node.hpp"
 #include "text/format.hpp"
 #include "text/selection.hpp"
@@ -19,6 +20,8 @@ namespace zarrbits::conversion {
 
 namespace {
 
+using metadata::codec_id;
+using metadata::codec_id_in;
 using zarr::zarr_array;
 using zarr::zarr_kind;
 using zarr::zarr_type;
@@ -64,12 +67,12 @@ text::json front_codecs(const text::json& codecs, const zarr_array& array, const
                         const convert_options& options, bool bits_suffice, bool& packs_if_it_fits) {
   text::json front = text::json::array();
   for (const text::json& codec : codecs) {
-    const std::string name = metadata::name_of(codec);
-    if (codecs::is_bytes_to_bytes(name)) break;
-    const bool packed = name == "packbits" || name == "numcodecs.packbits", plain = name == "bytes" || name == "endian";
+    const codec_id id = codec_id_in(codec);
+    if (codecs::is_bytes_to_bytes(id)) break;
+    const bool packed = id == codec_id::packbits || id == codec_id::numcodecs_packbits;
     if (packed && options.codec == array_codec::bytes) {
       front.push_back(bytes_codec(array.type()));
-    } else if (plain && options.codec == array_codec::packbits && is_packable(array.type())) {
+    } else if (id == codec_id::bytes && options.codec == array_codec::packbits && is_packable(array.type())) {
       const auto bits = bits_for(array.type(), path, options, bits_suffice);
       if (!bits) {
         front.push_back(codec);
@@ -94,11 +97,11 @@ text::json last_codecs(const text::json& codecs, const zarr_array& array, const 
   text::json last = text::json::array();
   bool of_numcodecs = false, checksum = false, compresses = false;
   for (const text::json& codec : codecs) {
-    const std::string name = metadata::name_of(codec);
-    if (!codecs::is_bytes_to_bytes(name)) continue;
-    of_numcodecs = of_numcodecs || name.starts_with("numcodecs.");
-    checksum = name == "crc32c";
-    compresses = compresses || (name != "crc32c" && name != "numcodecs.shuffle" && name != "numcodecs.fletcher32");
+    const codec_id id = codec_id_in(codec);
+    if (!codecs::is_bytes_to_bytes(id)) continue;
+    of_numcodecs = of_numcodecs || metadata::name_of(codec).starts_with(metadata::numcodecs_prefix);
+    checksum = id == codec_id::crc32c;
+    compresses = compresses || (id != codec_id::crc32c && id != codec_id::shuffle && id != codec_id::fletcher32);
     last.push_back(codec);
   }
   const bool is_reencoded = options.compress || (options.profile == profile::recode && options.chunk.empty()) ||
@@ -123,30 +126,37 @@ text::json writable_codecs(const text::json& codecs, const zarr_array& array, co
   std::uint64_t size = 0;  // of what the next codec gets, or a divisor of it if chunks differ; 0: not known
   bool filtered = false;
   for (text::json codec : codecs) {
-    const std::string name = metadata::name_of(codec);
-    if (codecs::is_array_filter(name)) {
+    const codec_id id = codec_id_in(codec);
+    if (codecs::is_array_filter(id)) {
       filtered = true;
       continue;
     }
-    if (name == "numcodecs.shuffle") {
-      const text::json element = metadata::configuration_of(codec).value("elementsize", text::json(4));
-      if (size == 0 || !element.is_number_unsigned() || element == 0 || size % element.get<std::uint64_t>() != 0) continue;
-    } else if (name == "bytes" || name == "endian") {
-      if (filtered) codec = type.variable() ? metadata::text_codecs(true).front() : bytes_codec(type);
-      if (!type.variable()) size = type.size;
-      if (chunk) size = array::saturating_mul(size, array::product(*chunk));
-    } else if (name == "packbits" || name == "numcodecs.packbits") {
-      const std::uint64_t elements = chunk ? array::product(*chunk) : 1;
-      if (chunk)
-        size = parse_codec(text::json_text(codec),
-                           zarrbits::data_type(data_type.is_string() ? data_type.get<std::string>() : text::json_text(data_type)))
-                   .encoded_size(elements);
-    } else if (name == "numcodecs.fletcher32" || name == "crc32c" || name == "numcodecs.crc32c") {
-      if (name == "numcodecs.crc32c") codec = metadata::to_json({"crc32c", nullptr});
-      if (size > 0 && chunk) size += 4;
-      else size = 0;
-    } else if (name != "transpose") {
-      size = 0;
+    switch (id) {
+      case codec_id::shuffle: {
+        const text::json element = metadata::configuration_of(codec).value("elementsize", text::json(4));
+        if (size == 0 || !element.is_number_unsigned() || element == 0 || size % element.get<std::uint64_t>() != 0) continue;
+        break;
+      }
+      case codec_id::bytes:
+        if (filtered) codec = type.variable() ? metadata::text_codecs(true).front() : bytes_codec(type);
+        if (!type.variable()) size = type.size;
+        if (chunk) size = array::saturating_mul(size, array::product(*chunk));
+        break;
+      case codec_id::packbits:
+      case codec_id::numcodecs_packbits:
+        if (chunk)
+          size = parse_codec(text::json_text(codec), zarrbits::data_type(data_type.is_string() ? data_type.get<std::string>()
+                                                                                               : text::json_text(data_type)))
+                     .encoded_size(array::product(*chunk));
+        break;
+      case codec_id::numcodecs_crc32c: codec = metadata::codec_json(codec_id::crc32c); [[fallthrough]];
+      case codec_id::fletcher32:
+      case codec_id::crc32c:
+        if (size > 0 && chunk) size += 4;
+        else size = 0;
+        break;
+      case codec_id::transpose: break;
+      default: size = 0;
     }
     result.push_back(std::move(codec));
   }
@@ -157,8 +167,8 @@ text::json writable_codecs(const text::json& codecs, const zarr_array& array, co
 bool is_only_in_v2(const text::json& codecs) {
   return std::any_of(codecs.begin(), codecs.end(), [](const text::json& c) {
     const text::json configuration = metadata::configuration_of(c);
-    return metadata::name_of(c) == "numcodecs.categorize" ||
-           (metadata::name_of(c) == "numcodecs.quantize" &&
+    return codec_id_in(c) == codec_id::categorize ||
+           (codec_id_in(c) == codec_id::quantize &&
             configuration.value("astype", text::json()) != configuration.value("dtype", text::json()));
   });
 }

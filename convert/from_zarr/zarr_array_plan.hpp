@@ -6,10 +6,10 @@
 #define ZARRBITS_CONVERT_FROM_ZARR_ZARR_ARRAY_PLAN_HPP
 
 #include "array/box.hpp"
+#include "codecs/chunk_encoder.hpp"
 #include "convert/from_zarr/rechunk_plan.hpp"
 #include "text/json_text.hpp"
 #include "zarr/read/zarr_reader.hpp"
-#include "zarr/write/chunk_encoder.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -27,14 +27,14 @@ struct zarr_array_plan {
     recode,   // each chunk is decoded and re-encoded
     rechunk,  // the chunks have other shapes
   } strategy = strategy_type::copy;
-  text::json document;                         // the new zarr.json
-  text::json codecs;                           // of its chunks
-  array::extents shape, chunk, per_shard;      // of the target; per_shard: chunks of an object
-  bool shards = false, regular = true;         // regular: the source's chunks all have one shape
-  bool packs_if_it_fits = false;               // values that do not fit make the array one of bytes
-  std::optional<zarr::chunk_encoder> encoder;  // recode, rechunk
-  rechunk_plan plan;                           // rechunk
-  bool chunk_by_chunk = false;                 // rechunk: a shard is larger than the memory
+  text::json document;                           // the new zarr.json
+  text::json codecs;                             // of its chunks
+  array::extents shape, chunk, per_shard;        // of the target; per_shard: chunks of an object
+  bool shards = false, regular = true;           // regular: the source's chunks all have one shape
+  bool packs_if_it_fits = false;                 // values that do not fit make the array one of bytes
+  std::optional<codecs::chunk_encoder> encoder;  // recode, rechunk
+  rechunk_plan plan;                             // rechunk
+  bool chunk_by_chunk = false;                   // rechunk: a shard is larger than the memory
 
   array::extents object_shape() const;
   // In words; without "copied".

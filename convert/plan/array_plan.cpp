@@ -9,6 +9,7 @@
 #include "hdf5/flat_struct.hpp"
 #include "hdf5/type_json.hpp"
 #include "hdf5/zarrbits_filters.hpp"
+#include "metadata/codec_id.hpp"
 #include "metadata/named_configuration.hpp"
 #include "text/base64.hpp"
 #include "text/format.hpp"
@@ -289,7 +290,7 @@ std::optional<requested_bits> bits_for(const std::string& path, const convert_op
 
 void array_plan::choose_packbits(const convert_options& options) {
   if (in_store) {
-    if (metadata::name_of(in_store->codecs[0]) != "packbits") return;
+    if (metadata::codec_id_in(in_store->codecs[0]) != metadata::codec_id::packbits) return;
     const data_type type(meta.data_type.is_string() ? meta.data_type.get<std::string>() : text::strict_json_text(meta.data_type));
     packed = parse_codec(text::strict_json_text(in_store->codecs[0]), type);
     strategy = strategy_type::read;

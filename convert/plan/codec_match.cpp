@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/codec_match.hpp"
 
+#include "codecs/registry.hpp"
+#include "compressors/blosc.hpp"
+#include "metadata/codec_id.hpp"
 #include "metadata/named_configuration.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <string_view>
 
 namespace zarrbits::conversion {
 
+using metadata::codec_id;
+using metadata::codec_id_in;
+
 namespace {
 
-// The parts of a codec that a decoder needs: compressed chunks contain the rest.
+// The parts of a codec that a decoder needs.
 text::json for_decoders(const text::json& codec) {
   auto [name, configuration] = metadata::read_named_configuration(codec);
-  static constexpr std::array<std::string_view, 9> told_by_chunks = {"gzip",           "zstd",           "blosc",
-                                                                     "numcodecs.zlib", "numcodecs.gzip", "numcodecs.bz2",
-                                                                     "numcodecs.zstd", "numcodecs.lz4",  "numcodecs.blosc"};
-  const bool is_self_describing = std::find(told_by_chunks.begin(), told_by_chunks.end(), name) != told_by_chunks.end();
-  if (is_self_describing || name == "vlen-utf8" || name == "vlen-bytes" || name == "crc32c") configuration = text::json::object();
+  if (codecs::is_self_describing(metadata::codec_id_of(name))) configuration = text::json::object();
   return metadata::to_json({name, std::move(configuration)});
 }
 
@@ -34,11 +34,11 @@ std::uint64_t number_in(const text::json& configuration, const char* key, std::u
 
 }  // namespace
 
-bool ends_with_crc32c(const text::json& codecs) { return codecs.size() > 1 && metadata::name_of(codecs.back()) == "crc32c"; }
+bool ends_with_crc32c(const text::json& codecs) { return codecs.size() > 1 && codec_id_in(codecs.back()) == codec_id::crc32c; }
 
 bool has_native_codecs(const text::json& codecs) {
   return std::any_of(codecs.begin(), codecs.end(),
-                     [](const text::json& c) { return metadata::name_of(c).starts_with("numcodecs."); });
+                     [](const text::json& c) { return metadata::name_of(c).starts_with(metadata::numcodecs_prefix); });
 }
 
 bool decode_alike(const text::json& a, const text::json& b) {
@@ -51,28 +51,23 @@ std::optional<std::pair<compression, std::size_t>> compression_in(const text::js
   if (end > 2) return {};
   std::pair<compression, std::size_t> result{{}, 1};
   if (end < 2) return result;
-  const metadata::named_configuration codec = metadata::read_named_configuration(codecs[1]);
-  const std::string& name = codec.name;
-  const text::json& configuration = codec.configuration;
+  const text::json configuration = metadata::configuration_of(codecs[1]);
   compression& c = result.first;
-  if (name == "gzip") {
-    c = {compressor::gzip, static_cast<int>(number_in(configuration, "level", 9, 0))};
-  } else if (name == "zstd") {
-    c = {compressor::zstd, static_cast<int>(number_in(configuration, "level", 22, 0))};
-  } else if (name == "blosc") {
-    const auto has_value = [&](const char* key, std::string_view value) {
-      return metadata::member(configuration, key) == text::json(value);
-    };
-    c = {compressor::blosc, static_cast<int>(number_in(configuration, "clevel", 9, 0))};
-    for (const auto inside : {blosc_compressor::lz4, blosc_compressor::lz4hc, blosc_compressor::zlib}) {
-      if (has_value("cname", to_string(inside))) c.inside = inside;
+  switch (codec_id_in(codecs[1])) {
+    case codec_id::gzip: c = {compressor::gzip, static_cast<int>(number_in(configuration, "level", 9, 0))}; break;
+    case codec_id::zstd: c = {compressor::zstd, static_cast<int>(number_in(configuration, "level", 22, 0))}; break;
+    case codec_id::blosc: {
+      const text::json &shuffle = metadata::member(configuration, "shuffle"), &inside = metadata::member(configuration, "cname");
+      const auto& names = compressors::blosc_shuffle_names;
+      c = {compressor::blosc, static_cast<int>(number_in(configuration, "clevel", 9, 0))};
+      for (const auto known : {blosc_compressor::lz4, blosc_compressor::lz4hc, blosc_compressor::zlib}) {
+        if (inside == to_string(known)) c.inside = known;
+      }
+      c.shuffle = shuffle == names[1] ? blosc_shuffle::bytes : shuffle == names[2] ? blosc_shuffle::bits : blosc_shuffle::none;
+      result.second = static_cast<std::size_t>(number_in(configuration, "typesize", 255, 1));
+      break;
     }
-    c.shuffle = has_value("shuffle", "shuffle")      ? blosc_shuffle::bytes
-                : has_value("shuffle", "bitshuffle") ? blosc_shuffle::bits
-                                                     : blosc_shuffle::none;
-    result.second = static_cast<std::size_t>(number_in(configuration, "typesize", 255, 1));
-  } else {
-    return {};
+    default: return {};
   }
   c = with_level(c);
   return result;

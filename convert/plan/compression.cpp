@@ -5,7 +5,7 @@
 #include "compressors/deflate.hpp"
 #include "compressors/zstd.hpp"
 #include "hdf5/filter_table.hpp"
-#include "metadata/named_configuration.hpp"
+#include "metadata/codec_id.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -15,15 +15,19 @@ namespace zarrbits::conversion {
 
 namespace {
 
-constexpr const char* kinds[] = {"none", "gzip", "zstd", "blosc"};
-// In the order of the filter's codes.
-constexpr const char* blosc_names[] = {"blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"};
-constexpr const char* shuffles[] = {"noshuffle", "shuffle", "bitshuffle"};
+using metadata::codec_id;
+using metadata::codec_json;
+
+constexpr codec_id codecs_of_kinds[] = {codec_id::unknown, codec_id::gzip, codec_id::zstd, codec_id::blosc};
 constexpr int default_levels[] = {0, 6, 3, 5}, max_levels[] = {0, 9, 22, 9};
 
 template <class E>
 std::size_t number(E e) noexcept {
   return static_cast<std::size_t>(e);
+}
+
+std::string name_of(compressor kind) {
+  return kind == compressor::none ? "none" : std::string(metadata::codec_name(codecs_of_kinds[number(kind)]));
 }
 
 }  // namespace
@@ -45,7 +49,7 @@ compression compression_of(const hdf5::filter& f) {
 void check_compression(const compression& c) {
   const int highest = max_levels[number(c.kind)];
   if (c.level < 0 || c.level > highest) {
-    throw zarrbits::error(errc::invalid_option, std::to_string(c.level) + " is not a level of " + kinds[number(c.kind)] +
+    throw zarrbits::error(errc::invalid_option, std::to_string(c.level) + " is not a level of " + name_of(c.kind) +
                                                     (highest > 0 ? "; use 1 to " + std::to_string(highest) : "; leave it out"));
   }
   if (c.kind == compressor::blosc && (c.inside == blosc_compressor::blosclz || c.inside == blosc_compressor::snappy)) {
@@ -90,14 +94,14 @@ std::optional<compression> fallback_compression(const compression& c) {
 }
 
 std::string text_of(const compression& c) {
-  std::string text = kinds[number(c.kind)];
+  std::string text = name_of(c.kind);
   if (c.kind == compressor::blosc) text += std::string(":") + to_string(c.inside);
   if (c.kind != compressor::none) text += ":" + std::to_string(c.level);
-  if (c.kind == compressor::blosc) text += std::string(":") + shuffles[number(c.shuffle)];
+  if (c.kind == compressor::blosc) (text += ":") += compressors::blosc_shuffle_names[number(c.shuffle)];
   return text;
 }
 
-const char* to_string(blosc_compressor c) noexcept { return blosc_names[number(c)]; }
+const char* to_string(blosc_compressor c) noexcept { return compressors::blosc_compressor_names[number(c)].data(); }
 
 bool fits(const compression& c, std::uint64_t bytes) {
   return c.kind != compressor::blosc || bytes <= compressors::max_blosc_bytes;
@@ -117,15 +121,14 @@ std::uint64_t max_compressed_size(const compression& c, std::uint64_t bytes) {
 void append_codec(text::json& codecs, const compression& c, std::size_t typesize) {
   switch (c.kind) {
     case compressor::none: break;
-    case compressor::gzip: codecs.push_back(metadata::to_json({"gzip", {{"level", c.level}}})); break;
-    case compressor::zstd: codecs.push_back(metadata::to_json({"zstd", {{"level", c.level}, {"checksum", false}}})); break;
+    case compressor::gzip: codecs.push_back(codec_json(codec_id::gzip, {{"level", c.level}})); break;
+    case compressor::zstd: codecs.push_back(codec_json(codec_id::zstd, {{"level", c.level}, {"checksum", false}})); break;
     case compressor::blosc:
-      codecs.push_back(metadata::to_json({"blosc",
-                                          {{"typesize", compressors::blosc_typesize(typesize)},
-                                           {"cname", to_string(c.inside)},
-                                           {"clevel", c.level},
-                                           {"shuffle", shuffles[number(c.shuffle)]},
-                                           {"blocksize", 0}}}));
+      codecs.push_back(codec_json(codec_id::blosc, {{"typesize", compressors::blosc_typesize(typesize)},
+                                                    {"cname", to_string(c.inside)},
+                                                    {"clevel", c.level},
+                                                    {"shuffle", compressors::blosc_shuffle_names[number(c.shuffle)]},
+                                                    {"blocksize", 0}}));
       break;
   }
 }
@@ -136,22 +139,22 @@ std::optional<text::json> native_codecs(const hdf5::pipeline& p, std::uint64_t c
   bool is_size_known = true;
   for (const hdf5::filter& f : p.filters) {
     switch (f.id) {
-      case H5Z_FILTER_DEFLATE: codecs.push_back(metadata::to_json({"numcodecs.zlib", {{"level", deflate_level(f)}}})); break;
+      case H5Z_FILTER_DEFLATE: codecs.push_back(codec_json(codec_id::zlib, {{"level", deflate_level(f)}})); break;
       case H5Z_FILTER_SHUFFLE:
         if (f.values.size() != 1 || f.values[0] == 0) return {};
         // HDF5 leaves bytes after the last whole element alone; numcodecs refuses such a chunk
         if (f.values[0] > 1 && (!is_size_known || size % f.values[0] != 0)) return {};
-        codecs.push_back(metadata::to_json({"numcodecs.shuffle", {{"elementsize", f.values[0]}}}));
+        codecs.push_back(codec_json(codec_id::shuffle, {{"elementsize", f.values[0]}}));
         break;
       case H5Z_FILTER_FLETCHER32:
-        codecs.push_back(metadata::to_json({"numcodecs.fletcher32", text::json::object()}));
+        codecs.push_back(codec_json(codec_id::fletcher32, text::json::object()));
         size += 4;
         break;
-      case hdf5::bzip2_filter: codecs.push_back(metadata::to_json({"numcodecs.bz2", {{"level", bzip2_level(f)}}})); break;
+      case hdf5::bzip2_filter: codecs.push_back(codec_json(codec_id::bz2, {{"level", bzip2_level(f)}})); break;
       case hdf5::lz4_filter:
         // its frame changes: no filter may follow, and its input has to be of the chunk's size
         if (&f != &p.filters.back() || !is_size_known || size != chunk_bytes) return {};
-        codecs.push_back(metadata::to_json({"numcodecs.lz4", {{"acceleration", 1}}}));
+        codecs.push_back(codec_json(codec_id::lz4, {{"acceleration", 1}}));
         break;
       case hdf5::zstd_filter: append_codec(codecs, compression_of(f), 1); break;
       case hdf5::blosc_filter:

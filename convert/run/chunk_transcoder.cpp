@@ -2,6 +2,7 @@
 #include "convert/run/chunk_transcoder.hpp"
 
 #include "array/chunk_grid.hpp"
+#include "codecs/vlen_encoder.hpp"
 #include "compressors/blosc.hpp"
 #include "compressors/crc32c.hpp"
 #include "compressors/deflate.hpp"
@@ -14,7 +15,6 @@
 #include "metadata/array_metadata.hpp"
 #include "text/format.hpp"
 #include "text/json_text.hpp"
-#include "zarr/write/vlen_encoder.hpp"
 
 #include <zarrbits/bytes.hpp>
 #include <zarrbits/chunk.hpp>
@@ -287,7 +287,7 @@ void chunk_transcoder::encode_text(encoded_chunk& chunk, const compressors::buff
   const hdf5::type_description& leaf = plan_.leaf;
   constexpr std::uint64_t max_text_bytes = 256U << 20;
   std::uint64_t regions = 0;
-  zarr::vlen_encoder strings;
+  codecs::vlen_encoder strings;
   hdf5::file_references references(data_.file, data_.dataset);
   for (std::size_t i = 0; i + leaf.size <= values.size(); i += leaf.size) {
     const std::byte* p = values.data() + i;

@@ -7,6 +7,7 @@
 #include "convert/run/ragged_arrays.hpp"
 
 #include "array/chunk_grid.hpp"
+#include "codecs/vlen_encoder.hpp"
 #include "compressors/crc32c.hpp"
 #include "convert/run/chunk_transcoder.hpp"
 #include "hdf5/attributes.hpp"
@@ -17,7 +18,6 @@
 #include "text/json_text.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
-#include "zarr/write/vlen_encoder.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -124,7 +124,7 @@ class text_appender final : public array_appender {
     meta_.data_type = utf8_ ? "string" : "variable_length_bytes";
     meta_.fill_value = "";
     meta_.codecs = metadata::text_codecs(utf8_);
-    zarr::vlen_encoder chunk;
+    codecs::vlen_encoder chunk;
     for (std::size_t i = 0; i < strings_.size(); ++i) {
       chunk.add(strings_[i]);
       if (chunk.count() == per_chunk) put_chunk(chunk.take());

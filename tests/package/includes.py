@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """The table in CONTRIBUTING.md allows every #include of the project, and nothing that is not used. A folder has one namespace, of
 its name, and a header's guard is its path. Only the command has flags: no text in the libraries has one. And only metadata/ names
-the members of a zarr.json.
+the members of a zarr.json, and the codecs.
 
     tests/package/includes.py FOLDER_OF_THE_PROJECT
 """
@@ -27,6 +27,15 @@ knows_members = {"include", "core", "library", "streams", "filter", "metadata"}
 reports = {"command/inspect_command.cpp", "command/verify_command.cpp", "inspect/inspect_hdf5.cpp", "inspect/inspect_zarr.cpp"}
 # An attribute of this name is what `verify` counts.
 reports |= {"export/file_writer.cpp"}
+# Names of codecs that nothing else is called. The core has those of its own codecs, and `verify` must not share ours.
+codec_names = re.findall(r'\{"([^"]+)", codec_id::', (root / "metadata" / "codec_id.cpp").read_text())
+codec_name = re.compile("|".join(f'"{name}"' for name in codec_names if re.search(r"[._-]|crc32c", name)))
+knows_codecs = knows_members | {"verify", "tests", "bench"}
+codec_comparison = re.compile(  # there is a data type "bytes"
+    r'\bname (==|!=) "(' + "|".join(re.escape(name) for name in codec_names if name != "bytes") + r')"'
+)
+# Words of the command line.
+of_options = {"command/option_parsers.cpp", "command/convert_arguments.cpp", "command/export_command.cpp"}
 # Below the jobs nothing knows their options and reports.
 of_jobs = re.compile(r"zarrbits/(convert\w*|verify|inspect|export)\.hpp")
 below_jobs = {"array", "text", "metadata", "io", "compressors", "hdf5", "zarr", "codecs", "core", "library", "streams", "filter"}
@@ -86,6 +95,11 @@ for top in sorted({folder.split("/")[0] for folder in row_of}):
                     wrong.append(
                         f"{path}:{number} names {match[0]}, a member of the metadata of nodes: metadata/ has functions for it"
                     )
+        if top not in knows_codecs and path not in of_options:
+            for number, line in enumerate(file.read_text().splitlines(), 1):
+                match = codec_name.search(line) or codec_comparison.search(line)
+                if match and not line.lstrip().startswith("//"):
+                    wrong.append(f"{path}:{number} has {match[0]}: codecs are compared and written as metadata::codec_id")
         if top not in ("include", "core", "library", "streams", "filter"):
             namespace = "zarrbits::" + namespaces.get(top, top)
             for name, content in block.findall(file.read_text()):

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Encodes chunks as the "codecs" of an array say: the counterpart of codecs/codec_chain.hpp.
+// Encodes chunks as the "codecs" of an array say: the counterpart of codec_chain.hpp.
 //
 //   const chunk_encoder encoder(codecs, "float32");
 //   out.put(key, encoder.encode(values, {100, 100}));   // values in C order and in this machine's byte order
 //
-#ifndef ZARRBITS_ZARR_WRITE_CHUNK_ENCODER_HPP
-#define ZARRBITS_ZARR_WRITE_CHUNK_ENCODER_HPP
+#ifndef ZARRBITS_CODECS_CHUNK_ENCODER_HPP
+#define ZARRBITS_CODECS_CHUNK_ENCODER_HPP
 
+#include "codecs/registry.hpp"
 #include "compressors/buffer.hpp"
 #include "text/json_text.hpp"
 
@@ -22,7 +23,7 @@
 #include <string>
 #include <vector>
 
-namespace zarrbits::zarr {
+namespace zarrbits::codecs {
 
 class chunk_encoder {
  public:
@@ -35,23 +36,19 @@ class chunk_encoder {
   compressors::buffer encode(std::span<const std::string> values, const std::vector<std::uint64_t>& shape) const;
 
  private:
-  struct step {
-    enum kind_type { gzip, zstd, blosc, zlib, bz2, lz4, shuffle, fletcher32, crc32c } kind;
-    int level = 0;
-    std::size_t element = 1;  // blosc, shuffle
-    int order = 0;            // blosc: 0 none, 1 bytes, 2 bits
-    std::string inside = {};  // blosc
+  struct bytes_encoder {
+    const known_codec* codec;
+    encoder_settings settings;
   };
 
-  step step_of(step::kind_type kind, const text::json& configuration) const;
   compressors::buffer compressed(compressors::buffer bytes) const;
 
   std::vector<std::size_t> order_;  // of a transpose
   std::optional<codec> codec_;      // none: strings
   std::size_t element_ = 1;         // bytes of an element in memory
-  std::vector<step> steps_;
+  std::vector<bytes_encoder> bytes_encoders_;
 };
 
-}  // namespace zarrbits::zarr
+}  // namespace zarrbits::codecs
 
 #endif

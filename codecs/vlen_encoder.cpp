@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "zarr/write/vlen_encoder.hpp"
+#include "codecs/vlen_encoder.hpp"
 
-namespace zarrbits::zarr {
+namespace zarrbits::codecs {
 
 void vlen_encoder::add(std::string_view s) {
   if (s.size() > 0xFFFFFFFFU || count_ == 0xFFFFFFFFU)
@@ -21,4 +21,4 @@ compressors::buffer vlen_encoder::take() {
   return out;
 }
 
-}  // namespace zarrbits::zarr
+}  // namespace zarrbits::codecs

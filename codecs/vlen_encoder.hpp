@@ -6,8 +6,8 @@
 //   encoder.add("a");
 //   out.put(key, encoder.take());
 //
-#ifndef ZARRBITS_ZARR_WRITE_VLEN_ENCODER_HPP
-#define ZARRBITS_ZARR_WRITE_VLEN_ENCODER_HPP
+#ifndef ZARRBITS_CODECS_VLEN_ENCODER_HPP
+#define ZARRBITS_CODECS_VLEN_ENCODER_HPP
 
 #include "compressors/buffer.hpp"
 
@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace zarrbits::zarr {
+namespace zarrbits::codecs {
 
 // A chunk of strings for the codecs vlen-utf8 and vlen-bytes: their number, then each string with its length.
 class vlen_encoder {
@@ -30,6 +30,6 @@ class vlen_encoder {
   std::uint32_t count_ = 0;
 };
 
-}  // namespace zarrbits::zarr
+}  // namespace zarrbits::codecs
 
 #endif
