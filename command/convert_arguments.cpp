@@ -311,8 +311,10 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   convert_front_end& front_end = arguments.front_end;
   options.front_end = std::shared_ptr<const convert_front_end>(std::shared_ptr<void>(), &front_end);  // as long as the arguments
   front_end.command = without_header_values(argc, argv);
-  front_end.show_command = [name = app.get_name()](const std::vector<std::string>& words) {
-    std::string line = name;
+  front_end.show_command = [name = app.get_name(), kind](const std::vector<std::string>& words) {
+    // the other command may have been another verb
+    const bool is_verb = kind != convert_kind::mpi && !words.empty() && (words[0] == "convert" || words[0] == "finalize");
+    std::string line = is_verb ? "zarrbits " + words[0] : name;
     for (std::size_t i = 1; i < words.size(); ++i) line += " " + shell_quoted(words[i]);
     return quote(line);
   };
