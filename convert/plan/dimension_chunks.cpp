@@ -88,8 +88,8 @@ void dimension_chunks_check::require_all_found() const {
       const std::string arrays = pattern.empty() ? "no array" : "no array that \"" + pattern + "\" matches",
                         existing = e.names.empty() ? "none of their dimensions has a name; use a shape, such as 100x200"
                                                    : "the dimensions are " + listed(e.names);
-      throw zarrbits::error(errc::no_match, "`chunk` names the dimension \"" + along.dimension + "\", which " + arrays +
-                                                " has: " + existing);
+      throw zarrbits::error(errc::no_match,
+                            "`chunk` names the dimension \"" + along.dimension + "\", which " + arrays + " has: " + existing);
     }
   }
 }

@@ -17,7 +17,11 @@ def make(path, first=0):
     with h5py.File(path, "w") as f:
         for name, n in (("time", T), ("lat", Y), ("lon", X)):
             start = first if name == "time" else 0
-            f.create_dataset(name, data=np.arange(start, start + n, dtype="f8"), **({"chunks": (1,), "maxshape": (None,)} if name == "time" else {}))
+            f.create_dataset(
+                name,
+                data=np.arange(start, start + n, dtype="f8"),
+                **({"chunks": (1,), "maxshape": (None,)} if name == "time" else {}),
+            )
             f[name].make_scale(name)
         bounds = f.create_dataset("time_bnds", data=np.arange(2 * T, dtype="f8").reshape(T, 2) + first, chunks=(1, 2))
         bounds.dims[0].attach_scale(f["time"])
@@ -114,7 +118,9 @@ def test_a_name_that_no_array_has_is_an_error(kind, tmp_path):
     assert not (tmp_path / "out.zarr").exists()
 
 
-@pytest.mark.parametrize("text", ["time=768", "t2m=100x200", "time:", ":5", "time:0", "time:-2", "time:5,", "=time:5", "time:5,lat", "a=b"])
+@pytest.mark.parametrize(
+    "text", ["time=768", "t2m=100x200", "time:", ":5", "time:0", "time:-2", "time:5,", "=time:5", "time:5,lat", "a=b"]
+)
 def test_what_is_not_a_form_of_chunk_is_wrong_usage(text, tmp_path):
     assert "--chunk is" in refused("plan", make(tmp_path / "in.h5"), "--chunk", text, status=2)
 
@@ -134,6 +140,8 @@ def test_joined_files_and_a_new_dimension(tmp_path):
 
 def test_references_to_what_keeps_its_chunks(tmp_path):
     source = make(tmp_path / "in.h5")
-    document = json.loads(convert("--virtual", source, tmp_path / "refs.json", "-q", "--json", "--chunk", "time_bnds=time:-1").stdout)
+    document = json.loads(
+        convert("--virtual", source, tmp_path / "refs.json", "-q", "--json", "--chunk", "time_bnds=time:-1").stdout
+    )
     outcomes = {o["path"]: o["outcome"] for o in document["objects"] if o["kind"] == "dataset"}
     assert outcomes["/t2m"] == "raw" and outcomes["/time_bnds"] == "recoded"
