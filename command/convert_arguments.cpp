@@ -84,9 +84,9 @@ const char* description_of(convert_kind kind) {
 // Values as they are written, to be parsed when all are known.
 struct texts {
   bool references = false;
-  std::string inline_bytes, threads, memory, partition, codec, profile, compress, chunk, shard, grid, checksum, convention, links;
+  std::string inline_bytes, threads, memory, partition, codec, profile, compress, shard, grid, checksum, convention, links;
   std::string format, base;
-  std::vector<std::string> bits;
+  std::vector<std::string> bits, chunk;
 };
 
 void add_work_options(CLI::App& app, convert_arguments& arguments, texts& t, convert_kind kind) {
@@ -144,6 +144,10 @@ void add_choice_options(CLI::App& app, convert_arguments& arguments, texts& t) {
       ->type_name("PATTERN")
       ->allow_extra_args(false)
       ->group(group);
+  app.add_flag("--with-coordinates", options.with_coordinates,
+               "With --include: also convert the coordinate variables of what it matches: dimension scales, and what the CF "
+               "attributes coordinates, bounds and grid_mapping name")
+      ->group(group);
   app.add_option("--exclude", options.exclude, "Leave out what this pattern matches, and everything below it; can be repeated")
       ->type_name("PATTERN")
       ->allow_extra_args(false)
@@ -187,10 +191,14 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
                  "Encode everything again: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode")
       ->type_name("HOW")
       ->group(group);
-  app.add_option("--chunk", t.chunk,
-                 "Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile "
-                 "recode")
-      ->type_name("SHAPE")
+  app.add_option(
+         "--chunk", t.chunk,
+         "Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile "
+         "recode. DIM:LENGTH: this length along the dimension of that name, in all datasets that have it; -1 is the whole "
+         "dimension. PATTERN=DIM:LENGTH: only in those that the pattern matches, such as 't2m=time:768,lat:-1'. What is "
+         "not named stays as it is. Can be repeated; the last one counts, and one with a pattern more")
+      ->type_name("SHAPE|[PATTERN=]DIM:LENGTH")
+      ->allow_extra_args(false)
       ->group(group);
   app.add_flag("--write-empty-chunks", options.write_empty_chunks,
                "With --chunk: write chunks that hold only the fill value, too. Without it they are left out, as readers expect")
@@ -278,6 +286,17 @@ void take_bits(const std::vector<std::string>& values, convert_arguments& argume
   if (arguments.bits_auto && options.bits) throw usage_error("--bits is auto, or a number for all datasets; use one of them");
 }
 
+void take_chunks(const std::vector<std::string>& values, convert_options& options) {
+  for (const std::string& text : values) {
+    if (text.find_first_of(":=") != text.npos) {
+      options.chunk_along.push_back(parse_dimension_chunks("--chunk", text));
+      continue;
+    }
+    if (!options.chunk.empty()) throw usage_error("--chunk has two shapes; use one, and names of dimensions for other datasets");
+    options.chunk = parse_shape("--chunk", text);
+  }
+}
+
 void take_partition(const std::string& partition, convert_kind kind, convert_arguments& arguments) {
   convert_options& options = arguments.options;
   arguments.partition_origin = "--partition";
@@ -311,8 +330,10 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   convert_front_end& front_end = arguments.front_end;
   options.front_end = std::shared_ptr<const convert_front_end>(std::shared_ptr<void>(), &front_end);  // as long as the arguments
   front_end.command = without_header_values(argc, argv);
-  front_end.show_command = [name = app.get_name()](const std::vector<std::string>& words) {
-    std::string line = name;
+  front_end.show_command = [name = app.get_name(), kind](const std::vector<std::string>& words) {
+    // the other command may have been another verb
+    const bool is_verb = kind != convert_kind::mpi && !words.empty() && (words[0] == "convert" || words[0] == "finalize");
+    std::string line = is_verb ? "zarrbits " + words[0] : name;
     for (std::size_t i = 1; i < words.size(); ++i) line += " " + shell_quoted(words[i]);
     return quote(line);
   };
@@ -349,7 +370,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   options.convention = parse_convention(t.convention);
   options.links = parse_links(t.links);
   options.compress = parse_compression(t.compress);
-  options.chunk = parse_shape("--chunk", t.chunk);
+  take_chunks(t.chunk, options);
   options.shard = parse_shard("--shard", t.shard);
   options.grid = parse_grid(t.grid);
   options.checksum = parse_checksum(t.checksum);

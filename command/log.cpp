@@ -53,6 +53,7 @@ std::string with_flags(std::string_view sentence) {
       {"`resume`", "--resume"},
       {"`shard`", "--shard"},
       {"`share`", "--partition"},
+      {"`with_coordinates`", "--with-coordinates"},
       {"`write_empty_chunks`", "--write-empty-chunks"},
   };
   std::string text;

@@ -214,4 +214,28 @@ std::vector<std::uint64_t> parse_shape(const std::string& option, const std::str
   return shape;
 }
 
+convert_options::dimension_chunks parse_dimension_chunks(const std::string& option, const std::string& text) {
+  convert_options::dimension_chunks chunks;
+  const std::size_t equals = text.rfind('=');
+  if (equals != std::string::npos) {
+    chunks.pattern = text.substr(0, equals);
+    if (chunks.pattern.empty()) throw usage_error(option + " is \"" + text + "\", with no pattern in front of the =");
+  }
+  for (std::string_view remaining = std::string_view(text).substr(equals == std::string::npos ? 0 : equals + 1);;) {
+    const std::string_view part = remaining.substr(0, remaining.find(','));
+    const std::size_t colon = part.rfind(':');
+    if (colon == std::string_view::npos || colon == 0) {
+      throw usage_error(option + " is \"" + text + "\", in which \"" + std::string(part) +
+                        "\" is not DIMENSION:LENGTH; use a form such as time:768,lat:-1 or t2m=time:768");
+    }
+    const std::string_view digits = part.substr(colon + 1);
+    const std::uint64_t length = digits == "-1" ? 0 : parse_number(option, digits, text);
+    if (length == 0 && digits != "-1")
+      throw usage_error(option + " is \"" + text + "\"; lengths are at least 1, or -1 for the whole dimension");
+    chunks.lengths.push_back({std::string(part.substr(0, colon)), length});
+    if (part.size() == remaining.size()) return chunks;
+    remaining.remove_prefix(part.size() + 1);
+  }
+}
+
 }  // namespace zarrbits::command

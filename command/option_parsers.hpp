@@ -63,6 +63,9 @@ bit_range parse_bit_range(const std::string& option, const std::string& text);
 shard_size parse_shard(const std::string& option, const std::string& text);
 std::vector<std::uint64_t> parse_shape(const std::string& option, const std::string& text);
 
+// "time:768,lat:-1" and "t2m=time:768": lengths of chunks along dimensions. -1 is the whole dimension.
+convert_options::dimension_chunks parse_dimension_chunks(const std::string& option, const std::string& text);
+
 }  // namespace zarrbits::command
 
 #endif

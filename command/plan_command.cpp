@@ -63,13 +63,13 @@ void print_compression(const std::vector<planned_dataset>& datasets) {
 }
 
 void print(const convert_plan& p) {
-  text_table table({{"dataset"},
+  text_table table({{"dataset", text_table::left, 12, true, colour::plain},
                     {"outcome"},
                     {"objects", text_table::right},
                     {"in source", text_table::right},
                     {"in store", text_table::right},
                     {"units", text_table::right},
-                    {"how"}});
+                    {"how", text_table::left, 12}});
   std::uint64_t objects = p.groups, source = 0, store = 0;
   bool bound = false;
   for (const planned_dataset& d : p.datasets) {

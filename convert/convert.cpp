@@ -9,6 +9,7 @@
 #include "convert/from_zarr/zarr_conversion.hpp"
 #include "convert/plan/chunk_grid_choice.hpp"
 #include "convert/plan/compression.hpp"
+#include "convert/plan/dimension_chunks.hpp"
 #include "convert/plan/plan_report.hpp"
 #include "convert/run/append_files.hpp"
 #include "convert/run/final_metadata.hpp"
@@ -39,7 +40,7 @@ namespace {
 
 // The store decides the form of its arrays.
 void check_append(const convert_options& options) {
-  const bool sets_encoding = options.profile || options.compress || !options.chunk.empty() || options.shard.bytes > 0 ||
+  const bool sets_encoding = options.profile || options.compress || options.sets_chunks() || options.shard.bytes > 0 ||
                              !options.shard.shape.empty() || options.checksum != checksum::none ||
                              options.codec != array_codec::automatic || options.bits || !options.bits_of.empty() ||
                              options.convention || options.format;
@@ -131,6 +132,7 @@ void check_options(const convert_options& options) {
   }
   if (options.compress) check_compression(*options.compress);
   check_grid(options.chunk, options.shard);
+  check_dimension_chunks(options.chunk_along);
   text::selection(options.include, options.exclude);
   if (!options.remote.endpoint.empty() && !io::any_in_s3(given_sources(options.source, options.concat)) &&
       !io::is_s3(options.store)) {

@@ -64,6 +64,7 @@ class chunk_source : public opened_dataset {
   // The grid of the array made from it, and its shards. `rechunked`: the source has other chunks, or none.
   void use_grid(array::chunk_grid chunks, array::chunk_grid of_shards, bool rechunked);
   array::chunk_grid grid, shards;
+  bool rechunked() const { return rechunked_; }
   bool sharded() const { return shards.chunk_elements() > 1; }
 
   // The shape of the stored chunks that may be chunks of the array; empty if none may be. Throws unsupported_dataset.
@@ -122,7 +123,6 @@ class chunk_source : public opened_dataset {
   virtual bool overlaps_stored_part(const array::extents&) const { return false; }
 
  protected:
-  bool rechunked() const { return rechunked_; }
   virtual void read_values(hid_t memory, std::size_t size, const array::extents& first, const array::extents& count,
                            const array::extents& out_shape, compressors::buffer& out, vlen_allocator* strings,
                            const array::extents& corner) const = 0;

@@ -72,16 +72,15 @@ bool is_dimension_without_variable(hid_t dataset) {
   return text.size() == 1 && text[0].starts_with("This is a netCDF dimension but not a netCDF variable");
 }
 
-std::vector<std::string> dimension_namer::names(const source_object& o, hid_t dataset, std::span<const std::uint64_t> shape,
-                                                std::size_t rank) {
+std::vector<std::string> dimension_namer::known_names(const source_object& o, hid_t dataset, std::size_t rank) const {
   if (!o.overrides.new_dimension.empty() && rank > 0) {
     source_object part = o;
     part.overrides.new_dimension.clear();
-    std::vector<std::string> result = names(part, dataset, shape.subspan(1), rank - 1);
+    std::vector<std::string> result = known_names(part, dataset, rank - 1);
     result.insert(result.begin(), o.overrides.new_dimension);
     return result;
   }
-  std::vector<std::string> names(shape.size());
+  std::vector<std::string> names(rank);
   std::copy_n(o.overrides.dimension_names.begin(), std::min(rank, o.overrides.dimension_names.size()), names.begin());
   try {
     take_scales(source_, dataset, names, rank);
@@ -90,6 +89,13 @@ std::vector<std::string> dimension_namer::names(const source_object& o, hid_t da
   } catch (const failure&) {  // damaged attributes are reported when attributes are converted
     H5Eclear2(H5E_DEFAULT);
   }
+  return names;
+}
+
+std::vector<std::string> dimension_namer::names(const source_object& o, hid_t dataset, std::span<const std::uint64_t> shape,
+                                                std::size_t rank) {
+  std::vector<std::string> names = known_names(o, dataset, rank);
+  names.resize(shape.size());
   fill_in(o.store_path.substr(0, o.store_path.rfind('/')), shape, names);
   return names;
 }

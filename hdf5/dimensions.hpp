@@ -27,6 +27,9 @@ class dimension_namer {
   // dataset.
   std::vector<std::string> names(const source_object& o, hid_t dataset, std::span<const std::uint64_t> shape, std::size_t rank);
 
+  // Like names(), with "" for dimensions that would get a phony name: for questions about names that users know.
+  std::vector<std::string> known_names(const source_object& o, hid_t dataset, std::size_t rank) const;
+
   // Names without a dataset, for arrays that we create below `group`.
   std::vector<std::string> phony(const std::string& group, std::span<const std::uint64_t> shape);
 

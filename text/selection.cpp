@@ -122,6 +122,15 @@ bool path_pattern::matches(std::string_view path) const {
   return active[tokens_.size()] != 0;
 }
 
+std::string pattern_of_path(std::string_view path) {
+  std::string pattern;
+  for (const char c : path) {
+    if (std::string_view("*?[]\\").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
 selection::selection(const std::vector<std::string>& include, const std::vector<std::string>& exclude) {
   for (const std::string& text : include) include_.push_back({path_pattern(text)});
   for (const std::string& text : exclude) exclude_.push_back({path_pattern(text)});

@@ -41,6 +41,9 @@ class path_pattern {
   std::vector<token> tokens_;
 };
 
+// A pattern that matches this path alone, and all below it.
+std::string pattern_of_path(std::string_view path);
+
 class selection {
  public:
   selection() = default;

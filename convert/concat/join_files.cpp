@@ -32,16 +32,6 @@ using kind_type = hdf5::source_object::kind_type;
 
 constexpr std::size_t max_named_files = 20;  // files, in one sentence
 
-// A pattern that matches this path alone.
-std::string escaped_pattern(const std::string& path) {
-  std::string pattern;
-  for (const char c : path) {
-    if (std::string_view("*?[]\\").find(c) != std::string_view::npos) pattern += '\\';
-    pattern += c;
-  }
-  return pattern;
-}
-
 class joiner {
  public:
   joiner(hdf5::source_file& first, const open_function& open_first, const std::vector<std::string>& sources,
@@ -243,7 +233,7 @@ class joiner {
     if (left_out_.empty()) return;
     std::vector<std::string> patterns;
     for (const hdf5::source_object& o : first_.objects()) {
-      if (left_out_.contains(o.store_path)) patterns.push_back(escaped_pattern(o.path));
+      if (left_out_.contains(o.store_path)) patterns.push_back(text::pattern_of_path(o.path));
     }
     text::selection remaining({}, patterns);
     first_.select(remaining);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/from_zarr/store_source.hpp"
 
+#include "convert/plan/coordinates.hpp"
 #include "io/reference_table.hpp"
 #include "metadata/node.hpp"
 #include "text/reserved_names.hpp"
@@ -69,8 +70,32 @@ source_nodes read_nodes(const convert_options& options, const std::function<void
   return result;
 }
 
-void select_nodes(source_nodes& source, const convert_options& options) {
+namespace {
+
+std::vector<std::string> find_coordinates(const source_nodes& source, const convert_options& options) {
+  if (options.include.empty()) return {};
   text::selection node_filter(options.include, options.exclude);
+  coordinates found;
+  for (const source_node& node : source.nodes) {
+    if (!node.is_array || node_filter.excludes(node.path)) continue;
+    std::vector<std::string> references = metadata::dimension_names_in(node.document);
+    const text::json attributes = metadata::attributes_or_empty(node.document);
+    for (const char* name : coordinate_attributes) {
+      const auto value = attributes.find(name);
+      if (value == attributes.end() || !value->is_string()) continue;
+      for (std::string& word : names_in_attribute(value->get<std::string>())) references.push_back(std::move(word));
+    }
+    found.add(node.path, node_filter.matches(node.path), std::move(references));
+  }
+  return found.unselected();
+}
+
+}  // namespace
+
+void select_nodes(source_nodes& source, const convert_options& options) {
+  source.coordinates = find_coordinates(source, options);
+  text::selection node_filter(options.with_coordinates ? include_with(options, source.coordinates) : options.include,
+                              options.exclude);
   for (source_node& node : source.nodes) node.selected = node_filter.matches(node.path);
   node_filter.require_all_matched();
   source.nodes.front().selected = true;

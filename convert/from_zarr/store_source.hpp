@@ -30,8 +30,9 @@ struct source_node {
 };
 
 struct source_nodes {
-  std::vector<source_node> nodes;  // parents come before their children, which are in the order of their names
-  bool consolidated = false;       // the root has the metadata of all
+  std::vector<source_node> nodes;             // parents come before their children, which are in the order of their names
+  std::vector<std::string> coordinates = {};  // variables of what `include` selects, and that it does not
+  bool consolidated = false;                  // the root has the metadata of all
 };
 
 // Reads the metadata of all nodes. Throws zarrbits::error, store_error and not_supported. `callback` is called with the

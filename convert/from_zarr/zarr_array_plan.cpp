@@ -4,6 +4,7 @@
 #include "codecs/registry.hpp"
 #include "convert/plan/chunk_grid_choice.hpp"
 #include "convert/plan/compression.hpp"
+#include "convert/plan/dimension_chunks.hpp"
 #include "metadata/array_metadata.hpp"
 #include "metadata/codec_id.hpp"
 #include "metadata/node.hpp"
@@ -104,7 +105,7 @@ text::json last_codecs(const text::json& codecs, const zarr_array& array, const 
     compresses = compresses || (id != codec_id::crc32c && id != codec_id::shuffle && id != codec_id::fletcher32);
     last.push_back(codec);
   }
-  const bool is_reencoded = options.compress || (options.profile == profile::recode && options.chunk.empty()) ||
+  const bool is_reencoded = options.compress || (options.profile == profile::recode && !options.sets_chunks()) ||
                             (options.profile == profile::portable && of_numcodecs);
   if (is_reencoded) {
     const std::size_t typesize = typesize_of(array.type());
@@ -173,12 +174,17 @@ bool is_only_in_v2(const text::json& codecs) {
   });
 }
 
-array::extents requested_chunk(const zarr_array& array, const convert_options& options) {
+// Not set: the array keeps its chunks.
+std::optional<array::extents> requested_chunk(const zarr_array& array, const text::json& document, const std::string& path,
+                                              const convert_options& options) {
   const array::extents& shape = array.shape();
-  if (options.chunk.size() != shape.size() || shape.empty()) return array.chunk_shape();
-  array::extents chunk;
-  for (std::size_t d = 0; d < shape.size(); ++d)
-    chunk.push_back(std::min(options.chunk[d], std::max<std::uint64_t>(shape[d], 1)));
+  if (shape.empty()) return {};
+  array::extents chunk = array.chunk_shape();
+  bool is_requested = options.chunk.size() == shape.size();
+  for (std::size_t d = 0; is_requested && d < shape.size(); ++d)
+    chunk[d] = std::min(options.chunk[d], std::max<std::uint64_t>(shape[d], 1));
+  if (use_dimension_chunks(options.chunk_along, path, metadata::dimension_names_in(document), shape, chunk)) is_requested = true;
+  if (!is_requested || (array.is_regular() && chunk == array.chunk_shape())) return {};
   return chunk;
 }
 
@@ -245,14 +251,14 @@ zarr_array_plan plan_zarr_array(const zarr_array& array, const text::json& docum
   zarr_array_plan change;
   change.shape = array.shape();
   change.regular = array.is_regular();
-  change.chunk = requested_chunk(array, options);
+  const std::optional<array::extents> requested = requested_chunk(array, document, path, options);
+  change.chunk = requested.value_or(array.chunk_shape());
   change.document = document;
   const text::json source_codecs = metadata::inner_codecs(metadata::codecs_of(document));
   change.codecs = front_codecs(source_codecs, array, document, path, options, bits_suffice, change.packs_if_it_fits);
   for (text::json& codec : last_codecs(source_codecs, array, options)) change.codecs.push_back(std::move(codec));
 
-  const bool same_grid = change.regular ? change.chunk == array.chunk_shape() : options.chunk.size() != array.shape().size();
-  if (same_grid) change.chunk = array.chunk_shape();
+  const bool same_grid = !requested;
   const bool sharding_asked = options.shard.bytes > 1 || !options.shard.shape.empty();
   if (!change.regular && same_grid && sharding_asked)
     throw error(errc::unsupported, "the chunks of \"" + path +

@@ -4,6 +4,8 @@
 #include "codecs/codec_chain.hpp"
 #include "convert/from_zarr/rechunker.hpp"
 #include "convert/from_zarr/store_source.hpp"
+#include "convert/plan/coordinates.hpp"
+#include "convert/plan/dimension_chunks.hpp"
 #include "convert/run/journal.hpp"
 #include "convert/run/partition.hpp"
 #include "io/remote_url.hpp"
@@ -135,6 +137,9 @@ zarr_conversion::zarr_conversion(const convert_options& requested, mode run_mode
   refuse_target_within(options_);
   require_applicable_options();
   warn_of_nodes();
+  if (const std::string sentence = coordinates_note(source_.coordinates, options_.with_coordinates);
+      options_.note && !options_.share && !sentence.empty())
+    options_.note(sentence);
   if (run_mode == mode::dry_run) return;
   open_target(run_mode);
 }
@@ -142,9 +147,11 @@ zarr_conversion::zarr_conversion(const convert_options& requested, mode run_mode
 void zarr_conversion::require_applicable_options() const {
   std::set<std::size_t> ranks;
   std::map<std::string, bool> patterns;
+  dimension_chunks_check chunks(options_.chunk_along);
   for (const source_node& n : source_.nodes) {
     if (!n.is_array || !n.selected) continue;
     if (const text::json& shape = metadata::shape_of(n.document); shape.is_array()) ranks.insert(shape.size());
+    chunks.add(n.path, metadata::dimension_names_in(n.document));
     for (const auto& of : options_.bits_of) {
       text::selection one({of.pattern}, {});
       patterns[of.pattern] = patterns[of.pattern] || one.matches(n.path);
@@ -160,6 +167,7 @@ void zarr_conversion::require_applicable_options() const {
   };
   require_rank("`chunk`", options_.chunk);
   require_rank("`shard`", options_.shard.shape);
+  chunks.require_all_found();
   for (const auto& [pattern, matched] : patterns) {
     if (!matched) throw error(errc::no_match, "`bits` \"" + pattern + "\" matches no array; \"zarrbits inspect\" lists them");
   }
@@ -589,7 +597,9 @@ convert_plan zarr_conversion::plan() {
       const zarr_array_plan& c = *work.change;
       p.outcome = c.strategy == zarr_strategy::copy || c.strategy == zarr_strategy::reshard ? outcome::raw : outcome::recoded;
       p.how = c.description();
+      if (c.strategy == zarr_strategy::rechunk) p.how += "; chunks of " + array::joined_text(c.chunk);
       p.codecs = text::json_text(metadata::codecs_of(c.document));
+      p.chunk_shape = c.chunk;
       p.objects = work.chunks->objects() + 1;
       p.source_bytes = work.chunks->source_bytes();
       p.store_bytes = p.outcome == outcome::raw ? p.source_bytes : work.chunks->plain_bytes();

@@ -3,6 +3,8 @@
 
 #include "array/chunk_grid.hpp"
 #include "convert/concat/joined_parts.hpp"
+#include "convert/plan/dimension_chunks.hpp"
+#include "hdf5/dimensions.hpp"
 #include "hdf5/external_files.hpp"
 #include "text/format.hpp"
 
@@ -194,6 +196,13 @@ void choose_grid(hdf5::chunk_source& data, const convert_options& options) {
     rechunked = clipped != grid.chunk && chunk != grid.chunk;
     if (chunk == grid.chunk) clipped = grid.chunk;  // as the source has them, beyond the edge
     grid.chunk = std::move(clipped);
+  }
+  if (!dims.empty() && !options.chunk_along.empty()) {
+    const std::vector<std::string> names = hdf5::dimension_namer(data.file).known_names(data.object, data.dataset, dims.size());
+    array::extents requested = grid.chunk;
+    use_dimension_chunks(options.chunk_along, data.object.path, names, dims, requested, data.growing_axis());
+    rechunked = rechunked || requested != grid.chunk;
+    grid.chunk = std::move(requested);
   }
   if (options.grid == grid_type::rectilinear && !rechunked) {
     auto rectilinear = rectilinear_grid(data, grid);

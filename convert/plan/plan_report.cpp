@@ -163,6 +163,8 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
               : "";
       if (!only_v3.empty()) p.how += "; only for readers of Zarr v3: " + only_v3;
       p.codecs = text::json_text(a.stored_metadata().codecs);
+      p.chunk_shape = a.meta.chunk;
+      if (data.rechunked()) p.how += "; chunks of " + array::joined_text(data.grid.chunk);
     }
   }
   if (dataset.parts().size() > 1)
@@ -203,7 +205,10 @@ std::string convert_plan::json() const {
     }
     if (const auto& c = d.compressed)
       j["compressed"] = {{"compress", c->compress}, {"store_bytes", c->store_bytes}, {"sampled", c->sampled}};
-    if (!d.codecs.empty()) j["codecs"] = text::parse_json(d.codecs);
+    if (!d.codecs.empty()) {
+      j["codecs"] = text::parse_json(d.codecs);
+      j["chunk_shape"] = d.chunk_shape;
+    }
     list.push_back(std::move(j));
   }
   text::json j{{"version", 1},

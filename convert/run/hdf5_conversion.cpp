@@ -4,12 +4,15 @@
 #include "array/chunk_grid.hpp"
 #include "convert/concat/file_order.hpp"
 #include "convert/concat/joined_parts.hpp"
+#include "convert/plan/coordinates.hpp"
 #include "convert/plan/plan_report.hpp"
 #include "convert/run/chunk_measurement.hpp"
 #include "convert/run/chunk_transcoder.hpp"
 #include "convert/run/compression_estimate.hpp"
 #include "convert/run/link_policy.hpp"
 #include "convert/run/option_checks.hpp"
+#include "hdf5/attributes.hpp"
+#include "hdf5/dimensions.hpp"
 #include "hdf5/external_files.hpp"
 #include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
@@ -37,6 +40,32 @@ std::size_t path_capacity(const std::string& store) {
   const std::size_t reserved = store.size() + (io::is_s3(store) ? 100 : key_of_a_chunk),
                     limit = io::is_s3(store) ? key_in_s3 : path;
   return limit > reserved ? limit - reserved : 0;
+}
+
+// The coordinate variables of what `include` selects, and that neither it nor `exclude` has.
+std::vector<std::string> find_coordinates(const hdf5::source_file& file, const convert_options& options) {
+  if (options.include.empty()) return {};
+  text::selection object_filter(options.include, options.exclude);
+  coordinates found;
+  for (const hdf5::source_object& o : file.objects()) {
+    if (o.kind != hdf5::source_object::kind_type::dataset || object_filter.excludes(o.path)) continue;
+    std::vector<std::string> references;
+    hdf5::skip_reason([&] {  // damaged attributes are reported when they are converted
+      const hdf5::handle dataset = file.open(o), space(H5Dget_space(dataset), "get the dataspace");
+      for (const auto& scales : hdf5::dimension_scales(dataset, hdf5::extent(space).size())) {
+        for (const hobj_ref_t& scale : scales) references.push_back(file.target_of(dataset, &scale, H5R_OBJECT));
+      }
+      for (const char* name : coordinate_attributes) {
+        if (H5Aexists(dataset, name) <= 0) continue;
+        for (const std::string& value : hdf5::text_attribute(dataset, name)) {
+          for (const std::string& word : names_in_attribute(value)) references.push_back(text::escape_name(word));
+        }
+      }
+    });
+    H5Eclear2(H5E_DEFAULT);
+    found.add(o.path, object_filter.matches(o.path), std::move(references));
+  }
+  return found.unselected();
 }
 
 }  // namespace
@@ -71,7 +100,7 @@ hdf5_conversion::hdf5_conversion(const convert_options& requested, mode run_mode
 // Decides how the source is opened or, of several files, in which order; the first one then is the source.
 void hdf5_conversion::order_sources() {
   // if chunks are cut again, several of them need each chunk of the source: without a cache it would be decoded for each
-  source_options_ = {.chunk_cache = options_.chunk.empty() ? 0 : options_.memory / 4,
+  source_options_ = {.chunk_cache = options_.sets_chunks() ? options_.memory / 4 : 0,
                      .remote = options_.remote,
                      .cache = options_.memory / 4,
                      .external = options_.external,
@@ -96,7 +125,9 @@ std::unique_ptr<hdf5::source_file> hdf5_conversion::open_source(bool tells_case_
   rules_ = conventions::find_convention(*file, options_.convention);
   follow_links(*file, options_, rules_, tells_case_apart);
   conventions::override_schema(*file, rules_);
-  text::selection object_filter(options_.include, options_.exclude);
+  coordinates_ = find_coordinates(*file, options_);
+  text::selection object_filter(options_.with_coordinates ? include_with(options_, coordinates_) : options_.include,
+                                options_.exclude);
   file->select(object_filter);
   refuse_links(*file, options_);
   return file;
@@ -118,7 +149,10 @@ std::unique_ptr<hdf5::source_file> hdf5_conversion::read_source(bool tells_case_
 }
 
 void hdf5_conversion::warn_of_source() const {
-  if (!options_.warning || options_.share) return;
+  if (options_.share) return;
+  if (const std::string sentence = coordinates_note(coordinates_, options_.with_coordinates); options_.note && !sentence.empty())
+    options_.note(sentence);
+  if (!options_.warning) return;
   if (source_->swmr())
     options_.warning("\"" + name_.file +
                      "\" is marked as open for writing (SWMR): what its writer has not brought to the file yet is not converted");
@@ -231,7 +265,7 @@ void hdf5_conversion::preflight() {
     hdf5::skip_reason([&] { d = source_->open(o); });  // reported when it is converted
     if (d && measure) bytes_ += o.joined ? o.joined->stored_bytes : H5Dget_storage_size(d);
     // a full plan takes time: only for datasets that may need a warning
-    if (d && options_.warning && (!options_.chunk.empty() || max_chunk_memory(o, d) > memory_limit_of(options_)))
+    if (d && options_.warning && (options_.sets_chunks() || max_chunk_memory(o, d) > memory_limit_of(options_)))
       hdf5::skip_reason([&] { warn_of_chunks(o, *planned(i)); });
   }
   H5Eclear2(H5E_DEFAULT);
@@ -294,7 +328,7 @@ std::shared_ptr<dataset_plan> hdf5_conversion::opened(std::size_t index) {
   auto dataset = std::make_shared<dataset_plan>(*source_, source_->objects()[index], options_);
   // an open dataset costs libhdf5's chunk cache of 1 MiB (more if another chunk shape needs it), and the files that it consists
   // of
-  const bool keep = options_.chunk.empty() && dataset->data.layout != H5D_VIRTUAL && !dataset->data.external &&
+  const bool keep = !options_.sets_chunks() && dataset->data.layout != H5D_VIRTUAL && !dataset->data.external &&
                     dataset->data.object.place.file == 0;
   if (keep && open_datasets_.size() < (memory_limit_of(options_) / 8) >> 20) open_datasets_.emplace(index, dataset);
   return dataset;

@@ -119,6 +119,7 @@ class hdf5_conversion {
   std::unique_ptr<hdf5::source_file> source_;
   std::shared_ptr<const append::append_target> grown_;
   joined_store joined_;
+  std::vector<std::string> coordinates_;  // variables of what `include` selects, and that it does not
   const conventions::convention_rules* rules_ = nullptr;
   std::unique_ptr<zarr::store_writer> out_;
   std::unique_ptr<journal> journal_;

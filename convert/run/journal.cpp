@@ -4,6 +4,7 @@
 #include "convert/run/options_json.hpp"
 #include "io/files.hpp"
 #include "text/json_text.hpp"
+#include "text/name_escaping.hpp"
 #include "text/sha256.hpp"
 
 #include <zarrbits/detail/convert_front_end.hpp>
@@ -129,15 +130,37 @@ std::string command_in(const text::json& plan, const convert_options& options) {
 
 }  // namespace
 
+namespace {
+
+// A short text of an untrusted plan; "" if it has none.
+std::string text_in_plan(const text::json& plan, const char* key) {
+  if (!plan.contains(key) || !plan[key].is_string()) return {};
+  return text::escape_name(plan[key].get<std::string>().substr(0, 200));
+}
+
+std::string different_version(const text::json& plan) {
+  const std::string existing = text_in_plan(plan, "zarrbits");
+  return "was begun by " + (existing.empty() ? "a different version of zarrbits" : "zarrbits " + existing) + ", and this is " +
+         version();
+}
+
+std::string different_source(const text::json& plan, const convert_options& options) {
+  const std::string existing = text_in_plan(plan, "source");
+  return "was begun from a different source" +
+         (existing.empty() ? std::string() : ": \"" + existing + "\", and this is \"" + name_of_source(options) + "\"") +
+         " (its name without the folder, its size and its time must be the same)";
+}
+
+}  // namespace
+
 bool load_plan(zarr::store_writer& out, convert_options& options, bool strict) {
   const auto stored_plan = out.get(key_of("plan"));
   if (!stored_plan) return false;
   const text::json plan = text::parse_untrusted_json(as_text(*stored_plan));
   if (!plan.is_object() || !plan.contains("options")) throw_unusable(options, "has a plan that cannot be read");
-  if (!plan.contains("zarrbits") || plan["zarrbits"] != version())
-    throw_mismatch(options, plan, "was begun by a different version of zarrbits");
+  if (!plan.contains("zarrbits") || plan["zarrbits"] != version()) throw_mismatch(options, plan, different_version(plan));
   if (!plan.contains("source") || plan["source"] != text::parse_json(text::json_text(name_of_source(options))))
-    throw_mismatch(options, plan, "was begun from a different source");
+    throw_mismatch(options, plan, different_source(plan, options));
   // a file in the store must not decide which files may be read
   if (plan.contains("external") && plan["external"] == true && options.external.empty())
     throw_mismatch(options, plan, "was begun with `external`, which must be given again");
@@ -186,16 +209,24 @@ journal::journal(zarr::store_writer& out, const convert_options& options, const 
   if (!existing_plan.is_object() || !existing_plan.contains("options")) throw_unusable(options, "has a plan that cannot be read");
   const text::json own_plan = text::parse_json(text);
   const auto is_same = [&](const char* key) { return existing_plan.contains(key) && existing_plan[key] == own_plan[key]; };
-  if (!is_same("source")) throw_mismatch(options, existing_plan, "was begun from a different source");
+  if (!is_same("source")) throw_mismatch(options, existing_plan, different_source(existing_plan, options));
   if (!is_same("joined") || !is_same("concat"))
     throw_mismatch(options, existing_plan, "was begun from different files, or along a different dimension");
   if (!is_same("memory"))
     throw_mismatch(options, existing_plan, "was just begun with another `memory`, by which its regions are chosen");
-  if (!is_same("size") || !is_same("modified") || !is_same("etag"))
-    throw_unusable(options, "was begun before its source changed");
+  const auto throw_changed = [&] {
+    if (!options.share && start_mode != start::finalize) throw_unusable(options, "was begun before its source changed");
+    // the work of the other shares is not for this one to remove
+    throw zarrbits::error(errc::different,
+                          "the unfinished store \"" + options.store +
+                              "\" was begun before its source changed, or this source is a copy with another time; continue "
+                              "with the file that the other shares have (cp -p keeps its time), or choose another store",
+                          {options.store});
+  };
+  if (!is_same("size") || !is_same("modified") || !is_same("etag")) throw_changed();
   if (!same_options(existing_plan["options"], own_plan["options"]) || !is_same("zarrbits"))
     throw_mismatch(options, existing_plan, "was just begun with different options");
-  if (!is_same("checksum") && source.region_memory > 0) throw_unusable(options, "was begun before its source changed");
+  if (!is_same("checksum") && source.region_memory > 0) throw_changed();
   if (!is_same("checksum"))
     throw_mismatch(options, existing_plan, "was begun from a different source of the same name, size and time");
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/option_checks.hpp"
 
+#include "convert/plan/dimension_chunks.hpp"
+#include "hdf5/dimensions.hpp"
 #include "hdf5/unsupported_dataset.hpp"
 #include "text/format.hpp"
 #include "text/selection.hpp"
@@ -28,12 +30,16 @@ bool any_dataset(const hdf5::source_file& source, const dataset_visitor& visit) 
   return false;
 }
 
+std::size_t rank_of(const hdf5::source_object& o, hid_t dataset) {
+  const hdf5::handle space(H5Dget_space(dataset), "tell the dataspace");
+  return hdf5::extent(space).size() + (o.overrides.new_dimension.empty() ? 0 : 1);
+}
+
 void require_rank(const hdf5::source_file& source, const char* option, const std::vector<std::uint64_t>& shape) {
   if (shape.empty()) return;
   std::set<std::size_t> ranks;
   const bool has_match = any_dataset(source, [&](const hdf5::source_object& o, hid_t dataset) {
-    const hdf5::handle space(H5Dget_space(dataset), "tell the dataspace");
-    const std::size_t added = o.overrides.new_dimension.empty() ? 0 : 1, rank = hdf5::extent(space).size() + added;
+    const std::size_t rank = rank_of(o, dataset);
     ranks.insert(rank);
     return rank == shape.size();
   });
@@ -56,6 +62,14 @@ bool has_integers(hid_t dataset) {
 void require_applicable_options(const hdf5::source_file& source, const convert_options& options) {
   require_rank(source, "`chunk`", options.chunk);
   require_rank(source, "`shard`", options.shard.shape);
+  if (!options.chunk_along.empty()) {
+    dimension_chunks_check check(options.chunk_along);
+    any_dataset(source, [&](const hdf5::source_object& o, hid_t dataset) {
+      check.add(o.path, hdf5::dimension_namer(source).known_names(o, dataset, rank_of(o, dataset)));
+      return false;
+    });
+    check.require_all_found();
+  }
   for (const auto& of : options.bits_of) {
     text::selection one({of.pattern}, {});
     bool matches = false;

@@ -103,6 +103,33 @@ void take_bits(const text::json& j, convert_options& o) {
   }
 }
 
+text::json chunks_of(const convert_options& o) {
+  text::json result = {{"shape", o.chunk}, {"along", text::json::array()}};
+  for (const auto& c : o.chunk_along) {
+    text::json lengths = text::json::array();
+    for (const auto& along : c.lengths) lengths.push_back({{"dimension", along.dimension}, {"length", along.length}});
+    result["along"].push_back({{"pattern", c.pattern}, {"lengths", std::move(lengths)}});
+  }
+  return result;
+}
+
+std::string text_in(const text::json& j) {
+  if (!j.is_string()) throw invalid_value();
+  return j.get<std::string>();
+}
+
+void take_chunks(const text::json& j, convert_options& o) {
+  take_list(member(j, "shape"), o.chunk);
+  if (!member(j, "along").is_array()) throw invalid_value();
+  for (const text::json& entry : member(j, "along")) {
+    auto& chunks = o.chunk_along.emplace_back();
+    chunks.pattern = text_in(member(entry, "pattern"));
+    if (!member(entry, "lengths").is_array()) throw invalid_value();
+    for (const text::json& along : member(entry, "lengths"))
+      chunks.lengths.push_back({text_in(member(along, "dimension")), number_in(member(along, "length"))});
+  }
+}
+
 text::json value_of(const std::optional<source_base>& base) {
   return base ? text::json{{"folder", base->folder}, {"url", base->url}} : text::json(nullptr);
 }
@@ -136,9 +163,9 @@ const option known_options[] = {
      [](options_in o) { return value_of(o.compress); },
      [](const text::json& j, options_out o) { take(j, o.compress); }},
     {"chunk",
-     [](options_in o) { return !o.chunk.empty(); },
-     [](options_in o) { return text::json(o.chunk); },
-     [](const text::json& j, options_out o) { take_list(j, o.chunk); }},
+     [](options_in o) { return o.sets_chunks(); },
+     chunks_of,
+     take_chunks},
     {"write_empty_chunks",
      [](options_in o) { return o.write_empty_chunks; },
      [](options_in o) { return text::json(o.write_empty_chunks); },
@@ -175,6 +202,10 @@ const option known_options[] = {
      [](options_in o) { return !o.include.empty(); },
      [](options_in o) { return text::json(o.include); },
      [](const text::json& j, options_out o) { take_list(j, o.include); }},
+    {"with_coordinates",
+     [](options_in o) { return o.with_coordinates; },
+     [](options_in o) { return text::json(o.with_coordinates); },
+     [](const text::json& j, options_out o) { o.with_coordinates = truth(j); }},
     {"exclude",
      [](options_in o) { return !o.exclude.empty(); },
      [](options_in o) { return text::json(o.exclude); },

@@ -34,10 +34,11 @@ struct planned_dataset {
   std::string path;  // in the source
   // The costliest way that its chunks are expected to take; single chunks, damaged or with a filter left out, may take another.
   zarrbits::outcome outcome = zarrbits::outcome::mapped;
-  std::string how;                 // this way in words, or the reason why it is skipped
-  std::string codecs;              // codecs of its array as JSON; "" if it becomes a group
-  std::uint64_t objects = 0;       // upper limit of the files or objects to write: stored chunks, and metadata
-  std::uint64_t source_bytes = 0;  // stored bytes in the source
+  std::string how;                              // this way in words, or the reason why it is skipped
+  std::string codecs;                           // codecs of its array as JSON; "" if it becomes a group
+  std::vector<std::uint64_t> chunk_shape = {};  // of its array; the longest ones of a rectilinear grid; empty as `codecs`
+  std::uint64_t objects = 0;                    // upper limit of the files or objects to write: stored chunks, and metadata
+  std::uint64_t source_bytes = 0;               // stored bytes in the source
   // Bytes to write for its chunks, never fewer: as in the source for copied chunks, counted for strings, references and sequences
   // (of a million elements at most), else the size without compression and what a compressor may add.
   std::uint64_t store_bytes = 0;

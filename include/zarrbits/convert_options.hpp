@@ -143,6 +143,9 @@ struct convert_options {
   // above them. `*` any characters of a name, `?` one, `[a-z]` one of these, `**` across names; without a leading "/" they begin
   // in any group; a group stands for all below it. A pattern that matches nothing is an error.
   std::vector<std::string> include = {};
+  // With `include`: also the coordinate variables of the included datasets: dimension scales, and those that CF's attributes
+  // `coordinates`, `bounds` and `grid_mapping` name. `exclude` wins. Without it, a note names those that are left out.
+  bool with_coordinates = false;
   std::vector<std::string> exclude = {};  // patterns of objects to leave out; wins over `include`
   // Other files of the source (external storage, sources of virtual datasets) must be regular files in its folder or below, or
   // in these folders; "all" allows any file. Other files are not read, but reported.
@@ -155,9 +158,21 @@ struct convert_options {
   std::optional<zarrbits::profile> profile = {};  // not set: see effective_profile()
   std::optional<compression> compress = {};       // with recode; not set: as portable does for compressed sources
   std::vector<std::uint64_t> chunk = {};  // with recode: another chunk shape, for datasets of this rank; clipped to the extents
-  bool write_empty_chunks = false;        // with `chunk`: also chunks that hold only the fill value, which readers take for them
-  grid_type grid = grid_type::regular;    // of arrays that `concat` joins
-  shard_size shard = {};                  // many chunks in one object, by Zarr's codec sharding_indexed
+  // The lengths of chunks along dimensions, by their names; dimensions that are not named, and other arrays, stay as they are.
+  // For one array, entries that name it win over those for all arrays, and of each kind the last one counts.
+  struct dimension_chunks {
+    std::string pattern = {};  // datasets, as in `include`; empty: all that have one of the dimensions
+    struct length_along {
+      std::string dimension;     // its name in the store; one that no array has is an error
+      std::uint64_t length = 0;  // elements; 0: the whole dimension
+    };
+    std::vector<length_along> lengths = {};
+  };
+  std::vector<dimension_chunks> chunk_along = {};  // also without recode; wins over `chunk`
+  bool sets_chunks() const { return !chunk.empty() || !chunk_along.empty(); }
+  bool write_empty_chunks = false;      // with other chunks: also those with the fill value alone, which readers take for them
+  grid_type grid = grid_type::regular;  // of arrays that `concat` joins
+  shard_size shard = {};                // many chunks in one object, by Zarr's codec sharding_indexed
   zarrbits::checksum checksum = zarrbits::checksum::none;  // of every array
   array_codec codec = array_codec::automatic;              // of every array
   std::optional<zarrbits::convention> convention = {};     // not set: the one that the file declares

@@ -32,6 +32,8 @@ from .words import of_options
 Paths = Union[Location, Sequence[Location]]
 Many = Union[Path, Sequence[Path], None]
 Shape = Union[str, Sequence[int], None]
+Lengths = Mapping[str, int]  # along dimensions: {"time": 768, "lat": -1}
+Chunks = Union[str, Sequence[Union[int, str]], Mapping[str, Union[int, Lengths]], None]  # or of datasets: {"t2m": {"time": 768}}
 Bits = Union[
     int, str, Sequence[Union[int, str]], Mapping[str, Union[int, str]], None
 ]  # 12, "auto", {"/movie/frames": 12, "/events/*": "2-11"}
@@ -63,7 +65,18 @@ def _options(given: dict[str, Any], *others: str) -> dict[str, Option]:
     options = {name: value for name, value in given.items() if name not in others}
     if isinstance(options.get("bits"), Mapping):
         options["bits"] = [f"{pattern}={bits}" for pattern, bits in options["bits"].items()]
+    if isinstance(options.get("chunk"), Mapping):
+        options["chunk"] = _chunks(options["chunk"])
     return options
+
+
+def _chunks(given: Mapping[str, Any]) -> list[str]:
+    def lengths(of: Mapping[str, Any]) -> str:
+        return ",".join(f"{dimension}:{length}" for dimension, length in of.items())
+
+    for_all = {name: value for name, value in given.items() if not isinstance(value, Mapping)}
+    some = [f"{pattern}={lengths(value)}" for pattern, value in given.items() if isinstance(value, Mapping)]
+    return ([lengths(for_all)] if for_all else []) + some
 
 
 @_explained("convert")
@@ -99,6 +112,7 @@ def convert(
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
     include: Many = None,
+    with_coordinates: bool = False,
     exclude: Many = None,
     external: Many = None,
     no_lock: bool = False,
@@ -110,7 +124,7 @@ def convert(
     links: Literal["keep", "copy", "refuse"] | None = None,
     profile: Literal["portable", "native", "recode"] | None = None,
     compress: str | None = None,
-    chunk: Shape = None,
+    chunk: Chunks = None,
     write_empty_chunks: bool = False,
     shard: Shape = None,
     grid: Literal["regular", "rectilinear"] | None = None,
@@ -129,6 +143,7 @@ def convert(
     Where there is nothing to do for `resume` or `append`, the report has no objects.
 
     bits: a number for all datasets, or a dict of patterns: bits={"/movie/frames": 12}.
+    chunk: a shape, or a dict of dimensions and of patterns: chunk={"time": 24, "/t2m": {"time": 768, "lat": -1}}.
 
     client: a Client of dask.distributed, or an Executor of concurrent.futures (also of mpi4py or loky): its workers make
     the store in partitions, each by one thread unless `threads` says otherwise, and write its metadata at the end. They need the
@@ -222,6 +237,7 @@ def finalize(
     memory: int | str | None = None,
     scratch: Path | None = None,
     include: Many = None,
+    with_coordinates: bool = False,
     exclude: Many = None,
     keep_going: bool = False,
     allow_expansion: bool = False,
@@ -230,7 +246,7 @@ def finalize(
     links: Literal["keep", "copy", "refuse"] | None = None,
     profile: Literal["portable", "native", "recode"] | None = None,
     compress: str | None = None,
-    chunk: Shape = None,
+    chunk: Chunks = None,
     write_empty_chunks: bool = False,
     shard: Shape = None,
     grid: Literal["regular", "rectilinear"] | None = None,
@@ -270,6 +286,7 @@ def plan(
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
     include: Many = None,
+    with_coordinates: bool = False,
     exclude: Many = None,
     external: Many = None,
     no_lock: bool = False,
@@ -281,7 +298,7 @@ def plan(
     links: Literal["keep", "copy", "refuse"] | None = None,
     profile: Literal["portable", "native", "recode"] | None = None,
     compress: str | None = None,
-    chunk: Shape = None,
+    chunk: Chunks = None,
     write_empty_chunks: bool = False,
     shard: Shape = None,
     grid: Literal["regular", "rectilinear"] | None = None,

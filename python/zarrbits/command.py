@@ -148,7 +148,7 @@ def arguments(options: dict[str, Option]) -> list[str]:
             continue
         if value is True:
             flags.append(flag)
-        elif isinstance(value, (list, tuple)) and name in ("chunk", "shard"):
+        elif isinstance(value, (list, tuple)) and name in ("chunk", "shard") and not any(isinstance(n, str) for n in value):
             # the comma at the end tells a shape of one dimension from a size
             flags.append(f"{flag}={','.join(map(str, value))}{',' if len(value) == 1 else ''}")
         else:

@@ -22,6 +22,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             "With --concat: values of the dimension's variable may occur twice, or change direction"),
         'include': ('PATTERN',
             'Convert only what this path pattern matches, with the groups above and everything below; can be repeated'),
+        'with_coordinates': ('',
+            'With --include: also convert the coordinate variables of what it matches: dimension scales, and what the CF attributes '
+            'coordinates, bounds and grid_mapping name'),
         'exclude': ('PATTERN',
             'Leave out what this pattern matches, and everything below it; can be repeated'),
         'links': ('keep|copy|refuse',
@@ -47,8 +50,11 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'portable (codecs that all readers have; the default), native (stored chunks copied as numcodecs.* codecs), or recode'),
         'compress': ('HOW',
             'Encode everything again: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode'),
-        'chunk': ('SHAPE',
-            'Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile recode'),
+        'chunk': ('SHAPE|[PATTERN=]DIM:LENGTH',
+            'Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile recode. '
+            'DIM:LENGTH: this length along the dimension of that name, in all datasets that have it; -1 is the whole dimension. '
+            "PATTERN=DIM:LENGTH: only in those that the pattern matches, such as 't2m=time:768,lat:-1'. What is not named stays as it "
+            'is. Can be repeated; the last one counts, and one with a pattern more'),
         'write_empty_chunks': ('',
             'With --chunk: write chunks that hold only the fill value, too. Without it they are left out, as readers expect'),
         'shard': ('BYTES|SHAPE|none',
@@ -133,6 +139,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             "With --concat: values of the dimension's variable may occur twice, or change direction"),
         'include': ('PATTERN',
             'Convert only what this path pattern matches, with the groups above and everything below; can be repeated'),
+        'with_coordinates': ('',
+            'With --include: also convert the coordinate variables of what it matches: dimension scales, and what the CF attributes '
+            'coordinates, bounds and grid_mapping name'),
         'exclude': ('PATTERN',
             'Leave out what this pattern matches, and everything below it; can be repeated'),
         'links': ('keep|copy|refuse',
@@ -158,8 +167,11 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'portable (codecs that all readers have; the default), native (stored chunks copied as numcodecs.* codecs), or recode'),
         'compress': ('HOW',
             'Encode everything again: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode'),
-        'chunk': ('SHAPE',
-            'Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile recode'),
+        'chunk': ('SHAPE|[PATTERN=]DIM:LENGTH',
+            'Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile recode. '
+            'DIM:LENGTH: this length along the dimension of that name, in all datasets that have it; -1 is the whole dimension. '
+            "PATTERN=DIM:LENGTH: only in those that the pattern matches, such as 't2m=time:768,lat:-1'. What is not named stays as it "
+            'is. Can be repeated; the last one counts, and one with a pattern more'),
         'write_empty_chunks': ('',
             'With --chunk: write chunks that hold only the fill value, too. Without it they are left out, as readers expect'),
         'shard': ('BYTES|SHAPE|none',
@@ -238,6 +250,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             "With --concat: values of the dimension's variable may occur twice, or change direction"),
         'include': ('PATTERN',
             'Convert only what this path pattern matches, with the groups above and everything below; can be repeated'),
+        'with_coordinates': ('',
+            'With --include: also convert the coordinate variables of what it matches: dimension scales, and what the CF attributes '
+            'coordinates, bounds and grid_mapping name'),
         'exclude': ('PATTERN',
             'Leave out what this pattern matches, and everything below it; can be repeated'),
         'links': ('keep|copy|refuse',
@@ -263,8 +278,11 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'portable (codecs that all readers have; the default), native (stored chunks copied as numcodecs.* codecs), or recode'),
         'compress': ('HOW',
             'Encode everything again: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode'),
-        'chunk': ('SHAPE',
-            'Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile recode'),
+        'chunk': ('SHAPE|[PATTERN=]DIM:LENGTH',
+            'Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile recode. '
+            'DIM:LENGTH: this length along the dimension of that name, in all datasets that have it; -1 is the whole dimension. '
+            "PATTERN=DIM:LENGTH: only in those that the pattern matches, such as 't2m=time:768,lat:-1'. What is not named stays as it "
+            'is. Can be repeated; the last one counts, and one with a pattern more'),
         'write_empty_chunks': ('',
             'With --chunk: write chunks that hold only the fill value, too. Without it they are left out, as readers expect'),
         'shard': ('BYTES|SHAPE|none',

@@ -52,6 +52,18 @@ def test_a_terminal_shows_progress_in_one_line(folder):
     assert drawn(on_terminal([COMMAND, "convert", source, target, "--overwrite", "--quiet"], 80)[0])[0] == []
 
 
+def test_the_table_of_plan_fits_the_terminal(folder):
+    source = os.path.join(folder, "in.h5")
+    with h5py.File(source, "w") as f:
+        f.create_dataset("a/" + 60 * "long" + "/end", data=np.zeros((40, 50)), chunks=(7, 7), compression="gzip")
+    text, status = on_terminal([COMMAND, "plan", source], 80, NO_COLOR="1")
+    lines = text.replace("\r", "").splitlines()
+    rows = [line for line in lines if "rewrapped" in line or line.startswith("dataset")]
+    assert status == 0 and len(rows) == 2 and max(map(len, rows)) <= 80 and "end" in rows[1] and "…" in rows[1], text
+    piped = run("plan", source).stdout.decode()
+    assert "/a/" + 60 * "long" + "/end" in piped and "…" not in piped
+
+
 def test_elsewhere_a_line_now_and_then(folder):
     source, target = example(folder)
     r = run("convert", source, target, "--overwrite", env={**os.environ, **slow_writes(), "ZARRBITS_PROGRESS_SECONDS": "0.05"})

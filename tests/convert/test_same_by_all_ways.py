@@ -21,6 +21,7 @@ EITHER = {
     "compress": ["--compress", "zstd:3"],
     "compress none": ["--compress", "none"],
     "chunk": ["--chunk", "5x11"],
+    "chunk along a dimension": ["--chunk", "row:7", "--chunk", "camera=row:-1"],
     "empty chunks": ["--chunk", "5x11", "--write-empty-chunks"],
     "shard": ["--shard", "20x60"],
     "shard of bytes": ["--shard", "8k"],
@@ -30,6 +31,7 @@ EITHER = {
     "bits": ["--codec", "packbits", "--bits", "12"],
     "bits of one": ["--codec", "packbits", "--bits", "camera=12"],
     "include": ["--include", "camera"],
+    "with_coordinates": ["--include", "camera", "--with-coordinates"],
     "exclude": ["--exclude", "camera"],
     "consolidate": ["--consolidate"],
     "no_consolidate": ["--no-consolidate"],
@@ -74,6 +76,9 @@ def make(path):
         f.create_dataset("mask", data=random.integers(0, 2, (50, 30), bool), chunks=(9, 9), fletcher32=True)
         f.create_dataset("wave", data=np.linspace(0, 1, 500), chunks=(50,), compression="gzip")
         f["one"] = 3.5
+        f["row"] = np.arange(33)
+        f["row"].make_scale("row")
+        f["camera"].dims[0].attach_scale(f["row"])
         f["again"] = h5py.SoftLink("/wave")
         f["wave"].attrs["units"] = "m"
 

@@ -2,6 +2,7 @@
 """Unfinished stores: what others left is not trusted, and a run that fails removes only what it made."""
 
 import fcntl
+import json
 import os
 import shutil
 import signal
@@ -61,6 +62,32 @@ def test_another_source_of_the_same_name_size_and_time(folder):
         assert "a different source" in refused("finalize", two, target)
         assert "a different source" in refused("convert", two, target, "--resume")
         run("finalize", one, target, "-q", status=0)
+
+
+def test_what_a_partition_begun_otherwise_is_told(folder):
+    source, target = small(os.path.join(folder, "in.h5")), os.path.join(folder, "out.zarr")
+    run("convert", source, target, "-q", "--partition", "0/3", status=0)
+    plan = os.path.join(target, ".zarrbits-unfinished", "plan")
+    # another verb, and its own name
+    said = refused("finalize", source, target, "--shard", "64M")
+    assert 'begun by "zarrbits convert ' in said and 'this is "zarrbits finalize ' in said, said
+    other = small(os.path.join(folder, "other.h5"))
+    said = refused("convert", other, target, "--partition", "1/3")
+    assert 'a different source: "in.h5", and this is "other.h5" (its name without the folder, its size and its time' in said, said
+    # another time, as a copy has it: the work of the others is not for this one to remove
+    state = os.stat(source)
+    os.utime(source, (10**9, 10**9))
+    for verb, options in (("convert", ["--partition", "1/3"]), ("finalize", [])):
+        said = refused(verb, source, target, *options)
+        assert "before its source changed, or this source is a copy with another time" in said and "--overwrite" not in said, said
+    os.utime(source, ns=(state.st_atime_ns, state.st_mtime_ns))
+    with open(plan, encoding="utf-8") as f:
+        text = f.read()
+    with open(plan, "w", encoding="utf-8") as f:
+        document = json.loads(text)
+        f.write(json.dumps(dict(document, zarrbits="0.0.1")))
+    said = refused("finalize", source, target)
+    assert f"begun by zarrbits 0.0.1, and this is {document['zarrbits']}" in said, said
 
 
 def test_what_an_unfinished_store_says_leads_nowhere_else(folder):

@@ -313,6 +313,20 @@ def test_each_option_arrives(folder):
     }
 
 
+def test_chunks_by_dimension(folder):
+    source, store = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
+    with h5py.File(source, "w") as f:
+        f["time"] = np.arange(48.0)
+        f["time"].make_scale("time")
+        for name in ("a", "b"):
+            f.create_dataset(name, data=np.zeros((48, 6)), chunks=(1, 3)).dims[0].attach_scale(f["time"])
+    for given in ({"time": 24, "/a": {"time": -1}}, ["time:24", "/a=time:-1"]):
+        shapes = {d["path"]: d["chunk_shape"] for d in zarrbits.plan(source, chunk=given).datasets}
+        assert shapes == {"/a": [48, 3], "/b": [24, 3], "/time": [24]}
+        zarrbits.convert(source, store, chunk=given, include="/a", with_coordinates=True, overwrite=True)
+        assert sorted(n for n in os.listdir(store) if not n.endswith(".json")) == ["a", "time"]
+
+
 def large(folder):
     source = os.path.join(folder, "large.h5")
     with h5py.File(source, "w") as f:
