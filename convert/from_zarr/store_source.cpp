@@ -75,27 +75,31 @@ namespace {
 std::vector<std::string> find_coordinates(const source_nodes& source, const convert_options& options) {
   if (options.include.empty()) return {};
   text::selection node_filter(options.include, options.exclude);
-  coordinates found;
+  std::map<std::string, bool> is_selected;
+  std::map<std::string, const source_node*> nodes;
   for (const source_node& node : source.nodes) {
     if (!node.is_array || node_filter.excludes(node.path)) continue;
-    std::vector<std::string> references = metadata::dimension_names_in(node.document);
-    const text::json attributes = metadata::attributes_or_empty(node.document);
+    is_selected[node.path] = node_filter.matches(node.path);
+    nodes[node.path] = &node;
+  }
+  return unselected_coordinates(is_selected, [&](const std::string& path) {
+    const text::json& document = nodes.at(path)->document;
+    std::vector<std::string> references = metadata::dimension_names_in(document);
+    const text::json attributes = metadata::attributes_or_empty(document);
     for (const char* name : coordinate_attributes) {
       const auto value = attributes.find(name);
       if (value == attributes.end() || !value->is_string()) continue;
       for (std::string& word : names_in_attribute(value->get<std::string>())) references.push_back(std::move(word));
     }
-    found.add(node.path, node_filter.matches(node.path), std::move(references));
-  }
-  return found.unselected();
+    return references;
+  });
 }
 
 }  // namespace
 
 void select_nodes(source_nodes& source, const convert_options& options) {
   source.coordinates = find_coordinates(source, options);
-  text::selection node_filter(options.with_coordinates ? include_with(options, source.coordinates) : options.include,
-                              options.exclude);
+  text::selection node_filter(include_patterns(options, source.coordinates), options.exclude);
   for (source_node& node : source.nodes) node.selected = node_filter.matches(node.path);
   node_filter.require_all_matched();
   source.nodes.front().selected = true;

@@ -23,34 +23,32 @@ std::vector<std::string> names_in_attribute(std::string_view value) {
   }
 }
 
-void coordinates::add(const std::string& path, bool selected, std::vector<std::string> references) {
-  arrays_[path] = {selected, std::move(references)};
-}
-
-std::vector<std::string> coordinates::unselected() const {
+std::vector<std::string> unselected_coordinates(const std::map<std::string, bool>& is_selected,
+                                                const references_function& references_of) {
   std::set<std::string> result;
   std::vector<std::string> todo;
-  for (const auto& [path, a] : arrays_) {
-    if (a.selected) todo.push_back(path);
+  for (const auto& [path, selected] : is_selected) {
+    if (selected) todo.push_back(path);
   }
   while (!todo.empty()) {
     const std::string path = todo.back();
     todo.pop_back();
-    for (const std::string& name : arrays_.at(path).references) {
-      auto entry = name.starts_with('/') ? arrays_.find(name) : arrays_.end();
-      for (std::string group = path; entry == arrays_.end() && !name.starts_with('/') && !group.empty();) {
+    for (const std::string& name : references_of(path)) {
+      auto entry = name.starts_with('/') ? is_selected.find(name) : is_selected.end();
+      for (std::string group = path; entry == is_selected.end() && !name.starts_with('/') && !group.empty();) {
         group.resize(group.rfind('/'));
-        entry = arrays_.find(group + "/" + name);
+        entry = is_selected.find(group + "/" + name);
       }
-      if (entry != arrays_.end() && !entry->second.selected && result.insert(entry->first).second) todo.push_back(entry->first);
+      if (entry != is_selected.end() && !entry->second && result.insert(entry->first).second) todo.push_back(entry->first);
     }
   }
   return {result.begin(), result.end()};
 }
 
-std::vector<std::string> include_with(const convert_options& options, const std::vector<std::string>& paths) {
+std::vector<std::string> include_patterns(const convert_options& options, const std::vector<std::string>& coordinates) {
   std::vector<std::string> patterns = options.include;
-  for (const std::string& path : paths) patterns.push_back(text::pattern_of_path(path));
+  if (!options.with_coordinates) return patterns;
+  for (const std::string& path : coordinates) patterns.push_back(text::pattern_of_path(path));
   return patterns;
 }
 

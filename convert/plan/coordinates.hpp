@@ -3,16 +3,14 @@
 // The coordinate variables of a selection, as CF and netCDF have them: the variables of dimensions, and what the attributes
 // `coordinates`, `bounds` and `grid_mapping` name.
 //
-//   coordinates c;
-//   c.add("/t2m", true, {"time", "lat", "crs"});
-//   c.add("/time", false, {"time", "time_bnds"});
-//   c.unselected();  // "/time", "/time_bnds", ... if they were added
+//   unselected_coordinates({{"/t2m", true}, {"/time", false}}, [](const std::string& path) { ... });   // "/time"
 //
 #ifndef ZARRBITS_CONVERT_PLAN_COORDINATES_HPP
 #define ZARRBITS_CONVERT_PLAN_COORDINATES_HPP
 
 #include <zarrbits/convert_options.hpp>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -25,23 +23,16 @@ constexpr const char* coordinate_attributes[] = {"coordinates", "bounds", "grid_
 // The names in such an attribute: "crs: lat lon" has three.
 std::vector<std::string> names_in_attribute(std::string_view value);
 
-class coordinates {
- public:
-  // An array, whether it is selected, and what it refers to: paths, or names in its group or in one above.
-  void add(const std::string& path, bool selected, std::vector<std::string> references);
-  // The arrays that are not selected, and that a selected one refers to, or one of these. Sorted.
-  std::vector<std::string> unselected() const;
+// What an array refers to: paths, or names in its group or in one above.
+using references_function = std::function<std::vector<std::string>(const std::string& path)>;
 
- private:
-  struct array {
-    bool selected = false;
-    std::vector<std::string> references;
-  };
-  std::map<std::string, array> arrays_;
-};
+// The arrays that are not selected, and that a selected one refers to, or one of these. Sorted. `is_selected`: of each array that
+// may be converted. `references_of` is called for the selected arrays and these ones, and not for others.
+std::vector<std::string> unselected_coordinates(const std::map<std::string, bool>& is_selected,
+                                                const references_function& references_of);
 
-// The patterns of `options` and those that match these paths alone.
-std::vector<std::string> include_with(const convert_options& options, const std::vector<std::string>& paths);
+// The patterns by which `options` select objects, if `coordinates` are those of the included ones.
+std::vector<std::string> include_patterns(const convert_options& options, const std::vector<std::string>& coordinates);
 
 // Says which coordinate variables `include` leaves out, or which ones are taken because of `with_coordinates`; "" if there are
 // none.

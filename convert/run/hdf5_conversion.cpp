@@ -46,12 +46,17 @@ std::size_t path_capacity(const std::string& store) {
 std::vector<std::string> find_coordinates(const hdf5::source_file& file, const convert_options& options) {
   if (options.include.empty()) return {};
   text::selection object_filter(options.include, options.exclude);
-  coordinates found;
+  std::map<std::string, bool> is_selected;
+  std::map<std::string, const hdf5::source_object*> objects;
   for (const hdf5::source_object& o : file.objects()) {
     if (o.kind != hdf5::source_object::kind_type::dataset || object_filter.excludes(o.path)) continue;
+    is_selected[o.path] = object_filter.matches(o.path);
+    objects[o.path] = &o;
+  }
+  return unselected_coordinates(is_selected, [&](const std::string& path) {
     std::vector<std::string> references;
     hdf5::skip_reason([&] {  // damaged attributes are reported when they are converted
-      const hdf5::handle dataset = file.open(o), space(H5Dget_space(dataset), "get the dataspace");
+      const hdf5::handle dataset = file.open(*objects.at(path)), space(H5Dget_space(dataset), "get the dataspace");
       for (const auto& scales : hdf5::dimension_scales(dataset, hdf5::extent(space).size())) {
         for (const hobj_ref_t& scale : scales) references.push_back(file.target_of(dataset, &scale, H5R_OBJECT));
       }
@@ -63,9 +68,8 @@ std::vector<std::string> find_coordinates(const hdf5::source_file& file, const c
       }
     });
     H5Eclear2(H5E_DEFAULT);
-    found.add(o.path, object_filter.matches(o.path), std::move(references));
-  }
-  return found.unselected();
+    return references;
+  });
 }
 
 }  // namespace
@@ -126,8 +130,7 @@ std::unique_ptr<hdf5::source_file> hdf5_conversion::open_source(bool tells_case_
   follow_links(*file, options_, rules_, tells_case_apart);
   conventions::override_schema(*file, rules_);
   coordinates_ = find_coordinates(*file, options_);
-  text::selection object_filter(options_.with_coordinates ? include_with(options_, coordinates_) : options_.include,
-                                options_.exclude);
+  text::selection object_filter(include_patterns(options_, coordinates_), options_.exclude);
   file->select(object_filter);
   refuse_links(*file, options_);
   return file;
@@ -142,7 +145,9 @@ std::unique_ptr<hdf5::source_file> hdf5_conversion::read_source(bool tells_case_
       options_.warning = nullptr;
       return open_source(tells_case_apart);
     };
-    joined_ = join_files(*file, in_other_process, sources_, options_, source_options_, tells_case_apart, grown_.get());
+    convert_options for_all = options_;  // the other files are selected like the first one
+    for_all.include = include_patterns(options_, coordinates_);
+    joined_ = join_files(*file, in_other_process, sources_, for_all, source_options_, tells_case_apart, grown_.get());
   }
   require_applicable_options(*file, options_);
   return file;

@@ -83,3 +83,21 @@ def test_partitions_take_the_same_ones(source, tmp_path):
         convert(source, tmp_path / "many.zarr", "-q", "--include", "/t2m", "--with-coordinates", "--partition", f"{i}/2")
     run("finalize", source, tmp_path / "many.zarr", "-q")
     same(tmp_path / "one.zarr", tmp_path / "many.zarr")
+
+
+@pytest.mark.parametrize("selection", [["--include", "/t2m", "--with-coordinates"], []])
+def test_a_coordinate_of_appended_files_is_compared_with_the_store(selection, tmp_path):
+    files = []
+    for day in range(2):
+        files.append(str(tmp_path / f"{day}.h5"))
+        with h5py.File(files[-1], "w") as f:
+            f.create_dataset("time", data=[float(day)], chunks=(1,), maxshape=(None,)).make_scale("time")
+            f["lat"] = np.arange(3.0) + day
+            f["lat"].make_scale("lat")
+            t2m = f.create_dataset("t2m", data=np.zeros((1, 3)), chunks=(1, 3), maxshape=(None, 3))
+            for i, scale in enumerate(("time", "lat")):
+                t2m.dims[i].attach_scale(f[scale])
+    store = tmp_path / "out.zarr"
+    convert("--concat", "time", files[0], store, "-q", "--include", "/t2m", "--with-coordinates")
+    said = convert("--append", "time", files[1], store, "-q", *selection, status=1).stderr
+    assert '"/lat"' in said and "not joined" in said, said
