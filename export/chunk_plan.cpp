@@ -28,20 +28,17 @@ using zarr::zarr_array;
 
 namespace {
 
-unsigned number_in(const metadata::named_configuration& c, const char* key, unsigned max_value, unsigned otherwise) {
-  const auto entry = c.configuration.find(key);
-  return entry != c.configuration.end() && entry->is_number_unsigned() && entry->get<std::uint64_t>() <= max_value
-             ? entry->get<unsigned>()
-             : otherwise;
+unsigned number_in(const text::json& configuration, const char* key, unsigned max_value, unsigned otherwise) {
+  return static_cast<unsigned>(metadata::number_in(configuration, key, max_value, otherwise));
 }
 
-std::string text_in(const metadata::named_configuration& c, const char* key) {
-  const auto entry = c.configuration.find(key);
-  return entry != c.configuration.end() && entry->is_string() ? entry->get<std::string>() : "";
+std::string text_in(const text::json& configuration, const char* key) {
+  const text::json& text = metadata::member(configuration, key);
+  return text.is_string() ? text.get<std::string>() : "";
 }
 
 // The parameters of filter 32001: version, version, type size, bytes of a chunk, level, shuffle, compressor.
-std::vector<unsigned> blosc_values(const metadata::named_configuration& c, std::size_t bytes) {
+std::vector<unsigned> blosc_values(const text::json& c, std::size_t bytes) {
   const auto code_in = [&](const char* key, const auto& names) {
     const auto match = std::find(names.begin(), names.end(), text_in(c, key));
     return static_cast<unsigned>(match == names.end() ? 0 : match - names.begin());
@@ -56,7 +53,7 @@ std::vector<unsigned> blosc_values(const metadata::named_configuration& c, std::
 }
 
 // Whether HDF5's shuffle and deflate have the content of the buffers: those that `convert` makes, and others of one block.
-bool is_shuffled_zlib(const metadata::named_configuration& c, std::size_t bytes_of_value) {
+bool is_shuffled_zlib(const text::json& c, std::size_t bytes_of_value) {
   return text_in(c, "cname") == "zlib" && text_in(c, "shuffle") == "shuffle" &&
          number_in(c, "typesize", 255, 0) == bytes_of_value;
 }
@@ -86,9 +83,8 @@ bool chunk_plan::packs(const zarr_array& array, const text::json& configuration)
   const bool number = t.kind == type_kind::integer && H5Tget_class(t.file) == H5T_INTEGER && !t.big_endian;
   if (spec_.composite || (!boolean && !number)) return false;
   const unsigned width = boolean ? 1 : static_cast<unsigned>(8 * t.size);
-  const metadata::named_configuration c{"", configuration};
-  const unsigned first = number_in(c, configuration.contains("first_bit") ? "first_bit" : "start_bit", 63, 0);
-  const unsigned last = number_in(c, configuration.contains("last_bit") ? "last_bit" : "end_bit", 63, width - 1);
+  const unsigned first = number_in(configuration, configuration.contains("first_bit") ? "first_bit" : "start_bit", 63, 0);
+  const unsigned last = number_in(configuration, configuration.contains("last_bit") ? "last_bit" : "end_bit", 63, width - 1);
   if (last < first || last >= width) return false;
   const unsigned bits = last - first + 1;
   const std::string padding = configuration.value("padding_encoding", "none");
@@ -110,13 +106,13 @@ void chunk_plan::plan_copy(const zarr_array& array, const store_node& node, bool
   const text::json& codecs = codecs_of_chunks(node);
   std::size_t compressors = 0, i = 0;
   for (; i < codecs.size(); ++i) {
-    const metadata::named_configuration c = metadata::read_named_configuration(codecs[i]);
-    const codec_id id = metadata::codec_id_of(c.name);
+    const text::json configuration = metadata::configuration_of(codecs[i]);
+    const codec_id id = metadata::codec_id_in(codecs[i]);
     const codecs::known_codec* const known = codecs::find_codec(id);
     const H5Z_filter_t filter = known ? known->hdf5_filter : 0;
     if (ends_with_crc32c_) return;  // a checksum of what later codecs make cannot be taken off
     if (i == 0) {
-      if (id == codec_id::packbits && !standard && packs(array, c.configuration)) continue;
+      if (id == codec_id::packbits && !standard && packs(array, configuration)) continue;
       if (id != codec_id::bytes || !has_order(spec_.element, metadata::is_big_endian(codecs))) return;
       continue;
     }
@@ -132,10 +128,10 @@ void chunk_plan::plan_copy(const zarr_array& array, const store_node& node, bool
     } else if (id == codec_id::gzip) {
       if (compressors > 0 || !compresses(check::gzip)) return;
       frames_ = true;
-      add(filter, "deflate", {number_in(c, "level", 9, 6)});
+      add(filter, "deflate", {number_in(configuration, "level", 9, 6)});
     } else if (id == codec_id::zlib) {
       if (!compresses(check::decode)) return;
-      add(filter, "deflate", {number_in(c, "level", 9, 6)});
+      add(filter, "deflate", {number_in(configuration, "level", 9, 6)});
     } else if (id == codec_id::fletcher32) {
       if (compressors == 0) plain_ += 4;
       else check_ = check::decode;  // the checksum is not a part of what the compressor made
@@ -144,26 +140,26 @@ void chunk_plan::plan_copy(const zarr_array& array, const store_node& node, bool
       // libhdf5 itself gives the filter the size of a value
       const bool is_shuffled =
           std::any_of(filters_.begin(), filters_.end(), [](const auto& f) { return f.id == H5Z_FILTER_SHUFFLE; });
-      if (is_shuffled || packed || compressors > 0 || number_in(c, "elementsize", 0x7FFFFFFF, 0) != in_file_ ||
+      if (is_shuffled || packed || compressors > 0 || number_in(configuration, "elementsize", 0x7FFFFFFF, 0) != in_file_ ||
           plain_ % in_file_ != 0)
         return;
       add(filter, "shuffle", {});
-    } else if (standard && id == codec_id::blosc && filters_.empty() && is_shuffled_zlib(c, in_file_)) {
+    } else if (standard && id == codec_id::blosc && filters_.empty() && is_shuffled_zlib(configuration, in_file_)) {
       compresses(check::zlib_in_blosc);
       frames_ = true;
       add(H5Z_FILTER_SHUFFLE, "shuffle", {});
-      add(H5Z_FILTER_DEFLATE, "deflate", {number_in(c, "clevel", 9, 5)});
+      add(H5Z_FILTER_DEFLATE, "deflate", {number_in(configuration, "clevel", 9, 5)});
     } else if (standard) {
       return;
     } else if (id == codec_id::zstd) {
       if (!compresses(check::zstd)) return;
-      add(filter, "zstd", {number_in(c, "level", 22, 3)});
+      add(filter, "zstd", {number_in(configuration, "level", 22, 3)});
     } else if (id == codec_id::blosc) {
       if (!compresses(check::blosc)) return;
-      add(filter, "blosc", blosc_values(c, plain_));
+      add(filter, "blosc", blosc_values(configuration, plain_));
     } else if (id == codec_id::bz2) {
       if (!compresses(check::decode)) return;
-      add(filter, "bzip2", {number_in(c, "level", 9, 9)});
+      add(filter, "bzip2", {number_in(configuration, "level", 9, 9)});
     } else if (id == codec_id::lz4) {
       if (compressors > 0 || !compresses(check::lz4)) return;
       frames_ = true;

@@ -18,6 +18,11 @@ sorted_named_configuration parse_named_configuration(const json& extension) {
   return read_named_configuration(extension);
 }
 
+std::uint64_t number_in(const text::json& configuration, const char* key, std::uint64_t max_value, std::uint64_t otherwise) {
+  const text::json& number = member(configuration, key);
+  return number.is_number_unsigned() && number.get<std::uint64_t>() <= max_value ? number.get<std::uint64_t>() : otherwise;
+}
+
 text::json to_json(const named_configuration& extension) {
   text::json j = {{"name", extension.name}};
   if (!extension.configuration.is_null()) j["configuration"] = extension.configuration;

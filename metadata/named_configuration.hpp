@@ -56,6 +56,9 @@ basic_named_configuration<Json> read_named_configuration(const Json& extension) 
   return {name_of(extension), configuration_of(extension)};
 }
 
+// The number of a configuration; `otherwise` if absent, or not from 0 to `max_value`.
+std::uint64_t number_in(const text::json& configuration, const char* key, std::uint64_t max_value, std::uint64_t otherwise);
+
 // Throws parse_error if there is no name.
 sorted_named_configuration parse_named_configuration(const nlohmann::json& extension);
 

@@ -167,7 +167,7 @@ void zarr_conversion::require_applicable_options() const {
   };
   require_rank("`chunk`", options_.chunk);
   require_rank("`shard`", options_.shard.shape);
-  chunks.require_all_found();
+  chunks.require_all_matched();
   for (const auto& [pattern, matched] : patterns) {
     if (!matched) throw error(errc::no_match, "`bits` \"" + pattern + "\" matches no array; \"zarrbits inspect\" lists them");
   }

@@ -15,6 +15,7 @@ namespace zarrbits::conversion {
 
 using metadata::codec_id;
 using metadata::codec_id_in;
+using metadata::number_in;
 
 namespace {
 
@@ -23,13 +24,6 @@ text::json for_decoders(const text::json& codec) {
   auto [name, configuration] = metadata::read_named_configuration(codec);
   if (codecs::is_self_describing(metadata::codec_id_of(name))) configuration = text::json::object();
   return metadata::to_json({name, std::move(configuration)});
-}
-
-std::uint64_t number_in(const text::json& configuration, const char* key, std::uint64_t max_value, std::uint64_t otherwise) {
-  const auto entry = configuration.find(key);
-  return entry != configuration.end() && entry->is_number_unsigned() && entry->get<std::uint64_t>() <= max_value
-             ? entry->get<std::uint64_t>()
-             : otherwise;
 }
 
 }  // namespace

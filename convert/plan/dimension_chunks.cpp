@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/plan/dimension_chunks.hpp"
 
-#include "text/reserved_names.hpp"
 #include "text/selection.hpp"
 
 #include <zarrbits/error.hpp>
@@ -78,7 +77,7 @@ void dimension_chunks_check::add(const std::string& path, const std::vector<std:
   }
 }
 
-void dimension_chunks_check::require_all_found() const {
+void dimension_chunks_check::require_all_matched() const {
   for (const entry& e : entries_) {
     const std::string& pattern = e.requested->pattern;
     if (!e.matched && !pattern.empty())

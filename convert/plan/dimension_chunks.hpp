@@ -36,7 +36,7 @@ class dimension_chunks_check {
   explicit dimension_chunks_check(const std::vector<dimension_chunks>& requested);
   void add(const std::string& path, const std::vector<std::string>& names);
   // Throws zarrbits::error for a pattern that matches no array, and for a dimension that none of the arrays has that it matches.
-  void require_all_found() const;
+  void require_all_matched() const;
 
  private:
   struct entry {

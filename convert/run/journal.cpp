@@ -128,10 +128,6 @@ std::string command_in(const text::json& plan, const convert_options& options) {
                         {options.store});
 }
 
-}  // namespace
-
-namespace {
-
 // A short text of an untrusted plan; "" if it has none.
 std::string text_in_plan(const text::json& plan, const char* key) {
   if (!plan.contains(key) || !plan[key].is_string()) return {};

@@ -68,7 +68,7 @@ void require_applicable_options(const hdf5::source_file& source, const convert_o
       check.add(o.path, hdf5::dimension_namer(source).known_names(o, dataset, rank_of(o, dataset)));
       return false;
     });
-    check.require_all_found();
+    check.require_all_matched();
   }
   for (const auto& of : options.bits_of) {
     text::selection one({of.pattern}, {});

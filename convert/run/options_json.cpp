@@ -136,9 +136,7 @@ text::json value_of(const std::optional<source_base>& base) {
 
 void take(const text::json& j, std::optional<source_base>& target) {
   if (j.is_null()) return;
-  const text::json &folder = member(j, "folder"), &url = member(j, "url");
-  if (!folder.is_string() || !url.is_string()) throw invalid_value();
-  target = {folder.get<std::string>(), url.get<std::string>()};
+  target = {text_in(member(j, "folder")), text_in(member(j, "url"))};
 }
 
 using options_in = const convert_options&;
