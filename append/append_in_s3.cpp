@@ -113,7 +113,7 @@ s3_append::s3_append(const std::string& store, const zarr::store_writer_options&
       lock_(client_, root_ + text::append_folder + "/", store, zarr::s3_lock::work::append) {
   const auto exists = [&](const char* key) { return client_.send({.method = "HEAD", .key = store_key(key)}).status != 404; };
   if (!exists("zarr.json")) refuse_store(exists(".zgroup") || exists(".zarray"));
-  lock_.set_run(options.run);
+  lock_.set_run(options.run, true);
   take_lock();
   try {
     is_complete_ = client_.send({.method = "HEAD", .key = list_key()}).status != 404;

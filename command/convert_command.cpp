@@ -105,7 +105,7 @@ int run(convert_kind kind, int argc, char** argv) {
       arguments.front_end.measure_first = line.is_visible();
       options.progress = [&](const convert_progress& p) {
         at_hand(p.path.empty() ? "/" : std::string(p.path));
-        line.update({p.bytes_done, p.bytes, true, p.objects_done, p.objects, std::string(p.path)});
+        line.update({p.bytes_done, p.bytes, true, p.objects_done, p.objects, std::string(p.path), p.bytes_resumed});
       };
       result = finalizing ? finalize(options) : convert(options);
     }
@@ -129,7 +129,9 @@ int run(convert_kind kind, int argc, char** argv) {
     if (interrupted) io::cancel_s3_retries();
     const auto unfinished = unfinished_work(options, interrupted);
     const bool stays = keep || (unfinished && unfinished->units_done > 0);
-    if (!stays) zarr::remove_unfinished(options.store, {.run = arguments.front_end.run, .remote = options.remote});
+    const zarr::store_writer_options own_run{.run = arguments.front_end.run, .remote = options.remote};
+    if (stays) zarr::release_unfinished(options.store, own_run);
+    else zarr::remove_unfinished(options.store, own_run);
     if (unfinished && stays) print_resume_hint(options, *unfinished, kind, interrupted);
   });
 }

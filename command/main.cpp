@@ -4,6 +4,7 @@
 //
 #include "command/command.hpp"
 #include "command/command_line.hpp"
+#include "command/location.hpp"
 #include "command/remote_options.hpp"
 #include "text/closest_match.hpp"
 
@@ -86,7 +87,12 @@ int dispatch(int argc, char** argv) {
     std::cout << "zarrbits " << zarrbits::version() << '\n';
     return exit_success;
   }
-  return find_command(name).run(argc - 1, argv + 1);
+  const command& chosen = find_command(name);
+  std::vector<std::string> arguments = with_location_names(argc - 1, argv + 1);
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  return chosen.run(argc - 1, pointers.data());
 }
 
 // If the program is started with standard output closed, the next file that it opens would get that descriptor, and the program

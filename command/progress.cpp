@@ -24,11 +24,11 @@ namespace {
 
 using text::format_bytes;
 
-double completed_fraction(const progress_state& s) {
-  const double fraction = s.total ? static_cast<double>(s.done) / static_cast<double>(s.total)
-                                  : static_cast<double>(s.objects_done) / static_cast<double>(s.objects ? s.objects : 1);
-  return std::clamp(fraction, 0.0, 1.0);
+double ratio(std::uint64_t part, std::uint64_t whole) {
+  return std::clamp(static_cast<double>(part) / static_cast<double>(whole ? whole : 1), 0.0, 1.0);
 }
+
+double completed_fraction(const progress_state& s) { return s.total ? ratio(s.done, s.total) : ratio(s.objects_done, s.objects); }
 
 std::string amount(const progress_state& s) {
   if (!s.bytes) return {};
@@ -36,15 +36,15 @@ std::string amount(const progress_state& s) {
 }
 
 std::string rate(const progress_state& s, double seconds) {
-  if (!s.bytes || s.done == 0 || seconds <= 0) return {};
-  return format_bytes(static_cast<std::uint64_t>(static_cast<double>(s.done) / seconds)) + "/s";
+  if (!s.bytes || s.done <= s.resumed || seconds <= 0) return {};
+  return format_bytes(static_cast<std::uint64_t>(static_cast<double>(s.done - s.resumed) / seconds)) + "/s";
 }
 
 // Empty in the first second: it would be a guess.
 std::string time_left(const progress_state& s, double seconds) {
-  const double part = completed_fraction(s);
-  if (seconds < 1 || part < 0.01) return {};
-  return duration_text(seconds / part - seconds) + " left";
+  const double part = completed_fraction(s), new_part = part - (s.total ? ratio(s.resumed, s.total) : 0);
+  if (seconds < 1 || new_part < 0.01) return {};
+  return duration_text(seconds * (1 - part) / new_part) + " left";
 }
 
 std::string objects(const progress_state& s, const char* of) {

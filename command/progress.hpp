@@ -21,7 +21,8 @@ struct progress_state {
   std::uint64_t done = 0, total = 0;  // bytes, or whatever is counted
   bool bytes = false;                 // then their rate is shown
   std::uint64_t objects_done = 0, objects = 0;
-  std::string path = {};  // the current object
+  std::string path = {};      // the current object
+  std::uint64_t resumed = 0;  // of `done`: by earlier runs, in no time of this one
 };
 
 class progress {

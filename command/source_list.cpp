@@ -2,6 +2,7 @@
 #include "command/source_list.hpp"
 
 #include "command/command_line.hpp"
+#include "command/location.hpp"
 #include "command/option_parsers.hpp"
 #include "io/remote_url.hpp"
 #include "text/natural_order.hpp"
@@ -65,7 +66,7 @@ void add_list(const std::string& list, std::vector<std::string>& result) {
   const std::size_t previous_size = result.size();
   for (std::string line; std::getline(file, line);) {
     if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty()) result.push_back(io::redact_url(line));
+    if (!line.empty()) result.push_back(io::redact_url(location_name(line)));
   }
   if (file.bad() || result.size() == previous_size) throw usage_error("the list of sources " + quote(list) + " has no names");
 }

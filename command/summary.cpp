@@ -123,12 +123,15 @@ void print_summary(const convert_result& r) {
   add("all", total, colour::bold);
   if (lossy.objects > 0) table.add({"of them lossy", std::to_string(lossy.objects)}, colour::yellow);
   if (unselected.objects > 0) table.add({"not selected", std::to_string(unselected.objects)}, colour::dim);
-  std::uint64_t notes = 0, fresh = 0;
+  std::uint64_t notes = 0, joined = 0, fresh = 0;
   for (const joined_source& s : r.sources) {
-    notes += s.left_out ? 0 : s.notes.size();
+    if (s.left_out) continue;
+    ++joined;
+    notes += s.notes.size();
     fresh += s.bytes > 0;
   }
-  if (!r.sources.empty() && fresh == 0 && r.store_objects == 0) {
+  const std::uint64_t left_out = r.sources.size() - joined;
+  if (joined > 0 && left_out == 0 && fresh == 0 && r.store_objects == 0) {
     print_status((r.sources.size() == 1 ? "the file is" : "all " + pluralize(r.sources.size(), "file") + " are") +
                  std::string(" in ") + quote(r.store) + " already: nothing was appended");
     return;
@@ -154,8 +157,8 @@ void print_summary(const convert_result& r) {
   if (r.seconds > 0)
     last += ", " + format_bytes(static_cast<std::uint64_t>(static_cast<double>(total.source) / r.seconds)) + "/s";
   if (!r.sources.empty()) {
-    last = pluralize(r.sources.size(), "file") +
-           (fresh < r.sources.size() ? ", " + std::to_string(fresh) + " of them new," : "") + " joined" +
+    last = pluralize(joined, "file") + (fresh < joined ? ", " + std::to_string(fresh) + " of them new," : "") + " joined" +
+           (left_out > 0 ? ", " + std::to_string(left_out) + " left out" : "") +
            (notes > 0 ? ", with " + pluralize(notes, "note") + " on them: see --report or --json" : "") + "\n" +
            notes_text(r.sources, false, max_notes) + last;
   }

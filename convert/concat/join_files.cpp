@@ -5,8 +5,8 @@
 #include "convert/concat/file_reader.hpp"
 #include "convert/concat/inherited_units.hpp"
 #include "convert/concat/joined_axis.hpp"
-#include "convert/concat/monotonicity_check.hpp"
 #include "convert/concat/reader_processes.hpp"
+#include "convert/concat/sequence_check.hpp"
 #include "convert/concat/variable.hpp"
 #include "hdf5/source_dataset.hpp"
 #include "hdf5/type_json.hpp"
@@ -87,6 +87,7 @@ class joiner {
                                                     " cannot be joined: " + damaged +
                                                     "; `keep_going` leaves out such files, except the first, and reports them");
     }
+    note_gaps();
     for (variable& v : variables_)
       v.finish(first_.objects()[v.object], ends_[v.dimension], files_, store_.sources,
                existing_store_ ? existing_store_->name() : "", concat_.is_new ? concat_.dimension : "");
@@ -168,7 +169,7 @@ class joiner {
       const std::size_t variant_index = v.variant_of(std::move(p.form));
       ++v.variants[variant_index].parts;
       if (p.count > 0) v.parts.push_back({k, variant_index, p.address, ends_[v.dimension], p.count, std::move(p.chunks)});
-      directions_[v.dimension].check(first_.objects()[v.object].path, names_[k], terms, p.values);
+      sequences_[v.dimension].check(first_.objects()[v.object].path, names_[k], terms, p.values);
     }
     std::vector<std::string> left_out;
     for (file_note& r : metadata.notes) {
@@ -181,6 +182,13 @@ class joiner {
     const auto entry = lengths.begin();
     note.first = entry == lengths.end() ? 0 : ends_[entry->first] - entry->second;
     note.count = entry == lengths.end() ? 0 : entry->second;
+  }
+
+  void note_gaps() const {
+    if (!options_.note || options_.share) return;
+    for (const auto& [dimension, sequence] : sequences_) {
+      if (const std::string sentence = sequence.gap_note(); !sentence.empty()) options_.note(sentence);
+    }
   }
 
   // The arrays that grow, each from where it ends in the store.
@@ -213,7 +221,7 @@ class joiner {
       if (end != v.existing->count) refuse("the arrays of the store differ in their length along the dimension");
       if (v.dimension != o.store_path || v.dims.size() != 1 || concat_.allow_overlap) continue;
       const cf_encoding terms = stored_cf_encoding(*v.node, *v.existing, read_cf_encoding(data.dataset), v.units_source);
-      directions_[v.dimension].check(o.path, existing_store_->name(), terms, existing_store_->last_values(o.store_path));
+      sequences_[v.dimension].check(o.path, existing_store_->name(), terms, existing_store_->last_values(o.store_path));
     }
     for (const auto& [path, node] : existing_store_->nodes()) {
       const text::json& names = metadata::dimension_names_of(node);
@@ -248,9 +256,9 @@ class joiner {
   const append::append_target* existing_store_;
   std::shared_ptr<hdf5::source_files> files_;
   std::vector<variable> variables_;
-  std::map<std::string, std::size_t> variable_of_;  // by path in the store
-  std::map<std::string, std::uint64_t> ends_;       // of each dimension, so far
-  std::map<std::string, monotonicity_check> directions_;
+  std::map<std::string, std::size_t> variable_of_;   // by path in the store
+  std::map<std::string, std::uint64_t> ends_;        // of each dimension, so far
+  std::map<std::string, sequence_check> sequences_;  // by the path of the dimension
   std::set<std::string> left_out_;
   joined_store store_;
   text::sha256 sum_;

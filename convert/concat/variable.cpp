@@ -22,6 +22,12 @@ bool same_across(array::extents a, const array::extents& b, std::size_t axis) {
   return a == b;
 }
 
+std::string growth_text(const number_kind& from, const number_kind& to) {
+  return from.size == 0 || to.size <= from.size
+             ? ""
+             : " (" + std::to_string(to.size / from.size) + " times as large, before compression)";
+}
+
 bool both_are_text(const variant& a, const variant& b) {
   return H5Tis_variable_str(a.type) > 0 && H5Tis_variable_str(b.type) > 0;
 }
@@ -129,7 +135,8 @@ void variable::finish(hdf5::source_object& o, std::uint64_t length, const std::s
     if (other_type && !existing) {
       add_note(sources[p.file], "\"" + o.path + "\": stored " + (reconciled.unpacked ? "unpacked, as " : "as ") +
                                     (reconciled.encoding.kind.is_integer ? "integers" : "floats") + " of " +
-                                    std::to_string(8 * reconciled.encoding.kind.size) + " bits, for " + reconciled.reason);
+                                    std::to_string(8 * reconciled.encoding.kind.size) + " bits" +
+                                    growth_text(terms[p.variant].kind, reconciled.encoding.kind) + ", for " + reconciled.reason);
     }
   }
   if (!added.empty() && !o.overrides.shape.empty()) o.overrides.shape.insert(o.overrides.shape.begin(), result->length);

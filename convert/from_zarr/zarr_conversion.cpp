@@ -109,7 +109,7 @@ class zarr_conversion {
   std::map<work_unit_id, work_unit_result> results_;
   std::mutex mutex_;
   std::string current_path_;
-  std::uint64_t objects_done_ = 0, bytes_done_ = 0, bytes_ = 0;
+  std::uint64_t objects_done_ = 0, bytes_done_ = 0, bytes_resumed_ = 0, bytes_ = 0;
 };
 
 std::string without_slashes(std::string path) {
@@ -280,7 +280,6 @@ void zarr_conversion::list_chunks(array_work& work, const std::string& path) {
   work.skipped = zarr::reason_unreadable([&] {
     try {
       work.chunks->list();
-      bytes_ += work.chunks->source_bytes();
     } catch (const zarr::store_error& e) {
       problem = "the chunks of \"" + path + "\" in \"" + options_.source + "\" cannot be listed: " + e.what();
       if (!options_.keep_going)
@@ -318,7 +317,8 @@ std::vector<planned_unit> zarr_conversion::units() {
 }
 
 void zarr_conversion::report_progress() {
-  if (options_.progress) options_.progress({current_path_, objects_done_, source_.nodes.size(), bytes_done_, bytes_});
+  if (options_.progress)
+    options_.progress({current_path_, objects_done_, source_.nodes.size(), bytes_done_, bytes_, bytes_resumed_});
 }
 
 // Other threads may report units at the same time.
@@ -439,6 +439,7 @@ void zarr_conversion::run(bool only_share) {
                                                   ? units_of_partition(all_units, options_.share->index, options_.share->count)
                                                   : all_units;
   if (journal_) journal_->begin(all_units.size(), own_units.size());
+  bytes_ = bytes_of(own_units);
   for (std::size_t i = 0; i < own_units.size(); ++i) {
     if (i == 0 || own_units[i].id.dataset != own_units[i - 1].id.dataset) warn_of_chunks(own_units[i].id.dataset);
   }
@@ -450,7 +451,12 @@ void zarr_conversion::run(bool only_share) {
       std::vector<std::uint64_t> numbers;
       for (; i < own_units.size() && own_units[i].id.dataset == node; ++i) {
         const std::lock_guard lock(mutex_);
-        if (!results_.contains(own_units[i].id)) numbers.push_back(own_units[i].id.number);
+        if (results_.contains(own_units[i].id)) {
+          bytes_done_ += own_units[i].range.bytes;
+          bytes_resumed_ += own_units[i].range.bytes;
+        } else {
+          numbers.push_back(own_units[i].id.number);
+        }
       }
       set_current(source_.nodes[node].path);
       run_array(node, numbers, queue);

@@ -311,7 +311,8 @@ void hdf5_conversion::require_unchanged() const {
 }
 
 void hdf5_conversion::report_progress() {
-  if (options_.progress) options_.progress({current_path_, objects_done_, source_->objects().size(), bytes_done_, bytes_});
+  if (options_.progress)
+    options_.progress({current_path_, objects_done_, source_->objects().size(), bytes_done_, bytes_, bytes_resumed_});
 }
 
 void hdf5_conversion::set_current(const std::string& path) {
@@ -377,7 +378,16 @@ void hdf5_conversion::run() {
   for (std::size_t i = 0; i < source_->objects().size(); ++i) {
     if (source_->objects()[i].kind == hdf5::source_object::kind_type::dataset) run_dataset(i, nullptr);
   }
+  finish_units();
+}
+
+void hdf5_conversion::finish_units() {
   runner_->finish();
+  if (bytes_ > 0) {  // the bytes of resumed units, and of a share, are estimates
+    const std::lock_guard lock(mutex_);
+    bytes_done_ = bytes_;
+    report_progress();
+  }
   if (journal_) journal_->flush();
 }
 
@@ -389,14 +399,15 @@ void hdf5_conversion::run(std::span<const planned_unit> units) {
     for (; i < units.size() && units[i].id.dataset == index; ++i) numbers.push_back(units[i].id.number);
     run_dataset(index, &numbers);
   }
-  runner_->finish();
-  if (journal_) journal_->flush();
+  finish_units();
 }
 
 void hdf5_conversion::run_partition() {
   const std::vector<planned_unit> all_units = units(),
                                   own_units = units_of_partition(all_units, options_.share->index, options_.share->count);
   journal_->begin(all_units.size(), own_units.size());
+  prepare_queue();
+  if (bytes_ > 0) bytes_ = bytes_of(own_units);
   run(own_units);
   journal_->end();
 }
@@ -422,7 +433,13 @@ void hdf5_conversion::run_dataset(std::size_t index, const std::vector<std::uint
     const std::uint64_t n = numbers ? numbers->size() : dataset->units();
     for (std::uint64_t k = 0; k < n; ++k) {
       const work_unit_id id{index, numbers ? (*numbers)[k] : k};
-      if (!is_known(id.number)) runner_->run(dataset, id);
+      if (is_known(id.number)) {
+        const std::lock_guard lock(mutex_);
+        bytes_done_ += dataset->unit(id.number).bytes;
+        bytes_resumed_ += dataset->unit(id.number).bytes;
+      } else {
+        runner_->run(dataset, id);
+      }
     }
   }
   const std::lock_guard lock(mutex_);

@@ -107,6 +107,7 @@ class hdf5_conversion {
   bool matches_journal(std::size_t dataset, const std::map<std::uint64_t, std::uint64_t>& bytes);
   void prepare_queue();
   void run_dataset(std::size_t index, const std::vector<std::uint64_t>* numbers);
+  void finish_units();
   void unit_done(const work_unit_id& id, work_unit_result&& result);
   void report_progress();
   void preflight();
@@ -127,7 +128,7 @@ class hdf5_conversion {
   std::map<std::size_t, std::shared_ptr<dataset_plan>> open_datasets_;
   std::mutex mutex_;
   std::string current_path_;
-  std::uint64_t objects_done_ = 0, bytes_done_ = 0, bytes_ = 0;
+  std::uint64_t objects_done_ = 0, bytes_done_ = 0, bytes_resumed_ = 0, bytes_ = 0;
   std::unique_ptr<work_unit_runner> runner_;
   std::unique_ptr<io::thread_pool> queue_;  // declared last: its threads must end before the things that they use
 };

@@ -11,6 +11,12 @@
 
 namespace zarrbits::conversion {
 
+std::uint64_t bytes_of(const std::vector<planned_unit>& units) {
+  std::uint64_t bytes = 0;
+  for (const planned_unit& u : units) bytes += u.range.bytes;
+  return bytes;
+}
+
 std::vector<unsigned> assign_partitions(const std::vector<planned_unit>& units, unsigned count) {
   // to open a dataset and to make an object costs about as much as to copy this many bytes
   const auto work = [](const planned_unit& u) { return static_cast<double>(u.range.bytes + (u.range.count + 1) * 65536); };

@@ -8,6 +8,7 @@
 #include "convert/plan/dataset_plan.hpp"
 #include "convert/run/work_unit_result.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -18,6 +19,9 @@ struct planned_unit {
   work_unit_id id;
   chunk_range range;
 };
+
+// Stored bytes of the source's chunks.
+std::uint64_t bytes_of(const std::vector<planned_unit>& units);
 
 // The share of each unit: contiguous ranges of about equal work.
 std::vector<unsigned> assign_partitions(const std::vector<planned_unit>& units, unsigned count);

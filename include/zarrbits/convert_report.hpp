@@ -89,11 +89,12 @@ struct converted_object {
 
 // How far the conversion is.
 struct convert_progress {
-  std::string_view path;       // the current object
-  std::uint64_t objects_done;  // objects done, out of `objects`
-  std::uint64_t objects;       // objects in the source
-  std::uint64_t bytes_done;    // bytes done, out of `bytes`
-  std::uint64_t bytes;         // stored bytes of all datasets of the source; 0 if not measured first
+  std::string_view path;            // the current object
+  std::uint64_t objects_done;       // objects done, out of `objects`
+  std::uint64_t objects;            // objects in the source
+  std::uint64_t bytes_done;         // bytes done, out of `bytes`
+  std::uint64_t bytes;              // stored bytes of what this run has to convert; 0 if not measured first
+  std::uint64_t bytes_resumed = 0;  // of `bytes_done`: what earlier runs have converted
 };
 
 // One file of several.

@@ -72,8 +72,7 @@ class _Work:
             self.pending[future] = index
 
     def run(self, tell: Tell | None) -> None:
-        total = done = 0
-        objects = 0
+        done = objects = ended_partitions = 0
         for index in range(self.count):
             self.submit(index)
         while self.pending:
@@ -87,17 +86,17 @@ class _Work:
                 state, warnings = future.result()
                 self.warnings += warnings
                 logger.info("partition %d/%d of %s is done", index, self.count, in_short(self.paths[:-1]))
-                done += state.get("done", 0)
-                total, objects = max(total, state.get("total", 0)), max(objects, state.get("objects", 0))
-                if not self.pending and not self.failed:
-                    done = total  # a partition that was tried again counts only what was left of it
+                done += state.get("total", 0)
+                ended_partitions += 1
+                total = done * self.count // ended_partitions  # partitions are of about equal work
+                objects = max(objects, state.get("objects", 0))
                 if tell and total:
                     # a dataset has chunks in several partitions, and counts with each
                     tell(
                         {
-                            "done": min(done, total),
+                            "done": done,
                             "total": total,
-                            "objects_done": objects * min(done, total) // total,
+                            "objects_done": objects * done // total,
                             "objects": objects,
                             "path": state.get("path", "/"),
                         }

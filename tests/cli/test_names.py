@@ -256,3 +256,30 @@ def test_floats_that_save_little_are_left_out(floats):
     assert "saves less than 5 %" in text and "-f /positive:UD=45429,1," in text, text
     found = {d["path"]: d for d in json.loads(run("suggest", "--json", path).stdout)["datasets"]}
     assert not found["/positive"]["worthwhile"] and found["/positive"]["h5repack"] and found["/rounded"]["worthwhile"], found
+
+
+def test_names_with_a_scheme(folder):
+    """As users write them: those of files and of S3 are known, and of others it is said how to reach them."""
+    source = os.path.join(folder, "a b.h5")
+    with h5py.File(source, "w") as f:
+        f["x"] = [1]
+    for name in (f"file://{folder}/a%20b.h5", f"FILE://localhost{folder}/a b.h5"):
+        assert run("plan", name).returncode == 0
+    assert run("convert", source, f"file://{folder}/out.zarr").returncode == 0 and os.path.isdir(os.path.join(folder, "out.zarr"))
+    for name, words in {
+        "az://container/in.nc": ["Azure is not reached", "https://"],
+        "ABFSS://container@account/in.nc": ['"abfss://"'],
+        "ftp://host/in.nc": ['"ftp://" is not a scheme', "s3://BUCKET/KEY"],
+        "file://other/in.nc": ['"other"', "the path that it has here"],
+    }.items():
+        for arguments in (["plan", name], ["convert", source, name], ["verify", source, name], ["inspect", name]):
+            r = run(*arguments)
+            assert r.returncode == 2 and all(word in r.stderr for word in words), (arguments, r.stderr)
+    with open(os.path.join(folder, "list.txt"), "w") as f:
+        f.write("az://container/in.nc\n")
+    assert "Azure" in run("convert", "--concat", "t", f"@{folder}/list.txt", f"{folder}/joined.zarr").stderr
+    r = run("plan", "S3a://bucket/in.nc", "--endpoint", "http://127.0.0.1:1", "--no-sign-request")
+    assert r.returncode == 1 and "s3://bucket/in.nc" in r.stderr, r.stderr
+    os.makedirs(os.path.join(folder, "az:"))
+    os.rename(source, os.path.join(folder, "az:", "b.h5"))
+    assert run("plan", "az://b.h5", cwd=folder).returncode == 0  # a file of that name

@@ -4,12 +4,15 @@
 import json
 import os
 import re
+import shutil
+import tempfile
+import time
 
 import h5py
 import numpy as np
 
 from command import COMMAND, run
-from kills import slow_writes
+from kills import begin, has_units, kill, slow_writes
 from screen import on_terminal
 
 SIDE = 600 if os.environ.get("ZARRBITS_SANITIZED") else 1000  # of the arrays; with sanitizers all takes longer
@@ -132,3 +135,43 @@ def test_the_summary_adds_up(folder):
     assert rows["not selected"][2] == "1" and rows["of them lossy"][3] == "1"
     files = sum(len(names) for _, _, names in os.walk(target))
     assert f"in {files} files" in r.stderr and re.search(r"\d s, [\d.]+ .?i?B/s", r.stderr)
+
+
+def states_of(*arguments, status=0, **variables):
+    """The lines of JSON that a run sends, and what it prints."""
+    with tempfile.TemporaryFile("w+b") as lines:
+        number = lines.fileno()
+        environment = {**os.environ, **variables, "ZARRBITS_PROGRESS_FD": str(number)}
+        r = run(*arguments, env=environment, pass_fds=[number])
+        assert r.returncode == status, r.stderr
+        lines.seek(0)
+        return [json.loads(line) for line in lines], r.stderr
+
+
+def test_a_resumed_run_begins_where_it_was_cut_off(folder):
+    source, target = example(folder)
+    zarr = os.path.join(folder, "in.zarr")
+    assert run("convert", source, zarr, "--quiet").returncode == 3
+    for name, options, status in ((source, ["--compress", "zstd:1"], 3), (zarr, ["--chunk", "50x50"], 0)):
+        process = begin("convert", "--quiet", "--threads", "1", *options, name, target, **slow_writes())
+        while process.poll() is None and not has_units(target):
+            time.sleep(0.01)
+        kill(process)
+        states, said = states_of("convert", name, target, "--threads", "1", *options, status=status)
+        units = int(re.search(r"(\d+) units? (?:is|are) already made", said)[1])
+        resumed = next(s["done"] for s in states if s["done"] > 0)
+        assert states[-1]["done"] == states[-1]["total"] > 0
+        # of the seven arrays, each of one unit, the smallest has a ninth of the bytes
+        assert units >= 1 and resumed >= states[-1]["total"] // 9, (units, states)
+        shutil.rmtree(target)
+
+
+def test_the_progress_of_partitions_is_their_own(folder):
+    source, target = example(folder)
+    totals = []
+    for k in range(3):
+        states, _ = states_of("convert", source, target, "--partition", f"{k}/3")
+        assert states[-1]["done"] == states[-1]["total"] > 0
+        totals.append(states[-1]["total"])
+    whole, _ = states_of("convert", source, os.path.join(folder, "whole.zarr"), status=3)
+    assert abs(sum(totals) - whole[-1]["total"]) < 100 and max(totals) < 0.6 * sum(totals)

@@ -467,3 +467,52 @@ def test_strings_of_a_first_file_that_is_read_while_others_close():
     for _ in range(20):
         joined(files, "--threads", "2", compress=())
     assert list(opened("out.zarr").read("text")) == ["é0", "é1"] * 30
+
+
+def dated(names, days, units="days since 2001-01-01", each=1):
+    """A file for each name, with these times."""
+    for k, name in enumerate(names):
+        with h5py.File(name, "w") as f:
+            t = f.create_dataset("t", data=np.asarray(days[each * k : each * (k + 1)], "f8"), maxshape=(None,), chunks=(4,))
+            t.make_scale("t")
+            t.attrs["units"] = units
+            rows = f.create_dataset("rows", data=np.zeros((each, 3), "f4"), maxshape=(None, 3), chunks=(1, 3))
+            rows.dims[0].attach_scale(t)
+    return names
+
+
+def said(files, *options):
+    shutil.rmtree("out.zarr", ignore_errors=True)
+    done = harness.run("convert", "--concat", "t", *files, "out.zarr", *options)
+    lines = [line for line in done.stderr.splitlines() if " gap" in line]
+    assert len(lines) <= 1, lines
+    return lines[0] if lines else ""
+
+
+def test_a_missing_file_is_noted():
+    months = np.cumsum([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30])
+    names = [f"d{k}.nc" for k in range(10)]
+    days = np.r_[0:4, 5:11]
+    text = said(dated(names, days))
+    assert '"/t" has 1 gap: its steps are 1 day, but 2 days from "d3.nc" to "d4.nc"; if this is not intended' in text
+    assert said(names, "--quiet") == "" and '"/t" has 1 gap' in harness.run("plan", "--concat", "t", *names).stderr
+    assert said(dated(names, np.arange(10))) == ""
+    assert "steps are 6 hours, but 12 hours from" in said(dated(names, 6 * days, "hours since 1900-01-01"))
+    assert said(dated(names, months)) == ""  # of 28 to 31 days
+    text = said(dated(names[:9], np.delete(months, [4, 7])))
+    assert 'has 2 gaps: its steps are between 28 days and 31 days, but 61 days from "d3.nc" to "d4.nc", the first of' in text
+    assert "its steps are 0.25, but 0.5 from" in said(dated(names, days / 4, "degrees"))
+    assert 'but 3 days within "d1.nc"' in said(dated(names[:5], [0, 1, 2, 5, 6, 7, 8, 9, 10, 11], each=2))
+    # what has no usual step has no gaps
+    assert said(dated(names, np.cumsum(np.random.default_rng(1).exponential(1, 10)))) == ""
+    assert said(dated(names[:2], [0, 5])) == ""
+    # nor is one file after another, of several values each, a gap
+    assert said(dated(names[:5], np.arange(10), each=2)) == ""
+
+
+def test_a_gap_before_what_is_appended_is_noted():
+    names = [f"d{k}.nc" for k in range(6)]
+    dated(names, [0, 1, 2, 4, 5, 6])
+    assert said(names[:3]) == ""
+    done = harness.run("convert", "--append", "t", *names[3:], "out.zarr")
+    assert done.returncode == 0 and "its steps are 1 day, but 2 days from" in done.stderr, done.stderr

@@ -7,6 +7,7 @@ import concurrent.futures
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -266,6 +267,64 @@ class TestS3(S3):
             go_on.set()
             assert first.wait(30) == 0
             self.whole(s)
+
+    def test_a_run_that_was_ended_leaves_nothing_to_wait_for(self):
+        waiting, go_on = threading.Event(), threading.Event()
+
+        def slow(r, go):
+            if r.kind == "put" and r.key.endswith("grp/d/c/3"):
+                waiting.set()
+                go_on.wait(30)
+            elif r.kind == "put" and "/c/" in r.key:
+                time.sleep(0.1)  # so that the journal has the first array when the next one begins
+            return go()
+
+        patient = {"ZARRBITS_S3_PATIENCE": "40"}  # a killed run would have to be waited for that long
+        for options in ([], ["--resume"]):
+            with Server(slow) as s:
+                waiting.clear()
+                go_on.clear()
+                words = [COMMAND, "convert", "-q", self.source, TARGET, "--endpoint", s.url, "--threads", "1", *options]
+                first = subprocess.Popen(words, env=environment(**patient), stderr=subprocess.PIPE, text=True)
+                assert waiting.wait(30)
+                first.send_signal(signal.SIGINT)
+                go_on.set()
+                said = first.communicate(timeout=60)[1]
+                assert first.returncode == -signal.SIGINT and "to continue" in said, (first.returncode, said)
+                left = s.content("out.zarr")
+                assert ".zarrbits-unfinished/plan" in left and ".zarrbits-unfinished/begun" not in left, list(left)
+                assert not any("alive-" in key for key in left)
+                s.fault = None
+                began = time.monotonic()
+                done = self.convert(s, *options, **patient)
+                assert done.returncode == 0 and time.monotonic() - began < 30, done.stderr
+                self.whole(s)
+
+    def test_resume_beside_a_run(self):
+        """It does not take the place of one that is alive; after one of several, it goes on at once."""
+        waiting, go_on = threading.Event(), threading.Event()
+
+        def slow(r, go):
+            if r.kind == "put" and r.key.endswith("/c/2"):
+                waiting.set()
+                go_on.wait(30)
+            return go()
+
+        patient = {"ZARRBITS_S3_PATIENCE": "40"}
+        for options in ([], ["--partition", "0/2"]):
+            with Server(slow) as s:
+                waiting.clear()
+                go_on.clear()
+                words = [COMMAND, "convert", "-q", self.source, TARGET, "--endpoint", s.url, "--threads", "1", *options]
+                first = subprocess.Popen(words, env=environment(**patient))
+                assert waiting.wait(30)
+                self.sentence(self.convert(s, "--resume", **patient), "a moment ago")
+                go_on.set()
+                assert first.wait(30) == 0
+                if options:
+                    done = self.convert(s, "--resume", **patient)  # at once
+                    assert (done.returncode, done.stderr) == (0, "")
+                self.whole(s)
 
     def test_what_overwrite_removes(self):
         old = time.time() - 3600

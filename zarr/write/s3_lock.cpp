@@ -21,8 +21,10 @@ namespace zarrbits::zarr {
 
 double s3_lock_seconds() { return std::max(2.0, io::http_timeout()); }
 
-std::string s3_mark(std::string_view run, std::string_view sink) {
-  return text::json_text({{"zarrbits", version()}, {"run", std::string(run)}, {"sink", std::string(sink)}}) + "\n";
+std::string mark_text(const s3_mark& mark) {
+  text::json document = {{"zarrbits", version()}, {"run", mark.run}, {"holder", mark.holder}, {"sink", mark.sink}};
+  if (mark.shared) document["shared"] = true;
+  return text::json_text(document) + "\n";
 }
 
 namespace {
@@ -50,10 +52,18 @@ bool s3_is_mark_of(std::string_view text, std::string_view run) {
   return string_in(text::parse_untrusted_json(text), "run") == run;
 }
 
+s3_mark parse_mark(std::string_view text) {
+  const text::json document = text::parse_untrusted_json(text);
+  return {string_in(document, "run"), string_in(document, "holder"), string_in(document, "sink"),
+          document.is_object() && document.value("shared", text::json()) == true};
+}
+
 std::string unfinished_key(std::string_view name) { return std::string(text::unfinished_folder) + "/" + std::string(name); }
 
-s3_heartbeat::s3_heartbeat(io::s3_client& client, std::string whole_key, std::function<std::uint64_t()> progress)
-    : thread_([this, &client, key = std::move(whole_key), progress = std::move(progress)](const std::stop_token& end) {
+s3_heartbeat::s3_heartbeat(io::s3_client& client, std::string whole_key, std::string text,
+                           std::function<std::uint64_t()> progress)
+    : thread_([this, &client, key = std::move(whole_key), body = std::move(text),
+               progress = std::move(progress)](const std::stop_token& end) {
         std::unique_lock lock(mutex_);
         std::uint64_t previous = progress();
         for (double quiet = 0; quiet < 3600; quiet += s3_lock_seconds() / 4) {
@@ -61,7 +71,7 @@ s3_heartbeat::s3_heartbeat(io::s3_client& client, std::string whole_key, std::fu
           ends_.wait_for(lock, end, std::chrono::duration<double>(s3_lock_seconds() / 4), [] { return false; });
           if (end.stop_requested()) return;
           try {
-            put_object(client, key, {});
+            put_object(client, key, std::as_bytes(std::span(body.data(), body.size())));
           } catch (...) {  // the next heartbeat, or the next chunk, will report it
           }
         }
@@ -69,7 +79,7 @@ s3_heartbeat::s3_heartbeat(io::s3_client& client, std::string whole_key, std::fu
 
 s3_lock::s3_lock(io::s3_client& client, std::string folder, std::string target, work of)
     : client_(client), folder_(std::move(folder)), target_(std::move(target)), token_(io::unique_token()), work_(of) {
-  set_run("");
+  set_run("", false);
 }
 
 zarrbits::error s3_lock::busy_error() const {
@@ -81,9 +91,12 @@ zarrbits::error s3_lock::busy_error() const {
 }
 
 void s3_lock::require_idle(const std::vector<io::s3_entry>& objects) {
-  if (objects.empty()) return;
-  const auto server_time = io::seconds_of(client_.send({.method = "HEAD", .key = mark_key()}).date);
+  const auto current_mark = client_.send({.key = mark_key(), .max_body_bytes = max_mark_bytes});
+  if (current_mark.status == 404) return;
+  const auto server_time = io::seconds_of(current_mark.date);
+  const bool is_shared = parse_mark(current_mark.body).shared;
   for (const io::s3_entry& e : objects) {
+    if (is_shared && !e.key.starts_with(folder_ + s3_alive)) continue;
     const auto modified = io::seconds_of(e.modified);
     if (!server_time || !modified || *server_time - *modified >= s3_lock_seconds()) continue;
     throw zarrbits::error(
@@ -164,8 +177,11 @@ bool s3_lock::acquire(bool taken_over) {
   return is_conditional;
 }
 
-void s3_lock::mark_shared() {
+void s3_lock::mark_shared(bool has_mark) {
+  set_mark({"", state_.holder, token_, true});
   const auto body = std::as_bytes(std::span(mark_.data(), mark_.size()));
+  put_object(client_, folder_ + s3_alive + token_, body);
+  if (has_mark) return;
   const auto response = client_.store({.method = "PUT", .key = mark_key(), .body = body, .only_if = {{"if-none-match", "*"}}});
   if (is_conflict(response) || (response.status >= 200 && response.status < 300)) return;
   // a server without conditions: the mark of the last of those that begin at once stays
@@ -182,22 +198,36 @@ bool s3_lock::supports_if_match() {
 
 void s3_lock::start_heartbeat(std::function<std::uint64_t()> progress) {
   if (heartbeat_) return;
-  heartbeat_ = std::make_unique<s3_heartbeat>(client_, folder_ + s3_alive + token_, std::move(progress));
+  heartbeat_ = std::make_unique<s3_heartbeat>(client_, folder_ + s3_alive + token_, mark_, std::move(progress));
 }
 
 void s3_lock::release() {
   stop();
   end_lease();
-  client_.send({.method = "DELETE", .key = folder_ + s3_alive + token_});
+  remove_sign_of_life();
   if (is_owner()) client_.send({.method = "DELETE", .key = mark_key()});
 }
+
+void s3_lock::release(const std::string& holder) {
+  const auto read_mark = [&](const std::string& key) {
+    const auto response = client_.send({.key = key, .max_body_bytes = max_mark_bytes});
+    return parse_mark(response.status == 404 ? "" : response.body);
+  };
+  for (const io::s3_entry& e : io::list_objects(client_, folder_ + s3_alive, false, io::no_limit)) {
+    if (read_mark(e.key).holder == holder) client_.send({.method = "DELETE", .key = e.key});
+  }
+  const s3_mark mark = read_mark(mark_key());
+  if (mark.holder == holder && !mark.shared) client_.send({.method = "DELETE", .key = mark_key()});
+}
+
+void s3_lock::remove_sign_of_life() { client_.send({.method = "DELETE", .key = folder_ + s3_alive + token_}); }
 
 void s3_writer::open_target(const std::string& target, const store_writer_options& options) {
   using if_exists = store_writer_options::if_exists;
   const auto unfinished = io::list_objects(client_, full_key(unfinished_key("")), false, io::no_limit);
   const bool has_objects = !unfinished.empty() || !io::list_objects(client_, full_key(""), false, 1).empty();
-  lock_.set_run(options.run);
-  if (attaches(options.target)) return attach_target(target, options.target, unfinished, has_objects);
+  lock_.set_run(options.run, !attaches(options.target));
+  if (attaches(options.target)) return attach_target(target, options, unfinished, has_objects);
   const auto exists = [&] {
     return zarrbits::error(errc::already_exists,
                            "the target \"" + target + "\"" +
@@ -205,7 +235,7 @@ void s3_writer::open_target(const std::string& target, const store_writer_option
                                                      metadata::is_zarr_node(read_text("zarr.json"))),
                            {target});
   };
-  if (options.target == if_exists::resume && try_resume(target, unfinished)) return;
+  if (options.target == if_exists::resume && try_resume(target, options, unfinished)) return;
   if (has_objects && options.target != if_exists::replace) throw exists();
   if (has_objects) {
     require_removable(target, !unfinished.empty());
@@ -245,7 +275,8 @@ void s3_writer::open_target(const std::string& target, const store_writer_option
 }
 
 // Takes over what a killed run left, and that alone. False if there is nothing of the kind.
-bool s3_writer::try_resume(const std::string& target, const std::vector<io::s3_entry>& unfinished) {
+bool s3_writer::try_resume(const std::string& target, const store_writer_options& options,
+                           const std::vector<io::s3_entry>& unfinished) {
   const auto has_object = [&](const char* name) {
     return std::any_of(unfinished.begin(), unfinished.end(),
                        [&](const io::s3_entry& e) { return e.key == full_key(unfinished_key(name)); });
@@ -253,15 +284,16 @@ bool s3_writer::try_resume(const std::string& target, const std::vector<io::s3_e
   if (!has_object("plan") || has_object(text::removal_marker) || !text::is_zarrbits_plan(read_text(unfinished_key("plan"))))
     return false;
   lock_.require_idle(unfinished);
-  lock_.set_run("");  // the existing objects are not this run's alone
+  lock_.set_run(options.run, false);  // the existing objects are not this run's alone
   acquire_lock(target, {}, has_object(s3_begun));
   abort_old_uploads();
   joined_ = found_unfinished_ = true;
   return true;
 }
 
-void s3_writer::attach_target(const std::string& target, store_writer_options::if_exists existing,
+void s3_writer::attach_target(const std::string& target, const store_writer_options& options,
                               const std::vector<io::s3_entry>& unfinished, bool has_objects) {
+  const store_writer_options::if_exists existing = options.target;
   bool begun = false;
   for (const io::s3_entry& e : unfinished) {
     if (e.key == full_key(unfinished_key(text::removal_marker))) {
@@ -278,8 +310,14 @@ void s3_writer::attach_target(const std::string& target, store_writer_options::i
         {target});
   if (unfinished.empty() && existing == store_writer_options::if_exists::finalize) throw nothing_to_finalize(target);
   found_unfinished_ = !unfinished.empty();
-  if (!begun) lock_.mark_shared();
-  lock_.share();
+  if (existing == store_writer_options::if_exists::attach && !options.shared) {
+    lock_.require_idle(unfinished);
+    acquire_lock(target, options, begun);
+  } else {
+    is_shared_ = true;
+    lock_.mark_shared(begun);
+    lock_.share();
+  }
   if (!unfinished.empty()) abort_stale_uploads(unfinished);
 }
 
@@ -304,6 +342,7 @@ void s3_writer::acquire_lock(const std::string& target, const store_writer_optio
                     " does not support conditional writes (If-None-Match): two conversions that start at the same moment in \"" +
                     target + "\" may both continue; make sure that there is only one");
   }
+  is_exclusive_ = true;
 }
 
 bool s3_writer::put_new(std::string_view key, std::span<const std::byte> bytes) {

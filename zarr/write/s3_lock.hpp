@@ -6,7 +6,7 @@
 //
 //   s3_lock lock(client, "prefix/out.zarr/.zarrbits-unfinished/", "s3://bucket/prefix/out.zarr", s3_lock::work::conversion);
 //   lock.require_idle(io::list_objects(client, lock.folder(), false, io::no_limit));
-//   lock.set_run(run);
+//   lock.set_run(run, true);
 //   const bool exclusive = lock.acquire(taken_over);  // false: the server ignores conditions
 //   lock.start_heartbeat([&] { return objects(); });
 //
@@ -37,8 +37,14 @@ constexpr const char* s3_alive = "alive-";  // and a sign of life, for a run tha
 // A change within this many seconds means that a conversion still runs.
 double s3_lock_seconds();
 
-// The content of `begun`, for one writer, `sink`, of one run.
-std::string s3_mark(std::string_view run, std::string_view sink);
+// The content of `begun`, and of signs of life. `run`: the run that made all there is, and may remove it; else empty.
+struct s3_mark {
+  std::string run, holder, sink;  // `holder`: the run that writes; `sink`: its writer
+  bool shared = false;            // other runs write to the target, too
+};
+std::string mark_text(const s3_mark& mark);
+// Of another text: empty members.
+s3_mark parse_mark(std::string_view text);
 bool s3_is_mark(std::string_view text);
 bool s3_is_mark_of(std::string_view text, std::string_view run);
 
@@ -49,7 +55,7 @@ std::string unfinished_key(std::string_view name);
 // hour without any `progress`, so that a run that hangs does not look alive.
 class s3_heartbeat {
  public:
-  s3_heartbeat(io::s3_client& client, std::string whole_key, std::function<std::uint64_t()> progress);
+  s3_heartbeat(io::s3_client& client, std::string whole_key, std::string text, std::function<std::uint64_t()> progress);
 
  private:
   std::mutex mutex_;
@@ -69,16 +75,18 @@ class s3_lock final : public io::write_lease {
   std::string mark_key() const { return folder_ + s3_begun; }
   // The content of the mark if this run made it.
   const std::string& mark() const { return mark_; }
-  void set_run(std::string_view run) { mark_ = s3_mark(run, token_); }
+  // `owns`: all that is there is this run's.
+  void set_run(const std::string& run, bool owns) { set_mark({owns ? run : "", run, token_}); }
 
   // Throws zarrbits::error if one of these objects, those in the folder, was written a moment ago. A killed run leaves the same
-  // objects as a run that still writes: only their age by the server's clock distinguishes them.
+  // objects as a run that still writes: only their age by the server's clock distinguishes them. A run that ended by itself has
+  // removed its mark or, of those that share a target, its sign of life; what else it left may be new.
   void require_idle(const std::vector<io::s3_entry>& objects);
   // Makes the mark, or replaces that of a run that ended. Throws zarrbits::error if another run has it. Returns false if the
   // server does not respect If-None-Match: another run may then have it, too.
   bool acquire(bool taken_over);
-  // Makes the mark unless there is one already, for runs that share a target.
-  void mark_shared();
+  // Makes the mark unless there is one already, for runs that share a target, and a sign of life.
+  void mark_shared(bool has_mark);
   // Holds the lease by the mark that is there, which others made: for runs that share a target, or clean up. False if there is
   // none.
   bool share();
@@ -95,13 +103,19 @@ class s3_lock final : public io::write_lease {
   // Shows that this run is alive, until stop(), release() or the end of this object.
   void start_heartbeat(std::function<std::uint64_t()> progress);
   void stop() { heartbeat_.reset(); }
-  // Removes the signs of life, and the mark if it is ours.
+  // Removes the sign of life, and the mark if it is ours.
   void release();
+  // The same for a run that was killed.
+  void release(const std::string& holder);
+  void remove_sign_of_life();
 
  private:
+  void set_mark(s3_mark mark) { mark_ = mark_text(state_ = std::move(mark)); }
+
   io::s3_client& client_;
   const std::string folder_, target_, token_;
   const work work_;
+  s3_mark state_;
   std::string mark_;
   std::mutex lease_mutex_;
   std::string leased_mark_;  // the content of `begun` as long as nobody else has the target

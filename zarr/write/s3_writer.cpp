@@ -59,12 +59,16 @@ s3_writer::s3_writer(const std::string& target, const remote_access& remote)
 
 s3_writer::~s3_writer() {
   lock_.stop();
-  if (finished_ || joined_ || !marked_) return;
+  if (finished_) return;
   try {
-    if (!lock_.is_owner()) return;
-    if (!keep_unfinished_) remove_all(true);
-    else if (root_size_ > 0) remove_object(full_key("zarr.json"));
-  } catch (...) {  // the mark still says that the store is unfinished
+    if (!joined_ && marked_ && lock_.is_owner()) {
+      if (!keep_unfinished_) remove_all(true);
+      else if (root_size_ > 0) remove_object(full_key("zarr.json"));
+    }
+    // the next run need not wait before it goes on with what is left
+    if (is_exclusive_ && (joined_ || keep_unfinished_)) lock_.release();
+    else if (is_shared_) lock_.remove_sign_of_life();
+  } catch (...) {  // the mark still says that the store is unfinished, and the next run waits
   }
 }
 
@@ -272,6 +276,10 @@ void s3_writer::finish() {
 void s3_writer::release_append(std::string_view run) {
   const std::string mark = std::string(text::append_folder) + "/" + s3_begun;
   if (s3_is_mark_of(read_text(mark), run)) remove_object(full_key(mark));
+}
+
+void s3_writer::release(const std::string& target, const store_writer_options& options) {
+  s3_writer(target, options.remote).lock_.release(options.run);
 }
 
 bool s3_writer::remove_unfinished(const std::string& target, const store_writer_options& options) {

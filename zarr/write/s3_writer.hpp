@@ -43,6 +43,8 @@ class s3_writer final : public store_writer {
   // Removes everything below the prefix if options.run began it and did not finish. Without a run: if any run did that does not
   // write any more. Of an append of options.run, only the lock.
   static bool remove_unfinished(const std::string& target, const store_writer_options& options);
+  // Of options.run, which was killed and leaves its work: the next run need not wait for it.
+  static void release(const std::string& target, const store_writer_options& options);
 
  private:
   class writer;
@@ -60,9 +62,9 @@ class s3_writer final : public store_writer {
   std::string full_key(std::string_view key) const;
   std::string read_text(const std::string& key);  // "" if absent
   void open_target(const std::string& target, const store_writer_options& options);
-  bool try_resume(const std::string& target, const std::vector<io::s3_entry>& unfinished);
-  void attach_target(const std::string& target, store_writer_options::if_exists existing,
-                     const std::vector<io::s3_entry>& unfinished, bool has_objects);
+  bool try_resume(const std::string& target, const store_writer_options& options, const std::vector<io::s3_entry>& unfinished);
+  void attach_target(const std::string& target, const store_writer_options& options, const std::vector<io::s3_entry>& unfinished,
+                     bool has_objects);
   bool has_own_note();
   void release_append(std::string_view run);
   void require_removable(const std::string& target, bool unfinished);
@@ -86,7 +88,8 @@ class s3_writer final : public store_writer {
   std::uint64_t root_size_ = 0;
   std::atomic<std::uint64_t> next_line_ = 0;
   bool joined_ = false, finished_ = false, keep_unfinished_ = false, marked_ = false, found_unfinished_ = false;
-  s3_lock lock_;  // declared last: its heartbeat uses the others
+  bool is_exclusive_ = false, is_shared_ = false;  // whether other runs may write; of an object for cleaning up neither
+  s3_lock lock_;                                   // declared last: its heartbeat uses the others
 };
 
 }  // namespace zarrbits::zarr

@@ -215,6 +215,16 @@ void remove_stale_lock(const std::string& target) noexcept {
   else if (!io::is_s3(target) && !is_one_file(target)) directory_writer::remove_stale_lock(target);
 }
 
+void release_unfinished([[maybe_unused]] const std::string& target,
+                        [[maybe_unused]] const store_writer_options& options) noexcept {
+#ifdef ZARRBITS_WITH_S3
+  try {
+    if (io::is_s3(target)) s3_writer::release(target, options);
+  } catch (...) {  // the next run waits
+  }
+#endif
+}
+
 bool remove_unfinished(const std::string& target, const store_writer_options& options) noexcept {
   try {
 #ifdef ZARRBITS_WITH_S3

@@ -181,6 +181,8 @@ std::pair<std::uint64_t, std::uint64_t> count_reference_files(const std::string&
 // Removes what a killed conversion left: that of options.run or, if this is empty, any that no process writes to. True if there
 // was something.
 bool remove_unfinished(const std::string& target, const store_writer_options& options) noexcept;
+// What options.run, which was killed, has made stays for the next run, which need not wait.
+void release_unfinished(const std::string& target, const store_writer_options& options) noexcept;
 
 // Removes the mark of a complete store, whose writer was killed as it ended, if no process is at work. Only in a folder.
 void remove_stale_lock(const std::string& target) noexcept;
