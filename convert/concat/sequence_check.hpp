@@ -18,7 +18,7 @@ class sequence_check {
  public:
   // Checks the values of the next file. `path`: of the variable. Throws unjoinable.
   void check(const std::string& path, const std::string& file, const cf_encoding& terms, const std::vector<double>& stored);
-  // A sentence that names the gaps in values of otherwise regular steps: a file may be missing. Empty if there are none.
+  // A sentence that names the gaps in values of otherwise regular steps: a file may be missing. Empty without gaps.
   std::string gap_note() const;
 
  private:

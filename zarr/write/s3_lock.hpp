@@ -43,7 +43,7 @@ struct s3_mark {
   bool shared = false;            // other runs write to the target, too
 };
 std::string mark_text(const s3_mark& mark);
-// Of another text: empty members.
+// Its members are empty if the text is not one.
 s3_mark parse_mark(std::string_view text);
 bool s3_is_mark(std::string_view text);
 bool s3_is_mark_of(std::string_view text, std::string_view run);
@@ -105,7 +105,7 @@ class s3_lock final : public io::write_lease {
   void stop() { heartbeat_.reset(); }
   // Removes the sign of life, and the mark if it is ours.
   void release();
-  // The same for a run that was killed.
+  // Like release(), for a run that was killed.
   void release(const std::string& holder);
   void remove_sign_of_life();
 

@@ -43,7 +43,7 @@ class s3_writer final : public store_writer {
   // Removes everything below the prefix if options.run began it and did not finish. Without a run: if any run did that does not
   // write any more. Of an append of options.run, only the lock.
   static bool remove_unfinished(const std::string& target, const store_writer_options& options);
-  // Of options.run, which was killed and leaves its work: the next run need not wait for it.
+  // Removes the lock of options.run, which was killed and leaves its work: the next run need not wait for it.
   static void release(const std::string& target, const store_writer_options& options);
 
  private:
