@@ -107,7 +107,7 @@ std::string folder_in(const io::s3_client& client) {
 
 s3_append::s3_append(const std::string& store, const zarr::store_writer_options& options)
     : staged_append(store),
-      client_(io::read_s3_settings(store, zarr::for_writing(options.remote))),
+      client_(io::read_s3_target(store, options.remote)),
       root_(folder_in(client_)),
       connections_(std::max(1U, options.remote.connections)),
       lock_(client_, root_ + text::append_folder + "/", store, zarr::s3_lock::work::append) {
@@ -133,8 +133,9 @@ void s3_append::take_lock() {
   if (lock_.acquire(is_held) && lock_.supports_if_match()) return;
   lock_.release();
   throw zarrbits::error(errc::unsupported,
-                        "nothing can be appended to \"" + store() + "\": the S3 server at " + client_.settings().url +
-                            " does not support conditional writes (If-None-Match and If-Match); make the store again from all "
+                        "nothing can be appended to \"" + store() + "\": " + client_.settings().server_name() + " at " +
+                            client_.settings().url +
+                            " does not support conditional writes; make the store again from all "
                             "files with `concat`",
                         {store()});
 }
@@ -278,8 +279,9 @@ void s3_append::move_chunks() {
 // The new chunks cannot be relied on: they are rewritten. The store is as before, but for objects that no reader looks for.
 void s3_append::fail_list(const std::string& listed, const std::string& written) const {
   throw zarrbits::error(errc::server_failed,
-                        "the S3 server lists other new chunks for \"" + store() + "\" than were written: " + listed + ", not " +
-                            written + "; nothing was appended: run the same command again, and find out what else writes there",
+                        client_.settings().server_name() + " lists other new chunks for \"" + store() +
+                            "\" than were written: " + listed + ", not " + written +
+                            "; nothing was appended: run the same command again, and find out what else writes there",
                         {store()});
 }
 
@@ -305,16 +307,18 @@ bool s3_append::replace(const replaced_metadata& metadata, io::retry_policy& tri
     const auto stored = client_.store({.method = "PUT",
                                        .key = key,
                                        .body = std::as_bytes(std::span(text.data(), text.size())),
-                                       .only_if = {{"if-match", "\"" + existing.etag + "\""}}});
+                                       .only_if = client_.if_unchanged(existing)});
     // not in time, or of a lost attempt that replaced it, or of another program
     const bool failed = stored.status == 404 || stored.status == 409 || stored.status == 412;
     if ((!failed && stored.status >= 300) || (failed && !tries.wait()))
-      throw zarrbits::error(errc::server_failed,
-                            "the S3 server does not replace \"" + key + "\": it answers " + std::to_string(stored.status),
-                            {store()});
+      throw zarrbits::error(
+          errc::server_failed,
+          client_.settings().server_name() + " does not replace \"" + key + "\": it answers " + std::to_string(stored.status),
+          {store()});
     replaced = !failed;
     if (replaced && text_of(key) != text)
-      throw zarrbits::error(errc::server_failed, "the S3 server does not have \"" + key + "\" as it was written", {store()});
+      throw zarrbits::error(errc::server_failed,
+                            client_.settings().server_name() + " does not have \"" + key + "\" as it was written", {store()});
   });
   return replaced;
 }

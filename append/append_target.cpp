@@ -67,7 +67,7 @@ append_target::append_target(const std::string& path, const remote_access& remot
     : name_(path), names_(base, sources, path) {
   text::sha256 sum;
   try {
-    read(io::is_s3(path) ? remote : remote_access(), sources, memory);
+    read(io::is_object_store(path) ? remote : remote_access(), sources, memory);
     for (const auto& [node, metadata] : nodes_) {
       sum.add_field(node);
       sum.add_field(text::json_text(metadata));

@@ -2,6 +2,7 @@
 #include "command/auto_bits.hpp"
 
 #include "command/command_line.hpp"
+#include "io/remote_url.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -46,8 +47,8 @@ void find_bits(convert_options& options, const std::function<void(const std::str
   std::map<std::string, needed> datasets;
   for (const std::string& source : sources) {
     const std::string file = split_source(source).file;
-    if (file.starts_with("s3://"))
-      throw usage_error("--bits auto reads all values first, and not from S3; use --bits PATTERN=N for " + quote(source));
+    if (io::is_object_store(file))
+      throw usage_error("--bits auto reads all values first, and not from a server; use --bits PATTERN=N for " + quote(source));
     const suggested_bits result = suggest_bits({.file = file, .external = options.external, .lock = options.lock},
                                                [&](const suggest_progress& p) { set_current(p.path); });
     for (const suggestion& s : result.datasets) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <system_error>
@@ -56,22 +57,18 @@ std::string location_name(const std::string& argument) {
                  [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
   const std::string rest = argument.substr(end + 3);
   if (scheme == "file") return path_of_file_url(argument, rest);
-  // s3a and s3n are Hadoop's names
-  static const std::map<std::string, std::string> reached = {
-      {"s3", "s3"}, {"s3a", "s3"}, {"s3n", "s3"}, {"http", "http"}, {"https", "https"}};
-  static const std::map<std::string, std::string> clouds = {{"gs", "Google Cloud Storage"},
-                                                            {"gcs", "Google Cloud Storage"},
-                                                            {"az", "Azure"},
-                                                            {"abfs", "Azure"},
-                                                            {"abfss", "Azure"},
-                                                            {"adl", "Azure"}};
+  // s3a and s3n are Hadoop's names, gcs is fsspec's
+  static const std::map<std::string, std::string> reached = {{"s3", "s3"},  {"s3a", "s3"},    {"s3n", "s3"},     {"gs", "gs"},
+                                                             {"gcs", "gs"}, {"http", "http"}, {"https", "https"}};
+  static constexpr std::string_view azure[] = {"az", "abfs", "abfss", "adl"};
   if (const auto known = reached.find(scheme); known != reached.end()) return known->second + "://" + rest;
-  if (const auto cloud = clouds.find(scheme); cloud != clouds.end()) {
-    throw usage_error(cloud->second + " is not reached as \"" + scheme +
+  if (std::find(std::begin(azure), std::end(azure), scheme) != std::end(azure)) {
+    throw usage_error("Azure is not reached as \"" + scheme +
                       "://\"; name a source by its https:// URL, signed if need be, and write a store to a local folder, which " +
                       "other programs copy");
   }
-  throw usage_error("\"" + scheme + "://\" is not a scheme that zarrbits knows; use a path, s3://BUCKET/KEY or an https:// URL");
+  throw usage_error("\"" + scheme +
+                    "://\" is not a scheme that zarrbits knows; use a path, s3://BUCKET/KEY, gs://BUCKET/KEY or an https:// URL");
 }
 
 std::vector<std::string> with_location_names(int argc, const char* const* argv) {

@@ -46,6 +46,7 @@ std::string with_flags(std::string_view sentence) {
       {"`memory`", "--memory"},
       {"`no_sign_request`", "--no-sign-request"},
       {"`order`", "--order"},
+      {"`request_payer`", "--request-payer"},
       {"`overwrite`", "--overwrite"},
       {"`part`", "--part"},
       {"`profile`", "--profile"},

@@ -18,10 +18,14 @@
 namespace zarrbits::command {
 
 void add_remote_options(CLI::App& app, remote_access& remote, const std::string& group) {
-  app.add_option("--endpoint", remote.endpoint, "With s3://: the server, if it is not Amazon's (or set AWS_ENDPOINT_URL)")
+  app.add_option("--endpoint", remote.endpoint,
+                 "With s3:// or gs://: the server, if it is not Amazon's or Google's (or set AWS_ENDPOINT_URL)")
       ->type_name("URL")
       ->group(group);
-  app.add_flag("--no-sign-request", remote.no_sign_request, "With s3://: read a public bucket, without credentials")
+  app.add_flag("--no-sign-request", remote.no_sign_request, "With s3:// or gs://: read a public bucket, without credentials")
+      ->group(group);
+  app.add_flag("--request-payer", remote.request_payer,
+               "With s3:// or gs://: pay for the requests, as some buckets demand (or set AWS_REQUEST_PAYER or GS_USER_PROJECT)")
       ->group(group);
   app.add_option("--aws-profile", remote.profile, "With s3://: use this profile of ~/.aws (or set AWS_PROFILE)")
       ->type_name("NAME")

@@ -3,6 +3,7 @@
 
 #include "command/command_line.hpp"
 #include "io/files.hpp"
+#include "io/remote_url.hpp"
 #include "zarr/write/atomic_file.hpp"
 
 #include <cerrno>
@@ -32,9 +33,9 @@ void require_distinct_path(const std::string& report, const std::string& source_
   const auto refuse = [&](const std::string& problem) {
     throw zarrbits::error(errc::refused, "the report " + quote(report) + " " + problem + "; write it to another place", {report});
   };
-  if (const std::string source = split_source(source_name).file; !source.starts_with("s3://") && is_same_file(source))
+  if (const std::string source = split_source(source_name).file; !io::is_object_store(source) && is_same_file(source))
     refuse("is the source");
-  if (store.starts_with("s3://")) return;
+  if (io::is_object_store(store)) return;
   if (is_same_file(store) || is_same_file(zarr::unfinished_name(store))) refuse("is the store");
   const fs::path inside = fs::weakly_canonical(report, e).lexically_relative(fs::weakly_canonical(store, e));
   if (!inside.empty() && *inside.begin() != "..") refuse("lies in the store");

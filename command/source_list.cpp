@@ -5,6 +5,7 @@
 #include "command/location.hpp"
 #include "command/option_parsers.hpp"
 #include "io/remote_url.hpp"
+#include "io/s3_version.hpp"
 #include "text/natural_order.hpp"
 
 #include <CLI/CLI.hpp>
@@ -23,12 +24,14 @@ namespace zarrbits::command {
 
 namespace {
 
-using io::is_s3;
+using io::is_object_store;
 using io::is_web;
 
-// The query of a URL, which begins with a "?", is not a pattern.
+// The query of a URL, and the version of an object in S3, which begin with a "?", are not patterns.
 bool is_pattern(const std::string& name) {
-  return name.substr(0, is_web(name) ? name.find('?') : name.size()).find_first_of("*?[") != std::string::npos;
+  const std::size_t version = io::version_in(name);
+  const std::size_t end = is_web(name) ? name.find('?') : version == std::string::npos ? name.size() : version;
+  return name.substr(0, end).find_first_of("*?[") != std::string::npos;
 }
 
 // "a{b,c}d" is "abd" and "acd", as the shell has it. A shell leaves it to us in quotes.
@@ -57,7 +60,8 @@ bool is_file(const std::string& source, const remote_access& remote) {
   const std::string file = split_source(source).file;
   std::error_code e;
   if (is_web(file)) return true;  // no store is one
-  return is_s3(file) ? !find_s3_sources(file, remote).empty() : std::filesystem::is_regular_file(file, e);
+  if (io::version_in(file) != std::string::npos) return true;
+  return is_object_store(file) ? !find_s3_sources(file, remote).empty() : std::filesystem::is_regular_file(file, e);
 }
 
 void add_list(const std::string& list, std::vector<std::string>& result) {
@@ -80,7 +84,7 @@ std::vector<std::string> local_matches(const std::string& pattern) {
 }
 
 void add_matches(const std::string& pattern, const remote_access& remote, std::vector<std::string>& result) {
-  std::vector<std::string> names = is_s3(pattern) ? find_s3_sources(pattern, remote) : local_matches(pattern);
+  std::vector<std::string> names = is_object_store(pattern) ? find_s3_sources(pattern, remote) : local_matches(pattern);
   if (names.empty()) throw usage_error("no file matches " + quote(pattern));
   std::sort(names.begin(), names.end(), text::natural_less);
   result.insert(result.end(), names.begin(), names.end());

@@ -134,9 +134,10 @@ void check_options(const convert_options& options) {
   check_grid(options.chunk, options.shard);
   check_dimension_chunks(options.chunk_along);
   text::selection(options.include, options.exclude);
-  if (!options.remote.endpoint.empty() && !io::any_in_s3(given_sources(options.source, options.concat)) &&
-      !io::is_s3(options.store)) {
-    throw zarrbits::error(errc::invalid_option, "an endpoint is only for a source or a store \"s3://...\"; leave out `endpoint`");
+  if (!options.remote.endpoint.empty() && !io::any_in_object_store(given_sources(options.source, options.concat)) &&
+      !io::is_object_store(options.store)) {
+    throw zarrbits::error(errc::invalid_option,
+                          "an endpoint is only for a source or a store \"s3://...\" or \"gs://...\"; leave out `endpoint`");
   }
   if (options.share && (options.share->count == 0 || options.share->index >= options.share->count)) {
     throw zarrbits::error(errc::invalid_option, "share " + std::to_string(options.share->index) + " of " +
@@ -206,7 +207,7 @@ void fill_counts(convert_result& result, hdf5_conversion& work, const start_time
   result.referenced_bytes = work.out().referenced_bytes();
   // a rewritten object counts once
   if (include_earlier_runs && !zarr::is_reference_target(result.store) &&
-      (!io::is_s3(result.store) || work.out().found_unfinished())) {
+      (!io::is_object_store(result.store) || work.out().found_unfinished())) {
     result.store_objects = result.store_bytes = 0;
     work.out().for_each("", [&](std::string_view key, std::uint64_t size) {
       if (zarr::in_unfinished_folder(key)) return;

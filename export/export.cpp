@@ -91,7 +91,7 @@ std::string remedy_for(const std::string& reason) {
 void refuse_target_in_store(const std::string& store, const std::string& target) {
   namespace fs = std::filesystem;
   std::error_code e;
-  if (io::is_s3(store) || !fs::is_directory(store, e)) return;
+  if (io::is_object_store(store) || !fs::is_directory(store, e)) return;
   const fs::path folder = fs::weakly_canonical(fs::absolute(store), e);
   const fs::path relative = fs::weakly_canonical(fs::absolute(target), e).lexically_relative(folder);
   if (e || relative.empty() || *relative.begin() == "..") return;
@@ -141,7 +141,7 @@ namespace zarrbits {
 
 void check_options(const export_options& options) {
   if (options.target.empty()) throw error(errc::invalid_option, "there is no name of a file to write");
-  if (io::is_s3(options.target) || options.target.find("://") != std::string::npos)
+  if (io::is_object_store(options.target) || options.target.find("://") != std::string::npos)
     throw error(errc::invalid_option, "a file is written to a local disk, not to \"" + options.target +
                                           "\"; write it to a disk, and upload it from there");
   const int max_level = options.filter == export_filter::zstd ? 22 : 9;

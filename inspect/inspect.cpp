@@ -37,9 +37,9 @@ inspected_tree read(const inspect_options& options) {
     store.max_string_bytes = options.memory / 4;
     return inspection::read_zarr(store, parts.object, options);
   };
-  if (io::is_web(name) || (io::is_s3(name) && is_object(parts.file, options.remote)))
+  if (io::is_web(name) || (io::is_object_store(name) && is_object(parts.file, options.remote)))
     return inspection::read_hdf5(parts.file, parts.object, options);
-  if (io::is_s3(name))
+  if (io::is_object_store(name))
     return read_store(zarr::open_store(parts.file, options.remote, {}, options.memory, zarr::access_pattern::partial));
   std::error_code e;
   const fs::file_status s = fs::status(parts.file, e);
@@ -67,9 +67,9 @@ std::optional<unfinished_store> find_unfinished(const std::string& store, const 
     io::init_s3({}, store, remote, {});
     std::error_code e;
     const std::string partitions = io::partitions_path(store);
-    if (!io::is_s3(store) && fs::is_directory(partitions, e) && !fs::exists(store, e))
+    if (!io::is_object_store(store) && fs::is_directory(partitions, e) && !fs::exists(store, e))
       return inspection::read_unfinished(zarr::open_folder(partitions, remote));
-    if (!io::is_s3(store) && !fs::is_directory(store, e)) return {};
+    if (!io::is_object_store(store) && !fs::is_directory(store, e)) return {};
     return inspection::read_unfinished(zarr::open_folder(store, remote));
   });
 }

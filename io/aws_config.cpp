@@ -14,21 +14,7 @@ namespace zarrbits::io {
 
 namespace {
 
-constexpr std::size_t longest_file = 1 << 20;
-
-std::string content_of(const std::string& path) {
-  const file_descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return {};
-  std::string text(longest_file, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t n = ::read(fd.get(), text.data() + size, text.size() - size);
-    if (n <= 0) break;
-    size += static_cast<std::size_t>(n);
-  }
-  text.resize(size);
-  return text;
-}
+constexpr std::size_t max_config_bytes = 1 << 20;
 
 std::string_view trimmed(std::string_view s) {
   const auto first = s.find_first_not_of(" \t\r");
@@ -48,31 +34,42 @@ std::string profile_of(std::string_view title, bool is_config) {
   return std::string(title);
 }
 
-// "[section]" and "name = value" lines. Indented lines are settings of single services, which we do not need.
+// "[section]" and "name = value" lines. Indented lines below a name without a value belong to it: "endpoint_url" below "s3" is
+// "s3.endpoint_url".
 std::map<std::string, aws_config::section> parse(std::string_view file, bool is_config) {
-  std::map<std::string, aws_config::section> profiles;
+  std::map<std::string, aws_config::section> sections;
   aws_config::section* current = nullptr;
+  std::string parent;
   while (!file.empty()) {
     const std::string_view line = file.substr(0, file.find('\n')), text = trimmed(line);
     file.remove_prefix(std::min(file.size(), line.size() + 1));
     if (text.empty() || text.front() == '#' || text.front() == ';') continue;
     if (text.front() == '[') {
       const std::string_view title = trimmed(text.substr(1, text.find(']') - 1));
-      // in the configuration, only "default" may stand without "profile"
+      // in the configuration, only "default" may stand without "profile"; other kinds, as "services x", keep their brackets
       const std::string name = profile_of(title, is_config);
-      current = is_config && name == title && title != "default" ? nullptr : &profiles[name];
-    } else if (current && line.front() != ' ' && line.front() != '\t') {
-      const auto equals = text.find('=');
-      if (equals != std::string_view::npos)
-        (*current)[text::case_fold(trimmed(text.substr(0, equals)))] = trimmed(text.substr(equals + 1));
+      current = &sections[is_config && name == title && title != "default" ? "[" + name + "]" : name];
+      parent.clear();
+      continue;
+    }
+    const auto equals = text.find('=');
+    if (!current || equals == std::string_view::npos) continue;
+    const std::string name = text::case_fold(trimmed(text.substr(0, equals)));
+    const std::string_view value = trimmed(text.substr(equals + 1));
+    if (line.front() != ' ' && line.front() != '\t') {
+      parent = value.empty() ? name + "." : "";
+      (*current)[name] = value;
+    } else if (!parent.empty()) {
+      (*current)[parent + name] = value;
     }
   }
-  return profiles;
+  return sections;
 }
 
 std::string file_name(const char* variable, const char* in_home) {
   const std::string named = environment_value(variable);
-  return named.empty() ? environment_value("HOME") + in_home : named;
+  if (named.empty()) return environment_value("HOME") + in_home;
+  return named == "~" || named.starts_with("~/") ? environment_value("HOME") + named.substr(1) : named;
 }
 
 const aws_config::section& section_of(const std::map<std::string, aws_config::section>& file, const std::string& profile) {
@@ -88,9 +85,29 @@ std::string environment_value(const char* name) {
   return value ? value : "";
 }
 
+bool is_true(const std::string& value) {
+  const std::string text = text::case_fold(value);
+  return text == "true" || text == "yes" || text == "on" || text == "1";
+}
+
+std::optional<std::string> read_small_file(const std::string& path, std::size_t max_bytes) {
+  const file_descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return {};
+  std::string text(max_bytes, '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t n = ::read(fd.get(), text.data() + size, text.size() - size);
+    if (n <= 0) break;
+    size += static_cast<std::size_t>(n);
+  }
+  text.resize(size);
+  return text;
+}
+
 aws_config::aws_config()
-    : credentials_(parse(content_of(file_name("AWS_SHARED_CREDENTIALS_FILE", "/.aws/credentials")), false)),
-      config_(parse(content_of(file_name("AWS_CONFIG_FILE", "/.aws/config")), true)) {}
+    : credentials_(parse(
+          read_small_file(file_name("AWS_SHARED_CREDENTIALS_FILE", "/.aws/credentials"), max_config_bytes).value_or(""), false)),
+      config_(parse(read_small_file(file_name("AWS_CONFIG_FILE", "/.aws/config"), max_config_bytes).value_or(""), true)) {}
 
 bool aws_config::contains(const std::string& profile) const {
   return credentials_.contains(profile) || config_.contains(profile);
@@ -101,6 +118,12 @@ std::string aws_config::value(const std::string& profile, const std::string& nam
     if (const auto it = s->find(name); it != s->end() && !it->second.empty()) return it->second;
   }
   return {};
+}
+
+std::string aws_config::value_in(const std::string& kind, const std::string& title, const std::string& name) const {
+  const section& s = in_config("[" + kind + " " + title + "]");
+  const auto it = s.find(name);
+  return title.empty() || it == s.end() ? "" : it->second;
 }
 
 const aws_config::section& aws_config::in_credentials(const std::string& profile) const {

@@ -400,6 +400,18 @@ http_client::~http_client() {
   for (void* handle : idle_) curl_easy_cleanup(handle);
 }
 
+http_client& shared_http_client(const std::string& ca_file) {
+  struct clients {
+    pid_t process = ::getpid();
+    std::map<std::string, http_client> by_ca;
+  };
+  static std::mutex mutex;
+  static clients* instance = nullptr;
+  const std::lock_guard lock(mutex);
+  if (!instance || instance->process != ::getpid()) instance = new clients();  // the parent's connections are not ours to close
+  return instance->by_ca.try_emplace(ca_file, ca_file).first->second;
+}
+
 void* http_client::take_handle() {
   {
     const std::lock_guard lock(mutex_);

@@ -124,6 +124,9 @@ class http_client {
   std::unique_ptr<shared_cookies> cookies_;
 };
 
+// One client for all files and stores, so that they share its connections. After a fork there is a new one.
+http_client& shared_http_client(const std::string& ca_file);
+
 std::string percent_encoded(const std::string& text, bool keep_slashes);
 
 }  // namespace zarrbits::io

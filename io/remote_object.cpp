@@ -10,7 +10,7 @@ namespace zarrbits::io {
 #ifdef ZARRBITS_WITH_S3
 
 std::unique_ptr<remote_object> find_object(const std::string& name, const remote_access& remote) {
-  return is_s3(name) ? find_s3_object(name, remote) : find_web_object(name, remote);
+  return is_object_store(name) ? find_s3_object(name, remote) : find_web_object(name, remote);
 }
 
 #else

@@ -110,11 +110,15 @@ std::string escaped(const std::string& url) {
 
 }  // namespace
 
-bool is_s3(const std::string& name) { return name.starts_with("s3://"); }
+bool is_google(const std::string& name) { return name.starts_with("gs://"); }
+
+bool is_object_store(const std::string& name) { return name.starts_with("s3://") || is_google(name); }
 
 bool is_web(const std::string& name) { return name.starts_with("https://") || name.starts_with("http://"); }
 
-bool any_in_s3(const std::vector<std::string>& names) { return std::any_of(names.begin(), names.end(), is_s3); }
+bool any_in_object_store(const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), is_object_store);
+}
 
 bool any_remote(const std::vector<std::string>& names) { return std::any_of(names.begin(), names.end(), is_remote); }
 

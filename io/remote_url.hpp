@@ -15,13 +15,15 @@
 
 namespace zarrbits::io {
 
-// "s3://..."
-bool is_s3(const std::string& name);
+// "s3://..." or "gs://..."
+bool is_object_store(const std::string& name);
+// "gs://..."
+bool is_google(const std::string& name);
 // "https://..." or "http://..."
 bool is_web(const std::string& name);
-inline bool is_remote(const std::string& name) { return is_s3(name) || is_web(name); }
+inline bool is_remote(const std::string& name) { return is_object_store(name) || is_web(name); }
 
-bool any_in_s3(const std::vector<std::string>& names);
+bool any_in_object_store(const std::vector<std::string>& names);
 bool any_remote(const std::vector<std::string>& names);
 
 // The position of the colon before the object, in "https://host/in.nc:/a/b"; npos if absent.

@@ -16,7 +16,7 @@ namespace zarrbits::io {
 
 namespace {
 
-constexpr std::string_view modified_prefix = "modified ";
+constexpr std::string_view modified_prefix = "modified ", amazon_prefix = "x-amz-";
 constexpr unsigned max_mismatches = 3, max_region_changes = 2;
 
 std::string etag_of(const http_client::response& got) {
@@ -65,13 +65,14 @@ bool is_expiry(const xml_element& error) {
 
 // The server's own words for an object, or an upload, that is absent.
 bool is_absence(const xml_element& error) {
-  return error.name == "Error" && is_one_of(error.text_of("Code"), {"NoSuchKey", "NoSuchUpload"});
+  return error.name == "Error" && is_one_of(error.text_of("Code"), {"NoSuchKey", "NoSuchUpload", "NoSuchVersion"});
 }
 
 // True for a refusal that other credentials may change: they have ended, or were replaced in the profile.
 bool may_be_renewed(const s3_client::request& r, const s3_client::response& result, const s3_credentials& keys) {
   if (keys.is_anonymous() || (result.status != 400 && result.status != 401 && result.status != 403)) return false;
   // the response to a HEAD has no body that says why
+  if (!keys.bearer.empty()) return result.status == 401;
   if (std::string_view(r.method) == "HEAD") return !keys.session_token.empty();
   return is_expiry(result.xml) || (result.xml.name == "Error" && result.xml.text_of("Code") == "InvalidAccessKeyId");
 }
@@ -119,7 +120,9 @@ bool s3_client::response::is_other_state(const std::string& known) const {
 }
 
 s3_client::s3_client(s3_settings settings)
-    : settings_(std::move(settings)), http_(settings_.ca_file), place_(place_of(settings_.url, settings_.region)) {}
+    : settings_(std::move(settings)),
+      http_(shared_http_client(settings_.ca_file)),
+      place_(place_of(settings_.url, settings_.region)) {}
 
 std::shared_ptr<const s3_client::place> s3_client::place_of(const std::string& url, const std::string& region) {
   const std::size_t host = url.find("://") + 3, path = std::min(url.find('/', host), url.size());
@@ -134,7 +137,7 @@ std::shared_ptr<const s3_client::place> s3_client::current_place() const {
 // True if requests go to another region now than the one that was asked.
 bool s3_client::move_to_region(const std::string& region, const place& previous) {
   if (region.empty() || region == previous.region) return false;
-  auto next = place_of(settings_.is_amazon ? amazon_url(settings_.bucket, region) : settings_.url, region);
+  auto next = place_of(settings_.is_amazon ? amazon_url(settings_.bucket, region, settings_.amazon) : settings_.url, region);
   const std::lock_guard lock(mutex_);
   place_ = std::move(next);
   return true;
@@ -149,17 +152,31 @@ http_client::response s3_client::attempt(const request& r, const place& location
   write_lease* const lease = method == "GET" || method == "HEAD" ? nullptr : lease_.load();
   const double send_before = lease ? lease->require() : 0;
   std::map<std::string, std::string> headers = r.only_if;
-  headers.insert(r.headers.begin(), r.headers.end());
+  for (const auto& [name, value] : r.headers)
+    headers[settings_.is_google && name.starts_with(amazon_prefix) ? "x-goog-" + name.substr(amazon_prefix.size()) : name] =
+        value;
+  if (settings_.is_google) {
+    const std::string& project = keys.quota_project.empty() && settings_.request_payer ? keys.project : keys.quota_project;
+    if (project.empty() && settings_.request_payer) {
+      throw zarrbits::error(errc::invalid_option,
+                            "nobody pays for the requests to \"" + settings_.name_of("") +
+                                "\": `request_payer` charges a project; name it in GS_USER_PROJECT or GOOGLE_CLOUD_PROJECT",
+                            {settings_.name_of("")});
+    }
+    if (!project.empty()) headers["x-goog-user-project"] = project;
+  } else if (settings_.request_payer) {
+    headers["x-amz-request-payer"] = "requester";
+  }
   if (method == "PUT" || method == "POST") headers["content-type"] = "application/octet-stream";
+  std::vector<std::string> lines = signed_headers(
+      {.method = r.method, .host = location.host, .path = path, .query = query, .headers = std::move(headers), .body = r.body},
+      keys, location.region, settings_.is_google ? "storage" : "s3");
+  // else Google decompresses objects that were uploaded with a Content-Encoding, and ignores ranges; not signed, because its
+  // front end changes this header
+  if (settings_.is_google) lines.emplace_back("accept-encoding: gzip");
   return http_.send({.method = r.method,
                      .url = location.server + path + (query.empty() ? "" : "?" + query),
-                     .headers = signed_headers({.method = r.method,
-                                                .host = location.host,
-                                                .path = path,
-                                                .query = query,
-                                                .headers = std::move(headers),
-                                                .body = r.body},
-                                               keys, location.region, "s3"),
+                     .headers = std::move(lines),
                      .body = r.body,
                      .range = r.range,
                      .output = r.output,
@@ -174,18 +191,25 @@ http_client::response s3_client::attempt(const request& r, const place& location
 s3_client::response s3_client::send(const request& r) {
   retry_policy::throw_if_cancelled(settings_.url);
   const std::string_view method = r.method;
-  const std::string object = "\"s3://" + settings_.bucket + "/" + r.key + "\"";
+  const std::string object = "\"" + settings_.name_of(r.key) + "\"";
   bool renewed = false;
   unsigned moves = 0, misunderstood = 0;
   for (retry_policy tries;;) {
     const auto location = current_place();
     const s3_credentials keys = settings_.credentials->current();
+    if (!keys.bearer.empty() && settings_.is_open()) {
+      throw zarrbits::error(errc::refused,
+                            "an access token is not sent to \"" + settings_.url +
+                                "\" by plain http, where it could be stolen; use https, or keys (GS_ACCESS_KEY_ID)",
+                            {settings_.url});
+    }
     http_client::response got = attempt(r, *location, keys, tries.timeout());
     response result{.status = got.status,
                     .body = std::move(got.body),
                     .received = got.received,
                     .total = got.range.total.value_or(0),
                     .etag = etag_of(got),
+                    .generation = std::string(got.header("x-goog-generation")),
                     .etag_is_md5 = has_md5_as_etag(got),
                     .date = std::string(got.header("date")),
                     .length = got.length,
@@ -225,15 +249,15 @@ s3_client::response s3_client::send(const request& r) {
     if (retry && tries.wait(got.retry_after())) continue;
     if (got.error) {
       throw zarrbits::error(errc::server_failed,
-                            "the S3 server at " + location->url + " cannot be reached for " + object + tries.attempts_text() +
-                                ": " + got.reason +
+                            settings_.server_name() + " at " + location->url + " cannot be reached for " + object +
+                                tries.attempts_text() + ": " + got.reason +
                                 (got.certificate ? "; name the file of the certificates to trust as `ca_file` or in AWS_CA_BUNDLE"
                                                  : "; check `endpoint` and the network"),
                             {location->url});
     }
     if (!understood && result.status == 206) {
       throw zarrbits::error(errc::server_failed,
-                            "the S3 server at " + location->url + " answers " + r.method + " of " + object +
+                            settings_.server_name() + " at " + location->url + " answers " + r.method + " of " + object +
                                 tries.attempts_text() + " with " + std::to_string(result.received + result.body.size()) +
                                 " bytes and the range \"" + std::string(got.header("content-range").substr(0, 80)) + "\", but " +
                                 (r.range.size > 0 ? "bytes " + range_text(r.range) : std::string("no range")) +
@@ -243,7 +267,7 @@ s3_client::response s3_client::send(const request& r) {
     if (result.status == 404) throw_not_found(r, result);
     if (!understood && result.xml.name != "Error") {
       throw zarrbits::error(errc::server_failed,
-                            "the S3 server at " + location->url + " answers " + r.method + " of " + object +
+                            settings_.server_name() + " at " + location->url + " answers " + r.method + " of " + object +
                                 tries.attempts_text() + " with " + std::to_string(result.status) +
                                 ", but without the response that belongs to this status; check `endpoint`",
                             {location->url});
@@ -256,55 +280,78 @@ s3_client::response s3_client::send(const request& r) {
 // server's words. False if there is an object now. Throws zarrbits::error if it is another 404.
 bool s3_client::confirms_absence(const request& r) {
   std::byte first{};
-  return send({.key = r.key, .range = {0, 1}, .output = {&first, 1}, .max_body_bytes = 64U << 10}).status == 404;
+  return send({.key = r.key, .query = r.query, .range = {0, 1}, .output = {&first, 1}, .max_body_bytes = 64U << 10}).status ==
+         404;
 }
 
 void s3_client::throw_not_found(const request& r, const response& result) const {
   if (result.xml.name == "Error" && result.xml.text_of("Code") == "NoSuchBucket") {
-    throw zarrbits::error(
-        errc::not_found,
-        "there is no S3 bucket \"" + settings_.bucket + "\" at " + settings_.url + "; create it, or check `endpoint`",
-        {"s3://" + settings_.bucket});
+    throw zarrbits::error(errc::not_found,
+                          "there is no " + settings_.bucket_kind() + " \"" + settings_.bucket + "\" at " + settings_.url +
+                              "; create it, or check `endpoint`",
+                          {settings_.name_of("")});
   }
   throw zarrbits::error(errc::server_failed,
-                        "the S3 server at " + settings_.url + " answers " + r.method + " of \"s3://" + settings_.bucket + "/" +
-                            r.key + "\" with 404" + error_text(result.xml) +
+                        settings_.server_name() + " at " + settings_.url + " answers " + r.method + " of \"" +
+                            settings_.name_of(r.key) + "\" with 404" + error_text(result.xml) +
                             ", but does not say that the object is absent (NoSuchKey); check `endpoint` and the proxy",
                         {settings_.url});
 }
 
 void s3_client::throw_refused(const request& r, const response& result, const s3_credentials& keys,
                               const std::string& tries) const {
-  const std::string object = "s3://" + settings_.bucket + "/" + r.key;
+  const std::string object = settings_.name_of(r.key);
   // the response to a HEAD does not say why
   const bool ended = is_expiry(result.xml), may_have_ended = may_be_renewed(r, result, keys) && result.body.empty();
+  const std::string code = result.xml.name == "Error" ? result.xml.text_of("Code") : "";
   const bool forbidden = result.status == 401 || result.status == 403 || ended || may_have_ended;
-  const char* remedy = !forbidden            ? "; check the bucket, the region and `endpoint`"
+  const char* remedy = code == "InvalidObjectState"     ? "; the object is in an archive (such as GLACIER): restore it first"
+                       : code == "RequestTimeTooSkewed" ? "; the clock of this machine is wrong: set it"
+                       : code == "InvalidAccessKeyId"   ? "; the server does not know the access key: check it, and `endpoint`"
+                       : code == "UserProjectMissing"   ? "; the requester pays: use `request_payer`"
+                       : !forbidden                     ? "; check the bucket, the region and `endpoint`"
                        : keys.is_anonymous() ? "; the request was anonymous (`no_sign_request`): use credentials instead"
                        : ended               ? "; the credentials have ended: get new ones, and run the same command again"
                        : may_have_ended ? "; check the permissions of the access key, and that its session token has not ended"
                                         : "; check the access key, the secret and their permissions";
   throw zarrbits::error(forbidden ? errc::permission_denied : errc::server_failed,
-                        "the S3 server refuses " + std::string(r.method) + " of \"" + object + "\"" + tries + ": " +
+                        settings_.server_name() + " refuses " + r.method + " of \"" + object + "\"" + tries + ": " +
                             std::to_string(result.status) + error_text(result.xml) + remedy,
                         {object});
+}
+
+std::map<std::string, std::string> s3_client::if_absent() const {
+  if (settings_.is_google) return {{"x-goog-if-generation-match", "0"}};
+  return {{"if-none-match", "*"}};
+}
+
+std::map<std::string, std::string> s3_client::if_unchanged(const response& known) const {
+  if (!settings_.is_google) return {{"if-match", "\"" + known.etag + "\""}};
+  if (known.generation.empty() || known.generation.find_first_not_of("0123456789") != std::string::npos) {
+    throw zarrbits::error(errc::server_failed,
+                          settings_.server_name() + " at " + settings_.url +
+                              " does not say which generation an object is (x-goog-generation); check `endpoint` and the proxy",
+                          {settings_.url});
+  }
+  return {{"x-goog-if-generation-match", known.generation}};
 }
 
 s3_client::response s3_client::store(const request& r) {
   response result = send(r);
   if (result.status < 200 || result.status >= 300) return result;
-  const std::string object = "\"s3://" + settings_.bucket + "/" + r.key + "\"";
+  const std::string object = "\"" + settings_.name_of(r.key) + "\"";
   if (result.etag.empty()) {
-    throw zarrbits::error(errc::server_failed,
-                          "the S3 server says that it stored " + object + ", but gives no ETag to confirm it; check `endpoint`",
-                          {settings_.url});
+    throw zarrbits::error(
+        errc::server_failed,
+        settings_.server_name() + " says that it stored " + object + ", but gives no ETag to confirm it; check `endpoint`",
+        {settings_.url});
   }
   if (result.etag_is_md5 && looks_like_md5(result.etag)) {
     const std::string md5 = md5_of(r.body);
     if (!md5.empty() && ::strcasecmp(md5.c_str(), result.etag.c_str()) != 0) {
       throw zarrbits::error(errc::server_failed,
-                            "the S3 server stored different bytes for " + object + " than were sent (ETag " + result.etag +
-                                ", not " + md5 + "); convert again",
+                            settings_.server_name() + " stored different bytes for " + object + " than were sent (ETag " +
+                                result.etag + ", not " + md5 + "); convert again",
                             {settings_.url});
     }
   }

@@ -66,20 +66,21 @@ class s3_client {
     std::span<std::byte> output = {};   // receives the body of a 2xx, instead of response::body; a longer one is an error
     const char* expected_element = "";  // name of the XML element that a 200 must have
     std::map<std::string, std::string> only_if =
-        {};  // "if-none-match": "*"; responses of 409 and 412, to a PUT also 400 and 501, are then returned too
+        {};  // if_absent(), if_unchanged(); responses of 409 and 412, to a PUT also 400 and 501, are then returned too
     std::map<std::string, std::string> headers = {};  // more of them, such as x-amz-copy-source; names in lower case
     std::size_t max_body_bytes = 16 << 20;            // limit of a response in bytes; a longer one is an error
   };
   struct response {
     long status = 0;
     std::string body = {};
-    std::size_t received = 0;   // bytes in request::output
-    std::uint64_t total = 0;    // size of the whole object, from the response to a range; 0 if that does not say
-    xml_element xml = {};       // if an `expected_element` was required
-    std::string etag = {};      // without quotes
-    bool etag_is_md5 = true;    // as far as the other headers show
-    std::string date = {};      // the server's clock
-    std::string modified = {};  // s3_validator() of the time of the last change alone
+    std::size_t received = 0;     // bytes in request::output
+    std::uint64_t total = 0;      // size of the whole object, from the response to a range; 0 if that does not say
+    xml_element xml = {};         // if an `expected_element` was required
+    std::string etag = {};        // without quotes
+    std::string generation = {};  // of Google's objects, which the conditions of writes name
+    bool etag_is_md5 = true;      // as far as the other headers show
+    std::string date = {};        // the server's clock
+    std::string modified = {};    // s3_validator() of the time of the last change alone
 
     std::string validator() const { return etag.empty() ? modified : etag; }  // as s3_validator() has it
     // True if the object is not in the state that has this validator, as far as the response shows.
@@ -91,6 +92,10 @@ class s3_client {
   // other response is a zarrbits::error: a 404 of a proxy, or of a bucket that does not exist, does not show that an object is
   // absent. A 206 has the bytes of the range.
   response send(const request& r);
+  // Conditions of a write, in the server's words: there is no such object; it is the one of this response.
+  std::map<std::string, std::string> if_absent() const;
+  std::map<std::string, std::string> if_unchanged(const response& known) const;
+
   // A PUT of bytes: a 2xx counts only if its ETag shows that the server has them.
   response store(const request& r);
 
@@ -114,7 +119,7 @@ class s3_client {
                                   const std::string& tries) const;
 
   const s3_settings settings_;
-  http_client http_;
+  http_client& http_;
   mutable std::mutex mutex_;
   std::shared_ptr<const place> place_;  // changes if the server says in which region the bucket is
   std::atomic<write_lease*> lease_ = nullptr;

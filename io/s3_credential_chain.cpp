@@ -4,8 +4,8 @@
 #include "io/aws_config.hpp"
 #include "io/s3_credential_endpoints.hpp"
 #include "io/s3_credential_process.hpp"
+#include "io/s3_settings.hpp"
 #include "io/server_url.hpp"
-#include "text/node_names.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -17,11 +17,6 @@
 namespace zarrbits::io {
 
 namespace {
-
-bool says_yes(const std::string& value) {
-  const std::string text = text::case_fold(value);
-  return text == "true" || text == "yes" || text == "on" || text == "1";
-}
 
 // The line with which the AWS CLI gives the credentials of a profile that needs it.
 std::string by_aws_cli(const std::string& profile) {
@@ -38,20 +33,16 @@ class search {
   s3_credentials find() const {
     if (remote_.no_sign_request) return {};
     for (const char* name : {"AWS_NO_SIGN_REQUEST", "AWS_SKIP_SIGNATURE"}) {
-      if (says_yes(environment_value(name))) return {};
+      if (is_true(environment_value(name))) return {};
     }
-    if (says_yes(profiles_.value(profile_, "no_sign_request"))) return {};
-    // a profile that is requested by name takes precedence over the environment; an option excludes the environment
-    const bool by_option = !remote_.profile.empty(), by_name = by_option || !environment_value("AWS_PROFILE").empty();
-    if (by_option && !profiles_.contains(profile_))
+    if (is_true(profiles_.value(profile_, "no_sign_request"))) return {};
+    // an option excludes the environment; AWS_PROFILE does not
+    if (is_by_option() && !profiles_.contains(profile_))
       fail("there is no profile \"" + profile_ + "\" in ~/.aws/config and ~/.aws/credentials; check its name");
-    if (!by_name) {
-      if (auto keys = of_environment()) return *keys;
+    if (!is_by_option()) {
+      if (auto keys = keys_of_environment()) return *keys;
     }
     if (auto keys = of_profile(profile_, {})) return *keys;
-    if (by_name && !by_option) {
-      if (auto keys = of_environment()) return *keys;
-    }
     if (auto keys = container_credentials(ca_file_)) return *keys;
     if (auto keys = of_instance()) return *keys;
     fail("there are no credentials for \"" + target_ + "\"; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, add the profile \"" +
@@ -70,8 +61,9 @@ class search {
     return keys;
   }
 
-  std::optional<s3_credentials> of_environment() const {
-    if (auto keys = keys_of_environment()) return keys;
+  bool is_by_option() const { return !remote_.profile.empty(); }
+
+  std::optional<s3_credentials> web_identity_of_environment() const {
     const std::string file = environment_value("AWS_WEB_IDENTITY_TOKEN_FILE"), role = environment_value("AWS_ROLE_ARN");
     if (file.empty()) return {};
     if (role.empty()) fail("AWS_WEB_IDENTITY_TOKEN_FILE is set, but AWS_ROLE_ARN is not; set both");
@@ -95,12 +87,16 @@ class search {
   }
 
   sts_server sts(const std::string& profile) const {
-    const std::string domain = ".amazonaws.com" + std::string(region_.starts_with("cn-") ? ".cn" : "");
+    const std::string ignored = environment_value("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS");
+    const bool ignores_configured =
+        (ignored.empty() ? profiles_.value(profile, "ignore_configured_endpoint_urls") : ignored) == "true";
     std::string url;
     for (const std::string& candidate : {environment_value("AWS_ENDPOINT_URL_STS"), environment_value("AWS_ENDPOINT_URL"),
-                                         profiles_.value(profile, "endpoint_url"), "https://sts." + region_ + domain}) {
-      if (url.empty()) url = candidate;
+                                         profiles_.value_in("services", profiles_.value(profile, "services"), "sts.endpoint_url"),
+                                         profiles_.value(profile, "endpoint_url")}) {
+      if (url.empty() && !ignores_configured) url = candidate;
     }
+    if (url.empty()) url = "https://sts." + region_ + "." + amazon_domain(region_);
     return {checked_server(std::move(url), "the server STS", "AWS_ENDPOINT_URL_STS and AWS_ENDPOINT_URL"), region_, ca_file_};
   }
 
@@ -116,20 +112,45 @@ class search {
     const bool has_keys = in_credentials || in_config;
     // a profile may have itself as the source of its role: then its keys are meant
     if (!role.arn.empty() && token_file.empty() && !(has_keys && !users.empty())) return of_role(name, role, std::move(users));
+    if (users.empty() && !is_by_option()) {
+      if (auto keys = web_identity_of_environment()) return keys;
+    }
     if (!token_file.empty()) {
       if (role.arn.empty()) fail("the profile \"" + name + "\" has web_identity_token_file, but not role_arn; add it");
       return assume_role_with_web_identity(sts(name), role, token_file);
     }
+    if (auto keys = of_sso(name)) return keys;
     if (in_credentials) return in_credentials;
     if (const std::string command = value("credential_process"); !command.empty()) {
       return credentials_of_process(command, name);
     }
     if (in_config) return in_config;
-    for (const char* key : {"sso_account_id", "sso_role_name", "sso_session", "sso_start_url", "login_session"}) {
-      if (value(key).empty()) continue;
-      fail("the profile \"" + name + "\" needs a sign-in by the AWS CLI (" + key + "); add to it " + by_aws_cli(name));
-    }
+    if (!value("login_session").empty())
+      fail("the profile \"" + name + "\" needs a sign-in by the AWS CLI (login_session); add to it " + by_aws_cli(name));
     return {};
+  }
+
+  // Keys by a sign-in: "aws sso login" leaves a token in a file.
+  std::optional<s3_credentials> of_sso(const std::string& name) const {
+    const std::string session = profiles_.value(name, "sso_session");
+    const auto value = [&](const char* key) {
+      const std::string of_session = profiles_.value_in("sso-session", session, key);
+      return of_session.empty() ? profiles_.value(name, key) : of_session;
+    };
+    sso_request sso{.account = profiles_.value(name, "sso_account_id"),
+                    .role = profiles_.value(name, "sso_role_name"),
+                    .session = session.empty() ? value("sso_start_url") : session,
+                    .region = value("sso_region"),
+                    .profile = name,
+                    .ca_file = ca_file_};
+    if (sso.account.empty() && sso.role.empty()) return {};
+    for (const auto& [key, text] : {std::pair("sso_account_id", sso.account), std::pair("sso_role_name", sso.role),
+                                    std::pair("sso_session", sso.session), std::pair("sso_region", sso.region)}) {
+      if (text.empty()) fail("the profile \"" + name + "\" has no " + key + ", which a sign-in needs; run \"aws configure sso\"");
+    }
+    sso.server = environment_value("AWS_ENDPOINT_URL_SSO");
+    if (sso.server.empty()) sso.server = "https://portal.sso." + sso.region + "." + amazon_domain(sso.region);
+    return sso_credentials(std::move(sso));
   }
 
   s3_credentials of_role(const std::string& name, const role_request& role, std::vector<std::string> users) const {
@@ -180,7 +201,7 @@ s3_credentials find_credentials(const std::string& target, const remote_access& 
 }
 
 std::string profile_name(const remote_access& remote) {
-  for (const std::string& name : {remote.profile, environment_value("AWS_PROFILE"), environment_value("AWS_DEFAULT_PROFILE")}) {
+  for (const std::string& name : {remote.profile, environment_value("AWS_DEFAULT_PROFILE"), environment_value("AWS_PROFILE")}) {
     if (!name.empty()) return name;
   }
   return "default";

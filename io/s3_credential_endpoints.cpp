@@ -2,7 +2,6 @@
 #include "io/s3_credential_endpoints.hpp"
 
 #include "io/aws_config.hpp"
-#include "io/files.hpp"
 #include "io/http_client.hpp"
 #include "io/server_url.hpp"
 #include "io/xml.hpp"
@@ -17,9 +16,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <ctime>
-#include <fcntl.h>
 #include <map>
-#include <unistd.h>
 
 namespace zarrbits::io {
 
@@ -47,16 +44,9 @@ s3_credentials checked(s3_credentials keys, bool temporary, const std::string& e
 }
 
 std::string small_file(const std::string& path, const std::string& description) {
-  const file_descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) fail("cannot read \"" + path + "\", " + description + "; check that it is there");
-  std::string text(max_value_bytes + 1, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t n = ::read(fd.get(), text.data() + size, text.size() - size);
-    if (n <= 0) break;
-    size += static_cast<std::size_t>(n);
-  }
-  text.resize(size);
+  const auto content = read_small_file(path, max_value_bytes + 1);
+  if (!content) fail("cannot read \"" + path + "\", " + description + "; check that it is there");
+  std::string text = *content;
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
   if (text.empty() || !is_header_value(text)) {
     fail("\"" + path + "\", " + description + ", is not a token; check that it is whole");
@@ -64,8 +54,10 @@ std::string small_file(const std::string& path, const std::string& description) 
   return text;
 }
 
-// The request, up to `attempts` times. Throws if no response arrives.
-http_client::response ask(http_client& client, http_client::request r, unsigned attempts, const std::string& server_name) {
+}  // namespace
+
+http_client::response ask_for_credentials(http_client& client, http_client::request r, unsigned attempts,
+                                          const std::string& server_name) {
   r.max_body_bytes = max_response_bytes;
   const double patience = r.timeout;
   for (retry_policy tries;;) {
@@ -83,6 +75,8 @@ http_client::response ask(http_client& client, http_client::request r, unsigned 
     return got;
   }
 }
+
+namespace {
 
 s3_credentials ask_sts(const sts_server& sts, const std::string& action, const role_request& role,
                        std::map<std::string, std::string> parameters, const s3_credentials& source) {
@@ -106,7 +100,7 @@ s3_credentials ask_sts(const sts_server& sts, const std::string& action, const r
                               .headers = {{"content-type", "application/x-www-form-urlencoded"}},
                               .body = body},
                              source, sts.region, "sts");
-  const auto got = ask(client, std::move(r), 3, server_name);
+  const auto got = ask_for_credentials(client, std::move(r), 3, server_name);
   const auto xml = parse_xml(got.body);
   const auto inner = [](const xml_element* in, std::string_view name) -> const xml_element* {
     if (!in) return nullptr;
@@ -134,9 +128,6 @@ double number_of(const char* variable, double otherwise, double min_value, doubl
   const double value = std::strtod(environment_value(variable).c_str(), nullptr);
   return value > 0 ? std::clamp(value, min_value, max_value) : otherwise;
 }
-
-// "true" in any case.
-bool is_true(const std::string& value) { return text::case_fold(value) == "true"; }
 
 }  // namespace
 
@@ -193,6 +184,54 @@ s3_credentials assume_role_with_web_identity(const sts_server& sts, const role_r
   return keys;
 }
 
+s3_credentials sso_credentials(sso_request r) {
+  r.server = checked_server(std::move(r.server), "the sign-in server", "AWS_ENDPOINT_URL_SSO");
+  const std::string remedy = "; run \"aws sso login --profile " + r.profile + "\"";
+  const std::string file = environment_value("HOME") + "/.aws/sso/cache/" + sha1_of(r.session) + ".json";
+  const auto content = read_small_file(file, max_response_bytes);
+  if (!content) fail("there is no sign-in for the profile \"" + r.profile + "\" in \"" + file + "\"" + remedy);
+  const text::json cache = text::parse_untrusted_json(*content);
+  const auto text_in = [](const text::json& j, const char* name) {
+    const auto it = j.is_object() ? j.find(name) : j.end();
+    return j.is_object() && it != j.end() && it->is_string() ? it->get<std::string>() : std::string();
+  };
+  const std::string token = text_in(cache, "accessToken");
+  std::string end = text_in(cache, "expiresAt");
+  if (end.ends_with("UTC")) end.replace(end.size() - 3, 3, "Z");
+  const auto expires = parse_expiration(end);
+  if (token.empty() || !is_header_value(token) || !expires)
+    fail("\"" + file + "\", the sign-in of the profile \"" + r.profile + "\", cannot be read" + remedy);
+  if (*expires <= std::chrono::system_clock::now())
+    fail("the sign-in of the profile \"" + r.profile + "\" has ended (" + end.substr(0, 40) + ")" + remedy);
+  if (is_plaintext_remote(r.server)) fail("the token of a sign-in is not sent to \"" + r.server + "\" by plain http; use https");
+  const std::string server_name = "the sign-in server at " + r.server;
+  http_client client(r.ca_file);
+  const auto got =
+      ask_for_credentials(client,
+                          {.url = r.server + "/federation/credentials?account_id=" + percent_encoded(r.account, false) +
+                                  "&role_name=" + percent_encoded(r.role, false),
+                           .headers = {"x-amz-sso_bearer_token: " + token}},
+                          3, server_name);
+  if (got.status != 200) {
+    fail(server_name + " answers " + std::to_string(got.status) +
+         (got.status == 401 ? remedy : "; check the account and the role of the profile \"" + r.profile + "\""));
+  }
+  const text::json document = text::parse_untrusted_json(got.body);
+  const auto keys = document.is_object() ? document.find("roleCredentials") : document.end();
+  if (!document.is_object() || keys == document.end() || !keys->is_object())
+    fail(server_name + " did not return credentials as JSON; ask who runs it");
+  const auto milliseconds = keys->find("expiration");
+  std::string expiration;
+  if (milliseconds != keys->end() && milliseconds->is_number_integer()) {
+    const std::time_t seconds = static_cast<std::time_t>(milliseconds->get<std::int64_t>() / 1000);
+    std::tm utc{};
+    char text[32];
+    if (::gmtime_r(&seconds, &utc) && std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc) > 0) expiration = text;
+  }
+  return checked({text_in(*keys, "accessKeyId"), text_in(*keys, "secretAccessKey"), text_in(*keys, "sessionToken")}, true,
+                 expiration, server_name);
+}
+
 std::optional<s3_credentials> container_credentials(const std::string& ca_file) {
   const std::string relative = environment_value("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
                     full = environment_value("AWS_CONTAINER_CREDENTIALS_FULL_URI");
@@ -215,14 +254,14 @@ std::optional<s3_credentials> container_credentials(const std::string& ca_file) 
     token = small_file(file, "the token of the container's credential server");
   if (!is_header_value(token)) fail("AWS_CONTAINER_AUTHORIZATION_TOKEN has characters that a header cannot have; check it");
   if (!token.empty()) r.headers.push_back("Authorization: " + token);
-  const auto got = ask(client, std::move(r), 3, server_name);
+  const auto got = ask_for_credentials(client, std::move(r), 3, server_name);
   if (got.status != 200)
     fail(server_name + " answers " + std::to_string(got.status) + "; check the role of the task, or of the service account");
   return credentials_in_json(got.body, "Token", true, server_name);
 }
 
 std::optional<s3_credentials> instance_credentials(const std::string& endpoint) {
-  if (is_true(environment_value("AWS_EC2_METADATA_DISABLED"))) return {};
+  if (text::case_fold(environment_value("AWS_EC2_METADATA_DISABLED")) == "true") return {};
   std::string server = environment_value("AWS_EC2_METADATA_SERVICE_ENDPOINT");
   if (server.empty()) server = endpoint;
   if (server.empty()) {
@@ -238,23 +277,25 @@ std::optional<s3_credentials> instance_credentials(const std::string& endpoint) 
   http_client::response got;
   std::string header;
   try {
-    got = ask(client,
-              {.method = "PUT",
-               .url = server + "/latest/api/token",
-               .headers = {"x-aws-ec2-metadata-token-ttl-seconds: 21600"},
-               .timeout = patience,
-               .direct = true},
-              attempts, server_name);
+    got = ask_for_credentials(client,
+                              {.method = "PUT",
+                               .url = server + "/latest/api/token",
+                               .headers = {"x-aws-ec2-metadata-token-ttl-seconds: 21600"},
+                               .timeout = patience,
+                               .direct = true},
+                              attempts, server_name);
     if (got.status != 200 || got.body.empty() || !is_header_value(got.body)) return {};
     header = "x-aws-ec2-metadata-token: " + got.body;
-    got = ask(client, {.url = roles, .headers = {header}, .timeout = patience, .direct = true}, attempts, server_name);
+    got = ask_for_credentials(client, {.url = roles, .headers = {header}, .timeout = patience, .direct = true}, attempts,
+                              server_name);
   } catch (const zarrbits::error&) {
     return {};  // not on EC2
   }
   const std::string role = got.body.substr(0, got.body.find_first_of("\r\n"));
   if (got.status != 200 || role.empty() || role.size() > 200) return {};
-  got = ask(client, {.url = roles + percent_encoded(role, false), .headers = {header}, .timeout = patience, .direct = true},
-            attempts, server_name);
+  got = ask_for_credentials(
+      client, {.url = roles + percent_encoded(role, false), .headers = {header}, .timeout = patience, .direct = true}, attempts,
+      server_name);
   if (got.status != 200) fail(server_name + " answers " + std::to_string(got.status) + "; check the role of the instance");
   return credentials_in_json(got.body, "Token", true, server_name);
 }

@@ -6,6 +6,7 @@
 #ifndef ZARRBITS_IO_S3_CREDENTIAL_ENDPOINTS_HPP
 #define ZARRBITS_IO_S3_CREDENTIAL_ENDPOINTS_HPP
 
+#include "io/http_client.hpp"
 #include "io/sigv4.hpp"
 
 #include <chrono>
@@ -28,6 +29,10 @@ struct sts_server {
   std::string ca_file = {};
 };
 
+// The request, up to `attempts` times; `server_name` is for sentences. Throws zarrbits::error if no response arrives.
+http_client::response ask_for_credentials(http_client& client, http_client::request r, unsigned attempts,
+                                          const std::string& server_name);
+
 // "2026-01-31T12:34:56Z", also with a fraction or an offset. Empty if it is not a time.
 std::optional<std::chrono::system_clock::time_point> parse_expiration(const std::string& text);
 
@@ -39,6 +44,14 @@ s3_credentials credentials_in_json(std::string_view text, const char* token, boo
 s3_credentials assume_role(const sts_server& sts, const role_request& role, const s3_credentials& source);
 // `token_file`: what an identity provider gave us, new from time to time.
 s3_credentials assume_role_with_web_identity(const sts_server& sts, const role_request& role, const std::string& token_file);
+// For one account and role, with the token that "aws sso login" left in ~/.aws/sso/cache for the session, or the start URL.
+struct sso_request {
+  std::string account, role, session, region;
+  std::string server = {};
+  std::string profile = {};  // for sentences
+  std::string ca_file = {};
+};
+s3_credentials sso_credentials(sso_request r);
 // Empty if the environment names no such server.
 std::optional<s3_credentials> container_credentials(const std::string& ca_file);
 // Empty if there is no such server (we are not on EC2, or it is disabled), or the instance has no role. `endpoint`: of the

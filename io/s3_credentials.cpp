@@ -2,6 +2,8 @@
 #include "io/s3_credentials.hpp"
 
 #include "io/aws_config.hpp"
+#include "io/google_credentials.hpp"
+#include "io/remote_url.hpp"
 #include "io/s3_credential_chain.hpp"
 
 #include <zarrbits/error.hpp>
@@ -27,7 +29,8 @@ constexpr std::chrono::seconds early{300};
 constexpr std::chrono::seconds between_attempts{30};
 
 bool same_keys(const s3_credentials& a, const s3_credentials& b) {
-  return a.access_key == b.access_key && a.secret_key == b.secret_key && a.session_token == b.session_token;
+  return a.access_key == b.access_key && a.secret_key == b.secret_key && a.session_token == b.session_token &&
+         a.bearer == b.bearer;
 }
 
 }  // namespace
@@ -70,7 +73,8 @@ class credential_source::shared {
       std::optional<s3_credentials> result;
       std::exception_ptr failure;
       try {
-        result = find_credentials(target, remote_, region_, ca_file_);
+        result = is_google(target) ? find_google_credentials(target, remote_, ca_file_)
+                                   : find_credentials(target, remote_, region_, ca_file_);
       } catch (...) {
         failure = std::current_exception();
       }
@@ -101,13 +105,37 @@ credential_source::credential_source(std::string target, remote_access remote, s
 credential_source::shared& credential_source::of_process() {
   std::call_once(init_flag_, [this] {
     // all settings that the search depends on, except the content of files
-    std::string settings =
-        region_ + '\n' + ca_file_ + '\n' + remote_.profile + '\n' + (remote_.no_sign_request ? "anonymous" : "");
-    for (const char* name :
-         {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_DEFAULT_PROFILE",
-          "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AWS_NO_SIGN_REQUEST", "AWS_SKIP_SIGNATURE",
-          "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_STS",
-          "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "HOME"}) {
+    std::string settings = (is_google(target_) ? "gs\n" : "s3\n") + region_ + '\n' + ca_file_ + '\n' + remote_.profile + '\n' +
+                           (remote_.no_sign_request ? "anonymous" : "");
+    for (const char* name : {"AWS_ACCESS_KEY_ID",
+                             "AWS_SECRET_ACCESS_KEY",
+                             "AWS_SESSION_TOKEN",
+                             "AWS_PROFILE",
+                             "AWS_DEFAULT_PROFILE",
+                             "AWS_SHARED_CREDENTIALS_FILE",
+                             "AWS_CONFIG_FILE",
+                             "AWS_NO_SIGN_REQUEST",
+                             "AWS_SKIP_SIGNATURE",
+                             "AWS_WEB_IDENTITY_TOKEN_FILE",
+                             "AWS_ROLE_ARN",
+                             "AWS_ENDPOINT_URL",
+                             "AWS_ENDPOINT_URL_STS",
+                             "AWS_ENDPOINT_URL_SSO",
+                             "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
+                             "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+                             "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+                             "HOME",
+                             "GS_ACCESS_KEY_ID",
+                             "GS_SECRET_ACCESS_KEY",
+                             "GS_NO_SIGN_REQUEST",
+                             "GOOGLE_SKIP_SIGNATURE",
+                             "GOOGLE_OAUTH_ACCESS_TOKEN",
+                             "GOOGLE_APPLICATION_CREDENTIALS",
+                             "CLOUDSDK_CONFIG",
+                             "GS_USER_PROJECT",
+                             "GOOGLE_CLOUD_QUOTA_PROJECT",
+                             "GOOGLE_CLOUD_PROJECT",
+                             "STORAGE_EMULATOR_HOST"}) {
       settings += '\n' + environment_value(name);
     }
     // after a fork, a thread that is not there any more may hold a lock, or be asking

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The credentials of requests to S3, from where all AWS tools have them: environment, profiles, roles (STS), programs, containers
-// and instances. Temporary ones are replaced before they end.
+// and instances; for names at gs://, from where Google's tools have them (google_credentials.hpp). Temporary ones are replaced
+// before they end.
 //
 //   credential_source source("s3://bucket/prefix", remote, "us-east-1", "");
 //   const s3_credentials keys = source.current();  // for one request

@@ -49,7 +49,7 @@ std::uint64_t size_of(const xml_element& object) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
   if (text.empty() || error != std::errc() || end != text.data() + text.size())
     throw zarrbits::error(errc::server_failed,
-                          "the S3 server lists an object whose size is \"" + text.substr(0, 40) + "\"; check `endpoint`");
+                          "the server lists an object whose size is \"" + text.substr(0, 40) + "\"; check `endpoint`");
   return size;
 }
 
@@ -66,9 +66,9 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
     const auto response = client.send({.query = query, .expected_element = "ListBucketResult"});
     if (response.status == 404) {
       throw zarrbits::error(errc::not_found,
-                            "there is no S3 bucket \"" + client.settings().bucket + "\" at " + client.settings().url +
-                                "; create it, or check `endpoint`",
-                            {"s3://" + client.settings().bucket});
+                            "there is no " + client.settings().bucket_kind() + " \"" + client.settings().bucket + "\" at " +
+                                client.settings().url + "; create it, or check `endpoint`",
+                            {client.settings().name_of("")});
     }
     const bool encoded = response.xml.text_of("EncodingType") == "url";
     std::string first_key;
@@ -97,9 +97,9 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
         next.empty() || !tokens.insert(std::hash<std::string>()(next)).second || (!first_key.empty() && first_key == last_key);
     if (repeats || empty > max_empty_list_pages || small > max_small_list_pages || pages > max_list_pages) {
       throw zarrbits::error(errc::server_failed,
-                            "the S3 server's list of \"s3://" + client.settings().bucket + "/" + start +
+                            client.settings().server_name() + "'s list of \"" + client.settings().name_of(start) +
                                 "\" does not end; check the server, or choose another target",
-                            {"s3://" + client.settings().bucket + "/" + start});
+                            {client.settings().name_of(start)});
     }
     last_key = first_key;
     query["continuation-token"] = next;
@@ -141,9 +141,9 @@ std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, 
     if (total_bytes > max_listing_bytes) {
       throw zarrbits::error(
           errc::refused,
-          "\"s3://" + client.settings().bucket + "/" + start + "\" has more than " + std::to_string(entries.size()) +
+          "\"" + client.settings().name_of(start) + "\" has more than " + std::to_string(entries.size()) +
               " objects, more than can be held; remove them with the server's own tools, or choose another target",
-          {"s3://" + client.settings().bucket + "/" + start});
+          {client.settings().name_of(start)});
     }
     entries.push_back(std::move(e));
     return entries.size() < limit;
@@ -156,7 +156,7 @@ std::vector<s3_entry> list_objects(s3_client& client, const std::string& start, 
 std::vector<std::string> zarrbits::find_s3_sources(const std::string& pattern, const remote_access& remote) {
   using namespace io;
   const s3_settings settings = read_s3_settings(pattern, remote);
-  const std::string bucket = "s3://" + settings.bucket + "/", key_pattern = settings.prefix;
+  const std::string bucket = settings.name_of(""), key_pattern = settings.prefix;
   const std::size_t first = std::min(key_pattern.find_first_of("*?[\\"), key_pattern.size());
   const bool one_folder = key_pattern.find('/', first) == std::string::npos;
   std::vector<std::string> names;

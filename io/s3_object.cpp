@@ -2,10 +2,12 @@
 #include "io/remote_object.hpp"
 
 #include "io/s3_client.hpp"
+#include "io/s3_version.hpp"
 
 #include <zarrbits/error.hpp>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace zarrbits::io {
@@ -17,7 +19,7 @@ class object_in_s3 final : public remote_object {
   object_in_s3(const std::string& name, const remote_access& remote) : object_in_s3(name, read_s3_settings(name, remote)) {}
 
   file_state open(std::span<std::byte> head) override {
-    const auto response = client_.send({.key = key_, .range = {0, head.size()}, .output = head});
+    const auto response = client_.send({.key = key_, .query = version_, .range = {0, head.size()}, .output = head});
     if (response.status == 404) throw_not_found();
     if (response.status == 416) return current_state();
     file_state state{.regular = true, .size = response.total, .etag = response.validator()};
@@ -27,7 +29,7 @@ class object_in_s3 final : public remote_object {
   }
 
   void read(const file_state& state, std::uint64_t offset, std::span<std::byte> out) override {
-    s3_client::request r{.key = key_, .range = {offset, out.size()}, .output = out};
+    s3_client::request r{.key = key_, .query = version_, .range = {offset, out.size()}, .output = out};
     if (is_etag(state.etag)) r.only_if["if-match"] = "\"" + state.etag + "\"";
     for (retry_policy tries;;) {
       const auto response = client_.send(r);
@@ -40,13 +42,17 @@ class object_in_s3 final : public remote_object {
   }
 
   file_state current_state() override {
-    const auto response = client_.send({.method = "HEAD", .key = key_});
+    const auto response = client_.send({.method = "HEAD", .key = key_, .query = version_});
     if (response.status == 404) return {};
     return {true, static_cast<std::uint64_t>(std::max(response.length, 0LL)), 0, 0, response.validator()};
   }
 
  private:
   object_in_s3(const std::string& name, s3_settings settings) : name_(name), key_(settings.prefix), client_(std::move(settings)) {
+    if (const std::size_t version = version_in(name_); version != std::string::npos) {
+      version_ = {{"versionId", name_.substr(version + version_parameter.size())}};
+      key_.resize(key_.size() - (name_.size() - version));
+    }
     if (key_.empty())
       throw zarrbits::error(errc::invalid_option, "\"" + name_ + "\" names a bucket; use the name of an HDF5 file in it",
                             {name_});
@@ -64,13 +70,15 @@ class object_in_s3 final : public remote_object {
   }
   [[noreturn]] void throw_mismatch(std::uint64_t offset, std::size_t size, const s3_client::response& response) const {
     throw zarrbits::error(errc::server_failed,
-                          "the S3 server answers " + std::to_string(response.status) + " with " +
+                          client_.settings().server_name() + " answers " + std::to_string(response.status) + " with " +
                               std::to_string(response.received) + " bytes of \"" + name_ + "\", but bytes " +
                               range_text({offset, size}) + " were wanted; check `endpoint`",
                           {name_});
   }
 
-  const std::string name_, key_;
+  const std::string name_;
+  std::string key_;
+  std::map<std::string, std::string> version_ = {};  // "versionId"; of a name "s3://bucket/key?versionId=..."
   s3_client client_;
 };
 

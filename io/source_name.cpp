@@ -14,7 +14,7 @@ source_name split_source(const std::string& text) {
     while (object.size() > 1 && object.ends_with('/')) object.pop_back();
     return {text.substr(0, colon), object == "/" ? "" : object};
   };
-  if (io::is_s3(text)) {  // no request asks which keys exist
+  if (io::is_object_store(text)) {  // no request asks which keys exist
     const std::size_t colon = text.find(":/", 5);
     return colon == std::string::npos ? source_name{text, {}} : split_at(colon);
   }

@@ -11,10 +11,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <mutex>
 #include <string_view>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -27,19 +25,6 @@ constexpr unsigned max_redirects = 10;
 
 // "https://host:8000" of a URL; what requests with secrets go to.
 std::string_view server_of(std::string_view url) { return url.substr(0, url.find_first_of("/?#", url.find("://") + 3)); }
-
-// One client for all files, so that they share its connections. After a fork there is a new one.
-http_client& shared_client(const std::string& ca_file) {
-  struct clients {
-    pid_t process = ::getpid();
-    std::map<std::string, http_client> by_ca;
-  };
-  static std::mutex mutex;
-  static clients* instance = nullptr;
-  const std::lock_guard lock(mutex);
-  if (!instance || instance->process != ::getpid()) instance = new clients();  // the parent's connections are not ours to close
-  return instance->by_ca.try_emplace(ca_file, ca_file).first->second;
-}
 
 std::string ca_file_of(const remote_access& remote) {
   if (!remote.ca_file.empty()) return remote.ca_file;
@@ -90,7 +75,7 @@ class web_object final : public remote_object {
         url_(full_url(name_)),
         headers_(headers_of(remote)),
         follow_private_(remote.follow_private),
-        client_(shared_client(ca_file_of(remote))) {}
+        client_(shared_http_client(ca_file_of(remote))) {}
 
   file_state open(std::span<std::byte> head) override {
     std::size_t got = 0;

@@ -51,7 +51,7 @@ void scratch_file::read(std::uint64_t offset, std::span<std::byte> bytes) const 
 
 std::string scratch_folder_for(const std::string& store) {
   const char* const temporary = std::getenv("TMPDIR");
-  if (io::is_s3(store)) return temporary && *temporary ? temporary : "/tmp";
+  if (io::is_object_store(store)) return temporary && *temporary ? temporary : "/tmp";
   std::filesystem::path path(store);
   while (path.has_relative_path() && path.filename().empty()) path = path.parent_path();
   return path.has_parent_path() ? path.parent_path().string() : ".";

@@ -119,10 +119,10 @@ std::string without_slashes(std::string path) {
 
 // A target within the source would become a part of it.
 void refuse_target_within(const convert_options& options) {
-  if (io::is_s3(options.source) != io::is_s3(options.store) || options.store.empty()) return;
+  if (io::is_object_store(options.source) != io::is_object_store(options.store) || options.store.empty()) return;
   const auto place = [](const std::string& name) {
     std::error_code e;
-    if (io::is_s3(name)) return without_slashes(name);
+    if (io::is_object_store(name)) return without_slashes(name);
     return without_slashes(std::filesystem::weakly_canonical(std::filesystem::absolute(name), e).native());
   };
   const std::string source = place(split_source(options.source).file), target = place(options.store);
@@ -558,7 +558,7 @@ convert_result zarr_conversion::finalized(const std::string& started) {
     }
   }
   result.objects = std::move(objects);
-  if (!io::is_s3(options_.store) || out_->found_unfinished()) {  // also what other processes and earlier runs wrote
+  if (!io::is_object_store(options_.store) || out_->found_unfinished()) {  // also what other processes and earlier runs wrote
     result.store_objects = result.store_bytes = 0;
     out_->for_each("", [&](std::string_view key, std::uint64_t size) {
       if (zarr::in_unfinished_folder(key)) return;

@@ -69,6 +69,11 @@ io::file_state current_state(const std::string& file, const remote_access& remot
   return io::state_of(io::file_descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)).get());
 }
 
+// For two names without folders, which end in a part of the hash of the query.
+bool is_same_but_for_query(const std::string& a, const std::string& b) {
+  return io::has_hashed_query("https://" + a) && a.substr(0, a.rfind('?')) == b.substr(0, b.rfind('?'));
+}
+
 // The entry of a file in the store; null if absent. Throws zarrbits::error if it has changed since.
 const append::recorded_source* find_existing(const append::append_target& store, const std::string& name,
                                              const remote_access& remote) {
@@ -78,11 +83,20 @@ const append::recorded_source* find_existing(const append::append_target& store,
   for (const append::recorded_source& s : store.sources()) {
     if (leaf == s.file) same_name.push_back(&s);
   }
-  const io::file_state current = same_name.empty() ? io::file_state() : current_state(file.name, remote);
+  const bool has_query = io::has_hashed_query(file.name);
+  const io::file_state current = same_name.empty() && !has_query ? io::file_state() : current_state(file.name, remote);
   if (!current.regular) return nullptr;  // new, or unreadable, which is reported when it is joined
   const text::json state = text::parse_json(text::json_text(append::state_note({file.name, current})));
   for (const append::recorded_source* s : same_name) {
     if (s->state == state) return s;
+  }
+  if (same_name.empty()) {
+    // a signature of an unknown kind makes another name, and yet the same ETag and length mean the same file
+    for (const append::recorded_source& s : store.sources()) {
+      if (current.etag.starts_with('"') && s.state == state && is_same_but_for_query(s.file, text::base_name(file.name)))
+        return &s;
+    }
+    return nullptr;
   }
   throw zarrbits::error(
       errc::different,

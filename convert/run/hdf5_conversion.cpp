@@ -37,8 +37,8 @@ namespace {
 // The capacity for paths of objects: the longest name that the store's place allows, without the store's own.
 std::size_t path_capacity(const std::string& store) {
   constexpr std::size_t key_of_a_chunk = 500, key_in_s3 = 1024, path = 4095;
-  const std::size_t reserved = store.size() + (io::is_s3(store) ? 100 : key_of_a_chunk),
-                    limit = io::is_s3(store) ? key_in_s3 : path;
+  const std::size_t reserved = store.size() + (io::is_object_store(store) ? 100 : key_of_a_chunk),
+                    limit = io::is_object_store(store) ? key_in_s3 : path;
   return limit > reserved ? limit - reserved : 0;
 }
 

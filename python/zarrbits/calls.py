@@ -105,6 +105,7 @@ def convert(
     no_consolidate: bool = False,
     endpoint: str | None = None,
     no_sign_request: bool = False,
+    request_payer: bool = False,
     aws_profile: str | None = None,
     header: Many = None,
     ca_file: Path | None = None,
@@ -156,7 +157,8 @@ def convert(
     Without it, all is converted, also within a job of Slurm or MPI.
 
     storage_options: as fsspec's file systems take them, for a source or a store on a server: anon, key, secret, token, profile,
-    endpoint_url, region_name, headers and verify (a file of certificates). Nothing of it is in the process list.
+    endpoint_url, region_name, requester_pays, project, headers and verify (a file of certificates). Nothing of it is in the
+    process list.
     """
     options = _options(locals(), "source", "store", "client", "partitions", "progress", "partition")
     options.update(quiet=True)
@@ -224,6 +226,7 @@ def finalize(
     no_consolidate: bool = False,
     endpoint: str | None = None,
     no_sign_request: bool = False,
+    request_payer: bool = False,
     aws_profile: str | None = None,
     header: Many = None,
     ca_file: Path | None = None,
@@ -279,6 +282,7 @@ def plan(
     allow_overlap: bool = False,
     endpoint: str | None = None,
     no_sign_request: bool = False,
+    request_payer: bool = False,
     aws_profile: str | None = None,
     header: Many = None,
     ca_file: Path | None = None,
@@ -338,6 +342,7 @@ def export_store(
     allow_lossy: bool = False,
     endpoint: str | None = None,
     no_sign_request: bool = False,
+    request_payer: bool = False,
     aws_profile: str | None = None,
     header: Many = None,
     ca_file: Path | None = None,
@@ -369,6 +374,7 @@ def verify(
     exclude: Many = None,
     endpoint: str | None = None,
     no_sign_request: bool = False,
+    request_payer: bool = False,
     aws_profile: str | None = None,
     header: Many = None,
     ca_file: Path | None = None,
@@ -394,6 +400,7 @@ def inspect(
     attributes: bool = False,
     endpoint: str | None = None,
     no_sign_request: bool = False,
+    request_payer: bool = False,
     aws_profile: str | None = None,
     header: Many = None,
     ca_file: Path | None = None,
@@ -417,6 +424,7 @@ def suggest(
     no_lock: bool = False,
     endpoint: str | None = None,
     no_sign_request: bool = False,
+    request_payer: bool = False,
     aws_profile: str | None = None,
     header: Many = None,
     ca_file: Path | None = None,
@@ -436,6 +444,7 @@ def doctor(
     no_lock: bool = False,
     endpoint: str | None = None,
     no_sign_request: bool = False,
+    request_payer: bool = False,
     aws_profile: str | None = None,
     header: Many = None,
     ca_file: Path | None = None,

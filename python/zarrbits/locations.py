@@ -26,10 +26,16 @@ class Upath(Protocol):
 
 Location = Union[str, "os.PathLike[str]", Upath]  # and h5py.File, which has no types
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
-_REACHED = {"s3": "s3", "s3a": "s3", "s3n": "s3", "http": "http", "https": "https"}  # s3a and s3n: Hadoop's names for it
+_REACHED = {  # s3a and s3n: Hadoop's names for it; gcs: fsspec's
+    "s3": "s3",
+    "s3a": "s3",
+    "s3n": "s3",
+    "gs": "gs",
+    "gcs": "gs",
+    "http": "http",
+    "https": "https",
+}
 _CLOUDS = {
-    "gs": "Google Cloud Storage",
-    "gcs": "Google Cloud Storage",
     "az": "Azure",
     "abfs": "Azure",
     "abfss": "Azure",
@@ -91,7 +97,8 @@ def _name_of_url(name: str) -> str:
             f'zarrbits: {_CLOUDS[scheme]} is not reached as "{scheme}://"; name a source by its https:// URL, signed if need be, '
             "and write a store to a local folder, which other programs copy"
             if scheme in _CLOUDS
-            else f'zarrbits: "{scheme}://" is not a scheme that zarrbits knows; use a path, s3://BUCKET/KEY or an https:// URL'
+            else f'zarrbits: "{scheme}://" is not a scheme that zarrbits knows; use a path, s3://BUCKET/KEY, gs://BUCKET/KEY or '
+            "an https:// URL"
         )
     return f"{_REACHED[scheme]}://{name[match.end() :]}"
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from zarr.storage import FsspecStore
 
 Options = Optional[Mapping[str, Any]]
-PROTOCOLS = ("file", "s3", "https", "http")
-_OF_S3 = ("anon", "key", "secret", "token", "profile", "endpoint_url", "config_kwargs", "requester_pays")
+PROTOCOLS = ("file", "s3", "gs", "https", "http")
+_OF_S3 = ("anon", "key", "secret", "token", "profile", "endpoint_url", "config_kwargs", "requester_pays", "project")
 TIME = "modified "  # begins what stands for the ETag of a server that has none
 _NAMED = 5  # sources in one sentence
 _MOST_ROWS = 1_000_000  # references in one Parquet file
@@ -165,7 +165,8 @@ def read(path: Path, external: External = None) -> References:
     wrong = next((k for k, v in keys.items() if not is_reference(v)), None)
     if wrong is not None:
         raise Error(
-            f'zarrbits: "{wrong}" of "{name}" is neither text nor [URL, offset, size] with a file://, s3:// or https:// URL',
+            f'zarrbits: "{wrong}" of "{name}" is neither text nor [URL, offset, size] with a file://, s3://, gs:// or '
+            "https:// URL",
             1,
         )
     keys = {k: [absolute(name, v[0]), *v[1:]] if isinstance(v, list) else v for k, v in without_v2(keys).items()}
@@ -207,8 +208,12 @@ def _local_change(files: LocalFiles, source: Source) -> str | None:
 def _options_for(protocol: str, options: Options, servers: Servers) -> dict[str, Any]:
     """What a file system of fsspec is told, of options that may be for several."""
     told = dict(options or {})
-    if protocol == "s3":
+    if protocol in ("s3", "gs"):
         told.pop("headers", None)
+    if protocol == "gs":  # gcsfs has no client of botocore
+        return {k: v for k, v in told.items() if k not in ("anon", "key", "secret", "profile", "client_kwargs", "config_kwargs")}
+    if protocol == "s3":
+        told.pop("project", None)
         return told
     client = {k: v for k, v in dict(told.pop("client_kwargs", None) or {}).items() if k not in ("endpoint_url", "region_name")}
     return servers.options_for({k: v for k, v in told.items() if k not in _OF_S3} | {"client_kwargs": client})
@@ -226,8 +231,10 @@ def _remote_changes(protocol: str, sources: list[Source], options: Options, serv
             except OSError as e:
                 reason = e.__cause__ if isinstance(e.__cause__, (Error, OSError)) else e
                 return f'"{source.url}": {reason}'
-            time = info.get("LastModified")
-            return _change_of(source, info["size"], None if time is None else int(time.timestamp()) * 10**9, info.get("ETag"))
+            time, etag = info.get("LastModified"), info.get("ETag")
+            if protocol == "gs":  # of Google's JSON; the ETag of the XML interface is the MD5, if there is one
+                etag = base64.b64decode(info["md5Hash"]).hex() if info.get("md5Hash") else None
+            return _change_of(source, info["size"], None if time is None else int(time.timestamp()) * 10**9, etag)
 
     async def look_at_all() -> list[str | None]:
         few = asyncio.Semaphore(32)

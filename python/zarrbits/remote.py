@@ -12,6 +12,7 @@ from .locations import name_of, storage_options_of
 
 # of fsspec and s3fs, for what the command does in its own way
 _WITHOUT_EFFECT = {
+    "access",
     "asynchronous",
     "cache_regions",
     "config_kwargs",
@@ -25,8 +26,22 @@ _WITHOUT_EFFECT = {
 }
 
 
-def of_storage_options(given: Mapping[str, Any] | None) -> tuple[dict[str, Any], dict[str, str]]:
-    """(options of the command, variables that are secrets)."""
+def _google_variables(token: Any) -> dict[str, str]:
+    """What gcsfs calls a token: a file, what is in it, or a token itself."""
+    if token in (None, "google_default", "cloud"):
+        return {}
+    if isinstance(token, str) and os.path.isfile(token):
+        return {"GOOGLE_APPLICATION_CREDENTIALS": os.path.abspath(token)}
+    if isinstance(token, str) and token not in ("cache", "browser"):
+        return {"GOOGLE_OAUTH_ACCESS_TOKEN": token}
+    raise ValueError(
+        'storage_options has a token that zarrbits does not know; it knows the name of a file, an access token, "anon", '
+        '"google_default" and "cloud"'
+    )
+
+
+def of_storage_options(given: Mapping[str, Any] | None, google: bool = False) -> tuple[dict[str, Any], dict[str, str]]:
+    """(options of the command, variables that are secrets). google: they are those of gcsfs."""
     options: dict[str, Any] = {}
     secrets: dict[str, str] = {}
     told = dict(given or {})
@@ -39,14 +54,22 @@ def of_storage_options(given: Mapping[str, Any] | None) -> tuple[dict[str, Any],
         raise ValueError("storage_options has verify=False: zarrbits always verifies servers; name their certificates as verify")
     if isinstance(verify, (str, os.PathLike)):
         options["ca_file"] = verify
+    if google and told.get("token") == "anon":
+        told["anon"], told["token"] = True, None
     if told.pop("anon", False):
         options["no_sign_request"] = True
+    if told.pop("requester_pays", False):
+        options["request_payer"] = True
     for name, option in (("endpoint_url", "endpoint"), ("profile", "aws_profile")):
         if value := told.pop(name, None):
             options[option] = value
     key, secret = told.pop("key", None), told.pop("secret", None)
     token, session = told.pop("token", None), told.pop("session_token", None)
-    if key or secret:
+    if google:
+        secrets |= _google_variables(token)
+        if project := told.pop("project", None):
+            secrets["GOOGLE_CLOUD_PROJECT"] = project
+    elif key or secret:
         if not (key and secret):
             raise ValueError('storage_options has only one of "key" and "secret"; set both')
         secrets |= {"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret, "AWS_SESSION_TOKEN": token or session or ""}
@@ -59,7 +82,7 @@ def of_storage_options(given: Mapping[str, Any] | None) -> tuple[dict[str, Any],
     if unknown:
         raise ValueError(
             f"storage_options has {unknown[0]!r}, which zarrbits does not know; it knows anon, key, secret, token, profile, "
-            "endpoint_url, region_name, headers and verify, also in client_kwargs"
+            "requester_pays, project, endpoint_url, region_name, headers and verify, also in client_kwargs"
         )
     return options, secrets
 
@@ -70,7 +93,8 @@ class Secrets:
     def __init__(self, options: dict[str, Any], locations: Sequence[Any]) -> None:
         paths = [name_of(location, bool(options.get("no_lock"))) for location in locations]
         given = options.pop("storage_options", None)
-        more, variables = of_storage_options(storage_options_of(list(locations)) if given is None else given)
+        google = any(path.startswith("gs://") for path in paths)
+        more, variables = of_storage_options(storage_options_of(list(locations)) if given is None else given, google)
         for name, value in more.items():
             if options.get(name) in (None, False):
                 options[name] = value

@@ -109,9 +109,9 @@ class SignedServer(s3_server.Server):
 
 
 class Service:
-    """answer(request) -> (status, body). `asked` has the requests: method, path, headers, body."""
+    """answer(request) -> (status, body). `asked` has the requests: method, path, headers, body. headers: of all responses."""
 
-    def __init__(self, answer):
+    def __init__(self, answer, headers=None):
         service, self.asked = self, []
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -123,7 +123,8 @@ class Service:
                 service.asked.append(request)
                 status, text = answer(request)
                 self.send_response(status)
-                self.send_header("Content-Length", str(len(text.encode())))
+                for name, value in {"Content-Length": str(len(text.encode())), **(headers or {})}.items():
+                    self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(text.encode())
 

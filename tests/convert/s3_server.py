@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
 """A small S3 server in memory, with only the standard library: it checks every signature and obeys conditions.
-Faults make it bad or hostile.
+Faults make it bad or hostile. With `google`, it is the XML interface of Google Cloud Storage, with its own words for all of that.
 
 with Server() as s:
     convert(source, "s3://bucket/x.zarr", "--endpoint", s.url)
@@ -12,6 +12,7 @@ import email.utils
 import hashlib
 import hmac
 import http.server
+import itertools
 import socket
 import socketserver
 import threading
@@ -23,6 +24,9 @@ KEY, SECRET, BUCKET = "zarrbits-test", "a/secret+with=signs/and-40-characters-xx
 NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
 
 
+GENERATIONS = itertools.count(1_700_000_000_000_001)
+
+
 def iso_time(seconds):
     return time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(seconds))
 
@@ -31,6 +35,7 @@ class Stored:
     def __init__(self, body, etag=None, modified=None):
         self.body, self.modified = body, time.time() if modified is None else modified
         self.etag = etag or hashlib.md5(body).hexdigest()
+        self.generation = next(GENERATIONS)
 
 
 class Answer:
@@ -64,12 +69,15 @@ class Request:
 
 
 class Server:
-    def __init__(self, fault=None, conditions="kept", page=1000, endless=False):
+    def __init__(self, fault=None, conditions="kept", page=1000, endless=False, google=False, tokens=(), public=False):
+        # tokens: those that are accepted in place of signatures; public: requests need neither
         # conditions: kept; ignored; rejected; "only new", those of If-None-Match alone
         # fault(request, go_on) -> Answer, or a function of the connection's handler that writes what it likes
         self.fault, self.conditions, self.page = fault, conditions, page
         self.objects, self.uploads, self.upload_keys, self.upload_times, self.lock = {}, {}, {}, {}, threading.RLock()
-        self.requests, self.wrong_signatures = [], []
+        self.requests, self.wrong_signatures, self.connects = [], [], 0
+        self.google, self.tokens, self.public = google, set(tokens), public
+        self.prefix, self.algorithm = ("x-goog-", "GOOG4") if google else ("x-amz-", "AWS4")
         server = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -85,7 +93,8 @@ class Server:
                     server.requests.append(request)
                 if wrong := server.check(request, query):
                     server.wrong_signatures.append(wrong)
-                    answer = error(403, "SignatureDoesNotMatch", wrong)
+                    by_token = request.headers.get("Authorization", "").startswith("Bearer ")
+                    answer = error(401, "InvalidSecurity") if by_token else error(403, "SignatureDoesNotMatch", wrong)
                 else:
 
                     def go_on():
@@ -111,6 +120,14 @@ class Server:
                     self.close_connection = True
 
             do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = safe
+
+            def do_CONNECT(self):
+                """As a proxy that requires a login."""
+                server.connects += 1
+                self.send_response(407)
+                self.send_header("Proxy-Authenticate", 'Basic realm="x"')
+                self.send_header("Content-Length", "0")
+                self.end_headers()
 
             def log_message(self, *_):
                 pass
@@ -141,6 +158,12 @@ class Server:
     def check(self, request, query):
         """Why the signature is wrong; None where it is right."""
         given = request.headers.get("Authorization", "")
+        if self.google and any(n.lower().startswith("x-amz-") for n in request.headers):
+            return "words of Amazon's"
+        if not given and self.public:
+            return None
+        if given.startswith("Bearer "):
+            return None if given.removeprefix("Bearer ") in self.tokens else "another token"
         try:
             kind, _, rest = given.partition(" ")
             fields = dict(f.strip().split("=", 1) for f in rest.split(","))
@@ -148,36 +171,38 @@ class Server:
             names = fields["SignedHeaders"].split(";")
         except (KeyError, ValueError):
             return "no authorization"
-        if kind != "AWS4-HMAC-SHA256" or key != KEY or "host" not in names or names != sorted(names):
+        if kind != f"{self.algorithm}-HMAC-SHA256" or key != KEY or "host" not in names or names != sorted(names):
             return "another key or kind"
-        if any(n.lower() not in names for n in request.headers if n.lower().startswith("x-amz-")):
+        if any(n.lower() not in names for n in request.headers if n.lower().startswith(self.prefix)):
             return "a header of S3's is not signed"
-        lines = "".join(f"{n}:{request.headers.get(n, '').strip()}\n" for n in names)
-        text = "\n".join(
-            (
-                request.method,
-                request.raw_path,
-                "&".join(sorted(query.split("&"))) if query else "",
-                lines,
-                ";".join(names),
-                request.headers["X-Amz-Content-Sha256"],
-            )
-        )
-        if hashlib.sha256(request.body).hexdigest() != request.headers["X-Amz-Content-Sha256"]:
+        if "accept-encoding" in names:
+            return "a header that servers change on the way is signed"
+        if hashlib.sha256(request.body).hexdigest() != request.headers[self.prefix + "content-sha256"]:
             return "other bytes"
+        right = self.signature(request.method, request.raw_path, query, names, request.headers, scope, SECRET)
+        return None if right == fields["Signature"] else "another signature"
+
+    def signature(self, method, path, query, names, headers, scope, secret):
+        lines = "".join(f"{n}:{headers.get(n, '').strip()}\n" for n in names)
+        sorted_query = "&".join(sorted(query.split("&"))) if query else ""
+        digest = headers[self.prefix + "content-sha256"]
+        text = "\n".join((method, path, sorted_query, lines, ";".join(names), digest))
+        signing = self.algorithm.encode() + secret.encode()
         day, region, service, _ = scope.split("/")
-        signing = b"AWS4" + SECRET.encode()
-        for part in (day, region, service, "aws4_request"):
+        for part in (day, region, "storage", "goog4_request") if self.google else (day, region, service, "aws4_request"):
             signing = hmac.new(signing, part.encode(), hashlib.sha256).digest()
-        signed = "\n".join((kind, request.headers["X-Amz-Date"], scope, hashlib.sha256(text.encode()).hexdigest()))
-        return (
-            None if hmac.new(signing, signed.encode(), hashlib.sha256).hexdigest() == fields["Signature"] else "another signature"
-        )
+        kind, date = f"{self.algorithm}-HMAC-SHA256", headers[self.prefix + "date"]
+        signed = "\n".join((kind, date, scope, hashlib.sha256(text.encode()).hexdigest()))
+        return hmac.new(signing, signed.encode(), hashlib.sha256).hexdigest()
 
     def condition_failed(self, request):
         if self.conditions == "ignored":
             return None
         there = self.objects.get(request.key)
+        if self.google:  # which has no other conditions of writes
+            generation = request.headers.get("x-goog-if-generation-match")
+            current = str(there.generation) if there else "0"
+            return error(412, "PreconditionFailed") if generation not in (None, current) else None
         none, match = request.headers.get("If-None-Match"), request.headers.get("If-Match")
         if self.conditions == "only new":
             match = None
@@ -195,7 +220,7 @@ class Server:
 
     def copied(self, r):
         """The bytes that a copy takes from another object, or an error."""
-        bucket, _, key = urllib.parse.unquote(r.headers["x-amz-copy-source"]).removeprefix("/").partition("/")
+        bucket, _, key = urllib.parse.unquote(r.headers[self.prefix + "copy-source"]).removeprefix("/").partition("/")
         if bucket != BUCKET or key not in self.objects:
             return error(404, "NoSuchKey")
         body = self.objects[key].body
@@ -214,14 +239,17 @@ class Server:
     def do_put(self, r):
         if failed := self.condition_failed(r):
             return failed
-        if "x-amz-copy-source" in r.headers:
+        if self.prefix + "copy-source" in r.headers:
             body = self.copied(r)
             if isinstance(body, Answer):
                 return body
             self.objects[r.key] = Stored(body)
             return self.copy_xml("CopyObjectResult", body)
         self.objects[r.key] = Stored(r.body)
-        return Answer(headers={"ETag": f'"{self.objects[r.key].etag}"'})
+        return Answer(headers={"ETag": f'"{self.objects[r.key].etag}"', **self.generation(r.key)})
+
+    def generation(self, key):
+        return {"x-goog-generation": str(self.objects[key].generation)} if self.google else {}
 
     def do_get(self, r):
         there = self.objects.get(r.key)
@@ -231,6 +259,7 @@ class Server:
         if match and match.strip('"') != there.etag:
             return error(412, "PreconditionFailed")
         headers = {"ETag": f'"{there.etag}"', "Last-Modified": email.utils.formatdate(there.modified, usegmt=True)}
+        headers |= self.generation(r.key)
         if "Range" in r.headers and r.method == "GET":
             first, last = (int(n) for n in r.headers["Range"].removeprefix("bytes=").split("-"))
             size = len(there.body)
@@ -257,7 +286,9 @@ class Server:
         parts = self.uploads.get(r.query["uploadId"])
         if parts is None:
             return error(404, "NoSuchUpload")
-        if "x-amz-copy-source" in r.headers:
+        if self.prefix + "copy-source" in r.headers:
+            if self.google:
+                return error(501, "NotImplemented")
             body = self.copied(r)
             if isinstance(body, Answer):
                 return body

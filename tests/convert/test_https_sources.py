@@ -403,6 +403,17 @@ def test_references_lead_to_no_other_file(server):
         assert {r.name for r in server.requests} <= {"data/in.h5"}
 
 
+def test_a_url_that_is_signed_in_an_unknown_way_is_not_appended_twice(server, days):
+    """The ETag and the length are those of the file that is in the store."""
+    first, second, _ = upload(server, *days)
+    join(f"{first}?ticket=1&file=a")
+    done = z("convert", "--json", "--append", "t", f"{first}?ticket=2&file=a", f"{second}?ticket=2", "out.zarr")
+    assert [x["notes"] for x in json.loads(done.stdout)["sources"]] == [["it is already in the store"], []]
+    # without an ETag, nothing shows that it is the same file: its coordinates are there twice
+    server.files["data/" + days[0]].etag = ""
+    z("convert", "-q", "--append", "t", f"{first}?ticket=3&file=a", "out.zarr", status=1)
+
+
 def test_references_that_are_appended_to(server):
     remote = upload(server, *even_days())
     references("--concat", "t", remote[0])

@@ -13,8 +13,8 @@
 using namespace zarrbits::io;
 
 BOOST_AUTO_TEST_CASE(names_without_a_secret_stay) {
-  for (const std::string name : {"in.h5", "s3://bucket/a?b", "https://host/a/b.nc", "http://host:8000/in.h5:/a/b",
-                                 "a/https://host", "https://host", "https://host/x?~0123abcd"}) {
+  for (const std::string name : {"in.h5", "s3://bucket/a?b", "gs://bucket/a?b", "https://host/a/b.nc",
+                                 "http://host:8000/in.h5:/a/b", "a/https://host", "https://host", "https://host/x?~0123abcd"}) {
     BOOST_TEST(redact_url(name) == name);
     BOOST_TEST(display_url(name) == name);
   }
@@ -40,7 +40,8 @@ BOOST_AUTO_TEST_CASE(users_of_other_services_are_masked) {
     BOOST_TEST(display_url(url) == "s3://***@bucket/x.nc");
     BOOST_TEST(original_url("s3://***@bucket/x.nc") == "s3://***@bucket/x.nc");
   }
-  BOOST_TEST(redact_url("ftp://user:word@host/x.nc") == "ftp://***@host/x.nc");
+  for (const std::string scheme : {"ftp", "gs"})
+    BOOST_TEST(redact_url(scheme + "://user:word@host/x.nc") == scheme + "://***@host/x.nc");
   // an object in a file, and keys with these characters
   for (const std::string name : {"s3://bucket/user@host/x", "s3://bucket/a:b@c", "s3://bucket:/a@b", "s3://bucket/x.h5:/a@b",
                                  "a/s3://u:w@b", "user@host:x", "://u:w@b"})

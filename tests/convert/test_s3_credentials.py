@@ -2,6 +2,7 @@
 """Where the credentials for S3 come from: each way once, and what is wrong with it; that they are replaced before they end,
 or when the server says that they have ended; anonymous requests; the region of a bucket."""
 
+import hashlib
 import json
 import shlex
 import sys
@@ -92,7 +93,7 @@ class TestEnvironmentAndProfiles(Credentials):
         with SignedServer(keys, others) as s:
             for expected, options, variables in (
                 (others, [], {"AWS_DEFAULT_PROFILE": "lab"}),
-                (keys, [], {"AWS_PROFILE": "lab"}),
+                (others, [], {"AWS_PROFILE": "lab"}),  # as in the AWS SDK for Python
                 (others, [], {"AWS_PROFILE": "empty"}),
                 (keys, ["--aws-profile", "lab"], {"AWS_PROFILE": "empty"}),
             ):
@@ -117,13 +118,64 @@ class TestEnvironmentAndProfiles(Credentials):
                 self.refused(self.convert(s, **broken), "characters that a header cannot have", secrets=[USER.secret])
             assert s.requests == []
 
-    def test_profiles_that_need_a_sign_in(self):
-        for key in ("sso_account_id = 1", "sso_session = my", "login_session = x"):
-            with SignedServer(USER) as s:
-                config = f"[profile lab]\n{key}\nsso_role_name = x\n"
-                done = self.convert(s, **self.files("", config), AWS_PROFILE="lab")
-                self.refused(done, "credential_process = aws configure export-credentials --profile lab --format process")
-                self.works(s, **self.files(f"[lab]\n{USER.lines}", config), AWS_PROFILE="lab")
+    def test_a_profile_that_needs_the_aws_cli(self):
+        with SignedServer(USER) as s:
+            config = "[profile lab]\nlogin_session = x\n"
+            done = self.convert(s, **self.files("", config), AWS_PROFILE="lab")
+            self.refused(done, "credential_process = aws configure export-credentials --profile lab --format process")
+            self.works(s, **self.files(f"[lab]\n{USER.lines}", config), AWS_PROFILE="lab")
+
+    def test_a_sign_in(self):
+        """What "aws sso login" left in ~/.aws/sso/cache, in both forms of a profile."""
+        keys, token = Keys("sso"), "eyJ.a-sign-in_token"
+        given = {
+            "accessKeyId": keys.access,
+            "secretAccessKey": keys.secret,
+            "sessionToken": keys.token,
+            "expiration": int(time.time() + 3600) * 1000,
+        }
+        answers = [(200, json.dumps({"roleCredentials": given}))]
+
+        def answer(r):
+            if r.headers.get("x-amz-sso_bearer_token") != token or r.method != "GET":
+                return 401, "{}"
+            return answers[-1]
+
+        url = "https://d-1.awsapps.com/start"
+        role = "sso_account_id = 123456789012\nsso_role_name = A Role\n"
+        by_session = (
+            f"[profile lab]\n{role}sso_session = mine\n[sso-session mine]\nsso_region = eu-lab-1\nsso_start_url = {url}\n"
+        )
+        by_url = f"[profile lab]\n{role}sso_region = eu-lab-1\nsso_start_url = {url}\n"
+        cache = self.folder / ".aws/sso/cache"
+        cache.mkdir(parents=True)
+        with SignedServer(keys) as s, Service(answer) as sso:
+            variables = {"AWS_PROFILE": "lab", "AWS_ENDPOINT_URL_SSO": sso.url, "HOME": self.folder}
+
+            def sign_in(name, ends_in=3600, **more):
+                content = {"accessToken": token, "expiresAt": in_time(ends_in), "region": "eu-lab-1", "startUrl": url} | more
+                path = cache / f"{hashlib.sha1(name.encode()).hexdigest()}.json"  # noqa: S324
+                path.write_text(json.dumps(content))
+
+            for config, name in ((by_session, "mine"), (by_url, url)):
+                files = self.files("", config)
+                self.refused(self.convert(s, **files, **variables), "aws sso login --profile lab")
+                sign_in(name)
+                self.works(s, **files, **variables)
+                assert sso.asked[-1].path == "/federation/credentials?account_id=123456789012&role_name=A%20Role"
+            sign_in("mine", ends_in=-60)
+            files = self.files("", by_session)
+            self.refused(self.convert(s, **files, **variables), "has ended", "aws sso login", secrets=[token])
+            sign_in("mine", accessToken="another")  # noqa: S106
+            self.refused(self.convert(s, **files, **variables), "401", "aws sso login", secrets=[token, "another"])
+            sign_in("mine")
+            for status, body, word in ((403, "{}", "403"), (200, "[]", "JSON"), (200, '{"roleCredentials": {}}', "complete set")):
+                answers.append((status, body))
+                self.refused(self.convert(s, **files, **variables), word, secrets=[token])
+            far = {**variables, "AWS_ENDPOINT_URL_SSO": "http://192.0.2.1"}
+            self.refused(self.convert(s, **files, **far), "plain http", secrets=[token])
+            without = self.files("", by_session.replace("sso_region = eu-lab-1\n", ""))
+            self.refused(self.convert(s, **without, **variables), "sso_region")
 
 
 class TestAnonymous(Credentials):
@@ -189,7 +241,8 @@ class TestRoles(Credentials):
         keys = Keys("role")
         with SignedServer(keys) as s, Sts([keys], USER) as sts:
             variables = self.profile(ROLE, "credential_source = Environment\n") | USER.variables
-            self.works(s, **variables, AWS_ENDPOINT_URL_STS=sts.url)
+            del variables["AWS_PROFILE"]  # beside which the keys themselves would be used
+            self.works(s, "--aws-profile", "lab", **variables, AWS_ENDPOINT_URL_STS=sts.url)
         with SignedServer(keys) as s, Sts([keys], USER) as sts, Container([Keys("task")]) as task:
             variables = self.profile(ROLE, "credential_source = EcsContainer\n")
             done = self.convert(
@@ -255,6 +308,11 @@ class TestRoles(Credentials):
                 self.works(s, **variables, AWS_ENDPOINT_URL_STS=sts.url)
                 assert sts.forms[-1]["RoleArn"] == ROLE and sts.forms[-1]["RoleSessionName"] == "pod"
             assert s.used == [keys.access]
+            # by plain http to another machine, which a proxy stands for here
+            far = {"AWS_ENDPOINT_URL_STS": "http://sts.example.org", "http_proxy": sts.url, "no_proxy": "127.0.0.1"}
+            done = self.convert(s, "--overwrite", **by_variables, **far)
+            assert done.returncode == 0 and "web identity token goes to" in done.stderr and token not in done.stderr
+            assert "sts.example.org" in done.stderr and "plain http" in done.stderr
             only_token = {k: v for k, v in by_variables.items() if k != "AWS_ROLE_ARN"}
             self.refused(self.convert(s, **only_token), "AWS_ROLE_ARN")
             # the server repeats the token in its error

@@ -168,7 +168,7 @@ def test_references_that_are_renamed(server, tmp_path, form):
         (f"file://{tmp_path}/a", url, "no reference of"),
         (f"file://{tmp_path}", "https://me:secret@host", "may be a secret"),
         (f"file://{tmp_path}", "https://host/?secret", "may be a secret"),
-        (f"file://{tmp_path}", "gs://bucket", "cannot be read by the name"),
+        (f"file://{tmp_path}", "az://bucket", "cannot be read by the name"),
         (f"file://{tmp_path}", "az://container/a", "cannot be read by the name"),
         (f"file://{tmp_path}", "ftp://host/a", "cannot be read by the name"),
         (f"file://{tmp_path}", "https://", "cannot be read by the name"),

@@ -129,3 +129,20 @@ def test_what_options_become():
         "AWS_PROFILE": "",
         "AWS_REGION": "r",
     }
+
+
+def test_what_options_of_gcsfs_become(tmp_path):
+    file = tmp_path / "credentials.json"
+    file.write_text("{}")
+    for given, options, secrets in (
+        ({"token": "anon"}, {"no_sign_request": True}, {}),
+        ({"token": "google_default", "access": "read_only"}, {}, {}),
+        ({"token": str(file)}, {}, {"GOOGLE_APPLICATION_CREDENTIALS": str(file)}),
+        ({"token": "ya29.x"}, {}, {"GOOGLE_OAUTH_ACCESS_TOKEN": "ya29.x"}),
+        ({"requester_pays": True, "project": "mine"}, {"request_payer": True}, {"GOOGLE_CLOUD_PROJECT": "mine"}),
+        ({"endpoint_url": "http://localhost:1"}, {"endpoint": "http://localhost:1"}, {}),
+    ):
+        assert of_storage_options(given, google=True) == (options, secrets)
+    for token in ({"type": "service_account"}, "browser"):
+        with pytest.raises(ValueError, match="token that zarrbits does not know"):
+            of_storage_options({"token": token}, google=True)

@@ -50,7 +50,7 @@ class s3_object final : public stored_object {
       if (response.status == 404 || response.status == 412 || differs)
         throw store_error("\"" + key_ + "\" was changed while the store was read", errc::changed);
       if (response.received != piece.size() || (response.status != 206 && (offset != 0 || piece.size() != size_))) {
-        throw store_error("the S3 server does not return all of \"" + key_ +
+        throw store_error(client_.settings().server_name() + " does not return all of \"" + key_ +
                           "\": it was changed, or the server does not support ranges");
       }
       offset += piece.size();
@@ -73,7 +73,8 @@ class s3_reader final : public store_reader {
   std::unique_ptr<stored_object> open(const std::string& key) const override {
     const auto response = with_s3_errors([&] { return client_.send({.method = "HEAD", .key = full_key(key)}); });
     if (response.status == 404) return nullptr;
-    if (response.length < 0) throw store_error("the S3 server does not say how long \"" + full_key(key) + "\" is");
+    if (response.length < 0)
+      throw store_error(client_.settings().server_name() + " does not say how long \"" + full_key(key) + "\" is");
     return std::make_unique<s3_object>(client_, full_key(key), static_cast<std::uint64_t>(response.length), response.validator());
   }
 

@@ -296,7 +296,7 @@ namespace {
 std::shared_ptr<const store_reader> open_reader(const std::string& name, const remote_access& remote,
                                                 const std::vector<std::string>& sources, std::uint64_t memory, access_pattern use,
                                                 symbolic_links links, const io::source_url_map* names) {
-  if (io::is_s3(name)) {
+  if (io::is_object_store(name)) {
 #ifdef ZARRBITS_WITH_S3
     return open_s3(name, remote, memory, use);
 #else
@@ -305,10 +305,11 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
 #endif
   }
   if (io::is_web(name))
-    throw store_error("a store at \"" + name + "\" cannot be read; use a directory, a .zip file or \"s3://bucket/prefix\"",
+    throw store_error("a store at \"" + name +
+                          "\" cannot be read; use a directory, a .zip file, \"s3://bucket/prefix\" or \"gs://bucket/prefix\"",
                       errc::unsupported);
-  if (!remote.endpoint.empty() && !io::any_in_s3(sources))
-    throw store_error("an endpoint is only for a store or a source \"s3://...\", not for \"" + name + "\"");
+  if (!remote.endpoint.empty() && !io::any_in_object_store(sources))
+    throw store_error("an endpoint is only for a store or a source \"s3://...\" or \"gs://...\", not for \"" + name + "\"");
   std::error_code e;
   const fs::file_status s = fs::status(name, e);
   if (!fs::exists(s))
@@ -329,9 +330,10 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
 
 store_folder open_folder(const std::string& name, const remote_access& remote) {
   std::error_code e;
-  if (!io::is_s3(name) && !fs::is_directory(name, e)) throw store_error("\"" + name + "\" is not a folder");
-  return {io::is_s3(name) ? open_reader(name, remote, {}, 0, access_pattern::sparse, symbolic_links::follow, nullptr)
-                          : std::make_shared<directory_reader>(name, symbolic_links::follow, std::vector<std::string>()),
+  if (!io::is_object_store(name) && !fs::is_directory(name, e)) throw store_error("\"" + name + "\" is not a folder");
+  return {io::is_object_store(name)
+              ? open_reader(name, remote, {}, 0, access_pattern::sparse, symbolic_links::follow, nullptr)
+              : std::make_shared<directory_reader>(name, symbolic_links::follow, std::vector<std::string>()),
           name};
 }
 
@@ -353,7 +355,7 @@ bool is_store_name(const std::string& source) {
   std::string last = name;
   while (last.size() > 1 && last.back() == '/') last.pop_back();
   if (io::is_web(name)) return false;
-  if (io::is_s3(name)) return last.ends_with(".zarr") || name.ends_with('/');
+  if (io::is_object_store(name)) return last.ends_with(".zarr") || name.ends_with('/');
   std::error_code e;
   if (fs::is_directory(name, e)) return true;
   return (last.ends_with(".zip") || last.ends_with(".json")) && fs::is_regular_file(name, e);

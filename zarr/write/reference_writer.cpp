@@ -115,7 +115,7 @@ std::string sources_json(const std::vector<io::referenced_file>& files) {
 bool is_parquet_target(const std::string& path) {
   std::string_view name = path;
   while (name.size() > 1 && name.ends_with('/')) name.remove_suffix(1);
-  return name.size() > 8 && name.ends_with(".parquet") && !io::is_s3(path);
+  return name.size() > 8 && name.ends_with(".parquet") && !io::is_object_store(path);
 }
 
 void require_public_name(const std::string& url) {
@@ -128,7 +128,7 @@ void require_public_name(const std::string& url) {
 }
 
 bool is_reference_target(const std::string& path) {
-  return (path.size() > 5 && path.ends_with(".json") && !io::is_s3(path)) || is_parquet_target(path);
+  return (path.size() > 5 && path.ends_with(".json") && !io::is_object_store(path)) || is_parquet_target(path);
 }
 
 std::unique_ptr<reference_writer> make_reference_writer(const std::string& path, const store_writer_options& options) {

@@ -150,10 +150,10 @@ bool s3_lock::acquire(bool taken_over) {
   const double begun = io::uptime();
   const std::string key = mark_key();
   const auto body = std::as_bytes(std::span(mark_.data(), mark_.size()));
-  std::map<std::string, std::string> only_if = {{"if-none-match", "*"}};
+  std::map<std::string, std::string> only_if = client_.if_absent();
   if (taken_over) {
     const auto current_mark = client_.send({.method = "HEAD", .key = key});
-    if (current_mark.status != 404) only_if = {{"if-match", "\"" + current_mark.etag + "\""}};
+    if (current_mark.status != 404) only_if = client_.if_unchanged(current_mark);
   }
   const auto response = client_.store({.method = "PUT", .key = key, .body = body, .only_if = only_if});
   // a lost attempt may have made it
@@ -161,8 +161,7 @@ bool s3_lock::acquire(bool taken_over) {
   bool is_conditional =
       is_conflict(response) || (response.status >= 200 && response.status < 300);  // does this server respect conditions?
   if (!is_conditional) put_object(client_, key, body);
-  else
-    is_conditional = is_conflict(client_.store({.method = "PUT", .key = key, .body = body, .only_if = {{"if-none-match", "*"}}}));
+  else is_conditional = is_conflict(client_.store({.method = "PUT", .key = key, .body = body, .only_if = client_.if_absent()}));
   if (!is_conditional || taken_over) {
     // the last writer has the lock
     wait_for_others();
@@ -182,7 +181,7 @@ void s3_lock::mark_shared(bool has_mark) {
   const auto body = std::as_bytes(std::span(mark_.data(), mark_.size()));
   put_object(client_, folder_ + s3_alive + token_, body);
   if (has_mark) return;
-  const auto response = client_.store({.method = "PUT", .key = mark_key(), .body = body, .only_if = {{"if-none-match", "*"}}});
+  const auto response = client_.store({.method = "PUT", .key = mark_key(), .body = body, .only_if = client_.if_absent()});
   if (is_conflict(response) || (response.status >= 200 && response.status < 300)) return;
   // a server without conditions: the mark of the last of those that begin at once stays
   put_object(client_, mark_key(), body);
@@ -190,10 +189,11 @@ void s3_lock::mark_shared(bool has_mark) {
 }
 
 bool s3_lock::supports_if_match() {
-  return is_conflict(client_.store({.method = "PUT",
-                                    .key = mark_key(),
-                                    .body = std::as_bytes(std::span(mark_.data(), mark_.size())),
-                                    .only_if = {{"if-match", "\"00000000000000000000000000000000\""}}}));
+  return is_conflict(
+      client_.store({.method = "PUT",
+                     .key = mark_key(),
+                     .body = std::as_bytes(std::span(mark_.data(), mark_.size())),
+                     .only_if = client_.if_unchanged({.etag = "00000000000000000000000000000000", .generation = "1"})}));
 }
 
 void s3_lock::start_heartbeat(std::function<std::uint64_t()> progress) {
@@ -262,7 +262,7 @@ void s3_writer::open_target(const std::string& target, const store_writer_option
     for (const io::s3_entry& e : io::list_objects(client_, full_key(""), false, io::no_limit)) {
       if (!e.key.starts_with(full_key(unfinished_key("")))) {
         throw zarrbits::error(errc::busy,
-                              "the S3 server did not remove \"" + e.key +
+                              client_.settings().server_name() + " did not remove \"" + e.key +
                                   "\" of the old store, or another program writes there; choose another name",
                               {target});
       }
@@ -338,16 +338,15 @@ void s3_writer::require_removable(const std::string& target, bool unfinished) {
 
 void s3_writer::acquire_lock(const std::string& target, const store_writer_options& options, bool taken_over) {
   if (!lock_.acquire(taken_over) && options.warning) {
-    options.warning("the S3 server at " + client_.settings().url +
-                    " does not support conditional writes (If-None-Match): two conversions that start at the same moment in \"" +
-                    target + "\" may both continue; make sure that there is only one");
+    options.warning(client_.settings().server_name() + " at " + client_.settings().url +
+                    " does not support conditional writes: two conversions that start at the same moment in \"" + target +
+                    "\" may both continue; make sure that there is only one");
   }
   is_exclusive_ = true;
 }
 
 bool s3_writer::put_new(std::string_view key, std::span<const std::byte> bytes) {
-  const auto response =
-      client_.store({.method = "PUT", .key = full_key(key), .body = bytes, .only_if = {{"if-none-match", "*"}}});
+  const auto response = client_.store({.method = "PUT", .key = full_key(key), .body = bytes, .only_if = client_.if_absent()});
   if (response.status == 409 || response.status == 412) {  // a lost attempt may have made it
     const auto current = get(key);
     return current && std::equal(current->begin(), current->end(), bytes.begin(), bytes.end());

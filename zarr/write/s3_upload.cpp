@@ -11,9 +11,9 @@ void put_object(io::s3_client& client, const std::string& whole_key, std::span<c
   const auto response = client.store({.method = "PUT", .key = whole_key, .body = bytes});
   if (response.status == 404) {
     throw zarrbits::error(errc::not_found,
-                          "there is no S3 bucket \"" + client.settings().bucket + "\" at " + client.settings().url +
-                              "; create it, or check `endpoint`",
-                          {"s3://" + client.settings().bucket});
+                          "there is no " + client.settings().bucket_kind() + " \"" + client.settings().bucket + "\" at " +
+                              client.settings().url + "; create it, or check `endpoint`",
+                          {client.settings().name_of("")});
   }
 }
 
@@ -48,7 +48,8 @@ void s3_upload::begin() {
   const std::string id = response.xml.text_of("UploadId");
   if (response.status == 404 || id.empty() || id.size() > 4096) {
     throw zarrbits::error(errc::server_failed,
-                          "the S3 server does not start a multipart upload for \"" + key_ + "\"; check the bucket and `endpoint`",
+                          client_.settings().server_name() + " does not start a multipart upload for \"" + key_ +
+                              "\"; check the bucket and `endpoint`",
                           {key_});
   }
   upload_ = id;
@@ -62,7 +63,8 @@ void s3_upload::send_part() {
   begin();
   const auto response = client_.store({.method = "PUT", .key = key_, .query = next_part(), .body = part_});
   if (response.status == 404)
-    throw zarrbits::error(errc::server_failed, "the S3 server does not accept parts of \"" + key_ + "\"; convert again", {key_});
+    throw zarrbits::error(errc::server_failed,
+                          client_.settings().server_name() + " does not accept parts of \"" + key_ + "\"; convert again", {key_});
   etags_.push_back(response.etag);
   part_.clear();
 }
@@ -70,11 +72,13 @@ void s3_upload::send_part() {
 namespace {
 
 // The ETag in the response to a copy. Throws zarrbits::error if it is absent: then nothing confirms the copy.
-std::string etag_of_copy(const io::s3_client::response& response, const std::string& from, const std::string& to) {
+std::string etag_of_copy(const io::s3_client& client, const io::s3_client::response& response, const std::string& from,
+                         const std::string& to) {
   std::string etag = response.xml.text_of("ETag");
   if (etag.starts_with('"') && etag.ends_with('"') && etag.size() > 1) etag = etag.substr(1, etag.size() - 2);
   if (response.status == 404 || etag.empty() || etag.size() > 1000 || etag.find_first_of("<>&\"") != std::string::npos) {
-    throw zarrbits::error(errc::server_failed, "the S3 server does not copy \"" + from + "\" to \"" + to + "\"", {to});
+    throw zarrbits::error(errc::server_failed,
+                          client.settings().server_name() + " does not copy \"" + from + "\" to \"" + to + "\"", {to});
   }
   return etag;
 }
@@ -94,7 +98,7 @@ void s3_upload::append_copy(const std::string& whole_key, std::uint64_t offset, 
        .expected_element = "CopyPartResult",
        .headers = {{"x-amz-copy-source", copy_source(client_, whole_key)},
                    {"x-amz-copy-source-range", "bytes=" + std::to_string(offset) + "-" + std::to_string(offset + size - 1)}}});
-  etags_.push_back(etag_of_copy(response, whole_key, key_));
+  etags_.push_back(etag_of_copy(client_, response, whole_key, key_));
   size_ += size;
 }
 
@@ -102,12 +106,13 @@ void copy_object(io::s3_client& client, const std::string& from, const std::stri
   // a single copy may have 5 GiB, but takes as long as the server likes; 10,000 parts are allowed
   constexpr std::uint64_t min_part = 64 << 20, max_parts = 9000;
   const std::uint64_t part = std::max(min_part, size / max_parts);
-  if (size <= part) {
+  // Google copies objects of any size at once, and has no copies of ranges
+  if (size <= part || client.settings().is_google) {
     const auto response = client.send({.method = "PUT",
                                        .key = to,
                                        .expected_element = "CopyObjectResult",
                                        .headers = {{"x-amz-copy-source", copy_source(client, from)}}});
-    etag_of_copy(response, from, to);
+    etag_of_copy(client, response, from, to);
     return;
   }
   s3_upload upload(client, to);
@@ -128,12 +133,13 @@ void s3_upload::complete() {
                                       .expected_element = "CompleteMultipartUploadResult"});
   // a response of 404 after a lost response: the lost attempt succeeded
   if (response.status == 404 && response.attempts == 1)
-    throw zarrbits::error(errc::server_failed, "the S3 server lost the upload of \"" + key_ + "\"; convert again", {key_});
+    throw zarrbits::error(errc::server_failed,
+                          client_.settings().server_name() + " lost the upload of \"" + key_ + "\"; convert again", {key_});
   const auto uploaded = client_.send({.method = "HEAD", .key = key_});
   if (uploaded.status == 404 || uploaded.length != static_cast<long long>(size_)) {
     throw zarrbits::error(
         errc::server_failed,
-        "the S3 server joined the parts of \"" + key_ + "\" to " +
+        client_.settings().server_name() + " joined the parts of \"" + key_ + "\" to " +
             (uploaded.status == 404 ? "nothing" : "an object of " + std::to_string(uploaded.length) + " bytes") + ", not of " +
             std::to_string(size_) + "; convert again",
         {key_});

@@ -37,13 +37,8 @@ void s3_writer::tally::subtract(std::string_view key, std::uint64_t size) {
   hash -= one.hash;
 }
 
-remote_access for_writing(remote_access remote) {
-  remote.no_sign_request = false;
-  return remote;
-}
-
 s3_writer::s3_writer(const std::string& target, const store_writer_options& options)
-    : client_(io::read_s3_settings(target, for_writing(options.remote))),
+    : client_(io::read_s3_target(target, options.remote)),
       target_(target),
       joined_(attaches(options.target)),
       lock_(client_, full_key(unfinished_key("")), target, s3_lock::work::conversion) {
@@ -52,7 +47,7 @@ s3_writer::s3_writer(const std::string& target, const store_writer_options& opti
 }
 
 s3_writer::s3_writer(const std::string& target, const remote_access& remote)
-    : client_(io::read_s3_settings(target, for_writing(remote))),
+    : client_(io::read_s3_target(target, remote)),
       target_(target),
       joined_(true),
       lock_(client_, full_key(unfinished_key("")), target, s3_lock::work::conversion) {}
@@ -239,13 +234,13 @@ void s3_writer::require_all_listed() {
   }
   if (joined_) {
     throw zarrbits::error(errc::server_failed,
-                          "the S3 server lists only " + std::to_string(mine_there) + " of the " +
+                          client_.settings().server_name() + " lists only " + std::to_string(mine_there) + " of the " +
                               std::to_string(own_sizes_.size()) + " objects that were written to \"" + target_ +
                               "\" just now; convert again with `resume`, and find out what else writes there",
                           {target_});
   }
   throw zarrbits::error(errc::server_failed,
-                        "the S3 server lists other objects in \"" + target_ +
+                        client_.settings().server_name() + " lists other objects in \"" + target_ +
                             "\" than were written: " + std::to_string(listed.objects) + " of " + std::to_string(listed.bytes) +
                             " bytes, not " + std::to_string(tally_.objects) + " of " + std::to_string(tally_.bytes) +
                             "; convert again, and find out what else writes there",
@@ -257,9 +252,10 @@ void s3_writer::finish() {
   if (root_size_ > 0) {
     const auto root = client_.send({.method = "HEAD", .key = full_key("zarr.json")});
     if (root.status == 404 || root.length != static_cast<long long>(root_size_)) {
-      throw zarrbits::error(errc::server_failed,
-                            "the S3 server does not have \"" + full_key("zarr.json") + "\" as it was written; convert again",
-                            {target_});
+      throw zarrbits::error(
+          errc::server_failed,
+          client_.settings().server_name() + " does not have \"" + full_key("zarr.json") + "\" as it was written; convert again",
+          {target_});
     }
   }
   // from here on the store is complete, whatever happens

@@ -19,9 +19,6 @@
 
 namespace zarrbits::zarr {
 
-// Anonymous requests are for reading: no bucket lets everyone write.
-remote_access for_writing(remote_access remote);
-
 class s3_writer final : public store_writer {
  public:
   s3_writer(const std::string& target, const store_writer_options& options);

@@ -104,7 +104,7 @@ bool is_hdf5_name(const std::string& target) {
 }
 
 bool is_one_file(const std::string& target) {
-  return !io::is_s3(target) && (is_zip(target) || (is_reference_target(target) && !has_partitions(target)));
+  return !io::is_object_store(target) && (is_zip(target) || (is_reference_target(target) && !has_partitions(target)));
 }
 
 bool has_partitions(const std::string& target) noexcept {
@@ -135,23 +135,24 @@ void remove_partitions(const std::string& target, const store_writer_options& op
 std::unique_ptr<store_writer> make_store_writer(const std::string& target, const store_writer_options& options) {
   const bool joined = attaches(options.target),
              has_plan = joined && (has_partitions(target) || options.target == store_writer_options::if_exists::finalize);
-  if (joined && is_zip(target) && !io::is_s3(target))
+  if (joined && is_zip(target) && !io::is_object_store(target))
     throw zarrbits::error(errc::invalid_option,
                           "a .zip file is made in one run, not in partitions; choose a directory for \"" + target + "\"",
                           {target});
   if (io::is_web(target))
-    throw zarrbits::error(
-        errc::unsupported,
-        "a store cannot be written to \"" + target + "\"; choose a directory, a .zip file or \"s3://bucket/prefix\"", {target});
+    throw zarrbits::error(errc::unsupported,
+                          "a store cannot be written to \"" + target +
+                              "\"; choose a directory, a .zip file, \"s3://bucket/prefix\" or \"gs://bucket/prefix\"",
+                          {target});
   if (is_reference_target(target) != options.references.has_value() &&
       !(is_reference_target(target) && has_plan))  // the plan says it
     throw zarrbits::error(errc::invalid_option,
                           options.references
                               ? "references are made in a local \"OUT.json\" or \"OUT.parquet\", not in \"" + target + "\"" +
-                                    (io::is_s3(target) ? "; copy them there when they are made" : "")
+                                    (io::is_object_store(target) ? "; copy them there when they are made" : "")
                               : "\"" + target + "\" is a name for references; set `references`, or choose another name",
                           {target});
-  if (io::is_s3(target)) {
+  if (io::is_object_store(target)) {
 #ifdef ZARRBITS_WITH_S3
     return std::make_unique<s3_writer>(target, options);
 #else
@@ -212,14 +213,14 @@ zarrbits::error nothing_to_finalize(const std::string& target) {
 void remove_stale_lock(const std::string& target) noexcept {
   std::error_code e;
   if (has_partitions(target) && fs::exists(fs::symlink_status(target, e))) partitioned_references::remove_work(target);
-  else if (!io::is_s3(target) && !is_one_file(target)) directory_writer::remove_stale_lock(target);
+  else if (!io::is_object_store(target) && !is_one_file(target)) directory_writer::remove_stale_lock(target);
 }
 
 void release_unfinished([[maybe_unused]] const std::string& target,
                         [[maybe_unused]] const store_writer_options& options) noexcept {
 #ifdef ZARRBITS_WITH_S3
   try {
-    if (io::is_s3(target)) s3_writer::release(target, options);
+    if (io::is_object_store(target)) s3_writer::release(target, options);
   } catch (...) {  // the next run waits
   }
 #endif
@@ -228,9 +229,9 @@ void release_unfinished([[maybe_unused]] const std::string& target,
 bool remove_unfinished(const std::string& target, const store_writer_options& options) noexcept {
   try {
 #ifdef ZARRBITS_WITH_S3
-    if (io::is_s3(target)) return s3_writer::remove_unfinished(target, options);
+    if (io::is_object_store(target)) return s3_writer::remove_unfinished(target, options);
 #else
-    if (io::is_s3(target)) return false;
+    if (io::is_object_store(target)) return false;
 #endif
     if (is_reference_target(target)) return reference_store_writer::remove_unfinished(target);
     if (is_zip(target)) return zip_writer::remove_unfinished(target);
