@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <sys/stat.h>
 
 namespace zarrbits::io {

@@ -11,6 +11,7 @@
 #include <zarrbits/error.hpp>
 
 #include <initializer_list>
+#include <string_view>
 
 namespace zarrbits::io {
 

@@ -84,7 +84,7 @@ for top in sorted({folder.split("/")[0] for folder in row_of}):
             if other != path:
                 wrong.append(f"{path} has the name of {other}; names tell duties apart")
         if top != "command":
-            of_aws = re.compile(r"export-credentials --profile|--format process")  # another command's
+            of_aws = re.compile(r"(export-credentials|sso login) --profile|--format process")  # another command's
             for number, line in enumerate(file.read_text().splitlines(), 1):
                 if not line.lstrip().startswith("//") and any(
                     flag.search(of_aws.sub("", text)) for text in literal.findall(line)
