@@ -8,6 +8,7 @@
 
 #include "io/reference_table.hpp"
 #include "io/s3_access.hpp"
+#include "io/thread_pool.hpp"
 #include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
@@ -19,6 +20,7 @@
 #include "zarr/read/zarr_reader.hpp"
 
 #include <zarrbits/convert.hpp>
+#include <zarrbits/detail/processors.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -37,9 +39,9 @@ bool is_hdf5_file(const std::string& path) {
 }
 
 verify_result verify_one(const verify_options& options, const zarr::store_folder& store, const source_name& name,
-                         joined_arrays* joined, bool first, comparison_progress& progress) {
+                         joined_arrays* joined, bool first, comparison_progress& progress, io::thread_pool& pool) {
   verify_result result;
-  tree_comparison comparison(options, store, name, joined, first, progress, result);
+  tree_comparison comparison(options, store, name, joined, first, progress, pool, result);
   comparison.run();
   comparison.finish();
   return result;
@@ -69,7 +71,7 @@ stored_place place_in(const zarr::store_folder& store, const std::string& source
 }
 
 // Everything but values is compared with the first file only.
-verify_result verify_joined(const verify_options& options, const zarr::store_folder& store) {
+verify_result verify_joined(const verify_options& options, const zarr::store_folder& store, io::thread_pool& pool) {
   joined_arrays joined(*options.concat);
   verify_result result;
   bool first = true;
@@ -81,7 +83,7 @@ verify_result verify_joined(const verify_options& options, const zarr::store_fol
       joined.begin_at(stored.first);
       first = stored.is_first;
     }
-    verify_result one = verify_one(options, store, split_source(source), &joined, first, progress);
+    verify_result one = verify_one(options, store, split_source(source), &joined, first, progress, pool);
     progress.end_file();
     joined.next_file();
     if (std::exchange(first, false)) {
@@ -177,18 +179,19 @@ verify_result verify(const verify_options& requested) {
                          extent == io::access_hint::full ? zarr::access_pattern::full : zarr::access_pattern::partial,
                          zarr::symbolic_links::follow, &names);
     store.max_string_bytes = options.memory / 2;
+    io::thread_pool pool(options.threads ? options.threads : detail::usable_processors(), verification::work_memory(options));
     if (zarr::is_store_name(options.source)) {
       if (options.concat)
         throw zarrbits::error(errc::invalid_option,
                               "only HDF5 files are joined, and the source is a Zarr store; leave out `concat`");
       return verification::compare_stores(
           options,
-          zarr::open_source_store(options.source, options.remote, io::allowed_paths({}, options.external), options.memory),
-          store);
+          zarr::open_source_store(options.source, options.remote, io::allowed_paths({}, options.external), options.memory), store,
+          pool);
     }
-    if (options.concat) return verification::verify_joined(options, store);
+    if (options.concat) return verification::verify_joined(options, store, pool);
     verification::comparison_progress progress(options.progress);
-    return verification::verify_one(options, store, split_source(options.source), nullptr, true, progress);
+    return verification::verify_one(options, store, split_source(options.source), nullptr, true, progress, pool);
   });
 }
 

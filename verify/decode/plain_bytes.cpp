@@ -154,9 +154,15 @@ std::vector<std::byte> unshuffle(const std::vector<std::byte>& in, std::size_t e
                             " bytes before numcodecs.shuffle, which takes whole elements of " + std::to_string(element) +
                             " only; readers refuse it");
   }
-  std::vector<std::byte> out(in);
-  const std::size_t size = in.size();
-  for (std::size_t i = 0; i < size; ++i) out[i] = in[i % element * (size / element) + i / element];
+  std::vector<std::byte> out(in.size());
+  const std::size_t elements = in.size() / element;
+  constexpr std::size_t run = 4096;  // elements whose bytes stay in the cache
+  for (std::size_t first = 0; first < elements; first += run) {
+    const std::size_t last = std::min(elements, first + run);
+    for (std::size_t k = 0; k < element; ++k) {
+      for (std::size_t i = first; i < last; ++i) out[i * element + k] = in[k * elements + i];
+    }
+  }
   return out;
 }
 
