@@ -293,7 +293,7 @@ std::shared_ptr<const source_chunks> dataset_comparison::source_chunks_of(const 
   return source_chunks::open(dataset_, properties_.get(), v.type, dims);
 }
 
-// The same in the dimensions of the source; `last`: along the one that texts of characters have in addition.
+// Coordinates in the dimensions of the source; `last`: along the one that texts of characters have in addition.
 dataset_comparison::index dataset_comparison::to_source_dims(const index& coordinates, std::size_t last) const {
   index source_coordinates(coordinates.begin() + (place_ && place_->added ? 1 : 0), coordinates.end());
   if (characters_ > 0) source_coordinates.push_back(last);

@@ -37,11 +37,11 @@ def make_source(path):
 
 def reports(*arguments, status):
     """What verify says with each number of threads, which must be the same."""
-    said = [run("verify", *arguments, "--threads", n, status=status).stdout for n in THREADS]
-    assert said[1:] == said[:1] * 2
-    found = [verify(*arguments, "--threads", n, status=status) for n in THREADS]
-    assert found[1:] == found[:1] * 2
-    return found[0]
+    texts = [run("verify", *arguments, "--threads", n, status=status).stdout for n in THREADS]
+    assert texts[1:] == texts[:1] * 2
+    documents = [verify(*arguments, "--threads", n, status=status) for n in THREADS]
+    assert documents[1:] == documents[:1] * 2
+    return documents[0]
 
 
 def outcomes(report):
@@ -86,10 +86,10 @@ def test_the_first_difference_of_each_array_is_reported(source, store):
     chunk_of(store, "deflate", 4, 0).unlink()
     change(chunk_of(store, "holes", 1, 5), 20)
     change(chunk_of(store, "words", 3), 12)
-    found = outcomes(reports(source, store, status=1))
-    assert found["/plain"] == ("differs", [16, 65])
-    assert found["/deflate"] == ("differs", [32, 32])
-    assert found["/holes"][0] == "differs"
+    verdicts = outcomes(reports(source, store, status=1))
+    assert verdicts["/plain"] == ("differs", [16, 65])
+    assert verdicts["/deflate"] == ("differs", [32, 32])
+    assert verdicts["/holes"][0] == "differs"
 
 
 def test_damaged_chunks_of_the_store(source, store):
@@ -97,10 +97,10 @@ def test_damaged_chunks_of_the_store(source, store):
         path = chunk_of(store, name, *index)
         path.write_bytes(path.read_bytes()[:-9])
     change(chunk_of(store, "plain", 2, 1))
-    found = reports(source, store, status=1)
-    reasons = {f["path"]: f["reason"] for f in found["findings"]}
+    report = reports(source, store, status=1)
+    reasons = {f["path"]: f["reason"] for f in report["findings"]}
     assert "chunk [1, 1]: " in reasons["/deflate"] and "chunk [2, 0]: " in reasons["/plain"]
-    assert outcomes(found)["/texts"][0] == "differs"
+    assert outcomes(report)["/texts"][0] == "differs"
 
 
 def test_damaged_chunks_of_the_source(source, store):
@@ -113,9 +113,9 @@ def test_damaged_chunks_of_the_source(source, store):
     for place in places:
         data[place] ^= 0xFF
     source.write_bytes(data)
-    found = reports(source, store, status=1)
+    report = reports(source, store, status=1)
     for name in "deflate", "checked", "big":
-        assert outcomes(found)["/" + name][0] in ("unreadable", "differs"), name
+        assert outcomes(report)["/" + name][0] in ("unreadable", "differs"), name
 
 
 def test_a_value_of_the_source_that_changed(source, store):
@@ -124,8 +124,8 @@ def test_a_value_of_the_source_that_changed(source, store):
         f["deflate"][50, 60] = -1
         f["big"][33, 3] = -1
         f["masked"][9] = -1
-    found = outcomes(reports(source, store, status=1))
-    assert {name: found[name] for name in ("/deflate", "/big", "/masked")} == {
+    verdicts = outcomes(reports(source, store, status=1))
+    assert {name: verdicts[name] for name in ("/deflate", "/big", "/masked")} == {
         "/deflate": ("differs", [50, 60]),
         "/big": ("differs", [33, 3]),
         "/masked": ("differs", [9]),
@@ -144,10 +144,10 @@ def test_two_stores(store, tmp_path, options):
     chunk_of(other, "deflate", 1, 1).unlink()
     path = chunk_of(other, "big", 1, 0)
     path.write_bytes(path.read_bytes()[:-5])
-    found = outcomes(reports(other, copy, status=1))
-    assert found["/plain"] == ("differs", [32, 17])
-    assert found["/deflate"] == ("differs", [16, 16])
-    assert found["/big"][0] == "unreadable"
+    verdicts = outcomes(reports(other, copy, status=1))
+    assert verdicts["/plain"] == ("differs", [32, 17])
+    assert verdicts["/deflate"] == ("differs", [16, 16])
+    assert verdicts["/big"][0] == "unreadable"
 
 
 def test_joined_files(tmp_path):
@@ -166,8 +166,8 @@ def test_joined_files(tmp_path):
     with h5py.File(names[4], "a") as f:
         f["v"][1, 7] = -5
         f["v"][2, 3] = -5
-    found = outcomes(reports("--concat", "time", *names, store, status=1))
-    assert found["/v"] == ("differs", [13, 7])
+    verdicts = outcomes(reports("--concat", "time", *names, store, status=1))
+    assert verdicts["/v"] == ("differs", [13, 7])
 
 
 def test_usage(source, store):
