@@ -5,6 +5,7 @@
 #include "command/convert_arguments.hpp"
 
 #include "command/command_line.hpp"
+#include "command/heap.hpp"
 #include "command/option_parsers.hpp"
 #include "command/partition_option.hpp"
 #include "command/remote_options.hpp"
@@ -19,9 +20,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,18 +27,6 @@
 namespace zarrbits::command {
 
 namespace {
-
-// One heap for all threads: a heap of each thread would keep what was freed, with many threads more than the bound. The heap
-// keeps a part of the bound. By default, glibc gives the buffers of each chunk back to the system and takes them again, page by
-// page: 1.4 times the CPU time with two threads.
-void tune_heap([[maybe_unused]] std::uint64_t memory) {
-#ifdef __GLIBC__
-  constexpr std::uint64_t largest = 32 << 20;  // that M_MMAP_THRESHOLD takes
-  ::mallopt(M_ARENA_MAX, 1);
-  ::mallopt(M_TRIM_THRESHOLD, static_cast<int>(std::min(memory / 8, 4 * largest)));
-  ::mallopt(M_MMAP_THRESHOLD, static_cast<int>(std::min(memory / 16, largest)));
-#endif
-}
 
 const char* const examples_of_convert =
     "Examples:\n"
@@ -381,11 +367,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   if (!t.memory.empty()) options.memory = parse_bytes("--memory", t.memory);
   take_bits(t.bits, arguments);
   check_options(options);
-  if (!t.threads.empty()) {
-    const std::uint64_t n = parse_count("--threads", t.threads);
-    if (n < 1 || n > 1024) throw usage_error("--threads is 1 to 1024, not " + t.threads);
-    options.threads = static_cast<unsigned>(n);
-  }
+  options.threads = parse_threads(t.threads);
   options.processes = kind == convert_kind::mpi ? 1 : options.threads;  // ranks are processes enough
   tune_heap(options.memory);
   front_end.wording = [](const std::string& reason) { return with_flags(reason); };

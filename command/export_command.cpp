@@ -126,11 +126,7 @@ void read_arguments(export_arguments& a) {
   if (a.netcdf || a.no_netcdf) o.netcdf = a.netcdf;
   if (!a.page_size.empty()) o.page_size = parse_bytes("--page-size", a.page_size);
   if (!a.memory.empty()) o.memory = parse_bytes("--memory", a.memory);
-  if (!a.threads.empty()) {
-    const std::uint64_t n = parse_count("--threads", a.threads);
-    if (n < 1 || n > 1024) throw usage_error("--threads is 1 to 1024, not " + a.threads);
-    o.threads = static_cast<unsigned>(n);
-  }
+  o.threads = parse_threads(a.threads);
   check_options(o);
   o.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
 }

@@ -156,6 +156,13 @@ std::optional<source_base> parse_base(const std::string& text) {
   return source_base{text.substr(0, equals), text.substr(equals + 1)};
 }
 
+unsigned parse_threads(const std::string& text) {
+  if (text.empty()) return 0;
+  const std::uint64_t n = parse_count("--threads", text);
+  if (n < 1 || n > 1024) throw usage_error("--threads is 1 to 1024, not " + text);
+  return static_cast<unsigned>(n);
+}
+
 std::uint64_t parse_bytes(const std::string& option, const std::string& text) {
   unsigned shift = 0;
   std::string_view digits = text;

@@ -53,6 +53,9 @@ std::optional<source_base> parse_base(const std::string& text);
 // "512M", "2G", "1048576", "64kiB".
 std::uint64_t parse_bytes(const std::string& option, const std::string& text);
 
+// A number of threads, "1" to "1024"; 0 is the default of the libraries.
+unsigned parse_threads(const std::string& text);
+
 // "12" are bits 0 to 11, "2-11" bits 2 to 11.
 struct bit_range {
   unsigned first = 0, last = 0;

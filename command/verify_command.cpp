@@ -5,6 +5,7 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
+#include "command/heap.hpp"
 #include "command/option_parsers.hpp"
 #include "command/progress.hpp"
 #include "command/remote_options.hpp"
@@ -29,9 +30,10 @@ namespace zarrbits::command {
 namespace {
 
 const char verify_footer[] =
-    "Compares the groups, the shape, data type and fill value of each dataset, and every element. H5Dread reads the source; a "
-    "separate reader\n"
-    "decodes the store's zarr.json and chunks. Also compares all attributes, the names of dimensions, links, named types,\n"
+    "Compares the groups, the shape, data type and fill value of each dataset, and every element. Decoders of its own\n"
+    "read the store's zarr.json and chunks, and the chunks of the source whose filters they know; H5Dread reads the others, and "
+    "one\n"
+    "chunk of each dataset in addition. Also compares all attributes, the names of dimensions, links, named types,\n"
     "and the store's notes under zarrbits.\n\n"
     "Codecs read: bytes, packbits, numcodecs.packbits, vlen-utf8, vlen-bytes, transpose, sharding_indexed, gzip, zstd,\n"
     "blosc, crc32c, numcodecs.zlib, numcodecs.bz2, numcodecs.lz4, numcodecs.shuffle, numcodecs.fletcher32.\n"
@@ -164,9 +166,13 @@ int verify_main(int argc, char** argv) {
       ->type_name("[FOLDER=]URL");
   std::string memory;
   app.add_option("--memory", memory,
-                 "Limit the memory for the references of a store, and for a chunk of strings, such as 512M "
-                 "(the default)")
+                 "Limit the memory for chunks, strings and the references of a store, such as 512M (the default); a chunk that "
+                 "needs more is compared alone")
       ->type_name("BYTES");
+  std::string threads;
+  app.add_option("--threads", threads,
+                 "Threads that decode and compare chunks (default: the processors that the process may use)")
+      ->type_name("N");
   std::string links;
   app.add_option("--links", links,
                  "As given to convert: with copy, the store must have what links lead to; with keep, notes are enough")
@@ -177,6 +183,7 @@ int verify_main(int argc, char** argv) {
   options.links = parse_links(links);
   options.base = parse_base(base);
   if (!memory.empty()) options.memory = parse_bytes("--memory", memory);
+  options.threads = parse_threads(threads);
   if (options.links == link_policy::refuse) throw usage_error("--links is \"refuse\", which leaves no store; use keep or copy");
   check_options(options);
   const std::string file = split_source(options.source).file;
@@ -187,6 +194,7 @@ int verify_main(int argc, char** argv) {
     try_report(report);
   }
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
+  tune_heap(options.memory);
   return run_in_subprocess(file, [&](const auto& set_current) {
     verify_result r;
     {

@@ -5,10 +5,14 @@
 #include "verify/blocks.hpp"
 #include "verify/compare_dataset.hpp"
 #include "verify/decode/plain_codec_chain.hpp"
+#include "verify/ordered_outcomes.hpp"
+#include "verify/source_chunks.hpp"
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <set>
+#include <utility>
 
 namespace zarrbits::verification {
 
@@ -18,6 +22,7 @@ constexpr std::uint64_t max_read_bytes = 256u << 20;    // limit for reading a c
 constexpr std::uint64_t block_bytes = 16u << 20;        // size of the blocks of a larger chunk
 constexpr std::uint64_t max_visited_chunks = 1u << 20;  // with more chunks than this, visit only stored ones
 constexpr std::size_t max_listed_chunks = 1u << 20;
+constexpr std::uint64_t max_open_chunks = 64;   // limit for the files of a store that are open
 constexpr std::uint64_t max_chunk_info = 4096;  // H5Dget_chunk_info takes quadratic time
 
 source_type byte_type() {
@@ -39,6 +44,27 @@ struct dataset_comparison::layout {
   bool same_grid = false;    // each chunk of the store covers elements of only one chunk of the source
 };
 
+// What all chunks of an array are compared with.
+struct dataset_comparison::array_context {
+  const view& v;
+  const layout& l;
+  const comparison& c;
+  bool fill_known;  // both sides have the same fill value
+  bool is_serial;   // values need libhdf5, or memory without a limit, and are compared in the caller's thread
+  std::shared_ptr<const source_chunks> chunks;  // null: only H5Dread reads the source
+  std::uint64_t decoded_bytes = 0;              // of a chunk of the store, or of the largest one
+  bool is_sampled = false;                      // one chunk was read by both
+};
+
+// A chunk of the store, and the part of it that is in the source.
+struct dataset_comparison::chunk_part {
+  index chunk, chunk_start;                                                   // its index, and its first element
+  index start, count;                                                         // of the part
+  bool inside = true;                                                         // there is such a part
+  bool stored = true;                                                         // the source may have written it
+  std::optional<std::optional<zarr::zarr_array::object_range>> stored_range;  // of its bytes in the store, if already known
+};
+
 // A part of a chunk, in memory on both sides.
 struct dataset_comparison::block {
   const view& v;
@@ -48,6 +74,14 @@ struct dataset_comparison::block {
   index chunk_start, chunk_shape;
   index start, count;  // in the dimensions of the store's array
   bool undefined;      // the source never wrote it, and does not define its value
+};
+
+// What the comparison of one chunk says.
+struct dataset_comparison::outcome {
+  std::uint64_t elements = 0, unchecked = 0;
+  std::vector<std::string> unreadable;                           // sentences
+  std::optional<std::pair<index, difference>> first_difference;  // and the coordinates
+  std::shared_ptr<const chunk_part> again;                       // set: H5Dread must read this chunk and decide
 };
 
 void dataset_comparison::array(const view& v, const zarr::store_folder& folder) {
@@ -103,17 +137,24 @@ void dataset_comparison::array(const view& v, const zarr::store_folder& folder) 
   const std::uint64_t unchecked_before = unchecked_;
   if (product(shape) != 0) {
     bool is_complete = true;
+    array_context x{v, l, c, fill == likeness::equal, !can_run_in_threads(v, a.type()), nullptr};
+    x.decoded_bytes = product(a.chunk_shape());
+    if (__builtin_mul_overflow(x.decoded_bytes, std::max<std::uint64_t>(a.type().size, 1), &x.decoded_bytes))
+      x.decoded_bytes = UINT64_MAX / 8;
+    if (!x.is_serial && v.steps.empty() && characters_ == 0 && !nothing_stored_) x.chunks = source_chunks_of(v);
+    ordered_outcomes<outcome> queue(pool_, [&](outcome& o) { return merge(x, o); });
     const auto listed = chunks_to_visit(l, is_complete);
     if (listed) {
       std::uint64_t visited = 0;
       for (const index& chunk_index : *listed) {
-        if (!chunk(v, l, c, chunk_index, fill == likeness::equal)) return;
+        if (!chunk(x, chunk_index, queue)) break;
         std::uint64_t n = 1;
         for (std::size_t i = 0; i < chunk_index.size(); ++i) {
           n *= std::min(a.grid(i).length(chunk_index[i]), shape[i] - a.grid(i).start(chunk_index[i]));
         }
         visited += n;
       }
+      if (!queue.finish()) return;
       // chunks that neither side stores have the fill value on both
       (is_complete && fill == likeness::equal && !may_be_undefined_ ? elements_ : unchecked_) += product(shape) - visited;
     } else {
@@ -131,11 +172,10 @@ void dataset_comparison::array(const view& v, const zarr::store_folder& folder) 
           first[i] = shard[i] * a.chunks_per_shard()[i];
           count[i] = std::min(a.chunks_per_shard()[i], a.chunks()[i] - first[i]);
         }
-        return for_each_block(first, count, 1, [&](const index& chunk_index, const index&) {
-          return chunk(v, l, c, chunk_index, fill == likeness::equal);
-        });
+        return for_each_block(first, count, 1,
+                              [&](const index& chunk_index, const index&) { return chunk(x, chunk_index, queue); });
       });
-      if (!is_equal) return;
+      if (!is_equal || !queue.finish()) return;
     }
     if (!is_complete)
       conclude(verdict::unchecked, "was compared in part: it has too many chunks to look for those that are stored", v.member());
@@ -238,86 +278,213 @@ std::optional<std::vector<dataset_comparison::index>> dataset_comparison::chunks
   return std::vector<index>(out.begin(), out.end());
 }
 
-bool dataset_comparison::chunk(const view& v, const layout& l, const comparison& c, const index& chunk_index, bool fill_known) {
-  progress_(0);
-  const std::size_t rank = chunk_index.size();
-  index start(rank), count(rank);
-  for (std::size_t i = 0; i < rank; ++i) {
-    start[i] = l.array.grid(i).start(chunk_index[i]);
-    count[i] = std::min(l.array.grid(i).length(chunk_index[i]), l.array.shape()[i] - start[i]);
+// References need libhdf5; strings and sequences take memory that is not known before they are read.
+bool dataset_comparison::can_run_in_threads(const view& v, const zarr::zarr_type& stored) {
+  const std::function<bool(const source_type&)> has_references = [&](const source_type& t) {
+    return t.kind == source_kind::reference || t.kind == source_kind::region ||
+           std::any_of(t.members.begin(), t.members.end(), [&](const source_member& m) { return has_references(m.type); });
+  };
+  return !stored.variable() && !v.type.has_variable_parts() && !has_references(v.type);
+}
+
+std::shared_ptr<const source_chunks> dataset_comparison::source_chunks_of(const view& v) const {
+  index dims = dims_;
+  if (place_ && place_->added) dims.erase(dims.begin());
+  return source_chunks::open(dataset_, properties_.get(), v.type, dims);
+}
+
+// Coordinates in the dimensions of the source; `last`: along the one that texts of characters have in addition.
+dataset_comparison::index dataset_comparison::to_source_dims(const index& coordinates, std::size_t last) const {
+  index source_coordinates(coordinates.begin() + (place_ && place_->added ? 1 : 0), coordinates.end());
+  if (characters_ > 0) source_coordinates.push_back(last);
+  return source_coordinates;
+}
+
+// A difference may end the array.
+bool dataset_comparison::merge(const array_context& x, outcome& o) {
+  if (o.again) {
+    outcome again;
+    compare_part(x, *o.again, reader(x), again);
+    if (o.first_difference && !again.first_difference && again.unreadable.empty())
+      again.unreadable.push_back(decoders_disagree(o.first_difference->first));
+    o = std::move(again);
   }
-  bool inside = true;  // a part of it is in the source
-  index part = start;  // start of that part
+  elements_ += o.elements;
+  unchecked_ += o.unchecked;
+  for (const std::string& reason : o.unreadable) conclude(verdict::unreadable, reason, x.v.member());
+  return !o.first_difference || report_difference(x.v, o.first_difference->first, o.first_difference->second);
+}
+
+std::string dataset_comparison::decoders_disagree(const index& start) {
+  return "is decoded differently by H5Dread and by verify at " + join(start) + "; one of the two has a mistake";
+}
+
+dataset_comparison::chunk_part dataset_comparison::part_of(const layout& l, const index& chunk_index) const {
+  const std::size_t rank = chunk_index.size();
+  chunk_part p;
+  p.chunk = chunk_index;
+  p.chunk_start.resize(rank);
+  p.count.resize(rank);
+  for (std::size_t i = 0; i < rank; ++i) {
+    p.chunk_start[i] = l.array.grid(i).start(chunk_index[i]);
+    p.count[i] = std::min(l.array.grid(i).length(chunk_index[i]), l.array.shape()[i] - p.chunk_start[i]);
+  }
+  p.start = p.chunk_start;
   for (std::size_t i = 0; i < dims_.size(); ++i) {
     const std::uint64_t first = place_ && place_->axis == i ? place_->first : 0, end = first + dims_[i];
-    part[i] = std::max(start[i], first);
-    count[i] = std::min(start[i] + count[i], end) - std::min(part[i], std::min(start[i] + count[i], end));
-    inside = inside && count[i] > 0;
+    const std::uint64_t chunk_end = std::min(p.chunk_start[i] + p.count[i], end);
+    p.start[i] = std::max(p.chunk_start[i], first);
+    p.count[i] = chunk_end - std::min(p.start[i], chunk_end);
+    p.inside = p.inside && p.count[i] > 0;
   }
-  if (place_ && !inside) return true;
-  zarr::element_buffer chunk_values;
-  bool present = false;
+  return p;
+}
+
+// Compares a chunk, in another thread if that is possible. False if nothing after it counts.
+bool dataset_comparison::chunk(array_context& x, const index& chunk_index, ordered_outcomes<outcome>& queue) {
+  progress_(0);
+  const auto shared = std::make_shared<chunk_part>(part_of(x.l, chunk_index));
+  chunk_part& p = *shared;
+  if (place_ && !p.inside) return true;
+  p.stored = p.inside && stored_in_source(x.l, chunk_index);
+  // in a shard, chunks are found by its index, which is read once
+  if (!p.stored || product(x.l.array.chunks_per_shard()) != 1) {
+    try {
+      p.stored_range = find_stored(x.l, chunk_index);
+    } catch (...) {
+      return queue.submit(0, [thrown = std::current_exception()](outcome&) { std::rethrow_exception(thrown); });
+    }
+    if (!*p.stored_range && !p.inside) return true;
+    if (!*p.stored_range && !p.stored && x.fill_known) {
+      // only the same fill value on both sides; if it is undefined, there is nothing to compare
+      outcome same;
+      if (!may_be_undefined_) same.elements = product(p.count);
+      return queue.add(std::move(same));
+    }
+  }
+  const std::uint64_t part_bytes = p.inside ? product(p.count) * std::max<std::uint64_t>(x.v.type.size, x.l.leaf.size) : 0;
+  if (x.is_serial || part_bytes > max_read_bytes) {
+    if (!queue.finish()) return false;
+    outcome o;
+    if (p.inside) progress_(product(p.count) * x.v.type.size);
+    compare_part(x, p, reader(x), o);
+    return queue.add(std::move(o));
+  }
+  if (p.inside) progress_(product(p.count) * x.v.type.size);
+  // encoded and decoded, and buffers that grow meanwhile
+  std::uint64_t cost = std::max(sum(sum(part_bytes, 4 * x.decoded_bytes), 1), memory_ / max_open_chunks);
+  const index start = source_index_of(p.start),
+              count(p.count.begin(), p.count.begin() + static_cast<std::ptrdiff_t>(dims_.size()));
+  std::optional<source_chunks::place> place;
+  if (p.inside && p.stored && x.chunks) place = x.chunks->find(to_source_dims(start, 0), to_source_dims(count, 0));
+  if (place) cost += x.chunks->memory(*place);
+  queue.reserve(cost);
+  if (place && std::exchange(x.is_sampled, true)) {
+    return queue.submit(cost, [this, &x, shared, place = *place](outcome& o) {
+      std::vector<std::byte> decoded;
+      compare_part(
+          x, *shared,
+          [&](const index&, const index&) -> const std::byte* {
+            return x.chunks->read(place, decoded) ? decoded.data() : throw source_error("");  // H5Dread says why
+          },
+          o);
+      if (o.first_difference || !o.unreadable.empty()) o.again = shared;
+    });
+  }
+  const auto source = std::make_shared<source_values>(x.v.type, x.v.memory_type);
+  std::string reason;
+  if (p.inside) {
+    try {
+      source->read(dataset_, to_source_dims(start, 0), to_source_dims(count, characters_));
+    } catch (const source_error& e) {
+      reason = e.what();
+      if (reason.empty()) reason = "unknown error";
+    }
+  }
+  return queue.submit(cost, [this, &x, shared, source, reason, place](outcome& o) {
+    std::vector<std::byte> decoded;
+    if (place && reason.empty() && x.chunks->read(*place, decoded) && !std::equal(decoded.begin(), decoded.end(), source->data()))
+      o.unreadable.push_back(decoders_disagree(shared->start));
+    compare_part(
+        x, *shared,
+        [&](const index&, const index&) {
+      if (!reason.empty()) throw source_error(reason);
+      return source->data();
+        },
+        o);
+  });
+}
+
+std::optional<zarr::zarr_array::object_range> dataset_comparison::find_stored(const layout& l, const index& chunk_index) {
   try {
-    present = l.array.read_chunk(chunk_index, chunk_values);
+    return l.array.find_stored(chunk_index);
   } catch (const zarr::store_error& e) {
-    throw zarr::store_error("chunk " + join(chunk_index) + ": " + e.what());
+    throw in_chunk(chunk_index, e);
   }
-  if (!beyond_is_fill(l, chunk_index, present ? &chunk_values : nullptr)) {
+}
+
+zarr::store_error dataset_comparison::in_chunk(const index& chunk_index, const zarr::store_error& e) {
+  return zarr::store_error("chunk " + join(chunk_index) + ": " + e.what());
+}
+
+// Reads with H5Dread.
+dataset_comparison::block_reader dataset_comparison::reader(const array_context& x) const {
+  return [this, source = std::make_shared<source_values>(x.v.type, x.v.memory_type)](const index& start, const index& count) {
+    progress_(0);
+    source->read(dataset_, to_source_dims(start, 0), to_source_dims(count, characters_));
+    return source->data();
+  };
+}
+
+void dataset_comparison::compare_part(const array_context& x, const chunk_part& p, const block_reader& read, outcome& o) const {
+  zarr::element_buffer chunk_values;
+  const auto range = p.stored_range ? *p.stored_range : find_stored(x.l, p.chunk);
+  if (range) {
+    try {
+      x.l.array.decode(p.chunk, zarr::zarr_array::read(*range), chunk_values);
+    } catch (const zarr::store_error& e) {
+      throw in_chunk(p.chunk, e);
+    }
+  }
+  const zarr::element_buffer* const present = range ? &chunk_values : nullptr;
+  if (!beyond_is_fill(x.l, p.chunk, present, o)) {
     difference d;
     d.source = "the fill value, beyond what was written";
     d.store = "another value";
-    return report_difference(v, start, d);
+    o.first_difference.emplace(p.chunk_start, std::move(d));
+    return;
   }
-  if (!inside) return true;
-  progress_(product(count) * v.type.size);
-  const bool stored = present && !may_be_undefined_ ? true : stored_in_source(l, chunk_index);
-  if (!present && !stored && fill_known) {
-    // only the same fill value on both sides; if it is undefined, there is nothing to compare
-    if (!may_be_undefined_) elements_ += product(count);
-    return true;
-  }
-  const index source_start = source_index_of(part);
-  const index source_count(count.begin(), count.begin() + static_cast<std::ptrdiff_t>(dims_.size()));
-  source_values source(v.type, v.memory_type);
+  if (!p.inside) return;
+  const index source_start = source_index_of(p.start);
+  const index source_count(p.count.begin(), p.count.begin() + static_cast<std::ptrdiff_t>(dims_.size()));
   // one read decompresses a chunk of the source only once
-  const std::size_t element = std::max(v.type.size, characters_);
+  const std::size_t element = std::max(x.v.type.size, characters_);
   const std::uint64_t max_elements = product(source_count) <= max_read_bytes / element
                                          ? product(source_count)
                                          : std::max<std::uint64_t>(1, block_bytes / element);
-  return for_each_block(source_start, source_count, max_elements, [&](const index& block_start, const index& size) {
-    progress_(0);
+  for_each_block(source_start, source_count, max_elements, [&](const index& block_start, const index& size) {
+    const std::byte* source_block = nullptr;
     try {
-      const auto to_source_dims = [&](const index& coordinates, std::size_t last) {
-        index source_coordinates(coordinates.begin() + (place_ && place_->added ? 1 : 0), coordinates.end());
-        if (characters_ > 0) source_coordinates.push_back(last);
-        return source_coordinates;
-      };
-      source.read(dataset_, to_source_dims(block_start, 0), to_source_dims(size, characters_));
+      source_block = read(block_start, size);
     } catch (const source_error& e) {
       // the other blocks can still be compared
-      unchecked_ += product(size) * l.inside;
-      conclude(verdict::unreadable, std::string("cannot be read from the source at ") + join(block_start) + ": " + e.what(),
-               v.member());
+      o.unchecked += product(size) * x.l.inside;
+      o.unreadable.push_back(std::string("cannot be read from the source at ") + join(block_start) + ": " + e.what());
       return true;
     }
-    block b{v,
-            l,
-            source.data(),
-            present ? &chunk_values : nullptr,
-            start,
-            l.array.shape_of(chunk_index),
-            part,
-            count,
-            may_be_undefined_ && !stored};
+    block b{x.v,     x.l,           source_block,
+            present, p.chunk_start, x.l.array.shape_of(p.chunk),
+            p.start, p.count,       may_be_undefined_ && !p.stored};
     std::copy(block_start.begin(), block_start.end(), b.start.begin());
     if (place_) b.start[place_->axis] += place_->first;
     std::copy(size.begin(), size.end(), b.count.begin());
-    return elements_of(b, c);
+    return elements_of(b, x.c, o);
   });
 }
 
 // Compares the part of a chunk that is inside the array, but beyond the source.
-bool dataset_comparison::beyond_is_fill(const layout& l, const index& chunk_index, const zarr::element_buffer* chunk) {
+bool dataset_comparison::beyond_is_fill(const layout& l, const index& chunk_index, const zarr::element_buffer* chunk,
+                                        outcome& o) const {
   const index& shape = l.array.shape();
   bool same_shape = true;
   const auto is_joined = [&](std::size_t i) { return place_ && place_->axis == i; };
@@ -340,12 +507,12 @@ bool dataset_comparison::beyond_is_fill(const layout& l, const index& chunk_inde
     if (chunk->strings.empty() ? std::memcmp(chunk->data.data() + k * size, fill.data.data(), size) != 0
                                : chunk->strings[k] != fill.strings[0])
       return false;
-    ++elements_;
+    ++o.elements;
   }
   return true;
 }
 
-bool dataset_comparison::elements_of(const block& b, const comparison& c) {
+bool dataset_comparison::elements_of(const block& b, const comparison& c, outcome& o) const {
   const std::size_t rank = b.start.size();
   const zarr::zarr_type& type = b.l.array.type();
   const zarr::element_buffer& store = b.chunk ? *b.chunk : b.l.array.fill();
@@ -394,7 +561,7 @@ bool dataset_comparison::elements_of(const block& b, const comparison& c) {
       }
     }
     if (is_equal) {
-      elements_ += row;
+      o.elements += row;
     } else {
       for (std::uint64_t k = 0; k < row; ++k) {
         difference d;
@@ -403,9 +570,9 @@ bool dataset_comparison::elements_of(const block& b, const comparison& c) {
         const likeness result =
             source_meaning_ ? compare_meaning(b.v.type, element, type, stored, d) : c.compare(element, stored, d);
         if (result == likeness::equal) {
-          ++elements_;
+          ++o.elements;
         } else if (result == likeness::unknown || b.undefined) {
-          ++unchecked_;
+          ++o.unchecked;
         } else {
           index coordinates(rank);
           std::uint64_t remainder = element_offset + k;
@@ -413,7 +580,8 @@ bool dataset_comparison::elements_of(const block& b, const comparison& c) {
             coordinates[i] = b.start[i] + remainder % b.count[i];
             remainder /= b.count[i];
           }
-          return report_difference(b.v, coordinates, d);
+          o.first_difference.emplace(std::move(coordinates), std::move(d));
+          return false;
         }
       }
     }

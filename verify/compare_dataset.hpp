@@ -16,15 +16,30 @@
 #include <optional>
 #include <utility>
 
+namespace zarrbits::io {
+class thread_pool;
+}
+
 namespace zarrbits::verification {
+
+class source_chunks;
+template <class Outcome>
+class ordered_outcomes;
 
 class dataset_comparison {
  public:
   // `lengths`: of its dimensions, if a convention makes them longer than in HDF5; the rest is then fill value. `progress` is
-  // called repeatedly, with the bytes that were compared since.
+  // called repeatedly, with the bytes that were compared since. `memory`: that of `pool`, whose threads read, decode and compare
+  // chunks, and never call libhdf5.
   dataset_comparison(hid_t dataset, const source_objects& objects, std::vector<std::uint64_t> lengths,
-                     std::function<void(std::uint64_t bytes)> progress, finding& f)
-      : dataset_(dataset), objects_(objects), lengths_(std::move(lengths)), progress_(std::move(progress)), finding_(f) {}
+                     std::function<void(std::uint64_t bytes)> progress, io::thread_pool& pool, std::uint64_t memory, finding& f)
+      : dataset_(dataset),
+        objects_(objects),
+        lengths_(std::move(lengths)),
+        progress_(std::move(progress)),
+        pool_(pool),
+        memory_(memory),
+        finding_(f) {}
 
   // The dataset is one of several files: it is at `place` in the array, and the array may have other numbers of equal meaning.
   void set_place(const joined_place& place) { place_ = place; }
@@ -65,7 +80,12 @@ class dataset_comparison {
     std::string member() const;  // "a.b"
   };
   struct layout;
+  struct array_context;
+  struct chunk_part;
   struct block;
+  struct outcome;
+  // The elements of the source from `start` on, in the dimensions of the array; valid until the next call. Throws source_error.
+  using block_reader = std::function<const std::byte*(const index& start, const index& count)>;
   // compare_sequences.cpp
   class values;
   class fixed_values;
@@ -87,9 +107,19 @@ class dataset_comparison {
   bool take_characters(const view& v, const zarr::zarr_array& a);
   likeness fill_value(const view& v, const layout& l, const comparison& c);
   std::optional<std::vector<index>> chunks_to_visit(const layout& l, bool& is_complete);
-  bool chunk(const view& v, const layout& l, const comparison& c, const index& chunk_index, bool fill_known);
-  bool beyond_is_fill(const layout& l, const index& chunk_index, const zarr::element_buffer* chunk);
-  bool elements_of(const block& b, const comparison& c);
+  static bool can_run_in_threads(const view& v, const zarr::zarr_type& stored);
+  std::shared_ptr<const source_chunks> source_chunks_of(const view& v) const;
+  index to_source_dims(const index& coordinates, std::size_t last) const;
+  bool merge(const array_context& x, outcome& o);
+  static std::string decoders_disagree(const index& start);
+  chunk_part part_of(const layout& l, const index& chunk_index) const;
+  bool chunk(array_context& x, const index& chunk_index, ordered_outcomes<outcome>& queue);
+  static std::optional<zarr::zarr_array::object_range> find_stored(const layout& l, const index& chunk_index);
+  static zarr::store_error in_chunk(const index& chunk_index, const zarr::store_error& e);
+  block_reader reader(const array_context& x) const;
+  void compare_part(const array_context& x, const chunk_part& p, const block_reader& read, outcome& o) const;
+  bool beyond_is_fill(const layout& l, const index& chunk_index, const zarr::element_buffer* chunk, outcome& o) const;
+  bool elements_of(const block& b, const comparison& c, outcome& o) const;
   bool stored_in_source(const layout& l, const index& chunk) const;
   void conclude(verdict v, const std::string& reason, const std::string& member);
   bool report_difference(const view& v, const index& coordinates, const difference& d);
@@ -99,6 +129,8 @@ class dataset_comparison {
   std::vector<std::uint64_t> lengths_;
   std::function<void(std::uint64_t bytes)> progress_;
   std::function<void(const zarr::zarr_array&)> warn_;
+  io::thread_pool& pool_;
+  const std::uint64_t memory_;
   finding& finding_;
   std::vector<zarr::store_folder> only_in_store_;
   std::uint64_t elements_ = 0;

@@ -12,6 +12,8 @@
 #include "verify/compare_metadata.hpp"
 #include "verify/comparison_progress.hpp"
 #include "verify/decode/plain_codec_chain.hpp"
+#include "verify/ordered_outcomes.hpp"
+#include "verify/tree_comparison.hpp"
 #include "verify/value_format.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
@@ -19,7 +21,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -31,6 +35,8 @@ using nlohmann::json;
 namespace {
 
 using numbers = std::vector<std::uint64_t>;
+
+constexpr std::uint64_t max_parts_at_once = 64;
 
 // Elements [first, first + shape).
 struct part {
@@ -59,10 +65,49 @@ void for_each_position(const numbers& first, const numbers& last, const Each& ca
   }
 }
 
+// The first and the last chunk, along each dimension, that have elements of a part.
+std::pair<numbers, numbers> chunks_of(const zarr::zarr_array& array, const part& region) {
+  numbers first, last;
+  for (std::size_t d = 0; d < region.first.size(); ++d) {
+    first.push_back(array.grid(d).chunk_of(region.first[d]));
+    last.push_back(array.grid(d).chunk_of(region.first[d] + region.shape[d] - 1));
+  }
+  return {std::move(first), std::move(last)};
+}
+
+// Where the chunks of a part are. In shards, they are found by an index, which is read once, in one thread.
+class part_chunks {
+ public:
+  part_chunks(const zarr::zarr_array& array, const part& region) : array_(array) {
+    if (product(array.chunks_per_shard()) == 1) return;
+    ranges_.emplace();
+    const auto [first, last] = chunks_of(array, region);
+    try {
+      for_each_position(first, last,
+                        [&](const numbers& chunk_index) { ranges_->emplace(chunk_index, array.find_stored(chunk_index)); });
+    } catch (...) {
+      thrown_ = std::current_exception();
+    }
+  }
+  // Callable in any thread. Throws what array.find_stored() throws.
+  std::optional<zarr::zarr_array::object_range> find(const numbers& chunk_index) const {
+    if (!ranges_) return array_.find_stored(chunk_index);
+    const auto entry = ranges_->find(chunk_index);
+    if (entry == ranges_->end()) std::rethrow_exception(thrown_);
+    return entry->second;
+  }
+
+ private:
+  const zarr::zarr_array& array_;
+  std::optional<std::map<numbers, std::optional<zarr::zarr_array::object_range>>> ranges_;
+  std::exception_ptr thrown_;  // by the first chunk that is not in ranges_
+};
+
 // The values of a part of an array; chunks that do not exist have the fill value.
 class part_values {
  public:
-  part_values(const zarr::zarr_array& array, const part& region) : array_(array), region_(region), size_(array.type().size) {
+  part_values(const zarr::zarr_array& array, const part& region, const part_chunks& chunks)
+      : array_(array), region_(region), size_(array.type().size) {
     const std::size_t n = region.elements();
     if (array.type().variable()) {
       values_.strings.assign(n, array.fill().strings[0]);
@@ -70,14 +115,13 @@ class part_values {
       values_.data.resize(n * size_);
       for (std::size_t i = 0; i < n; ++i) std::memcpy(values_.data.data() + i * size_, array.fill().data.data(), size_);
     }
-    numbers first, last;
-    for (std::size_t d = 0; d < region.first.size(); ++d) {
-      first.push_back(array.grid(d).chunk_of(region.first[d]));
-      last.push_back(array.grid(d).chunk_of(region.first[d] + region.shape[d] - 1));
-    }
+    const auto [first, last] = chunks_of(array, region);
     zarr::element_buffer chunk;
     for_each_position(first, last, [&](const numbers& chunk_index) {
-      if (array_.read_chunk(chunk_index, chunk)) take(chunk_index, chunk);
+      const auto stored = chunks.find(chunk_index);
+      if (!stored) return;
+      array_.decode(chunk_index, zarr::zarr_array::read(*stored), chunk);
+      take(chunk_index, chunk);
     });
   }
   const zarr::element_buffer& values() const noexcept { return values_; }
@@ -118,6 +162,14 @@ class part_values {
   const part& region_;
   const std::size_t size_;
   zarr::element_buffer values_;
+};
+
+// What the comparison of a part says.
+struct part_outcome {
+  std::string unreadable;  // why the source cannot be read
+  std::optional<numbers> differing_index;
+  std::string source_value, store_value;
+  bool is_last_part = false;
 };
 
 struct node {
@@ -179,8 +231,10 @@ nodes_by_path nodes_of(const zarr::store_folder& root, comparison_progress& prog
 
 class stores_comparison {
  public:
-  stores_comparison(const verify_options& options, const zarr::store_folder& source, const zarr::store_folder& store)
+  stores_comparison(const verify_options& options, const zarr::store_folder& source, const zarr::store_folder& store,
+                    io::thread_pool& pool)
       : options_(options),
+        pool_(pool),
         progress_(options.progress),
         source_(nodes_of(source, progress_)),
         store_(nodes_of(store, progress_)) {}
@@ -368,18 +422,48 @@ class stores_comparison {
     for (const zarr::zarr_array* array : {&a, &b}) add_parts(*array, step, grid, parts);
     std::sort(parts.begin(), parts.end());
     parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
+    bool is_differing_before_end = false;
+    ordered_outcomes<part_outcome> queue(pool_, [&](part_outcome& o) {
+      if (!o.unreadable.empty() && f.outcome < verdict::unreadable) {
+        f.outcome = verdict::unreadable;
+        f.reason = o.unreadable;
+      }
+      if (!o.differing_index) return true;
+      f.outcome = verdict::differs;
+      f.reason = "has another value";
+      f.has_index = true;
+      f.index = std::move(*o.differing_index);
+      f.source_value = std::move(o.source_value);
+      f.store_value = std::move(o.store_value);
+      is_differing_before_end = !o.is_last_part;
+      return false;
+    });
     for (const std::uint64_t number : parts) {
-      if (f.has_index) return;
-      part p{numbers(shape.size()), numbers(shape.size())};
+      const auto p = std::make_shared<part>(part{numbers(shape.size()), numbers(shape.size())});
       std::uint64_t remainder = number;
       for (std::size_t d = shape.size(); d-- > 0;) {
-        p.first[d] = remainder % grid[d] * step[d];
-        p.shape[d] = std::min(step[d], shape[d] - p.first[d]);
+        p->first[d] = remainder % grid[d] * step[d];
+        p->shape[d] = std::min(step[d], shape[d] - p->first[d]);
         remainder /= grid[d];
       }
-      compare_part(a, b, p, f);
-      progress_.add_bytes(p.elements() * a.type().size);
+      // both parts, and of each a chunk that is decoded into buffers that grow; strings take memory that is not known before
+      const std::uint64_t cost =
+          a.type().variable() ? work_memory(options_)
+                              : a.type().size * (2 * p->elements() + 4 * (product(a.chunk_shape()) + product(b.chunk_shape())));
+      queue.reserve(std::max(cost, work_memory(options_) / max_parts_at_once));
+      const auto chunks_of_a = std::make_shared<const part_chunks>(a, *p),
+                 chunks_of_b = std::make_shared<const part_chunks>(b, *p);
+      const bool is_last_part = number == parts.back();
+      const bool continues =
+          queue.submit(std::max(cost, work_memory(options_) / max_parts_at_once), [=, &a, &b](part_outcome& o) {
+            o.is_last_part = is_last_part;
+            compare_part(a, *chunks_of_a, b, *chunks_of_b, *p, o);
+          });
+      progress_.add_bytes(p->elements() * a.type().size);
+      if (!continues) break;
     }
+    queue.finish();
+    if (is_differing_before_end) return;
     std::uint64_t total = 1;
     for (const std::uint64_t extent : shape) total *= extent;
     result_.elements += total;
@@ -414,18 +498,16 @@ class stores_comparison {
     });
   }
 
-  void compare_part(const zarr::zarr_array& a, const zarr::zarr_array& b, const part& p, finding& f) {
+  static void compare_part(const zarr::zarr_array& a, const part_chunks& chunks_of_a, const zarr::zarr_array& b,
+                           const part_chunks& chunks_of_b, const part& p, part_outcome& o) {
     std::optional<part_values> of_source;
     try {
-      of_source.emplace(a, p);
+      of_source.emplace(a, p, chunks_of_a);
     } catch (const zarr::store_error& e) {
-      if (f.outcome < verdict::unreadable) {
-        f.outcome = verdict::unreadable;
-        f.reason = e.what();
-      }
+      o.unreadable = e.what();
       return;
     }
-    const part_values of_store(b, p);
+    const part_values of_store(b, p, chunks_of_b);
     const zarr::element_buffer &x = of_source->values(), &y = of_store.values();
     const std::size_t n = p.elements(), size = a.type().size;
     if (x.data == y.data && x.strings == y.strings) return;
@@ -433,22 +515,20 @@ class stores_comparison {
       const bool is_equal = a.type().variable() ? x.strings[i] == y.strings[i]
                                                 : std::memcmp(x.data.data() + i * size, y.data.data() + i * size, size) == 0;
       if (is_equal) continue;
-      f.outcome = verdict::differs;
-      f.reason = "has another value";
-      f.has_index = true;
-      f.index.resize(p.shape.size());
+      o.differing_index.emplace(p.shape.size());
       std::size_t remainder = i;
       for (std::size_t d = p.shape.size(); d-- > 0;) {
-        f.index[d] = p.first[d] + remainder % p.shape[d];
+        (*o.differing_index)[d] = p.first[d] + remainder % p.shape[d];
         remainder /= static_cast<std::size_t>(p.shape[d]);
       }
-      f.source_value = a.type().variable() ? format_text(x.strings[i]) : hex(x.data.data() + i * size, size);
-      f.store_value = a.type().variable() ? format_text(y.strings[i]) : hex(y.data.data() + i * size, size);
+      o.source_value = a.type().variable() ? format_text(x.strings[i]) : hex(x.data.data() + i * size, size);
+      o.store_value = a.type().variable() ? format_text(y.strings[i]) : hex(y.data.data() + i * size, size);
       return;
     }
   }
 
   const verify_options& options_;
+  io::thread_pool& pool_;
   comparison_progress progress_;
   const nodes_by_path source_, store_;
   verify_result result_;
@@ -456,8 +536,9 @@ class stores_comparison {
 
 }  // namespace
 
-verify_result compare_stores(const verify_options& options, const zarr::store_folder& source, const zarr::store_folder& store) {
-  return stores_comparison(options, source, store).run();
+verify_result compare_stores(const verify_options& options, const zarr::store_folder& source, const zarr::store_folder& store,
+                             io::thread_pool& pool) {
+  return stores_comparison(options, source, store, pool).run();
 }
 
 }  // namespace zarrbits::verification

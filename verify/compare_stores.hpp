@@ -6,14 +6,16 @@
 #ifndef ZARRBITS_VERIFY_COMPARE_STORES_HPP
 #define ZARRBITS_VERIFY_COMPARE_STORES_HPP
 
+#include "io/thread_pool.hpp"
 #include "zarr/read/store_reader.hpp"
 
 #include <zarrbits/verify.hpp>
 
 namespace zarrbits::verification {
 
-// Throws store_error if a root cannot be read.
-verify_result compare_stores(const verify_options& options, const zarr::store_folder& source, const zarr::store_folder& store);
+// Throws store_error if a root cannot be read. `pool`: of work_memory() bytes; its threads decode the chunks of both.
+verify_result compare_stores(const verify_options& options, const zarr::store_folder& source, const zarr::store_folder& store,
+                             io::thread_pool& pool);
 
 }  // namespace zarrbits::verification
 

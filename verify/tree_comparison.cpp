@@ -16,18 +16,22 @@
 
 namespace zarrbits::verification {
 
+std::uint64_t work_memory(const verify_options& options) { return options.memory / 2; }
+
 io::access_hint extent_of(const verify_options& options, const source_name& source) {
   const bool reads_all = source.object.empty() && options.include.empty() && options.exclude.empty();
   return reads_all ? io::access_hint::full : io::access_hint::partial;
 }
 
 tree_comparison::tree_comparison(const verify_options& options, const zarr::store_folder& store, const source_name& name,
-                                 joined_arrays* joined, bool first, comparison_progress& progress, verify_result& result)
+                                 joined_arrays* joined, bool first, comparison_progress& progress, io::thread_pool& pool,
+                                 verify_result& result)
     : options_(options),
       store_(store),
       joined_(joined),
       first_(first),
       progress_(progress),
+      pool_(pool),
       policy_(options.concat ? link_policy::keep : options.links),  // convert copies none for joined files
       result_(result) {
   const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
@@ -60,6 +64,7 @@ tree_comparison::tree_comparison(const tree_comparison& parent, hid_t object, co
       gate_(parent.gate_),
       source_(parent.source_),
       progress_(parent.progress_),
+      pool_(parent.pool_),
       selections_(parent.selections_),
       policy_(parent.policy_),
       in_source_(parent.in_source_ && parent.tree_->is_in_file(object)),
@@ -417,7 +422,8 @@ void tree_comparison::compare_dataset(haddr_t address, const std::string& path, 
   if (rules_.netcdf)
     for (const netcdf_dimensions::dimension* d : rules_.netcdf->dimensions_of(address)) lengths.push_back(d ? d->length : 0);
   dataset_comparison c(
-      dataset.get(), *tree_, std::move(lengths), [&](std::uint64_t bytes) { progress_.add_bytes(bytes); }, f);
+      dataset.get(), *tree_, std::move(lengths), [&](std::uint64_t bytes) { progress_.add_bytes(bytes); }, pool_,
+      work_memory(options_), f);
   if (rules_.netcdf_forms()) c.set_netcdf();
   if (rules_.exported) c.set_exported();
   c.set_warning_callback([&](const zarr::zarr_array& array) { warn_about_chunks(options_, path, array); });

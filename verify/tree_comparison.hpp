@@ -7,6 +7,7 @@
 #define ZARRBITS_VERIFY_TREE_COMPARISON_HPP
 
 #include "hdf5/open_source.hpp"
+#include "io/thread_pool.hpp"
 #include "text/selection.hpp"
 #include "verify/compare_links.hpp"
 #include "verify/compare_metadata.hpp"
@@ -30,15 +31,18 @@
 
 namespace zarrbits::verification {
 
+// Bytes for chunks that are compared at the same time.
+std::uint64_t work_memory(const verify_options& options);
+
 // How much of a file on a server will be read: all of it, unless the caller has selected objects.
 io::access_hint extent_of(const verify_options& options, const source_name& source);
 
 class tree_comparison {
  public:
   // Opens the source. Findings go to `result`. Throws source_error, store_error.
-  // `joined`: set if this is one of several files; else null.
+  // `joined`: set if this is one of several files; else null. `pool`: of work_memory() bytes.
   tree_comparison(const verify_options& options, const zarr::store_folder& store, const source_name& name, joined_arrays* joined,
-                  bool first, comparison_progress& progress, verify_result& result);
+                  bool first, comparison_progress& progress, io::thread_pool& pool, verify_result& result);
   // Compares.
   void run();
   // Call when all is compared. Throws source_error, store_error.
@@ -82,6 +86,7 @@ class tree_comparison {
   std::shared_ptr<hdf5::external_file_policy> gate_;  // the converter's policy: decides which other files may be read
   std::shared_ptr<const hdf5::opened_source> source_;
   comparison_progress& progress_;
+  io::thread_pool& pool_;
   std::optional<source_tree> tree_;
   std::string part_;  // the part of the source that the store says it was made of, if the caller does not say it
   std::shared_ptr<selections> selections_;

@@ -8,6 +8,8 @@
 
 #include "io/reference_table.hpp"
 #include "io/s3_access.hpp"
+#include "io/thread_pool.hpp"
+#include "text/json_text.hpp"
 #include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
@@ -19,10 +21,14 @@
 #include "zarr/read/zarr_reader.hpp"
 
 #include <zarrbits/convert.hpp>
+#include <zarrbits/detail/processors.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -37,12 +43,45 @@ bool is_hdf5_file(const std::string& path) {
 }
 
 verify_result verify_one(const verify_options& options, const zarr::store_folder& store, const source_name& name,
-                         joined_arrays* joined, bool first, comparison_progress& progress) {
+                         joined_arrays* joined, bool first, comparison_progress& progress, io::thread_pool& pool) {
   verify_result result;
-  tree_comparison comparison(options, store, name, joined, first, progress, result);
+  tree_comparison comparison(options, store, name, joined, first, progress, pool, result);
   comparison.run();
   comparison.finish();
   return result;
+}
+
+// The store as all but the first of the joined files need it: of them, only values are compared. Its root does not list the
+// files, because it is read several times for each one, and the time for all would be quadratic.
+class store_without_sources final : public zarr::store_reader {
+ public:
+  // Throws store_error.
+  explicit store_without_sources(const zarr::store_folder& store) : store_(store) {
+    nlohmann::json root = zarr::read_node(store);
+    nlohmann::json& attributes = metadata::mutable_attributes(root);
+    if (const auto notes = attributes.find(text::annotation_key); notes != attributes.end() && notes->is_object())
+      notes->erase("sources");
+    root_ = text::sorted_json_text(root);
+  }
+
+  std::unique_ptr<zarr::stored_object> open(const std::string& key) const override {
+    if (key == "zarr.json") return std::make_unique<zarr::text_object>(root_);
+    return store_.open(key);
+  }
+  void list(const std::string& folder, const std::function<bool(const zarr::store_entry&)>& visit) const override {
+    (folder.empty() ? store_ : store_ / folder).list(visit);
+  }
+  bool is_v2() const noexcept override { return store_.is_v2(); }
+
+ private:
+  const zarr::store_folder store_;
+  std::string root_;
+};
+
+zarr::store_folder without_sources(const zarr::store_folder& store) {
+  zarr::store_folder reduced(std::make_shared<store_without_sources>(store), store.name());
+  reduced.max_string_bytes = store.max_string_bytes;
+  return reduced;
 }
 
 // The place of a file along the dimension, as the store says: its values are compared in any case. Throws store_error.
@@ -50,9 +89,8 @@ struct stored_place {
   std::uint64_t first = 0;
   bool is_first = false;  // the first of all files
 };
-stored_place place_in(const zarr::store_folder& store, const std::string& source) {
+stored_place place_in(const zarr::store_folder& store, const nlohmann::json& root, const std::string& source) {
   const std::string leaf = text::base_name(split_source(source).file);
-  const nlohmann::json root = zarr::read_node(store);
   const nlohmann::json& notes = metadata::note_of(root, "sources");
   const nlohmann::json* entry = nullptr;
   for (const nlohmann::json& note : notes) {
@@ -69,19 +107,22 @@ stored_place place_in(const zarr::store_folder& store, const std::string& source
 }
 
 // Everything but values is compared with the first file only.
-verify_result verify_joined(const verify_options& options, const zarr::store_folder& store) {
+verify_result verify_joined(const verify_options& options, const zarr::store_folder& store, io::thread_pool& pool) {
   joined_arrays joined(*options.concat);
   verify_result result;
   bool first = true;
   comparison_progress progress(options.progress);
   progress.begin_files(options.concat->sources.size());
+  const nlohmann::json root = options.part ? zarr::read_node(store) : nlohmann::json();
+  std::optional<zarr::store_folder> for_values;  // made when it is needed
   for (const std::string& source : sources_in_order(options)) {
     if (options.part) {
-      const stored_place stored = place_in(store, source);
+      const stored_place stored = place_in(store, root, source);
       joined.begin_at(stored.first);
       first = stored.is_first;
     }
-    verify_result one = verify_one(options, store, split_source(source), &joined, first, progress);
+    if (!first && !for_values) for_values = without_sources(store);
+    verify_result one = verify_one(options, first ? store : *for_values, split_source(source), &joined, first, progress, pool);
     progress.end_file();
     joined.next_file();
     if (std::exchange(first, false)) {
@@ -177,18 +218,19 @@ verify_result verify(const verify_options& requested) {
                          extent == io::access_hint::full ? zarr::access_pattern::full : zarr::access_pattern::partial,
                          zarr::symbolic_links::follow, &names);
     store.max_string_bytes = options.memory / 2;
+    io::thread_pool pool(options.threads ? options.threads : detail::usable_processors(), verification::work_memory(options));
     if (zarr::is_store_name(options.source)) {
       if (options.concat)
         throw zarrbits::error(errc::invalid_option,
                               "only HDF5 files are joined, and the source is a Zarr store; leave out `concat`");
       return verification::compare_stores(
           options,
-          zarr::open_source_store(options.source, options.remote, io::allowed_paths({}, options.external), options.memory),
-          store);
+          zarr::open_source_store(options.source, options.remote, io::allowed_paths({}, options.external), options.memory), store,
+          pool);
     }
-    if (options.concat) return verification::verify_joined(options, store);
+    if (options.concat) return verification::verify_joined(options, store, pool);
     verification::comparison_progress progress(options.progress);
-    return verification::verify_one(options, store, split_source(options.source), nullptr, true, progress);
+    return verification::verify_one(options, store, split_source(options.source), nullptr, true, progress, pool);
   });
 }
 

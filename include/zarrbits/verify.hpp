@@ -117,7 +117,10 @@ struct verify_options {
   std::vector<std::string> exclude = {};   // patterns of what it need not hold
   std::vector<std::string> external = {};  // folders in which the source's other files may be read, as convert_options has them
   bool lock = true;                        // lock the source, as convert_options has it
-  std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for a store's references, or twice a chunk of strings
+  unsigned threads = 0;                    // threads that decode and compare chunks; 0: one for each available processor
+  // Bytes: half of them for chunks that are decoded and compared at the same time, and for a chunk of strings; the rest for a
+  // store's references and what libhdf5 keeps. A chunk that needs more is processed alone.
+  std::uint64_t memory = std::uint64_t{512} << 20;
   // What convert was asked to do. With copy, a target is missing if the store has only a note of the link; with keep, the note is
   // enough. Not set: unchecked if convert copies it by default and the store has only a note.
   std::optional<link_policy> links = {};

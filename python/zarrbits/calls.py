@@ -386,6 +386,7 @@ def verify(
     links: Literal["keep", "copy"] | None = None,
     part: bool = False,
     base: str | None = None,
+    threads: int | None = None,
     memory: int | str | None = None,
     report: Path | None = None,
 ) -> Verification:

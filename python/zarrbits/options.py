@@ -401,7 +401,10 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         'base': ('[FOLDER=]URL',
             'As given to convert: what references call local files, which are read'),
         'memory': ('BYTES',
-            'Limit the memory for the references of a store, and for a chunk of strings, such as 512M (the default)'),
+            'Limit the memory for chunks, strings and the references of a store, such as 512M (the default); a chunk that needs more '
+            'is compared alone'),
+        'threads': ('N',
+            'Threads that decode and compare chunks (default: the processors that the process may use)'),
         'links': ('keep|copy',
             'As given to convert: with copy, the store must have what links lead to; with keep, notes are enough'),
         'concat': ('DIMENSION',

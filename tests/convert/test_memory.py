@@ -148,6 +148,18 @@ class TestMemory:
         taken = run("verify", self.source, store, "--memory", "64M")
         assert taken.status == status and taken.peak <= 96 * MIB, (taken.status, taken.peak)
 
+    @pytest.mark.parametrize("threads", [1, 8])
+    def test_verify_in_threads(self, threads):
+        """Of chunks of 2 MiB, both sides of as many as the bound allows are in memory."""
+        store = self.source.with_suffix(".zarr")
+        with h5py.File(self.source, "w") as f:
+            compressed(f, "d", 200 * MIB, 2 * MIB, shuffle=True)
+        assert run("convert", "-q", self.source, store).status == 0
+        taken = run("verify", "-q", self.source, store, "--memory", "64M", "--threads", threads)
+        print(f"{self.name}: peak {taken.peak / MIB:.0f} MiB, {taken.cpu:.1f} s of CPU", file=sys.stderr)
+        assert (taken.status, taken.errors) == (0, "")
+        assert taken.peak <= 64 * MIB
+
     def test_many_attributes_of_an_object(self):
         """libhdf5 lists all of them at once."""
 
