@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
@@ -67,12 +66,9 @@ std::string usage_of(const CLI::App& app) {
 }  // namespace
 
 std::size_t help_columns() {
-  if (const terminal screen = describe_terminal(STDOUT_FILENO); screen.present && screen.columns > 0)
-    return std::clamp(screen.columns, min_columns, max_columns);
-  std::size_t columns = 0;
-  const char* const set = std::getenv("COLUMNS");
-  if (set) std::from_chars(set, set + std::strlen(set), columns);
-  return columns >= min_columns ? columns : 100;
+  const terminal screen = describe_terminal(STDOUT_FILENO);
+  if (screen.present) return std::clamp(screen.columns, min_columns, max_columns);
+  return screen.columns >= min_columns ? screen.columns : 100;
 }
 
 std::string wrap_text(const std::string& text, std::size_t columns, std::size_t indent) {

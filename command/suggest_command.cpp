@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// `zarrbits suggest`: what packbits would do for the datasets of a file.
+// `zarrbits suggest`: what packbits would do for the datasets of a file, or which chunks its arrays should have.
 //
+#include "array/chunk_grid.hpp"
 #include "command/auto_bits.hpp"
 #include "command/child_process.hpp"
 #include "command/command.hpp"
@@ -31,11 +32,16 @@ const char suggest_footer[] =
     "last_bit) from\n"
     "which all of them come back, and says what the filter packbits would store. Nothing is written: the lines of h5repack and "
     "zarrbits convert are for you to type.\n"
-    "Sizes are those of the chunks, without HDF5's index of them.\n\n"
+    "Sizes are those of the chunks, without HDF5's index of them.\n"
+    "With --chunks it reads no values: it suggests chunks of about 4 MiB before compression, lengths that divide the present "
+    "ones "
+    "or are multiples of them, one chunk for an array of at most 4 MiB, and shards of 64 MiB if an array has more than 1,000 "
+    "chunks.\n\n"
     "Examples:\n"
     "  zarrbits suggest camera.h5\n"
-    "  zarrbits suggest --json camera.h5 | python3 -m json.tool\n\n"
-    "Exit status: 0 done, 1 the file cannot be read, 2 wrong usage.";
+    "  zarrbits suggest --json camera.h5 | python3 -m json.tool\n"
+    "  zarrbits suggest --chunks --for time-series era5.nc\n\n"
+    "Exit status: 0 done, 1 the file cannot be read, 2 wrong usage, 3 not all arrays could be listed (--chunks).";
 
 std::string percent(std::uint64_t stored_bytes, std::uint64_t packed_bytes) {
   return stored_bytes == 0 ? "0 %"
@@ -152,14 +158,76 @@ ordered_json to_json(const suggested_bits& r, const std::string& path) {
   return j;
 }
 
+chunk_access parse_access(const std::string& text) {
+  if (text == "both") return chunk_access::both;
+  if (text == "time-series") return chunk_access::time_series;
+  if (text == "maps") return chunk_access::maps;
+  throw usage_error("--for is \"" + text + "\"; use time-series, maps or both");
+}
+
+void print_text(const suggested_chunks& r, const std::string& path, bool list_all) {
+  std::size_t changed = 0;
+  for (const suggested_chunks::dataset& d : r.datasets) {
+    changed += !d.option.empty();
+    if (d.option.empty() && !list_all) continue;
+    print_wrapped(d.path);
+    print_wrapped("  " + d.type + " " + array::joined_text(d.shape) + ": " + text::pluralize(d.chunks, "chunk") + " of " +
+                  array::joined_text(d.chunk) + ", " + text::format_bytes(d.chunk_bytes) + " each" +
+                  (d.shard.empty() ? "" : ", in shards of " + array::joined_text(d.shard)) + "; " +
+                  text::pluralize(d.objects, "object"));
+    print_wrapped("  " + d.reason);
+  }
+  if (list_all) {
+    for (const suggested_bits::omission& l : r.left_out) {
+      print_wrapped(l.path);
+      print_wrapped("  left out: " + l.reason);
+    }
+  }
+  if (!r.convert.empty()) std::cout << "zarrbits convert " << shell_file(path) << " out.zarr " << shell_line(r.convert) << '\n';
+  const std::size_t kept = r.datasets.size() - changed;
+  print_wrapped(text::pluralize(changed, "array") + " would get other chunks, " + std::to_string(kept) + " would not, " +
+                std::to_string(r.left_out.size()) + " left out" +
+                (list_all || kept + r.left_out.size() == 0 ? "" : " (--all shows why)"));
+}
+
+ordered_json to_json(const suggested_chunks& r, const std::string& path, const std::string& access) {
+  ordered_json j = {
+      {"version", 1}, {"file", path}, {"for", access}, {"datasets", ordered_json::array()}, {"left_out", ordered_json::array()}};
+  for (const suggested_chunks::dataset& d : r.datasets) {
+    j["datasets"].push_back({{"path", d.path},
+                             {"type", d.type},
+                             {"shape", d.shape},
+                             {"dimension_names", d.dimension_names},
+                             {"time_axis", d.time_axis ? ordered_json(*d.time_axis) : ordered_json()},
+                             {"current_chunk", d.current_chunk},
+                             {"chunk", d.chunk},
+                             {"shard", d.shard},
+                             {"chunk_bytes", d.chunk_bytes},
+                             {"chunks", d.chunks},
+                             {"objects", d.objects},
+                             {"option", d.option},
+                             {"reason", d.reason}});
+  }
+  for (const suggested_bits::omission& l : r.left_out) j["left_out"].push_back({{"path", l.path}, {"reason", l.reason}});
+  j["convert"] = r.convert;
+  return j;
+}
+
 }  // namespace
 
 int suggest_main(int argc, char** argv) {
-  CLI::App app("Says which bits packbits has to keep for the datasets of a file.", "zarrbits suggest");
+  CLI::App app("Says which bits packbits has to keep for the datasets of a file, or which chunks they should have.",
+               "zarrbits suggest");
   app.footer(suggest_footer);
-  std::string path;
-  bool as_json = false, list_all = false;
-  app.add_option("FILE", path, "The HDF5 file")->required()->type_name("in.h5");
+  std::string path, access;
+  bool as_json = false, list_all = false, chunks = false;
+  app.add_option("FILE", path, "The HDF5 file; with --chunks also a Zarr store")->required()->type_name("in.h5");
+  app.add_flag("--chunks", chunks, "Suggest chunks and shards instead, as options of convert");
+  app.add_option(
+         "--for", access,
+         "With --chunks: what is read of the arrays: time-series (all times of a point), maps (all points of a time), or both "
+         "(the default)")
+      ->type_name("ACCESS");
   app.add_flag("--json", as_json, "Print one JSON object instead of text");
   app.add_flag("--all", list_all, "Also list the datasets that would gain little or nothing, and why");
   std::vector<std::string> external;
@@ -170,8 +238,22 @@ int suggest_main(int argc, char** argv) {
   add_remote_options(app, remote, "Servers");
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
   check_remote_options(remote);
+  if (!chunks && app.count("--for") > 0) throw usage_error("--for is for --chunks; add --chunks");
+  if (chunks && !external.empty()) throw usage_error("--external is not for --chunks, which reads no values; remove it");
+  if (app.count("--for") == 0) access = "both";
+  const chunk_access chunks_for = parse_access(access);
 
   return run_in_subprocess(path, [&](const auto& set_current) {
+    if (chunks) {
+      const suggested_chunks r =
+          suggest_chunks({.name = path, .remote = remote, .lock = lock, .progress = set_current}, chunks_for);
+      set_current("");
+      if (as_json) std::cout << printable_json(text::json_text(to_json(r, path, access), 1)) << '\n';
+      else print_text(r, path, list_all);
+      std::cout.flush();
+      if (!r.incomplete.empty()) print_error("not all of " + quote(path) + " is listed: " + r.incomplete);
+      return static_cast<int>(r.incomplete.empty() ? exit_success : exit_loss);
+    }
     suggested_bits r;
     {
       progress line;

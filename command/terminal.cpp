@@ -4,11 +4,14 @@
 #include "command/printable.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <clocale>
 #include <cstdlib>
+#include <cstring>
 #include <cwchar>
 #include <numeric>
 #include <sys/ioctl.h>
+#include <system_error>
 #include <unistd.h>
 
 namespace zarrbits::command {
@@ -49,15 +52,29 @@ std::string_view first_columns(std::string_view text, std::size_t width) {
   return text.substr(0, bytes);
 }
 
+// COLUMNS, by which users set the width also of what goes to a pipe; 0: not set, or not a number.
+std::size_t columns_in_environment() {
+  std::size_t columns = 0;
+  if (const char* const set = std::getenv("COLUMNS")) {
+    const char* const end = set + std::strlen(set);
+    const auto [last, error] = std::from_chars(set, end, columns);
+    if (error != std::errc() || last != end) return 0;
+  }
+  return columns;
+}
+
 }  // namespace
 
 terminal describe_terminal(int descriptor) {
   terminal t;
   t.present = ::isatty(descriptor) != 0;
+  t.columns = columns_in_environment();
+  if (t.columns == 0 && t.present) {
+    winsize window{};
+    t.columns = ::ioctl(descriptor, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
+  }
+  if (t.columns > 0) t.columns = std::max(t.columns, min_terminal_columns);
   if (!t.present) return t;
-  winsize window{};
-  t.columns = ::ioctl(descriptor, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
-  t.columns = std::max(t.columns, min_terminal_columns);
   const char *no_color = std::getenv("NO_COLOR"), *kind = std::getenv("TERM");
   t.colours = !(no_color && *no_color) && kind && *kind && std::string_view(kind) != "dumb";
   return t;

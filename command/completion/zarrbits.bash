@@ -13,6 +13,7 @@ _zarrbits() {
       --order) words="given name value" ;;
       --different) words="refuse first skip" ;;
       --profile) words="portable native recode" ;;
+      --for) words="both time-series maps" ;;
       --grid) words="regular rectilinear" ;;
       --codec) words="bytes packbits" ;;
       --shard) words="16M 64M 256M" ;;

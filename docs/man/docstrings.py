@@ -16,6 +16,8 @@ FILE = pathlib.Path(__file__).resolve().parent.parent.parent / "python/zarrbits/
 VERBS = ("convert", "finalize", "plan", "export", "verify", "inspect", "suggest", "doctor")
 # what a call does itself, or what is for terminals
 LEFT_OUT = {"help", "json", "quiet", "log_format"}
+# keywords of Python have other names
+NAMES = {"for": "access"}
 HEAD = '''# SPDX-License-Identifier: BSL-1.0
 # Made by docs/man/docstrings.py from the command's --help.
 """For each verb of the command, its options: what their value is ("" for none), and what they do."""
@@ -43,7 +45,7 @@ def options_of(verb):
             found[now][1] += " " + line.strip()
         else:
             now = None
-    return {name: (value, text.strip()) for name, (value, text) in found.items() if name not in LEFT_OUT}
+    return {NAMES.get(name, name): (value, text.strip()) for name, (value, text) in found.items() if name not in LEFT_OUT}
 
 
 def page():

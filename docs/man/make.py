@@ -66,6 +66,9 @@ Seconds between two lines of progress without a terminal; 20 if it is not set, 0
 .B ZARRBITS_PROGRESS_FD
 A descriptor that gets the progress as lines of JSON, for programs.
 .TP
+.B COLUMNS
+The width of tables, also of those that go to a pipe.
+.TP
 .B NO_COLOR
 If it is set and not empty, the output has no colours.
 .TP

@@ -185,6 +185,35 @@ struct suggest_progress {
 [[nodiscard]] suggested_bits suggest_bits(const file_options& options,
                                           const std::function<void(const suggest_progress&)>& progress = {});
 
+// What is read of an array with a time axis: all times of a point, all points of a time, or either.
+enum class chunk_access { both, time_series, maps };
+
+// Chunks and shards for an access.
+struct suggested_chunks {
+  struct dataset {
+    std::string path;                          // in the file or the store
+    std::string type;                          // as in inspected_node
+    std::vector<std::uint64_t> shape;          // as in inspected_node
+    std::vector<std::string> dimension_names;  // as in inspected_node
+    std::optional<std::size_t> time_axis;      // the dimension that is time; not set: none is
+    std::vector<std::uint64_t> current_chunk;  // empty: it has none
+    std::vector<std::uint64_t> chunk;          // that `convert` makes with the suggested arguments
+    std::vector<std::uint64_t> shard;          // likewise; empty: its chunks are not in shards
+    std::uint64_t chunk_bytes = 0;             // bytes of a decoded chunk
+    std::uint64_t chunks = 0;                  // number of chunks
+    std::uint64_t objects = 0;                 // number of files or objects for them, at most
+    std::string option;                        // value of --chunk; empty: the array keeps its chunks
+    std::string reason;                        // in words
+  };
+  std::vector<dataset> datasets;                   // arrays of numbers
+  std::vector<suggested_bits::omission> left_out;  // all other arrays
+  std::vector<std::string> convert;                // arguments of `zarrbits convert`; empty: nothing to change
+  std::string incomplete;                          // why not all arrays are listed, or ""
+};
+
+// Reads metadata and attributes only. Throws error.
+[[nodiscard]] suggested_chunks suggest_chunks(const inspect_options& options, chunk_access access = chunk_access::both);
+
 }  // namespace zarrbits
 
 #endif

@@ -420,6 +420,8 @@ def inspect(
 def suggest(
     file: Location,
     *,
+    chunks: bool = False,
+    access: str | None = None,
     all: bool = False,
     external: Many = None,
     no_lock: bool = False,
@@ -433,8 +435,9 @@ def suggest(
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Suggestions:
-    """How many bits the values of each dataset need."""
-    document = run("suggest", [file], _options(locals(), "file"), (0,))[0]
+    """How many bits the values of each dataset need, or which chunks they should have for an `access`."""
+    options = _options(locals(), "file", "access")
+    document = run("suggest", [file], {**options, "for": access}, (0, 3))[0]
     return Suggestions(document["datasets"], document)
 
 

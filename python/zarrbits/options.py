@@ -467,6 +467,11 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Requests at a time to the server of a source (16)'),
     },
     'suggest': {
+        'chunks': ('',
+            'Suggest chunks and shards instead, as options of convert'),
+        'access': ('ACCESS',
+            'With --chunks: what is read of the arrays: time-series (all times of a point), maps (all points of a time), or both (the '
+            'default)'),
         'all': ('',
             'Also list the datasets that would gain little or nothing, and why'),
         'external': ('DIR|all',

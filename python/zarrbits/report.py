@@ -270,7 +270,7 @@ class Inspection(_Shown):
 
 @dataclass(frozen=True, repr=False)
 class Suggestions(_Shown):
-    """How many bits the values of each dataset need."""
+    """How many bits the values of each dataset need, or with `chunks` which chunks they should have."""
 
     datasets: list[dict[str, Any]]
     document: dict[str, Any]
@@ -278,12 +278,38 @@ class Suggestions(_Shown):
     @property
     def bits(self) -> dict[str, int]:
         """Of the datasets that are worth it: convert(..., codec="packbits", bits=suggestions.bits)."""
-        return {d["path"]: d["bits"] for d in self.datasets if d["worthwhile"] and d["first_bit"] == 0}
+        return {d["path"]: d["bits"] for d in self.datasets if d.get("worthwhile") and d["first_bit"] == 0}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """With `chunks`: convert(..., **suggestions.options) makes them."""
+        if "convert" not in self.document:
+            return {}
+        chunk = [d["option"] for d in self.datasets if d["option"]]
+        shard = {"shard": self.document["convert"][-1]} if "--shard" in self.document["convert"] else {}
+        return {**({"chunk": chunk} if chunk else {}), **shard}
 
     def _brief(self) -> str:
+        if "convert" in self.document:
+            return f"{_plural(len(self.datasets), 'array')}, {sum(bool(d['option']) for d in self.datasets)} with other chunks"
         return f"{_plural(len(self.datasets), 'dataset')}, {len(self.bits)} worth it"
 
     def _tables(self) -> list[Table]:
+        if "convert" in self.document:
+            titles = ("array", "type", "chunks", "of", "size", "objects", "reason")
+            rows = [
+                (
+                    d["path"],
+                    d["type"],
+                    f"{d['chunks']:,}",
+                    _shape(d["chunk"]),
+                    _size(d["chunk_bytes"]),
+                    f"{d['objects']:,}",
+                    d["reason"],
+                )
+                for d in self.datasets
+            ]
+            return [("", titles, rows)]
         rows = [
             (
                 d["path"],

@@ -14,7 +14,7 @@ def on_terminal(arguments, columns, **environment):
     if child == 0:
         try:
             settings = {"TERM": "xterm-256color", **environment}
-            keep = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
+            keep = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")}
             fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
             os.execve(arguments[0], arguments, {**keep, **settings})
         finally:

@@ -145,6 +145,19 @@ def test_lines_fit_the_terminal(folder):
     assert "\x1b[" not in on_terminal([COMMAND, "inspect", source], 80, TERM="dumb")[0]
 
 
+def test_columns_sets_the_width(folder):
+    source = os.path.join(folder, "in.h5")
+    with h5py.File(source, "w") as f:
+        f["the name of a dataset, which is longer than any terminal " * 5] = 1
+    for columns in (60, 90):
+        in_pipe = run("inspect", source, env={**os.environ, "COLUMNS": str(columns)}).stdout.decode()
+        on_screen = re.sub(r"\x1b\[[0-9;]*m", "", on_terminal([COMMAND, "inspect", source], 80, COLUMNS=str(columns))[0])
+        for text in (in_pipe, on_screen):
+            assert "…" in text and max(map(len, text.splitlines()[1:])) == columns
+    for columns in ("", "0", "wide", "80x"):
+        assert "…" not in run("inspect", source, env={**os.environ, "COLUMNS": columns}).stdout.decode()
+
+
 def test_what_is_damaged_is_named(folder):
     source, store = example(folder)
     assert run("convert", source, store, "--quiet").returncode == 0

@@ -124,6 +124,8 @@ def test_plan_verify_inspect_suggest_doctor(tmp_path):
     assert begun["share_count"] == 2 and begun["missing"] == [1] and 0 < begun["units_done"] < begun["units"]
     found = printed("suggest", "suggest", "--json", source)
     assert [d["convert"] for d in found["datasets"] if d["path"] == "/packable"] == ["--codec packbits --bits /packable=10"]
+    for name in (source, store):
+        assert printed("suggest-chunks", "suggest", "--chunks", "--json", name)["for"] == "both"
     printed("export", "export", "--json", "-q", store, tmp_path / "back.h5")
     printed("doctor", "doctor", "--json", source, status=run_status("doctor", "--json", source))
 

@@ -121,6 +121,10 @@ def test_inspect_suggest_and_doctor(folder):
     assert found.bits == {"/chunked": 6, "/camera": 6} and ["/camera", "uint16", "0", "to", "5"] in [
         line.split()[:5] for line in str(found).splitlines()
     ]
+    chunks = zarrbits.suggest(source, chunks=True, access="maps")
+    assert chunks.document["for"] == "maps" and {d["path"] for d in chunks.datasets} == {"/chunked", "/camera"}
+    assert chunks.bits == {} and "/camera" in str(chunks) and "<table>" in chunks._repr_html_()
+    zarrbits.convert(source, os.path.join(folder, "chunks.zarr"), **chunks.options)
     health = zarrbits.doctor(source)
     assert health.healthy == (health.document["exit_status"] == 0) and source in str(health) and "<table>" in health._repr_html_()
 
@@ -236,7 +240,9 @@ def test_no_option_of_the_command_is_forgotten(folder):
     for name in ("convert", "finalize", "plan", "export_store", "verify", "inspect", "suggest", "doctor"):
         verb = name.removesuffix("_store")
         said = subprocess.run([os.environ["ZARRBITS_COMMAND"], verb, "--help"], capture_output=True, text=True, check=True).stdout
-        flags = {f.replace("-", "_") for f in re.findall(r"^  (?:-\w,)?--([\w-]+)", said, re.M)} - without
+        flags = {
+            "access" if f == "for" else f.replace("-", "_") for f in re.findall(r"^  (?:-\w,)?--([\w-]+)", said, re.M)
+        } - without
         parameters = {p.name for p in signature(getattr(zarrbits, name)).parameters.values() if p.kind == p.KEYWORD_ONLY} - {
             "client",
             "partitions",
