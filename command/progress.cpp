@@ -130,7 +130,7 @@ void progress::update(const progress_state& s) {
     }
     return;
   }
-  screen_.columns = describe_terminal(STDERR_FILENO).columns;  // windows change their size
+  screen_.columns = describe_terminal(STDERR_FILENO).window;  // windows change their size
   const std::size_t bar = screen_.columns < 60    ? 8
                           : screen_.columns < 100 ? 12
                                                   : 20,

@@ -68,12 +68,13 @@ std::size_t columns_in_environment() {
 terminal describe_terminal(int descriptor) {
   terminal t;
   t.present = ::isatty(descriptor) != 0;
-  t.columns = columns_in_environment();
-  if (t.columns == 0 && t.present) {
-    winsize window{};
-    t.columns = ::ioctl(descriptor, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
+  if (t.present) {
+    winsize size{};
+    t.window = ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+    t.window = std::max(t.window, min_terminal_columns);
   }
-  if (t.columns > 0) t.columns = std::max(t.columns, min_terminal_columns);
+  t.columns = columns_in_environment();
+  t.columns = t.columns > 0 ? std::max(t.columns, min_terminal_columns) : t.window;
   if (!t.present) return t;
   const char *no_color = std::getenv("NO_COLOR"), *kind = std::getenv("TERM");
   t.colours = !(no_color && *no_color) && kind && *kind && std::string_view(kind) != "dumb";

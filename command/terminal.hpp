@@ -18,7 +18,8 @@ namespace zarrbits::command {
 
 struct terminal {
   bool present = false;
-  std::size_t columns = 0;  // 0: lines may have any length
+  std::size_t columns = 0;  // COLUMNS of the environment, else those of the window; 0: lines may have any length
+  std::size_t window = 0;   // columns of the window itself: a line that is drawn again in place must fit; 0: no terminal
   bool colours = false;     // false if the environment has NO_COLOR, or a TERM without colours
 };
 terminal describe_terminal(int descriptor);
