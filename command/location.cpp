@@ -74,7 +74,7 @@ std::string location_name(const std::string& argument) {
 std::vector<std::string> with_location_names(int argc, const char* const* argv) {
   std::vector<std::string> arguments(argv, argv + argc);
   for (std::size_t i = 1; i < arguments.size(); ++i) {
-    // these name what is requested elsewhere, or by other programs
+    // these are requested elsewhere, or by other programs
     const std::string& previous = arguments[i - 1];
     if (previous != "--base" && previous != "--endpoint" && previous != "--header") arguments[i] = location_name(arguments[i]);
   }

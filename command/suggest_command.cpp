@@ -225,7 +225,7 @@ int suggest_main(int argc, char** argv) {
   app.add_flag("--chunks", chunks, "Suggest chunks and shards instead, as options of convert");
   app.add_option(
          "--for", access,
-         "With --chunks: what is read of the arrays: time-series (all times of a point), maps (all points of a time), or both "
+         "With --chunks: how the arrays are read: time-series (all times of a point), maps (all points of a time), or both "
          "(the default)")
       ->type_name("ACCESS");
   app.add_flag("--json", as_json, "Print one JSON object instead of text");

@@ -9,6 +9,8 @@
 
 #include <zarrbits/inspect.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <array>
 #include <map>

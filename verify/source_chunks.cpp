@@ -107,7 +107,7 @@ bool source_chunks::read(const place& p, std::vector<std::byte>& values) const {
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception&) {
-    return false;  // libhdf5 says what is wrong
+    return false;  // libhdf5 gives the reason
   }
   if (values.size() != chunk_bytes_) return false;
   if (word_ > 1) {

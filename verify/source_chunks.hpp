@@ -61,7 +61,7 @@ class source_chunks {
   index dims_, chunk_;
   std::vector<step> filters_;  // in the order of encoding
   bool are_edges_filtered_ = true;
-  std::size_t element_ = 1, word_ = 1;  // bytes; of what is reversed in each element
+  std::size_t element_ = 1, word_ = 1;  // bytes; of the part that is reversed in each element
   std::uint64_t chunk_bytes_ = 0;
 };
 

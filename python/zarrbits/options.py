@@ -470,7 +470,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         'chunks': ('',
             'Suggest chunks and shards instead, as options of convert'),
         'access': ('ACCESS',
-            'With --chunks: what is read of the arrays: time-series (all times of a point), maps (all points of a time), or both (the '
+            'With --chunks: how the arrays are read: time-series (all times of a point), maps (all points of a time), or both (the '
             'default)'),
         'all': ('',
             'Also list the datasets that would gain little or nothing, and why'),

@@ -27,7 +27,7 @@ _WITHOUT_EFFECT = {
 
 
 def _google_variables(token: Any) -> dict[str, str]:
-    """What gcsfs calls a token: a file, what is in it, or a token itself."""
+    """What gcsfs calls a token: a file, its content, or a token itself."""
     if token in (None, "google_default", "cloud"):
         return {}
     if isinstance(token, str) and os.path.isfile(token):

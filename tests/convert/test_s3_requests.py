@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""What requests to S3 say, and what is made of refusals: who pays, versions of objects, keys with empty parts, many sources with
+"""What requests to S3 say, and how refusals are reported: who pays, versions of objects, keys with empty parts, many sources with
 few descriptors, reasons that have their own remedies."""
 
 import json

@@ -60,7 +60,7 @@ s3_writer::~s3_writer() {
       if (!keep_unfinished_) remove_all(true);
       else if (root_size_ > 0) remove_object(full_key("zarr.json"));
     }
-    // the next run need not wait before it goes on with what is left
+    // the next run need not wait before it goes on
     if (is_exclusive_ && (joined_ || keep_unfinished_)) lock_.release();
     else if (is_shared_) lock_.remove_sign_of_life();
   } catch (...) {  // the mark still says that the store is unfinished, and the next run waits
