@@ -2,7 +2,7 @@
 //
 // `zarrbits suggest`: what packbits would do for the datasets of a file, or which chunks its arrays should have.
 //
-#include "array/chunk_grid.hpp"
+#include "array/extents.hpp"
 #include "command/auto_bits.hpp"
 #include "command/child_process.hpp"
 #include "command/command.hpp"
@@ -165,6 +165,12 @@ chunk_access parse_access(const std::string& text) {
   throw usage_error("--for is \"" + text + "\"; use time-series, maps or both");
 }
 
+std::vector<std::string> convert_options_of(const suggested_chunks& r) {
+  std::vector<std::string> arguments;
+  for (const auto& [name, value] : r.options) arguments.insert(arguments.end(), {"--" + name, value});
+  return arguments;
+}
+
 void print_text(const suggested_chunks& r, const std::string& path, bool list_all) {
   std::size_t changed = 0;
   for (const suggested_chunks::dataset& d : r.datasets) {
@@ -175,7 +181,7 @@ void print_text(const suggested_chunks& r, const std::string& path, bool list_al
                   array::joined_text(d.chunk) + ", " + text::format_bytes(d.chunk_bytes) + " each" +
                   (d.shard.empty() ? "" : ", in shards of " + array::joined_text(d.shard)) + "; " +
                   text::pluralize(d.objects, "object"));
-    print_wrapped("  " + d.reason);
+    print_wrapped("  " + with_flags(d.reason));
   }
   if (list_all) {
     for (const suggested_bits::omission& l : r.left_out) {
@@ -183,7 +189,8 @@ void print_text(const suggested_chunks& r, const std::string& path, bool list_al
       print_wrapped("  left out: " + l.reason);
     }
   }
-  if (!r.convert.empty()) std::cout << "zarrbits convert " << shell_file(path) << " out.zarr " << shell_line(r.convert) << '\n';
+  if (!r.options.empty())
+    std::cout << "zarrbits convert " << shell_file(path) << " out.zarr " << shell_line(convert_options_of(r)) << '\n';
   const std::size_t kept = r.datasets.size() - changed;
   print_wrapped(text::pluralize(changed, "array") + " would get other chunks, " + std::to_string(kept) + " would not, " +
                 std::to_string(r.left_out.size()) + " left out" +
@@ -206,10 +213,10 @@ ordered_json to_json(const suggested_chunks& r, const std::string& path, const s
                              {"chunks", d.chunks},
                              {"objects", d.objects},
                              {"option", d.option},
-                             {"reason", d.reason}});
+                             {"reason", with_flags(d.reason)}});
   }
   for (const suggested_bits::omission& l : r.left_out) j["left_out"].push_back({{"path", l.path}, {"reason", l.reason}});
-  j["convert"] = r.convert;
+  j["convert"] = convert_options_of(r);
   return j;
 }
 

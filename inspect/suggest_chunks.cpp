@@ -175,8 +175,8 @@ suggested_chunks::dataset suggest(const inspected_node& n, std::uint64_t element
   } else if (!is_small && fits && (!axis || now.worst(access) <= array::saturating_mul(2, then.worst(access)))) {
     d.reason = axis ? "its chunks fit: " + reads_text(now) : "its chunks fit: 1 to 16 MiB each, and no dimension is time";
   } else if (!has_usable_names(n)) {
-    d.reason = "keeps its chunks, as not all of its dimensions have names of their own; alone: --include " +
-               text::pattern_of_path(n.path) + " --chunk " + array::joined_text(chunk);
+    d.reason = "keeps its chunks, as not all of its dimensions have names of their own; alone: `include` " +
+               text::pattern_of_path(n.path) + " `chunk` " + array::joined_text(chunk);
   } else {
     d.chunk = chunk;
     d.option = chunk_option(n, chunk);
@@ -240,10 +240,10 @@ suggested_chunks suggest_chunks(const inspect_options& options, chunk_access acc
   }
   for (std::size_t i = 0; i < result.datasets.size(); ++i) {
     suggested_chunks::dataset& d = result.datasets[i];
-    if (!d.option.empty()) result.convert.insert(result.convert.end(), {"--chunk", d.option});
+    if (!d.option.empty()) result.options.emplace_back("chunk", d.option);
     if (use_shards) inspection::add_shards(d, elements[i]);
   }
-  if (use_shards) result.convert.insert(result.convert.end(), {"--shard", "64M"});
+  if (use_shards) result.options.emplace_back("shard", "64M");
   return result;
 }
 

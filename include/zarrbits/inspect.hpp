@@ -22,6 +22,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace zarrbits {
@@ -202,13 +203,14 @@ struct suggested_chunks {
     std::uint64_t chunk_bytes = 0;             // bytes of a decoded chunk
     std::uint64_t chunks = 0;                  // number of chunks
     std::uint64_t objects = 0;                 // number of files or objects for them, at most
-    std::string option;                        // value of --chunk; empty: the array keeps its chunks
+    std::string option;                        // value of `chunk`; empty: the array keeps its chunks
     std::string reason;                        // in words
   };
   std::vector<dataset> datasets;                   // arrays of numbers
   std::vector<suggested_bits::omission> left_out;  // all other arrays
-  std::vector<std::string> convert;                // arguments of `zarrbits convert`; empty: nothing to change
-  std::string incomplete;                          // why not all arrays are listed, or ""
+  // Options of `convert`, by their names, and their values; empty: nothing to change.
+  std::vector<std::pair<std::string, std::string>> options;
+  std::string incomplete;  // why not all arrays are listed, or ""
 };
 
 // Reads metadata and attributes only. Throws error.
