@@ -14,6 +14,7 @@ import socket
 import socketserver
 import subprocess
 import threading
+import time
 
 import h5py
 import numpy as np
@@ -289,19 +290,22 @@ def test_a_killed_run_is_gone_on_with(server, source):
         "--threads",
         "2",
     ]
+    # a killed run counts as alive for this long: nothing else distinguishes it from one that is stopped
+    patient = environment() | {"ZARRBITS_S3_PATIENCE": "3"}
     kills = 0
     for delay in (0.3, 0.6, 1.2):
-        process = subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL, start_new_session=True)
+        process = subprocess.Popen(command, env=patient, stderr=subprocess.DEVNULL, start_new_session=True)
         try:
             process.wait(delay)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)  # it and the child that converts
             process.wait()
             kills += 1
+            time.sleep(5)
             there = content(endpoint, "killed.zarr")
             assert "zarr.json" not in there or there == expected
     assert kills > 0
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, env=patient, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0 or "unfinished store" in done.stderr, done.stderr  # it may have been whole before the last kill
     assert content(endpoint, "killed.zarr") == expected
 
