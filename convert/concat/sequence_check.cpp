@@ -44,6 +44,7 @@ std::string step_text(long double length, bool is_time) {
 
 void sequence_check::check(const std::string& path, const std::string& file, const cf_encoding& terms,
                            const std::vector<double>& stored) {
+  if (stored.empty()) return;  // of a variable that only has the dimension
   path_ = path;
   is_time_ = text::parse_epoch(terms.units, terms.calendar).has_value();
   for (const double number : stored) {

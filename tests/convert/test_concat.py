@@ -476,8 +476,9 @@ def dated(names, days, units="days since 2001-01-01", each=1):
             t = f.create_dataset("t", data=np.asarray(days[each * k : each * (k + 1)], "f8"), maxshape=(None,), chunks=(4,))
             t.make_scale("t")
             t.attrs["units"] = units
-            rows = f.create_dataset("rows", data=np.zeros((each, 3), "f4"), maxshape=(None, 3), chunks=(1, 3))
-            rows.dims[0].attach_scale(t)
+            for rows in ("rows", "u"):  # before the dimension's variable, and after it
+                data = f.create_dataset(rows, data=np.zeros((each, 3), "f4"), maxshape=(None, 3), chunks=(1, 3))
+                data.dims[0].attach_scale(t)
     return names
 
 
