@@ -2,6 +2,7 @@
 #include "command/remote_options.hpp"
 
 #include "command/command_line.hpp"
+#include "command/location.hpp"
 #include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
 
@@ -124,6 +125,8 @@ std::vector<std::string> take_arguments(int argc, char** argv) {
     }
     // "--option=URL" has a URL, too
     const std::size_t value_begin = argument.starts_with("--") ? argument.find('=') + 1 : 0;
+    const bool is_place = value_begin == 0 && (arguments.empty() || !takes_other_url(arguments.back()));
+    if (is_place) argument = with_known_scheme(argument);
     const std::string option = argument.substr(0, value_begin), value = argument.substr(value_begin);
     if (const std::string name = io::display_url(value); name != value) {
       overwrite(argv[i], option + name);

@@ -20,20 +20,26 @@ inline void append_percent_escape(std::string& out, char c) {
   out += digits[b & 15];
 }
 
-// The bytes that escapes stand for. Empty if one is not complete, or stands for "/" or NUL.
-inline std::optional<std::string> percent_decode(std::string_view text) {
+// The byte that an escape stands for, such as "%2F" at `offset`; negative if there is none.
+inline int percent_escape_at(std::string_view text, std::size_t offset) {
   const auto digit = [](char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
   };
+  if (offset + 2 >= text.size() || text[offset] != '%') return -1;
+  const int high = digit(text[offset + 1]), low = digit(text[offset + 2]);
+  return high < 0 || low < 0 ? -1 : 16 * high + low;
+}
+
+// The bytes that escapes stand for. Empty if one is not complete, or stands for "/" or NUL.
+inline std::optional<std::string> percent_decode(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
       out += text[i];
       continue;
     }
-    const int high = i + 2 < text.size() ? digit(text[i + 1]) : -1, low = i + 2 < text.size() + 0 ? digit(text[i + 2]) : -1;
-    const int value = 16 * high + low;
-    if (high < 0 || low < 0 || value == 0 || value == '/') return {};
+    const int value = percent_escape_at(text, i);
+    if (value <= 0 || value == '/') return {};
     out += static_cast<char>(value);
     i += 2;
   }

@@ -143,6 +143,8 @@ def test_a_name_and_a_password_in_a_url(server):
     assert is_told(done, z("convert", "-q", "--virtual", url, "refs.json", status=(0, 1, 2))) == []
     wrong = f"http://someone:{SECRET}@127.0.0.1:{server.port}/none.h5"
     assert is_told(z("plan", wrong, status=(1, 2))) == []
+    for scheme in ("s3a", "S3", "gcs"):
+        assert is_told(z("plan", f"{scheme}://someone:{SECRET}@bucket/in.h5", status=(1, 2))) == []
 
 
 @pytest.mark.parametrize(
@@ -274,11 +276,12 @@ def run_slowly(server, *words, **variables):
     return said, lines
 
 
-@pytest.mark.parametrize("how", ["query", "header", "header in the middle", "user"])
+@pytest.mark.parametrize("how", ["query", "capitals", "header", "header in the middle", "user"])
 def test_the_process_list_and_an_unfinished_store(server, how):
     url = server.put("in.h5", large("in.h5"))
     words = {
         "query": [f"{url}?{SIGNED}"],
+        "capitals": [f"{url.replace('http', 'HTTP')}?{SIGNED}"],
         "header": ["--header", f"Authorization: Bearer {SECRET}", url],
         "header in the middle": [url, f"--header=X-Token: {SECRET}"],
         "user": [url.replace("//", f"//someone:{SECRET}@")],
