@@ -3,6 +3,7 @@
 
 #include "command/command_line.hpp"
 #include "io/remote_url.hpp"
+#include "text/selection.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -13,15 +14,6 @@
 namespace zarrbits::command {
 
 namespace {
-
-std::string as_pattern(std::string_view path) {
-  std::string pattern;
-  for (const char c : path) {
-    if (std::string_view("*?[]\\").find(c) != std::string_view::npos) pattern += '\\';
-    pattern += c;
-  }
-  return pattern;
-}
 
 // The bits that one dataset needs, over all files.
 struct needed {
@@ -38,7 +30,7 @@ bool is_packable(const suggestion& s) {
 std::string bits_argument(const suggestion& s) {
   const std::string bits =
       s.first_bit == 0 ? std::to_string(s.last_bit + 1) : std::to_string(s.first_bit) + "-" + std::to_string(s.last_bit);
-  return as_pattern(s.path) + "=" + bits;
+  return text::pattern_of_path(s.path) + "=" + bits;
 }
 
 void find_bits(convert_options& options, const std::function<void(const std::string&)>& set_current) {
@@ -62,7 +54,7 @@ void find_bits(convert_options& options, const std::function<void(const std::str
   std::vector<convert_options::pattern_bits> bits;
   for (const auto& [path, n] : datasets) {
     if (is_packable(n.first) && n.packed_bytes < n.stored_bytes)
-      bits.push_back({as_pattern(path), n.first.first_bit, n.first.last_bit});
+      bits.push_back({text::pattern_of_path(path), n.first.first_bit, n.first.last_bit});
   }
   options.bits_of.insert(options.bits_of.begin(), bits.begin(), bits.end());
 }

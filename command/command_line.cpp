@@ -132,6 +132,13 @@ void refuse_empty_values(const CLI::App& app) {
 
 }  // namespace
 
+std::vector<char*> pointers_to(std::vector<std::string>& arguments) {
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv) {
   const std::string name_in_front = app.get_name().substr(app.get_name().find(' ') + 1) + ": ";
   const std::string see_help = "; see \"" + app.get_name() + " --help\"";

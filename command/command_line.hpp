@@ -69,6 +69,9 @@ std::string time_text();
 // too: a full disk must not look like success.
 int run_guarded(int (*run)(int argc, char** argv), int argc, char** argv) noexcept;
 
+// As argv has them, with null at the end; valid as long as the arguments.
+std::vector<char*> pointers_to(std::vector<std::string>& arguments);
+
 // Parses argv. A value means that the command is over (its help was printed) with this exit status. Throws usage_error.
 std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv);
 

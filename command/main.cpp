@@ -89,9 +89,7 @@ int dispatch(int argc, char** argv) {
   }
   const command& chosen = find_command(name);
   std::vector<std::string> arguments = with_location_names(argc - 1, argv + 1);
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
+  std::vector<char*> pointers = pointers_to(arguments);
   return chosen.run(argc - 1, pointers.data());
 }
 
@@ -123,9 +121,7 @@ int main(int argc, char** argv) {
   zarrbits::command::reserve_standard_descriptors();
   zarrbits::command::end_with_parent();
   std::vector<std::string> arguments = zarrbits::command::take_arguments(argc, argv);  // before there are child processes
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
+  std::vector<char*> pointers = zarrbits::command::pointers_to(arguments);
   // a file that grows past `ulimit -f` is an error with a sentence, as a full disk is; SIGPIPE stays what the shell made it
   std::signal(SIGXFSZ, SIG_IGN);
   // at the end of the program, libhdf5 may fail to close objects of a damaged file, and print its own messages on standard error

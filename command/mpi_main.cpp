@@ -171,9 +171,7 @@ int main(int argc, char** argv) {
     return help ? 0 : static_cast<int>(exit_usage);
   }
   std::vector<std::string> arguments = take_arguments(argc, argv);  // before there is a child
-  std::vector<char*> pointers;
-  for (std::string& each : arguments) pointers.push_back(each.data());
-  pointers.push_back(nullptr);
+  std::vector<char*> pointers = pointers_to(arguments);
   std::signal(SIGPIPE, SIG_IGN);                  // a child that is gone shows in its answer
   mpi_worker own(argc - 1, pointers.data() + 1);  // before MPI
   MPI_Init(&argc, &argv);

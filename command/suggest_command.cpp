@@ -69,6 +69,17 @@ std::string bits_option(const suggestion& s) {
   return is_packable(s) ? "--bits " + shell_quoted(bits_argument(s)) : "";
 }
 
+void print_left_out(const std::vector<suggested_bits::omission>& left_out) {
+  for (const suggested_bits::omission& l : left_out) {
+    print_wrapped(l.path);
+    print_wrapped("  left out: " + l.reason);
+  }
+}
+
+void add_left_out(ordered_json& j, const std::vector<suggested_bits::omission>& left_out) {
+  for (const suggested_bits::omission& l : left_out) j["left_out"].push_back({{"path", l.path}, {"reason", l.reason}});
+}
+
 void print_text(const suggested_bits& r, const std::string& path, bool list_all) {
   std::uint64_t useful = 0, stored_bytes = 0, packed_bytes = 0;
   std::string options;
@@ -100,12 +111,7 @@ void print_text(const suggested_bits& r, const std::string& path, bool list_all)
     packed_bytes += s.after;
     options += shell_line(s.h5repack) + " ";
   }
-  if (list_all) {
-    for (const suggested_bits::omission& l : r.left_out) {
-      print_wrapped(l.path);
-      print_wrapped("  left out: " + l.reason);
-    }
-  }
+  if (list_all) print_left_out(r.left_out);
   if (useful > 1) {
     std::cout << '\n';
     print_wrapped("All at once: " + gain(stored_bytes, packed_bytes));
@@ -152,7 +158,7 @@ ordered_json to_json(const suggested_bits& r, const std::string& path) {
                              {"h5repack", shell_line(s.h5repack)},
                              {"convert", convert_line(s)}});
   }
-  for (const suggested_bits::omission& l : r.left_out) j["left_out"].push_back({{"path", l.path}, {"reason", l.reason}});
+  add_left_out(j, r.left_out);
   for (const suggested_bits::omission& u : r.missing_filters)
     j["filter_not_found"].push_back({{"path", u.path}, {"filter", u.reason}});
   return j;
@@ -183,12 +189,7 @@ void print_text(const suggested_chunks& r, const std::string& path, bool list_al
                   text::pluralize(d.objects, "object"));
     print_wrapped("  " + with_flags(d.reason));
   }
-  if (list_all) {
-    for (const suggested_bits::omission& l : r.left_out) {
-      print_wrapped(l.path);
-      print_wrapped("  left out: " + l.reason);
-    }
-  }
+  if (list_all) print_left_out(r.left_out);
   if (!r.options.empty())
     std::cout << "zarrbits convert " << shell_file(path) << " out.zarr " << shell_line(convert_options_of(r)) << '\n';
   const std::size_t kept = r.datasets.size() - changed;
@@ -215,7 +216,7 @@ ordered_json to_json(const suggested_chunks& r, const std::string& path, const s
                              {"option", d.option},
                              {"reason", with_flags(d.reason)}});
   }
-  for (const suggested_bits::omission& l : r.left_out) j["left_out"].push_back({{"path", l.path}, {"reason", l.reason}});
+  add_left_out(j, r.left_out);
   j["convert"] = convert_options_of(r);
   return j;
 }

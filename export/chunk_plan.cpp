@@ -10,6 +10,7 @@
 #include "compressors/zstd.hpp"
 #include "metadata/codec_id.hpp"
 #include "metadata/named_configuration.hpp"
+#include "text/json_text.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <zarrbits/version.hpp>
@@ -32,15 +33,10 @@ unsigned number_in(const text::json& configuration, const char* key, unsigned ma
   return static_cast<unsigned>(metadata::number_in(configuration, key, max_value, otherwise));
 }
 
-std::string text_in(const text::json& configuration, const char* key) {
-  const text::json& text = metadata::member(configuration, key);
-  return text.is_string() ? text.get<std::string>() : "";
-}
-
 // The parameters of filter 32001: version, version, type size, bytes of a chunk, level, shuffle, compressor.
 std::vector<unsigned> blosc_values(const text::json& c, std::size_t bytes) {
   const auto code_in = [&](const char* key, const auto& names) {
-    const auto match = std::find(names.begin(), names.end(), text_in(c, key));
+    const auto match = std::find(names.begin(), names.end(), text::text_member(c, key));
     return static_cast<unsigned>(match == names.end() ? 0 : match - names.begin());
   };
   return {2,
@@ -54,7 +50,7 @@ std::vector<unsigned> blosc_values(const text::json& c, std::size_t bytes) {
 
 // Whether HDF5's shuffle and deflate have the content of the buffers: those that `convert` makes, and others of one block.
 bool is_shuffled_zlib(const text::json& c, std::size_t bytes_of_value) {
-  return text_in(c, "cname") == "zlib" && text_in(c, "shuffle") == "shuffle" &&
+  return text::text_member(c, "cname") == "zlib" && text::text_member(c, "shuffle") == "shuffle" &&
          number_in(c, "typesize", 255, 0) == bytes_of_value;
 }
 

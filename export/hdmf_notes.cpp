@@ -2,6 +2,7 @@
 #include "export/hdmf_notes.hpp"
 
 #include "metadata/node.hpp"
+#include "text/json_text.hpp"
 
 #include <algorithm>
 #include <string>
@@ -12,24 +13,19 @@ namespace {
 
 const text::json object_reference = {{"class", "object_reference"}};
 
-std::string word_at(const text::json& object, const char* key) {
-  const auto entry = object.is_object() ? object.find(key) : object.end();
-  return object.is_object() && entry != object.end() && entry->is_string() ? entry->get<std::string>() : "";
-}
-
 // {"source": ".", "path": "/a/b"}: "." is the store itself.
-bool is_target(const text::json& j) { return !word_at(j, "source").empty() && !word_at(j, "path").empty(); }
+bool is_target(const text::json& j) { return !text::text_member(j, "source").empty() && !text::text_member(j, "path").empty(); }
 
 void take_links(store_node& node, const char* key) {
   const auto entry = node.attributes.find(key);
   if (entry == node.attributes.end() || !entry->is_array()) return;
-  const auto is_link = [](const text::json& link) { return is_target(link) && !word_at(link, "name").empty(); };
+  const auto is_link = [](const text::json& link) { return is_target(link) && !text::text_member(link, "name").empty(); };
   if (!std::all_of(entry->begin(), entry->end(), is_link)) return;
   for (const text::json& link : *entry) {
-    text::json& note = node.notes["links"][word_at(link, "name")];
+    text::json& note = node.notes["links"][text::text_member(link, "name")];
     if (!note.is_null()) continue;
-    note = {{"kind", "soft"}, {"target", word_at(link, "path")}};
-    if (word_at(link, "source") != ".") note = {{"kind", "store"}, {"target", word_at(link, "path")}};
+    note = {{"kind", "soft"}, {"target", text::text_member(link, "path")}};
+    if (text::text_member(link, "source") != ".") note = {{"kind", "store"}, {"target", text::text_member(link, "path")}};
   }
   node.attributes.erase(key);
 }
@@ -80,7 +76,7 @@ void take_hdmf_notes(store_node& node) {
   take_links(node, "zarr_link");  // before hdmf-zarr 0.14
   if (node.is_array) take_references(node);
   // where the schema is: a reference in HDF5
-  if (is_nwb_root(node) && !word_at(node.attributes, ".specloc").empty()) {
+  if (is_nwb_root(node) && !text::text_member(node.attributes, ".specloc").empty()) {
     text::json& type = node.notes["attribute_types"][".specloc"];
     if (type.is_null()) type = object_reference;
   }

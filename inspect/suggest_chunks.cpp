@@ -3,6 +3,7 @@
 // Chunks and shards for an access, from the metadata of a file or a store.
 //
 #include "array/chunk_grid.hpp"
+#include "text/cf_calendar.hpp"
 #include "text/format.hpp"
 #include "text/json_text.hpp"
 #include "text/selection.hpp"
@@ -55,11 +56,8 @@ std::set<std::string> time_coordinates(const std::vector<inspected_node>& nodes)
   for (const inspected_node& n : nodes) {
     if (n.kind != "array" || n.attribute_values.empty()) continue;
     const text::json attributes = text::parse_untrusted_json(n.attribute_values);
-    const auto text_of = [&](const char* name) {
-      const auto value = attributes.is_object() ? attributes.find(name) : attributes.end();
-      return value != attributes.end() && value->is_string() ? value->get<std::string>() : std::string();
-    };
-    if (text_of("axis") == "T" || text_of("units").find(" since ") != std::string::npos) paths.insert(n.path);
+    if (text::text_member(attributes, "axis") == "T" || text::is_time_units(text::text_member(attributes, "units")))
+      paths.insert(n.path);
   }
   return paths;
 }

@@ -33,10 +33,6 @@ std::string text_of(const zarr::store_folder& folder, const std::string& name) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::string string_in(const json& j, const char* key) {
-  return j.is_object() && j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : std::string();
-}
-
 std::optional<std::uint64_t> number_in(const json& j, const char* key) {
   if (!j.is_object() || !j.contains(key) || !j[key].is_number_unsigned()) return {};
   return j[key].get<std::uint64_t>();
@@ -119,8 +115,8 @@ std::optional<unfinished_store> read_unfinished(const zarr::store_folder& root) 
   if (!text::is_zarrbits_plan(plan_text)) return {};
   const json plan = text::parse_untrusted_json(plan_text);
   unfinished_store result;
-  result.version = string_in(plan, "zarrbits");
-  result.source = string_in(plan, "source");
+  result.version = text::text_member(plan, "zarrbits");
+  result.source = text::text_member(plan, "source");
   if (plan.contains("command") && plan["command"].is_array()) {
     for (const json& word : plan["command"]) {
       if (word.is_string()) result.command.push_back(word.get<std::string>());

@@ -90,6 +90,8 @@ bool is_true(const std::string& value) {
   return text == "true" || text == "yes" || text == "on" || text == "1";
 }
 
+bool is_true_setting(const std::string& value) { return text::case_fold(value) == "true"; }
+
 std::optional<std::string> read_small_file(const std::string& path, std::size_t max_bytes) {
   const file_descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return {};

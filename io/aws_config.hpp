@@ -18,6 +18,9 @@ std::string environment_value(const char* name);
 // True for a value that turns something on: "true", "yes", "on" or "1".
 bool is_true(const std::string& value);
 
+// True for "true" in any case, which is all that the AWS tools take for it in their settings.
+bool is_true_setting(const std::string& value);
+
 // The content of a file, as far as `max_bytes`; empty if it cannot be read.
 std::optional<std::string> read_small_file(const std::string& path, std::size_t max_bytes);
 

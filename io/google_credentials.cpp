@@ -24,17 +24,14 @@ namespace zarrbits::io {
 
 namespace {
 
+using text::text_member;
+
 constexpr const char* token_scope = "https://www.googleapis.com/auth/devstorage.read_write";
 constexpr const char* default_token_server = "https://oauth2.googleapis.com/token";
 constexpr std::size_t max_token_bytes = 32 << 10;
 
 [[noreturn]] void fail(const std::string& sentence, const std::string& place = {}) {
   throw zarrbits::error(errc::permission_denied, sentence, {place});
-}
-
-std::string text_in(const text::json& document, const char* name) {
-  const auto it = document.find(name);
-  return it != document.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
 // Base64 of the alphabet for URLs, without padding.
@@ -51,13 +48,13 @@ s3_credentials token_in(const http_client::response& got, const std::string& ser
   const text::json document = text::parse_untrusted_json(got.body);
   if (got.status != 200) {
     // the description could repeat what was sent
-    const std::string code = document.is_object() ? text_in(document, "error").substr(0, 100) : "";
+    const std::string code = text_member(document, "error").substr(0, 100);
     fail(server_name + " answers " + std::to_string(got.status) + (code.empty() ? "" : " " + code) +
          (code == "invalid_grant" ? "; the login has ended: run \"gcloud auth application-default login\", or check the clock"
                                   : "; check the service account, or its key"));
   }
   s3_credentials keys;
-  if (document.is_object()) keys.bearer = text_in(document, "access_token");
+  keys.bearer = text_member(document, "access_token");
   const auto seconds = document.is_object() ? document.find("expires_in") : document.end();
   const bool has_end = document.is_object() && seconds != document.end() && seconds->is_number();
   const double life = has_end ? seconds->get<double>() : 0;
@@ -68,18 +65,18 @@ s3_credentials token_in(const http_client::response& got, const std::string& ser
 }
 
 s3_credentials token_of_file(const std::string& path, const text::json& document, const std::string& ca_file) {
-  const std::string kind = text_in(document, "type"), file = "\"" + path + "\", the file of Google's credentials,";
-  std::string url = text_in(document, "token_uri");
+  const std::string kind = text_member(document, "type"), file = "\"" + path + "\", the file of Google's credentials,";
+  std::string url = text_member(document, "token_uri");
   if (url.empty()) url = default_token_server;
   url = checked_server(std::move(url), "the server of Google's access tokens", file + " (token_uri)");
   if (is_plaintext_remote(url)) fail(file + " has a token_uri with plain http; it has to be https", path);
   std::string form;
   if (kind == "service_account") {
-    const std::string email = text_in(document, "client_email"), key = text_in(document, "private_key");
+    const std::string email = text_member(document, "client_email"), key = text_member(document, "private_key");
     const auto now =
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
     text::json header = {{"alg", "RS256"}, {"typ", "JWT"}};
-    if (const std::string id = text_in(document, "private_key_id"); !id.empty()) header["kid"] = id;
+    if (const std::string id = text_member(document, "private_key_id"); !id.empty()) header["kid"] = id;
     const std::string claims =
         base64_url(text::json_text(header)) + "." +
         base64_url(text::json_text({{"iss", email}, {"scope", token_scope}, {"aud", url}, {"iat", now}, {"exp", now + 3600}}));
@@ -90,7 +87,7 @@ s3_credentials token_of_file(const std::string& path, const text::json& document
            base64_url(signature);
   } else if (kind == "authorized_user") {
     for (const char* name : {"client_id", "client_secret", "refresh_token"}) {
-      const std::string value = text_in(document, name);
+      const std::string value = text_member(document, name);
       if (value.empty()) fail(file + " has no " + name + "; run \"gcloud auth application-default login\"", path);
       form += std::string(name) + "=" + percent_encoded(value, false) + "&";
     }
@@ -110,8 +107,8 @@ s3_credentials token_of_file(const std::string& path, const text::json& document
                                                       .body = std::as_bytes(std::span(form.data(), form.size()))},
                                                      3, server_name),
                                  server_name);
-  keys.quota_project = text_in(document, "quota_project_id");
-  keys.project = text_in(document, "project_id");
+  keys.quota_project = text_member(document, "quota_project_id");
+  keys.project = text_member(document, "project_id");
   return keys;
 }
 

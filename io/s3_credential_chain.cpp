@@ -89,7 +89,7 @@ class search {
   sts_server sts(const std::string& profile) const {
     const std::string ignored = environment_value("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS");
     const bool ignores_configured =
-        (ignored.empty() ? profiles_.value(profile, "ignore_configured_endpoint_urls") : ignored) == "true";
+        is_true_setting(ignored.empty() ? profiles_.value(profile, "ignore_configured_endpoint_urls") : ignored);
     std::string url;
     for (const std::string& candidate : {environment_value("AWS_ENDPOINT_URL_STS"), environment_value("AWS_ENDPOINT_URL"),
                                          profiles_.value_in("services", profiles_.value(profile, "services"), "sts.endpoint_url"),

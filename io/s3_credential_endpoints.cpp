@@ -192,12 +192,8 @@ s3_credentials sso_credentials(sso_request r) {
   const auto content = read_small_file(file, max_response_bytes);
   if (!content) fail("there is no sign-in for the profile \"" + r.profile + "\" in \"" + file + "\"" + remedy);
   const text::json cache = text::parse_untrusted_json(*content);
-  const auto text_in = [](const text::json& j, const char* name) {
-    const auto it = j.is_object() ? j.find(name) : j.end();
-    return j.is_object() && it != j.end() && it->is_string() ? it->get<std::string>() : std::string();
-  };
-  const std::string token = text_in(cache, "accessToken");
-  std::string end = text_in(cache, "expiresAt");
+  const std::string token = text::text_member(cache, "accessToken");
+  std::string end = text::text_member(cache, "expiresAt");
   if (end.ends_with("UTC")) end.replace(end.size() - 3, 3, "Z");
   const auto expires = parse_expiration(end);
   if (token.empty() || !is_header_value(token) || !expires)
@@ -229,8 +225,9 @@ s3_credentials sso_credentials(sso_request r) {
     char text[32];
     if (::gmtime_r(&seconds, &utc) && std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc) > 0) expiration = text;
   }
-  return checked({text_in(*keys, "accessKeyId"), text_in(*keys, "secretAccessKey"), text_in(*keys, "sessionToken")}, true,
-                 expiration, server_name);
+  return checked({text::text_member(*keys, "accessKeyId"), text::text_member(*keys, "secretAccessKey"),
+                  text::text_member(*keys, "sessionToken")},
+                 true, expiration, server_name);
 }
 
 std::optional<s3_credentials> container_credentials(const std::string& ca_file) {
@@ -262,7 +259,7 @@ std::optional<s3_credentials> container_credentials(const std::string& ca_file) 
 }
 
 std::optional<s3_credentials> instance_credentials(const std::string& endpoint) {
-  if (text::case_fold(environment_value("AWS_EC2_METADATA_DISABLED")) == "true") return {};
+  if (is_true_setting(environment_value("AWS_EC2_METADATA_DISABLED"))) return {};
   std::string server = environment_value("AWS_EC2_METADATA_SERVICE_ENDPOINT");
   if (server.empty()) server = endpoint;
   if (server.empty()) {

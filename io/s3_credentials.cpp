@@ -135,6 +135,11 @@ credential_source::shared& credential_source::of_process() {
                              "GS_USER_PROJECT",
                              "GOOGLE_CLOUD_QUOTA_PROJECT",
                              "GOOGLE_CLOUD_PROJECT",
+                             "GCLOUD_PROJECT",
+                             "NO_GCE_CHECK",
+                             "GCE_METADATA_HOST",
+                             "GCE_METADATA_ROOT",
+                             "GCE_METADATA_IP",
                              "STORAGE_EMULATOR_HOST"}) {
       settings += '\n' + environment_value(name);
     }

@@ -120,7 +120,7 @@ s3_settings read_s3_settings(const std::string& target, const remote_access& rem
   s.ca_file = first_of({remote.ca_file, variable("AWS_CA_BUNDLE"), profile_value("ca_bundle"), variable("SSL_CERT_FILE")});
   const auto setting = [&](const char* name, const char* in_profile) {
     const std::string value = variable(name);
-    return text::case_fold(value.empty() ? profile_value(in_profile) : value) == "true";
+    return is_true_setting(value.empty() ? profile_value(in_profile) : value);
   };
   std::string configured;
   if (!setting("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "ignore_configured_endpoint_urls")) {
@@ -138,8 +138,8 @@ s3_settings read_s3_settings(const std::string& target, const remote_access& rem
   const std::string style = text::case_fold(profile_value("s3.addressing_style"));
   s.amazon = {.fips = setting("AWS_USE_FIPS_ENDPOINT", "use_fips_endpoint"),
               .dualstack = setting("AWS_USE_DUALSTACK_ENDPOINT", "use_dualstack_endpoint") ||
-                           text::case_fold(profile_value("s3.use_dualstack_endpoint")) == "true",
-              .accelerate = text::case_fold(profile_value("s3.use_accelerate_endpoint")) == "true",
+                           is_true_setting(profile_value("s3.use_dualstack_endpoint")),
+              .accelerate = is_true_setting(profile_value("s3.use_accelerate_endpoint")),
               .path_style = style == "path"};
   // other servers have the bucket in their name only if that is asked for
   const std::size_t host = server.find("://") + 3;

@@ -89,6 +89,11 @@ std::string python_json_text(const json& j, int indent) {
   return json_text_with_words(j, python_word, [&](const json& value) { return strict_json_text(value, indent); });
 }
 
+std::string text_member(const json& object, const char* name) {
+  const auto entry = object.is_object() ? object.find(name) : object.end();
+  return entry != object.end() && entry->is_string() ? entry->get<std::string>() : "";
+}
+
 namespace {
 
 bool is_text_of(const nlohmann::ordered_json& j, const char* key) {

@@ -33,6 +33,9 @@ json parse_untrusted_json(std::string_view text);
 json parse_untrusted_node(std::string_view text, const std::string& context, std::vector<detail::attribute_remark>& remarks,
                           bool attributes_alone = false);
 
+// The text that an object has under a name; "" for any other value.
+std::string text_member(const json& object, const char* name);
+
 // True if the text is the plan of an unfinished store of ours: --overwrite may remove it.
 bool is_zarrbits_plan(std::string_view text);
 

@@ -3,6 +3,7 @@
 
 #include "metadata/node.hpp"
 #include "text/base64.hpp"
+#include "text/json_text.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/source_values.hpp"
 #include "verify/value_format.hpp"
@@ -86,11 +87,6 @@ std::optional<long double> number_in(const json& attributes, const char* name) {
   return std::bit_cast<double>(bits);
 }
 
-std::string text_in(const json& attributes, const char* name) {
-  const auto attribute = attributes.find(name);
-  return attribute != attributes.end() && attribute->is_string() ? attribute->get<std::string>() : "";
-}
-
 }  // namespace
 
 bool cf_meaning::operator==(const cf_meaning& other) const {
@@ -144,7 +140,7 @@ std::optional<cf_meaning> meaning_in_store(const json& node, const zarr::zarr_ar
   if (attributes.contains("_FillValue"))
     m.missing.push_back(number_in(attributes, "_FillValue").value_or(store_number(t, array.fill().data.data())));
   if (const auto value = number_in(attributes, "missing_value")) m.missing.push_back(*value);
-  set_units(m, text_in(attributes, "units"), text_in(attributes, "calendar"), lent);
+  set_units(m, text::text_member(attributes, "units"), text::text_member(attributes, "calendar"), lent);
   return m;
 }
 

@@ -5,6 +5,7 @@
 #include "hdf5/source_dataset.hpp"
 #include "metadata/node.hpp"
 #include "text/cf_calendar.hpp"
+#include "text/json_text.hpp"
 #include "text/node_names.hpp"
 
 #include <nlohmann/json.hpp>
@@ -73,8 +74,7 @@ inherited_units find_inherited_units(const std::map<std::string, text::json>& no
     if (metadata::is_array(node)) variables.insert(path);
   }
   return inherited_units_among(variables, [&](const std::string& path, const char* name) -> std::string {
-    const text::json& attributes = metadata::attributes_of(nodes.at(path));
-    return attributes.contains(name) && attributes[name].is_string() ? attributes[name].get<std::string>() : "";
+    return text::text_member(metadata::attributes_of(nodes.at(path)), name);
   });
 }
 

@@ -21,6 +21,22 @@ from s3_conversion import GROUP, MARK, S3, TARGET, children, environment, run
 from s3_server import Answer, Server
 
 
+class Held:
+    """A fault: the PUT of a key that ends so waits until it is let go; those of other chunks take `delay` seconds."""
+
+    def __init__(self, end, delay=0):
+        self.end, self.delay = end, delay
+        self.waiting, self.go_on = threading.Event(), threading.Event()
+
+    def __call__(self, r, go):
+        if r.kind == "put" and r.key.endswith(self.end):
+            self.waiting.set()
+            self.go_on.wait(30)
+        elif r.kind == "put" and "/c/" in r.key:
+            time.sleep(self.delay)
+        return go()
+
+
 class TestS3(S3):
     def test_what_a_directory_holds(self):
         for page in (1000, 3):
@@ -245,50 +261,32 @@ class TestS3(S3):
 
     def test_a_conversion_that_still_runs_is_not_replaced(self):
         """It writes one chunk and waits for the answer; only its heartbeat shows that it is alive."""
-        waiting, go_on = threading.Event(), threading.Event()
-
-        def slow(r, go):
-            if r.kind == "put" and r.key.endswith("/c/7"):
-                waiting.set()
-                go_on.wait(30)
-            return go()
-
-        with Server(slow) as s:
+        held = Held("/c/7")
+        with Server(held) as s:
             first = subprocess.Popen(
                 [COMMAND, "convert", "-q", self.source, TARGET, "--endpoint", s.url, "--threads", "1"],
                 env=environment(ZARRBITS_S3_PATIENCE="3"),
             )
-            assert waiting.wait(30)
+            assert held.waiting.wait(30)
             time.sleep(4)
             self.sentence(
                 self.convert(s, "--overwrite", source=self.other, ZARRBITS_S3_PATIENCE="3"), "a moment ago", "try again in"
             )
             assert any("/alive-" in k for k in s.objects), list(s.objects)
-            go_on.set()
+            held.go_on.set()
             assert first.wait(30) == 0
             self.whole(s)
 
     def test_a_run_that_was_ended_leaves_nothing_to_wait_for(self):
-        waiting, go_on = threading.Event(), threading.Event()
-
-        def slow(r, go):
-            if r.kind == "put" and r.key.endswith("grp/d/c/3"):
-                waiting.set()
-                go_on.wait(30)
-            elif r.kind == "put" and "/c/" in r.key:
-                time.sleep(0.1)  # so that the journal has the first array when the next one begins
-            return go()
-
         patient = {"ZARRBITS_S3_PATIENCE": "40"}  # a killed run would have to be waited for that long
         for options in ([], ["--resume"]):
-            with Server(slow) as s:
-                waiting.clear()
-                go_on.clear()
+            held = Held("grp/d/c/3", delay=0.1)  # so that the journal has the first array when the next one begins
+            with Server(held) as s:
                 words = [COMMAND, "convert", "-q", self.source, TARGET, "--endpoint", s.url, "--threads", "1", *options]
                 first = subprocess.Popen(words, env=environment(**patient), stderr=subprocess.PIPE, text=True)
-                assert waiting.wait(30)
+                assert held.waiting.wait(30)
                 first.send_signal(signal.SIGINT)
-                go_on.set()
+                held.go_on.set()
                 said = first.communicate(timeout=60)[1]
                 assert first.returncode == -signal.SIGINT and "to continue" in said, (first.returncode, said)
                 left = s.content("out.zarr")
@@ -302,24 +300,15 @@ class TestS3(S3):
 
     def test_resume_beside_a_run(self):
         """It does not take the place of one that is alive; after one of several, it goes on at once."""
-        waiting, go_on = threading.Event(), threading.Event()
-
-        def slow(r, go):
-            if r.kind == "put" and r.key.endswith("/c/2"):
-                waiting.set()
-                go_on.wait(30)
-            return go()
-
         patient = {"ZARRBITS_S3_PATIENCE": "40"}
         for options in ([], ["--partition", "0/2"]):
-            with Server(slow) as s:
-                waiting.clear()
-                go_on.clear()
+            held = Held("/c/2")
+            with Server(held) as s:
                 words = [COMMAND, "convert", "-q", self.source, TARGET, "--endpoint", s.url, "--threads", "1", *options]
                 first = subprocess.Popen(words, env=environment(**patient))
-                assert waiting.wait(30)
+                assert held.waiting.wait(30)
                 self.sentence(self.convert(s, "--resume", **patient), "a moment ago")
-                go_on.set()
+                held.go_on.set()
                 assert first.wait(30) == 0
                 if options:
                     done = self.convert(s, "--resume", **patient)  # at once

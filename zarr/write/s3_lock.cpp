@@ -33,11 +33,6 @@ constexpr std::size_t max_mark_bytes = 64 << 20;
 
 bool is_conflict(const io::s3_client::response& r) { return r.status == 409 || r.status == 412; }
 
-std::string string_in(const text::json& j, const char* name) {
-  const auto entry = j.is_object() ? j.find(name) : j.end();
-  return j.is_object() && entry != j.end() && entry->is_string() ? entry->get<std::string>() : std::string();
-}
-
 // Until those that wrote a mark at the same moment have written it, too.
 void wait_for_others() { std::this_thread::sleep_for(std::chrono::duration<double>(std::min(1.0, io::http_timeout() / 10))); }
 
@@ -45,16 +40,14 @@ void wait_for_others() { std::this_thread::sleep_for(std::chrono::duration<doubl
 
 bool s3_is_mark(std::string_view text) {
   const text::json j = text::parse_untrusted_json(text);
-  return !string_in(j, "zarrbits").empty() && !string_in(j, "sink").empty();
+  return !text::text_member(j, "zarrbits").empty() && !text::text_member(j, "sink").empty();
 }
 
-bool s3_is_mark_of(std::string_view text, std::string_view run) {
-  return string_in(text::parse_untrusted_json(text), "run") == run;
-}
+bool s3_is_mark_of(std::string_view text, std::string_view run) { return parse_mark(text).run == run; }
 
 s3_mark parse_mark(std::string_view text) {
   const text::json document = text::parse_untrusted_json(text);
-  return {string_in(document, "run"), string_in(document, "holder"), string_in(document, "sink"),
+  return {text::text_member(document, "run"), text::text_member(document, "holder"), text::text_member(document, "sink"),
           document.is_object() && document.value("shared", text::json()) == true};
 }
 
