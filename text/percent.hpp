@@ -20,7 +20,7 @@ inline void append_percent_escape(std::string& out, char c) {
   out += digits[b & 15];
 }
 
-// The byte that an escape stands for, such as "%2F" at `offset`; negative if there is none.
+// The byte that an escape stands for, such as "%2F" at `offset`; negative without one.
 inline int percent_escape_at(std::string_view text, std::size_t offset) {
   const auto digit = [](char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
