@@ -17,6 +17,7 @@ struct command {
 int convert_main(int argc, char** argv);
 int plan_main(int argc, char** argv);
 int export_main(int argc, char** argv);
+int repack_main(int argc, char** argv);
 int finalize_main(int argc, char** argv);
 int encode_main(int argc, char** argv);
 int decode_main(int argc, char** argv);

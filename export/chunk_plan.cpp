@@ -4,10 +4,9 @@
 #include "codecs/registry.hpp"
 #include "compressors/blosc.hpp"
 #include "compressors/deflate.hpp"
-#include "compressors/fletcher32.hpp"
 #include "compressors/lz4.hpp"
-#include "compressors/shuffle.hpp"
 #include "compressors/zstd.hpp"
+#include "hdf5/filter_table.hpp"
 #include "metadata/codec_id.hpp"
 #include "metadata/named_configuration.hpp"
 #include "text/json_text.hpp"
@@ -139,11 +138,11 @@ void chunk_plan::plan_copy(const zarr_array& array, const store_node& node, bool
       if (is_shuffled || packed || compressors > 0 || number_in(configuration, "elementsize", 0x7FFFFFFF, 0) != in_file_ ||
           plain_ % in_file_ != 0)
         return;
-      add(filter, "shuffle", {});
+      add(filter, "shuffle", {static_cast<unsigned>(in_file_)});
     } else if (standard && id == codec_id::blosc && filters_.empty() && is_shuffled_zlib(configuration, in_file_)) {
       compresses(check::zlib_in_blosc);
       frames_ = true;
-      add(H5Z_FILTER_SHUFFLE, "shuffle", {});
+      add(H5Z_FILTER_SHUFFLE, "shuffle", {static_cast<unsigned>(in_file_)});
       add(H5Z_FILTER_DEFLATE, "deflate", {number_in(configuration, "clevel", 9, 5)});
     } else if (standard) {
       return;
@@ -265,12 +264,9 @@ encoded_chunk chunk_plan::encode(std::vector<std::byte> values) const {
   }
   // the filters are those of choose_filters(), or of plan_copy() where this chunk is unlike the others
   for (const hdf5::filter& f : filters_) {
-    if (f.id == H5Z_FILTER_SHUFFLE) out = compressors::shuffled(std::move(out), in_file_);
-    else if (f.id == H5Z_FILTER_DEFLATE) out = compressors::zlib_stream(out, static_cast<int>(f.values[0]));
-    else if (f.id == hdf5::zstd_filter) out = compressors::zstd_frame(out, static_cast<int>(f.values[0]));
-    else if (f.id == hdf5::lz4_filter) out = compressors::lz4_hdf5_frame(out);
-    else if (f.id == H5Z_FILTER_FLETCHER32) compressors::append_fletcher32(out);
-    else throw unsupported_in_hdf5("chunks of which some have a different form than their codecs say");
+    const hdf5::known_filter* entry = hdf5::find_filter(f.id);
+    if (!entry || !entry->apply) throw unsupported_in_hdf5("chunks of which some have a different form than their codecs say");
+    out = entry->apply(f, std::move(out));
   }
   return result;
 }

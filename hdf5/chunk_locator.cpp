@@ -97,6 +97,7 @@ struct chunk_locator::driver {
     bool source, locating, located, unsure;
     haddr_t address;
     std::size_t size;
+    haddr_t last_metadata;
     io::file_state opened;
     std::string name;
   };
@@ -196,6 +197,7 @@ struct chunk_locator::driver {
   }
   static herr_t read(H5FD_t* f, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, void* out) {
     file& us = of(f);
+    if (type != H5FD_MEM_DRAW && type != H5FD_MEM_GHEAP) us.last_metadata = std::max(us.last_metadata, address);
     if (!us.locating || type != H5FD_MEM_DRAW) return read_bytes(us, type, address, {static_cast<std::byte*>(out), size});
     us.unsure = us.located;
     us.located = true;
@@ -305,6 +307,10 @@ std::shared_ptr<const io::remote_file> chunk_locator::remote() const noexcept {
 
 io::file_state chunk_locator::opened() const noexcept {
   return file_ ? static_cast<driver::file*>(file_)->opened : io::file_state{};
+}
+
+std::uint64_t chunk_locator::take_last_metadata() noexcept {
+  return file_ ? std::exchange(static_cast<driver::file*>(file_)->last_metadata, 0) : 0;
 }
 
 std::optional<chunk_locator::range> chunk_locator::find(hid_t dataset, const array::extents& first,

@@ -32,6 +32,8 @@ compressors::buffer undo_checksum(const filter&, compressors::buffer in, size_be
   return in;
 }
 
+int level_in_parameters(const filter& f, int otherwise) { return f.values.empty() ? otherwise : static_cast<int>(f.values[0]); }
+
 // nbit and scaleoffset make as many elements as their parameters say, of a size that these say.
 std::size_t size_in_parameters(const filter& f) {
   return f.values.size() > 4 ? static_cast<std::size_t>(std::uint64_t{f.values[2]} * f.values[4]) : 0;
@@ -45,14 +47,24 @@ constexpr known_filter table[] =
          .undo =
              [](const filter&, compressors::buffer in, size_before size) {
   return size.exact ? compressors::decompress_zlib(in, size.bytes) : compressors::decompress_zlib_up_to(in, size.bytes);
-         }},
+         },
+         .apply = [](const filter& f, compressors::buffer in) { return compressors::zlib_stream(in, level_in_parameters(f, 6)); }},
         {.id = H5Z_FILTER_SHUFFLE,
          .name = "shuffle",
          .role = known_filter::rearranges,
          .undo = [](const filter& f, compressors::buffer in,
                     size_before) { return compressors::unshuffle(std::move(in), f.values.at(0)); },
-         .supports = [](const filter& f, const type_description&) { return f.values.size() == 1; }},
-        {.id = H5Z_FILTER_FLETCHER32, .name = "fletcher32", .role = known_filter::checks, .undo = undo_checksum},
+         .supports = [](const filter& f, const type_description&) { return f.values.size() == 1; },
+         .apply = [](const filter& f, compressors::buffer in) { return compressors::shuffled(std::move(in), f.values.at(0)); }},
+        {.id = H5Z_FILTER_FLETCHER32,
+         .name = "fletcher32",
+         .role = known_filter::checks,
+         .undo = undo_checksum,
+         .apply =
+             [](const filter&, compressors::buffer in) {
+  compressors::append_fletcher32(in);
+  return in;
+         }},
         {.id = H5Z_FILTER_SZIP, .name = "szip", .role = known_filter::compresses},
         {.id = H5Z_FILTER_NBIT,
          .name = "nbit",
@@ -72,6 +84,7 @@ constexpr known_filter table[] =
              [](const filter&, compressors::buffer in, size_before size) {
   return size.exact ? compressors::decompress_bzip2(in, size.bytes) : compressors::decompress_bzip2_up_to(in, size.bytes);
          },
+         .apply = [](const filter& f, compressors::buffer in) { return compressors::bzip2_stream(in, level_in_parameters(f, 9)); },
          .registered_name = "bzip2"},
                        {.id = lzo_filter,
                         .role = known_filter::compresses,
@@ -88,6 +101,7 @@ constexpr known_filter table[] =
      .role = known_filter::compresses,
      .undo = [](const filter&, compressors::buffer in, size_before size) { return compressors::decompress_lz4(in, size.bytes); },
      .declared_size = [](const filter&, encoded_bytes in) { return compressors::lz4_size(in); },
+     .apply = [](const filter&, compressors::buffer in) { return compressors::lz4_hdf5_frame(in); },
      .registered_name = "lz4"},
     {.id = bitshuffle_filter,
      .role = known_filter::compresses,
@@ -106,6 +120,7 @@ constexpr known_filter table[] =
      .role = known_filter::compresses,
      .undo = [](const filter&, compressors::buffer in, size_before size) { return compressors::decompress_zstd(in, size.bytes); },
      .declared_size = [](const filter&, encoded_bytes in) { return compressors::zstd_size(in); },
+     .apply = [](const filter& f, compressors::buffer in) { return compressors::zstd_frame(in, level_in_parameters(f, 3)); },
      .registered_name = "zstd"},
     {.id = packbits_filter,
      .name = "packbits",

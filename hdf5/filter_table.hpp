@@ -36,6 +36,8 @@ struct known_filter {
   bool (*supports)(const filter& f, const type_description& type) = nullptr;
   // The output size that the stream, or the parameters, announce. nullptr: none is announced.
   std::size_t (*declared_size)(const filter& f, std::span<const std::byte> in) = nullptr;
+  // Returns the chunk as the filter leaves it. nullptr: only a plugin can encode.
+  compressors::buffer (*apply)(const filter& f, compressors::buffer in) = nullptr;
   // The name under which undo() is registered in libhdf5 (registered_decoders.hpp). nullptr: it is not registered.
   const char* registered_name = nullptr;
 };

@@ -193,4 +193,12 @@ compressors::buffer undo(const pipeline& p, unsigned mask, compressors::buffer c
   return chunk;
 }
 
+compressors::buffer apply(const pipeline& p, compressors::buffer values) {
+  for (const filter& f : p.filters) {
+    const known_filter* entry = find_filter(f.id);
+    values = entry && entry->apply ? entry->apply(f, std::move(values)) : encode_plugin_filter(f, values);
+  }
+  return values;
+}
+
 }  // namespace zarrbits::hdf5

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// HDF5's filter pipeline, undone without libhdf5.
+// HDF5's filter pipeline, undone and applied without libhdf5.
 //
 #ifndef ZARRBITS_HDF5_FILTERS_HPP
 #define ZARRBITS_HDF5_FILTERS_HPP
@@ -63,6 +63,9 @@ compressors::buffer undo(const pipeline& p, unsigned mask, compressors::buffer s
 // Like undo(), but stops at our packbits filter, number `packs`: the chunk as that filter left it, packed or not.
 compressors::buffer undo_after_packbits(const pipeline& p, std::size_t packs, unsigned mask, compressors::buffer stored,
                                         std::size_t size, const type_description& type);
+
+// The reverse of undo(), with all filters. Throws failure if a filter cannot encode here.
+compressors::buffer apply(const pipeline& p, compressors::buffer values);
 
 }  // namespace zarrbits::hdf5
 

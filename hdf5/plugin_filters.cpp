@@ -10,6 +10,8 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <string>
+#include <utility>
 
 namespace zarrbits::hdf5 {
 
@@ -63,6 +65,39 @@ const H5Z_class2_t* plugin_filter(H5Z_filter_t id) {
   return filter_class;
 }
 
+namespace {
+
+// Memory of libhdf5, which filters exchange for their own.
+struct filter_output {
+  filter_output() = default;
+  filter_output(filter_output&& other) noexcept : memory(std::exchange(other.memory, nullptr)), size(other.size) {}
+  ~filter_output() { H5free_memory(memory); }
+  const std::byte* bytes() const { return static_cast<const std::byte*>(memory); }
+
+  void* memory = nullptr;
+  std::size_t size = 0;  // 0: the filter failed
+};
+
+// The caller holds lock.
+filter_output run_filter(const H5Z_class2_t& filter_class, const filter& f, unsigned flags, std::span<const std::byte> in) {
+  constexpr std::size_t margin = 4096;  // zeros after the end, for decoders that read slightly too far
+  filter_output out;
+  out.memory = H5allocate_memory(in.size() + margin, true);
+  if (!out.memory) throw std::bad_alloc();
+  std::copy(in.begin(), in.end(), static_cast<std::byte*>(out.memory));
+  std::size_t capacity = in.size();
+  out.size = filter_class.filter(flags, f.values.size(), f.values.data(), in.size(), &capacity, &out.memory);
+  if (out.size > capacity || !out.memory) out.size = 0;
+  return out;
+}
+
+std::string described(const H5Z_class2_t& filter_class, const filter& f) {
+  return "filter " + std::to_string(f.id) +
+         (filter_class.name && *filter_class.name ? std::string(" (") + filter_class.name + ")" : "");
+}
+
+}  // namespace
+
 compressors::buffer decode_plugin_filter(const filter& f, std::span<const std::byte> in, std::size_t max_size) {
   const lock one_thread;
   const H5Z_class2_t* c = plugin_filter(f.id);
@@ -74,26 +109,27 @@ compressors::buffer decode_plugin_filter(const filter& f, std::span<const std::b
       announced = announced << 8 | std::to_integer<std::size_t>(in[i]);
     if (announced > max_size) throw compressors::corrupt_chunk("szip: it declares more than the chunk");
   }
-  // Zeros after the end, for decoders that read slightly too far.
-  constexpr std::size_t margin = 4096;
-  struct release {
-    void* memory;
-    ~release() { H5free_memory(memory); }
-  } allocation{H5allocate_memory(in.size() + margin, true)};
-  if (!allocation.memory) throw std::bad_alloc();
-  std::copy(in.begin(), in.end(), static_cast<std::byte*>(allocation.memory));
-  std::size_t capacity = in.size();
-  const std::size_t decoded_size =
-      c->filter(H5Z_FLAG_REVERSE, f.values.size(), f.values.data(), in.size(), &capacity, &allocation.memory);
-  if (decoded_size == 0 || decoded_size > capacity || !allocation.memory) {
+  const filter_output out = run_filter(*c, f, H5Z_FLAG_REVERSE, in);
+  if (out.size == 0) {
     const std::string reason = last_error();
-    throw compressors::corrupt_chunk("filter " + std::to_string(f.id) +
-                                     (c->name && *c->name ? std::string(" (") + c->name + ")" : "") + ": " + reason);
+    throw compressors::corrupt_chunk(described(*c, f) + ": " + reason);
   }
-  if (decoded_size > max_size)
+  if (out.size > max_size)
     throw compressors::corrupt_chunk("filter " + std::to_string(f.id) + ": it decodes to more than the chunk");
-  const auto* out = static_cast<const std::byte*>(allocation.memory);
-  return compressors::buffer(out, out + decoded_size);
+  return compressors::buffer(out.bytes(), out.bytes() + out.size);
+}
+
+compressors::buffer encode_plugin_filter(const filter& f, std::span<const std::byte> in) {
+  const lock one_thread;
+  const H5Z_class2_t* c = plugin_filter(f.id);
+  if (!c || !c->filter || !c->encoder_present)
+    throw failure("no plugin encodes filter " + std::to_string(f.id) + "; add its folder to HDF5_PLUGIN_PATH");
+  const filter_output out = run_filter(*c, f, 0, in);
+  if (out.size == 0) {
+    const std::string reason = last_error();
+    throw failure(described(*c, f) + " cannot encode a chunk: " + reason);
+  }
+  return compressors::buffer(out.bytes(), out.bytes() + out.size);
 }
 
 }  // namespace zarrbits::hdf5

@@ -19,6 +19,9 @@ bool libhdf5_decodes(H5Z_filter_t id);
 // Returns the filter's output, of any length up to `max_size`. Throws corrupt_chunk.
 compressors::buffer decode_plugin_filter(const filter& f, std::span<const std::byte> in, std::size_t max_size);
 
+// The reverse. Throws failure if no plugin encodes, or the filter refuses the bytes.
+compressors::buffer encode_plugin_filter(const filter& f, std::span<const std::byte> in);
+
 }  // namespace zarrbits::hdf5
 
 #endif

@@ -290,7 +290,7 @@ zarr_array_plan plan_zarr_array(const zarr_array& array, const text::json& docum
     change.encoder.emplace(change.codecs, metadata::data_type_of(document));
   if (change.strategy != zarr_strategy::rechunk) return change;
 
-  rechunk_request request;
+  array::rechunk_request request;
   request.array = change.shape;
   const array::extents object = change.object_shape();
   for (std::size_t d = 0; d < object.size(); ++d) {
@@ -306,7 +306,7 @@ zarr_array_plan plan_zarr_array(const zarr_array& array, const text::json& docum
   constexpr unsigned at_once = 2;
   change.chunk_by_chunk = change.shards && object_bytes > options.memory / 2;
   request.may_use_scratch = !array.type().variable() && !change.chunk_by_chunk;
-  change.plan = plan_rechunk(request, options.memory / 2 / at_once);
+  change.plan = array::plan_rechunk(request, options.memory / 2 / at_once);
   return change;
 }
 

@@ -7,7 +7,7 @@
 
 #include "array/box.hpp"
 #include "codecs/chunk_encoder.hpp"
-#include "convert/from_zarr/rechunk_plan.hpp"
+#include "array/rechunk_plan.hpp"
 #include "text/json_text.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
@@ -33,7 +33,7 @@ struct zarr_array_plan {
   bool shards = false, regular = true;           // regular: the source's chunks all have one shape
   bool packs_if_it_fits = false;                 // values that do not fit make the array one of bytes
   std::optional<codecs::chunk_encoder> encoder;  // recode, rechunk
-  rechunk_plan plan;                             // rechunk
+  array::rechunk_plan plan;                      // rechunk
   bool chunk_by_chunk = false;                   // rechunk: a shard is larger than the memory
 
   array::extents object_shape() const;

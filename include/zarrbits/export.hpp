@@ -16,6 +16,7 @@
 
 #include <zarrbits/convert_report.hpp>
 #include <zarrbits/error.hpp>
+#include <zarrbits/file_format.hpp>
 #include <zarrbits/remote_access.hpp>
 
 #include <cstdint>
@@ -32,12 +33,6 @@ enum class export_filter {
   none,     // not at all
   deflate,  // shuffle and deflate, which every HDF5 reads
   zstd,     // shuffle and Zstandard, filter 32015, whose readers need a plugin
-};
-
-// The versions of HDF5 that read the file.
-enum class file_format {
-  compatible,  // all since 1.8
-  latest,      // that of the libhdf5 that writes, and newer ones; chunks are found faster in datasets that grow
 };
 
 // What is exported, and how.

@@ -3,7 +3,7 @@
 // Plans of other chunks, against what is counted one by one.
 //
 #include "array/chunk_grid.hpp"
-#include "convert/from_zarr/rechunk_plan.hpp"
+#include "array/rechunk_plan.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -11,7 +11,6 @@
 #include <random>
 
 using namespace zarrbits::array;
-using namespace zarrbits::conversion;
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/from_zarr/rechunk_plan.hpp"
+#include "array/rechunk_plan.hpp"
 
 #include "array/chunk_grid.hpp"
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <numeric>
 
-namespace zarrbits::conversion {
+namespace zarrbits::array {
 
 namespace {
 
@@ -17,7 +17,7 @@ constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 // decode them once more.
 constexpr double worth_two_passes = 2.5;
 
-std::uint64_t least_common_multiple(std::uint64_t a, std::uint64_t b) { return array::saturating_mul(a / std::gcd(a, b), b); }
+std::uint64_t least_common_multiple(std::uint64_t a, std::uint64_t b) { return saturating_mul(a / std::gcd(a, b), b); }
 
 std::uint64_t pieces(std::uint64_t extent, std::uint64_t length) { return extent / length + (extent % length != 0); }
 
@@ -31,34 +31,34 @@ std::uint64_t overlaps_along(std::uint64_t extent, std::uint64_t region, std::ui
 }
 
 // What a shape costs; the plan makes it small.
-using cost_of = std::function<std::uint64_t(const array::extents&)>;
+using cost_of = std::function<std::uint64_t(const extents&)>;
 
-std::uint64_t bytes_of(const array::extents& shape, const rechunk_request& r) {
+std::uint64_t bytes_of(const extents& shape, const rechunk_request& r) {
   std::uint64_t n = r.element;
-  for (std::size_t d = 0; d < shape.size(); ++d) n = array::saturating_mul(n, std::min(shape[d], r.array[d]));
+  for (std::size_t d = 0; d < shape.size(); ++d) n = saturating_mul(n, std::min(shape[d], r.array[d]));
   return n;
 }
 
 // The longer shapes to try: twice as long, as long as needed to end with a chunk of `other_length`, or all of the dimension.
-array::extents longer_lengths(std::uint64_t length, std::uint64_t unit, std::uint64_t other_length, std::uint64_t extent) {
-  const std::uint64_t full_length = array::saturating_mul(pieces(extent, unit), unit),
+extents longer_lengths(std::uint64_t length, std::uint64_t unit, std::uint64_t other_length, std::uint64_t extent) {
+  const std::uint64_t full_length = saturating_mul(pieces(extent, unit), unit),
                       common = least_common_multiple(unit, other_length);
-  array::extents lengths = {std::min(array::saturating_mul(length, 2), full_length), full_length};
+  extents lengths = {std::min(saturating_mul(length, 2), full_length), full_length};
   if (common > length && common < full_length) lengths.push_back(common);
   return lengths;
 }
 
 // Lengthens the shape while that pays: always by the step that costs least afterwards and, of several, needs the least memory.
 // False if no step pays.
-bool lengthen(array::extents& shape, const array::extents& unit, const array::extents& other_shape, const rechunk_request& r,
+bool lengthen(extents& shape, const extents& unit, const extents& other_shape, const rechunk_request& r,
               std::uint64_t memory, const cost_of& cost) {
   const std::uint64_t current_cost = cost(shape);
-  array::extents best;
+  extents best;
   std::uint64_t best_cost = current_cost, best_bytes = unlimited;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     for (const std::uint64_t length : longer_lengths(shape[d], unit[d], other_shape[d], r.array[d])) {
       if (length <= shape[d]) continue;
-      array::extents next = shape;
+      extents next = shape;
       next[d] = length;
       const std::uint64_t bytes = bytes_of(next, r), next_cost = cost(next);
       if (bytes > memory || next_cost > best_cost || (next_cost == best_cost && bytes >= best_bytes) || next_cost == current_cost)
@@ -81,29 +81,29 @@ rechunk_plan plan_rechunk(const rechunk_request& r, std::uint64_t memory) {
     plan.region = r.target_object;
     return plan;
   }
-  const auto reads = [&](const array::extents& region) {
+  const auto reads = [&](const extents& region) {
     std::uint64_t n = 1;
     for (std::size_t d = 0; d < region.size(); ++d)
-      n = array::saturating_mul(n, overlaps_along(r.array[d], region[d], r.source_chunk[d]));
+      n = saturating_mul(n, overlaps_along(r.array[d], region[d], r.source_chunk[d]));
     return n;
   };
-  const std::uint64_t chunks = array::chunk_grid{r.array, r.source_chunk}.chunks();
+  const std::uint64_t chunks = chunk_grid{r.array, r.source_chunk}.chunks();
   plan.region = r.target_object;
   while (lengthen(plan.region, r.target_object, r.source_chunk, r, memory, reads)) continue;
   plan.reads = reads(plan.region);
   if (!r.may_use_scratch || static_cast<double>(plan.reads) <= worth_two_passes * static_cast<double>(chunks)) return plan;
 
-  array::extents region = r.target_object, gathered = r.source_chunk;
-  const auto tiles = [&](const array::extents& a, const array::extents& b) {
+  extents region = r.target_object, gathered = r.source_chunk;
+  const auto tiles = [&](const extents& a, const extents& b) {
     std::uint64_t n = 1;
-    for (std::size_t d = 0; d < a.size(); ++d) n = array::saturating_mul(n, overlaps_along(r.array[d], a[d], b[d]));
+    for (std::size_t d = 0; d < a.size(); ++d) n = saturating_mul(n, overlaps_along(r.array[d], a[d], b[d]));
     return n;
   };
   for (bool longer = true; longer;) {
     const bool first =
-        lengthen(gathered, r.source_chunk, r.target_object, r, memory, [&](const array::extents& g) { return tiles(g, region); });
+        lengthen(gathered, r.source_chunk, r.target_object, r, memory, [&](const extents& g) { return tiles(g, region); });
     const bool second =
-        lengthen(region, r.target_object, r.source_chunk, r, memory, [&](const array::extents& g) { return tiles(gathered, g); });
+        lengthen(region, r.target_object, r.source_chunk, r, memory, [&](const extents& g) { return tiles(gathered, g); });
     longer = first || second;
   }
   plan.region = std::move(region);
@@ -113,4 +113,4 @@ rechunk_plan plan_rechunk(const rechunk_request& r, std::uint64_t memory) {
   return plan;
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::array

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// `zarrbits repack`: an HDF5 file gets another layout, chunks or filters.
+//
+#include "array/extents.hpp"
+#include "command/child_process.hpp"
+#include "command/command.hpp"
+#include "command/command_line.hpp"
+#include "command/option_parsers.hpp"
+#include "command/partition_option.hpp"
+#include "command/progress.hpp"
+#include "command/remote_options.hpp"
+#include "command/terminal.hpp"
+#include "text/format.hpp"
+#include "zarr/write/atomic_file.hpp"
+
+#include <zarrbits/repack.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <system_error>
+#include <unistd.h>
+#include <vector>
+
+namespace zarrbits::command {
+namespace {
+
+const char repack_footer[] =
+    "Layouts: asis, metadata in one block at the start; cloud, the same in pages, at most 8 MiB of metadata, chunks of 4 to\n"
+    "16 MiB; cmip7, what CMIP7's archives check: the indexes of chunks before all chunks, time and its bounds in one chunk, the\n"
+    "data in chunks of at least 4 MiB, longer along the first dimension only, or along the next ones where that is not enough.\n"
+    "Chunks that keep shape and filters are copied as they are stored; what a rule of cmip7 changes gets shuffle, deflate:4 and\n"
+    "fletcher32. All else stays: values, types, attributes, links, orders.\n\n"
+    "Examples:\n"
+    "  zarrbits repack --check --layout cmip7 *.nc\n"
+    "  zarrbits repack --layout cmip7 in.nc out.nc && zarrbits verify in.nc out.nc\n"
+    "  zarrbits repack --layout cmip7 --in-place *.nc\n"
+    "  zarrbits repack --chunk /v=64x64 --filter zstd:3 in.h5 out.h5\n\n"
+    "Exit status: 0 done, or nothing to do; 1 failure; 2 wrong usage; 3 a file needs repacking (--check).";
+
+struct repack_arguments {
+  repack_options options;
+  std::vector<std::string> files;
+  std::string layout, chunk_bytes, format, page_size, threads, memory, partition;
+  bool in_place = false, check = false, as_json = false, quiet = false;
+};
+
+void add_repack_options(CLI::App& app, repack_arguments& a) {
+  repack_options& o = a.options;
+  app.add_option("FILES", a.files, "The file to repack and the file to write; with --in-place or --check any number of files")
+      ->required()
+      ->type_name("in.h5 out.h5");
+  app.add_option("--layout", a.layout, "Which rules the file follows (default: asis)")->type_name("asis|cloud|cmip7");
+  app.add_flag("--check", a.check, "Only say which rules of the layout the files follow; exit status 3 if one does not");
+  app.add_flag("--in-place", a.in_place,
+               "Replace the files that do not follow the rules, one after another, each when its new form is complete");
+  app.add_option("--chunk", o.chunks,
+                 "The shape of the chunks of what the path pattern matches; -1 is the whole dimension; can be repeated")
+      ->type_name("PATTERN=SHAPE")
+      ->allow_extra_args(false);
+  app.add_option("--filter", o.filters,
+                 "Filters of all chunked datasets, or of what the path pattern matches: none, deflate:LEVEL or zstd:LEVEL, after a "
+                 "shuffle; can be repeated")
+      ->type_name("[PATTERN=]NAME[:LEVEL]")
+      ->allow_extra_args(false);
+  app.add_option("--chunk-bytes", a.chunk_bytes,
+                 "Size of the chunks that a rule makes larger, such as 8M (default: 4M, and not less)")
+      ->type_name("BYTES");
+  app.add_option("--page-size", a.page_size, "Write pages of this size (default: none; cloud: one for all metadata)")
+      ->type_name("BYTES");
+  app.add_option("--libver", a.format,
+                 "The format of the file: compatible (the default), which HDF5 1.8 reads, or latest, that of this libhdf5")
+      ->type_name("compatible|latest");
+  app.add_flag("--overwrite", o.overwrite, "Replace out.h5 if it is an HDF5 file");
+  app.add_option("--partition", a.partition,
+                 "Of the files of --in-place or --check, only each COUNT-th from INDEX on, such as 0/4; or slurm or mpi")
+      ->type_name("INDEX/COUNT|slurm|mpi");
+  app.add_option("--threads", a.threads, "Threads that decode and encode (default: the processors)")->type_name("N");
+  app.add_option("--memory", a.memory, "Limit the memory for values, such as 512M (the default)")->type_name("BYTES");
+  app.add_flag("--fsync", o.sync, "Flush the file to the disk before it gets its name");
+  add_no_lock_option(app, o.lock);
+  app.add_flag("--json", a.as_json, "Print the report on standard output; of several files, a list of reports");
+  app.add_flag("-q,--quiet", a.quiet, "No progress, no table");
+  add_remote_options(app, o.remote, "Servers");
+}
+
+void read_arguments(repack_arguments& a) {
+  repack_options& o = a.options;
+  check_remote_options(o.remote);
+  if (a.check && a.in_place) throw usage_error("use --check or --in-place, not both");
+  if (!a.check && !a.in_place && a.files.size() != 2)
+    throw usage_error("name the file to repack and the file to write, not " + text::pluralize(a.files.size(), "file") +
+                      "; or use --in-place to replace files");
+  if (a.layout == "cloud") o.layout = file_layout::cloud;
+  else if (a.layout == "cmip7") o.layout = file_layout::cmip7;
+  else if (!a.layout.empty() && a.layout != "asis")
+    throw usage_error("--layout is asis, cloud or cmip7, not " + quote(a.layout));
+  if (!a.format.empty() && a.format != "compatible" && a.format != "latest")
+    throw usage_error("--libver is compatible or latest, not " + quote(a.format));
+  if (a.format == "latest") o.format = file_format::latest;
+  if (!a.chunk_bytes.empty()) o.chunk_bytes = parse_bytes("--chunk-bytes", a.chunk_bytes);
+  if (!a.page_size.empty()) o.page_size = parse_bytes("--page-size", a.page_size);
+  if (!a.memory.empty()) o.memory = parse_bytes("--memory", a.memory);
+  o.threads = parse_threads(a.threads);
+  if (a.partition.empty()) return;
+  if (!a.check && !a.in_place) throw usage_error("--partition is for the files of --in-place or --check");
+  const auto share = parse_partition("--partition", a.partition).share;
+  std::vector<std::string> own;
+  for (std::size_t i = share.index; i < a.files.size(); i += share.count) own.push_back(a.files[i]);
+  a.files = std::move(own);
+}
+
+void print_findings(const std::string& file, const std::string& layout, const std::vector<layout_finding>& findings, bool met) {
+  std::cout << file << (met ? ": follows the layout " : ": does not follow the layout ") << layout << '\n';
+  text_table table({{""}, {"rule"}, {"of", text_table::left, 12, true}, {"has", text_table::left, 16}, {"wanted", text_table::left, 16}});
+  for (const layout_finding& f : findings) {
+    table.add({f.met ? "  ok" : f.required ? "  no" : "  (no)", f.rule, f.path, f.value, f.wanted},
+              f.met ? colour::plain : f.required ? colour::red : colour::dim);
+  }
+  std::cout << table.text(describe_terminal(STDOUT_FILENO));
+}
+
+std::string described(const std::vector<std::uint64_t>& chunk, const std::string& filters) {
+  return (chunk.empty() ? "no chunks" : array::joined_text(chunk)) + (filters.empty() ? "" : " (" + filters + ")");
+}
+
+void print_result(const repack_report& r) {
+  if (logs_json()) {
+    write_log_line("info", {{"message", "done"}, {"bytes", r.bytes}, {"seconds", r.seconds}});
+    return;
+  }
+  const std::string name = printable(r.target.empty() ? r.source : r.target);
+  if (r.unchanged) {
+    std::fputs((name + ": follows the layout already, nothing was changed\n").c_str(), stderr);
+    return;
+  }
+  text_table table({{"dataset", text_table::left, 12, true}, {"chunks before"}, {"chunks after"}, {"because of"}});
+  std::uint64_t recoded = 0;
+  for (const repacked_dataset& d : r.datasets) {
+    if (!d.recoded) continue;
+    ++recoded;
+    table.add({d.path, described(d.source_chunk, d.source_filters), described(d.chunk, d.filters), d.reason});
+  }
+  std::string text = recoded > 0 ? table.text(describe_terminal(STDERR_FILENO)) : "";
+  if (r.dangling_references > 0)
+    text += text::pluralize(r.dangling_references, "reference") + " to what no link leads to; null in the new file\n";
+  text += name + ": " + text::pluralize(r.datasets.size(), "dataset") + ", " + std::to_string(recoded) + " with other chunks or filters; " +
+          text::format_bytes(r.source_bytes) + " -> " + text::format_bytes(r.bytes) + ", metadata in the first " +
+          text::format_bytes(r.metadata_bytes) + ", " + duration_text(r.seconds) + '\n';
+  std::fputs(text.c_str(), stderr);
+}
+
+int check_file(const repack_arguments& a, const repack_options& options) {
+  const layout_report r = check_layout(options);
+  const int status = r.conforms() ? exit_success : exit_loss;
+  if (a.as_json) std::cout << printable_json(r.report_json(status));
+  else if (!a.quiet) print_findings(printable(r.source), to_string(r.layout), r.findings, r.conforms());
+  std::cout << std::flush;
+  return status;
+}
+
+int repack_file(const repack_arguments& a, repack_options options, const std::function<void(const std::string&)>& set_current) {
+  repack_report r;
+  {
+    progress line(a.quiet);
+    options.progress = [&](const std::string& path, std::uint64_t bytes_done, std::uint64_t bytes) {
+      set_current(path);
+      line.update({bytes_done, bytes, true, 0, 0, path});
+    };
+    r = repack(options);
+  }
+  set_current("");
+  if (a.as_json) std::cout << printable_json(r.report_json(exit_success)) << std::flush;
+  if (!a.quiet) print_result(r);
+  return exit_success;
+}
+
+// In a process of its own.
+int run_for_file(const repack_arguments& a, const repack_options& options) {
+  std::error_code e;
+  const std::filesystem::path real = std::filesystem::canonical(options.source, e);
+  const std::string written = !options.target.empty() ? options.target : e ? options.source : real.native();
+  return run_in_subprocess(
+      options.source,
+      [&](const std::function<void(const std::string&)>& set_current) {
+        return a.check ? check_file(a, options) : repack_file(a, options, set_current);
+      },
+      [&](bool) {
+        if (!a.check) zarr::atomic_file::remove_unfinished(written, zarr::unfinished_name(written));
+      });
+}
+
+}  // namespace
+
+int repack_main(int argc, char** argv) {
+  CLI::App app("Gives an HDF5 or netCDF-4 file another layout, chunks or filters; all else stays as it is.", "zarrbits repack");
+  app.footer(repack_footer);
+  repack_arguments a;
+  add_repack_options(app, a);
+  add_log_format_option(app);
+  if (const auto over = parse_arguments(app, argc, argv)) return *over;
+  read_arguments(a);
+  repack_options& options = a.options;
+  options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
+  if (!a.check && !a.in_place) {
+    options.source = a.files[0];
+    options.target = a.files[1];
+    check_options(options);
+    return run_for_file(a, options);
+  }
+  int status = exit_success;
+  const bool is_list = a.as_json && a.files.size() != 1;
+  if (is_list) std::cout << "[\n" << std::flush;
+  bool is_first = true;
+  for (const std::string& file : a.files) {
+    options.source = file;
+    try {
+      check_options(options);
+      if (is_list && !is_first) std::cout << ",\n" << std::flush;
+      is_first = false;
+      const int of_file = run_for_file(a, options);
+      if (status != exit_failure && of_file != exit_success) status = of_file;
+    } catch (const error& e) {
+      if (a.files.size() == 1) throw;
+      print_error(e);
+      status = exit_failure;
+    } catch (const command_error& e) {
+      if (a.files.size() == 1) throw;
+      print_error(e.what());
+      status = exit_failure;
+    }
+  }
+  if (is_list) std::cout << "]\n" << std::flush;
+  return status;
+}
+
+}  // namespace zarrbits::command

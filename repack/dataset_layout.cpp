@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "repack/dataset_layout.hpp"
+
+#include "repack/reference_map.hpp"
+#include "repack/stored_chunks.hpp"
+#include "text/name_escaping.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace zarrbits::repacking {
+
+namespace {
+
+constexpr std::uint64_t nowhere = std::numeric_limits<std::uint64_t>::max();
+
+dataset_layout read_layout(const hdf5::source_file& file, hid_t dataset) {
+  hdf5::chunk_locator locator = file.bytes()->chunks();
+  dataset_layout l;
+  const hdf5::handle properties(H5Dget_create_plist(dataset), "get the properties");
+  const hdf5::handle type(H5Dget_type(dataset), "get the datatype"), space(H5Dget_space(dataset), "get the dataspace");
+  l.layout = H5Pget_layout(properties);
+  l.element_bytes = H5Tget_size(type);
+  l.linked_values = reference_map::has_linked_values(type);
+  l.stored_bytes = H5Dget_storage_size(dataset);
+  if (H5Sget_simple_extent_type(space) == H5S_SIMPLE) {
+    l.dims = hdf5::extent(space);
+    l.max_dims = hdf5::maximum_extent(space);
+  }
+  if (l.layout == H5D_CONTIGUOUS && H5Pget_external_count(properties) == 0) {
+    const haddr_t address = H5Dget_offset(dataset);
+    if (address != HADDR_UNDEF) l.first_value = address;
+    H5Eclear2(H5E_DEFAULT);
+  }
+  if (l.layout != H5D_CHUNKED) return l;
+  l.chunk = hdf5::chunk_extent(properties);
+  l.filters = hdf5::read_pipeline(properties);
+  const stored_chunks chunks(file, dataset);
+  locator.take_last_metadata();
+  std::uint64_t first = nowhere;
+  chunks.for_each([&](const array::extents& index, std::uint64_t) {
+    ++l.chunks;
+    unsigned mask = 0;
+    if (const auto range = locator.find(dataset, chunks.grid().start(index), mask)) first = std::min(first, range->offset);
+  });
+  l.last_index = locator.take_last_metadata();
+  if (first != nowhere) l.first_value = first;
+  return l;
+}
+
+herr_t read_no_attribute(hid_t, const char*, const H5A_info_t*, void*) { return 0; }
+
+template <class Include>
+std::uint64_t first_of(const std::map<haddr_t, dataset_layout>& datasets, const Include& include) {
+  std::uint64_t first = nowhere;
+  for (const auto& [address, l] : datasets) {
+    if (l.first_value && include(l)) first = std::min(first, *l.first_value);
+  }
+  return first;
+}
+
+}  // namespace
+
+std::uint64_t file_contents::first_value() const {
+  return first_of(datasets, [](const dataset_layout&) { return true; });
+}
+
+std::uint64_t file_contents::first_chunk() const {
+  return first_of(datasets, [](const dataset_layout& l) { return l.layout == H5D_CHUNKED; });
+}
+
+file_contents read_contents(const hdf5::source_file& file, const file_tree& tree) {
+  file_contents contents;
+  hdf5::chunk_locator locator = file.bytes()->chunks();
+  const auto note_metadata = [&] { contents.last_metadata = std::max(contents.last_metadata, locator.take_last_metadata()); };
+  for (const tree_object& o : tree.objects) {
+    try {
+      const hdf5::handle object = open_object(file.file(), o);
+      hsize_t position = 0;  // attributes may be in a heap, which is metadata, too
+      hdf5::check(H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_NATIVE, &position, read_no_attribute, nullptr), "list attributes");
+      note_metadata();
+      if (o.kind != H5I_DATASET) continue;
+      const dataset_layout l = read_layout(file, object);
+      contents.last_metadata = std::max(contents.last_metadata, l.last_index);
+      contents.datasets.emplace(o.address, l);
+    } catch (const hdf5::failure& e) {
+      throw hdf5::failure("\"" + text::escape_name(o.path) + "\": " + e.what());
+    }
+  }
+  note_metadata();
+  return contents;
+}
+
+}  // namespace zarrbits::repacking

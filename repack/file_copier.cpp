@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "repack/file_copier.hpp"
+
+#include "hdf5/filter_table.hpp"
+#include "hdf5/vlen_allocator.hpp"
+#include "text/name_escaping.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace zarrbits::repacking {
+
+namespace {
+
+// Messages in the object headers of HDF5 1.6 have at most 64 KiB.
+constexpr std::size_t max_compact_attribute = 64000;
+constexpr std::uint64_t max_attribute_strings = std::uint64_t{1} << 30;
+
+std::string quoted(const std::string& path) { return "\"" + text::escape_name(path) + "\""; }
+
+haddr_t address_of(hid_t object) {
+  H5O_info_t info;
+  std::memset(&info, 0, sizeof info);
+  hdf5::check(H5Oget_info2(object, &info, H5O_INFO_BASIC), "get information about an object");
+  return info.addr;
+}
+
+hdf5::handle link_properties(const tree_link& link) {
+  hdf5::handle properties(H5Pcreate(H5P_LINK_CREATE), "create properties");
+  if (link.utf8) hdf5::check(H5Pset_char_encoding(properties, H5T_CSET_UTF8), "set the character set of a name");
+  return properties;
+}
+
+herr_t collect_attribute(hid_t, const char* name, const H5A_info_t*, void* names) {
+  static_cast<std::vector<std::string>*>(names)->push_back(name);
+  return 0;
+}
+
+hdf5::handle creation_properties_of(hid_t object, H5I_type_t kind) {
+  return kind == H5I_GROUP     ? hdf5::handle(H5Gget_create_plist(object), "get the properties of a group")
+         : kind == H5I_DATASET ? hdf5::handle(H5Dget_create_plist(object), "get the properties of a dataset")
+                               : hdf5::handle(H5Tget_create_plist(object), "get the properties of a named type");
+}
+
+std::vector<std::string> attribute_names(hid_t object, H5I_type_t kind) {
+  unsigned order = 0;
+  hdf5::check(H5Pget_attr_creation_order(creation_properties_of(object, kind), &order), "get the order of attributes");
+  std::vector<std::string> names;
+  hsize_t position = 0;
+  const bool tracked = (order & H5P_CRT_ORDER_TRACKED) != 0;
+  hdf5::check(H5Aiterate2(object, tracked ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME, tracked ? H5_ITER_INC : H5_ITER_NATIVE, &position,
+                          collect_attribute, &names),
+              "list attributes");
+  return names;
+}
+
+bool has_filters_of_plugins(const hdf5::pipeline& p) {
+  return std::any_of(p.filters.begin(), p.filters.end(), [](const hdf5::filter& f) { return f.id >= H5Z_FILTER_RESERVED; });
+}
+
+std::size_t encode_nothing(unsigned, std::size_t, const unsigned*, std::size_t, std::size_t*, void**) { return 0; }
+
+// The values of a fill value that are addresses would need objects that are not made yet.
+void require_plain_fill_value(hid_t properties, hid_t type) {
+  H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
+  hdf5::check(H5Pfill_value_defined(properties, &status), "get the fill value");
+  if (status == H5D_FILL_VALUE_USER_DEFINED && reference_map::has_references(type))
+    throw hdf5::failure("a fill value that is a reference");
+}
+
+void set_filters(hid_t properties, const std::vector<hdf5::filter>& filters) {
+  if (H5Pget_nfilters(properties) > 0) hdf5::check(H5Premove_filter(properties, H5Z_FILTER_ALL), "remove the filters");
+  for (const hdf5::filter& f : filters)
+    hdf5::check(H5Pset_filter(properties, f.id, H5Z_FLAG_MANDATORY, f.values.size(), f.values.data()), "set a filter");
+}
+
+bool same_filters(const hdf5::pipeline& a, const hdf5::pipeline& b) {
+  return std::equal(a.filters.begin(), a.filters.end(), b.filters.begin(), b.filters.end(),
+                    [](const hdf5::filter& x, const hdf5::filter& y) { return x.id == y.id && x.values == y.values; });
+}
+
+}  // namespace
+
+file_copier::file_copier(const hdf5::source_file& source, const file_tree& tree, const dataset_changes& changes)
+    : source_(source), tree_(tree), changes_(changes) {}
+
+hdf5::handle file_copier::creation_properties(std::uint64_t page_size) const {
+  hdf5::handle properties(H5Fget_create_plist(source_.file()), "get the properties of the file");
+  const hdf5::handle root(H5Gopen2(source_.file(), "/", H5P_DEFAULT), "open the root group");
+  const hdf5::handle group = creation_properties_of(root, H5I_GROUP);
+  // libhdf5 does not give the root group's properties with those of the file
+  unsigned links = 0, attributes = 0, max_compact = 0, min_dense = 0, names = 0, length = 0;
+  hdf5::check(H5Pget_link_creation_order(group, &links), "get the order of links");
+  hdf5::check(H5Pset_link_creation_order(properties, links), "set the order of links");
+  hdf5::check(H5Pget_attr_creation_order(group, &attributes), "get the order of attributes");
+  hdf5::check(H5Pset_attr_creation_order(properties, attributes), "set the order of attributes");
+  hdf5::check(H5Pget_attr_phase_change(group, &max_compact, &min_dense), "get the storage of attributes");
+  hdf5::check(H5Pset_attr_phase_change(properties, max_compact, min_dense), "set the storage of attributes");
+  hdf5::check(H5Pget_link_phase_change(group, &max_compact, &min_dense), "get the storage of links");
+  hdf5::check(H5Pset_link_phase_change(properties, max_compact, min_dense), "set the storage of links");
+  hdf5::check(H5Pget_est_link_info(group, &names, &length), "get the estimate of links");
+  hdf5::check(H5Pset_est_link_info(properties, names, length), "set the estimate of links");
+  hbool_t track_times = false;
+  hdf5::check(H5Pget_obj_track_times(group, &track_times), "get the times of the root group");
+  hdf5::check(H5Pset_obj_track_times(properties, track_times), "set the times of the root group");
+  hdf5::check(H5Pset_file_space_strategy(properties, page_size > 0 ? H5F_FSPACE_STRATEGY_PAGE : H5F_FSPACE_STRATEGY_FSM_AGGR,
+                                         false, 1),
+              "set the strategy of the file's space");
+  if (page_size > 0) hdf5::check(H5Pset_file_space_page_size(properties, page_size), "set the size of pages");
+  return properties;
+}
+
+H5F_libver_t file_copier::lowest_format() const {
+  H5F_info2_t info;
+  std::memset(&info, 0, sizeof info);
+  hdf5::check(H5Fget_info2(source_.file(), &info), "get information about the file");
+  H5F_libver_t lowest = info.super.version >= 2 ? H5F_LIBVER_V18 : H5F_LIBVER_EARLIEST;
+  for (const tree_object& o : tree_.objects) {
+    const hdf5::handle object = open_object(source_.file(), o);
+    if (o.kind == H5I_DATASET) {
+      const hdf5::pipeline p = hdf5::read_pipeline(creation_properties_of(object, o.kind));
+      const auto change = changes_.find(o.address);
+      if (p.partial_unfiltered && change == changes_.end()) return H5F_LIBVER_V110;
+    }
+    if (lowest != H5F_LIBVER_EARLIEST) continue;
+    for (const std::string& name : attribute_names(object, o.kind)) {
+      const hdf5::handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), "open an attribute");
+      if (H5Aget_storage_size(attribute) > max_compact_attribute) lowest = H5F_LIBVER_V18;
+    }
+  }
+  return lowest;
+}
+
+// libhdf5 creates a dataset only if it has its filters, and lets some of them change their parameters. Copied chunks need the
+// parameters as they are, and no filter.
+void file_copier::register_placeholders() {
+  for (const tree_object& o : tree_.objects) {
+    if (o.kind != H5I_DATASET || changes_.contains(o.address)) continue;
+    const hdf5::pipeline p = hdf5::read_pipeline(creation_properties_of(open_object(source_.file(), o), o.kind));
+    for (const hdf5::filter& f : p.filters) {
+      if (f.id >= H5Z_FILTER_RESERVED && std::find(placeholders_.begin(), placeholders_.end(), f.id) == placeholders_.end())
+        placeholders_.push_back(f.id);
+    }
+  }
+  for (const H5Z_filter_t id : placeholders_) {
+    const H5Z_class2_t placeholder{H5Z_CLASS_T_VERS, id, 1, 1, "copied as it is", nullptr, nullptr, encode_nothing};
+    hdf5::check(H5Zregister(&placeholder), "register a filter");
+  }
+}
+
+void file_copier::unregister_placeholders() {
+  for (const H5Z_filter_t id : placeholders_) hdf5::check(H5Zunregister(id), "unregister a filter");
+  placeholders_.clear();
+}
+
+void file_copier::run(hid_t target) {
+  target_ = target;
+  references_.emplace(source_.file(), target, addresses_);
+  const auto for_each_object = [&](const auto& visit) {
+    for (const tree_object& o : tree_.objects) {
+      try {
+        visit(o);
+      } catch (const hdf5::failure& e) {
+        throw hdf5::failure(quoted(o.path) + ": " + e.what());
+      }
+    }
+  };
+  addresses_[tree_.objects[0].address] = address_of(target);
+  copy_types();
+  // their filters compute parameters for other chunks, so this needs the filters themselves
+  for_each_object([&](const tree_object& o) {
+    if (!changes_.contains(o.address)) return;
+    const hdf5::handle object = open_object(source_.file(), o);
+    if (has_filters_of_plugins(hdf5::read_pipeline(creation_properties_of(object, o.kind))))
+      recoded_[o.address] = create_dataset(H5I_INVALID_HID, {}, o, H5P_DEFAULT);
+  });
+  register_placeholders();
+  for_each_object([&](const tree_object& o) {
+    if (o.kind == H5I_GROUP) copy_group_links(o);
+  });
+  recoded_.clear();
+  unregister_placeholders();
+  for_each_object([&](const tree_object& o) {
+    copy_comment(o);
+    copy_attributes(o);
+  });
+  named_types_.clear();
+}
+
+hdf5::handle file_copier::open_copy(const tree_object& o) const {
+  return {H5Oopen_by_addr(target_, addresses_.at(o.address)), "open a copy"};
+}
+
+void file_copier::copy_types() {
+  for (const tree_object& o : tree_.objects) {
+    if (o.kind != H5I_DATATYPE) continue;
+    type_in_target(open_object(source_.file(), o));
+  }
+}
+
+// A named type is made when it is first needed, and linked later; those without a link live as long as their users.
+hdf5::handle file_copier::type_in_target(hid_t type) {
+  if (H5Tcommitted(type) <= 0) return hdf5::handle(H5Tcopy(type), "copy a datatype");
+  const haddr_t address = address_of(type);
+  auto entry = named_types_.find(address);
+  if (entry == named_types_.end()) {
+    const hdf5::handle properties = creation_properties_of(type, H5I_DATATYPE);
+    hdf5::handle copy(H5Tcopy(type), "copy a datatype");
+    hdf5::check(H5Tcommit_anon(target_, copy, properties, H5P_DEFAULT), "create a named type");
+    addresses_[address] = address_of(copy);
+    entry = named_types_.emplace(address, std::move(copy)).first;
+  }
+  H5Iinc_ref(entry->second);
+  return hdf5::handle(entry->second.get());
+}
+
+void file_copier::copy_group_links(const tree_object& o) {
+  const hdf5::handle group = open_copy(o);
+  for (const tree_link& link : o.links) copy_link(group, link);
+}
+
+void file_copier::copy_link(hid_t group, const tree_link& link) {
+  const hdf5::handle properties = link_properties(link);
+  const char* const name = link.name.c_str();
+  if (link.type == H5L_TYPE_SOFT) {
+    const std::string value(link.value.data(), strnlen(link.value.data(), link.value.size()));
+    hdf5::check(H5Lcreate_soft(value.c_str(), group, name, properties, H5P_DEFAULT), "create a soft link");
+  } else if (link.type == H5L_TYPE_EXTERNAL) {
+    unsigned flags = 0;
+    const char *file = nullptr, *object = nullptr;
+    hdf5::check(H5Lunpack_elink_val(link.value.data(), link.value.size(), &flags, &file, &object), "read an external link");
+    hdf5::check(H5Lcreate_external(file, object, group, name, properties, H5P_DEFAULT), "create an external link");
+  } else if (link.type != H5L_TYPE_HARD) {
+    hdf5::check(H5Lcreate_ud(group, name, link.type, link.value.data(), link.value.size(), properties, H5P_DEFAULT),
+                "create a user-defined link");
+  } else if (const auto copy = addresses_.find(link.address); copy != addresses_.end()) {
+    const hdf5::handle object(H5Oopen_by_addr(target_, copy->second), "open a copy");
+    hdf5::check(H5Olink(object, group, name, properties, H5P_DEFAULT), "create a hard link");
+  } else {
+    const tree_object& o = tree_.objects[tree_.index.at(link.address)];
+    try {
+      addresses_[o.address] = address_of(create_object(group, link, o));
+    } catch (const hdf5::failure& e) {
+      throw hdf5::failure(quoted(link.name) + " in it: " + e.what());
+    }
+  }
+}
+
+hdf5::handle file_copier::create_object(hid_t group, const tree_link& link, const tree_object& o) {
+  const hdf5::handle properties_of_link = link_properties(link);
+  if (o.kind == H5I_DATASET) return create_dataset(group, link, o, properties_of_link);
+  const hdf5::handle properties = creation_properties_of(open_object(source_.file(), o), o.kind);
+  return {H5Gcreate2(group, link.name.c_str(), properties_of_link, properties, H5P_DEFAULT), "create a group"};
+}
+
+// Without a group, the dataset gets its link later.
+hdf5::handle file_copier::create_dataset(hid_t group, const tree_link& link, const tree_object& o, hid_t properties_of_link) {
+  const hdf5::handle dataset = open_object(source_.file(), o);
+  const hdf5::handle properties = creation_properties_of(dataset, o.kind), space(H5Dget_space(dataset), "get the dataspace");
+  const hdf5::handle stored_type(H5Dget_type(dataset), "get the datatype");
+  const hdf5::pipeline filters = hdf5::read_pipeline(properties);
+  require_plain_fill_value(properties, stored_type);
+  const auto change = changes_.find(o.address);
+  if (change != changes_.end()) {
+    const array::extents& chunk = change->second.chunk;
+    if (!chunk.empty()) {
+      hdf5::check(H5Pset_chunk(properties, static_cast<int>(chunk.size()), hdf5::to_hsize(chunk).data()),
+                  "set the shape of chunks");
+    }
+    hdf5::check(H5Pset_chunk_opts(properties, 0), "set the options of chunks");
+    if (change->second.filters) set_filters(properties, *change->second.filters);
+  }
+  // libhdf5 would write chunks of fill values, with filters that it may not have, before the chunks are copied
+  H5D_alloc_time_t allocation = H5D_ALLOC_TIME_DEFAULT;
+  hdf5::check(H5Pget_alloc_time(properties, &allocation), "get the time of allocation");
+  if (allocation == H5D_ALLOC_TIME_EARLY && H5Pget_layout(properties) == H5D_CHUNKED)
+    hdf5::check(H5Pset_alloc_time(properties, H5D_ALLOC_TIME_INCR), "set the time of allocation");
+  const hdf5::handle type = type_in_target(stored_type);
+  hdf5::handle copy;
+  if (const auto created = recoded_.find(o.address); created != recoded_.end()) {
+    copy = std::move(created->second);
+    hdf5::check(H5Olink(copy, group, link.name.c_str(), properties_of_link, H5P_DEFAULT), "create a hard link");
+  } else if (group < 0) {
+    copy = hdf5::handle(H5Dcreate_anon(target_, type, space, properties, H5P_DEFAULT), "create a dataset");
+  } else {
+    copy = hdf5::handle(H5Dcreate2(group, link.name.c_str(), type, space, properties_of_link, properties, H5P_DEFAULT),
+                        "create a dataset");
+  }
+  if (change == changes_.end() && !same_filters(filters, hdf5::read_pipeline(creation_properties_of(copy, o.kind))))
+    throw hdf5::failure("a filter changed its parameters");
+  return copy;
+}
+
+void file_copier::copy_comment(const tree_object& o) const {
+  const hdf5::handle object = open_object(source_.file(), o);
+  const ssize_t length = H5Oget_comment(object, nullptr, 0);
+  H5Eclear2(H5E_DEFAULT);
+  if (length <= 0) return;
+  std::string comment(static_cast<std::size_t>(length) + 1, '\0');
+  if (H5Oget_comment(object, comment.data(), comment.size()) < 0) hdf5::fail("read a comment");
+  hdf5::check(H5Oset_comment(open_copy(o), comment.c_str()), "write a comment");
+}
+
+void file_copier::copy_attributes(const tree_object& o) {
+  const hdf5::handle from = open_object(source_.file(), o), to = open_copy(o);
+  for (const std::string& name : attribute_names(from, o.kind)) {
+    try {
+      copy_attribute(from, to, name);
+    } catch (const hdf5::failure& e) {
+      throw hdf5::failure("attribute " + quoted(name) + ": " + e.what());
+    }
+  }
+}
+
+void file_copier::copy_attribute(hid_t from, hid_t to, const std::string& name) {
+  const hdf5::handle attribute(H5Aopen(from, name.c_str(), H5P_DEFAULT), "open it");
+  const hdf5::handle type(H5Aget_type(attribute), "get its datatype"), space(H5Aget_space(attribute), "get its dataspace");
+  const hdf5::handle properties(H5Aget_create_plist(attribute), "get its properties");
+  const hdf5::handle copy(H5Acreate2(to, name.c_str(), type_in_target(type), space, properties, H5P_DEFAULT), "create it");
+  const hssize_t count = H5Sget_simple_extent_npoints(space);
+  if (count <= 0) return;
+  if (reference_map::has_linked_values(type))
+    hdf5::count_variable_bytes(attribute, hdf5::describe_type(type), static_cast<std::uint64_t>(count), max_attribute_strings);
+  const std::uint64_t bytes = array::saturating_mul(static_cast<std::uint64_t>(count), H5Tget_size(type));
+  if (bytes / H5Tget_size(type) != static_cast<std::uint64_t>(count) || bytes > H5Aget_storage_size(attribute) + (1U << 30))
+    throw hdf5::failure("its extent is larger than what the file has of it");
+  std::vector<std::byte> values(static_cast<std::size_t>(bytes));
+  hdf5::check(H5Aread(attribute, type, values.data()), "read it");
+  references_->translate(type, values.data(), static_cast<std::uint64_t>(count));
+  const herr_t status = H5Awrite(copy, type, values.data());
+  const std::string reason = status < 0 ? hdf5::last_error() : "";
+  if (reference_map::has_linked_values(type)) H5Dvlen_reclaim(type, space, H5P_DEFAULT, values.data());
+  if (status < 0) throw hdf5::failure("cannot write it: " + reason);
+}
+
+}  // namespace zarrbits::repacking

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Copies the objects of a file into a new one: groups, datasets without their values, named types, links, comments, attributes.
+//
+//   file_copier copy(source, tree, changes);
+//   const hdf5::handle target(H5Fcreate(name, H5F_ACC_TRUNC, copy.creation_properties(page_size), access), "create the file");
+//   copy.run(target);
+//   copy.open_copy(tree.objects[3]);
+//
+#ifndef ZARRBITS_REPACK_FILE_COPIER_HPP
+#define ZARRBITS_REPACK_FILE_COPIER_HPP
+
+#include "hdf5/source_file.hpp"
+#include "repack/file_tree.hpp"
+#include "repack/layout_rules.hpp"
+#include "repack/reference_map.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zarrbits::repacking {
+
+class file_copier {
+ public:
+  // The references live as long as this.
+  file_copier(const hdf5::source_file& source, const file_tree& tree, const dataset_changes& changes);
+
+  // Those of the source, with pages of this size, or without.
+  hdf5::handle creation_properties(std::uint64_t page_size) const;
+  // True if objects of the source need what the format of HDF5 1.8 has, or of 1.10.
+  H5F_libver_t lowest_format() const;
+
+  // Call it once. Throws hdf5::failure, with the path.
+  void run(hid_t target);
+
+  hdf5::handle open_copy(const tree_object& o) const;
+  const reference_map& references() const { return *references_; }
+
+ private:
+  void copy_types();
+  hdf5::handle type_in_target(hid_t type);
+  void copy_group_links(const tree_object& o);
+  void copy_link(hid_t group, const tree_link& link);
+  hdf5::handle create_object(hid_t group, const tree_link& link, const tree_object& o);
+  hdf5::handle create_dataset(hid_t group, const tree_link& link, const tree_object& o, hid_t properties_of_link);
+  void copy_comment(const tree_object& o) const;
+  void copy_attributes(const tree_object& o);
+  void copy_attribute(hid_t from, hid_t to, const std::string& name);
+  void register_placeholders();
+  void unregister_placeholders();
+
+  const hdf5::source_file& source_;
+  const file_tree& tree_;
+  const dataset_changes& changes_;
+  hid_t target_ = H5I_INVALID_HID;
+  std::map<haddr_t, haddr_t> addresses_;          // of objects and of their copies
+  std::map<haddr_t, hdf5::handle> named_types_;   // by address in the source
+  std::map<haddr_t, hdf5::handle> recoded_;       // datasets that are created before all others
+  std::vector<H5Z_filter_t> placeholders_;
+  std::optional<reference_map> references_;
+};
+
+}  // namespace zarrbits::repacking
+
+#endif

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The rules of layouts: what a file has to be like, and which datasets have to change for it.
+//
+#ifndef ZARRBITS_REPACK_LAYOUT_RULES_HPP
+#define ZARRBITS_REPACK_LAYOUT_RULES_HPP
+
+#include "repack/dataset_layout.hpp"
+
+#include <zarrbits/repack.hpp>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zarrbits::repacking {
+
+// How a dataset of the new file differs from that of the source.
+struct dataset_change {
+  array::extents chunk = {};                                // empty: it keeps its layout
+  std::optional<std::vector<hdf5::filter>> filters = {};  // not set: it keeps its filters
+  std::string reason = {};                                  // a rule, or an option
+
+  explicit operator bool() const { return !chunk.empty() || filters; }
+};
+using dataset_changes = std::map<haddr_t, dataset_change>;
+
+// A source, opened, as the rules see it.
+struct opened_contents {
+  const hdf5::source_file& file;
+  const file_tree& tree;
+  const file_contents& contents;
+};
+
+// The rules of options.layout, and what the file has.
+std::vector<layout_finding> check_rules(const opened_contents& source, const repack_options& options);
+
+// What the rules and the options change. Throws zarrbits::error for an option that no dataset can obey.
+dataset_changes plan_changes(const opened_contents& source, const repack_options& options);
+
+}  // namespace zarrbits::repacking
+
+#endif

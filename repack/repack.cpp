@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The public functions repack() and check_layout(): the file, which gets its name when it is complete and its layout was seen.
+//
+#include <zarrbits/convert_options.hpp>
+#include <zarrbits/repack.hpp>
+#include <zarrbits/source_name.hpp>
+
+#include "io/remote_url.hpp"
+#include "repack/file_attributes.hpp"
+#include "repack/metadata_size.hpp"
+#include "repack/value_copier.hpp"
+#include "text/format.hpp"
+#include "text/name_escaping.hpp"
+#include "zarr/read/store_reader.hpp"
+#include "zarr/write/atomic_file.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <filesystem>
+#include <span>
+#include <sys/stat.h>
+
+namespace zarrbits::repacking {
+
+namespace {
+
+constexpr std::uint64_t default_page_bytes = 64U << 10, max_page_bytes = 1U << 30;
+constexpr std::uint64_t min_wanted_chunk = 4U << 20;
+
+bool is_hdf5_file(const std::string& path) {
+  const bool result = H5Fis_hdf5(path.c_str()) > 0;
+  H5Eclear2(H5E_DEFAULT);
+  return result;
+}
+
+struct opened_file {
+  explicit opened_file(const repack_options& options)
+      : file(options.source, {.remote = options.remote, .lock = options.lock}),
+        tree(read_tree(file.file())),
+        contents(read_contents(file, tree)) {
+    file.require_unchanged();
+  }
+  opened_contents view() const { return {file, tree, contents}; }
+
+  hdf5::source_file file;
+  file_tree tree;
+  file_contents contents;
+};
+
+class new_file {
+ public:
+  new_file(const opened_contents& source, const dataset_changes& changes, const repack_options& options)
+      : source_(source), changes_(changes), options_(options), lowest_format_(file_copier(source.file, source.tree, changes).lowest_format()) {}
+
+  // How many bytes its metadata take.
+  std::uint64_t measure() const {
+    const metadata_counter counter;
+    const hdf5::handle access = access_properties();
+    counter.set_driver(access);
+    write("metadata", access, 0, [](value_copier& values) { values.reserve_indexes(); });
+    return counter.bytes();
+  }
+
+  // `metadata_bytes`: room at the start of the file, in a block or in a page.
+  void write(const std::string& name, std::uint64_t metadata_bytes, std::uint64_t page_size) const {
+    const hdf5::handle access = access_properties();
+    hdf5::check(H5Pset_meta_block_size(access, metadata_bytes), "set the size of the block of metadata");
+#if H5_VERSION_GE(1, 10, 7)
+    hdf5::check(H5Pset_file_locking(access, false, true), "leave the lock to its owner");  // ours, of the unfinished file
+#endif
+    write(name, access, page_size, [](value_copier& values) { values.run(); });
+  }
+
+ private:
+  hdf5::handle access_properties() const {
+    hdf5::handle access(H5Pcreate(H5P_FILE_ACCESS), "create properties");
+    const H5F_libver_t lowest = options_.format == file_format::latest ? H5F_LIBVER_LATEST : lowest_format_;
+    hdf5::check(H5Pset_libver_bounds(access, lowest, H5F_LIBVER_LATEST), "choose the format of the file");
+    return access;
+  }
+
+  template <class WriteValues>
+  void write(const std::string& name, hid_t access, std::uint64_t page_size, const WriteValues& write_values) const {
+    file_copier copies(source_.file, source_.tree, changes_);
+    const hdf5::handle file(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, copies.creation_properties(page_size), access),
+                            "create the file");
+    copies.run(file);
+    value_copier values(source_, copies, changes_, options_);
+    write_values(values);
+    dangling_ = copies.references().dangling();
+    if (H5Fget_obj_count(file, H5F_OBJ_ALL) > 1) throw hdf5::failure("objects of the file are still open");
+    hdf5::check(H5Fflush(file, H5F_SCOPE_GLOBAL), "write the file");
+  }
+
+ public:
+  std::uint64_t dangling() const noexcept { return dangling_; }
+
+ private:
+  const opened_contents source_;
+  const dataset_changes& changes_;
+  const repack_options& options_;
+  const H5F_libver_t lowest_format_;
+  mutable std::uint64_t dangling_ = 0;
+};
+
+// A page that has all metadata, so that a reader gets them with one request.
+std::uint64_t page_size_for(std::uint64_t metadata_bytes, const repack_options& options) {
+  if (options.page_size > 0) return options.page_size;
+  if (options.layout != file_layout::cloud) return 0;
+  return std::clamp(std::bit_ceil(metadata_bytes), default_page_bytes, max_page_bytes);
+}
+
+void copy_user_block(const hdf5::source_file& source, const zarr::atomic_file& target) {
+  std::vector<std::byte> block(static_cast<std::size_t>(source.user_block_size()));
+  if (block.empty()) return;
+  source.bytes()->read(0, block);
+  target.write_at(0, block);
+}
+
+std::vector<repacked_dataset> describe_datasets(const opened_contents& source, const opened_contents& target,
+                                                const dataset_changes& changes) {
+  std::vector<repacked_dataset> list;
+  for (const tree_object& o : source.tree.objects) {
+    if (o.kind != H5I_DATASET) continue;
+    const tree_object* const copy = target.tree.find(o.path);
+    if (!copy || copy->kind != H5I_DATASET) throw hdf5::failure("\"" + text::escape_name(o.path) + "\" is not in the new file");
+    const dataset_layout &before = source.contents.datasets.at(o.address), &after = target.contents.datasets.at(copy->address);
+    const auto change = changes.find(o.address);
+    repacked_dataset& d = list.emplace_back();
+    d.path = text::escape_name(o.path);
+    d.recoded = change != changes.end();
+    if (d.recoded) d.reason = change->second.reason;
+    d.source_chunk = before.chunk;
+    d.chunk = after.chunk;
+    d.source_filters = before.filters.text();
+    d.filters = after.filters.text();
+    d.chunks = after.chunks;
+    d.source_bytes = before.stored_bytes;
+    d.bytes = after.stored_bytes;
+  }
+  return list;
+}
+
+bool has_wishes(const repack_options& o) {
+  return !o.chunks.empty() || !o.filters.empty() || o.page_size > 0 || o.format != file_format::compatible;
+}
+
+std::string remedy_for(const std::string& reason) {
+  return reason.find("errno") == std::string::npos ? "" : "; check the space and the permissions there";
+}
+
+void write_checked(const opened_file& source, const dataset_changes& changes, const repack_options& options,
+                   const zarr::atomic_file& target, repack_report& report) {
+  const opened_contents view = source.view();
+  const new_file file(view, changes, options);
+  std::uint64_t metadata_bytes = file.measure();
+  // what libhdf5 allocates in the end depends a little on when it writes what
+  metadata_bytes += metadata_bytes / 64 + 2048;
+  constexpr int max_tries = 3;
+  for (int i = 1;; ++i) {
+    try {
+      file.write(target.temporary(), metadata_bytes, page_size_for(metadata_bytes, options));
+    } catch (const hdf5::failure& e) {
+      throw error(errc::io_failed, "cannot write \"" + target.path() + "\": " + e.what() + remedy_for(e.what()), {target.path()});
+    }
+    copy_user_block(source.file, target);
+    repack_options of_copy = options;
+    of_copy.source = target.temporary();
+    of_copy.lock = false;  // it is ours
+    of_copy.remote = {};
+    const opened_file copy(of_copy);
+    if (copy.contents.last_metadata >= copy.contents.first_value() && i < max_tries) {
+      metadata_bytes *= 2;
+      continue;
+    }
+    report.findings = check_rules(copy.view(), options);
+    report.datasets = describe_datasets(view, copy.view(), changes);
+    report.metadata_bytes = copy.contents.last_metadata;
+    report.objects = copy.tree.objects.size();
+    break;
+  }
+  report.dangling_references = file.dangling();
+}
+
+template <class F>
+auto with_public_errors(const repack_options& options, F&& run) {
+  return zarr::as_public_errors(options.target, options.source, errc::damaged_source, [&] {
+    try {
+      return run();
+    } catch (const hdf5::failure& e) {
+      throw error(errc::damaged_source, "\"" + options.source + "\" cannot be copied: " + e.what(), {options.source});
+    } catch (const io::read_error& e) {
+      throw error(errc::io_failed, "\"" + options.source + "\" cannot be read: " + e.what(), {options.source});
+    } catch (const compressors::corrupt_chunk& e) {
+      throw error(errc::damaged_source, "\"" + options.source + "\" is damaged: " + e.what(), {options.source});
+    }
+  });
+}
+
+}  // namespace
+
+}  // namespace zarrbits::repacking
+
+namespace zarrbits {
+
+const char* to_string(file_layout layout) noexcept {
+  switch (layout) {
+    case file_layout::asis: return "asis";
+    case file_layout::cloud: return "cloud";
+    case file_layout::cmip7: return "cmip7";
+  }
+  return "unknown";
+}
+
+void check_options(const repack_options& options) {
+  if (options.source.empty()) throw error(errc::invalid_option, "there is no name of a file to repack");
+  if (options.target.find("://") != std::string::npos)
+    throw error(errc::invalid_option, "a file is written to a local disk, not to \"" + options.target +
+                                          "\"; write it to a disk, and upload it from there");
+  if (options.target.empty() && options.source.find("://") != std::string::npos)
+    throw error(errc::invalid_option, "\"" + options.source + "\" is on a server, where it cannot be replaced; name a target");
+  if (options.chunk_bytes < repacking::min_wanted_chunk || options.chunk_bytes > (std::uint64_t{1} << 31))
+    throw error(errc::invalid_option, "`chunk_bytes` is 4 MiB to 2 GiB, not " + text::format_bytes(options.chunk_bytes));
+  if (options.page_size != 0 && (options.page_size < 512 || options.page_size > repacking::max_page_bytes))
+    throw error(errc::invalid_option,
+                "`page_size` has 512 bytes to 1 GiB, not " + std::to_string(options.page_size) + "; set it to such a size");
+  if (options.memory < min_memory)
+    throw error(errc::invalid_option, "`memory` is " + text::format_bytes(options.memory) +
+                                          ", too little to repack; use at least " + text::format_bytes(min_memory));
+}
+
+layout_report check_layout(const repack_options& options) {
+  check_options(options);
+  const hdf5::silence quiet;
+  layout_report report;
+  report.source = options.source;
+  report.layout = options.layout;
+  repacking::with_public_errors(options, [&] {
+    const repacking::opened_file source(options);
+    report.findings = repacking::check_rules(source.view(), options);
+  });
+  return report;
+}
+
+repack_report repack(const repack_options& options) {
+  check_options(options);
+  const auto begun = std::chrono::steady_clock::now();
+  const hdf5::silence quiet;
+  repack_report report;
+  report.source = options.source;
+  report.target = options.target;
+  report.layout = options.layout;
+  repacking::with_public_errors(options, [&] {
+    const bool in_place = options.target.empty();
+    const std::string name = in_place ? repacking::file_to_replace(options.source) : options.target;
+    const repacking::opened_file source(options);
+    report.source_bytes = source.file.state().size;
+    const repacking::dataset_changes changes = repacking::plan_changes(source.view(), options);
+    if (in_place && !repacking::has_wishes(options)) {
+      report.findings = repacking::check_rules(source.view(), options);
+      if (std::all_of(report.findings.begin(), report.findings.end(),
+                      [](const layout_finding& f) { return f.met || !f.required; })) {
+        report.unchanged = true;
+        report.bytes = report.source_bytes;
+        return;
+      }
+    }
+    zarr::store_writer_options target_options;
+    target_options.target = in_place || options.overwrite ? zarr::store_writer_options::if_exists::replace
+                                                          : zarr::store_writer_options::if_exists::refuse;
+    target_options.sync = options.sync;
+    if (!in_place) target_options.source = options.source;
+    zarr::atomic_file target(name, zarr::unfinished_name(name), target_options, {"an HDF5 file", repacking::is_hdf5_file});
+    repacking::write_checked(source, changes, options, target, report);
+    source.file.require_unchanged();
+    source.file.require_same_on_server();
+    report.bytes = std::filesystem::file_size(target.temporary());
+    if (in_place) repacking::copy_file_attributes(name, target.temporary());
+    target.finish();
+  });
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  return report;
+}
+
+}  // namespace zarrbits

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "repack/value_copier.hpp"
+
+#include "array/rechunk_plan.hpp"
+#include "hdf5/chunk_form.hpp"
+#include "hdf5/filter_table.hpp"
+#include "hdf5/plugin_filters.hpp"
+#include "hdf5/registered_decoders.hpp"
+#include "hdf5/vlen_allocator.hpp"
+#include "io/files.hpp"
+#include "repack/stored_chunks.hpp"
+#include "text/format.hpp"
+#include "text/name_escaping.hpp"
+
+#include <zarrbits/detail/ordered_work.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace zarrbits::repacking {
+
+namespace {
+
+constexpr std::uint64_t piece_bytes = 16U << 20;  // of values without chunks, read at once
+
+hdf5::handle memory_space(const array::extents& shape) {
+  return {H5Screate_simple(static_cast<int>(shape.size()), hdf5::to_hsize(shape).data(), nullptr), "create a dataspace"};
+}
+
+// Selects a box of a dataset, if it has dimensions.
+hdf5::handle selected_space(hid_t dataset, const array::box& b) {
+  hdf5::handle space(H5Dget_space(dataset), "get the dataspace");
+  if (b.first.empty()) return space;
+  hdf5::check(H5Sselect_hyperslab(space, H5S_SELECT_SET, hdf5::to_hsize(b.first).data(), nullptr,
+                                  hdf5::to_hsize(b.shape).data(), nullptr),
+              "select values");
+  return space;
+}
+
+}  // namespace
+
+struct value_copier::dataset_pair {
+  const tree_object& object;
+  const dataset_layout& layout;
+  const dataset_change* change;  // null: its chunks are copied
+  hdf5::handle source, copy, type;
+  std::optional<stored_chunks> chunks;  // of the source
+  array::chunk_grid grid;               // of the copy; without chunks, pieces
+  hdf5::pipeline filters;               // of the copy
+
+  bool has_chunks() const { return H5Pget_layout(hdf5::handle(H5Dget_create_plist(copy), "get the properties")) == H5D_CHUNKED; }
+  std::uint64_t chunk_bytes() const { return array::saturating_mul(grid.chunk_elements(), layout.element_bytes); }
+};
+
+value_copier::dataset_pair value_copier::open(const tree_object& o, const dataset_layout& l) const {
+  const auto change = changes_.find(o.address);
+  dataset_pair d{o, l, change == changes_.end() ? nullptr : &change->second, open_object(source_.file.file(), o),
+                 copies_.open_copy(o), {}, {}, {}, {}};
+  d.type = hdf5::handle(H5Dget_type(d.source), "get the datatype");
+  const hdf5::handle properties(H5Dget_create_plist(d.copy), "get the properties");
+  d.filters = hdf5::read_pipeline(properties);
+  d.grid.shape = l.dims;
+  d.grid.chunk = hdf5::chunk_extent(properties);
+  if (d.grid.chunk.empty() && !l.dims.empty()) d.grid.chunk = array::chunk_shape_for(l.dims, l.element_bytes, piece_bytes);
+  if (l.layout == H5D_CHUNKED) d.chunks.emplace(source_.file, d.source);
+  return d;
+}
+
+template <class Visit>
+void value_copier::for_each_dataset(const Visit& visit) {
+  for (const tree_object& o : source_.tree.objects) {
+    if (o.kind != H5I_DATASET) continue;
+    const auto reason = [&](const std::exception& e) { return "\"" + text::escape_name(o.path) + "\": " + e.what(); };
+    try {
+      visit(o, source_.contents.datasets.at(o.address));
+    } catch (const hdf5::failure& e) {
+      throw hdf5::failure(reason(e));
+    } catch (const io::read_error& e) {
+      throw io::read_error(reason(e));
+    } catch (const compressors::corrupt_chunk& e) {
+      throw compressors::corrupt_chunk(reason(e));
+    }
+  }
+}
+
+void value_copier::reserve_indexes() {
+  for_each_dataset([&](const tree_object& o, const dataset_layout& l) {
+    const dataset_pair d = open(o, l);
+    require_filters(d);
+    if (d.has_chunks()) reserve_index(d);
+  });
+}
+
+void value_copier::run() {
+  for (const auto& [address, l] : source_.contents.datasets) total_ += l.stored_bytes;
+  for_each_dataset([&](const tree_object& o, const dataset_layout& l) {
+    if (l.linked_values && l.layout != H5D_VIRTUAL) copy_linked(open(o, l));
+  });
+  for (const bool chunked : {false, true}) {
+    for_each_dataset([&](const tree_object& o, const dataset_layout& l) {
+      if (l.linked_values || l.layout == H5D_VIRTUAL) return;
+      const dataset_pair d = open(o, l);
+      if (d.has_chunks() != chunked) return;
+      if (!chunked) copy_unchunked(d);
+      else if (d.change) recode(d);
+      else copy_chunks(d);
+    });
+  }
+}
+
+void value_copier::require_filters(const dataset_pair& d) const {
+  const hdf5::type_description type = hdf5::describe_type(d.type);
+  const auto refuse = [&](const std::string& what) {
+    throw hdf5::failure(what + ", which its " + (d.layout.linked_values ? "values of variable length" : "new chunks") +
+                        " need; add the folder of its plugin to HDF5_PLUGIN_PATH" +
+                        (d.layout.linked_values ? "" : ", or choose other filters with `filters`"));
+  };
+  if (!d.change && !d.layout.linked_values) return;
+  if (d.layout.linked_values) {  // libhdf5 reads and writes them
+    for (const hdf5::filter& f : d.filters.filters) {
+      unsigned config = 0;
+      const bool encodes = H5Zfilter_avail(f.id) > 0 && H5Zget_filter_info(f.id, &config) >= 0 &&
+                           (config & H5Z_FILTER_CONFIG_ENCODE_ENABLED) != 0;
+      H5Eclear2(H5E_DEFAULT);
+      if (!encodes) refuse("libhdf5 has no encoder of filter " + hdf5::filter_name(f));
+    }
+    return;
+  }
+  if (d.chunks && !d.layout.filters.can_decode(type))
+    refuse("there is no decoder of filter " + d.layout.filters.unavailable_filters(type));
+  for (const hdf5::filter& f : d.filters.filters) {
+    const hdf5::known_filter* const entry = hdf5::find_filter(f.id);
+    const H5Z_class2_t* const plugin = entry && entry->apply ? nullptr : hdf5::plugin_filter(f.id);
+    if (!(entry && entry->apply) && !(plugin && plugin->encoder_present))
+      refuse("there is no encoder of filter " + hdf5::filter_name(f));
+  }
+}
+
+value_copier::numbers value_copier::needed_chunks(const dataset_pair& d) const {
+  numbers needed;
+  const array::extents counts = d.grid.counts();
+  if (d.chunks) {
+    d.chunks->for_each([&](const array::extents& index, std::uint64_t) {
+      if (d.chunks->grid().chunk == d.grid.chunk) return needed.push_back(array::ravel(index, counts));
+      array::for_each_index(d.grid.chunks_over(d.chunks->grid().box_of(index)), [&](const array::extents& chunk) {
+        const std::uint64_t number = array::ravel(chunk, counts);
+        if (needed.empty() || needed.back() != number) needed.push_back(number);
+      });
+    });
+    std::sort(needed.begin(), needed.end());
+    needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
+  } else if (d.layout.stored_bytes > 0) {
+    needed.resize(static_cast<std::size_t>(d.grid.chunks()));
+    for (std::size_t i = 0; i < needed.size(); ++i) needed[i] = i;
+  }
+  return needed;
+}
+
+void value_copier::reserve_index(const dataset_pair& d) const {
+  compressors::buffer nothing;  // its bytes are not looked at
+  const auto insert = [&](const array::extents& index, std::uint64_t size) {
+    if (nothing.size() < size) nothing.resize(static_cast<std::size_t>(size));
+    hdf5::check(H5Dwrite_chunk(d.copy, H5P_DEFAULT, 0, hdf5::to_hsize(d.grid.start(index)).data(), static_cast<std::size_t>(size),
+                               nothing.data()),
+                "reserve a chunk");
+  };
+  if (!d.change) return d.chunks->for_each(insert);
+  const std::uint64_t size = d.filters.empty() ? d.chunk_bytes() : 1;
+  for (const std::uint64_t number : needed_chunks(d)) insert(d.grid.chunk_at(number), size);
+}
+
+// By libhdf5, chunk by chunk, or in pieces.
+void value_copier::copy_linked(const dataset_pair& d) {
+  if (!d.chunks && d.layout.stored_bytes == 0) return;
+  hdf5::register_decoders(hdf5::handle(H5Dget_create_plist(d.source), "get the properties"));
+  if (d.layout.dims.empty()) return copy_linked_box(d, {});
+  for (const std::uint64_t number : needed_chunks(d)) copy_linked_box(d, d.grid.box_of(d.grid.chunk_at(number)));
+}
+
+void value_copier::copy_linked_box(const dataset_pair& d, const array::box& b) {
+  const std::uint64_t elements = b.first.empty() ? 1 : b.elements();
+  if (H5Sget_simple_extent_type(hdf5::handle(H5Dget_space(d.source), "get the dataspace")) == H5S_NULL || elements == 0) return;
+  const std::uint64_t bytes = array::saturating_mul(elements, H5Tget_size(d.type));
+  if (bytes > options_.memory / 2)
+    throw hdf5::failure("a chunk of " + text::format_bytes(bytes) + ", more than half of `memory`; increase it");
+  std::vector<std::byte> values(static_cast<std::size_t>(bytes));
+  hdf5::vlen_allocator strings(options_.memory / 2);
+  const hdf5::handle memory = b.first.empty() ? hdf5::handle(H5Screate(H5S_SCALAR), "create a dataspace") : memory_space(b.shape);
+  if (H5Dread(d.source, d.type, memory, selected_space(d.source, b), strings.transfer(), values.data()) < 0) {
+    if (strings.exceeded()) {
+      H5Eclear2(H5E_DEFAULT);
+      throw hdf5::failure("a chunk whose strings or sequences take more than half of `memory`; increase it");
+    }
+    hdf5::fail("read values");
+  }
+  copies_.references().translate(d.type, values.data(), elements);
+  hdf5::check(H5Dwrite(d.copy, d.type, memory, selected_space(d.copy, b), H5P_DEFAULT, values.data()), "write values");
+  add_progress(d, bytes);
+}
+
+void value_copier::copy_unchunked(const dataset_pair& d) {
+  const hdf5::handle properties(H5Dget_create_plist(d.source), "get the properties");
+  const bool external = H5Pget_external_count(properties) > 0;
+  if (d.layout.stored_bytes == 0 || external) return;
+  std::vector<std::byte> values;
+  const auto copy_box = [&](const array::box& b) {
+    const std::uint64_t bytes = array::saturating_mul(b.first.empty() ? 1 : b.elements(), d.layout.element_bytes);
+    if (bytes == 0) return;
+    values.resize(static_cast<std::size_t>(bytes));
+    const hdf5::handle memory = b.first.empty() ? hdf5::handle(H5Screate(H5S_SCALAR), "create a dataspace") : memory_space(b.shape);
+    hdf5::check(H5Dread(d.source, d.type, memory, selected_space(d.source, b), H5P_DEFAULT, values.data()), "read values");
+    hdf5::check(H5Dwrite(d.copy, d.type, memory, selected_space(d.copy, b), H5P_DEFAULT, values.data()), "write values");
+    add_progress(d, bytes);
+  };
+  if (H5Sget_simple_extent_type(hdf5::handle(H5Dget_space(d.source), "get the dataspace")) == H5S_NULL) return;
+  if (d.layout.dims.empty()) return copy_box({});
+  for (std::uint64_t i = 0; i < d.grid.chunks(); ++i) copy_box(d.grid.box_of(d.grid.chunk_at(i)));
+}
+
+std::size_t value_copier::threads_for(std::uint64_t bytes_at_once) const {
+  const std::size_t threads = hdf5::detail::threads_or_all(options_.threads);
+  // ordered_work has two things for each thread
+  return static_cast<std::size_t>(
+      std::clamp<std::uint64_t>(options_.memory / 2 / std::max<std::uint64_t>(bytes_at_once, 1), 1, threads));
+}
+
+void value_copier::copy_chunks(const dataset_pair& d) {
+  struct chunk_place {
+    std::uint64_t number, size;
+  };
+  std::vector<chunk_place> list;
+  const array::extents counts = d.grid.counts();
+  std::uint64_t largest = 0;
+  d.chunks->for_each([&](const array::extents& index, std::uint64_t size) {
+    list.push_back({array::ravel(index, counts), size});
+    largest = std::max(largest, size);
+  });
+  struct loaded_chunk {
+    compressors::buffer bytes;
+    unsigned mask = 0;
+  };
+  hdf5::detail::ordered_work work(list.size(), threads_for(largest));
+  std::vector<loaded_chunk> loaded(work.places());
+  work.make_then_use(
+      [&](std::size_t i, std::size_t place) {
+        located_chunk chunk;
+        {
+          const hdf5::lock one_thread;
+          chunk = d.chunks->locate(array::unravel(list[i].number, counts));
+        }
+        loaded[place].mask = chunk.mask;
+        loaded[place].bytes = d.chunks->read(std::move(chunk));
+      },
+      [&](std::size_t i, std::size_t place) {
+        const auto first = hdf5::to_hsize(d.grid.start(array::unravel(list[i].number, counts)));
+        {
+          const hdf5::lock one_thread;
+          hdf5::check(H5Dwrite_chunk(d.copy, H5P_DEFAULT, loaded[place].mask, first.data(), loaded[place].bytes.size(),
+                                     loaded[place].bytes.data()),
+                      "write a chunk");
+        }
+        add_progress(d, loaded[place].bytes.size());
+      });
+}
+
+void value_copier::recode(const dataset_pair& d) {
+  const std::uint64_t element = d.layout.element_bytes;
+  const array::extents source_chunk = d.chunks ? d.chunks->grid().chunk : d.grid.chunk;
+  const std::uint64_t largest =
+      std::max(d.chunk_bytes(), array::saturating_mul(array::product(source_chunk), element));
+  if (largest > options_.memory / 6)
+    throw hdf5::failure("chunks of " + text::format_bytes(largest) + " need more than " + text::format_bytes(options_.memory) +
+                        " to be decoded and encoded; increase `memory`");
+  const numbers needed = needed_chunks(d);
+  const array::extents counts = d.grid.counts();
+  const auto within = [&](array::extents shape) {
+    for (std::size_t i = 0; i < shape.size(); ++i) shape[i] = std::min(shape[i], std::max<std::uint64_t>(d.layout.dims[i], 1));
+    return shape;
+  };
+  const std::size_t threads = threads_for(3 * largest);
+  const array::rechunk_plan plan = array::plan_rechunk({.array = d.layout.dims,
+                                                        .source_chunk = within(source_chunk),
+                                                        .target_object = within(d.grid.chunk),
+                                                        .element = element,
+                                                        .may_use_scratch = false},
+                                                       options_.memory / 2 / (2 * threads + 2));
+  // a region in which each of the copy's chunks is complete
+  const array::chunk_grid regions{d.layout.dims, plan.region};
+  numbers region_numbers;
+  for (const std::uint64_t number : needed) {
+    region_numbers.push_back(
+        array::ravel(regions.chunk_of(d.grid.start(array::unravel(number, counts))), regions.counts()));
+  }
+  std::sort(region_numbers.begin(), region_numbers.end());
+  region_numbers.erase(std::unique(region_numbers.begin(), region_numbers.end()), region_numbers.end());
+
+  const hdf5::type_description type = hdf5::describe_type(d.type);
+  const std::string fill_text = hdf5::fill_bytes(hdf5::handle(H5Dget_create_plist(d.copy), "get the properties"), d.type);
+  const auto filled = [&](std::uint64_t elements) {
+    compressors::buffer values(static_cast<std::size_t>(elements * element), std::byte{0});
+    if (!fill_text.empty()) array::fill_elements(values, std::as_bytes(std::span(fill_text)));
+    return values;
+  };
+  const auto read_region = [&](const array::box& b) {
+    compressors::buffer values = filled(b.elements());
+    if (!d.chunks) {
+      const hdf5::lock one_thread;
+      hdf5::check(H5Dread(d.source, d.type, memory_space(b.shape), selected_space(d.source, b), H5P_DEFAULT, values.data()),
+                  "read values");
+      return values;
+    }
+    const array::chunk_grid& grid = d.chunks->grid();
+    array::for_each_index(grid.chunks_over(b), [&](const array::extents& index) {
+      located_chunk place;
+      {
+        const hdf5::lock one_thread;
+        place = d.chunks->locate(index);
+      }
+      if (place.size == 0) return;
+      const unsigned mask = d.layout.filters.partial_unfiltered && grid.is_partial(index) ? ~0U : place.mask;
+      compressors::buffer stored = d.chunks->read(std::move(place));
+      try {
+        const compressors::buffer chunk =
+            hdf5::undo(d.layout.filters, mask, std::move(stored), static_cast<std::size_t>(grid.chunk_elements() * element), type);
+        const array::box of_chunk{grid.start(index), grid.chunk};
+        array::copy_elements(chunk, of_chunk, values, b, array::intersect(of_chunk, b), static_cast<std::size_t>(element));
+      } catch (const compressors::corrupt_chunk& e) {
+        throw compressors::corrupt_chunk("chunk " + array::joined_text(index, '/') + ": " + e.what());
+      }
+    });
+    return values;
+  };
+
+  struct encoded_chunk {
+    array::extents first;
+    compressors::buffer bytes;
+  };
+  hdf5::detail::ordered_work work(region_numbers.size(), threads);
+  std::vector<std::vector<encoded_chunk>> encoded(work.places());
+  work.make_then_use(
+      [&](std::size_t i, std::size_t place) {
+        const array::box region = regions.box_of(regions.chunk_at(region_numbers[i]));
+        const compressors::buffer values = read_region(region);
+        encoded[place].clear();
+        array::for_each_index(d.grid.chunks_over(region), [&](const array::extents& index) {
+          if (!std::binary_search(needed.begin(), needed.end(), array::ravel(index, counts))) return;
+          const array::box of_chunk{d.grid.start(index), d.grid.chunk};
+          compressors::buffer chunk = filled(d.grid.chunk_elements());
+          array::copy_elements(values, region, chunk, of_chunk, array::intersect(of_chunk, region), static_cast<std::size_t>(element));
+          encoded[place].push_back({of_chunk.first, hdf5::apply(d.filters, std::move(chunk))});
+        });
+      },
+      [&](std::size_t i, std::size_t place) {
+        for (const encoded_chunk& chunk : encoded[place]) {
+          const hdf5::lock one_thread;
+          hdf5::check(H5Dwrite_chunk(d.copy, H5P_DEFAULT, 0, hdf5::to_hsize(chunk.first).data(), chunk.bytes.size(),
+                                     chunk.bytes.data()),
+                      "write a chunk");
+        }
+        encoded[place].clear();
+        // in proportion, as the regions have different sizes as stored
+        const std::uint64_t stored = d.layout.stored_bytes;
+        add_progress(d, stored / region_numbers.size() + (i == 0 ? stored % region_numbers.size() : 0));
+      });
+}
+
+void value_copier::add_progress(const dataset_pair& d, std::uint64_t bytes) {
+  done_ += bytes;
+  if (options_.progress) options_.progress(text::escape_name(d.object.path), std::min(done_, total_), total_);
+}
+
+}  // namespace zarrbits::repacking

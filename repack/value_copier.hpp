@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Copies the values of datasets, or gives them other chunks and filters.
+//
+//   value_copier values(source, copies, changes, options, report);
+//   values.reserve_indexes();   // or
+//   values.run();
+//
+#ifndef ZARRBITS_REPACK_VALUE_COPIER_HPP
+#define ZARRBITS_REPACK_VALUE_COPIER_HPP
+
+#include "repack/file_copier.hpp"
+
+#include <zarrbits/repack.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace zarrbits::repacking {
+
+class value_copier {
+ public:
+  // The references live as long as this.
+  value_copier(const opened_contents& source, const file_copier& copies, const dataset_changes& changes,
+               const repack_options& options)
+      : source_(source), copies_(copies), changes_(changes), options_(options) {}
+
+  // Gives all chunks their places in the indexes, without values: for a file whose values are dropped. Throws what run() would
+  // throw for filters that nothing here has.
+  void reserve_indexes();
+  // Values that lead elsewhere first, then those without chunks, then chunks. Throws hdf5::failure, io::read_error,
+  // compressors::corrupt_chunk and zarrbits::error, with the path.
+  void run();
+
+  std::uint64_t written_bytes() const noexcept { return done_; }
+
+ private:
+  struct dataset_pair;
+  using numbers = std::vector<std::uint64_t>;
+
+  template <class Visit>
+  void for_each_dataset(const Visit& visit);
+  dataset_pair open(const tree_object& o, const dataset_layout& l) const;
+  void require_filters(const dataset_pair& d) const;
+  // Numbers of the chunks of the copy that get values.
+  numbers needed_chunks(const dataset_pair& d) const;
+  void reserve_index(const dataset_pair& d) const;
+  void copy_linked(const dataset_pair& d);
+  void copy_linked_box(const dataset_pair& d, const array::box& b);
+  void copy_unchunked(const dataset_pair& d);
+  void copy_chunks(const dataset_pair& d);
+  void recode(const dataset_pair& d);
+  void add_progress(const dataset_pair& d, std::uint64_t bytes);
+  std::size_t threads_for(std::uint64_t bytes_at_once) const;
+
+  const opened_contents& source_;
+  const file_copier& copies_;
+  const dataset_changes& changes_;
+  const repack_options& options_;
+  std::uint64_t done_ = 0, total_ = 0;
+};
+
+}  // namespace zarrbits::repacking
+
+#endif
