@@ -42,13 +42,15 @@ const char repack_footer[] =
     "  zarrbits repack --layout cmip7 in.nc out.nc && zarrbits verify in.nc out.nc\n"
     "  zarrbits repack --layout cmip7 --in-place *.nc\n"
     "  zarrbits repack --chunk /v=64x64 --filter zstd:3 in.h5 out.h5\n\n"
-    "Exit status: 0 done, or nothing to do; 1 failure; 2 wrong usage; 3 a file needs repacking (--check).";
+    "Exit status: 0 done, or nothing to do; 1 failure; 2 wrong usage; 3 a file does not follow the\n"
+    "rules: --check, or a dataset whose filters nothing here decodes.";
 
 struct repack_arguments {
   repack_options options;
   std::vector<std::string> files;
   std::string layout, chunk_bytes, format, page_size, threads, memory, partition;
   bool in_place = false, check = false, as_json = false, quiet = false;
+  std::string separator;  // before the next report
 };
 
 void add_repack_options(CLI::App& app, repack_arguments& a) {
@@ -148,6 +150,10 @@ void print_result(const repack_report& r) {
     table.add({d.path, described(d.source_chunk, d.source_filters), described(d.chunk, d.filters), d.reason});
   }
   std::string text = recoded > 0 ? table.text(describe_terminal(STDERR_FILENO)) : "";
+  for (const layout_finding& f : r.findings) {
+    if (f.met || !f.required) continue;
+    text += "not as the layout has it: " + f.rule + " of " + quote(f.path) + " is " + f.value + "; wanted: " + f.wanted + '\n';
+  }
   if (r.dangling_references > 0)
     text += text::pluralize(r.dangling_references, "reference") + " to what no link leads to; null in the new file\n";
   text += name + ": " + text::pluralize(r.datasets.size(), "dataset") + ", " + std::to_string(recoded) + " with other chunks or filters; " +
@@ -159,7 +165,7 @@ void print_result(const repack_report& r) {
 int check_file(const repack_arguments& a, const repack_options& options) {
   const layout_report r = check_layout(options);
   const int status = r.conforms() ? exit_success : exit_loss;
-  if (a.as_json) std::cout << printable_json(r.report_json(status));
+  if (a.as_json) std::cout << a.separator << printable_json(r.report_json(status));
   else if (!a.quiet) print_findings(printable(r.source), to_string(r.layout), r.findings, r.conforms());
   std::cout << std::flush;
   return status;
@@ -176,9 +182,11 @@ int repack_file(const repack_arguments& a, repack_options options, const std::fu
     r = repack(options);
   }
   set_current("");
-  if (a.as_json) std::cout << printable_json(r.report_json(exit_success)) << std::flush;
+  const bool conforms = std::all_of(r.findings.begin(), r.findings.end(), [](const layout_finding& f) { return f.met || !f.required; });
+  const int status = conforms ? exit_success : exit_loss;
+  if (a.as_json) std::cout << a.separator << printable_json(r.report_json(status)) << std::flush;
   if (!a.quiet) print_result(r);
-  return exit_success;
+  return status;
 }
 
 // In a process of its own.
@@ -217,14 +225,12 @@ int repack_main(int argc, char** argv) {
   int status = exit_success;
   const bool is_list = a.as_json && a.files.size() != 1;
   if (is_list) std::cout << "[\n" << std::flush;
-  bool is_first = true;
   for (const std::string& file : a.files) {
     options.source = file;
     try {
       check_options(options);
-      if (is_list && !is_first) std::cout << ",\n" << std::flush;
-      is_first = false;
       const int of_file = run_for_file(a, options);
+      if (is_list) a.separator = ",\n";
       if (status != exit_failure && of_file != exit_success) status = of_file;
     } catch (const error& e) {
       if (a.files.size() == 1) throw;

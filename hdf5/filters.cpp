@@ -201,4 +201,15 @@ compressors::buffer apply(const pipeline& p, compressors::buffer values) {
   return values;
 }
 
+bool can_apply(const filter& f) {
+  const known_filter* entry = find_filter(f.id);
+  if (entry && entry->apply) return true;
+  const H5Z_class2_t* const plugin = plugin_filter(f.id);
+  return plugin && plugin->encoder_present;
+}
+
+bool can_apply(const pipeline& p) {
+  return std::all_of(p.filters.begin(), p.filters.end(), [](const filter& f) { return can_apply(f); });
+}
+
 }  // namespace zarrbits::hdf5

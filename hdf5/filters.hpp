@@ -66,6 +66,9 @@ compressors::buffer undo_after_packbits(const pipeline& p, std::size_t packs, un
 
 // The reverse of undo(), with all filters. Throws failure if a filter cannot encode here.
 compressors::buffer apply(const pipeline& p, compressors::buffer values);
+// True if apply() has an encoder for each filter. The caller holds lock, or is alone.
+bool can_apply(const filter& f);
+bool can_apply(const pipeline& p);
 
 }  // namespace zarrbits::hdf5
 

@@ -22,24 +22,30 @@ dataset_layout read_layout(const hdf5::source_file& file, hid_t dataset) {
   l.layout = H5Pget_layout(properties);
   l.element_bytes = H5Tget_size(type);
   l.linked_values = reference_map::has_linked_values(type);
-  l.stored_bytes = H5Dget_storage_size(dataset);
   if (H5Sget_simple_extent_type(space) == H5S_SIMPLE) {
     l.dims = hdf5::extent(space);
     l.max_dims = hdf5::maximum_extent(space);
   }
-  if (l.layout == H5D_CONTIGUOUS && H5Pget_external_count(properties) == 0) {
-    const haddr_t address = H5Dget_offset(dataset);
-    if (address != HADDR_UNDEF) l.first_value = address;
+  if (l.layout != H5D_CHUNKED) {
+    l.stored_bytes = H5Dget_storage_size(dataset);
+    // without storage, libhdf5 adds the size of the user block to no address
+    if (l.layout != H5D_CONTIGUOUS || l.stored_bytes == 0 || H5Pget_external_count(properties) > 0) return l;
+    if (const haddr_t address = H5Dget_offset(dataset); address != HADDR_UNDEF) l.first_value = address;
     H5Eclear2(H5E_DEFAULT);
+    return l;
   }
-  if (l.layout != H5D_CHUNKED) return l;
   l.chunk = hdf5::chunk_extent(properties);
   l.filters = hdf5::read_pipeline(properties);
+  if (!l.linked_values) {
+    l.can_decode = l.filters.can_decode(hdf5::describe_type(type));
+    l.can_encode = hdf5::can_apply(l.filters);
+  }
   const stored_chunks chunks(file, dataset);
   locator.take_last_metadata();
   std::uint64_t first = nowhere;
-  chunks.for_each([&](const array::extents& index, std::uint64_t) {
+  chunks.for_each([&](const array::extents& index, std::uint64_t size) {
     ++l.chunks;
+    l.stored_bytes += size;
     unsigned mask = 0;
     if (const auto range = locator.find(dataset, chunks.grid().start(index), mask)) first = std::min(first, range->offset);
   });

@@ -23,6 +23,7 @@ struct dataset_layout {
   std::uint64_t element_bytes = 0;  // in the file
   bool linked_values = false;       // reference_map::has_linked_values()
   hdf5::pipeline filters;
+  bool can_decode = false, can_encode = false;  // chunks with these filters
   std::uint64_t stored_bytes = 0;
   std::uint64_t chunks = 0;                        // that were ever written
   std::optional<std::uint64_t> first_value = {};  // address in the file

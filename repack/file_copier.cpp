@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "repack/file_copier.hpp"
 
-#include "hdf5/filter_table.hpp"
+#include "hdf5/plugin_filters.hpp"
 #include "hdf5/vlen_allocator.hpp"
 #include "text/name_escaping.hpp"
 
@@ -61,18 +61,49 @@ bool has_filters_of_plugins(const hdf5::pipeline& p) {
 
 std::size_t encode_nothing(unsigned, std::size_t, const unsigned*, std::size_t, std::size_t*, void**) { return 0; }
 
-// The values of a fill value that are addresses would need objects that are not made yet.
-void require_plain_fill_value(hid_t properties, hid_t type) {
+// `present`: libhdf5 may create datasets with the filter. Without a name: libhdf5 would write it into the file.
+void register_placeholder(H5Z_filter_t id, bool present) {
+  const H5Z_class2_t placeholder{H5Z_CLASS_T_VERS, id, present, present, nullptr, nullptr, nullptr, encode_nothing};
+  hdf5::check(H5Zregister(&placeholder), "register a filter");
+}
+
+// A fill value of references; empty if it has none.
+std::vector<std::byte> references_in_fill_value(hid_t properties, hid_t type) {
   H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
   hdf5::check(H5Pfill_value_defined(properties, &status), "get the fill value");
-  if (status == H5D_FILL_VALUE_USER_DEFINED && reference_map::has_references(type))
-    throw hdf5::failure("a fill value that is a reference");
+  if (status != H5D_FILL_VALUE_USER_DEFINED || !reference_map::has_references(type)) return {};
+  std::vector<std::byte> value(H5Tget_size(type));
+  hdf5::check(H5Pget_fill_value(properties, type, value.data()), "get the fill value");
+  if (std::all_of(value.begin(), value.end(), [](std::byte b) { return b == std::byte{0}; })) value.clear();
+  return value;
+}
+
+bool has_references_in_fill_value(hid_t dataset) {
+  const hdf5::handle type(H5Dget_type(dataset), "get the datatype");
+  return !references_in_fill_value(creation_properties_of(dataset, H5I_DATASET), type).empty();
 }
 
 void set_filters(hid_t properties, const std::vector<hdf5::filter>& filters) {
   if (H5Pget_nfilters(properties) > 0) hdf5::check(H5Premove_filter(properties, H5Z_FILTER_ALL), "remove the filters");
   for (const hdf5::filter& f : filters)
     hdf5::check(H5Pset_filter(properties, f.id, H5Z_FLAG_MANDATORY, f.values.size(), f.values.data()), "set a filter");
+}
+
+// The property list has the version of the source's format, which may be newer than that of the new file. `chunk`: empty without
+// chunks.
+void reset_layout(hid_t properties, const array::extents& chunk) {
+  const H5D_layout_t layout = chunk.empty() ? H5Pget_layout(properties) : H5D_CHUNKED;
+  if (layout == H5D_VIRTUAL) return;
+  H5D_alloc_time_t allocation = H5D_ALLOC_TIME_DEFAULT;
+  hdf5::check(H5Pget_alloc_time(properties, &allocation), "get the time of allocation");
+  const bool is_for_layout = layout == H5Pget_layout(properties);
+  hdf5::check(H5Pset_layout(properties, layout), "set the layout");
+  if (layout == H5D_CHUNKED) {
+    hdf5::check(H5Pset_chunk(properties, static_cast<int>(chunk.size()), hdf5::to_hsize(chunk).data()), "set the shape of chunks");
+    // libhdf5 would write chunks of fill values, with filters that it may not have, before the chunks are copied
+    if (allocation == H5D_ALLOC_TIME_EARLY) allocation = H5D_ALLOC_TIME_INCR;
+  }
+  if (is_for_layout) hdf5::check(H5Pset_alloc_time(properties, allocation), "set the time of allocation");
 }
 
 bool same_filters(const hdf5::pipeline& a, const hdf5::pipeline& b) {
@@ -133,25 +164,42 @@ H5F_libver_t file_copier::lowest_format() const {
 }
 
 // libhdf5 creates a dataset only if it has its filters, and lets some of them change their parameters. Copied chunks need the
-// parameters as they are, and no filter.
-void file_copier::register_placeholders() {
-  for (const tree_object& o : tree_.objects) {
-    if (o.kind != H5I_DATASET || changes_.contains(o.address)) continue;
-    const hdf5::pipeline p = hdf5::read_pipeline(creation_properties_of(open_object(source_.file(), o), o.kind));
-    for (const hdf5::filter& f : p.filters) {
-      if (f.id >= H5Z_FILTER_RESERVED && std::find(placeholders_.begin(), placeholders_.end(), f.id) == placeholders_.end())
-        placeholders_.push_back(f.id);
+// parameters as they are, and no filter; chunks that our own encoders make need no filter either.
+void file_copier::find_filters_of_plugins() {
+  const auto add = [&](const std::vector<hdf5::filter>& filters) {
+    for (const hdf5::filter& f : filters) {
+      if (f.id >= H5Z_FILTER_RESERVED) filters_of_plugins_.emplace(f.id, hdf5::plugin_filter(f.id));
     }
+  };
+  for (const tree_object& o : tree_.objects) {
+    if (o.kind == H5I_DATASET) add(hdf5::read_pipeline(creation_properties_of(open_object(source_.file(), o), o.kind)).filters);
   }
-  for (const H5Z_filter_t id : placeholders_) {
-    const H5Z_class2_t placeholder{H5Z_CLASS_T_VERS, id, 1, 1, "copied as it is", nullptr, nullptr, encode_nothing};
-    hdf5::check(H5Zregister(&placeholder), "register a filter");
+  for (const auto& [address, change] : changes_) {
+    if (change.filters) add(*change.filters);
   }
 }
 
-void file_copier::unregister_placeholders() {
-  for (const H5Z_filter_t id : placeholders_) hdf5::check(H5Zunregister(id), "unregister a filter");
-  placeholders_.clear();
+// `missing`: for filters that libhdf5 does not have; else for the others.
+void file_copier::register_placeholders(bool missing) {
+  for (const auto& [id, filter_class] : filters_of_plugins_) {
+    if (missing == !filter_class) register_placeholder(id, true);
+  }
+}
+
+// Values of variable length need the filters themselves. Nothing is unregistered yet: that would write the file, and libhdf5 would
+// give up the room for the metadata.
+void file_copier::restore_filters() {
+  for (const auto& [id, filter_class] : filters_of_plugins_) {
+    if (filter_class) hdf5::check(H5Zregister(filter_class), "register a filter");
+    else register_placeholder(id, false);
+  }
+}
+
+file_copier::~file_copier() {
+  for (const auto& [id, filter_class] : filters_of_plugins_) {
+    if (!filter_class) H5Zunregister(id);
+  }
+  H5Eclear2(H5E_DEFAULT);
 }
 
 void file_copier::run(hid_t target) {
@@ -168,19 +216,26 @@ void file_copier::run(hid_t target) {
   };
   addresses_[tree_.objects[0].address] = address_of(target);
   copy_types();
-  // their filters compute parameters for other chunks, so this needs the filters themselves
+  find_filters_of_plugins();
+  register_placeholders(true);
+  // filters may compute parameters for other chunks, so this comes before they get placeholders
   for_each_object([&](const tree_object& o) {
     if (!changes_.contains(o.address)) return;
     const hdf5::handle object = open_object(source_.file(), o);
     if (has_filters_of_plugins(hdf5::read_pipeline(creation_properties_of(object, o.kind))))
       recoded_[o.address] = create_dataset(H5I_INVALID_HID, {}, o, H5P_DEFAULT);
   });
-  register_placeholders();
+  register_placeholders(false);
   for_each_object([&](const tree_object& o) {
     if (o.kind == H5I_GROUP) copy_group_links(o);
   });
+  // what fill values lead to exists now; the links of others stay in their order
+  makes_deferred_ = true;
+  for_each_object([&](const tree_object& o) {
+    if (o.kind == H5I_GROUP && has_deferred_) copy_group_links(o);
+  });
   recoded_.clear();
-  unregister_placeholders();
+  restore_filters();
   for_each_object([&](const tree_object& o) {
     copy_comment(o);
     copy_attributes(o);
@@ -217,7 +272,17 @@ hdf5::handle file_copier::type_in_target(hid_t type) {
 
 void file_copier::copy_group_links(const tree_object& o) {
   const hdf5::handle group = open_copy(o);
-  for (const tree_link& link : o.links) copy_link(group, link);
+  for (const tree_link& link : o.links) {
+    if (!makes_deferred_ || H5Lexists(group, link.name.c_str(), H5P_DEFAULT) <= 0) copy_link(group, link);
+  }
+}
+
+void file_copier::defer(hid_t group, const tree_link& link) {
+  unsigned order = 0;
+  hdf5::check(H5Pget_link_creation_order(creation_properties_of(group, H5I_GROUP), &order), "get the order of links");
+  if ((order & H5P_CRT_ORDER_TRACKED) != 0)
+    throw hdf5::failure(quoted(link.name) + " in it: a fill value that is a reference, in a group that keeps the order of its links");
+  has_deferred_ = true;
 }
 
 void file_copier::copy_link(hid_t group, const tree_link& link) {
@@ -239,6 +304,7 @@ void file_copier::copy_link(hid_t group, const tree_link& link) {
     hdf5::check(H5Olink(object, group, name, properties, H5P_DEFAULT), "create a hard link");
   } else {
     const tree_object& o = tree_.objects[tree_.index.at(link.address)];
+    if (o.kind == H5I_DATASET && !makes_deferred_ && has_references_in_fill_value(open_object(source_.file(), o))) return defer(group, link);
     try {
       addresses_[o.address] = address_of(create_object(group, link, o));
     } catch (const hdf5::failure& e) {
@@ -260,22 +326,16 @@ hdf5::handle file_copier::create_dataset(hid_t group, const tree_link& link, con
   const hdf5::handle properties = creation_properties_of(dataset, o.kind), space(H5Dget_space(dataset), "get the dataspace");
   const hdf5::handle stored_type(H5Dget_type(dataset), "get the datatype");
   const hdf5::pipeline filters = hdf5::read_pipeline(properties);
-  require_plain_fill_value(properties, stored_type);
-  const auto change = changes_.find(o.address);
-  if (change != changes_.end()) {
-    const array::extents& chunk = change->second.chunk;
-    if (!chunk.empty()) {
-      hdf5::check(H5Pset_chunk(properties, static_cast<int>(chunk.size()), hdf5::to_hsize(chunk).data()),
-                  "set the shape of chunks");
-    }
-    hdf5::check(H5Pset_chunk_opts(properties, 0), "set the options of chunks");
-    if (change->second.filters) set_filters(properties, *change->second.filters);
+  if (std::vector<std::byte> value = references_in_fill_value(properties, stored_type); !value.empty()) {
+    references_->translate(stored_type, value.data(), 1);
+    hdf5::check(H5Pset_fill_value(properties, stored_type, value.data()), "set the fill value");
   }
-  // libhdf5 would write chunks of fill values, with filters that it may not have, before the chunks are copied
-  H5D_alloc_time_t allocation = H5D_ALLOC_TIME_DEFAULT;
-  hdf5::check(H5Pget_alloc_time(properties, &allocation), "get the time of allocation");
-  if (allocation == H5D_ALLOC_TIME_EARLY && H5Pget_layout(properties) == H5D_CHUNKED)
-    hdf5::check(H5Pset_alloc_time(properties, H5D_ALLOC_TIME_INCR), "set the time of allocation");
+  const auto change = changes_.find(o.address);
+  const bool is_changed = change != changes_.end();
+  reset_layout(properties, is_changed && !change->second.chunk.empty() ? change->second.chunk : hdf5::chunk_extent(properties));
+  if (filters.partial_unfiltered && !is_changed)
+    hdf5::check(H5Pset_chunk_opts(properties, H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS), "set the options of chunks");
+  if (is_changed && change->second.filters) set_filters(properties, *change->second.filters);
   const hdf5::handle type = type_in_target(stored_type);
   hdf5::handle copy;
   if (const auto created = recoded_.find(o.address); created != recoded_.end()) {
@@ -287,7 +347,7 @@ hdf5::handle file_copier::create_dataset(hid_t group, const tree_link& link, con
     copy = hdf5::handle(H5Dcreate2(group, link.name.c_str(), type, space, properties_of_link, properties, H5P_DEFAULT),
                         "create a dataset");
   }
-  if (change == changes_.end() && !same_filters(filters, hdf5::read_pipeline(creation_properties_of(copy, o.kind))))
+  if (!is_changed && !same_filters(filters, hdf5::read_pipeline(creation_properties_of(copy, o.kind))))
     throw hdf5::failure("a filter changed its parameters");
   return copy;
 }
@@ -329,9 +389,18 @@ void file_copier::copy_attribute(hid_t from, hid_t to, const std::string& name) 
   hdf5::check(H5Aread(attribute, type, values.data()), "read it");
   references_->translate(type, values.data(), static_cast<std::uint64_t>(count));
   const herr_t status = H5Awrite(copy, type, values.data());
-  const std::string reason = status < 0 ? hdf5::last_error() : "";
-  if (reference_map::has_linked_values(type)) H5Dvlen_reclaim(type, space, H5P_DEFAULT, values.data());
-  if (status < 0) throw hdf5::failure("cannot write it: " + reason);
+  std::string reason = status < 0 ? hdf5::last_error() : "";
+  if (reference_map::has_linked_values(type)) {
+    std::vector<std::byte> read(values.size());
+    if (status >= 0 && H5Aread(copy, type, read.data()) >= 0) {
+      // libhdf5 writes some sequences of compounds wrongly
+      if (!reference_map::are_equal(type, values.data(), read.data(), static_cast<std::uint64_t>(count)))
+        reason = "libhdf5 cannot write values of its datatype";
+      H5Dvlen_reclaim(type, space, H5P_DEFAULT, read.data());
+    }
+    H5Dvlen_reclaim(type, space, H5P_DEFAULT, values.data());
+  }
+  if (!reason.empty()) throw hdf5::failure("cannot write it: " + reason);
 }
 
 }  // namespace zarrbits::repacking

@@ -28,6 +28,10 @@ class file_copier {
   // The references live as long as this.
   file_copier(const hdf5::source_file& source, const file_tree& tree, const dataset_changes& changes);
 
+  ~file_copier();
+  file_copier(const file_copier&) = delete;
+  file_copier& operator=(const file_copier&) = delete;
+
   // Those of the source, with pages of this size, or without.
   hdf5::handle creation_properties(std::uint64_t page_size) const;
   // True if objects of the source need what the format of HDF5 1.8 has, or of 1.10.
@@ -44,13 +48,16 @@ class file_copier {
   hdf5::handle type_in_target(hid_t type);
   void copy_group_links(const tree_object& o);
   void copy_link(hid_t group, const tree_link& link);
+  // For a dataset whose fill value leads to what may not be made yet.
+  void defer(hid_t group, const tree_link& link);
   hdf5::handle create_object(hid_t group, const tree_link& link, const tree_object& o);
   hdf5::handle create_dataset(hid_t group, const tree_link& link, const tree_object& o, hid_t properties_of_link);
   void copy_comment(const tree_object& o) const;
   void copy_attributes(const tree_object& o);
   void copy_attribute(hid_t from, hid_t to, const std::string& name);
-  void register_placeholders();
-  void unregister_placeholders();
+  void find_filters_of_plugins();
+  void register_placeholders(bool missing);
+  void restore_filters();
 
   const hdf5::source_file& source_;
   const file_tree& tree_;
@@ -58,8 +65,9 @@ class file_copier {
   hid_t target_ = H5I_INVALID_HID;
   std::map<haddr_t, haddr_t> addresses_;          // of objects and of their copies
   std::map<haddr_t, hdf5::handle> named_types_;   // by address in the source
+  bool has_deferred_ = false, makes_deferred_ = false;  // datasets whose fill values lead to other objects
   std::map<haddr_t, hdf5::handle> recoded_;       // datasets that are created before all others
-  std::vector<H5Z_filter_t> placeholders_;
+  std::map<H5Z_filter_t, const H5Z_class2_t*> filters_of_plugins_;  // null: libhdf5 has none
   std::optional<reference_map> references_;
 };
 

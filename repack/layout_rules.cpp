@@ -82,8 +82,9 @@ const tree_object* dataset_at(const opened_contents& source, const std::string& 
 
 // The dataset that an attribute of the object names.
 const tree_object* dataset_named_by(const opened_contents& source, const tree_object& o, const char* attribute) {
-  const std::vector<std::string> names =
-      hdf5::text_attribute(open_object(source.file.file(), o), attribute);
+  const hdf5::handle object = open_object(source.file.file(), o);
+  if (H5Aexists(object, attribute) <= 0) return nullptr;
+  const std::vector<std::string> names = hdf5::text_attribute(object, attribute);
   return names.size() == 1 ? dataset_at(source, "/" + names[0]) : nullptr;
 }
 
@@ -138,13 +139,22 @@ bool is_paged(const hdf5::source_file& file) {
 // Values of variable length are outside of their chunks.
 bool has_chunk_rule(const dataset_layout& l) { return has_several_chunks(l) && !l.linked_values; }
 
+// Where no rule names filters, chunks of other shapes keep theirs, or get those that each reader has.
+std::optional<std::vector<hdf5::filter>> filters_for_other_chunks(const dataset_layout& l) {
+  if (l.linked_values || l.can_encode) return {};
+  std::vector<hdf5::filter> filters = archive_filters(l.element_bytes);
+  filters.pop_back();
+  return filters;
+}
+
 std::vector<layout_finding> check_cloud(const opened_contents& source) {
   std::vector<layout_finding> findings{check_metadata(source.contents)};
   findings.push_back({"/", "metadata_bytes", text::format_bytes(source.contents.last_metadata),
                       "at most " + text::format_bytes(max_metadata_bytes), source.contents.last_metadata <= max_metadata_bytes,
                       true});
-  const bool paged = is_paged(source.file);
-  findings.push_back({"/", "pages", paged ? "pages" : "no pages", "pages", paged, true});
+  const bool paged = is_paged(source.file), has_block = source.file.user_block_size() > 0;
+  findings.push_back({"/", "pages", paged ? "pages" : has_block ? "no pages, but a user block" : "no pages", "pages, or a user block",
+                      paged || has_block, true});
   for (const tree_object& o : source.tree.objects) {
     const auto l = source.contents.datasets.find(o.address);
     if (l == source.contents.datasets.end() || !has_chunk_rule(l->second)) continue;
@@ -176,18 +186,18 @@ std::vector<layout_finding> check_cmip7(const opened_contents& source) {
 
 void plan_cloud(const opened_contents& source, const repack_options& options, dataset_changes& changes) {
   for (const auto& [address, l] : source.contents.datasets) {
-    if (!has_chunk_rule(l)) continue;
+    if (!has_chunk_rule(l) || !l.can_decode) continue;
     array::extents chunk = l.chunk;
     if (!is_large_enough(chunk, l.element_bytes, options.chunk_bytes))
       chunk = larger_chunk(chunk, l.dims, l.element_bytes, options.chunk_bytes);
     else chunk = smaller_chunk(chunk, l.element_bytes, std::max(max_chunk_bytes, options.chunk_bytes));
-    if (chunk != l.chunk) changes[address] = {chunk, {}, "chunk_bytes"};
+    if (chunk != l.chunk) changes[address] = {chunk, filters_for_other_chunks(l), "chunk_bytes"};
   }
 }
 
 void plan_one_chunk(const opened_contents& source, const tree_object& o, const char* rule, dataset_changes& changes) {
   const dataset_layout& l = source.contents.datasets.at(o.address);
-  if (!has_several_chunks(l)) return;
+  if (!has_several_chunks(l) || !(l.linked_values || l.can_decode)) return;
   dataset_change change{l.dims, {}, rule};
   if (chunk_bytes_of(change.chunk, l.element_bytes) > hdf5_chunk_limit)
     throw error(errc::unsupported,
@@ -204,7 +214,9 @@ void plan_cmip7(const opened_contents& source, const repack_options& options, da
   if (d.bounds) plan_one_chunk(source, *d.bounds, "bounds_chunks", changes);
   if (!d.data) return;
   const dataset_layout& l = source.contents.datasets.at(d.data->address);
-  if (!has_several_chunks(l) || is_large_enough(l.chunk, l.element_bytes, options.chunk_bytes)) return;
+  if (!has_several_chunks(l) || !(l.linked_values || l.can_decode) ||
+      is_large_enough(l.chunk, l.element_bytes, options.chunk_bytes))
+    return;
   dataset_change change{larger_chunk(l.chunk, l.dims, l.element_bytes, options.chunk_bytes), {}, "data_chunks"};
   if (change.chunk == l.chunk) return;
   if (!l.linked_values) change.filters = archive_filters(l.element_bytes);

@@ -28,6 +28,7 @@ struct metadata_counter::memory {
   std::map<haddr_t, std::vector<std::byte>> pages;
   std::uint64_t metadata = 0;
   haddr_t allocated = 0, written = 0;  // ends
+  bool drops_values = false;
 
   // Calls `each(piece of a page, offset in [0, size), length)`.
   template <class Each>
@@ -100,7 +101,7 @@ struct metadata_counter::driver {
   }
   static herr_t write(H5FD_t* f, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, const void* in) {
     of(f).written = std::max(of(f).written, address + size);
-    if (type == H5FD_MEM_DRAW) return 0;
+    if (type == H5FD_MEM_DRAW && of(f).drops_values) return 0;
     try {
       of(f).for_each_piece(address, size, [&](std::byte* page, std::size_t offset, std::size_t length) {
         std::memcpy(page, static_cast<const std::byte*>(in) + offset, length);
@@ -150,5 +151,7 @@ void metadata_counter::set_driver(hid_t access) const {
 }
 
 std::uint64_t metadata_counter::bytes() const noexcept { return memory_->metadata; }
+
+void metadata_counter::drop_values() noexcept { memory_->drops_values = true; }
 
 }  // namespace zarrbits::repacking

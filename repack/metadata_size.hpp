@@ -23,6 +23,8 @@ class metadata_counter {
   metadata_counter();
   // Sets the driver in file access properties. Throws hdf5::failure.
   void set_driver(hid_t access) const;
+  // From now on values are dropped; before, those of large attributes have to be read again.
+  void drop_values() noexcept;
   // Allocated for metadata so far: the superblock, objects, attributes, indexes of chunks; not heaps of values.
   std::uint64_t bytes() const noexcept;
 

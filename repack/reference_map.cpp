@@ -45,6 +45,40 @@ std::uint64_t elements_of_array(hid_t type) {
 bool reference_map::has_linked_values(hid_t type) { return any_part(type, true); }
 bool reference_map::has_references(hid_t type) { return any_part(type, false); }
 
+bool reference_map::are_equal(hid_t type, const std::byte* a, const std::byte* b, std::uint64_t count) {
+  const std::size_t size = H5Tget_size(type);
+  if (!has_linked_values(type)) return std::memcmp(a, b, static_cast<std::size_t>(count) * size) == 0;
+  const H5T_class_t kind = H5Tget_class(type);
+  if (kind == H5T_REFERENCE) return std::memcmp(a, b, static_cast<std::size_t>(count) * size) == 0;
+  if (kind == H5T_ARRAY)
+    return are_equal(hdf5::handle(H5Tget_super(type), "get the base of a datatype"), a, b,
+                     array::saturating_mul(count, elements_of_array(type)));
+  for (std::uint64_t i = 0; i < count; ++i, a += size, b += size) {
+    if (kind == H5T_STRING) {
+      const char *x = nullptr, *y = nullptr;
+      std::memcpy(&x, a, sizeof x);
+      std::memcpy(&y, b, sizeof y);
+      if (std::strcmp(x ? x : "", y ? y : "") != 0) return false;
+    } else if (kind == H5T_VLEN) {
+      hvl_t x, y;
+      std::memcpy(&x, a, sizeof x);
+      std::memcpy(&y, b, sizeof y);
+      const hdf5::handle base(H5Tget_super(type), "get the base of a datatype");
+      if (x.len != y.len ||
+          (x.len > 0 && !are_equal(base, static_cast<const std::byte*>(x.p), static_cast<const std::byte*>(y.p), x.len)))
+        return false;
+    } else {  // a compound; the bytes between its members mean nothing
+      const int members = H5Tget_nmembers(type);
+      for (int m = 0; m < members; ++m) {
+        const hdf5::handle member(H5Tget_member_type(type, static_cast<unsigned>(m)), "get a member's type");
+        const std::size_t offset = H5Tget_member_offset(type, static_cast<unsigned>(m));
+        if (!are_equal(member, a + offset, b + offset, 1)) return false;
+      }
+    }
+  }
+  return true;
+}
+
 void reference_map::translate(hid_t type, std::byte* values, std::uint64_t count) const {
   if (count == 0 || !has_references(type)) return;
   const std::size_t size = H5Tget_size(type);
@@ -106,8 +140,8 @@ void reference_map::translate_region(std::byte* reference, std::size_t size) con
   std::memset(&info, 0, sizeof info);
   if (!object || H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0) return drop();
   const auto copy = addresses_.find(info.addr);
-  const hdf5::handle region(H5Rget_region(source_, H5R_DATASET_REGION, reference));
-  if (copy == addresses_.end() || !region) return drop();
+  if (copy == addresses_.end()) return drop();
+  const hdf5::handle region(H5Rget_region(source_, H5R_DATASET_REGION, reference), "read the region of a reference");
   const hdf5::handle in_target(H5Oopen_by_addr(target_, copy->second), "open the object of a reference");
   std::memset(reference, 0, size);
   hdf5::check(H5Rcreate(reference, in_target, ".", H5R_DATASET_REGION, region), "write a reference to a region");

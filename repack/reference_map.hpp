@@ -26,6 +26,8 @@ class reference_map {
   // own file alone.
   static bool has_linked_values(hid_t type);
   static bool has_references(hid_t type);
+  // True if all `count` values in memory are equal, with what they lead to in memory.
+  static bool are_equal(hid_t type, const std::byte* a, const std::byte* b, std::uint64_t count);
 
   // Changes the references in `count` values in memory, whose type is that of H5Dget_type() or H5Aget_type(). A reference without
   // a target becomes null, as it was or will be for each reader. Throws hdf5::failure.

@@ -56,10 +56,13 @@ class new_file {
 
   // How many bytes its metadata take.
   std::uint64_t measure() const {
-    const metadata_counter counter;
+    metadata_counter counter;
     const hdf5::handle access = access_properties();
     counter.set_driver(access);
-    write("metadata", access, 0, [](value_copier& values) { values.reserve_indexes(); });
+    write("metadata", access, 0, [&](value_copier& values) {
+      counter.drop_values();
+      values.reserve_indexes();
+    });
     return counter.bytes();
   }
 
@@ -106,9 +109,9 @@ class new_file {
 };
 
 // A page that has all metadata, so that a reader gets them with one request.
-std::uint64_t page_size_for(std::uint64_t metadata_bytes, const repack_options& options) {
+std::uint64_t page_size_for(std::uint64_t metadata_bytes, std::uint64_t user_block, const repack_options& options) {
   if (options.page_size > 0) return options.page_size;
-  if (options.layout != file_layout::cloud) return 0;
+  if (options.layout != file_layout::cloud || user_block > 0) return 0;
   return std::clamp(std::bit_ceil(metadata_bytes), default_page_bytes, max_page_bytes);
 }
 
@@ -147,12 +150,16 @@ bool has_wishes(const repack_options& o) {
   return !o.chunks.empty() || !o.filters.empty() || o.page_size > 0 || o.format != file_format::compatible;
 }
 
-std::string remedy_for(const std::string& reason) {
-  return reason.find("errno") == std::string::npos ? "" : "; check the space and the permissions there";
-}
+// libhdf5 names the system's error only where a system call failed. The driver of the source has its own sentences.
+bool is_of_system(const std::string& reason) { return reason.find("errno") != std::string::npos; }
 
 void write_checked(const opened_file& source, const dataset_changes& changes, const repack_options& options,
                    const zarr::atomic_file& target, repack_report& report) {
+  if (const std::uint64_t block = source.file.user_block_size(); block > 0 && block < options.page_size)
+    throw error(errc::no_match,
+                "\"" + options.source + "\" has a user block of " + text::format_bytes(block) +
+                    ", before which HDF5 has no larger pages; leave out `page_size`",
+                {options.source});
   const opened_contents view = source.view();
   const new_file file(view, changes, options);
   std::uint64_t metadata_bytes = file.measure();
@@ -161,9 +168,12 @@ void write_checked(const opened_file& source, const dataset_changes& changes, co
   constexpr int max_tries = 3;
   for (int i = 1;; ++i) {
     try {
-      file.write(target.temporary(), metadata_bytes, page_size_for(metadata_bytes, options));
+      file.write(target.temporary(), metadata_bytes, page_size_for(metadata_bytes, source.file.user_block_size(), options));
     } catch (const hdf5::failure& e) {
-      throw error(errc::io_failed, "cannot write \"" + target.path() + "\": " + e.what() + remedy_for(e.what()), {target.path()});
+      if (!is_of_system(e.what())) throw;
+      throw error(errc::io_failed,
+                  "cannot write \"" + target.path() + "\": " + e.what() + "; check the space and the permissions there",
+                  {target.path()});
     }
     copy_user_block(source.file, target);
     repack_options of_copy = options;

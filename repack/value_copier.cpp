@@ -4,7 +4,6 @@
 #include "array/rechunk_plan.hpp"
 #include "hdf5/chunk_form.hpp"
 #include "hdf5/filter_table.hpp"
-#include "hdf5/plugin_filters.hpp"
 #include "hdf5/registered_decoders.hpp"
 #include "hdf5/vlen_allocator.hpp"
 #include "io/files.hpp"
@@ -23,10 +22,22 @@ namespace zarrbits::repacking {
 
 namespace {
 
+// Regions of a dataset that are recoded have this part of the memory, however many threads there are: the file is the same.
+constexpr std::uint64_t regions_in_memory = 32;
 constexpr std::uint64_t piece_bytes = 16U << 20;  // of values without chunks, read at once
 
-hdf5::handle memory_space(const array::extents& shape) {
-  return {H5Screate_simple(static_cast<int>(shape.size()), hdf5::to_hsize(shape).data(), nullptr), "create a dataspace"};
+// Of values in memory.
+hdf5::handle space_of(const array::extents& shape) {
+  return {shape.empty() ? H5Screate(H5S_SCALAR)
+                        : H5Screate_simple(static_cast<int>(shape.size()), hdf5::to_hsize(shape).data(), nullptr),
+          "create a dataspace"};
+}
+
+// References, texts, and sequences of numbers and texts.
+bool has_plain_sequences(hid_t type) {
+  if (H5Tget_class(type) != H5T_VLEN) return H5Tget_class(type) == H5T_STRING || H5Tget_class(type) == H5T_REFERENCE;
+  const hdf5::handle base(H5Tget_super(type), "get the base of a datatype");
+  return !reference_map::has_linked_values(base) || has_plain_sequences(base);
 }
 
 // Selects a box of a dataset, if it has dimensions.
@@ -128,12 +139,10 @@ void value_copier::require_filters(const dataset_pair& d) const {
     }
     return;
   }
-  if (d.chunks && !d.layout.filters.can_decode(type))
+  if (d.chunks && !d.layout.can_decode)
     refuse("there is no decoder of filter " + d.layout.filters.unavailable_filters(type));
   for (const hdf5::filter& f : d.filters.filters) {
-    const hdf5::known_filter* const entry = hdf5::find_filter(f.id);
-    const H5Z_class2_t* const plugin = entry && entry->apply ? nullptr : hdf5::plugin_filter(f.id);
-    if (!(entry && entry->apply) && !(plugin && plugin->encoder_present))
+    if (!hdf5::can_apply(f))
       refuse("there is no encoder of filter " + hdf5::filter_name(f));
   }
 }
@@ -187,7 +196,7 @@ void value_copier::copy_linked_box(const dataset_pair& d, const array::box& b) {
     throw hdf5::failure("a chunk of " + text::format_bytes(bytes) + ", more than half of `memory`; increase it");
   std::vector<std::byte> values(static_cast<std::size_t>(bytes));
   hdf5::vlen_allocator strings(options_.memory / 2);
-  const hdf5::handle memory = b.first.empty() ? hdf5::handle(H5Screate(H5S_SCALAR), "create a dataspace") : memory_space(b.shape);
+  const hdf5::handle memory = space_of(b.shape);
   if (H5Dread(d.source, d.type, memory, selected_space(d.source, b), strings.transfer(), values.data()) < 0) {
     if (strings.exceeded()) {
       H5Eclear2(H5E_DEFAULT);
@@ -197,7 +206,31 @@ void value_copier::copy_linked_box(const dataset_pair& d, const array::box& b) {
   }
   copies_.references().translate(d.type, values.data(), elements);
   hdf5::check(H5Dwrite(d.copy, d.type, memory, selected_space(d.copy, b), H5P_DEFAULT, values.data()), "write values");
+  if (!has_plain_sequences(d.type) && !was_written(d, b, values)) {
+    write_one_by_one(d, b, values);
+    if (!was_written(d, b, values)) throw hdf5::failure("libhdf5 cannot write values of its datatype");
+  }
   add_progress(d, bytes);
+}
+
+// libhdf5 1.10 writes zeros into sequences of compounds that are in compounds, if it writes several values at once.
+bool value_copier::was_written(const dataset_pair& d, const array::box& b, const std::vector<std::byte>& values) const {
+  std::vector<std::byte> read(values.size());
+  hdf5::vlen_allocator strings(options_.memory / 2);
+  const hdf5::handle memory = space_of(b.shape);
+  hdf5::check(H5Dread(d.copy, d.type, memory, selected_space(d.copy, b), strings.transfer(), read.data()), "read values again");
+  return reference_map::are_equal(d.type, values.data(), read.data(), values.size() / H5Tget_size(d.type));
+}
+
+void value_copier::write_one_by_one(const dataset_pair& d, const array::box& b, const std::vector<std::byte>& values) const {
+  const hdf5::handle memory(H5Screate(H5S_SCALAR), "create a dataspace");
+  const std::size_t size = H5Tget_size(d.type);
+  std::size_t offset = 0;
+  array::for_each_index(b, [&](const array::extents& index) {
+    const array::box one{index, array::extents(index.size(), 1)};
+    hdf5::check(H5Dwrite(d.copy, d.type, memory, selected_space(d.copy, one), H5P_DEFAULT, values.data() + offset), "write a value");
+    offset += size;
+  });
 }
 
 void value_copier::copy_unchunked(const dataset_pair& d) {
@@ -209,7 +242,7 @@ void value_copier::copy_unchunked(const dataset_pair& d) {
     const std::uint64_t bytes = array::saturating_mul(b.first.empty() ? 1 : b.elements(), d.layout.element_bytes);
     if (bytes == 0) return;
     values.resize(static_cast<std::size_t>(bytes));
-    const hdf5::handle memory = b.first.empty() ? hdf5::handle(H5Screate(H5S_SCALAR), "create a dataspace") : memory_space(b.shape);
+    const hdf5::handle memory = space_of(b.shape);
     hdf5::check(H5Dread(d.source, d.type, memory, selected_space(d.source, b), H5P_DEFAULT, values.data()), "read values");
     hdf5::check(H5Dwrite(d.copy, d.type, memory, selected_space(d.copy, b), H5P_DEFAULT, values.data()), "write values");
     add_progress(d, bytes);
@@ -248,6 +281,7 @@ void value_copier::copy_chunks(const dataset_pair& d) {
         located_chunk chunk;
         {
           const hdf5::lock one_thread;
+          const hdf5::silence quiet;  // of this thread
           chunk = d.chunks->locate(array::unravel(list[i].number, counts));
         }
         loaded[place].mask = chunk.mask;
@@ -279,15 +313,16 @@ void value_copier::recode(const dataset_pair& d) {
     for (std::size_t i = 0; i < shape.size(); ++i) shape[i] = std::min(shape[i], std::max<std::uint64_t>(d.layout.dims[i], 1));
     return shape;
   };
-  const std::size_t threads = threads_for(3 * largest);
   const array::rechunk_plan plan = array::plan_rechunk({.array = d.layout.dims,
                                                         .source_chunk = within(source_chunk),
                                                         .target_object = within(d.grid.chunk),
                                                         .element = element,
                                                         .may_use_scratch = false},
-                                                       options_.memory / 2 / (2 * threads + 2));
-  // a region in which each of the copy's chunks is complete
+                                                       options_.memory / regions_in_memory);
+  // each of the copy's chunks is complete in a region
   const array::chunk_grid regions{d.layout.dims, plan.region};
+  const std::size_t threads =
+      threads_for(2 * largest + std::max(largest, array::saturating_mul(regions.chunk_elements(), element)));
   numbers region_numbers;
   for (const std::uint64_t number : needed) {
     region_numbers.push_back(
@@ -307,7 +342,8 @@ void value_copier::recode(const dataset_pair& d) {
     compressors::buffer values = filled(b.elements());
     if (!d.chunks) {
       const hdf5::lock one_thread;
-      hdf5::check(H5Dread(d.source, d.type, memory_space(b.shape), selected_space(d.source, b), H5P_DEFAULT, values.data()),
+      const hdf5::silence quiet;  // of this thread
+      hdf5::check(H5Dread(d.source, d.type, space_of(b.shape), selected_space(d.source, b), H5P_DEFAULT, values.data()),
                   "read values");
       return values;
     }
@@ -316,6 +352,7 @@ void value_copier::recode(const dataset_pair& d) {
       located_chunk place;
       {
         const hdf5::lock one_thread;
+        const hdf5::silence quiet;  // of this thread
         place = d.chunks->locate(index);
       }
       if (place.size == 0) return;

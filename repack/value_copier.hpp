@@ -47,6 +47,8 @@ class value_copier {
   void reserve_index(const dataset_pair& d) const;
   void copy_linked(const dataset_pair& d);
   void copy_linked_box(const dataset_pair& d, const array::box& b);
+  bool was_written(const dataset_pair& d, const array::box& b, const std::vector<std::byte>& values) const;
+  void write_one_by_one(const dataset_pair& d, const array::box& b, const std::vector<std::byte>& values) const;
   void copy_unchunked(const dataset_pair& d);
   void copy_chunks(const dataset_pair& d);
   void recode(const dataset_pair& d);

@@ -12,6 +12,7 @@ import pytest
 pytest.register_assert_rewrite(
     "conventions",
     "doctor",
+    "file_differences",
     "golden_vectors",
     "harness",
     "https_conversion",

@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from zarrbits_codecs.packing import pack, unpack
     from zarrbits_codecs.zarr_codec import PackbitsCodec
 
-    from .calls import convert, doctor, export_store, finalize, inspect, plan, suggest, verify
+    from .calls import check_layout, convert, doctor, export_store, finalize, inspect, plan, repack, suggest, verify
     from .command import Error
     from .hdf5_rows import read, write
     from .icechunk_store import to_icechunk
     from .progress import Progress
     from .references import open_references
     from .rename import rename_references
-    from .report import Diagnosis, Export, Inspection, Outcome, Plan, Report, Suggestions, Verification
+    from .report import Diagnosis, Export, Inspection, LayoutCheck, Outcome, Plan, Repack, Report, Suggestions, Verification
 
 __version__ = "0.2.0"
 _LATER = {
@@ -61,6 +61,8 @@ _LATER = {
     "convert": "zarrbits.calls",
     "finalize": "zarrbits.calls",
     "export_store": "zarrbits.calls",
+    "repack": "zarrbits.calls",
+    "check_layout": "zarrbits.calls",
     "plan": "zarrbits.calls",
     "verify": "zarrbits.calls",
     "inspect": "zarrbits.calls",
@@ -71,6 +73,8 @@ _LATER = {
     "Report": "zarrbits.report",
     "Export": "zarrbits.report",
     "Outcome": "zarrbits.report",
+    "Repack": "zarrbits.report",
+    "LayoutCheck": "zarrbits.report",
     "Plan": "zarrbits.report",
     "Verification": "zarrbits.report",
     "Inspection": "zarrbits.report",
@@ -95,6 +99,8 @@ __all__ = [
     "convert",
     "finalize",
     "export_store",
+    "repack",
+    "check_layout",
     "plan",
     "verify",
     "inspect",
@@ -104,6 +110,8 @@ __all__ = [
     "Progress",
     "Report",
     "Export",
+    "Repack",
+    "LayoutCheck",
     "Outcome",
     "Plan",
     "Verification",

@@ -26,7 +26,7 @@ from .command import Option, Path, WrongOption, run
 from .locations import Location, is_location, name_of
 from .partitions import Client
 from .progress import Wanted, shown
-from .report import Diagnosis, Export, Inspection, Outcome, Plan, Report, Suggestions, Verification
+from .report import Diagnosis, Export, Inspection, LayoutCheck, Outcome, Plan, Repack, Report, Suggestions, Verification
 from .words import of_options
 
 Paths = Union[Location, Sequence[Location]]
@@ -37,6 +37,8 @@ Chunks = Union[str, Sequence[Union[int, str]], Mapping[str, Union[int, Lengths]]
 Bits = Union[
     int, str, Sequence[Union[int, str]], Mapping[str, Union[int, str]], None
 ]  # 12, "auto", {"/movie/frames": 12, "/events/*": "2-11"}
+Shapes = Union[str, Sequence[str], Mapping[str, Sequence[int]], None]  # of the chunks of datasets: {"/v": (64, 64)}
+Filters = Union[str, Sequence[str], Mapping[str, str], None]  # of all datasets, or of some: {"/v": "zstd:3"}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _WHOLE = "0/1"
 
@@ -358,6 +360,74 @@ def export_store(
         document, _ = run("export", [store, file], options, (0, 3), told)
     objects = _outcomes(document, lambda o: "lost_chunks" in o)
     return Export(name_of(store), os.fsdecode(file), document["counts"], objects, document["seconds"], document)
+
+
+@_explained("repack", "check", "in_place", "partition", "chunk", "filter")
+def repack(
+    source: Location,
+    target: Path | None = None,
+    *,
+    progress: Wanted = True,
+    layout: Literal["asis", "cloud", "cmip7"] | None = None,
+    chunk: Shapes = None,
+    filter: Filters = None,
+    chunk_bytes: int | str | None = None,
+    page_size: int | str | None = None,
+    libver: Literal["compatible", "latest"] | None = None,
+    overwrite: bool = False,
+    threads: int | None = None,
+    memory: int | str | None = None,
+    fsync: bool = False,
+    no_lock: bool = False,
+    endpoint: str | None = None,
+    no_sign_request: bool = False,
+    request_payer: bool = False,
+    aws_profile: str | None = None,
+    header: Many = None,
+    ca_file: Path | None = None,
+    follow_private: bool = False,
+    connections: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Repack:
+    """Gives an HDF5 or netCDF-4 file another layout, chunks or filters. Without a target, a file that does not follow the
+    rules of the layout is replaced when its new form is complete.
+
+    chunk: shapes of chunks by patterns, in which -1 is the whole dimension: chunk={"/v": (64, -1)}.
+    filter: for all datasets, or by patterns: filter={"/v": "zstd:3"}."""
+    if isinstance(chunk, Mapping):
+        chunk = [f"{pattern}={'x'.join(map(str, shape))}" for pattern, shape in chunk.items()]
+    if isinstance(filter, Mapping):
+        filter = [f"{pattern}={value}" for pattern, value in filter.items()]
+    options = _options(locals(), "source", "target", "progress")
+    options["quiet"] = True
+    if target is None:
+        options["in_place"] = True
+    with shown(progress) as told:
+        document, _ = run("repack", [source] if target is None else [source, target], options, (0, 3), told)
+    return Repack(name_of(source), document["unchanged"], document["datasets"], document["seconds"], document)
+
+
+@_explained(
+    "repack", "check", "in_place", "partition", "chunk", "filter", "chunk_bytes", "page_size", "libver", "overwrite", "threads", "memory", "fsync"
+)
+def check_layout(
+    source: Location,
+    *,
+    layout: Literal["asis", "cloud", "cmip7"] | None = None,
+    no_lock: bool = False,
+    endpoint: str | None = None,
+    no_sign_request: bool = False,
+    request_payer: bool = False,
+    aws_profile: str | None = None,
+    header: Many = None,
+    ca_file: Path | None = None,
+    follow_private: bool = False,
+    connections: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> LayoutCheck:
+    """Which rules of a layout an HDF5 file follows."""
+    document, status = run("repack", [source], {**_options(locals(), "source"), "check": True}, (0, 3))
+    return LayoutCheck(name_of(source), status == 0, document["findings"], document)
 
 
 @_explained("verify")

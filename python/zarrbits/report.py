@@ -132,6 +132,59 @@ class Export(_Shown):
 
 
 @dataclass(frozen=True, repr=False)
+class Repack(_Shown):
+    """What repack() did. `unchanged`: the file followed the rules already, and was left as it is."""
+
+    source: str
+    unchanged: bool
+    datasets: list[dict[str, Any]]
+    seconds: float
+    document: dict[str, Any]
+
+    def _brief(self) -> str:
+        recoded = sum(d["outcome"] == "recoded" for d in self.datasets)
+        return f"{self.source}, " + ("unchanged" if self.unchanged else f"{recoded} recoded, {self.seconds:.2f} s")
+
+    def _tables(self) -> list[Table]:
+        def described(d: dict[str, Any], chunk: str, filters: str) -> str:
+            return " ".join(filter(None, ["x".join(map(str, d.get(chunk, []))), d.get(filters, "")]))
+
+        rows = [
+            (
+                d["path"],
+                d["outcome"],
+                described(d, "source_chunk", "source_filters"),
+                described(d, "chunk", "filters"),
+                _size(d["source_bytes"]),
+                _size(d["bytes"]),
+            )
+            for d in self.datasets
+        ]
+        said = f"{self.source}: follows the layout already" if self.unchanged else f"{self.source} in {self.seconds:.2f} s"
+        return [(said, ("dataset", "outcome", "chunks before", "chunks after", "bytes before", "bytes after"), rows)]
+
+
+@dataclass(frozen=True, repr=False)
+class LayoutCheck(_Shown):
+    """Which rules of a layout a file follows. `conforms`: all that are required."""
+
+    source: str
+    conforms: bool
+    findings: list[dict[str, Any]]
+    document: dict[str, Any]
+
+    def _brief(self) -> str:
+        return f"{self.source}, {self.document['layout']}: {'conforms' if self.conforms else 'does not conform'}"
+
+    def _tables(self) -> list[Table]:
+        rows = [
+            ("ok" if f["met"] else "no" if f["required"] else "(no)", f["rule"], f["path"], f["value"], f["wanted"])
+            for f in self.findings
+        ]
+        return [(self._brief(), ("", "rule", "of", "has", "wanted"), rows)]
+
+
+@dataclass(frozen=True, repr=False)
 class Plan(_Shown):
     """What convert() would do. `complete`: whether all of the source would be in the store."""
 

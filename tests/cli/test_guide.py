@@ -62,6 +62,11 @@ def write_files(folder):
         f.create_dataset("mask", data=noise.random((256, 256)) > 0.9, chunks=(64, 256))
     for name in ("archive", "data", "elsewhere", "months", "runs"):
         (folder / name).mkdir()
+    with h5py.File(folder / "tas.nc", "w") as f:
+        f.attrs["variable_id"] = "tas"
+        f.create_dataset("time", data=np.arange(120.0), chunks=(1,), maxshape=(None,)).attrs["bounds"] = "time_bnds"
+        f.create_dataset("time_bnds", data=np.zeros((120, 2)), chunks=(1, 2), maxshape=(None, 2))
+        f.create_dataset("tas", data=np.ones((120, 90, 180), "f4"), chunks=(1, 90, 180), compression="gzip", shuffle=True)
     with h5py.File(folder / "elsewhere/raw.h5", "w") as f:
         f["x"] = np.arange(4)
     with h5py.File(folder / "archive/linked.h5", "w") as f:

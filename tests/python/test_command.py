@@ -237,7 +237,7 @@ def test_no_option_of_the_command_is_forgotten(folder):
     """Flags of --help on one side, parameters on the other."""
     # help and json are not options here; progress replaces quiet, and a share of a store is for one process of several
     without = {"help", "json", "quiet", "log_format"}
-    for name in ("convert", "finalize", "plan", "export_store", "verify", "inspect", "suggest", "doctor"):
+    for name in ("convert", "finalize", "plan", "export_store", "repack", "verify", "inspect", "suggest", "doctor"):
         verb = name.removesuffix("_store")
         said = subprocess.run([os.environ["ZARRBITS_COMMAND"], verb, "--help"], capture_output=True, text=True, check=True).stdout
         flags = {
@@ -249,15 +249,19 @@ def test_no_option_of_the_command_is_forgotten(folder):
             "progress",
             "storage_options",  # become options and secrets
         }
+        if name == "repack":  # target=None, and check_layout()
+            flags -= {"in_place", "check", "partition"}
         assert flags == parameters and len(flags) >= 1, (name, flags ^ parameters)
 
 
 def test_options_of_the_same_name_have_the_same_type():
     """They stand in the signature of each call, where editors that do not run Python find them."""
     first = {}
-    for name in ("convert", "finalize", "plan", "export_store", "verify", "inspect", "suggest", "doctor"):
+    for name in ("convert", "finalize", "plan", "export_store", "repack", "verify", "inspect", "suggest", "doctor"):
         for p in signature(getattr(zarrbits, name)).parameters.values():
             if p.kind != p.KEYWORD_ONLY or (name, p.name) == ("verify", "links"):  # verify refuses none
+                continue
+            if name == "repack" and p.name in ("chunk", "filter"):  # of some datasets
                 continue
             before = first.setdefault(p.name, (name, p.annotation, p.default))
             assert before[1:] == (p.annotation, p.default), (name, p.name, before)
@@ -269,7 +273,7 @@ def test_docstrings_say_what_help_says():
     subprocess.run([sys.executable, root / "docs/man/docstrings.py", "--check"], check=True)
     said = zarrbits.convert.__doc__
     assert "    overwrite: Replace an existing Zarr store" in said and "`virtual=True`" in said and "--" not in said
-    for name in ("convert", "finalize", "plan", "export_store", "verify", "inspect", "suggest", "doctor"):
+    for name in ("convert", "finalize", "plan", "export_store", "repack", "verify", "inspect", "suggest", "doctor"):
         call = getattr(zarrbits, name)
         for option in (p.name for p in signature(call).parameters.values() if p.kind == p.KEYWORD_ONLY and p.name != "progress"):
             assert f"    {option}: " in call.__doc__, (name, option)
@@ -493,3 +497,20 @@ def test_warnings_are_pythons(folder):
         warnings.simplefilter("always")
         zarrbits.convert(source, os.path.join(folder, "a.zarr"), memory="32M", compress="zstd:1", allow_expansion=True)
     assert any("memory" in str(w.message) and w.filename == __file__ for w in caught), [str(w.message) for w in caught]
+
+
+def test_repack_and_check_layout(folder):
+    source, target = (os.path.join(folder, n) for n in ("in.nc", "out.nc"))
+    with h5py.File(source, "w") as f:
+        f.create_dataset("time", data=np.arange(9.0), chunks=(1,))
+        f.create_dataset("v", data=np.arange(600.0).reshape(20, 30), chunks=(1, 30), compression="gzip")
+    before = zarrbits.check_layout(source, layout="cmip7")
+    assert not before.conforms and {f["rule"] for f in before.findings if not f["met"]} >= {"time_chunks"}
+    made = zarrbits.repack(source, target, layout="cmip7", chunk={"/v": (7, -1)}, filter={"/v": "deflate:9"})
+    assert {d["path"]: d["chunk"] for d in made.datasets} == {"/time": [9], "/v": [7, 30]} and "/v" in str(made)
+    assert zarrbits.check_layout(target, layout="cmip7").conforms
+    assert not zarrbits.repack(source, layout="cmip7").unchanged and zarrbits.repack(source, layout="cmip7").unchanged
+    with h5py.File(source) as a, h5py.File(target) as b:
+        assert (a["v"][...] == b["v"][...]).all() and b["v"].chunks == (7, 30) and b["v"].compression_opts == 9
+    with pytest.raises(zarrbits.Error, match="has 2 dimensions"):
+        zarrbits.repack(source, target, chunk="/v=7", overwrite=True)

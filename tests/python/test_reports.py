@@ -157,6 +157,8 @@ def test_all_have_a_short_repr_and_can_be_sent(folder):
         zarrbits.Verification: zarrbits.verify(source, store),
         zarrbits.Inspection: zarrbits.inspect(store),
         zarrbits.Export: zarrbits.export_store(store, os.path.join(folder, "back.h5")),
+        zarrbits.LayoutCheck: zarrbits.check_layout(source),
+        zarrbits.Repack: zarrbits.repack(source, os.path.join(folder, "repacked.h5")),
         zarrbits.Suggestions: zarrbits.suggest(source),
         zarrbits.Diagnosis: zarrbits.doctor(),
     }

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Files of others, repacked: h5dump prints the same of both. ZARRBITS_CORPUS says where the files are; ZARRBITS_CASES=all asks for
+all of them."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import h5py
+import pytest
+
+from harness import COMMAND
+
+CORPUS = os.environ.get("ZARRBITS_CORPUS")
+pytestmark = [
+    pytest.mark.skipif(not CORPUS, reason="ZARRBITS_CORPUS is not set"),
+    pytest.mark.skipif(not shutil.which("h5dump"), reason="h5dump is not installed"),
+]
+
+
+def sample():
+    files = sorted(p for p in pathlib.Path(CORPUS or "/nonexistent").rglob("*") if p.is_file() and h5py.is_hdf5(p))
+    return files if os.environ.get("ZARRBITS_CASES") == "all" else files[5::13]
+
+
+def dump(path):
+    """h5dump's exit status and text, without the file's name and the addresses of objects."""
+    try:
+        done = subprocess.run(["h5dump", path], capture_output=True, timeout=60, check=False)
+    except subprocess.TimeoutExpired:
+        return None
+    return done.returncode, re.sub(rb"\b(DATASET|GROUP|DATATYPE) (\d+:)?\d+ ", b"", done.stdout.partition(b"\n")[2])
+
+
+@pytest.mark.parametrize("layout", ["asis", "cmip7", "cloud"])
+def test_h5dump_prints_the_same(tmp_path, layout):
+    target = tmp_path / "out.h5"
+    equal, refused, wrong = 0, 0, []
+    for source in sample():
+        done = subprocess.run(
+            [COMMAND, "repack", "-q", "--overwrite", "--layout", layout, source, target],
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        if done.returncode != 0:
+            sentence = done.stderr.strip()
+            assert done.returncode == 1 and sentence.startswith("zarrbits: ") and "\n" not in sentence, (source, sentence)
+            refused += 1
+            continue
+        checked = subprocess.run([COMMAND, "repack", "--check", "--layout", layout, target], capture_output=True, check=False)
+        if checked.returncode != 0:
+            wrong.append((str(source), checked.stdout.decode()))
+        if (printed := dump(source)) is not None and printed != dump(target):
+            wrong.append((str(source), "h5dump"))
+        equal += 1
+    print(f"{layout}: {equal} files are equal, {refused} refused, {len(wrong)} wrong")
+    assert not wrong, "\n".join(map(str, wrong))
+    assert equal >= 20
