@@ -199,32 +199,51 @@ bool hdf5_dataset_comparison::list_blocks(const side& s, const index& shape, std
   return is_listed;
 }
 
-// False if the elements are too large for the memory together.
-bool hdf5_dataset_comparison::read_block(const index& start, const index& count) {
+void hdf5_dataset_comparison::read_block(const index& start, const index& count) {
+  values_->read(first_.id, start, count);
   try {
-    values_->read(first_.id, start, count);
-    try {
-      other_values_->read(second_.id, start, count);
-    } catch (const source_error& e) {
-      throw source_error(std::string("in the second file, ") + e.what());
-    }
-    return true;
-  } catch (const zarr::not_supported&) {
-    if (product(count) == 1) throw;
-    return false;
+    other_values_->read(second_.id, start, count);
+  } catch (const source_error& e) {
+    throw source_error(std::string("in the second file, ") + e.what());
   }
 }
 
 // False at the first difference.
 bool hdf5_dataset_comparison::compare_block(const index& start, const index& count) {
-  const std::uint64_t n = product(count);
-  if (!read_block(start, count)) {
+  if (can_read_block(start, count)) return compare_values(start, count);
+  if (const std::uint64_t n = product(count); n > 1)
     return for_each_block(start, count, (n + 1) / 2,
                           [&](const index& first, const index& half) { return compare_block(first, half); });
+  // an element of long texts or sequences is compared alone, with the limit of source_values
+  auto values = std::make_unique<source_values>(memory_, first_.type.get());
+  auto other_values = std::make_unique<source_values>(memory_, second_.type.get());
+  values.swap(values_);
+  other_values.swap(other_values_);
+  read_block(start, count);
+  const bool is_equal = compare_values(start, count);
+  values.swap(values_);
+  other_values.swap(other_values_);
+  return is_equal;
+}
+
+// False if the texts and sequences of the block are too large for the memory.
+bool hdf5_dataset_comparison::can_read_block(const index& start, const index& count) {
+  try {
+    read_block(start, count);
+    return true;
+  } catch (const zarr::not_supported&) {
+    return false;
   }
+}
+
+bool hdf5_dataset_comparison::compare_values(const index& start, const index& count) {
+  const std::uint64_t n = product(count);
   context_.report_progress(n * form_.size);
   const std::byte *a = values_->data(), *b = other_values_->data();
-  if (form_.is_plain() && std::memcmp(a, b, n * form_.size) == 0) return true;
+  if (form_.is_plain() && std::memcmp(a, b, n * form_.size) == 0) {
+    elements_ += n;
+    return true;
+  }
   for (std::uint64_t i = 0; i < n; ++i) {
     difference d;
     if (context_.elements.compare(form_, a + i * form_.size, b + i * form_.size, d) == likeness::equal) continue;

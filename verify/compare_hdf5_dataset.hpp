@@ -46,7 +46,9 @@ class hdf5_dataset_comparison {
   index block_shape() const;
   bool list_blocks(const side& s, const index& shape, std::vector<std::uint64_t>& numbers) const;
   bool compare_block(const index& start, const index& count);
-  bool read_block(const index& start, const index& count);
+  void read_block(const index& start, const index& count);
+  bool can_read_block(const index& start, const index& count);
+  bool compare_values(const index& start, const index& count);
   void report_element(const index& start, const index& count, std::uint64_t number, const difference& d);
 
   const hdf5_context& context_;

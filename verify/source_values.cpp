@@ -2,6 +2,7 @@
 #include "verify/source_values.hpp"
 
 #include "hdf5/vlen_allocator.hpp"
+#include "text/format.hpp"
 #include "zarr/read/store_reader.hpp"
 
 #include <algorithm>
@@ -364,8 +365,9 @@ void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start,
   const herr_t status = H5Dread(dataset, memory_, memory_space.get(), file_space.get(), transfer, data_.data());
   if (variable_ && variable_->exceeded()) {
     H5Eclear2(H5E_DEFAULT);
-    throw zarr::not_supported("strings or sequences of more than " + std::to_string(max_bytes_ >> 20) +
-                              " MiB in a block of the source");
+    variable_.reset();  // the caller may read less
+    throw zarr::not_supported("strings or sequences of more than " + text::format_bytes(max_bytes_) +
+                              " in a block of the source");
   }
   check(status, "H5Dread failed");
 }
