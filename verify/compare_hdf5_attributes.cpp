@@ -192,7 +192,10 @@ void compare_hdf5_attributes(hid_t first, hid_t second, const hdf5_context& cont
       } else {
         compare_values({first, e.name}, {second, e.name}, context, f, "has an attribute " + quoted + " ");
       }
-    } catch (const std::runtime_error& error) {  // source_error, not_supported, hdf5::failure
+    } catch (const zarr::not_supported& error) {
+      f.outcome = verdict::unreadable;
+      f.reason = "has an attribute " + quoted + " that cannot be compared: this reader does not support " + error.what();
+    } catch (const std::runtime_error& error) {  // source_error, hdf5::failure
       f.outcome = verdict::unreadable;
       f.reason = "has an attribute " + quoted + " that cannot be compared: " + error.what();
     }

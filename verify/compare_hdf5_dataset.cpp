@@ -42,7 +42,9 @@ void hdf5_dataset_comparison::run() {
   try {
     if (!open(first_) || !open(second_) || !compare_description()) return;
     compare_elements();
-  } catch (const std::runtime_error& e) {  // source_error, not_supported, hdf5::failure, io::read_error
+  } catch (const zarr::not_supported& e) {
+    add_reason(f_, verdict::unreadable, std::string("cannot be compared: this reader does not support ") + e.what());
+  } catch (const std::runtime_error& e) {  // source_error, hdf5::failure, io::read_error
     add_reason(f_, verdict::unreadable, std::string("cannot be compared: ") + e.what());
   }
 }

@@ -136,14 +136,12 @@ class files_comparison {
     second_.select(requested_, claims);
     pairs_.walk();
     requested_.require_all_matched();
-    std::uint64_t n = 0;
-    for (const object_pair& p : pairs_.objects()) n += p.is_selected;
-    progress_.begin(n, 0);
+    first_.count_work(progress_);
     for (const object_pair& p : pairs_.objects()) {
       if (!p.is_selected) continue;
       progress_.begin_object(p.path);
       compare(p);
-      progress_.end_object(0);
+      progress_.end_object(first_.objects().at(p.first).bytes);
     }
     first_file_.require_unchanged();
     second_file_.require_unchanged();

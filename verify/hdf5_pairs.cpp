@@ -201,7 +201,9 @@ void hdf5_pairs::compare_links(const object_pair& group, const source_link& a, c
     if (value != other)
       return report(verdict::differs, in_both(has + " to " + format_link(a.type, value), format_link(b.type, other)));
     report(verdict::equal, "");
-  } catch (const std::runtime_error& e) {
+  } catch (const zarr::not_supported& e) {
+    report(verdict::unreadable, has + " that cannot be compared: this reader does not support " + e.what());
+  } catch (const source_error& e) {
     report(verdict::unreadable, has + " that cannot be read: " + e.what());
   }
 }

@@ -438,8 +438,8 @@ def test_real_files_equal_themselves_and_their_copies(folder):
             continue
         same = run("verify", "--json", path, path, status=None, timeout=600)
         if same.returncode != 0:  # what cannot be read
-            outcomes = {f["outcome"] for f in json.loads(same.stdout)["findings"]} if same.stdout else {"unreadable"}
-            assert outcomes <= {"unreadable"}, (path, outcomes)
+            findings = json.loads(same.stdout)["findings"] if same.stdout else [{"outcome": "unreadable"}]
+            assert "unreadable" in {f["outcome"] for f in findings}, (path, findings)
             continue
         copy = os.path.join(folder, "copy.h5")
         if subprocess.run(["h5repack", "-f", "SHUF", "-f", "GZIP=1", path, copy], capture_output=True, timeout=600).returncode:
