@@ -72,7 +72,7 @@ bool hdf5_dataset_comparison::open(side& s) {
   return true;
 }
 
-// Compares what is said of all elements. False if they cannot be compared one by one.
+// Compares type, shape and fill value. False if the elements cannot be compared.
 bool hdf5_dataset_comparison::compare_description() {
   bool is_comparable = true;
   std::string reason = datatype_difference(first_.type.get(), second_.type.get());

@@ -40,7 +40,7 @@ void register_class(H5L_type_t type) {
   check(H5Lregister(&link_class), "cannot register a class of links");
 }
 
-// What a link that is not hard says.
+// The value of a soft, external or user-defined link, as text.
 std::string format_link(H5L_type_t type, const std::string& value) {
   if (type == H5L_TYPE_SOFT) return quoted(value.c_str());
   unsigned flags = 0;
@@ -114,7 +114,7 @@ void hdf5_pairs::report_link(const std::string& group, const std::string& second
 void hdf5_pairs::pair_group(const object_pair& group) {
   const auto in_first = links_by_name(first_, group.first), in_second = links_by_name(second_, group.second);
   const source_object& object = first_.objects().at(group.first);
-  // what is below a selected group is selected, but the root is part of every comparison
+  // a selected group selects everything below it, except the root, which is part of every comparison
   const auto is_requested = [&](const std::string& name) {
     const std::string path = text::escape_name(child_path(group.path, name));
     return requested_.matches(path) || (group.first != first_.root() && object.selected && !requested_.excludes(path));

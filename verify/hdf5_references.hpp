@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Elements of two HDF5 files, and what their references lead to: addresses differ, so the paths are compared.
+// Compares elements of two HDF5 files. References are compared by the paths of their targets, because addresses differ.
 //
 #ifndef ZARRBITS_VERIFY_HDF5_REFERENCES_HPP
 #define ZARRBITS_VERIFY_HDF5_REFERENCES_HPP
@@ -22,7 +22,7 @@ class element_comparison {
 
   // Two elements in memory. Throws source_error, and not_supported if they cannot be compared.
   likeness compare(const element_form& form, const std::byte* first, const std::byte* second, difference& d);
-  // What differs between the named types that two datatypes are, if they are; "" if nothing does.
+  // A sentence if only one of two datatypes is a named type, or if they are different ones; else "".
   std::string named_type_difference(hid_t first, hid_t second) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What the comparisons of two HDF5 files share: the open files, limits, and how sentences about an object are collected.
+// Shared by the comparisons of two HDF5 files: the open files, limits, and the sentences about an object.
 //
 #ifndef ZARRBITS_VERIFY_HDF5_SIDE_HPP
 #define ZARRBITS_VERIFY_HDF5_SIDE_HPP

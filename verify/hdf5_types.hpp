@@ -18,8 +18,8 @@ namespace zarrbits::verification {
 // "X, in the second file Y".
 std::string in_both(const std::string& first, const std::string& second);
 
-// What differs between two datatypes, as the end of "has a different type: "; "" if nothing does. Compares what H5Tequal does,
-// and says where. Throws source_error.
+// The difference between two datatypes, as the end of "has a different type: "; "" if they are equal. Compares as H5Tequal does,
+// and names the member or property. Throws source_error, not_supported.
 std::string datatype_difference(hid_t first, hid_t second, unsigned depth = 0);
 
 // How the elements of a datatype lie in memory, as H5Dget_type returns it: libhdf5 then converts nothing but variable lengths.

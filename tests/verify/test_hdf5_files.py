@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""`zarrbits verify` of two HDF5 files: a copy with other chunks and filters is equal, and each single change is found and named."""
+"""`zarrbits verify` of two HDF5 files: a copy with other chunks and filters is equal, and each single change is named."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def opaque(tag):
 
 
 def build(path, change="", chunks=(4, 3), **storage):
-    """A file with everything that verify compares. `change`: what is made in another way, where no later edit can do it."""
+    """A file with everything that verify compares. `change`: the part that differs, where no later edit can do it."""
 
     def pick(name, usual, other):
         return other if change == name else usual
@@ -91,7 +91,9 @@ def build(path, change="", chunks=(4, 3), **storage):
         f["other_type"] = np.dtype("<i2")
         f["type"].attrs["of type"] = 1
         kinds = {"not a named type": np.dtype("<i2"), "another named type": f["other_type"]}
-        f.create_dataset("typed", data=np.zeros(2, "<i2"), dtype=kinds.get(change, f["type"] if change != "named type" else "<i2"))
+        f.create_dataset(
+            "typed", data=np.zeros(2, "<i2"), dtype=kinds.get(change, f["type"] if change != "named type" else "<i2")
+        )
         g = f.create_group("g", track_order=change != "link order not tracked")
         for name in pick("link order", "bac", "abc"):
             g[name] = 1
@@ -100,7 +102,9 @@ def build(path, change="", chunks=(4, 3), **storage):
         f["external"] = h5py.ExternalLink("other.h5", "/x")
         f["second"] = f["numbers"]
         f["g/again"] = f["g"]  # a group that contains itself
-        f.create_dataset("references", data=np.array([f["g"].ref, f["ints"].ref, h5py.Reference()], h5py.ref_dtype), dtype=h5py.ref_dtype)
+        f.create_dataset(
+            "references", data=np.array([f["g"].ref, f["ints"].ref, h5py.Reference()], h5py.ref_dtype), dtype=h5py.ref_dtype
+        )
         regions = f.create_dataset("regions", (2,), dtype=h5py.regionref_dtype)
         regions[0] = f["ints"].regionref[1:3, 2:4]
         regions[1] = f["numbers"].regionref[[1, 3], 0]
@@ -158,17 +162,40 @@ def rewrite_user_block(path):
 # name: (an edit of the copy, or None where build() makes the change; path of the finding, its kind, words of its reason)
 CHANGES = {
     "a value": (set_item("numbers", (9, 6), -1), "/numbers", "dataset", "at [9, 6]: 69, in the second file -1"),
-    "a NaN payload": (nan_payload, "/numbers", "dataset", "at [3, 4]: NaN (0x7ff8000000000000), in the second file NaN (0x7ff8000000000001)"),
+    "a NaN payload": (
+        nan_payload,
+        "/numbers",
+        "dataset",
+        "at [3, 4]: NaN (0x7ff8000000000000), in the second file NaN (0x7ff8000000000001)",
+    ),
     "the sign of a zero": (set_item("numbers", (0, 0), -0.0), "/numbers", "dataset", "at [0, 0]: 0, in the second file -0"),
     "the scalar": (set_item("scalar", (), 6), "/scalar", "dataset", "at []: 5, in the second file 6"),
-    "an attribute's value": (lambda f: f.attrs.modify("n", np.int32(4)), "/", "attribute", '"n" with another value: 3, in the second file 4'),
-    "an attribute's text": (set_attribute("/", "title", "e"), "/", "attribute", '"title" with another value: "é", in the second file "e"'),
+    "an attribute's value": (
+        lambda f: f.attrs.modify("n", np.int32(4)),
+        "/",
+        "attribute",
+        '"n" with another value: 3, in the second file 4',
+    ),
+    "an attribute's text": (
+        set_attribute("/", "title", "e"),
+        "/",
+        "attribute",
+        '"title" with another value: "é", in the second file "e"',
+    ),
     "an attribute's list": (set_attribute("/", "list", [1.0, 2.5, 3.0]), "/", "attribute", "at [1]: 2, in the second file 2.5"),
     "an attribute's second text": (
-        set_attribute("/", "texts", np.array(["a", "bd"], dtype=object)), "/", "attribute", 'at [1]: "bc", in the second file "bd"',
+        set_attribute("/", "texts", np.array(["a", "bd"], dtype=object)),
+        "/",
+        "attribute",
+        'at [1]: "bc", in the second file "bd"',
     ),
     "an attribute's type": (set_attribute("/", "n", np.int64(3)), "/", "attribute", "it is int32, in the second file int64"),
-    "an attribute's shape": (set_attribute("/", "n", np.array([3], "i4")), "/", "attribute", "of a single value, in the second file [1]"),
+    "an attribute's shape": (
+        set_attribute("/", "n", np.array([3], "i4")),
+        "/",
+        "attribute",
+        "of a single value, in the second file [1]",
+    ),
     "no attribute": (lambda f: f.attrs.pop("n"), "/", "attribute", '"n", which is not in the second file'),
     "an attribute of a named type": (set_attribute("type", "of type", 2), "/type", "attribute", '"of type"'),
     "attribute order": (None, "/ordered", "dataset", "attributes that were created in another order"),
@@ -190,41 +217,86 @@ CHANGES = {
     "link order": (None, "/g", "group", "links that were created in another order"),
     "link order not tracked": (None, "/g", "group", "links whose order of creation only the first file tracks"),
     "a hard link is a copy": (
-        lambda f: replace(f, "second", f["numbers"][()]), "/", "link",
+        lambda f: replace(f, "second", f["numbers"][()]),
+        "/",
+        "link",
         'a hard link "second" to the object "/numbers", in the second file to an object of its own',
     ),
-    "a soft link's target": (lambda f: replace(f, "soft", h5py.SoftLink("/ints")), "/", "link", 'to "/numbers", in the second file "/ints"'),
+    "a soft link's target": (
+        lambda f: replace(f, "soft", h5py.SoftLink("/ints")),
+        "/",
+        "link",
+        'to "/numbers", in the second file "/ints"',
+    ),
     "an external link's file": (
-        lambda f: replace(f, "external", h5py.ExternalLink("another.h5", "/x")), "/", "link", 'in "other.h5", in the second file "/x" in "another.h5"',
+        lambda f: replace(f, "external", h5py.ExternalLink("another.h5", "/x")),
+        "/",
+        "link",
+        'in "other.h5", in the second file "/x" in "another.h5"',
     ),
     "a soft link in place of a hard one": (
-        lambda f: replace(f, "second", h5py.SoftLink("/numbers")), "/", "link", 'a hard link "second", in the second file a soft link',
+        lambda f: replace(f, "second", h5py.SoftLink("/numbers")),
+        "/",
+        "link",
+        'a hard link "second", in the second file a soft link',
     ),
     "no soft link": (lambda f: f.pop("soft"), "/", "link", 'a soft link "soft", which is not in the second file'),
-    "no second hard link": (lambda f: f.pop("second"), "/", "link", 'a hard link "second" to the object "/numbers", which is not'),
+    "no second hard link": (
+        lambda f: f.pop("second"),
+        "/",
+        "link",
+        'a hard link "second" to the object "/numbers", which is not',
+    ),
     "no object": (lambda f: f.pop("compound"), "/compound", "dataset", "is not in the second file"),
     "a dataset is a group": (
-        lambda f: (f.pop("scalar"), f.create_group("scalar")), "/", "link", 'a dataset "scalar", in the second file a group',
+        lambda f: (f.pop("scalar"), f.create_group("scalar")),
+        "/",
+        "link",
+        'a dataset "scalar", in the second file a group',
     ),
     "a reference": (
-        lambda f: f["references"].__setitem__(0, f["x"].ref), "/references", "dataset", 'at [0]: "/g", in the second file "/x"',
+        lambda f: f["references"].__setitem__(0, f["x"].ref),
+        "/references",
+        "dataset",
+        'at [0]: "/g", in the second file "/x"',
     ),
     "a null reference": (
-        lambda f: f["references"].__setitem__(1, h5py.Reference()), "/references", "dataset", 'at [1]: "/ints", in the second file null',
+        lambda f: f["references"].__setitem__(1, h5py.Reference()),
+        "/references",
+        "dataset",
+        'at [1]: "/ints", in the second file null',
     ),
     "a region": (
-        lambda f: f["regions"].__setitem__(0, f["ints"].regionref[1:3, 2:5]), "/regions", "dataset",
-        "4 elements from [1, 2] to [2, 3], in the second file \"/ints\", 6 elements from [1, 2] to [2, 4]",
+        lambda f: f["regions"].__setitem__(0, f["ints"].regionref[1:3, 2:5]),
+        "/regions",
+        "dataset",
+        '4 elements from [1, 2] to [2, 3], in the second file "/ints", 6 elements from [1, 2] to [2, 4]',
     ),
     "a region of another dataset": (
-        lambda f: f["regions"].__setitem__(0, f["numbers"].regionref[1:3, 2:4]), "/regions", "dataset", '"/ints"',
+        lambda f: f["regions"].__setitem__(0, f["numbers"].regionref[1:3, 2:4]),
+        "/regions",
+        "dataset",
+        '"/ints"',
     ),
     "a comment": (
-        lambda f: h5py.h5o.set_comment(f["ints"].id, b"another"), "/ints", "dataset", 'the comment "a comment", in the second file "another"',
+        lambda f: h5py.h5o.set_comment(f["ints"].id, b"another"),
+        "/ints",
+        "dataset",
+        'the comment "a comment", in the second file "another"',
     ),
     "a detached scale": (lambda f: f["data"].dims[0].detach_scale(f["x"]), "/data", "attribute", '"DIMENSION_LIST"'),
-    "an element of a sequence": (set_item("sequences", 0, [1, 9, 3]), "/sequences", "dataset", "at [0] in [1]: 2, in the second file 9"),
-    "the length of a sequence": (set_item("sequences", 2, [4, 5]), "/sequences", "dataset", "a sequence of 1, in the second file one of 2"),
+    "an element of a sequence": (
+        set_item("sequences", 0, [1, 9, 3]),
+        "/sequences",
+        "dataset",
+        "at [0] in [1]: 2, in the second file 9",
+    ),
+    "the length of a sequence": (
+        set_item("sequences", 2, [4, 5]),
+        "/sequences",
+        "dataset",
+        "a sequence of 1, in the second file one of 2",
+    ),
     "a text": (set_item("vtext", 2, "threE"), "/vtext", "dataset", 'at [2]: "three", in the second file "threE"'),
     "a fixed text": (set_item("text", 0, b"abc"), "/text", "dataset", "at [0]"),
     "a member": (compound_member, "/compound", "dataset", "at [1] in n.a[1]: 0, in the second file 2"),
@@ -382,7 +454,9 @@ def test_selections_and_parts(original, folder):
     assert verify(original, changed, "--include", "/ints", status=1)["datasets"]["differs"] == 1
     assert verify(original + ":/g", changed + ":/g")["exit_status"] == 0
     assert verify(original + ":/x", changed + ":/x")["exit_status"] == 0
-    assert "is a group, in the second file a dataset" in verify(original + ":/g", changed + ":/x", status=1)["findings"][0]["reason"]
+    assert (
+        "is a group, in the second file a dataset" in verify(original + ":/g", changed + ":/x", status=1)["findings"][0]["reason"]
+    )
     assert "/none" in refused("verify", original, changed, "--include", "/none")
 
 
@@ -429,7 +503,7 @@ CORPUS = os.environ.get("ZARRBITS_CORPUS")
 
 @pytest.mark.skipif(not CORPUS or not shutil.which("h5repack"), reason="ZARRBITS_CORPUS is not set, or there is no h5repack")
 def test_real_files_equal_themselves_and_their_copies(folder):
-    """For every twelfth file, or as ZARRBITS_CORPUS_EVERY says: what verify says of h5repack's copy names h5repack's losses."""
+    """For every twelfth file, or as ZARRBITS_CORPUS_EVERY says: its copy by h5repack can be compared."""
     every = int(os.environ.get("ZARRBITS_CORPUS_EVERY", "12"))
     files = sorted(os.path.join(root, name) for root, _, names in os.walk(CORPUS) for name in names)
     compared = 0
@@ -437,7 +511,7 @@ def test_real_files_equal_themselves_and_their_copies(folder):
         if not h5py.is_hdf5(path):
             continue
         same = run("verify", "--json", path, path, status=None, timeout=600)
-        if same.returncode != 0:  # what cannot be read
+        if same.returncode != 0:  # a part of it cannot be read
             findings = json.loads(same.stdout)["findings"] if same.stdout else [{"outcome": "unreadable"}]
             assert "unreadable" in {f["outcome"] for f in findings}, (path, findings)
             continue
