@@ -115,8 +115,7 @@ void compare_user_blocks(const hdf5::opened_source& first, const hdf5::opened_so
 class files_comparison {
  public:
   files_comparison(const verify_options& options, verify_result& result)
-      : options_(options),
-        progress_(options.progress),
+      : progress_(options.progress),
         name_(split_source(options.source)),
         second_name_(split_source(options.store)),
         first_file_(open_file(options, name_)),
@@ -191,7 +190,6 @@ class files_comparison {
       add_reason(f, verdict::differs, "is a different type: " + reason);
   }
 
-  const verify_options& options_;
   comparison_progress progress_;
   const source_name name_, second_name_;
   const hdf5::opened_source first_file_, second_file_;

@@ -218,8 +218,10 @@ std::string element_comparison::named_type_difference(hid_t first, hid_t second)
   };
   const std::string path = path_of(first_, a), other_path = path_of(second_, b);
   if (pairs_.is_pair(a.addr, b.addr) || (path.empty() && other_path.empty())) return "";
-  const auto described = [](const std::string& p) { return p.empty() ? std::string("one without a path") : quoted_path(p); };
-  return in_both("it is the named type " + described(path), described(other_path));
+  const auto described = [](const std::string& p) {
+    return p.empty() ? std::string("a named type without a path") : "the named type " + quoted_path(p);
+  };
+  return in_both("it is " + described(path), described(other_path));
 }
 
 }  // namespace zarrbits::verification
