@@ -410,7 +410,7 @@ def undecodable(path, payload):
 def test_chunks_that_no_filter_can_decode_are_compared_as_they_are_stored(folder):
     a = undecodable(os.path.join(folder, "a.h5"), b"some bytes")
     same = undecodable(os.path.join(folder, "b.h5"), b"some bytes")
-    other = undecodable(os.path.join(folder, "c.h5"), b"other bytes")
+    other = undecodable(os.path.join(folder, "c.h5"), b"same size!")
     assert verify(a, same)["exit_status"] == 0
     (finding,) = verify(a, other, status=1)["findings"]
     assert finding["outcome"] == "unreadable" and "cannot be compared" in finding["reason"], finding
