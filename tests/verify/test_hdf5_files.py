@@ -213,7 +213,12 @@ CHANGES = {
     "null": (None, "/nothing", "dataset", "of no values, in the second file of a single value"),
     "named type": (None, "/type", "named type", "it is int16, in the second file uint16"),
     "not a named type": (None, "/typed", "dataset", "it is a named type only in the first file"),
-    "another named type": (None, "/typed", "dataset", 'it is the named type "/type", in the second file the named type "/other_type"'),
+    "another named type": (
+        None,
+        "/typed",
+        "dataset",
+        'it is the named type "/type", in the second file the named type "/other_type"',
+    ),
     "link order": (None, "/g", "group", "links that were created in another order"),
     "link order not tracked": (None, "/g", "group", "links whose order of creation only the first file tracks"),
     "a hard link is a copy": (
