@@ -41,27 +41,31 @@ const char verify_footer[] =
     "same here.\n"
     "Sources with filters of plugins need HDF5_PLUGIN_PATH.\n\n"
     "A file that export made of a store is compared in the same way, in either order of the two.\n\n"
+    "Two HDF5 files are compared with each other: objects, links, types, shapes, fill values, every element, attributes,\n"
+    "order of creation, comments and user block; layout, chunks and filters may differ. H5Dread and H5Aread read both.\n\n"
     "Examples:\n"
     "  zarrbits export in.zarr out.nc && zarrbits verify in.zarr out.nc\n"
     "  zarrbits convert in.h5 out.zarr && zarrbits verify in.h5 out.zarr\n"
     "  zarrbits verify --json in.h5 out.zarr | python3 -m json.tool\n"
     "  zarrbits verify in.h5 out.zip\n"
+    "  h5repack -f GZIP=4 in.h5 out.h5 && zarrbits verify in.h5 out.h5\n"
     "  zarrbits verify --concat time today.nc all.zarr --part\n\n"
     "Exit status: 0 all equal, 1 something differs, is missing on one side or cannot be read, 2 wrong usage, 3 nothing differs, "
     "but\n"
     "something could not be compared, or notes are only in the store.";
 
 void print_findings(const verify_result& r) {
+  const std::string place = r.is_hdf5_pair ? "only in the second file" : "only in the store";
   for (const finding& f : r.findings)
     std::cout << to_string(f.outcome) << ": " << printable(f.path) << " " << printable(with_flags(f.reason)) << '\n';
-  for (const std::string& path : r.only_in_store) std::cout << "differs: " << printable(path) << " is only in the store\n";
+  for (const std::string& path : r.only_in_store) std::cout << "differs: " << printable(path) << " is " << place << '\n';
   for (const extra& e : r.extras) {
-    std::cout << (e.kind == "note" ? "note: " : "differs: ") << printable(e.store_path) << " has, only in the store, the "
-              << e.kind << " " << quote(e.name) << '\n';
+    std::cout << (e.kind == "note" ? "note: " : "differs: ") << printable(e.store_path) << " has, " << place << ", the " << e.kind
+              << " " << quote(e.name) << '\n';
   }
 }
 
-void print_counts(const verify_result& r, const std::string& store) {
+void print_counts(const verify_result& r, const std::string& source, const std::string& store) {
   // kinds of which there are some, and verdicts that occur
   const auto line = [](const char* label, const std::array<std::uint64_t, verdict_count>& counts) {
     std::string text;
@@ -86,9 +90,10 @@ void print_counts(const verify_result& r, const std::string& store) {
       static_cast<std::size_t>(
           std::count_if(r.findings.begin(), r.findings.end(), [](const finding& f) { return f.outcome > verdict::unchecked; }) +
           std::count_if(r.extras.begin(), r.extras.end(), [](const extra& e) { return e.kind != "note"; }));
-  std::cout << (r.failed() ? "FAILED: " + text::pluralize(wrong, "difference") + " between " + quote(store) + " and its source"
+  const std::string other = r.is_hdf5_pair ? quote(source) : "its source";
+  std::cout << (r.failed() ? "FAILED: " + text::pluralize(wrong, "difference") + " between " + quote(store) + " and " + other
                 : r.incomplete() ? "INCOMPLETE: nothing differs, but not all of " + quote(store) + " could be compared"
-                                 : "OK: " + quote(store) + " equals its source")
+                                 : "OK: " + quote(store) + " equals " + other)
             << '\n';
 }
 
@@ -131,7 +136,7 @@ std::string report_json(const verify_result& r, const std::string& source, const
 }  // namespace
 
 int verify_main(int argc, char** argv) {
-  CLI::App app("Compares a Zarr v3 store with the HDF5 file that it was made from.", "zarrbits verify");
+  CLI::App app("Compares a Zarr v3 store with the HDF5 file that it was made from, or two HDF5 files.", "zarrbits verify");
   app.footer(verify_footer);
   verify_options options;
   bool as_json = false, quiet = false;
@@ -139,7 +144,8 @@ int verify_main(int argc, char** argv) {
   app.add_option("SOURCE", options.source, "The HDF5 file; in.h5:/a/b is one dataset or group of it, which the store was made of")
       ->required()
       ->type_name("in.h5[:/PATH]");
-  app.add_option("STORE", options.store, "The Zarr v3 store: a directory, a file OUT.zip, or s3://BUCKET/PREFIX")
+  app.add_option("STORE", options.store,
+                 "The Zarr v3 store: a directory, a file OUT.zip, or s3://BUCKET/PREFIX; or a second HDF5 file")
       ->required()
       ->type_name("out.zarr");
   concat_arguments joined;
@@ -214,7 +220,7 @@ int verify_main(int argc, char** argv) {
       std::cout << printable_json(document);
     } else {
       print_findings(r);
-      if (!quiet) print_counts(r, options.store);
+      if (!quiet) print_counts(r, options.source, options.store);
     }
     return status;
   });

@@ -35,21 +35,6 @@ void add_hdmf_links(const node_pair& n, json& links) {
   }
 }
 
-// The value of a link that is not hard; empty if libhdf5 does not return it, as for classes that are not registered.
-std::string value_of(hid_t group, const std::string& name) {
-  H5L_info_t info;
-  check(H5Lget_info(group, name.c_str(), &info, H5P_DEFAULT), "cannot read a link");
-  if (info.u.val_size > max_link_bytes) throw zarr::not_supported("links of more than 1 MiB");
-  std::string value(info.u.val_size, '\0');
-  if (info.type >= H5L_TYPE_UD_MIN && info.type != H5L_TYPE_EXTERNAL) {
-    if (!value.empty() && H5Lget_val(group, name.c_str(), value.data(), value.size(), H5P_DEFAULT) < 0) value.clear();
-    H5Eclear2(H5E_DEFAULT);
-    return value;
-  }
-  if (!value.empty()) check(H5Lget_val(group, name.c_str(), value.data(), value.size(), H5P_DEFAULT), "cannot read a link");
-  return value;
-}
-
 json soft_note(const std::string& value) { return {{"kind", "soft"}, {"target", text::escape_name(value.c_str())}}; }
 
 json external_note(const std::string& value) {
@@ -74,6 +59,20 @@ bool is_user_link(const json& note, H5L_type_t type, const std::string& value) {
 std::string quote_name(const source_link& l) { return format_text(text::escape_name(l.name)); }
 
 }  // namespace
+
+std::string link_value(hid_t group, const std::string& name) {
+  H5L_info_t info;
+  check(H5Lget_info(group, name.c_str(), &info, H5P_DEFAULT), "cannot read a link");
+  if (info.u.val_size > max_link_bytes) throw zarr::not_supported("links of more than 1 MiB");
+  std::string value(info.u.val_size, '\0');
+  if (info.type >= H5L_TYPE_UD_MIN && info.type != H5L_TYPE_EXTERNAL) {
+    if (!value.empty() && H5Lget_val(group, name.c_str(), value.data(), value.size(), H5P_DEFAULT) < 0) value.clear();
+    H5Eclear2(H5E_DEFAULT);
+    return value;
+  }
+  if (!value.empty()) check(H5Lget_val(group, name.c_str(), value.data(), value.size(), H5P_DEFAULT), "cannot read a link");
+  return value;
+}
 
 void link_comparison::group(haddr_t address, const node_pair& n, const std::set<std::string>& nodes) {
   json links = members_of(n, "links");
@@ -144,7 +143,7 @@ void link_comparison::other_link(hid_t group, const source_link& l, const node_p
   const auto note = links.find(text::escape_name(l.name));
   if (note == links.end()) return missing(n, "link", l.name);
   try {
-    const std::string value = value_of(group, l.name);
+    const std::string value = link_value(group, l.name);
     json source;
     if (l.type == H5L_TYPE_SOFT) source = soft_note(value);
     else if (l.type == H5L_TYPE_EXTERNAL) source = external_note(value);

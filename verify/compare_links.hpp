@@ -15,6 +15,10 @@
 
 namespace zarrbits::verification {
 
+// The value of a link that is not hard; empty if libhdf5 does not return it, as for classes that are not registered. Throws
+// source_error, not_supported.
+std::string link_value(hid_t group, const std::string& name);
+
 class link_comparison {
  public:
   // `if_missing`: the verdict on a link of this path that the store does not have; equal if it need not have it.

@@ -3,10 +3,12 @@
 
 #include "hdf5/registered_decoders.hpp"
 #include "text/name_escaping.hpp"
+#include "verify/blocks.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 
 namespace zarrbits::verification {
 
@@ -138,6 +140,32 @@ void source_tree::select(text::selection& requested, text::selection& claimed) {
         select_object(objects_[l.target]);
     }
   }
+}
+
+namespace {
+
+std::uint64_t bytes_of_elements(hid_t dataset) {
+  const handle space(H5Dget_space(dataset)), type(H5Dget_type(dataset));
+  const hssize_t elements = space ? H5Sget_simple_extent_npoints(space.get()) : 0;
+  const std::uint64_t factors[] = {elements > 0 ? static_cast<std::uint64_t>(elements) : 0, type ? H5Tget_size(type.get()) : 0};
+  return product(std::begin(factors), std::end(factors));
+}
+
+}  // namespace
+
+// Opens each dataset, which takes some time: there are not too many of them.
+void source_tree::count_work(comparison_progress& progress) {
+  constexpr std::size_t max_opened = 10'000;
+  std::uint64_t objects = 0, bytes = 0;
+  for (auto& [address, o] : objects_) {
+    if (!o.selected) continue;
+    ++objects;
+    if (o.type != H5O_TYPE_DATASET || !progress.is_watched() || objects_.size() > max_opened) continue;
+    progress.begin_object(o.path);
+    o.bytes = bytes_of_elements(open(address).get());
+    bytes = sum(bytes, o.bytes);
+  }
+  progress.begin(objects, bytes);
 }
 
 std::optional<std::uint64_t> source_tree::address_of(const std::string& path) const {

@@ -52,6 +52,9 @@ class source_tree final : public source_objects {
   // An object is wanted if any of its links is, and includes everything below it.
   void select(text::selection& requested, text::selection& claimed);
 
+  // Call after select(): begins the progress with the number of selected objects, and the bytes of their elements.
+  void count_work(comparison_progress& progress);
+
   haddr_t root() const { return root_; }
   // True if it is in the tree's file.
   bool is_in_file(hid_t object) const;

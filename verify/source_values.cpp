@@ -2,6 +2,7 @@
 #include "verify/source_values.hpp"
 
 #include "hdf5/vlen_allocator.hpp"
+#include "text/format.hpp"
 #include "zarr/read/store_reader.hpp"
 
 #include <algorithm>
@@ -10,7 +11,6 @@ namespace zarrbits::verification {
 
 namespace {
 
-constexpr std::uint64_t max_variable_bytes = 512u << 20;   // bytes of strings and sequences in a block
 constexpr std::uint64_t max_attribute_bytes = 256u << 20;  // bytes
 
 herr_t first_reason(unsigned, const H5E_error2_t* e, void* out) {
@@ -329,7 +329,8 @@ handle memory_type(const source_type& t, hid_t file_type) {
   }
 }
 
-source_values::source_values(const source_type& type, hid_t memory_type) : type_(&type), memory_(memory_type) {}
+source_values::source_values(const source_type& type, hid_t memory_type, std::uint64_t max_bytes)
+    : type_(&type), memory_(memory_type), max_bytes_(max_bytes) {}
 
 source_values::~source_values() { reclaim(); }
 
@@ -359,12 +360,14 @@ void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start,
           "cannot select a block");
     memory_space = checked(H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr), "cannot make a dataspace");
   }
-  if (type_->has_variable_parts() && !variable_) variable_ = std::make_unique<hdf5::vlen_allocator>(max_variable_bytes);
+  if (type_->has_variable_parts() && !variable_) variable_ = std::make_unique<hdf5::vlen_allocator>(max_bytes_);
   const hid_t transfer = variable_ ? variable_->transfer() : H5P_DEFAULT;
   const herr_t status = H5Dread(dataset, memory_, memory_space.get(), file_space.get(), transfer, data_.data());
   if (variable_ && variable_->exceeded()) {
     H5Eclear2(H5E_DEFAULT);
-    throw zarr::not_supported("strings or sequences of more than 512 MiB in a block of the source");
+    variable_.reset();  // the caller may read less
+    throw zarr::not_supported("strings or sequences of more than " + text::format_bytes(max_bytes_) +
+                              " in a block of the source");
   }
   check(status, "H5Dread failed");
 }

@@ -106,7 +106,8 @@ handle memory_type(const source_type& t, hid_t file_type);
 // same piece.
 class source_values {
  public:
-  source_values(const source_type& type, hid_t memory_type);
+  // `max_bytes`: of strings and sequences that read() takes.
+  source_values(const source_type& type, hid_t memory_type, std::uint64_t max_bytes = 512u << 20);
   ~source_values();
   source_values(const source_values&) = delete;
   source_values& operator=(const source_values&) = delete;
@@ -126,6 +127,7 @@ class source_values {
 
   const source_type* type_;
   hid_t memory_;
+  std::uint64_t max_bytes_;
   std::vector<std::byte> data_;
   std::unique_ptr<hdf5::vlen_allocator> variable_;  // H5Dread's allocations
   std::size_t live_ = 0;                            // elements with variable parts that libhdf5 must free

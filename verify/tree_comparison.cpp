@@ -9,7 +9,6 @@
 #include "verify/value_format.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <set>
 #include <vector>
@@ -87,34 +86,8 @@ void tree_comparison::begin() {
   });
 }
 
-namespace {
-
-std::uint64_t bytes_of_elements(hid_t dataset) {
-  const handle space(H5Dget_space(dataset)), type(H5Dget_type(dataset));
-  const hssize_t elements = space ? H5Sget_simple_extent_npoints(space.get()) : 0;
-  const std::uint64_t factors[] = {elements > 0 ? static_cast<std::uint64_t>(elements) : 0, type ? H5Tget_size(type.get()) : 0};
-  return product(std::begin(factors), std::end(factors));
-}
-
-}  // namespace
-
-// Opens each dataset, which takes some time: there are not too many of them.
-void tree_comparison::count_work() {
-  constexpr std::size_t max_opened = 10'000;
-  std::uint64_t objects = 0, bytes = 0;
-  for (auto& [address, o] : tree_->objects()) {
-    if (!o.selected) continue;
-    ++objects;
-    if (o.type != H5O_TYPE_DATASET || !progress_.is_watched() || tree_->objects().size() > max_opened) continue;
-    progress_.begin_object(o.path);
-    o.bytes = bytes_of_elements(tree_->open(address).get());
-    bytes = sum(bytes, o.bytes);
-  }
-  progress_.begin(objects, bytes);
-}
-
 void tree_comparison::run() {
-  if (!joined_) count_work();
+  if (!joined_) tree_->count_work(progress_);
   pair();
   links_->finish();
   for (const auto& [address, o] : tree_->objects()) {

@@ -61,7 +61,6 @@ class tree_comparison {
   // Walks the target of a link that the store has at the link's place, and that is not an object of the tree above.
   tree_comparison(const tree_comparison& parent, hid_t object, const std::string& path, const zarr::store_folder& folder);
   void begin();
-  void count_work();
   void pair();
   void pair_group(const place& p, const source_object& group);
   void expect_copy(const place& group, hid_t id, const source_link& link);

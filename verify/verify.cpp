@@ -14,6 +14,7 @@
 #include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
 #include "text/selection.hpp"
+#include "verify/compare_hdf5_files.hpp"
 #include "verify/compare_stores.hpp"
 #include "verify/joined_files.hpp"
 #include "verify/source_order.hpp"
@@ -35,12 +36,6 @@
 namespace zarrbits::verification {
 
 namespace {
-
-bool is_hdf5_file(const std::string& path) {
-  const bool is_hdf5 = H5Fis_hdf5(path.c_str()) > 0;
-  H5Eclear2(H5E_DEFAULT);
-  return is_hdf5;
-}
 
 verify_result verify_one(const verify_options& options, const zarr::store_folder& store, const source_name& name,
                          joined_arrays* joined, bool first, comparison_progress& progress, io::thread_pool& pool) {
@@ -203,7 +198,8 @@ verify_result verify(const verify_options& requested) {
   check_options(options);
   const hdf5::silence quiet;
   return zarr::as_public_errors(options.store, options.source, errc::damaged_store, [&] {
-    if (!options.concat && zarr::is_store_name(options.source) && verification::is_hdf5_file(options.store)) {
+    const bool is_store_file = !zarr::is_store_name(options.store) && verification::is_hdf5_name(options.store);
+    if (!options.concat && is_store_file && zarr::is_store_name(options.source)) {
       std::swap(options.source, options.store);
       verify_result result = verify(options);
       result.is_exchanged = true;
@@ -211,6 +207,13 @@ verify_result verify(const verify_options& requested) {
     }
     const std::vector<std::string> sources = verification::sources_of(options);
     io::init_s3(sources, options.store, options.remote, options.warning);
+    if (is_store_file) {
+      if (options.concat)
+        throw zarrbits::error(
+            errc::invalid_option,
+            "\"" + options.store + "\" is an HDF5 file, which is compared with one other file; remove `concat`");
+      return verification::compare_hdf5_files(options);
+    }
     const io::source_url_map names(options.base, sources, options.store);
     const auto extent = verification::extent_of(options, options.concat ? source_name() : split_source(options.source));
     zarr::store_folder store =

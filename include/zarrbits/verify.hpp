@@ -8,6 +8,9 @@
 //   const zarrbits::verify_result r = zarrbits::verify({.source = "in.h5", .store = "out.zarr"});
 //   if (r.failed()) for (const auto& f : r.findings) std::cout << f.path << ": " << f.reason << '\n';
 //
+// If `store` is an HDF5 file, too, the two files are compared: everything but layout, chunks and filters. "The store" then is the
+// second file, in what follows.
+//
 // It compares the hierarchy, the shape, data type and fill value of every dataset, every element, every attribute, the names of
 // dimensions, links and named types. The store cannot exclude anything by its own notes: only the caller selects, and an object
 // that only the store calls unselected is `unchecked`.
@@ -80,6 +83,7 @@ struct verify_result {
   std::uint64_t elements_unchecked = 0;              // elements of datasets that are `unchecked`
   std::vector<std::string> only_in_store;            // nodes that the source does not have
   std::vector<extra> extras;                         // additions to nodes that the source has
+  bool is_hdf5_pair = false;                         // both were HDF5 files
   bool is_exchanged = false;                         // `store` was an HDF5 file, and is the source of all that is said
 
   // True if something differs, is missing on one side, or cannot be read; notes that only the store has do not count.
@@ -109,7 +113,8 @@ struct verify_options {
   // With `concat`: the files are some of those in the store, whose notes say where each one is. Only values are compared, and
   // neither the length of the arrays nor what no file of these has.
   bool part = false;
-  std::string store = {};  // a directory, a file "x.zip", or "s3://bucket/prefix"
+  // A directory, a file "x.zip", or "s3://bucket/prefix"; or an HDF5 file, or an object of it, as for `source`.
+  std::string store = {};
   // As given to convert: names in references are those of local files, which are read.
   std::optional<source_base> base = {};
   remote_access remote = {};               // how sources and stores on servers are reached

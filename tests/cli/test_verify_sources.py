@@ -97,7 +97,7 @@ class TestSources:
             process.stdout.close()
             _, process.returncode, used = os.wait4(process.pid, 0)
             found = {(f["kind"], f["path"]): f for f in report["findings"]}
-            assert "more than 512 MiB" in found["dataset", "/many"]["reason"]
+            assert "more than 512.0 MiB" in found["dataset", "/many"]["reason"]
             assert "take more than 256" in found["attribute", "/"]["reason"]
             if not os.environ.get("ZARRBITS_SANITIZED"):  # a sanitizer's own memory is not ours to bound
                 assert used.ru_maxrss < 700 << 10  # KiB

@@ -96,6 +96,22 @@ def test_convert_plan_and_verify(folder):
         assert "FAILED" in shown and "/camera" in shown and "65535" in shown and "differs" in shown, shown
 
 
+def test_two_files_are_compared(folder):
+    source, other = made(folder), os.path.join(folder, "other.h5")
+    with h5py.File(source) as f, h5py.File(other, "w") as g:
+        g.create_dataset("camera", data=f["camera"][()], chunks=(2, 8), compression="gzip")
+        g.create_dataset("chunked", data=f["chunked"][()], maxshape=(64,))
+        g["link"] = h5py.SoftLink("/camera")
+    assert zarrbits.verify(source, other).equal
+    with h5py.File(other, "r+") as f:
+        f["camera"][1, 2] = 0
+    checked = zarrbits.verify(source, other)
+    (found,) = checked.findings
+    assert not checked.equal and found["path"] == "/camera" and found["index"] == [1, 2], found
+    assert (found["source_value"], found["store_value"]) == ("10", "0")
+    assert zarrbits.verify(source, other, exclude="camera").equal
+
+
 def test_a_store_becomes_a_file_again(folder):
     source, store, back = (os.path.join(folder, n) for n in ("in.h5", "s.zarr", "back.h5"))
     with h5py.File(source, "w") as f:

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSL-1.0
+#ifndef ZARRBITS_VERIFY_COMPARE_HDF5_ATTRIBUTES_HPP
+#define ZARRBITS_VERIFY_COMPARE_HDF5_ATTRIBUTES_HPP
+
+#include "verify/hdf5_side.hpp"
+
+#include <hdf5.h>
+
+namespace zarrbits::verification {
+
+// Compares the attributes of two objects, one finding for each. Their order goes to `object`, the finding on the objects.
+void compare_hdf5_attributes(hid_t first, hid_t second, const hdf5_context& context, finding& object, verify_result& result);
+
+// A sentence on what differs between two dataspaces, such as "has the shape [3], in the second file [4]"; "" if nothing does.
+// Throws source_error.
+std::string dataspace_difference(hid_t first, hid_t second);
+
+}  // namespace zarrbits::verification
+
+#endif
