@@ -151,6 +151,8 @@ int verify_main(int argc, char** argv) {
   app.add_option("--include", options.include, "As given to convert: only this has to be in the store; can be repeated")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
+  app.add_flag("--with-coordinates", options.with_coordinates,
+               "As given to convert: the coordinate variables of what --include matches have to be in the store, too");
   app.add_option("--exclude", options.exclude, "As given to convert: this need not be in the store; can be repeated")
       ->type_name("PATTERN")
       ->allow_extra_args(false);

@@ -4,7 +4,6 @@
 #include "codecs/codec_chain.hpp"
 #include "convert/from_zarr/rechunker.hpp"
 #include "convert/from_zarr/store_source.hpp"
-#include "convert/plan/coordinates.hpp"
 #include "convert/plan/dimension_chunks.hpp"
 #include "convert/run/journal.hpp"
 #include "convert/run/partition.hpp"
@@ -13,6 +12,7 @@
 #include "io/thread_pool.hpp"
 #include "metadata/array_metadata.hpp"
 #include "metadata/node.hpp"
+#include "text/coordinates.hpp"
 #include "text/format.hpp"
 #include "text/memory_estimate.hpp"
 #include "text/name_escaping.hpp"
@@ -137,7 +137,7 @@ zarr_conversion::zarr_conversion(const convert_options& requested, mode run_mode
   refuse_target_within(options_);
   require_applicable_options();
   warn_of_nodes();
-  if (const std::string sentence = coordinates_note(source_.coordinates, options_.with_coordinates);
+  if (const std::string sentence = text::coordinates_note(source_.coordinates, options_.with_coordinates);
       options_.note && !options_.share && !sentence.empty())
     options_.note(sentence);
   if (run_mode == mode::dry_run) return;

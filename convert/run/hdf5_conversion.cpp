@@ -4,7 +4,6 @@
 #include "array/chunk_grid.hpp"
 #include "convert/concat/file_order.hpp"
 #include "convert/concat/joined_parts.hpp"
-#include "convert/plan/coordinates.hpp"
 #include "convert/plan/plan_report.hpp"
 #include "convert/run/chunk_measurement.hpp"
 #include "convert/run/chunk_transcoder.hpp"
@@ -16,6 +15,7 @@
 #include "hdf5/external_files.hpp"
 #include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
+#include "text/coordinates.hpp"
 #include "text/format.hpp"
 #include "text/memory_estimate.hpp"
 #include "text/name_escaping.hpp"
@@ -53,17 +53,17 @@ std::vector<std::string> find_coordinates(const hdf5::source_file& file, const c
     is_selected[o.path] = object_filter.matches(o.path);
     objects[o.path] = &o;
   }
-  return unselected_coordinates(is_selected, [&](const std::string& path) {
+  return text::unselected_coordinates(is_selected, [&](const std::string& path) {
     std::vector<std::string> references;
     hdf5::skip_reason([&] {  // damaged attributes are reported when they are converted
       const hdf5::handle dataset = file.open(*objects.at(path)), space(H5Dget_space(dataset), "get the dataspace");
       for (const auto& scales : hdf5::dimension_scales(dataset, hdf5::extent(space).size())) {
         for (const hobj_ref_t& scale : scales) references.push_back(file.target_of(dataset, &scale, H5R_OBJECT));
       }
-      for (const char* name : coordinate_attributes) {
+      for (const char* name : text::coordinate_attributes) {
         if (H5Aexists(dataset, name) <= 0) continue;
         for (const std::string& value : hdf5::text_attribute(dataset, name)) {
-          for (const std::string& word : names_in_attribute(value)) references.push_back(text::escape_name(word));
+          for (const std::string& word : text::names_in_attribute(value)) references.push_back(text::escape_name(word));
         }
       }
     });
@@ -130,7 +130,7 @@ std::unique_ptr<hdf5::source_file> hdf5_conversion::open_source(bool tells_case_
   follow_links(*file, options_, rules_, tells_case_apart);
   conventions::override_schema(*file, rules_);
   coordinates_ = find_coordinates(*file, options_);
-  text::selection object_filter(include_patterns(options_, coordinates_), options_.exclude);
+  text::selection object_filter(text::include_patterns(options_.include, options_.with_coordinates, coordinates_), options_.exclude);
   file->select(object_filter);
   refuse_links(*file, options_);
   return file;
@@ -146,7 +146,7 @@ std::unique_ptr<hdf5::source_file> hdf5_conversion::read_source(bool tells_case_
       return open_source(tells_case_apart);
     };
     convert_options for_all = options_;  // the other files are selected like the first one
-    for_all.include = include_patterns(options_, coordinates_);
+    for_all.include = text::include_patterns(options_.include, options_.with_coordinates, coordinates_);
     joined_ = join_files(*file, in_other_process, sources_, for_all, source_options_, tells_case_apart, grown_.get());
   }
   require_applicable_options(*file, options_);
@@ -155,7 +155,7 @@ std::unique_ptr<hdf5::source_file> hdf5_conversion::read_source(bool tells_case_
 
 void hdf5_conversion::warn_of_source() const {
   if (options_.share) return;
-  if (const std::string sentence = coordinates_note(coordinates_, options_.with_coordinates); options_.note && !sentence.empty())
+  if (const std::string sentence = text::coordinates_note(coordinates_, options_.with_coordinates); options_.note && !sentence.empty())
     options_.note(sentence);
   if (!options_.warning) return;
   if (source_->swmr())

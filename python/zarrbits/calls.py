@@ -371,6 +371,7 @@ def verify(
     different: Literal["refuse", "first", "skip"] | None = None,
     allow_overlap: bool = False,
     include: Many = None,
+    with_coordinates: bool = False,
     exclude: Many = None,
     endpoint: str | None = None,
     no_sign_request: bool = False,

@@ -388,6 +388,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
     'verify': {
         'include': ('PATTERN',
             'As given to convert: only this has to be in the store; can be repeated'),
+        'with_coordinates': ('',
+            'As given to convert: the coordinate variables of what --include matches have to be in the store, too'),
         'exclude': ('PATTERN',
             'As given to convert: this need not be in the store; can be repeated'),
         'report': ('FILE.json',
