@@ -243,7 +243,8 @@ class stores_comparison {
   verify_result run() {
     const std::string sentence = text::node_memory_warning(options_.source, source_.size(), options_.memory);
     if (!sentence.empty() && options_.warning) options_.warning(sentence);
-    text::selection selection(text::include_patterns(options_.include, options_.with_coordinates, coordinates()), options_.exclude);
+    text::selection selection(text::include_patterns(options_.include, options_.with_coordinates, coordinates()),
+                              options_.exclude);
     std::vector<std::pair<const nodes_by_path::value_type*, std::uint64_t>> selected;  // with their bytes
     std::uint64_t bytes = 0;
     for (const auto& of_source : source_) {
@@ -265,7 +266,7 @@ class stores_comparison {
   }
 
  private:
-  // The coordinate variables of what is included.
+  // The coordinate variables of included arrays.
   std::vector<std::string> coordinates() const {
     if (!options_.with_coordinates || options_.include.empty()) return {};
     text::selection requested(options_.include, options_.exclude);

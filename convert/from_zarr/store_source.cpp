@@ -90,7 +90,8 @@ std::vector<std::string> find_coordinates(const source_nodes& source, const conv
 
 void select_nodes(source_nodes& source, const convert_options& options) {
   source.coordinates = find_coordinates(source, options);
-  text::selection node_filter(text::include_patterns(options.include, options.with_coordinates, source.coordinates), options.exclude);
+  text::selection node_filter(text::include_patterns(options.include, options.with_coordinates, source.coordinates),
+                              options.exclude);
   for (source_node& node : source.nodes) node.selected = node_filter.matches(node.path);
   node_filter.require_all_matched();
   source.nodes.front().selected = true;
