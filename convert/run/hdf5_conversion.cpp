@@ -521,7 +521,7 @@ std::optional<std::uint64_t> hdf5_conversion::count_metadata() {
   try {
     write_metadata(*this);
     bytes = out_->bytes();
-  } catch (const zarrbits::error&) {  // convert says what cannot be converted
+  } catch (const std::exception&) {  // convert says what cannot be converted
   }
   H5Eclear2(H5E_DEFAULT);
   out_.reset();
