@@ -177,7 +177,7 @@ class Plan(_Shown):
             *(_note_of_grids(d) for d in self.datasets if "grids" in d),
             *_note_of_compression([d for d in self.datasets if "compressed" in d]),
             *_note_of_space(self.document),
-            *([f"about {self.document['seconds']:.0f} s to read and encode it here"] if "seconds" in self.document else []),
+            *([f"about {self.document['seconds']:.1f} s to read and encode it here"] if "seconds" in self.document else []),
             *([f"convention {self.document['convention']}"] if self.document.get("convention", "none") != "none" else []),
             *_notes_of_sources(self.document.get("sources", [])),
             *_note_of_links(self.document.get("links", {})),
