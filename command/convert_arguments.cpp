@@ -239,9 +239,14 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
 void add_output_options(CLI::App& app, convert_arguments& arguments, convert_kind kind) {
   const char* const group = "Output";
   const bool planning = kind == convert_kind::plan;
-  if (!planning)
-    app.add_option("--report", arguments.report, "Write a report on each object to this file, as JSON")
-        ->type_name("FILE.json")
+  app.add_option("--report", arguments.report,
+                 planning ? "Write that JSON object to this file; FILE.html: tables for people, as one page"
+                          : "Write a report on each object to this file, as JSON; FILE.html: tables for people, as one page")
+      ->type_name("FILE")
+      ->group(group);
+  if (planning)
+    app.add_flag("--time", arguments.measures_time,
+                 "Also convert for about a second, without writing, and print how long all of it takes")
         ->group(group);
   app.add_flag("--json", arguments.print_json,
                planning ? "Print one JSON object, with the units, instead of a table" : "Print the report on standard output")
@@ -377,6 +382,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   if (!arguments.report.empty()) {
     require_distinct_path(arguments.report, options.source, options.store);
     try_report(arguments.report);
+    if (kind == convert_kind::plan) return {};
     // before the store counts as complete: a complete store always has its report
     front_end.before_done = [&arguments](const convert_result& result) {
       write_report(arguments.report, result.report_json(exit_status_of(arguments, result)));

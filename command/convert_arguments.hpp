@@ -20,7 +20,8 @@ struct convert_arguments {
   std::string report;            // file for it; "": none
   std::string partition_origin;  // what made this process a share: an option, a launcher
   bool quiet = false, print_json = false;
-  bool bits_auto = false;  // the bits of each dataset are to be found
+  bool measures_time = false;  // of plan
+  bool bits_auto = false;      // the bits of each dataset are to be found
   bool exports = false;  // a Zarr store is to become an HDF5 file: nothing else is parsed, `zarrbits export` takes the arguments
   bool allow_lossy = false;  // exit status 0 where something was skipped or lossy
 };

@@ -4,6 +4,7 @@
 #include "command/child_process.hpp"
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
+#include "command/location.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -167,7 +168,9 @@ void mpi_worker::serve(int argc, char** argv) {
     if (nowhere >= 0) ::dup2(nowhere, STDERR_FILENO), ::dup2(nowhere, STDOUT_FILENO);
   }
   const auto parse = [](int count, char** values) -> int {
-    return parse_convert_arguments(arguments, convert_kind::mpi, count, values).value_or(-1);
+    std::vector<std::string> names = with_location_names(count, values);
+    std::vector<char*> pointers = pointers_to(names);
+    return parse_convert_arguments(arguments, convert_kind::mpi, count, pointers.data()).value_or(-1);
   };
   if (const int over = run_guarded(parse, argc, argv); over >= 0) status(over);
   arguments.options.share = convert_options::share_type{static_cast<unsigned>(rank), static_cast<unsigned>(size)};

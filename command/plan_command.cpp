@@ -6,6 +6,8 @@
 #include "command/command.hpp"
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
+#include "command/progress.hpp"
+#include "command/report_file.hpp"
 #include "command/summary.hpp"
 #include "command/terminal.hpp"
 #include "text/format.hpp"
@@ -67,6 +69,7 @@ void print(const convert_plan& p) {
                     {"outcome"},
                     {"objects", text_table::right},
                     {"in source", text_table::right},
+                    {"about", text_table::right},
                     {"in store", text_table::right},
                     {"units", text_table::right},
                     {"how", text_table::left, 12}});
@@ -76,10 +79,11 @@ void print(const convert_plan& p) {
     objects += d.objects;
     source += d.source_bytes;
     store += d.store_bytes;
-    const bool estimate = d.outcome != outcome::raw && d.store_bytes > 0;
-    bound = bound || estimate;
+    const bool is_bound = d.outcome != outcome::raw && d.store_bytes > 0;
+    bound = bound || is_bound;
     table.add({d.path, to_string(d.outcome), std::to_string(d.objects), format_bytes(d.source_bytes),
-               (estimate ? "<= " : "") + format_bytes(d.store_bytes), std::to_string(d.units.size()), d.how});
+               d.estimated_bytes ? format_bytes(*d.estimated_bytes) : "", (is_bound ? "<= " : "") + format_bytes(d.store_bytes),
+               std::to_string(d.units.size()), d.how});
   }
   std::cout << table.text(describe_terminal(STDOUT_FILENO));
   print_grids(p.datasets);
@@ -94,6 +98,21 @@ void print(const convert_plan& p) {
   for (const auto& refused : p.refused_files) std::cout << "not read: " << printable(refused.reason) << '\n';
   std::cout << objects << " files or objects at most, " << format_bytes(source) << " to " << (bound ? "at most " : "")
             << format_bytes(store) << '\n';
+  if (p.estimated_bytes)
+    std::cout << "about " << format_bytes(*p.estimated_bytes) << " with metadata, by samples of the values\n";
+  if (p.seconds) std::cout << "about " << duration_text(*p.seconds) << " to read and encode it here, without the time to write\n";
+}
+
+// A file takes whole blocks of the file system: half a block more than its bytes, on average.
+void warn_of_space(const convert_plan& p, const std::string& store) {
+  constexpr std::uint64_t half_block = 2048;
+  if (!p.free_bytes || !p.estimated_bytes) return;
+  std::uint64_t files = p.groups;
+  for (const planned_dataset& d : p.datasets) files += d.objects;
+  const std::uint64_t bytes = *p.estimated_bytes + (store.ends_with(".zip") ? 0 : half_block * files);
+  if (bytes > *p.free_bytes)
+    print_error("note: the store needs about " + format_bytes(bytes) + ", and the file system of " + quote(store) + " has " +
+                format_bytes(*p.free_bytes) + " free; use another place, or a stronger --compress");
 }
 
 }  // namespace
@@ -103,8 +122,12 @@ int plan_main(int argc, char** argv) {
   if (const auto over = parse_convert_arguments(arguments, convert_kind::plan, argc, argv)) return *over;
   return run_in_subprocess(arguments.options.source, [&](const auto& set_current) {
     arguments.options.progress = [&](const convert_progress& p) { set_current(p.path.empty() ? "/" : std::string(p.path)); };
-    const convert_plan p = plan(arguments.options);
+    const convert_plan p = plan(arguments.options, {.time = arguments.measures_time});
     set_current("");
+    if (arguments.measures_time && !p.seconds)
+      print_error("note: --time has no result: only chunks of HDF5 files on this machine are converted for it");
+    warn_of_space(p, arguments.options.store);
+    if (!arguments.report.empty()) write_report(arguments.report, p.json());
     if (arguments.print_json) std::cout << printable_json(p.json());
     else print(p);
     std::cout.flush();

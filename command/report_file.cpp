@@ -2,6 +2,7 @@
 #include "command/report_file.hpp"
 
 #include "command/command_line.hpp"
+#include "command/html_report.hpp"
 #include "io/files.hpp"
 #include "io/remote_url.hpp"
 #include "zarr/write/atomic_file.hpp"
@@ -55,7 +56,8 @@ void try_report(const std::string& path) {
   if (error) cannot_write(path, error);
 }
 
-void write_report(const std::string& path, const std::string& text) {
+void write_report(const std::string& path, const std::string& json) {
+  const std::string text = path.ends_with(".html") ? html_report(json) : json;
   struct stat info {};
   const bool special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);  // /dev/stdout, a pipe
   const std::string temporary = special ? path : path + ".zarrbits-" + std::to_string(::getpid()) + ".tmp";

@@ -18,8 +18,8 @@ void require_distinct_path(const std::string& report, const std::string& source_
 // A report that cannot be written is found before the conversion, not after it. Throws zarrbits::error.
 void try_report(const std::string& path);
 
-// It appears complete or not at all. Throws zarrbits::error.
-void write_report(const std::string& path, const std::string& text);
+// `json`: the report. A file "x.html" gets it as a page for people. It appears complete or not at all. Throws zarrbits::error.
+void write_report(const std::string& path, const std::string& json);
 
 }  // namespace zarrbits::command
 

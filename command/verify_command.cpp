@@ -157,11 +157,14 @@ int verify_main(int argc, char** argv) {
   app.add_option("--include", options.include, "As given to convert: only this has to be in the store; can be repeated")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
+  app.add_flag("--with-coordinates", options.with_coordinates,
+               "As given to convert: the coordinate variables of what --include matches have to be in the store, too");
   app.add_option("--exclude", options.exclude, "As given to convert: this need not be in the store; can be repeated")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
   app.add_flag("--json", as_json, "Print one JSON object instead of text");
-  app.add_option("--report", report, "Write that JSON object to this file")->type_name("FILE.json");
+  app.add_option("--report", report, "Write that JSON object to this file; FILE.html: tables for people, as one page")
+      ->type_name("FILE");
   app.add_flag("-q,--quiet", quiet, "No progress, no counts; only differences");
   add_log_format_option(app);
   add_remote_options(app, options.remote, "Servers");

@@ -28,7 +28,9 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -273,13 +275,34 @@ convert_result convert(const convert_options& requested) {
   return result;
 }
 
-convert_plan plan(const convert_options& requested) {
-  const convert_options options = with_redacted_urls(requested);
-  check_options(options);
+namespace {
+
+convert_plan plan_source(const convert_options& options, const plan_options& further) {
   if (zarr::is_store_name(options.source)) return plan_store(options);
   const hdf5::silence quiet;
-  if (options.concat && options.concat->append) return plan_append(options);
-  return hdf5_conversion(options, hdf5_conversion::mode::dry_run).plan();
+  if (options.concat && options.concat->append) return plan_append(options, further);
+  return hdf5_conversion(options, hdf5_conversion::mode::dry_run).plan(further);
+}
+
+// Free bytes in the file system of the store: that of the nearest folder that exists.
+std::optional<std::uint64_t> free_bytes(const std::string& store) {
+  if (store.empty() || io::is_remote(store)) return {};
+  std::error_code e;
+  std::filesystem::path folder = std::filesystem::absolute(store, e);
+  while (!folder.empty() && folder != folder.root_path() && !std::filesystem::exists(folder, e)) folder = folder.parent_path();
+  const std::filesystem::space_info space = std::filesystem::space(folder, e);
+  if (e) return {};
+  return space.available;
+}
+
+}  // namespace
+
+convert_plan plan(const convert_options& requested, const plan_options& further) {
+  const convert_options options = with_redacted_urls(requested);
+  check_options(options);
+  convert_plan result = plan_source(options, further);
+  result.free_bytes = free_bytes(options.store);
+  return result;
 }
 
 convert_result finalize(const convert_options& requested) {

@@ -92,6 +92,10 @@ void describe_dataset(hid_t dataset, node& n) {
   if (H5Sget_simple_extent_type(space) != H5S_NULL) {
     const array::extents extent = hdf5::extent(space);
     n.shape.emplace(extent.begin(), extent.end());
+    const array::extents max_extent = hdf5::maximum_extent(space);
+    for (std::size_t d = 0; d < max_extent.size(); ++d) {
+      if (max_extent[d] == H5S_UNLIMITED) n.unlimited.push_back(d);
+    }
   }
   const H5D_layout_t layout = H5Pget_layout(properties);
   n.layout = layout == H5D_COMPACT                   ? "compact"

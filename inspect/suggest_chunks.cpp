@@ -62,7 +62,8 @@ std::set<std::string> time_coordinates(const std::vector<inspected_node>& nodes)
   return paths;
 }
 
-// The first dimension that is one of time: by its coordinate variable in the group of the array or above, or by its name.
+// The first dimension that is one of time: by its coordinate variable in the group of the array or above, or by its name; else
+// the only one that is unlimited, along which writers append steps.
 std::optional<std::size_t> time_axis(const inspected_node& n, const std::set<std::string>& coordinates) {
   for (std::size_t d = 0; d < n.dimension_names.size(); ++d) {
     const std::string& name = n.dimension_names[d];
@@ -72,7 +73,7 @@ std::optional<std::size_t> time_axis(const inspected_node& n, const std::set<std
       if (coordinates.contains(group + name)) return d;
     }
   }
-  return {};
+  return n.unlimited.size() == 1 ? std::optional(n.unlimited[0]) : std::nullopt;
 }
 
 // What an access reads of a grid: chunks for the values of one point at all times, and for all points of one time.

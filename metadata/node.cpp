@@ -2,6 +2,7 @@
 #include "metadata/node.hpp"
 
 #include "metadata/parse_error.hpp"
+#include "text/coordinates.hpp"
 #include "text/reserved_names.hpp"
 
 #include <algorithm>
@@ -91,6 +92,15 @@ std::vector<std::string> dimension_names_in(const text::json& array) {
   };
   std::vector<std::string> names = names_in(dimension_names_of(array));
   return names.empty() ? names_in(member(attributes_of(array), "_ARRAY_DIMENSIONS")) : names;
+}
+
+std::vector<std::string> referenced_variables(const text::json& array) {
+  std::vector<std::string> names = dimension_names_in(array);
+  for (const char* attribute : text::coordinate_attributes) {
+    for (std::string& name : text::names_in_attribute(text::text_member(attributes_of(array), attribute)))
+      names.push_back(std::move(name));
+  }
+  return names;
 }
 
 std::vector<std::uint64_t> longest_chunk(const text::json& array) {

@@ -114,6 +114,8 @@ Json partial_node(Json attributes, Json data_type = nullptr) {
 // The names of the dimensions of an array: "" where one has none, and empty if none has. Some writers have them in the attribute
 // that xarray has in Zarr v2.
 std::vector<std::string> dimension_names_in(const text::json& array);
+// The variables that an array refers to: the names of its dimensions, and what CF's attributes name.
+std::vector<std::string> referenced_variables(const text::json& array);
 // The shape of the chunks, or of the longest ones of a rectilinear grid; 0 for an invalid length.
 std::vector<std::uint64_t> longest_chunk(const text::json& array);
 bool is_rectilinear(const text::json& array);

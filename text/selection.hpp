@@ -49,6 +49,7 @@ class selection {
   selection() = default;
   selection(const std::vector<std::string>& include, const std::vector<std::string>& exclude);
 
+  void include(std::string pattern) { include_.push_back({path_pattern(std::move(pattern))}); }
   std::vector<std::string> included() const { return texts(include_); }
   std::vector<std::string> excluded() const { return texts(exclude_); }
   bool matches_all() const noexcept { return include_.empty() && exclude_.empty(); }

@@ -3,6 +3,7 @@
 
 #include "metadata/missing_value.hpp"
 #include "metadata/node.hpp"
+#include "text/coordinates.hpp"
 #include "text/json_text.hpp"
 #include "text/memory_estimate.hpp"
 #include "text/reserved_names.hpp"
@@ -242,7 +243,8 @@ class stores_comparison {
   verify_result run() {
     const std::string sentence = text::node_memory_warning(options_.source, source_.size(), options_.memory);
     if (!sentence.empty() && options_.warning) options_.warning(sentence);
-    text::selection selection(options_.include, options_.exclude);
+    text::selection selection(text::include_patterns(options_.include, options_.with_coordinates, coordinates()),
+                              options_.exclude);
     std::vector<std::pair<const nodes_by_path::value_type*, std::uint64_t>> selected;  // with their bytes
     std::uint64_t bytes = 0;
     for (const auto& of_source : source_) {
@@ -264,6 +266,18 @@ class stores_comparison {
   }
 
  private:
+  // The coordinate variables of included arrays.
+  std::vector<std::string> coordinates() const {
+    if (!options_.with_coordinates || options_.include.empty()) return {};
+    text::selection requested(options_.include, options_.exclude);
+    std::map<std::string, bool> is_selected;
+    for (const auto& [path, n] : source_) {
+      if (metadata::is_array(n.document) && !requested.excludes(path)) is_selected[path] = requested.matches(path);
+    }
+    return text::unselected_coordinates(
+        is_selected, [&](const std::string& path) { return metadata::referenced_variables(source_.at(path).document); });
+  }
+
   finding make_finding(const std::string& path, const char* kind) const {
     finding f;
     f.path = f.store_path = path;

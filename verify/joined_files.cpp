@@ -83,6 +83,12 @@ void joined_arrays::find_units(joined_place& place, haddr_t address, const zarr:
     place.inherited_in_source = source_inherited_units::units_at(tree, place.inherited_in_store.path);
 }
 
+std::vector<std::string> joined_arrays::common_coordinates(std::vector<std::string> coordinates) {
+  if (!coordinates_) coordinates_.emplace(coordinates.begin(), coordinates.end());
+  std::erase_if(coordinates, [&](const std::string& path) { return !coordinates_->contains(path); });
+  return coordinates;
+}
+
 void joined_arrays::next_file() {
   source_units_.reset();
   for (const auto& [dimension, length] : lengths_) ends_[dimension] += length;

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,8 @@ class joined_arrays {
   // The dimension that every dataset with a place gets.
   std::string added_dimension() const { return is_new_ ? dimension_ : ""; }
   bool is_dimension(const std::string& name) const { return name == dimension_; }
+  // The coordinate variables of the current file that the store must have: the first file has them, too.
+  std::vector<std::string> common_coordinates(std::vector<std::string> coordinates);
   // Call before a file whose position is known, without those before it.
   void begin_at(std::uint64_t first) { start_ = first; }
   // Call at the end of the current file.
@@ -68,6 +71,7 @@ class joined_arrays {
   std::optional<std::uint64_t> start_;
   bool is_new_;
   bool all_equal_;
+  std::optional<std::set<std::string>> coordinates_;     // of the first file
   std::map<std::string, std::uint64_t> ends_, lengths_;  // of each dimension: end of the files before, and length in this one
   std::map<std::string, array> arrays_;                  // by path in the store
   std::optional<source_inherited_units> source_units_;   // of this file

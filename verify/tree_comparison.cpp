@@ -5,6 +5,7 @@
 #include "verify/blocks.hpp"
 #include "verify/chunk_warning.hpp"
 #include "verify/compare_dataset.hpp"
+#include "verify/selected_coordinates.hpp"
 #include "verify/source_notes.hpp"
 #include "verify/value_format.hpp"
 
@@ -74,8 +75,11 @@ tree_comparison::tree_comparison(const tree_comparison& parent, hid_t object, co
 }
 
 void tree_comparison::begin() {
-  tree_->select(selections_->requested, selections_->claimed);
   rules_ = convention_of(zarr::read_node(store_), *tree_);
+  std::vector<std::string> coordinates = selected_coordinates(options_, *tree_, rules_);
+  if (joined_) coordinates = joined_->common_coordinates(std::move(coordinates));
+  for (const std::string& path : coordinates) selections_->requested.include(text::pattern_of_path(path));
+  tree_->select(selections_->requested, selections_->claimed);
   metadata_.emplace(*tree_, rules_, result_);
   links_.emplace(*tree_, *metadata_, [this](const std::string& path) {
     const std::string escaped_path = text::escape_name(path);

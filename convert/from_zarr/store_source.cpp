@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/from_zarr/store_source.hpp"
 
-#include "convert/plan/coordinates.hpp"
 #include "io/reference_table.hpp"
 #include "metadata/node.hpp"
+#include "text/coordinates.hpp"
 #include "text/reserved_names.hpp"
 #include "text/selection.hpp"
 #include "zarr/read/zarr_reader.hpp"
@@ -82,24 +82,16 @@ std::vector<std::string> find_coordinates(const source_nodes& source, const conv
     is_selected[node.path] = node_filter.matches(node.path);
     nodes[node.path] = &node;
   }
-  return unselected_coordinates(is_selected, [&](const std::string& path) {
-    const text::json& document = nodes.at(path)->document;
-    std::vector<std::string> references = metadata::dimension_names_in(document);
-    const text::json attributes = metadata::attributes_or_empty(document);
-    for (const char* name : coordinate_attributes) {
-      const auto value = attributes.find(name);
-      if (value == attributes.end() || !value->is_string()) continue;
-      for (std::string& word : names_in_attribute(value->get<std::string>())) references.push_back(std::move(word));
-    }
-    return references;
-  });
+  return text::unselected_coordinates(
+      is_selected, [&](const std::string& path) { return metadata::referenced_variables(nodes.at(path)->document); });
 }
 
 }  // namespace
 
 void select_nodes(source_nodes& source, const convert_options& options) {
   source.coordinates = find_coordinates(source, options);
-  text::selection node_filter(include_patterns(options, source.coordinates), options.exclude);
+  text::selection node_filter(text::include_patterns(options.include, options.with_coordinates, source.coordinates),
+                              options.exclude);
   for (source_node& node : source.nodes) node.selected = node_filter.matches(node.path);
   node_filter.require_all_matched();
   source.nodes.front().selected = true;

@@ -4,8 +4,8 @@
 #include "codecs/codec_chain.hpp"
 #include "convert/from_zarr/rechunker.hpp"
 #include "convert/from_zarr/store_source.hpp"
-#include "convert/plan/coordinates.hpp"
 #include "convert/plan/dimension_chunks.hpp"
+#include "convert/run/chunk_measurement.hpp"
 #include "convert/run/journal.hpp"
 #include "convert/run/partition.hpp"
 #include "io/remote_url.hpp"
@@ -13,6 +13,7 @@
 #include "io/thread_pool.hpp"
 #include "metadata/array_metadata.hpp"
 #include "metadata/node.hpp"
+#include "text/coordinates.hpp"
 #include "text/format.hpp"
 #include "text/memory_estimate.hpp"
 #include "text/name_escaping.hpp"
@@ -20,6 +21,7 @@
 #include "text/sha256.hpp"
 #include "zarr/read/unreadable_node.hpp"
 #include "zarr/write/consolidate.hpp"
+#include "zarr/write/reference_writer.hpp"
 
 #include <zarrbits/detail/convert_front_end.hpp>
 #include <zarrbits/detail/processors.hpp>
@@ -88,6 +90,7 @@ class zarr_conversion {
   void stage(array_work& work, const std::vector<std::uint64_t>& numbers, io::thread_pool& queue,
              work_unit_result& staging_result);
   work_unit_result make(std::size_t node, const chunk_range& range);
+  std::optional<std::uint64_t> estimate(std::size_t node);
   void unit_done(const work_unit_id& id, work_unit_result&& result, std::uint64_t bytes);
   void report_progress();
   void set_current(const std::string& path);
@@ -137,7 +140,7 @@ zarr_conversion::zarr_conversion(const convert_options& requested, mode run_mode
   refuse_target_within(options_);
   require_applicable_options();
   warn_of_nodes();
-  if (const std::string sentence = coordinates_note(source_.coordinates, options_.with_coordinates);
+  if (const std::string sentence = text::coordinates_note(source_.coordinates, options_.with_coordinates);
       options_.note && !options_.share && !sentence.empty())
     options_.note(sentence);
   if (run_mode == mode::dry_run) return;
@@ -577,8 +580,32 @@ void zarr_conversion::require_all_done() {
       options_.store);
 }
 
+// About the bytes of a re-encoded array, by a sample of its objects or regions, which are made and go nowhere. Empty if its
+// values may be on a server or cannot be read, and if more than the sample would be read for it.
+std::optional<std::uint64_t> zarr_conversion::estimate(std::size_t node) {
+  constexpr std::uint64_t sample_bytes = 4U << 20, max_samples = 256, max_item_bytes = 64U << 20;
+  const array_work& work = works_.at(node);
+  const std::uint64_t items = work.chunks->items();
+  if (items == 0) return 0;
+  const std::string source = split_source(options_.source).file;
+  if (io::is_remote(source) || zarr::is_reference_target(source)) return {};
+  if (work.chunks->has_two_passes() || work.change->packs_if_it_fits || work.chunks->memory() > max_item_bytes) return {};
+  const std::uint64_t item_bytes = std::max<std::uint64_t>(1, work.chunks->memory()),
+                      count = std::min(items, std::clamp<std::uint64_t>(sample_bytes / item_bytes, 1, max_samples));
+  work_unit_result sample;
+  try {
+    for (std::uint64_t i = 0; i < count; ++i) sample.add(make(node, {items / count * i + items / count / 2, 1, 0}));
+  } catch (const std::exception&) {  // convert says what cannot be read
+    return {};
+  }
+  const double bytes = static_cast<double>(sample.arrays.at(0).store_bytes) * static_cast<double>(items);
+  results_[{node, 0}] = std::move(sample);
+  return static_cast<std::uint64_t>(bytes / static_cast<double>(count));
+}
+
 convert_plan zarr_conversion::plan() {
   convert_plan result;
+  out_ = make_counting_writer();
   for (std::size_t i = 0; i < source_.nodes.size(); ++i) {
     const source_node& n = source_.nodes[i];
     if (!n.selected) continue;
@@ -609,12 +636,22 @@ convert_plan zarr_conversion::plan() {
       p.objects = work.chunks->objects() + 1;
       p.source_bytes = work.chunks->source_bytes();
       p.store_bytes = p.outcome == outcome::raw ? p.source_bytes : work.chunks->plain_bytes();
+      p.estimated_bytes = p.outcome == outcome::raw ? p.store_bytes : estimate(i);
+      if (p.estimated_bytes) p.estimated_bytes = std::min(*p.estimated_bytes, p.store_bytes);
       for (std::uint64_t k = 0; k < work.units(); ++k) {
         const chunk_range range = work.unit(k);
         p.units.push_back({range.first, range.count, range.bytes});
       }
     }
     result.datasets.push_back(std::move(p));
+  }
+  const std::uint64_t chunk_bytes = out_->bytes();
+  for (std::size_t i = source_.nodes.size(); i-- > 0;) (void)write_node(i);
+  result.estimated_bytes = out_->bytes() - chunk_bytes;
+  for (const planned_dataset& p : result.datasets) {
+    if (p.outcome == outcome::skipped || !result.estimated_bytes) continue;
+    if (p.estimated_bytes) *result.estimated_bytes += *p.estimated_bytes;
+    else result.estimated_bytes.reset();
   }
   return result;
 }

@@ -156,6 +156,11 @@ std::shared_ptr<const array_plan> dataset_plan::array(std::size_t part, const as
   return plan;
 }
 
+void dataset_plan::remove_shards() {
+  source_->use_grid(source_->grid, array::shards_of(source_->grid), source_->rechunked());
+  choose_units();
+}
+
 void dataset_plan::choose_units() {
   const std::uint64_t total = data.shards.chunks();
   const auto has_nodes_inside = [](const dataset_part& p) { return p.kind == dataset_part::kind_type::sequences; };

@@ -45,6 +45,9 @@ class dataset_plan {
   // Finds the parts, once. Throws unsupported_dataset, hdf5::failure; the plan must not be used then.
   void prepare();
 
+  // After prepare(): each chunk is an object, as of an array without shards.
+  void remove_shards();
+
   const hdf5::chunk_source& data;
   const convert_options& options;
 

@@ -111,6 +111,11 @@ std::optional<planned_dataset::grid_choice> choice_of_grid(const hdf5::chunk_sou
 
 }  // namespace
 
+std::uint64_t max_shard_index_bytes(const hdf5::chunk_source& data, std::uint64_t chunks) {
+  constexpr std::uint64_t entry = 16, checksum = 4;
+  return data.sharded() ? std::min(chunks, data.shards.chunks()) * (entry * data.shards.chunk_elements() + checksum) : 0;
+}
+
 void describe(planned_dataset& p, const dataset_plan& dataset, const convert_options& options) {
   const hdf5::chunk_source& data = dataset.data;
   if (dataset.parts().empty()) {
@@ -144,7 +149,7 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
     }
     // of texts, as much as the file can hold
     if (hdf5::holds_references(a.leaf) && w.expected == outcome::recoded) p.store_bytes += data.bytes->state().size;
-    if (data.sharded()) p.store_bytes += std::min(chunks, data.shards.chunks()) * (16 * data.shards.chunk_elements() + 4);
+    p.store_bytes += max_shard_index_bytes(data, chunks);
     if (a.checksum) p.store_bytes += 4 * chunks;
     if (dataset.parts().size() == 1) {
       if (w.expected != outcome::recoded) p.grids = choice_of_grid(data);
@@ -194,6 +199,7 @@ std::string convert_plan::json() const {
               {"source_bytes", d.source_bytes},
               {"store_bytes", d.store_bytes},
               {"units", std::move(units)}};
+    if (d.estimated_bytes) j["estimated_bytes"] = *d.estimated_bytes;
     if (const auto& g = d.grids) {
       const auto count = [](const planned_dataset::grid_choice::count& c) {
         return json{{"chunks", c.chunks}, {"copied", c.copied}};
@@ -216,6 +222,9 @@ std::string convert_plan::json() const {
                {"links", {{"copied", links.copied}, {"kept", links.kept}, {"lost", links.lost}}},
                {"groups", groups},
                {"datasets", std::move(list)}};
+  if (estimated_bytes) j["estimated_bytes"] = *estimated_bytes;
+  if (free_bytes) j["free_bytes"] = *free_bytes;
+  if (seconds) j["seconds"] = *seconds;
   conversion::add_other_files(j, other_files, refused_files);
   conversion::add_sources(j, sources);
   return text::json_text(j, 1) + "\n";

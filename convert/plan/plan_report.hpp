@@ -20,6 +20,9 @@ namespace zarrbits::conversion {
 // Fills in everything for a prepared dataset except its path and its bytes in the source.
 void describe(planned_dataset& p, const dataset_plan& dataset, const convert_options& options);
 
+// The most bytes that the indexes of its shards take.
+std::uint64_t max_shard_index_bytes(const hdf5::chunk_source& data, std::uint64_t chunks);
+
 // The files that were read besides the source, and those that were not.
 void list_other_files(const hdf5::external_file_policy& gate, std::vector<std::string>& read,
                       std::vector<convert_result::refused_file>& refused);

@@ -241,10 +241,10 @@ convert_result append_files(const convert_options& options, const std::string& s
   return result;
 }
 
-convert_plan plan_append(const convert_options& options) {
+convert_plan plan_append(const convert_options& options, const plan_options& further) {
   const new_files files = find_new_files(options);
   convert_plan plan;
-  if (!files.is_empty) plan = hdf5_conversion(files.options, hdf5_conversion::mode::dry_run, files.store).plan();
+  if (!files.is_empty) plan = hdf5_conversion(files.options, hdf5_conversion::mode::dry_run, files.store).plan(further);
   plan.sources.insert(plan.sources.begin(), files.existing.begin(), files.existing.end());
   return plan;
 }

@@ -15,7 +15,7 @@ namespace zarrbits::conversion {
 // `options` has `concat` with `append`; `started` is convert_result::started. Throws zarrbits::error; readers then see the store
 // unchanged.
 convert_result append_files(const convert_options& options, const std::string& started);
-convert_plan plan_append(const convert_options& options);
+convert_plan plan_append(const convert_options& options, const plan_options& further);
 
 }  // namespace zarrbits::conversion
 

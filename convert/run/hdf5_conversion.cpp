@@ -4,11 +4,11 @@
 #include "array/chunk_grid.hpp"
 #include "convert/concat/file_order.hpp"
 #include "convert/concat/joined_parts.hpp"
-#include "convert/plan/coordinates.hpp"
 #include "convert/plan/plan_report.hpp"
 #include "convert/run/chunk_measurement.hpp"
 #include "convert/run/chunk_transcoder.hpp"
 #include "convert/run/compression_estimate.hpp"
+#include "convert/run/final_metadata.hpp"
 #include "convert/run/link_policy.hpp"
 #include "convert/run/option_checks.hpp"
 #include "hdf5/attributes.hpp"
@@ -16,6 +16,7 @@
 #include "hdf5/external_files.hpp"
 #include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
+#include "text/coordinates.hpp"
 #include "text/format.hpp"
 #include "text/memory_estimate.hpp"
 #include "text/name_escaping.hpp"
@@ -53,17 +54,17 @@ std::vector<std::string> find_coordinates(const hdf5::source_file& file, const c
     is_selected[o.path] = object_filter.matches(o.path);
     objects[o.path] = &o;
   }
-  return unselected_coordinates(is_selected, [&](const std::string& path) {
+  return text::unselected_coordinates(is_selected, [&](const std::string& path) {
     std::vector<std::string> references;
     hdf5::skip_reason([&] {  // damaged attributes are reported when they are converted
       const hdf5::handle dataset = file.open(*objects.at(path)), space(H5Dget_space(dataset), "get the dataspace");
       for (const auto& scales : hdf5::dimension_scales(dataset, hdf5::extent(space).size())) {
         for (const hobj_ref_t& scale : scales) references.push_back(file.target_of(dataset, &scale, H5R_OBJECT));
       }
-      for (const char* name : coordinate_attributes) {
+      for (const char* name : text::coordinate_attributes) {
         if (H5Aexists(dataset, name) <= 0) continue;
         for (const std::string& value : hdf5::text_attribute(dataset, name)) {
-          for (const std::string& word : names_in_attribute(value)) references.push_back(text::escape_name(word));
+          for (const std::string& word : text::names_in_attribute(value)) references.push_back(text::escape_name(word));
         }
       }
     });
@@ -130,7 +131,8 @@ std::unique_ptr<hdf5::source_file> hdf5_conversion::open_source(bool tells_case_
   follow_links(*file, options_, rules_, tells_case_apart);
   conventions::override_schema(*file, rules_);
   coordinates_ = find_coordinates(*file, options_);
-  text::selection object_filter(include_patterns(options_, coordinates_), options_.exclude);
+  text::selection object_filter(text::include_patterns(options_.include, options_.with_coordinates, coordinates_),
+                                options_.exclude);
   file->select(object_filter);
   refuse_links(*file, options_);
   return file;
@@ -146,7 +148,7 @@ std::unique_ptr<hdf5::source_file> hdf5_conversion::read_source(bool tells_case_
       return open_source(tells_case_apart);
     };
     convert_options for_all = options_;  // the other files are selected like the first one
-    for_all.include = include_patterns(options_, coordinates_);
+    for_all.include = text::include_patterns(options_.include, options_.with_coordinates, coordinates_);
     joined_ = join_files(*file, in_other_process, sources_, for_all, source_options_, tells_case_apart, grown_.get());
   }
   require_applicable_options(*file, options_);
@@ -155,7 +157,8 @@ std::unique_ptr<hdf5::source_file> hdf5_conversion::read_source(bool tells_case_
 
 void hdf5_conversion::warn_of_source() const {
   if (options_.share) return;
-  if (const std::string sentence = coordinates_note(coordinates_, options_.with_coordinates); options_.note && !sentence.empty())
+  if (const std::string sentence = text::coordinates_note(coordinates_, options_.with_coordinates);
+      options_.note && !sentence.empty())
     options_.note(sentence);
   if (!options_.warning) return;
   if (source_->swmr())
@@ -480,12 +483,90 @@ void require_representable(const hdf5::chunk_source& data, const convert_options
 
 }  // namespace
 
-convert_plan hdf5_conversion::plan() {
+// About the bytes of the chunks of a dataset. What is made for it is kept for count_metadata(): it shows the form of an array.
+void hdf5_conversion::estimate(std::size_t index, const std::shared_ptr<dataset_plan>& dataset, std::uint64_t sample_bytes,
+                               planned_dataset& p) {
+  if (auto measured = measure_chunks(dataset)) {
+    p.store_bytes = measured->store_bytes;
+    p.estimated_bytes = measured->store_bytes;
+    results_[{index, 0}] = std::move(measured->result);
+    return;
+  }
+  if (grown_ || options_.references) return;
+  if (p.outcome == outcome::raw || dataset->parts().empty()) {
+    p.estimated_bytes = p.store_bytes;
+    return;
+  }
+  std::shared_ptr<dataset_plan> sampled = dataset;
+  std::uint64_t overhead = 0;
+  if (const hdf5::chunk_source& data = dataset->data; data.sharded()) {
+    overhead = max_shard_index_bytes(data, data.max_stored_chunks());
+    sampled = std::make_shared<dataset_plan>(*source_, source_->objects()[index], options_);
+    sampled->prepare();
+    sampled->remove_shards();
+  }
+  auto measured = sample_chunks(sampled, sample_bytes);
+  if (!measured) return;
+  p.estimated_bytes = std::min(p.store_bytes, measured->store_bytes + (measured->store_bytes > 0 ? overhead : 0));
+  results_[{index, 0}] = std::move(measured->result);
+}
+
+// The bytes of all metadata, which are written for nobody. Reads all attributes. Empty if they are on a server, or cannot be
+// read.
+std::optional<std::uint64_t> hdf5_conversion::count_metadata() {
+  if (grown_ || options_.references || io::any_remote(given_sources(options_.source, options_.concat))) return {};
+  out_ = make_counting_writer();
+  if (options_.consolidate.value_or(rules_ && rules_->consolidated)) out_ = zarr::make_consolidating_writer(std::move(out_));
+  std::optional<std::uint64_t> bytes;
+  try {
+    write_metadata(*this);
+    bytes = out_->bytes();
+  } catch (const std::exception&) {  // convert says what cannot be converted
+  }
+  H5Eclear2(H5E_DEFAULT);
+  out_.reset();
+  return bytes;
+}
+
+// Measures each dataset for its share of a second, by its bytes. A small one counts with the speed of the others.
+std::optional<double> hdf5_conversion::estimate_seconds(const convert_plan& plan) {
+  constexpr double duration = 1, shortest = 0.01;
+  double all_bytes = 0, measured_bytes = 0, seconds = 0;
+  for (const planned_dataset& p : plan.datasets) {
+    if (p.outcome != outcome::skipped) all_bytes += static_cast<double>(p.source_bytes);
+  }
+  std::size_t number = 0;
+  for (std::size_t i = 0; i < source_->objects().size(); ++i) {
+    if (source_->objects()[i].kind != hdf5::source_object::kind_type::dataset) continue;
+    const planned_dataset& p = plan.datasets.at(number++);
+    const double bytes = static_cast<double>(p.source_bytes), slice = duration * bytes / std::max(1.0, all_bytes);
+    if (p.outcome == outcome::skipped || slice < shortest) continue;
+    set_current(p.path);
+    hdf5::skip_reason([&] {
+      const auto dataset = std::make_shared<dataset_plan>(*source_, source_->objects()[i], options_);
+      dataset->prepare();
+      dataset->remove_shards();
+      const auto measured = measure_seconds(dataset, options_.threads ? options_.threads : detail::usable_processors(), slice);
+      if (!measured) return;
+      seconds += *measured;
+      measured_bytes += bytes;
+    });
+    H5Eclear2(H5E_DEFAULT);
+  }
+  if (measured_bytes == 0) return {};
+  return seconds * all_bytes / measured_bytes;
+}
+
+convert_plan hdf5_conversion::plan(const plan_options& further) {
+  constexpr std::uint64_t all_samples = 256U << 20, largest_sample = 4U << 20, smallest_sample = 64U << 10;
+  const std::uint64_t sample_bytes = std::clamp<std::uint64_t>(all_samples / std::max<std::size_t>(1, source_->objects().size()),
+                                                               smallest_sample, largest_sample);
   convert_plan result;
   result.convention = convention();
   result.links = count_links(*source_);
   add_lost_links(*source_, result);
-  for (const hdf5::source_object& o : source_->objects()) {
+  for (std::size_t i = 0; i < source_->objects().size(); ++i) {
+    const hdf5::source_object& o = source_->objects()[i];
     if (o.kind == hdf5::source_object::kind_type::group) ++result.groups;
     if (o.kind != hdf5::source_object::kind_type::dataset) continue;
     set_current(o.path);
@@ -507,7 +588,7 @@ convert_plan hdf5_conversion::plan() {
       require_representable(dataset.data, options_);
       describe(p, dataset, options_);
       if (options_.warning) warn_of_chunks(o, dataset);
-      if (const auto measured = measure_chunks(planned)) p.store_bytes = *measured;
+      estimate(i, planned, sample_bytes, p);
       p.compressed = estimate_compression(dataset, p.store_bytes);
     });
     H5Eclear2(H5E_DEFAULT);
@@ -520,6 +601,13 @@ convert_plan hdf5_conversion::plan() {
            .units = {}};
     }
     result.datasets.push_back(std::move(p));
+  }
+  if (further.time) result.seconds = estimate_seconds(result);
+  result.estimated_bytes = count_metadata();
+  for (const planned_dataset& p : result.datasets) {
+    if (p.outcome == outcome::skipped || !result.estimated_bytes) continue;
+    if (p.estimated_bytes) *result.estimated_bytes += *p.estimated_bytes;
+    else result.estimated_bytes.reset();
   }
   list_other_files(source_->external_files(), result.other_files, result.refused_files);
   result.sources = joined_.sources;

@@ -57,7 +57,7 @@ class hdf5_conversion {
   // All units, in order. Opens every dataset.
   std::vector<planned_unit> units();
   // The plan of each dataset.
-  convert_plan plan();
+  convert_plan plan(const plan_options& further);
 
   // A dataset, planned. Later calls return the same one if it is still open: as many stay open until close() as the memory
   // allows. Throws unsupported_dataset, hdf5::failure. Only one thread may call it.
@@ -112,6 +112,9 @@ class hdf5_conversion {
   void report_progress();
   void preflight();
   void warn_of_chunks(const hdf5::source_object& o, const dataset_plan& dataset) const;
+  void estimate(std::size_t index, const std::shared_ptr<dataset_plan>& dataset, std::uint64_t sample_bytes, planned_dataset& p);
+  std::optional<std::uint64_t> count_metadata();
+  std::optional<double> estimate_seconds(const convert_plan& plan);
 
   convert_options options_;  // including those of the plan
   hdf5::source_options source_options_;

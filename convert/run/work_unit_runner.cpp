@@ -20,7 +20,12 @@ work_unit_runner::work_unit_runner(zarr::store_writer& out, const convert_option
       worker_(out, options) {}
 
 void work_unit_runner::run(std::shared_ptr<const dataset_plan> dataset, const work_unit_id& id) {
-  produce(std::make_shared<work_unit_state>(std::move(dataset), id));
+  const chunk_range range = dataset->unit(id.number);
+  run(std::move(dataset), id, range);
+}
+
+void work_unit_runner::run(std::shared_ptr<const dataset_plan> dataset, const work_unit_id& id, const chunk_range& range) {
+  produce(std::make_shared<work_unit_state>(std::move(dataset), id, range));
   repeat_units();
 }
 
@@ -69,15 +74,14 @@ void work_unit_runner::produce_part(const std::shared_ptr<work_unit_state>& unit
                         {data, out_, unit->result_of(part), unit->derived_arrays(), options_.checksum != checksum::none, memory});
     return callbacks_.advance(data.stored_bytes);
   }
-  const chunk_range range = unit->dataset->unit(unit->id.number);
-  if (range.count == 0) return;
+  if (unit->range.count == 0) return;
   chunk_batch next{unit, part};
   next.is_remote = data.is_remote();
   {
     const hdf5::lock one_thread;
     next.plan = unit->dataset->array(part, unit->assumed(part));
   }
-  reader_.read(next, range);
+  reader_.read(next, unit->range);
 }
 
 void work_unit_runner::submit(chunk_batch& next) {

@@ -34,6 +34,8 @@ class work_unit_runner {
 
   // Begins a unit of a prepared dataset, and reads what it needs. Its chunks may be made later. Throws zarrbits::error.
   void run(std::shared_ptr<const dataset_plan> dataset, const work_unit_id& id);
+  // Likewise, of these chunks alone, which is for samples.
+  void run(std::shared_ptr<const dataset_plan> dataset, const work_unit_id& id, const chunk_range& range);
   // Waits until all units are done.
   void finish();
 

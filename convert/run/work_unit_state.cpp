@@ -3,8 +3,9 @@
 
 namespace zarrbits::conversion {
 
-work_unit_state::work_unit_state(std::shared_ptr<const dataset_plan> plan, const work_unit_id& identifier)
-    : dataset(std::move(plan)), id(identifier) {
+work_unit_state::work_unit_state(std::shared_ptr<const dataset_plan> plan, const work_unit_id& identifier,
+                                 const chunk_range& chunks)
+    : dataset(std::move(plan)), id(identifier), range(chunks) {
   const std::size_t parts = dataset->parts().size();
   result_.arrays.resize(parts);
   assumed_.resize(parts);

@@ -25,10 +25,11 @@ class work_unit_state {
  public:
   using position = std::pair<std::size_t, array::extents>;  // part and chunk
 
-  work_unit_state(std::shared_ptr<const dataset_plan> plan, const work_unit_id& identifier);
+  work_unit_state(std::shared_ptr<const dataset_plan> plan, const work_unit_id& identifier, const chunk_range& chunks);
 
   const std::shared_ptr<const dataset_plan> dataset;
   const work_unit_id id;
+  const chunk_range range;
 
   // The dataset cannot be converted: its other chunks are not needed. If there are several reasons, that of the first chunk is
   // reported.

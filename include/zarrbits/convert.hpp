@@ -42,6 +42,8 @@ struct planned_dataset {
   // Bytes to write for its chunks, never fewer: as in the source for copied chunks, counted for strings, references and sequences
   // (of a million elements at most), else the size without compression and what a compressor may add.
   std::uint64_t store_bytes = 0;
+  // About the bytes to write for its chunks, by a sample of them; not set: unknown, as of values on a server.
+  std::optional<std::uint64_t> estimated_bytes = {};
   // A range of shards, or of chunks if there are no shards, in C order of their grid.
   struct unit {
     std::uint64_t first = 0;  // index of the first one
@@ -79,11 +81,22 @@ struct convert_plan {
   std::vector<std::string> other_files;                          // as convert_result has them
   std::vector<convert_result::refused_file> refused_files;       // as convert_result has them
   std::vector<joined_source> sources;                            // as convert_result has them
-  std::string json() const;                                      // strict JSON
+  // About the size of the store, with its metadata; not set: unknown, as of references, of an append, and if the estimate of a
+  // dataset is not set.
+  std::optional<std::uint64_t> estimated_bytes = {};
+  // Free in the file system of the store; not set: `store` is empty, or on a server.
+  std::optional<std::uint64_t> free_bytes = {};
+  // With plan_options::time: about the time to read and encode everything, without the time to write; not set: unknown.
+  std::optional<double> seconds = {};
+  std::string json() const;  // strict JSON
 };
-// Reads metadata and, of local datasets without compression, up to 512 KiB of values each; writes nothing. `store` may be empty.
-// Throws error.
-[[nodiscard]] convert_plan plan(const convert_options& options);
+// What else plan() is to find out.
+struct plan_options {
+  bool time = false;  // convert_plan::seconds, from about a second of work
+};
+// Reads metadata and, of local files, a sample of the values: a few MiB of each dataset, 256 MiB or so of all; writes nothing.
+// `store` may be empty. Throws error.
+[[nodiscard]] convert_plan plan(const convert_options& options, const plan_options& further = {});
 
 // One of several processes that make the chunks of a store together. The units may be handed out in any order. When all are made,
 // and no worker is left, finalize() writes the metadata.

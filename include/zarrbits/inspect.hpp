@@ -33,6 +33,7 @@ struct inspected_node {
   std::string kind;                                 // "group", "array", "datatype", "link", "unreadable"
   std::string type;                                 // of arrays: "float32", "int16 big-endian"; of links: "soft link"
   std::optional<std::vector<std::uint64_t>> shape;  // of arrays; not set: null dataspace
+  std::vector<std::size_t> unlimited;               // HDF5: the dimensions that may grow without a limit
   std::string layout;                               // HDF5: "contiguous", "compact", "virtual", "external"; empty: chunked
   std::vector<std::uint64_t> chunk;                 // shape of a chunk, or of the largest one, if they differ
   std::vector<std::uint64_t> shard;                 // shape of a shard, if chunks are inside of shards

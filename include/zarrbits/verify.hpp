@@ -119,6 +119,7 @@ struct verify_options {
   std::optional<source_base> base = {};
   remote_access remote = {};               // how sources and stores on servers are reached
   std::vector<std::string> include = {};   // patterns of what the store must hold, as convert_options has them
+  bool with_coordinates = false;           // with `include`: also the coordinate variables of what it selects, as convert does
   std::vector<std::string> exclude = {};   // patterns of what it need not hold
   std::vector<std::string> external = {};  // folders in which the source's other files may be read, as convert_options has them
   bool lock = true;                        // lock the source, as convert_options has it

@@ -315,8 +315,10 @@ def plan(
     zarr_format: Literal[2, 3, "both"] | None = None,
     base: str | None = None,
     memory: int | str | None = None,
+    time: bool = False,
+    report: Path | None = None,
 ) -> Plan:
-    """What convert() would do, from metadata alone."""
+    """What convert() would do, from metadata and a sample of the values."""
     document, status = run("plan", _paths(source, store), _options(locals(), "source", "store"), (0, 3))
     return Plan(status == 0, document["datasets"], document)
 
@@ -441,6 +443,7 @@ def verify(
     different: Literal["refuse", "first", "skip"] | None = None,
     allow_overlap: bool = False,
     include: Many = None,
+    with_coordinates: bool = False,
     exclude: Many = None,
     endpoint: str | None = None,
     no_sign_request: bool = False,

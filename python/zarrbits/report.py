@@ -208,18 +208,18 @@ class Plan(_Shown):
                     d.get("outcome", ""),
                     d.get("objects", ""),
                     _size(source),
+                    _size(d.get("estimated_bytes")),
                     _at_most(at_most) + _size(store),
-                    _at_most(at_most) + _ratio(source, store) if source else "",
                     d.get("how", d.get("reason", "")),
                 )
             )
         before, after = (sum(d.get(key, 0) for d in self.datasets) for key in ("source_bytes", "store_bytes"))
         if len(rows) > 1:
             objects = sum(d.get("objects", 0) for d in self.datasets) + self.document.get("groups", 0)
-            total = (_size(before), _at_most(bound) + _size(after), _at_most(bound) + _ratio(before, after) if before else "")
+            total = (_size(before), _size(self.document.get("estimated_bytes")), _at_most(bound) + _size(after))
             rows.append(("all", "", objects, *total, ""))
         said = "" if self.complete else "INCOMPLETE: something would not be in the store"
-        tables: list[Table] = [(said, ("dataset", "outcome", "objects", "in source", "in store", "ratio", "how"), rows)]
+        tables: list[Table] = [(said, ("dataset", "outcome", "objects", "in source", "about", "in store", "how"), rows)]
         notes = "\n".join(self.notes)
         return [*tables, (notes, (), ())] if notes else tables
 
@@ -229,6 +229,8 @@ class Plan(_Shown):
         return [
             *(_note_of_grids(d) for d in self.datasets if "grids" in d),
             *_note_of_compression([d for d in self.datasets if "compressed" in d]),
+            *_note_of_space(self.document),
+            *([f"about {self.document['seconds']:.1f} s to read and encode it here"] if "seconds" in self.document else []),
             *([f"convention {self.document['convention']}"] if self.document.get("convention", "none") != "none" else []),
             *_notes_of_sources(self.document.get("sources", [])),
             *_note_of_links(self.document.get("links", {})),
@@ -464,6 +466,13 @@ def _note_of_compression(datasets: list[dict[str, Any]]) -> list[str]:
     names = _few([f'"{d["path"]}"' for d in datasets])
     how = datasets[0]["compressed"]["compress"]
     return [f'compress="{how}" would save about {_size(before - after)} of {_size(before)}, by a sample of the values of {names}']
+
+
+def _note_of_space(plan: dict[str, Any]) -> list[str]:
+    estimate, free = plan.get("estimated_bytes"), plan.get("free_bytes")
+    if estimate is None or free is None or estimate <= free:
+        return []
+    return [f"the store needs about {_size(estimate)}, and its file system has {_size(free)} free"]
 
 
 def _notes_of_sources(sources: list[dict[str, Any]]) -> list[str]:

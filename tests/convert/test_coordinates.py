@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from harness import convert, run, same
+from harness import convert, run, same, verify
 
 
 def make(path):
@@ -75,6 +75,59 @@ def test_with_coordinates_takes_them(source, tmp_path):
     assert '"/lat"' not in said and '"/time"' not in said and '"/lon"' in said
     convert(source, tmp_path / "fewer.zarr", "--include", "/t2m", "--exclude", "/lat", "--with-coordinates")
     assert arrays(tmp_path / "fewer.zarr") == {"t2m"} | OF_T2M - {"lat"}
+
+
+def test_verify_expects_them_with_the_same_option(source, tmp_path):
+    selection = ["--include", "/t2m", "--with-coordinates"]
+    store = tmp_path / "out.zarr"
+    convert(source, store, "-q", *selection)
+    assert verify(source, store, *selection)["datasets"]["equal"] == 1 + len(OF_T2M)
+    less = tmp_path / "less.zarr"
+    convert(source, less, "-q", "--include", "/t2m")
+    report = verify(source, less, *selection, status=1)
+    missing = {f["path"].lstrip("/") for f in report["findings"] if f["kind"] == "dataset" and f["outcome"] == "missing"}
+    assert missing == OF_T2M
+    # without the option, they are neither required nor ignored
+    verify(source, less, "--include", "/t2m")
+    verify(source, store, "--include", "/t2m")
+    # what is excluded need not be there
+    convert(source, tmp_path / "fewer.zarr", "-q", *selection, "--exclude", "/lat")
+    verify(source, tmp_path / "fewer.zarr", *selection, "--exclude", "/lat")
+    verify(source, tmp_path / "fewer.zarr", *selection, status=1)
+
+
+def test_verify_expects_the_coordinates_of_joined_files(tmp_path):
+    files = []
+    for day in range(2):
+        files.append(str(tmp_path / f"{day}.h5"))
+        with h5py.File(files[-1], "w") as f:
+            f.create_dataset("time", data=[float(day)], chunks=(1,), maxshape=(None,)).make_scale("time")
+            f["t2m"] = np.zeros((1, 3))
+            f["t2m"].dims[0].attach_scale(f["time"])
+            f["height"] = 2.0
+            # only of the second file: convert takes what the first one names
+            f["orography"] = np.zeros(3)
+            f["t2m"].attrs["coordinates"] = "height orography" if day else "height"
+    selection = ["--include", "/t2m", "--with-coordinates"]
+    convert("--concat", "time", *files, tmp_path / "out.zarr", "-q", *selection)
+    assert arrays(tmp_path / "out.zarr") == {"t2m", "time", "height"}
+    verify("--concat", "time", *files, tmp_path / "out.zarr", *selection)
+
+
+def test_netcdf_dimensions_without_a_variable_are_no_coordinates(tmp_path):
+    with h5py.File(tmp_path / "in.nc", "w") as f:
+        f.attrs["_NCProperties"] = "version=2,netcdf=4.9.0,hdf5=1.12.2"
+        for i, name in enumerate(("time", "station")):
+            f[name] = np.arange(3.0)
+            f[name].make_scale("time" if name == "time" else f"This is a netCDF dimension but not a netCDF variable.{3:10d}")
+            f[name].attrs["_Netcdf4Dimid"] = np.int32(i)
+        f["t2m"] = np.zeros((3, 3))
+        for i, name in enumerate(("time", "station")):
+            f["t2m"].dims[i].attach_scale(f[name])
+    selection = ["--include", "/t2m", "--with-coordinates"]
+    convert(tmp_path / "in.nc", tmp_path / "out.zarr", "-q", *selection)
+    assert arrays(tmp_path / "out.zarr") == {"t2m", "time"}
+    verify(tmp_path / "in.nc", tmp_path / "out.zarr", *selection)
 
 
 def test_partitions_take_the_same_ones(source, tmp_path):

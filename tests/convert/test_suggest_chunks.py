@@ -50,10 +50,10 @@ def check_store(document, store, every_chunk_is_written=False):
         assert written == d["objects"] if every_chunk_is_written else written <= d["objects"], d
 
 
-def climate(path, name="time", shape=(1000, 60, 120), chunks=(1, 60, 120), **attributes):
+def climate(path, name="time", shape=(1000, 60, 120), chunks=(1, 60, 120), maxshape=None, **attributes):
     with h5py.File(path, "w") as f:
         values = np.random.default_rng(3).integers(1, 9, shape, dtype="i4")
-        f.create_dataset("t2m", data=values, chunks=chunks, compression="gzip", compression_opts=1)
+        f.create_dataset("t2m", data=values, chunks=chunks, maxshape=maxshape, compression="gzip", compression_opts=1)
         for n, dimension in zip(shape, (name, "lat", "lon")):
             f[dimension] = np.arange(1, n + 1, dtype="f8")
             f[dimension].make_scale(dimension)
@@ -104,6 +104,15 @@ def test_chunks_stay_that_fit(tmp_path):
 def test_time_is_known_by_its_attributes(tmp_path, attributes):
     assert arrays(suggested(climate(tmp_path / "a.nc", "step", **attributes)))["/t2m"]["time_axis"] == 0
     assert arrays(suggested(climate(tmp_path / "b.nc", "step")))["/t2m"]["time_axis"] is None
+
+
+def test_time_is_the_only_unlimited_dimension_if_nothing_else_says_it(tmp_path):
+    growing = suggested(climate(tmp_path / "a.nc", "step", maxshape=(None, 60, 120)), "--for", "time-series")
+    assert arrays(growing)["/t2m"]["time_axis"] == 0 and access_costs(arrays(growing)["/t2m"])[0] == 1
+    assert arrays(suggested(climate(tmp_path / "b.nc", "step", maxshape=(1000, 60, None))))["/t2m"]["time_axis"] == 2
+    # a name or an attribute counts more, and of several unlimited dimensions none is known to be time
+    assert arrays(suggested(climate(tmp_path / "c.nc", "time", maxshape=(1000, 60, None))))["/t2m"]["time_axis"] == 0
+    assert arrays(suggested(climate(tmp_path / "d.nc", "step", maxshape=(None, 60, None))))["/t2m"]["time_axis"] is None
 
 
 def test_lengths_divide_those_of_the_source(tmp_path):

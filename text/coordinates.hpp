@@ -5,10 +5,8 @@
 //
 //   unselected_coordinates({{"/t2m", true}, {"/time", false}}, [](const std::string& path) { ... });   // "/time"
 //
-#ifndef ZARRBITS_CONVERT_PLAN_COORDINATES_HPP
-#define ZARRBITS_CONVERT_PLAN_COORDINATES_HPP
-
-#include <zarrbits/convert_options.hpp>
+#ifndef ZARRBITS_TEXT_COORDINATES_HPP
+#define ZARRBITS_TEXT_COORDINATES_HPP
 
 #include <functional>
 #include <map>
@@ -16,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 constexpr const char* coordinate_attributes[] = {"coordinates", "bounds", "grid_mapping"};
 
@@ -31,13 +29,14 @@ using references_function = std::function<std::vector<std::string>(const std::st
 std::vector<std::string> unselected_coordinates(const std::map<std::string, bool>& is_selected,
                                                 const references_function& references_of);
 
-// The patterns by which `options` select objects, if `coordinates` are those of the included ones.
-std::vector<std::string> include_patterns(const convert_options& options, const std::vector<std::string>& coordinates);
+// The patterns `include` and, `with_coordinates`, one for each of these paths.
+std::vector<std::string> include_patterns(std::vector<std::string> include, bool with_coordinates,
+                                          const std::vector<std::string>& coordinates);
 
 // Says which coordinate variables `include` leaves out, or which ones are taken because of `with_coordinates`; "" if there are
 // none.
 std::string coordinates_note(const std::vector<std::string>& paths, bool are_taken);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/plan/coordinates.hpp"
+#include "text/coordinates.hpp"
 
 #include "text/format.hpp"
 #include "text/selection.hpp"
@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::text {
 
 std::vector<std::string> names_in_attribute(std::string_view value) {
   constexpr std::string_view blanks = " \t\r\n";
@@ -45,11 +45,11 @@ std::vector<std::string> unselected_coordinates(const std::map<std::string, bool
   return {result.begin(), result.end()};
 }
 
-std::vector<std::string> include_patterns(const convert_options& options, const std::vector<std::string>& coordinates) {
-  std::vector<std::string> patterns = options.include;
-  if (!options.with_coordinates) return patterns;
-  for (const std::string& path : coordinates) patterns.push_back(text::pattern_of_path(path));
-  return patterns;
+std::vector<std::string> include_patterns(std::vector<std::string> include, bool with_coordinates,
+                                          const std::vector<std::string>& coordinates) {
+  if (!with_coordinates) return include;
+  for (const std::string& path : coordinates) include.push_back(pattern_of_path(path));
+  return include;
 }
 
 std::string coordinates_note(const std::vector<std::string>& paths, bool are_taken) {
@@ -58,10 +58,10 @@ std::string coordinates_note(const std::vector<std::string>& paths, bool are_tak
   std::string names;
   for (std::size_t i = 0; i < std::min(paths.size(), max_names); ++i) names += (i == 0 ? "\"" : ", \"") + paths[i] + "\"";
   if (paths.size() > max_names) names += " and " + std::to_string(paths.size() - max_names) + " more";
-  const std::string subject = text::pluralize(paths.size(), "coordinate variable") + " of what `include` selects";
+  const std::string subject = pluralize(paths.size(), "coordinate variable") + " of what `include` selects";
   return are_taken ? subject + " " + (paths.size() == 1 ? "is" : "are") + " converted, too: " + names
                    : subject + " " + (paths.size() == 1 ? "is" : "are") + " left out: " + names +
                          "; `with_coordinates` converts them, too";
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::text
