@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
 #include <map>
 #include <string_view>
 
@@ -19,7 +20,7 @@ namespace {
 
 constexpr std::string_view default_suffix = "core.windows.net";
 
-// Of the emulator Azurite, for all to know.
+// What the emulator Azurite has, as its documents say.
 constexpr const char *emulator_account = "devstoreaccount1",
                      *emulator_key = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
                      *emulator_url = "http://127.0.0.1:10000";

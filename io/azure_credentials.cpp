@@ -7,6 +7,7 @@
 #include "io/oauth_token.hpp"
 #include "io/s3_credential_endpoints.hpp"
 #include "io/server_url.hpp"
+#include "text/json_text.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -96,7 +97,9 @@ std::optional<s3_credentials> token_of_machine() {
   } catch (const zarrbits::error&) {
     return {};
   }
-  if (got.status == 400 || got.status == 404) return {};  // another cloud, or no identity
+  // another cloud has other errors; 400: no identity
+  if (got.status != 200 && (got.status == 400 || text::text_member(text::parse_untrusted_json(got.body), "error").empty()))
+    return {};
   return token_in(got, server_name, "run the command again", "check the identity of the machine, and AZURE_CLIENT_ID");
 }
 

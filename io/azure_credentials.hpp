@@ -15,7 +15,7 @@
 namespace zarrbits::io {
 
 // `target`: what they are for, for sentences. `ca_file`: for the server of tokens. The account is their access key. Throws
-// zarrbits::error if there are none.
+// zarrbits::error if it finds nothing.
 s3_credentials find_azure_credentials(const std::string& target, const remote_access& remote, const std::string& ca_file);
 
 }  // namespace zarrbits::io

@@ -94,7 +94,8 @@ std::string remedy_of(const std::string& code) {
       {"AuthenticationFailed",
        "the signature is wrong, or has ended: check the account, its key or the shared access signature, and the clock of this "
        "machine"},
-      {"AuthorizationFailure", "the account's network rules, or the permissions of the signature, do not allow it: check them"},
+      {"AuthorizationFailure",
+       "the account's network rules, its key, or the permissions of the signature do not allow it: check them"},
       {"AuthorizationPermissionMismatch",
        "the signature lacks the permission, or the login a role such as Storage Blob Data Contributor: add it"},
       {"KeyBasedAuthenticationNotPermitted", "the account accepts no keys: use a token (AZURE_STORAGE_TOKEN)"},
@@ -241,11 +242,11 @@ http_client::response s3_client::attempt(const request& r, const place& location
 
 void s3_client::require_secure_token(const s3_credentials& keys) const {
   if (!settings_.is_open() || (keys.bearer.empty() && keys.sas.empty())) return;
+  const std::string secret = keys.bearer.empty() ? "a shared access signature" : "an access token",
+                    variable = settings_.is_azure() ? "AZURE_STORAGE_KEY" : "GS_ACCESS_KEY_ID";
   throw zarrbits::error(errc::refused,
-                        (keys.bearer.empty() ? "a shared access signature" : "an access token") +
-                            std::string(" is not sent to \"") + settings_.url +
-                            "\" by plain http, where it could be stolen; use https, or keys (" +
-                            (settings_.is_azure() ? "AZURE_STORAGE_KEY" : "GS_ACCESS_KEY_ID") + ")",
+                        secret + " is not sent to \"" + settings_.url +
+                            "\" by plain http, where it could be stolen; use https, or keys (" + variable + ")",
                         {settings_.url});
 }
 
@@ -362,6 +363,22 @@ void s3_client::throw_not_found(const request& r, const response& result, const 
                         {settings_.url});
 }
 
+// What to do about a refusal; `known` is what its code says.
+std::string s3_client::remedy_for(const std::string& known, bool forbidden, bool ended, bool may_have_ended,
+                                  const s3_credentials& keys) const {
+  const bool azure = settings_.is_azure();
+  const char* const anonymous = "; the request was anonymous (`no_sign_request`): use credentials instead";
+  if (azure && forbidden && keys.is_anonymous()) return anonymous;
+  if (!known.empty()) return known;
+  if (!forbidden)
+    return azure ? "; check the container, the account and `endpoint`" : "; check the bucket, the region and `endpoint`";
+  if (keys.is_anonymous()) return anonymous;
+  if (ended) return "; the credentials have ended: get new ones, and run the same command again";
+  if (may_have_ended) return "; check the permissions of the access key, and that its session token has not ended";
+  return azure ? "; check the account, its key, signature or token, and their permissions"
+               : "; check the access key, the secret and their permissions";
+}
+
 void s3_client::throw_refused(const request& r, const response& result, const s3_credentials& keys,
                               const std::string& tries) const {
   const std::string object = settings_.name_of(r.key);
@@ -371,14 +388,7 @@ void s3_client::throw_refused(const request& r, const response& result, const s3
   const std::string known = remedy_of(code);
   const bool forbidden =
       result.status == 401 || result.status == 403 || ended || may_have_ended || code == "PublicAccessNotPermitted";
-  const char* remedy = !known.empty()        ? known.c_str()
-                       : !forbidden          ? settings_.is_azure() ? "; check the container, the account and `endpoint`"
-                                                                    : "; check the bucket, the region and `endpoint`"
-                       : keys.is_anonymous() ? "; the request was anonymous (`no_sign_request`): use credentials instead"
-                       : ended               ? "; the credentials have ended: get new ones, and run the same command again"
-                       : may_have_ended ? "; check the permissions of the access key, and that its session token has not ended"
-                       : settings_.is_azure() ? "; check the account, its key, signature or token, and their permissions"
-                                              : "; check the access key, the secret and their permissions";
+  const std::string remedy = remedy_for(known, forbidden, ended, may_have_ended, keys);
   throw zarrbits::error(forbidden ? errc::permission_denied : errc::server_failed,
                         settings_.server_name() + " refuses " + r.method + " of \"" + object + "\"" + tries + ": " +
                             std::to_string(result.status) + error_text(result.xml) + remedy,

@@ -123,6 +123,8 @@ class s3_client {
   bool confirms_absence(const request& r);
   void require_secure_token(const s3_credentials& keys) const;
   [[noreturn]] void throw_not_found(const request& r, const response& result, const s3_credentials& keys) const;
+  std::string remedy_for(const std::string& known, bool forbidden, bool ended, bool may_have_ended,
+                         const s3_credentials& keys) const;
   [[noreturn]] void throw_refused(const request& r, const response& result, const s3_credentials& keys,
                                   const std::string& tries) const;
 

@@ -27,7 +27,7 @@ NUMBERS = itertools.count(0x8DD0000000000000)
 
 def error(status, code, message="no"):
     """As Azure sends it: with a mark of UTF-8, and lines about the request."""
-    text = f"\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>{code}</Code><Message>{escape(message)}\nRequestId:1\nTime:2</Message></Error>"  # noqa: E501
+    text = f'\ufeff<?xml version="1.0" encoding="utf-8"?><Error><Code>{code}</Code><Message>{escape(message)}\nRequestId:1\nTime:2</Message></Error>'  # noqa: E501
     return Answer(status, text.encode(), {"x-ms-error-code": code, "Content-Type": "application/xml"})
 
 

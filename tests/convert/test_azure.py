@@ -183,7 +183,9 @@ class TestAzure(S3):
         self.refused(run("convert", "-q", self.source, account, **NOBODY, **SHARED_KEY), ACCOUNT, "another", "does not get them")
         self.refused(run("convert", "-q", self.source, "az://bucket/x", **NOBODY), "AZURE_STORAGE_ACCOUNT", status=2)
         only_account = {"AZURE_STORAGE_ACCOUNT": "x1"}
-        self.refused(run("convert", "-q", self.source, "az://bucket/x", **NOBODY, **only_account), "no credentials", "AZURE_STORAGE_KEY")
+        self.refused(
+            run("convert", "-q", self.source, "az://bucket/x", **NOBODY, **only_account), "no credentials", "AZURE_STORAGE_KEY"
+        )
         for key in ("geheim no Base64", "geheim\ntwo"):
             done = run("convert", "-q", self.source, "az://bucket/x", **NOBODY, **only_account, AZURE_STORAGE_KEY=key)
             self.refused(done, "not Base64")
@@ -294,6 +296,10 @@ class TestAzure(S3):
                 ({"AZURE_CLIENT_SECRET": "geheim", "AZURE_AUTHORITY_HOST": "http://192.0.2.1"}, ["plain http"]),
             ):
                 self.refused(self.convert(s, **{**application, **authority, **wrong}), *words)
+        for status, body in ((403, ""), (404, "<html>"), (400, '{"error": "invalid_request"}'), (200, "<html>")):  # another cloud
+            with AzureServer() as s, Service(lambda r, status=status, body=body: (status, body)) as machine:
+                done = self.convert(s, AZURE_POD_IDENTITY_AUTHORITY_HOST=machine.url)
+                self.refused(done, "access token" if status == 200 else "no credentials")
         with AzureServer() as s, Service(lambda r: (401, '{"error": "invalid_client", "error_description": "geheim"}')) as login:
             done = self.convert(s, **application, AZURE_CLIENT_SECRET="geheim", AZURE_AUTHORITY_HOST=login.url)
             self.refused(done, "invalid_client", "AZURE_CLIENT_ID")

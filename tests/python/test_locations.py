@@ -53,8 +53,8 @@ def test_schemes_that_are_not_reached_are_said(call, folder):
         ("adl://container/x", "https:// URL"),
         (
             "ftp://host/x",
-            '"ftp://" is not a scheme that zarrbits knows; use a path, s3://BUCKET/KEY, gs://BUCKET/KEY, az://CONTAINER/KEY or an '
-            "https:// URL",
+            '"ftp://" is not a scheme that zarrbits knows; use a path, s3://BUCKET/KEY, gs://BUCKET/KEY, az://CONTAINER/KEY or '
+            "an https:// URL",
         ),
         ("memory://x", "memory"),
     ):

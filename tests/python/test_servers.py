@@ -63,7 +63,9 @@ def test_what_adlfs_is_told(source, monkeypatch):
             assert zarrbits.convert("in.h5", "az://bucket/out.zarr", storage_options=options, overwrite=True).objects
             assert zarrbits.verify("in.h5", "az://bucket/out.zarr", storage_options=options).equal
         assert s.wrong_signatures == []
-    given, secrets = of_storage_options({"account_name": "a", "account_host": "h:1", "client_id": "i", "client_secret": "s"}, "az")
+    given, secrets = of_storage_options(
+        {"account_name": "a", "account_host": "h:1", "client_id": "i", "client_secret": "s"}, "az"
+    )
     assert given == {"endpoint": "https://h:1"} and secrets["AZURE_CLIENT_SECRET"] == "s" and secrets["AZURE_STORAGE_KEY"] == ""
     assert of_storage_options({"anon": True}, "az") == ({"no_sign_request": True}, {})
     with pytest.raises(ValueError, match="account_key"):
