@@ -11,6 +11,8 @@
 
 #include <zarrbits/error.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <optional>

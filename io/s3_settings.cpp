@@ -20,6 +20,13 @@ namespace zarrbits::io {
 
 namespace {
 
+// For sentences.
+std::string example_of(cloud kind) {
+  return kind == cloud::azure    ? "\"az://container/prefix\""
+         : kind == cloud::google ? "\"gs://bucket/prefix\""
+                                 : "\"s3://bucket/prefix\"";
+}
+
 std::string first_of(std::initializer_list<std::string> candidates) {
   for (const std::string& c : candidates) {
     if (!c.empty()) return c;
@@ -96,8 +103,7 @@ s3_settings read_s3_target(const std::string& target, remote_access remote) {
   remote.no_sign_request = false;
   s3_settings s = read_s3_settings(target, remote);
   if (("/" + s.prefix + "/").find("//") != (s.prefix.empty() ? 0 : std::string::npos)) {
-    throw zarrbits::error(errc::invalid_option,
-                          "\"" + target + "\" has an empty part; write it as \"" + s.name_of("prefix") + "\"");
+    throw zarrbits::error(errc::invalid_option, "\"" + target + "\" has an empty part; write it as " + example_of(s.kind));
   }
   return s;
 }
@@ -106,7 +112,7 @@ s3_settings read_s3_settings(const std::string& target, const remote_access& rem
   s3_settings s;
   s.kind = cloud_of(target);
   s.request_payer = remote.request_payer;
-  const std::string example = s.is_google() ? "\"gs://bucket/prefix\"" : "\"s3://bucket/prefix\"";
+  const std::string example = example_of(s.kind);
   const std::size_t place = target.find("://") + 3, end = std::min(target.find('/', place), target.size());
   s.bucket = target.substr(place, end - place);
   s.root = target.substr(0, end) + "/";

@@ -279,6 +279,6 @@ def test_names_with_a_scheme(folder):
     assert "az://CONTAINER" in run("convert", "--concat", "t", f"@{folder}/list.txt", f"{folder}/joined.zarr").stderr
     r = run("plan", "S3a://bucket/in.nc", "--endpoint", "http://127.0.0.1:1", "--no-sign-request")
     assert r.returncode == 1 and "s3://bucket/in.nc" in r.stderr, r.stderr
-    os.makedirs(os.path.join(folder, "az:"))
-    os.rename(source, os.path.join(folder, "az:", "b.h5"))
-    assert run("plan", "az://b.h5", cwd=folder).returncode == 0  # a file of that name
+    os.makedirs(os.path.join(folder, "adl:"))
+    os.rename(source, os.path.join(folder, "adl:", "b.h5"))
+    assert run("plan", "adl://b.h5", cwd=folder).returncode == 0  # a file of that name

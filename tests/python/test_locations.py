@@ -65,9 +65,9 @@ def test_schemes_that_are_not_reached_are_said(call, folder):
 
 def test_a_file_of_that_name_is_one(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    os.mkdir("az:")
-    os.rename(made(folder), "az:/in.h5")
-    assert zarrbits.plan("az://in.h5").complete
+    os.mkdir("adl:")
+    os.rename(made(folder), "adl:/in.h5")
+    assert zarrbits.plan("adl://in.h5").complete
 
 
 def test_an_open_file_of_h5py(folder, monkeypatch):

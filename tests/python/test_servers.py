@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """storage_options of the functions in Python: what fsspec is told reaches the server, and no other process sees a secret."""
 
+import json
 import os
 import pathlib
 import sys
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import zarrbits
+from zarrbits.references import _options_for, read
 from zarrbits.remote import of_storage_options
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "convert"))
@@ -70,6 +72,26 @@ def test_what_adlfs_is_told(source, monkeypatch):
     assert of_storage_options({"anon": True}, "az") == ({"no_sign_request": True}, {})
     with pytest.raises(ValueError, match="account_key"):
         of_storage_options({"account_key": "x"})  # of S3
+
+
+def test_what_adlfs_is_told_of_references(tmp_path):
+    """Its own options and the account of the names; other file systems get no secret of it."""
+
+    def references(*urls):
+        keys = {f"v/c/{i}": [url, 0, 1] for i, url in enumerate(urls)}
+        (tmp_path / "refs.json").write_text(json.dumps({"version": 1, "refs": {"zarr.json": "{}", **keys}}))
+        return read(tmp_path / "refs.json")
+
+    one, other = "abfs://c@one.dfs.core.windows.net/in.h5", "abfs://c@two.dfs.core.windows.net/in.h5"
+    given = {"account_key": KEY, "key": "of S3", "client_kwargs": {"endpoint_url": "http://s3"}}
+    assert _options_for("abfs", given, references(one, one + "2")) == {"account_key": KEY, "account_name": "one"}
+    assert _options_for("az", {"connection_string": "x"}, references("az://c/in.h5")) == {"connection_string": "x"}
+    assert "account_key" not in _options_for("s3", given, references("s3://b/in.h5"))
+    assert "account_key" not in _options_for("https", given, references("https://example.org/in.h5"))
+    with pytest.raises(zarrbits.Error, match="several storage accounts"):
+        _options_for("abfs", given, references(one, other))
+    with pytest.raises(zarrbits.Error, match='storage account "one", not account_name'):
+        _options_for("abfs", {**given, "account_name": "two"}, references(one))
 
 
 def test_keys_and_a_token(source):
