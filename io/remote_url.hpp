@@ -22,7 +22,7 @@ enum class cloud { s3, google, azure };  // whose words a server of objects spea
 
 // "s3://...", "gs://...", "az://...", "abfs://..." or "abfss://..."
 bool is_object_store(const std::string& name);
-// Of a name of such a server.
+// The cloud of such a name.
 cloud cloud_of(const std::string& name);
 // "az://container/key", "abfs://container@account.dfs.core.windows.net/key"
 bool is_azure(const std::string& name);
