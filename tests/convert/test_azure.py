@@ -162,6 +162,11 @@ class TestAzure(S3):
                 {"AZURE_STORAGE_CONNECTION_STRING": f"BlobEndpoint={s.url};SharedAccessSignature={SAS}"},
                 {"AZURE_STORAGE_SAS_KEY": SAS, **server},
                 {"AZURE_STORAGE_ACCESS_TOKEN": TOKEN, **server},
+                {
+                    "AZURE_STORAGE_USE_EMULATOR": "true",
+                    "AZURITE_BLOB_STORAGE_URL": s.url.removesuffix(f"/{ACCOUNT}"),
+                    "AZURE_STORAGE_KEY": KEY,
+                },
             ):
                 s.objects.clear()
                 done = run("convert", "-q", self.source, TARGET, **{**NOBODY, **variables})
