@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -63,9 +62,10 @@ std::string path_of_file_url(const std::string& argument, std::string_view rest)
 }  // namespace
 
 std::string with_known_scheme(const std::string& name) {
-  // s3a and s3n are Hadoop's names, gcs is fsspec's
-  static const std::map<std::string, std::string> reached = {{"s3", "s3"},  {"s3a", "s3"},    {"s3n", "s3"},     {"gs", "gs"},
-                                                             {"gcs", "gs"}, {"http", "http"}, {"https", "https"}};
+  // s3a and s3n are Hadoop's names, gcs is fsspec's, azure is obstore's
+  static const std::map<std::string, std::string> reached = {
+      {"s3", "s3"},    {"s3a", "s3"},    {"s3n", "s3"},      {"gs", "gs"},     {"gcs", "gs"},     {"az", "az"},
+      {"azure", "az"}, {"abfs", "abfs"}, {"abfss", "abfss"}, {"http", "http"}, {"https", "https"}};
   const auto parts = split_scheme(name);
   const auto known = parts ? reached.find(parts->scheme) : reached.end();
   return known == reached.end() ? name : known->second + "://" + parts->rest;
@@ -76,14 +76,9 @@ std::string location_name(const std::string& argument) {
   if (!parts) return argument;
   if (parts->scheme == "file") return path_of_file_url(argument, parts->rest);
   if (const std::string name = with_known_scheme(argument); io::is_remote(name)) return name;
-  static constexpr std::string_view azure[] = {"az", "abfs", "abfss", "adl"};
-  if (std::find(std::begin(azure), std::end(azure), parts->scheme) != std::end(azure)) {
-    throw usage_error("Azure is not reached as \"" + parts->scheme +
-                      "://\"; name a source by its https:// URL, signed if need be, and write a store to a local folder, which " +
-                      "other programs copy");
-  }
   throw usage_error("\"" + parts->scheme +
-                    "://\" is not a scheme that zarrbits knows; use a path, s3://BUCKET/KEY, gs://BUCKET/KEY or an https:// URL");
+                    "://\" is not a scheme that zarrbits knows; use a path, s3://BUCKET/KEY, gs://BUCKET/KEY, az://CONTAINER/KEY "
+                    "or an https:// URL");
 }
 
 bool takes_other_url(std::string_view option) { return option == "--base" || option == "--endpoint" || option == "--header"; }

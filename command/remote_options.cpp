@@ -20,10 +20,11 @@ namespace zarrbits::command {
 
 void add_remote_options(CLI::App& app, remote_access& remote, const std::string& group) {
   app.add_option("--endpoint", remote.endpoint,
-                 "With s3:// or gs://: the server, if it is not Amazon's or Google's (or set AWS_ENDPOINT_URL)")
+                 "With s3://, gs:// or az://: the server, if it is not Amazon's, Google's or Azure's (or set AWS_ENDPOINT_URL)")
       ->type_name("URL")
       ->group(group);
-  app.add_flag("--no-sign-request", remote.no_sign_request, "With s3:// or gs://: read a public bucket, without credentials")
+  app.add_flag("--no-sign-request", remote.no_sign_request,
+               "With s3://, gs:// or az://: read a public bucket, without credentials")
       ->group(group);
   app.add_flag("--request-payer", remote.request_payer,
                "With s3:// or gs://: pay for the requests, as some buckets demand (or set AWS_REQUEST_PAYER or GS_USER_PROJECT)")

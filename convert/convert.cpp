@@ -138,8 +138,9 @@ void check_options(const convert_options& options) {
   text::selection(options.include, options.exclude);
   if (!options.remote.endpoint.empty() && !io::any_in_object_store(given_sources(options.source, options.concat)) &&
       !io::is_object_store(options.store)) {
-    throw zarrbits::error(errc::invalid_option,
-                          "an endpoint is only for a source or a store \"s3://...\" or \"gs://...\"; leave out `endpoint`");
+    throw zarrbits::error(
+        errc::invalid_option,
+        "an endpoint is only for a source or a store \"s3://...\", \"gs://...\" or \"az://...\"; remove `endpoint`");
   }
   if (options.share && (options.share->count == 0 || options.share->index >= options.share->count)) {
     throw zarrbits::error(errc::invalid_option, "share " + std::to_string(options.share->index) + " of " +

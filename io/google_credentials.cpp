@@ -3,6 +3,7 @@
 
 #include "io/aws_config.hpp"
 #include "io/http_client.hpp"
+#include "io/oauth_token.hpp"
 #include "io/s3_credential_endpoints.hpp"
 #include "io/server_url.hpp"
 #include "text/base64.hpp"
@@ -28,7 +29,6 @@ using text::text_member;
 
 constexpr const char* token_scope = "https://www.googleapis.com/auth/devstorage.read_write";
 constexpr const char* default_token_server = "https://oauth2.googleapis.com/token";
-constexpr std::size_t max_token_bytes = 32 << 10;
 
 [[noreturn]] void fail(const std::string& sentence, const std::string& place = {}) {
   throw zarrbits::error(errc::permission_denied, sentence, {place});
@@ -43,25 +43,9 @@ std::string base64_url(std::string_view bytes) {
   return out;
 }
 
-// {"access_token": "...", "expires_in": 3599}
-s3_credentials token_in(const http_client::response& got, const std::string& server_name) {
-  const text::json document = text::parse_untrusted_json(got.body);
-  if (got.status != 200) {
-    // the description could repeat what was sent
-    const std::string code = text_member(document, "error").substr(0, 100);
-    fail(server_name + " answers " + std::to_string(got.status) + (code.empty() ? "" : " " + code) +
-         (code == "invalid_grant" ? "; the login has ended: run \"gcloud auth application-default login\", or check the clock"
-                                  : "; check the service account, or its key"));
-  }
-  s3_credentials keys;
-  keys.bearer = text_member(document, "access_token");
-  const auto seconds = document.is_object() ? document.find("expires_in") : document.end();
-  const bool has_end = document.is_object() && seconds != document.end() && seconds->is_number();
-  const double life = has_end ? seconds->get<double>() : 0;
-  if (keys.bearer.empty() || keys.bearer.size() > max_token_bytes || !is_header_value(keys.bearer) || !(life > 0))
-    fail(server_name + " did not return an access token with its time; ask who runs it");
-  keys.expires = std::chrono::system_clock::now() + std::chrono::seconds(static_cast<long>(std::min(life, 86'400.0)));
-  return keys;
+s3_credentials google_token_in(const http_client::response& got, const std::string& server_name) {
+  return token_in(got, server_name, "the login has ended: run \"gcloud auth application-default login\", or check the clock",
+                  "check the service account, or its key");
 }
 
 s3_credentials token_of_file(const std::string& path, const text::json& document, const std::string& ca_file) {
@@ -100,13 +84,13 @@ s3_credentials token_of_file(const std::string& path, const text::json& document
   }
   const std::string server_name = "the server of Google's access tokens at " + url;
   http_client client(ca_file);
-  s3_credentials keys = token_in(ask_for_credentials(client,
-                                                     {.method = "POST",
-                                                      .url = url,
-                                                      .headers = {"Content-Type: application/x-www-form-urlencoded"},
-                                                      .body = std::as_bytes(std::span(form.data(), form.size()))},
-                                                     3, server_name),
-                                 server_name);
+  s3_credentials keys = google_token_in(ask_for_credentials(client,
+                                                            {.method = "POST",
+                                                             .url = url,
+                                                             .headers = {"Content-Type: application/x-www-form-urlencoded"},
+                                                             .body = std::as_bytes(std::span(form.data(), form.size()))},
+                                                            3, server_name),
+                                        server_name);
   keys.quota_project = text_member(document, "quota_project_id");
   keys.project = text_member(document, "project_id");
   return keys;
@@ -152,7 +136,7 @@ std::optional<s3_credentials> credentials_of_machine() {
     return {};
   }
   if (got.header("metadata-flavor") != "Google" || got.status == 404) return {};  // another cloud, or no service account
-  return token_in(got, server_name);
+  return google_token_in(got, server_name);
 }
 
 s3_credentials find(const std::string& target, const remote_access& remote, const std::string& ca_file) {

@@ -110,9 +110,34 @@ std::string escaped(const std::string& url) {
 
 }  // namespace
 
-bool is_google(const std::string& name) { return name.starts_with("gs://"); }
+bool is_azure(const std::string& name) {
+  return name.starts_with("az://") || name.starts_with("abfs://") || name.starts_with("abfss://");
+}
 
-bool is_object_store(const std::string& name) { return name.starts_with("s3://") || is_google(name); }
+cloud cloud_of(const std::string& name) {
+  return is_azure(name) ? cloud::azure : name.starts_with("gs://") ? cloud::google : cloud::s3;
+}
+
+bool is_object_store(const std::string& name) { return name.starts_with("s3://") || name.starts_with("gs://") || is_azure(name); }
+
+bool may_be_within(const std::string& inner, const std::string& outer) {
+  std::string accounts[2], paths[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    std::string& path = paths[i] = i == 0 ? inner : outer;
+    if (is_azure(path)) {
+      path.erase(0, path.find("://") + 3);
+      const std::size_t slash = std::min(path.find('/'), path.size()), account = path.find('@');
+      if (account < slash) {
+        accounts[i] = path.substr(account, path.find('.') - account);
+        path.erase(account, slash - account);
+      }
+      path.insert(0, "az://");
+    }
+    while (path.size() > 1 && path.back() == '/') path.pop_back();
+  }
+  if (!accounts[0].empty() && !accounts[1].empty() && accounts[0] != accounts[1]) return false;
+  return paths[0] == paths[1] || paths[0].starts_with(paths[1] + "/");
+}
 
 bool is_web(const std::string& name) { return name.starts_with("https://") || name.starts_with("http://"); }
 
@@ -167,12 +192,19 @@ parts split(const std::string& input) {
 std::string mask_user(const std::string& url) {
   const std::size_t scheme_end = url.find("://");
   if (scheme_end == std::string::npos || scheme_end == 0 || url.find('/') != scheme_end + 1) return url;
+  if (is_azure(url)) {
+    const std::size_t query = url.find('?');
+    if (query != std::string::npos && text::case_fold(url.substr(query)).find("sig=") != std::string::npos)
+      return mask_user(url.substr(0, query)) + std::string(masked_query);
+  }
   const std::size_t host = scheme_end + 3, last_at = url.rfind('@');
   if (last_at == std::string::npos || last_at < host) return url;
   const std::string_view first_part = std::string_view(url).substr(host, url.find('/', host) - host);
   const std::size_t colon = first_part.find(':');
-  const bool has_user =
-      first_part.find('@') != std::string_view::npos || (colon != std::string_view::npos && colon + 1 < first_part.size());
+  // a container of Azure's is at an account
+  const bool has_user = (first_part.find('@') != std::string_view::npos &&
+                         (!is_azure(url) || std::count(first_part.begin(), first_part.end(), '@') > 1)) ||
+                        (colon != std::string_view::npos && colon + 1 < first_part.size());
   return has_user ? url.substr(0, host) + "***" + url.substr(last_at) : url;
 }
 

@@ -11,14 +11,23 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace zarrbits::io {
 
-// "s3://..." or "gs://..."
+constexpr std::string_view masked_query = "?***";  // ends a name that is refused, because it had a signature
+
+enum class cloud { s3, google, azure };  // whose words a server of objects speaks
+
+// "s3://...", "gs://...", "az://...", "abfs://..." or "abfss://..."
 bool is_object_store(const std::string& name);
-// "gs://..."
-bool is_google(const std::string& name);
+// The cloud of such a name.
+cloud cloud_of(const std::string& name);
+// "az://container/key", "abfs://container@account.dfs.core.windows.net/key"
+bool is_azure(const std::string& name);
+// True if both names of stores may be the same place, or `inner` may be within `outer`: Azure's have several spellings.
+bool may_be_within(const std::string& inner, const std::string& outer);
 // "https://..." or "http://..."
 bool is_web(const std::string& name);
 inline bool is_remote(const std::string& name) { return is_object_store(name) || is_web(name); }
@@ -28,7 +37,8 @@ bool any_remote(const std::vector<std::string>& names);
 
 // The position of the colon before the object, in "https://host/in.nc:/a/b"; npos if absent.
 std::size_t object_in_url(const std::string& name);
-// The name without secrets: https://host/x for https://user@host/x, and s3://***@x for s3://user@x, which is refused. Files
+// The name without secrets: https://host/x for https://user@host/x, and s3://***@x for s3://user@x, which is refused, as is
+// az://x?*** for a name with a shared access signature. Files
 // that differ only in the query keep different names, with a part of its hash, unless it is a signature, which is a different
 // one every time. An object in the file ("https://host/in.nc?...:/a/b") stays. Thread-safe.
 std::string redact_url(const std::string& name);

@@ -61,17 +61,17 @@ void init_s3(const std::vector<std::string>& sources, const std::string& store, 
     const std::string secret = warning ? plaintext_secret(name, remote) : "";
     if (!secret.empty() && warned.insert(std::string(host_of(name))).second)
       warning("\"" + name + "\" is plain http to another machine: " + secret + " can be read in transit; use https");
-    if (!is_object_store(name) || !buckets.insert(name.substr(0, name.find('/', 5))).second) continue;
-    if (!remote.endpoint.empty() && std::any_of(buckets.begin(), buckets.end(), is_google) &&
-        !std::all_of(buckets.begin(), buckets.end(), is_google)) {
+    if (!is_object_store(name) || !buckets.insert(name.substr(0, name.find('/', name.find("://") + 3))).second) continue;
+    if (!remote.endpoint.empty() && std::any_of(buckets.begin(), buckets.end(),
+                                                [&](const std::string& other) { return cloud_of(other) != cloud_of(name); })) {
       throw zarrbits::error(errc::invalid_option,
-                            "`endpoint` cannot be the server of names at both s3:// and gs://; leave it out, and set "
-                            "AWS_ENDPOINT_URL_S3 or STORAGE_EMULATOR_HOST",
+                            "`endpoint` cannot be the server of names at several of s3://, gs:// and az://; remove it, and set "
+                            "AWS_ENDPOINT_URL_S3, STORAGE_EMULATOR_HOST or AZURE_STORAGE_ENDPOINT",
                             {name});
     }
     const s3_settings settings = read_s3_settings(name, remote);
     const s3_credentials keys = settings.credentials->current();
-    if (warning && settings.is_open() && keys.bearer.empty()) {  // a token is refused
+    if (warning && settings.is_open() && keys.bearer.empty() && keys.sas.empty()) {  // these are refused
       warning("\"" + settings.url + "\" is plain http: the traffic can be read and changed in transit" +
               (keys.session_token.empty() ? "" : ", and the session token can be stolen") +
               "; use https, with AWS_CA_BUNDLE if the server's certificate is self-signed");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "io/s3_client.hpp"
 
+#include "io/azure_request.hpp"
 #include "io/s3_credentials.hpp"
 
 #include <zarrbits/error.hpp>
@@ -44,8 +45,16 @@ bool looks_like_md5(std::string_view etag) {
 // The message of an <Error>, for the sentence.
 std::string error_text(const xml_element& error) {
   if (error.name != "Error") return {};
-  const std::string code = error.text_of("Code").substr(0, 100), message = error.text_of("Message").substr(0, 200);
+  const std::string code = error.text_of("Code").substr(0, 100);
+  std::string message = error.text_of("Message").substr(0, 200);
+  message.resize(std::min(message.find('\n'), message.size()));  // Azure adds lines with the request's number and time
   return (code.empty() ? "" : " " + code) + (message.empty() ? "" : " (" + message + ")");
+}
+
+bool is_amazon_header(std::string_view name) { return name.starts_with(amazon_prefix); }
+
+std::string header_prefix(cloud kind) {
+  return kind == cloud::azure ? "x-ms-" : kind == cloud::google ? "x-goog-" : std::string(amazon_prefix);
 }
 
 bool is_one_of(std::string_view code, std::initializer_list<std::string_view> codes) {
@@ -65,7 +74,43 @@ bool is_expiry(const xml_element& error) {
 
 // The server's own words for an object, or an upload, that is absent.
 bool is_absence(const xml_element& error) {
-  return error.name == "Error" && is_one_of(error.text_of("Code"), {"NoSuchKey", "NoSuchUpload", "NoSuchVersion"});
+  return error.name == "Error" &&
+         is_one_of(error.text_of("Code"), {"NoSuchKey", "NoSuchUpload", "NoSuchVersion", "BlobNotFound"});
+}
+
+// The server's own words for a bucket that is absent.
+bool is_absence_of_bucket(const xml_element& error) {
+  return error.name == "Error" && is_one_of(error.text_of("Code"), {"NoSuchBucket", "ContainerNotFound"});
+}
+
+// What to do about an error that says what it is; "" for any other. Amazon's and Google's, then Azure's.
+std::string remedy_of(const std::string& code) {
+  static const std::map<std::string_view, const char*> remedies = {
+      {"InvalidObjectState", "the object is in an archive (such as GLACIER): restore it first"},
+      {"RequestTimeTooSkewed", "the clock of this machine is wrong: set it"},
+      {"InvalidAccessKeyId", "the server does not know the access key: check it, and `endpoint`"},
+      {"UserProjectMissing", "the requester pays: use `request_payer`"},
+      {"BlobArchived", "the blob is in an archive: rehydrate it first"},
+      {"AuthenticationFailed",
+       "the signature is wrong, or has ended: check the account, its key or the shared access signature, and the clock of this "
+       "machine"},
+      {"AuthorizationFailure",
+       "the account's network rules, its key, or the permissions of the signature do not allow it: check them"},
+      {"AuthorizationPermissionMismatch",
+       "the signature lacks the permission, or the login a role such as Storage Blob Data Contributor: add it"},
+      {"KeyBasedAuthenticationNotPermitted", "the account accepts no keys: use a token (AZURE_STORAGE_TOKEN)"},
+      {"PublicAccessNotPermitted", "the account has no public containers: use credentials"},
+      {"SnapshotsPresent", "the blob has snapshots, which stay: remove them yourself, or choose another name"},
+      {"ContainerBeingDeleted", "the container is being deleted: wait, or choose another one"}};
+  const auto it = remedies.find(code);
+  return it == remedies.end() ? "" : std::string("; ") + it->second;
+}
+
+// The error of a response from Azure without a body.
+xml_element error_in_headers(const http_client::response& got) {
+  const std::string code(got.header("x-ms-error-code"));
+  if (code.empty()) return {};
+  return {"Error", "", {{"Code", code, {}}}};
 }
 
 // True for a refusal that other credentials may change: they have ended, or were replaced in the profile.
@@ -147,15 +192,33 @@ http_client::response s3_client::attempt(const request& r, const place& location
   std::string query;
   for (const auto& [name, value] : r.query)
     query += (query.empty() ? "" : "&") + percent_encoded(name, false) + "=" + percent_encoded(value, false);
-  const std::string path = location.path + "/" + percent_encoded(r.key, true);
+  // a container of Azure's has no "/" at its end
+  const std::string path = location.path + (r.key.empty() && settings_.is_azure() ? "" : "/" + percent_encoded(r.key, true));
   const std::string_view method = r.method;
   write_lease* const lease = method == "GET" || method == "HEAD" ? nullptr : lease_.load();
   const double send_before = lease ? lease->require() : 0;
+  http_client::request sent{.method = r.method,
+                            .url = location.server + path + (query.empty() ? "" : "?" + query),
+                            .body = r.body,
+                            .range = r.range,
+                            .output = r.output,
+                            .max_body_bytes = r.max_body_bytes,
+                            .timeout = patience,
+                            // a server may join many parts, or copy a large one, for minutes, and sends a blank from time to time
+                            .begins_late = (method == "POST" || method == "PUT") && *r.expected_element,
+                            .send_before = send_before,
+                            .max_gap = lease ? lease->max_gap() : 0};
   std::map<std::string, std::string> headers = r.only_if;
   for (const auto& [name, value] : r.headers)
-    headers[settings_.is_google && name.starts_with(amazon_prefix) ? "x-goog-" + name.substr(amazon_prefix.size()) : name] =
-        value;
-  if (settings_.is_google) {
+    headers[is_amazon_header(name) ? header_prefix(settings_.kind) + name.substr(amazon_prefix.size()) : name] = value;
+  if (settings_.is_azure()) {
+    sent.headers = azure_headers(
+        {.method = r.method, .path = path, .query = r.query, .headers = std::move(headers), .body = r.body, .range = r.range},
+        keys);
+    if (!keys.sas.empty()) sent.url += (query.empty() ? "?" : "&") + keys.sas;
+    return http_.send(sent);
+  }
+  if (settings_.is_google()) {
     const std::string& project = keys.quota_project.empty() && settings_.request_payer ? keys.project : keys.quota_project;
     if (project.empty() && settings_.request_payer) {
       throw zarrbits::error(errc::invalid_option,
@@ -168,24 +231,23 @@ http_client::response s3_client::attempt(const request& r, const place& location
     headers["x-amz-request-payer"] = "requester";
   }
   if (method == "PUT" || method == "POST") headers["content-type"] = "application/octet-stream";
-  std::vector<std::string> lines = signed_headers(
+  sent.headers = signed_headers(
       {.method = r.method, .host = location.host, .path = path, .query = query, .headers = std::move(headers), .body = r.body},
-      keys, location.region, settings_.is_google ? "storage" : "s3");
+      keys, location.region, settings_.is_google() ? "storage" : "s3");
   // else Google decompresses objects that were uploaded with a Content-Encoding, and ignores ranges; not signed, because its
   // front end changes this header
-  if (settings_.is_google) lines.emplace_back("accept-encoding: gzip");
-  return http_.send({.method = r.method,
-                     .url = location.server + path + (query.empty() ? "" : "?" + query),
-                     .headers = std::move(lines),
-                     .body = r.body,
-                     .range = r.range,
-                     .output = r.output,
-                     .max_body_bytes = r.max_body_bytes,
-                     .timeout = patience,
-                     // a server may join many parts, or copy a large one, for minutes, and sends a blank from time to time
-                     .begins_late = (method == "POST" || method == "PUT") && *r.expected_element,
-                     .send_before = send_before,
-                     .max_gap = lease ? lease->max_gap() : 0});
+  if (settings_.is_google()) sent.headers.emplace_back("accept-encoding: gzip");
+  return http_.send(sent);
+}
+
+void s3_client::require_secure_token(const s3_credentials& keys) const {
+  if (!settings_.is_open() || (keys.bearer.empty() && keys.sas.empty())) return;
+  const std::string secret = keys.bearer.empty() ? "a shared access signature" : "an access token",
+                    variable = settings_.is_azure() ? "AZURE_STORAGE_KEY" : "GS_ACCESS_KEY_ID";
+  throw zarrbits::error(errc::refused,
+                        secret + " is not sent to \"" + settings_.url +
+                            "\" by plain http, where it could be stolen; use https, or keys (" + variable + ")",
+                        {settings_.url});
 }
 
 s3_client::response s3_client::send(const request& r) {
@@ -197,12 +259,7 @@ s3_client::response s3_client::send(const request& r) {
   for (retry_policy tries;;) {
     const auto location = current_place();
     const s3_credentials keys = settings_.credentials->current();
-    if (!keys.bearer.empty() && settings_.is_open()) {
-      throw zarrbits::error(errc::refused,
-                            "an access token is not sent to \"" + settings_.url +
-                                "\" by plain http, where it could be stolen; use https, or keys (GS_ACCESS_KEY_ID)",
-                            {settings_.url});
-    }
+    require_secure_token(keys);
     http_client::response got = attempt(r, *location, keys, tries.timeout());
     response result{.status = got.status,
                     .body = std::move(got.body),
@@ -211,6 +268,9 @@ s3_client::response s3_client::send(const request& r) {
                     .etag = etag_of(got),
                     .generation = std::string(got.header("x-goog-generation")),
                     .etag_is_md5 = has_md5_as_etag(got),
+                    .md5 = std::string(got.header("content-md5")),
+                    .copy_status = std::string(got.header("x-ms-copy-status")),
+                    .copy_progress = std::string(got.header("x-ms-copy-progress")),
                     .date = std::string(got.header("date")),
                     .length = got.length,
                     .attempts = tries.attempts()};
@@ -219,6 +279,7 @@ s3_client::response s3_client::send(const request& r) {
     if (!(good && method == "GET" && !*r.expected_element)) {  // an unexpected body may still be an <Error>
       if (auto xml = parse_xml(result.body)) result.xml = std::move(*xml);
     }
+    if (settings_.is_azure() && !good && result.body.empty()) result.xml = error_in_headers(got);
     if (!got.error && !good) {
       if (moves < max_region_changes && move_to_region(region_in(got, result.xml), *location)) {
         ++moves;
@@ -239,8 +300,9 @@ s3_client::response s3_client::send(const request& r) {
       understood = false;
       retry = ++misunderstood < max_mismatches;
     }
-    const bool absent = result.status == 404 && (method == "HEAD" ? !got.error && confirms_absence(r) : is_absence(result.xml));
-    const bool appeared = result.status == 404 && method == "HEAD" && !got.error && !absent;
+    const bool says_nothing = method == "HEAD" && result.xml.name.empty();
+    const bool absent = result.status == 404 && (says_nothing ? !got.error && confirms_absence(r) : is_absence(result.xml));
+    const bool appeared = result.status == 404 && says_nothing && !got.error && !absent;
     if (appeared) retry = ++misunderstood < max_mismatches;
     const bool condition = !r.only_if.empty() && (result.status == 409 || result.status == 412 ||
                                                   (method == "PUT" && (result.status == 400 || result.status == 501)));
@@ -264,7 +326,7 @@ s3_client::response s3_client::send(const request& r) {
                                 " were wanted; check `endpoint`",
                             {location->url});
     }
-    if (result.status == 404) throw_not_found(r, result);
+    if (result.status == 404) throw_not_found(r, result, keys);
     if (!understood && result.xml.name != "Error") {
       throw zarrbits::error(errc::server_failed,
                             settings_.server_name() + " at " + location->url + " answers " + r.method + " of " + object +
@@ -284,8 +346,8 @@ bool s3_client::confirms_absence(const request& r) {
          404;
 }
 
-void s3_client::throw_not_found(const request& r, const response& result) const {
-  if (result.xml.name == "Error" && result.xml.text_of("Code") == "NoSuchBucket") {
+void s3_client::throw_not_found(const request& r, const response& result, const s3_credentials& keys) const {
+  if (is_absence_of_bucket(result.xml)) {
     throw zarrbits::error(errc::not_found,
                           "there is no " + settings_.bucket_kind() + " \"" + settings_.bucket + "\" at " + settings_.url +
                               "; create it, or check `endpoint`",
@@ -294,8 +356,27 @@ void s3_client::throw_not_found(const request& r, const response& result) const 
   throw zarrbits::error(errc::server_failed,
                         settings_.server_name() + " at " + settings_.url + " answers " + r.method + " of \"" +
                             settings_.name_of(r.key) + "\" with 404" + error_text(result.xml) +
-                            ", but does not say that the object is absent (NoSuchKey); check `endpoint` and the proxy",
+                            ", but does not say that the object is absent" +
+                            (settings_.is_azure() && keys.is_anonymous()
+                                 ? "; if the container is not public, use credentials instead of `no_sign_request`"
+                                 : "; check `endpoint` and the proxy"),
                         {settings_.url});
+}
+
+// What to do about a refusal; `known` is what its code says.
+std::string s3_client::remedy_for(const std::string& known, bool forbidden, bool ended, bool may_have_ended,
+                                  const s3_credentials& keys) const {
+  const bool azure = settings_.is_azure();
+  const char* const anonymous = "; the request was anonymous (`no_sign_request`): use credentials instead";
+  if (azure && forbidden && keys.is_anonymous()) return anonymous;
+  if (!known.empty()) return known;
+  if (!forbidden)
+    return azure ? "; check the container, the account and `endpoint`" : "; check the bucket, the region and `endpoint`";
+  if (keys.is_anonymous()) return anonymous;
+  if (ended) return "; the credentials have ended: get new ones, and run the same command again";
+  if (may_have_ended) return "; check the permissions of the access key, and that its session token has not ended";
+  return azure ? "; check the account, its key, signature or token, and their permissions"
+               : "; check the access key, the secret and their permissions";
 }
 
 void s3_client::throw_refused(const request& r, const response& result, const s3_credentials& keys,
@@ -304,16 +385,10 @@ void s3_client::throw_refused(const request& r, const response& result, const s3
   // the response to a HEAD does not say why
   const bool ended = is_expiry(result.xml), may_have_ended = may_be_renewed(r, result, keys) && result.body.empty();
   const std::string code = result.xml.name == "Error" ? result.xml.text_of("Code") : "";
-  const bool forbidden = result.status == 401 || result.status == 403 || ended || may_have_ended;
-  const char* remedy = code == "InvalidObjectState"     ? "; the object is in an archive (such as GLACIER): restore it first"
-                       : code == "RequestTimeTooSkewed" ? "; the clock of this machine is wrong: set it"
-                       : code == "InvalidAccessKeyId"   ? "; the server does not know the access key: check it, and `endpoint`"
-                       : code == "UserProjectMissing"   ? "; the requester pays: use `request_payer`"
-                       : !forbidden                     ? "; check the bucket, the region and `endpoint`"
-                       : keys.is_anonymous() ? "; the request was anonymous (`no_sign_request`): use credentials instead"
-                       : ended               ? "; the credentials have ended: get new ones, and run the same command again"
-                       : may_have_ended ? "; check the permissions of the access key, and that its session token has not ended"
-                                        : "; check the access key, the secret and their permissions";
+  const std::string known = remedy_of(code);
+  const bool forbidden =
+      result.status == 401 || result.status == 403 || ended || may_have_ended || code == "PublicAccessNotPermitted";
+  const std::string remedy = remedy_for(known, forbidden, ended, may_have_ended, keys);
   throw zarrbits::error(forbidden ? errc::permission_denied : errc::server_failed,
                         settings_.server_name() + " refuses " + r.method + " of \"" + object + "\"" + tries + ": " +
                             std::to_string(result.status) + error_text(result.xml) + remedy,
@@ -321,12 +396,12 @@ void s3_client::throw_refused(const request& r, const response& result, const s3
 }
 
 std::map<std::string, std::string> s3_client::if_absent() const {
-  if (settings_.is_google) return {{"x-goog-if-generation-match", "0"}};
+  if (settings_.is_google()) return {{"x-goog-if-generation-match", "0"}};
   return {{"if-none-match", "*"}};
 }
 
 std::map<std::string, std::string> s3_client::if_unchanged(const response& known) const {
-  if (!settings_.is_google) return {{"if-match", "\"" + known.etag + "\""}};
+  if (!settings_.is_google()) return {{"if-match", "\"" + known.etag + "\""}};
   if (known.generation.empty() || known.generation.find_first_not_of("0123456789") != std::string::npos) {
     throw zarrbits::error(errc::server_failed,
                           settings_.server_name() + " at " + settings_.url +
@@ -336,10 +411,30 @@ std::map<std::string, std::string> s3_client::if_unchanged(const response& known
   return {{"x-goog-if-generation-match", known.generation}};
 }
 
+std::string s3_client::copy_source(const std::string& key) const {
+  const std::string path = "/" + percent_encoded(key, true);
+  if (!settings_.is_azure()) return "/" + settings_.bucket + path;
+  const std::string sas = settings_.credentials->current().sas;  // Azure asks for it once more
+  return settings_.url + path + (sas.empty() ? "" : "?" + sas);
+}
+
 s3_client::response s3_client::store(const request& r) {
   response result = send(r);
   if (result.status < 200 || result.status >= 300) return result;
   const std::string object = "\"" + settings_.name_of(r.key) + "\"";
+  const auto require_equal = [&](const std::string& kind, const std::string& stored, const std::string& sent) {
+    if (::strcasecmp(stored.c_str(), sent.c_str()) == 0) return;
+    throw zarrbits::error(errc::server_failed,
+                          settings_.server_name() + " stored different bytes for " + object + " than were sent (" + kind + " " +
+                              stored + ", not " + sent + "); convert again",
+                          {settings_.url});
+  };
+  if (settings_.is_azure()) {
+    const std::string md5 = result.md5.empty() ? "" : base64_md5_of(r.body);
+    if (!md5.empty()) require_equal("Content-MD5", result.md5, md5);
+    // a block has no ETag; the server compared it with its MD5, and their list is checked
+    if (!md5.empty() || r.query.contains("comp")) return result;
+  }
   if (result.etag.empty()) {
     throw zarrbits::error(
         errc::server_failed,
@@ -348,12 +443,7 @@ s3_client::response s3_client::store(const request& r) {
   }
   if (result.etag_is_md5 && looks_like_md5(result.etag)) {
     const std::string md5 = md5_of(r.body);
-    if (!md5.empty() && ::strcasecmp(md5.c_str(), result.etag.c_str()) != 0) {
-      throw zarrbits::error(errc::server_failed,
-                            settings_.server_name() + " stored different bytes for " + object + " than were sent (ETag " +
-                                result.etag + ", not " + md5 + "); convert again",
-                            {settings_.url});
-    }
+    if (!md5.empty()) require_equal("ETag", result.etag, md5);
   }
   return result;
 }

@@ -67,20 +67,24 @@ class s3_client {
     const char* expected_element = "";  // name of the XML element that a 200 must have
     std::map<std::string, std::string> only_if =
         {};  // if_absent(), if_unchanged(); responses of 409 and 412, to a PUT also 400 and 501, are then returned too
-    std::map<std::string, std::string> headers = {};  // more of them, such as x-amz-copy-source; names in lower case
-    std::size_t max_body_bytes = 16 << 20;            // limit of a response in bytes; a longer one is an error
+    std::map<std::string, std::string> headers =
+        {};                                 // more of them, in Amazon's words, such as x-amz-copy-source; names in lower case
+    std::size_t max_body_bytes = 16 << 20;  // limit of a response in bytes; a longer one is an error
   };
   struct response {
     long status = 0;
     std::string body = {};
-    std::size_t received = 0;     // bytes in request::output
-    std::uint64_t total = 0;      // size of the whole object, from the response to a range; 0 if that does not say
-    xml_element xml = {};         // if an `expected_element` was required
-    std::string etag = {};        // without quotes
-    std::string generation = {};  // of Google's objects, which the conditions of writes name
-    bool etag_is_md5 = true;      // as far as the other headers show
-    std::string date = {};        // the server's clock
-    std::string modified = {};    // s3_validator() of the time of the last change alone
+    std::size_t received = 0;      // bytes in request::output
+    std::uint64_t total = 0;       // size of the whole object, from the response to a range; 0 if that does not say
+    xml_element xml = {};          // if an `expected_element` was required
+    std::string etag = {};         // without quotes
+    std::string generation = {};   // of Google's objects, which the conditions of writes name
+    bool etag_is_md5 = true;       // as far as the other headers show
+    std::string md5 = {};          // of the bytes that were stored, in Base64, if Azure says so
+    std::string copy_status = {};  // of Azure's objects: "success", "pending", ...
+    std::string copy_progress = {};
+    std::string date = {};      // the server's clock
+    std::string modified = {};  // s3_validator() of the time of the last change alone
 
     std::string validator() const { return etag.empty() ? modified : etag; }  // as s3_validator() has it
     // True if the object is not in the state that has this validator, as far as the response shows.
@@ -99,6 +103,9 @@ class s3_client {
   // A PUT of bytes: a 2xx counts only if its ETag shows that the server has them.
   response store(const request& r);
 
+  // What a request that copies an object of this bucket names as its source.
+  std::string copy_source(const std::string& key) const;
+
   // From now on, requests that change the bucket are sent only as long as this lease holds; null: always.
   void set_lease(write_lease* lease) { lease_ = lease; }
 
@@ -114,7 +121,10 @@ class s3_client {
   bool move_to_region(const std::string& region, const place& previous);
   http_client::response attempt(const request& r, const place& location, const s3_credentials& keys, double patience);
   bool confirms_absence(const request& r);
-  [[noreturn]] void throw_not_found(const request& r, const response& result) const;
+  void require_secure_token(const s3_credentials& keys) const;
+  [[noreturn]] void throw_not_found(const request& r, const response& result, const s3_credentials& keys) const;
+  std::string remedy_for(const std::string& known, bool forbidden, bool ended, bool may_have_ended,
+                         const s3_credentials& keys) const;
   [[noreturn]] void throw_refused(const request& r, const response& result, const s3_credentials& keys,
                                   const std::string& tries) const;
 

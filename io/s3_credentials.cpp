@@ -2,6 +2,8 @@
 #include "io/s3_credentials.hpp"
 
 #include "io/aws_config.hpp"
+#include "io/azure_account.hpp"
+#include "io/azure_credentials.hpp"
 #include "io/google_credentials.hpp"
 #include "io/remote_url.hpp"
 #include "io/s3_credential_chain.hpp"
@@ -30,7 +32,7 @@ constexpr std::chrono::seconds between_attempts{30};
 
 bool same_keys(const s3_credentials& a, const s3_credentials& b) {
   return a.access_key == b.access_key && a.secret_key == b.secret_key && a.session_token == b.session_token &&
-         a.bearer == b.bearer;
+         a.bearer == b.bearer && a.sas == b.sas;
 }
 
 }  // namespace
@@ -73,8 +75,11 @@ class credential_source::shared {
       std::optional<s3_credentials> result;
       std::exception_ptr failure;
       try {
-        result = is_google(target) ? find_google_credentials(target, remote_, ca_file_)
-                                   : find_credentials(target, remote_, region_, ca_file_);
+        switch (cloud_of(target)) {
+          case cloud::s3: result = find_credentials(target, remote_, region_, ca_file_); break;
+          case cloud::google: result = find_google_credentials(target, remote_, ca_file_); break;
+          case cloud::azure: result = find_azure_credentials(target, remote_, ca_file_); break;
+        }
       } catch (...) {
         failure = std::current_exception();
       }
@@ -105,8 +110,11 @@ credential_source::credential_source(std::string target, remote_access remote, s
 credential_source::shared& credential_source::of_process() {
   std::call_once(init_flag_, [this] {
     // all settings that the search depends on, except the content of files
-    std::string settings = (is_google(target_) ? "gs\n" : "s3\n") + region_ + '\n' + ca_file_ + '\n' + remote_.profile + '\n' +
-                           (remote_.no_sign_request ? "anonymous" : "");
+    // a name at Azure may have the account
+    std::string settings =
+        (is_azure(target_) ? target_.substr(0, target_.find('/', target_.find("://") + 3)) : target_.substr(0, 2)) + '\n' +
+        remote_.endpoint + '\n' + region_ + '\n' + ca_file_ + '\n' + remote_.profile + '\n' +
+        (remote_.no_sign_request ? "anonymous" : "");
     for (const char* name : {"AWS_ACCESS_KEY_ID",
                              "AWS_SECRET_ACCESS_KEY",
                              "AWS_SESSION_TOKEN",
@@ -141,6 +149,9 @@ credential_source::shared& credential_source::of_process() {
                              "GCE_METADATA_ROOT",
                              "GCE_METADATA_IP",
                              "STORAGE_EMULATOR_HOST"}) {
+      settings += '\n' + environment_value(name);
+    }
+    for (const char* name : azure_variables) {
       settings += '\n' + environment_value(name);
     }
     // after a fork, a thread that is not there any more may hold a lock, or be asking

@@ -43,8 +43,7 @@ bool is_sane(std::string_view key) {
   }
 }
 
-std::uint64_t size_of(const xml_element& object) {
-  const std::string text = object.text_of("Size");
+std::uint64_t parse_size(const std::string& text) {
   std::uint64_t size = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
   if (text.empty() || error != std::errc() || end != text.data() + text.size())
@@ -53,34 +52,73 @@ std::uint64_t size_of(const xml_element& object) {
   return size;
 }
 
+// One page of a list, whichever server made it.
+struct list_page {
+  std::vector<s3_entry> entries = {};
+  std::string next = {};  // where the next page begins; "" if this is the last
+  bool is_last = false;
+};
+
+list_page page_of_s3(const xml_element& list) {
+  const bool encoded = list.text_of("EncodingType") == "url";
+  list_page page{.next = list.text_of("NextContinuationToken"), .is_last = list.text_of("IsTruncated") != "true"};
+  for (const xml_element& element : list.elements) {
+    const bool object = element.name == "Contents";
+    if (!object && element.name != "CommonPrefixes") continue;
+    s3_entry e{element.text_of(object ? "Key" : "Prefix"), object ? parse_size(element.text_of("Size")) : 0,
+               element.text_of("LastModified"), element.text_of("ETag")};
+    if (encoded) e.key = percent_decoded(e.key);
+    page.entries.push_back(std::move(e));
+  }
+  return page;
+}
+
+// A folder of a hierarchical namespace is a blob, too.
+bool is_folder_blob(const xml_element& properties, const xml_element& metadata) {
+  return properties.text_of("ResourceType") == "directory" || metadata.text_of("hdi_isfolder") == "true";
+}
+
+list_page page_of_azure(const xml_element& list) {
+  list_page page{.next = list.text_of("NextMarker")};
+  page.is_last = page.next.empty();
+  for (const xml_element& element : list.child("Blobs").elements) {
+    const bool object = element.name == "Blob";
+    if (!object && element.name != "BlobPrefix") continue;
+    const xml_element& properties = element.child("Properties");
+    if (object && is_folder_blob(properties, element.child("Metadata"))) continue;
+    page.entries.push_back({element.text_of("Name"), object ? parse_size(properties.text_of("Content-Length")) : 0,
+                            properties.text_of("Last-Modified"), properties.text_of("Etag")});
+  }
+  return page;
+}
+
 }  // namespace
 
 void for_each_object(s3_client& client, const std::string& start, bool folders, std::size_t limit,
                      const std::function<bool(s3_entry&&)>& callback) {
+  const bool azure = client.settings().is_azure();
   std::map<std::string, std::string> query = {{"encoding-type", "url"}, {"list-type", "2"}, {"prefix", start}};
+  // Azure's own limit is 5,000, which are more elements than a response may have
+  if (azure)
+    query = {{"comp", "list"}, {"include", "metadata"}, {"maxresults", "1000"}, {"prefix", start}, {"restype", "container"}};
   if (folders) query["delimiter"] = "/";
-  if (limit < 1000) query["max-keys"] = std::to_string(limit);
+  if (limit < 1000) query[azure ? "maxresults" : "max-keys"] = std::to_string(limit);
   std::set<std::size_t> tokens;  // hashes
   std::string last_key;
   for (std::size_t pages = 0, empty = 0, small = 0;; ++pages) {
-    const auto response = client.send({.query = query, .expected_element = "ListBucketResult"});
+    const auto response = client.send({.query = query, .expected_element = azure ? "EnumerationResults" : "ListBucketResult"});
     if (response.status == 404) {
       throw zarrbits::error(errc::not_found,
                             "there is no " + client.settings().bucket_kind() + " \"" + client.settings().bucket + "\" at " +
                                 client.settings().url + "; create it, or check `endpoint`",
                             {client.settings().name_of("")});
     }
-    const bool encoded = response.xml.text_of("EncodingType") == "url";
+    list_page page = azure ? page_of_azure(response.xml) : page_of_s3(response.xml);
     std::string first_key;
     bool has_entries = false;
-    if (response.xml.elements.size() < min_page_entries) ++small;
-    for (const xml_element& element : response.xml.elements) {
-      const bool object = element.name == "Contents";
-      if (!object && element.name != "CommonPrefixes") continue;
-      s3_entry e{element.text_of(object ? "Key" : "Prefix"), object ? size_of(element) : 0, element.text_of("LastModified"),
-                 element.text_of("ETag")};
+    if (page.entries.size() < min_page_entries) ++small;
+    for (s3_entry& e : page.entries) {
       std::erase(e.etag, '"');
-      if (encoded) e.key = percent_decoded(e.key);
       if (first_key.empty()) first_key = e.key;
       if (!e.key.starts_with(start)) continue;
       const std::string_view suffix = std::string_view(e.key).substr(start.size());
@@ -89,8 +127,8 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
       has_entries = true;
       if (!callback(std::move(e))) return;
     }
-    const std::string next = response.xml.text_of("NextContinuationToken");
-    if (response.xml.text_of("IsTruncated") != "true") return;
+    if (page.is_last) return;
+    const std::string& next = page.next;
     empty = has_entries ? 0 : empty + 1;
     // the list must advance: with a different token, and different objects
     const bool repeats =
@@ -102,12 +140,13 @@ void for_each_object(s3_client& client, const std::string& start, bool folders, 
                             {client.settings().name_of(start)});
     }
     last_key = first_key;
-    query["continuation-token"] = next;
+    query[azure ? "marker" : "continuation-token"] = next;
   }
 }
 
 void abort_uploads(s3_client& client, const std::string& start,
                    const std::function<bool(const std::string& key, const std::string& initiated)>& is_ours) {
+  if (client.settings().is_azure()) return;  // which removes parts that are not used after a week
   constexpr std::size_t max_pages = 100;
   std::map<std::string, std::string> query = {{"encoding-type", "url"}, {"prefix", start}, {"uploads", ""}};
   try {

@@ -2,6 +2,8 @@
 #include "io/s3_settings.hpp"
 
 #include "io/aws_config.hpp"
+#include "io/azure_account.hpp"
+#include "io/http_client.hpp"
 #include "io/remote_url.hpp"
 #include "io/s3_credential_chain.hpp"
 #include "io/s3_credentials.hpp"
@@ -10,12 +12,20 @@
 
 #include <zarrbits/error.hpp>
 
+#include <algorithm>
 #include <initializer_list>
 #include <string_view>
 
 namespace zarrbits::io {
 
 namespace {
+
+// For sentences.
+std::string example_of(cloud kind) {
+  return kind == cloud::azure    ? "\"az://container/prefix\""
+         : kind == cloud::google ? "\"gs://bucket/prefix\""
+                                 : "\"s3://bucket/prefix\"";
+}
 
 std::string first_of(std::initializer_list<std::string> candidates) {
   for (const std::string& c : candidates) {
@@ -25,6 +35,14 @@ std::string first_of(std::initializer_list<std::string> candidates) {
 }
 
 }  // namespace
+
+std::string s3_settings::server_name() const {
+  return is_azure() ? "the Azure server" : is_google() ? "the Cloud Storage server" : "the S3 server";
+}
+
+std::string s3_settings::bucket_kind() const {
+  return is_azure() ? "Azure container" : is_google() ? "Cloud Storage bucket" : "S3 bucket";
+}
 
 bool s3_settings::is_open() const { return is_plaintext_remote(url); }
 
@@ -70,27 +88,40 @@ void read_google_settings(s3_settings& s, const std::string& target, const remot
   s.credentials = std::make_shared<credential_source>(target, remote, s.region, s.ca_file);
 }
 
+void read_azure_settings(s3_settings& s, const std::string& target, const remote_access& remote) {
+  const azure_account account = find_azure_account(target, remote);
+  s.bucket = s.bucket.substr(0, s.bucket.find('@'));
+  s.region.clear();
+  s.url = account.url + "/" + percent_encoded(s.bucket, false);
+  s.ca_file = first_of({remote.ca_file, environment_value("AWS_CA_BUNDLE"), environment_value("SSL_CERT_FILE")});
+  s.credentials = std::make_shared<credential_source>(target, remote, s.region, s.ca_file);
+}
+
 }  // namespace
 
 s3_settings read_s3_target(const std::string& target, remote_access remote) {
   remote.no_sign_request = false;
   s3_settings s = read_s3_settings(target, remote);
   if (("/" + s.prefix + "/").find("//") != (s.prefix.empty() ? 0 : std::string::npos)) {
-    throw zarrbits::error(errc::invalid_option, "\"" + target + "\" has an empty part; write it as " +
-                                                    (s.is_google ? "\"gs://bucket/prefix\"" : "\"s3://bucket/prefix\""));
+    throw zarrbits::error(errc::invalid_option, "\"" + target + "\" has an empty part; write it as " + example_of(s.kind));
   }
   return s;
 }
 
 s3_settings read_s3_settings(const std::string& target, const remote_access& remote) {
   s3_settings s;
-  s.is_google = is_google(target);
+  s.kind = cloud_of(target);
   s.request_payer = remote.request_payer;
-  const std::string example = s.is_google ? "\"gs://bucket/prefix\"" : "\"s3://bucket/prefix\"";
-  const std::string place = target.substr(target.find("://") + 3);
-  s.bucket = place.substr(0, place.find('/'));
-  s.prefix = s.bucket.size() < place.size() ? place.substr(s.bucket.size() + 1) : "";
+  const std::string example = example_of(s.kind);
+  const std::size_t place = target.find("://") + 3, end = std::min(target.find('/', place), target.size());
+  s.bucket = target.substr(place, end - place);
+  s.root = target.substr(0, end) + "/";
+  s.prefix = target.substr(std::min(end + 1, target.size()));
   while (!s.prefix.empty() && s.prefix.back() == '/') s.prefix.pop_back();
+  if (s.is_azure()) {
+    read_azure_settings(s, target, remote);
+    return s;
+  }
   if (s.bucket.empty() ||
       s.bucket.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") != std::string::npos) {
     const std::string name = display_url(target);
@@ -98,13 +129,13 @@ s3_settings read_s3_settings(const std::string& target, const remote_access& rem
       throw zarrbits::error(
           errc::invalid_option,
           "\"" + name + "\" contains a user name or a password, which it does not use; write it as " + example +
-              (s.is_google ? ", and set the keys as GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY"
-                           : ", and set the keys as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile"));
+              (s.is_google() ? ", and set the keys as GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY"
+                             : ", and set the keys as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile"));
     }
-    throw zarrbits::error(errc::invalid_option, "\"" + name + "\" does not name " + (s.is_google ? "a " : "an ") +
+    throw zarrbits::error(errc::invalid_option, "\"" + name + "\" does not name " + (s.is_google() ? "a " : "an ") +
                                                     s.bucket_kind() + "; write it as " + example);
   }
-  if (s.is_google) {
+  if (s.is_google()) {
     read_google_settings(s, target, remote);
     return s;
   }

@@ -6,6 +6,8 @@
 #ifndef ZARRBITS_IO_S3_SETTINGS_HPP
 #define ZARRBITS_IO_S3_SETTINGS_HPP
 
+#include "io/remote_url.hpp"
+
 #include <zarrbits/remote_access.hpp>
 
 #include <memory>
@@ -22,8 +24,9 @@ struct amazon_endpoint {
 };
 
 struct s3_settings {
-  bool is_google = false;      // Google Cloud Storage: the XML interface, whose words differ
+  cloud kind = cloud::s3;      // Google's is the XML interface
   std::string bucket, prefix;  // from "s3://bucket/prefix"; the prefix without "/" at its ends
+  std::string root;            // "s3://bucket/", as it was given
   std::string region = "us-east-1";
   std::string url;         // URL of the bucket, without "/" at the end, and without a user name
   bool is_amazon = false;  // the URL follows from the bucket, the region and this:
@@ -33,17 +36,19 @@ struct s3_settings {
   std::shared_ptr<credential_source> credentials;
 
   // "s3://bucket/key", for sentences and as the place of an error.
-  std::string name_of(const std::string& key) const { return (is_google ? "gs://" : "s3://") + bucket + "/" + key; }
+  std::string name_of(const std::string& key) const { return root + key; }
   // "the S3 server", for sentences.
-  std::string server_name() const { return is_google ? "the Cloud Storage server" : "the S3 server"; }
+  std::string server_name() const;
   // "S3 bucket", for sentences.
-  std::string bucket_kind() const { return is_google ? "Cloud Storage bucket" : "S3 bucket"; }
+  std::string bucket_kind() const;
+  bool is_google() const { return kind == cloud::google; }
+  bool is_azure() const { return kind == cloud::azure; }
   // True if requests can be read in transit: plain http to another machine.
   bool is_open() const;
 };
 
-// Asks no server and runs no program. Throws zarrbits::error if the target is not an "s3://bucket/prefix" or
-// "gs://bucket/prefix".
+// Asks no server and runs no program. Throws zarrbits::error if the target is not an "s3://bucket/prefix", "gs://bucket/prefix"
+// or "az://container/prefix".
 s3_settings read_s3_settings(const std::string& target, const remote_access& remote);
 // For a store that is written: with credentials, even if those that read need none. Its keys have no empty parts.
 s3_settings read_s3_target(const std::string& target, remote_access remote);

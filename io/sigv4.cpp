@@ -32,7 +32,7 @@ std::string digest_of(std::span<const std::byte> bytes, const EVP_MD* kind) {
 }
 
 [[noreturn]] void no_sha256() {
-  throw zarrbits::error(errc::unsupported, "OpenSSL has no SHA-256, which S3 needs; choose a local file or directory");
+  throw zarrbits::error(errc::unsupported, "OpenSSL has no SHA-256, which signatures need; choose a local file or directory");
 }
 
 std::string sha256_of(std::span<const std::byte> bytes) {
@@ -41,7 +41,9 @@ std::string sha256_of(std::span<const std::byte> bytes) {
   return digest;
 }
 
-std::string hmac(std::string_view key, std::string_view text) {
+}  // namespace
+
+std::string hmac_sha256(std::string_view key, std::string_view text) {
   unsigned char result[EVP_MAX_MD_SIZE];
   unsigned size = 0;
   if (!HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()),
@@ -50,8 +52,6 @@ std::string hmac(std::string_view key, std::string_view text) {
   }
   return {reinterpret_cast<const char*>(result), size};
 }
-
-}  // namespace
 
 bool is_header_value(std::string_view text) {
   constexpr std::size_t longest = 32 << 10;
@@ -88,9 +88,9 @@ std::vector<std::string> signed_headers(request_to_sign r, const s3_credentials&
     const std::string text = name + "-HMAC-SHA256\n" + std::string(stamp) + "\n" + scope + "\n" +
                              sha256_of(std::as_bytes(std::span(canonical.data(), canonical.size())));
     std::string key = name + keys.secret_key;
-    for (const std::string& part : {day, region, service, end}) key = hmac(key, part);
+    for (const std::string& part : {day, region, service, end}) key = hmac_sha256(key, part);
     headers["authorization"] = name + "-HMAC-SHA256 Credential=" + keys.access_key + "/" + scope + ", SignedHeaders=" + names +
-                               ", Signature=" + hex_digits(hmac(key, text));
+                               ", Signature=" + hex_digits(hmac_sha256(key, text));
   }
   std::vector<std::string> lines;
   for (const auto& [header, value] : headers) lines.push_back(header + ": " + value);

@@ -26,11 +26,12 @@ struct s3_credentials {
   std::string session_token = {};                                               // of temporary credentials
   std::optional<std::chrono::system_clock::time_point> expires = std::nullopt;  // as far as that is known
   std::string bearer = {};                                                      // an OAuth token, in place of keys: Google's
+  std::string sas = {};               // Azure's shared access signature, which goes into the query; a secret as a token is
   std::string quota_project = {};     // whom Google charges, also for buckets that do not ask for it
   std::string project = {};           // whom Google charges for buckets that do
   std::string plaintext_server = {};  // got a secret for them by plain http, and is another machine; "" if none did
 
-  bool is_anonymous() const { return access_key.empty() && bearer.empty(); }  // requests are not signed
+  bool is_anonymous() const { return access_key.empty() && bearer.empty() && sas.empty(); }  // requests are not signed
   bool operator==(const s3_credentials&) const = default;
 };
 
@@ -51,6 +52,9 @@ std::vector<std::string> signed_headers(request_to_sign r, const s3_credentials&
 
 // The bytes of an RSA signature with SHA-256, as JSON Web Tokens have it; "" if `pem` is not a private key of that kind.
 std::string rs256_of(std::string_view text, const std::string& pem);
+
+// The bytes of HMAC-SHA256. Throws zarrbits::error if OpenSSL has no SHA-256.
+std::string hmac_sha256(std::string_view key, std::string_view text);
 
 // In hexadecimal digits, for a name and not for security; "" if OpenSSL must not have this digest.
 std::string sha1_of(std::string_view text);

@@ -15,7 +15,7 @@ source_name split_source(const std::string& text) {
     return {text.substr(0, colon), object == "/" ? "" : object};
   };
   if (io::is_object_store(text)) {  // no request asks which keys exist
-    const std::size_t colon = text.find(":/", 5);
+    const std::size_t colon = text.find(":/", text.find("://") + 3);
     return colon == std::string::npos ? source_name{text, {}} : split_at(colon);
   }
   if (io::is_web(text)) {

@@ -51,8 +51,8 @@ void check_url(const std::string& url) {
   const std::string_view remaining = std::string_view(url).substr(url.find("://") == url.npos ? 0 : url.find("://") + 3);
   if (url != "." && (!is_remote(url) || remaining.empty() || remaining.front() == '/'))
     throw_invalid_base(
-        "the URL of `base` is not like \"https://host/path\", \"s3://bucket/path\" or \"gs://bucket/path\", nor \".\"; use one "
-        "of these");
+        "the URL of `base` is not like \"https://host/path\", \"s3://bucket/path\", \"gs://bucket/path\" or "
+        "\"az://container/path\", nor \".\"; use one of these");
   if (is_web(url) &&
       (remaining.find_first_of("?#") != remaining.npos || remaining.substr(0, remaining.find('/')).find('@') != remaining.npos))
     throw_invalid_base(

@@ -27,12 +27,15 @@ bool copy_element(const pugi::xml_node& from, xml_element& to, std::size_t depth
 
 }  // namespace
 
-std::string xml_element::text_of(std::string_view element_name) const {
+const xml_element& xml_element::child(std::string_view element_name) const {
+  static const xml_element none;
   for (const xml_element& e : elements) {
-    if (e.name == element_name) return e.text;
+    if (e.name == element_name) return e;
   }
-  return {};
+  return none;
 }
+
+std::string xml_element::text_of(std::string_view element_name) const { return child(element_name).text; }
 
 std::optional<xml_element> parse_xml(std::string_view xml) {
   // before they take memory: each has a beginning and an end, and there may be comments

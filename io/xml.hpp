@@ -20,6 +20,8 @@ struct xml_element {
 
   // The text of its first element of that name; "" if absent.
   std::string text_of(std::string_view element_name) const;
+  // Its first element of that name; one without content if absent.
+  const xml_element& child(std::string_view element_name) const;
 };
 
 constexpr std::size_t max_xml_depth = 16, max_xml_elements = 100'000;

@@ -125,11 +125,11 @@ void refuse_target_within(const convert_options& options) {
   if (io::is_object_store(options.source) != io::is_object_store(options.store) || options.store.empty()) return;
   const auto place = [](const std::string& name) {
     std::error_code e;
-    if (io::is_object_store(name)) return without_slashes(name);
+    if (io::is_object_store(name)) return name;
     return without_slashes(std::filesystem::weakly_canonical(std::filesystem::absolute(name), e).native());
   };
   const std::string source = place(split_source(options.source).file), target = place(options.store);
-  if (target == source || target.starts_with(source + "/"))
+  if (io::may_be_within(target, source))
     throw error(errc::invalid_option, "\"" + options.store + "\" is the source, or in it; choose another place for the new store",
                 {options.store});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How files and stores at "https://...", "http://...", "s3://..." and "gs://..." are reached.
+// How files and stores at "https://...", "http://...", "s3://...", "gs://..." and "az://..." are reached.
 //
 //   zarrbits::convert_options options{.source = "s3://bucket/in.nc", .store = "out.zarr"};
 //   options.remote.no_sign_request = true;  // a public bucket
@@ -17,12 +17,12 @@ namespace zarrbits {
 
 // How a file or store on a server is reached.
 struct remote_access {
-  std::string endpoint = {};  // URL of an S3 server, or of one like Google's; "": the environment decides (AWS_ENDPOINT_URL),
-                              // else Amazon's or Google's
-  bool no_sign_request =
-      false;  // requests to s3:// and gs:// are anonymous, as public buckets allow; else AWS_NO_SIGN_REQUEST decides
-  bool request_payer = false;  // the requester pays for s3:// and gs://; else AWS_REQUEST_PAYER and GS_USER_PROJECT decide
-  std::string profile = {};    // of ~/.aws/config and ~/.aws/credentials; "": AWS_PROFILE, else "default"
+  std::string endpoint = {};     // URL of an S3 server, or of one like Google's or Azure's; "": the environment decides
+                                 // (AWS_ENDPOINT_URL), else theirs
+  bool no_sign_request = false;  // requests to s3://, gs:// and az:// are anonymous, as public buckets allow; else
+                                 // AWS_NO_SIGN_REQUEST decides
+  bool request_payer = false;    // the requester pays for s3:// and gs://; else AWS_REQUEST_PAYER and GS_USER_PROJECT decide
+  std::string profile = {};      // of ~/.aws/config and ~/.aws/credentials; "": AWS_PROFILE, else "default"
   // "NAME: VALUE", sent to the host of an https or http URL, and to no other host that it redirects to. A secret.
   std::vector<std::string> headers = {};
   std::string ca_file = {};     // certificates to trust, in PEM; "": AWS_CA_BUNDLE, SSL_CERT_FILE, else the system's

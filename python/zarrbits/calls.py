@@ -159,7 +159,8 @@ def convert(
     Without it, all is converted, also within a job of Slurm or MPI.
 
     storage_options: as fsspec's file systems take them, for a source or a store on a server: anon, key, secret, token, profile,
-    endpoint_url, region_name, requester_pays, project, headers and verify (a file of certificates). Nothing of it is in the
+    endpoint_url, region_name, requester_pays, project, headers and verify (a file of certificates); at Azure account_name,
+    account_key, sas_token, connection_string, account_host, client_id, client_secret and tenant_id. Nothing of it is in the
     process list.
     """
     options = _options(locals(), "source", "store", "client", "partitions", "progress", "partition")

@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 from .command import Error, Path
 from .local_files import External
+from .locations import AZURE
 from .references import TIME, Options, References, Source, check_sources, items_of, protocol_of, read
 
 if TYPE_CHECKING:
@@ -126,8 +127,8 @@ def _prefixes(sources: set[str]) -> set[str]:
     """Beginnings of locations that take all sources, none of which begins with another: their folders, and buckets.
     Icechunk 2.3 finds no container whose prefix has characters that a URL escapes, so that the folder above is taken."""
     prefixes = set()
-    if google := next((url for url in sorted(sources) if protocol_of(url) == "gs"), None):
-        raise Error(f'zarrbits: references to "{google}" cannot go into a repository; open them with open_references()', 1)
+    if other := next((url for url in sorted(sources) if protocol_of(url) in ("gs", *AZURE)), None):
+        raise Error(f'zarrbits: references to "{other}" cannot go into a repository; open them with open_references()', 1)
     for url in sources:
         folder = url.rpartition("/")[0]
         if protocol_of(url) in ("s3", "https", "http"):  # the bucket, the server

@@ -26,21 +26,28 @@ class Upath(Protocol):
 
 Location = Union[str, "os.PathLike[str]", Upath]  # and h5py.File, which has no types
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
-_REACHED = {  # s3a and s3n: Hadoop's names for it; gcs: fsspec's
+_REACHED = {  # s3a and s3n: Hadoop's names for it; gcs: fsspec's; azure: obstore's
     "s3": "s3",
     "s3a": "s3",
     "s3n": "s3",
     "gs": "gs",
     "gcs": "gs",
+    "az": "az",
+    "azure": "az",
+    "abfs": "abfs",
+    "abfss": "abfss",
     "http": "http",
     "https": "https",
 }
-_CLOUDS = {
-    "az": "Azure",
-    "abfs": "Azure",
-    "abfss": "Azure",
-    "adl": "Azure",
-}
+
+
+AZURE = ("az", "abfs", "abfss")
+
+
+def cloud_of(name: str) -> str:
+    """The scheme of a name; one for all that Azure has."""
+    scheme = name.partition("://")[0] if "://" in name else ""
+    return "az" if scheme in AZURE else scheme
 
 
 def is_location(given: Any) -> bool:
@@ -94,11 +101,8 @@ def _name_of_url(name: str) -> str:
         return unquote(name[match.end() + len(parts.netloc) :])
     if scheme not in _REACHED:
         raise ValueError(
-            f'zarrbits: {_CLOUDS[scheme]} is not reached as "{scheme}://"; name a source by its https:// URL, signed if need be, '
-            "and write a store to a local folder, which other programs copy"
-            if scheme in _CLOUDS
-            else f'zarrbits: "{scheme}://" is not a scheme that zarrbits knows; use a path, s3://BUCKET/KEY, gs://BUCKET/KEY or '
-            "an https:// URL"
+            f'zarrbits: "{scheme}://" is not a scheme that zarrbits knows; use a path, s3://BUCKET/KEY, gs://BUCKET/KEY, '
+            "az://CONTAINER/KEY or an https:// URL"
         )
     return f"{_REACHED[scheme]}://{name[match.end() :]}"
 

@@ -101,7 +101,7 @@ class ReferenceTable(LazyReferenceMapper):  # type: ignore[misc]  # fsspec has n
                 return value
             raise self._error(key, "is not text; make it again")
         if not is_reference(value):
-            raise self._error(key, "is not [URL, offset, size] with a file://, s3://, gs:// or https:// URL")
+            raise self._error(key, "is not [URL, offset, size] with a file://, s3://, gs://, az:// or https:// URL")
         url, offset, size = value = [absolute(self._references.path, value[0]), *value[1:]]
         self._may_be_read(url)
         if self._end_of is not None and offset + size > self._end_of(url):

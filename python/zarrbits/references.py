@@ -22,14 +22,26 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from .command import Error, Path
 from .local_files import External, LocalFiles, NotRegular, list_of, open_regular
+from .locations import AZURE
 from .servers import Servers, is_web
 
 if TYPE_CHECKING:
     from zarr.storage import FsspecStore
 
 Options = Optional[Mapping[str, Any]]
-PROTOCOLS = ("file", "s3", "gs", "https", "http")
+PROTOCOLS = ("file", "s3", "gs", *AZURE, "https", "http")
 _OF_S3 = ("anon", "key", "secret", "token", "profile", "endpoint_url", "config_kwargs", "requester_pays", "project")
+_OF_AZURE = (
+    "account_name",
+    "account_key",
+    "connection_string",
+    "sas_token",
+    "credential",
+    "client_id",
+    "client_secret",
+    "tenant_id",
+    "account_host",
+)
 TIME = "modified "  # begins what stands for the ETag of a server that has none
 _NAMED = 5  # sources in one sentence
 _MOST_ROWS = 1_000_000  # references in one Parquet file
@@ -165,8 +177,8 @@ def read(path: Path, external: External = None) -> References:
     wrong = next((k for k, v in keys.items() if not is_reference(v)), None)
     if wrong is not None:
         raise Error(
-            f'zarrbits: "{wrong}" of "{name}" is neither text nor [URL, offset, size] with a file://, s3://, gs:// or '
-            "https:// URL",
+            f'zarrbits: "{wrong}" of "{name}" is neither text nor [URL, offset, size] with a file://, s3://, gs://, az:// '
+            "or https:// URL",
             1,
         )
     keys = {k: [absolute(name, v[0]), *v[1:]] if isinstance(v, list) else v for k, v in without_v2(keys).items()}
@@ -205,9 +217,26 @@ def _local_change(files: LocalFiles, source: Source) -> str | None:
     return _change_of(source, info.st_size, info.st_mtime_ns, None)
 
 
-def _options_for(protocol: str, options: Options, servers: Servers) -> dict[str, Any]:
+def _account_of(url: str) -> str | None:
+    """ "account" in "abfs://container@account.dfs.core.windows.net/key"."""
+    host = url.partition("://")[2].partition("/")[0].partition("@")[2]
+    return host.partition(".")[0] or None
+
+
+def _options_for(protocol: str, options: Options, references: References) -> dict[str, Any]:
     """What a file system of fsspec is told, of options that may be for several."""
-    told = dict(options or {})
+    told, servers = dict(options or {}), references.servers
+    if protocol in AZURE:
+        urls = [u for u in (*(references.sources or ()), *_ends(references.keys or {})) if protocol_of(u) == protocol]
+        accounts = {_account_of(u) for u in urls}
+        if len(accounts) > 1:
+            raise Error(f'zarrbits: "{references.path}" refers to files in several storage accounts; make it of one', 1)
+        told = {k: v for k, v in told.items() if k in (*_OF_AZURE, "anon")}
+        if (account := next(iter(accounts), None)) and "connection_string" not in told:
+            if told.setdefault("account_name", account) != account:
+                raise Error(f'zarrbits: "{references.path}" refers to the storage account "{account}", not account_name', 1)
+        return told
+    told = {k: v for k, v in told.items() if k not in _OF_AZURE}
     if protocol in ("s3", "gs"):
         told.pop("headers", None)
     if protocol == "gs":  # gcsfs has no client of botocore
@@ -219,10 +248,10 @@ def _options_for(protocol: str, options: Options, servers: Servers) -> dict[str,
     return servers.options_for({k: v for k, v in told.items() if k not in _OF_S3} | {"client_kwargs": client})
 
 
-def _remote_changes(protocol: str, sources: list[Source], options: Options, servers: Servers) -> list[str | None]:
+def _remote_changes(protocol: str, sources: list[Source], options: Options, references: References) -> list[str | None]:
     import fsspec
 
-    files = fsspec.filesystem(protocol, **_options_for(protocol, options, servers))
+    files = fsspec.filesystem(protocol, **_options_for(protocol, options, references))
 
     async def look(source: Source, few: asyncio.Semaphore) -> str | None:
         async with few:
@@ -232,6 +261,8 @@ def _remote_changes(protocol: str, sources: list[Source], options: Options, serv
                 reason = e.__cause__ if isinstance(e.__cause__, (Error, OSError)) else e
                 return f'"{source.url}": {reason}'
             time, etag = info.get("LastModified"), info.get("ETag")
+            if protocol in AZURE:
+                time, etag = info.get("last_modified"), info.get("etag")
             if protocol == "gs":  # of Google's JSON; the ETag of the XML interface is the MD5, if there is one
                 etag = base64.b64decode(info["md5Hash"]).hex() if info.get("md5Hash") else None
             return _change_of(source, info["size"], None if time is None else int(time.timestamp()) * 10**9, etag)
@@ -289,7 +320,7 @@ def check_sources(references: References, options: Options) -> None:
     found = [_local_change(references.files, s) for s in local]
     for protocol in _protocols(references):
         there = [s for s in references.sources.values() if protocol_of(s.url) == protocol]
-        found += _remote_changes(protocol, there, options, references.servers)
+        found += _remote_changes(protocol, there, options, references)
     changes = [c for c in found if c is not None]
     if changes:
         more = f", and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
@@ -352,7 +383,7 @@ def open_references(path: Path, *, external: External = None, storage_options: O
     local = AsyncFileSystemWrapper(AllowedFiles(references.files, skip_instance_cache=True), asynchronous=True)
     systems: dict[str | None, Any] = {None: local, "file": local}
     for protocol in _protocols(references):
-        systems[protocol] = {**_options_for(protocol, storage_options, references.servers), "asynchronous": True}
+        systems[protocol] = {**_options_for(protocol, storage_options, references), "asynchronous": True}
     keys: Any = references.keys  # and not the whole file: there, braces in the name of a source would be a template
     if keys is None:
         from .reference_table import ReferenceTable

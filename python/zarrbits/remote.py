@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .locations import name_of, storage_options_of
+from .locations import cloud_of, name_of, storage_options_of
 
 # of fsspec and s3fs, for what the command does in its own way
 _WITHOUT_EFFECT = {
@@ -40,8 +40,30 @@ def _google_variables(token: Any) -> dict[str, str]:
     )
 
 
-def of_storage_options(given: Mapping[str, Any] | None, google: bool = False) -> tuple[dict[str, Any], dict[str, str]]:
-    """(options of the command, variables that are secrets). google: they are those of gcsfs."""
+# of adlfs and obstore
+_AZURE_VARIABLES = {
+    "connection_string": "AZURE_STORAGE_CONNECTION_STRING",
+    "account_name": "AZURE_STORAGE_ACCOUNT",
+    "account_key": "AZURE_STORAGE_KEY",
+    "sas_token": "AZURE_STORAGE_SAS_TOKEN",
+    "client_id": "AZURE_CLIENT_ID",
+    "client_secret": "AZURE_CLIENT_SECRET",
+    "tenant_id": "AZURE_TENANT_ID",
+}
+
+
+def _take_azure_variables(told: dict[str, Any]) -> dict[str, str]:
+    """Takes what adlfs is told out of its options. What is given wins over the environment, all of it."""
+    given = {variable: told.pop(name, None) for name, variable in _AZURE_VARIABLES.items()}
+    if host := told.pop("account_host", None):
+        told["endpoint_url"] = told.get("endpoint_url") or f"https://{host}"
+    if not any(given.values()):
+        return {}
+    return {variable: value or "" for variable, value in given.items()}
+
+
+def of_storage_options(given: Mapping[str, Any] | None, cloud: str = "s3") -> tuple[dict[str, Any], dict[str, str]]:
+    """(options of the command, variables that are secrets). cloud: whose they are: of s3fs ("s3"), gcsfs ("gs"), adlfs ("az")."""
     options: dict[str, Any] = {}
     secrets: dict[str, str] = {}
     told = dict(given or {})
@@ -54,6 +76,9 @@ def of_storage_options(given: Mapping[str, Any] | None, google: bool = False) ->
         raise ValueError("storage_options has verify=False: zarrbits always verifies servers; name their certificates as verify")
     if isinstance(verify, (str, os.PathLike)):
         options["ca_file"] = verify
+    google = cloud == "gs"
+    if cloud == "az":
+        secrets |= _take_azure_variables(told)
     if google and told.get("token") == "anon":
         told["anon"], told["token"] = True, None
     if told.pop("anon", False):
@@ -82,7 +107,8 @@ def of_storage_options(given: Mapping[str, Any] | None, google: bool = False) ->
     if unknown:
         raise ValueError(
             f"storage_options has {unknown[0]!r}, which zarrbits does not know; it knows anon, key, secret, token, profile, "
-            "requester_pays, project, endpoint_url, region_name, headers and verify, also in client_kwargs"
+            "requester_pays, project, endpoint_url, region_name, headers and verify, also in client_kwargs, and for az:// "
+            "account_name, account_key, sas_token, connection_string, account_host, client_id, client_secret and tenant_id"
         )
     return options, secrets
 
@@ -93,8 +119,9 @@ class Secrets:
     def __init__(self, options: dict[str, Any], locations: Sequence[Any]) -> None:
         paths = [name_of(location, bool(options.get("no_lock"))) for location in locations]
         given = options.pop("storage_options", None)
-        google = any(path.startswith("gs://") for path in paths)
-        more, variables = of_storage_options(storage_options_of(list(locations)) if given is None else given, google)
+        clouds = [cloud_of(path) for path in paths]
+        cloud = next((c for c in ("az", "gs") if c in clouds), "s3")
+        more, variables = of_storage_options(storage_options_of(list(locations)) if given is None else given, cloud)
         for name, value in more.items():
             if options.get(name) in (None, False):
                 options[name] = value

@@ -179,7 +179,7 @@ def rename_references(path: Path, old: str, new: str) -> int:
     if scheme and (scheme[1] not in PROTOCOLS or "://" not in new):
         raise Error(
             f'zarrbits: references cannot be read by the name "{new}"; use one that begins with file:///, s3://BUCKET, '
-            "gs://BUCKET, https://HOST or http://HOST",
+            "gs://BUCKET, az://CONTAINER, https://HOST or http://HOST",
             1,
         )
     references = read(name, "all")  # which also checks the form

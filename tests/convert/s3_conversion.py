@@ -20,11 +20,12 @@ GROUP = b'{"zarr_format": 3, "node_type": "group"}'
 
 
 def environment(**more):
-    clouds = ("AWS_", "GOOGLE_", "GS_", "GCE_", "CLOUDSDK_", "STORAGE_EMULATOR_")
+    clouds = ("AWS_", "GOOGLE_", "GS_", "GCE_", "CLOUDSDK_", "STORAGE_EMULATOR_", "AZURE_", "AZURITE_")
     clean = {k: v for k, v in os.environ.items() if not k.startswith(clouds) and "proxy" not in k.lower()}
     return (
         clean
         | {"AWS_EC2_METADATA_DISABLED": "true", "NO_GCE_CHECK": "true"}
+        | {"AZURE_POD_IDENTITY_AUTHORITY_HOST": "http://127.0.0.1:1"}
         | {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "HOME": "/nonexistent", "ZARRBITS_S3_PATIENCE": "0.3"}
         | more
     )

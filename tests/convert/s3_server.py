@@ -69,6 +69,8 @@ class Request:
 
 
 class Server:
+    request_type = Request
+
     def __init__(self, fault=None, conditions="kept", page=1000, endless=False, google=False, tokens=(), public=False):
         # tokens: those that are accepted in place of signatures; public: requests need neither
         # conditions: kept; ignored; rejected; "only new", those of If-None-Match alone
@@ -86,15 +88,14 @@ class Server:
             def one(self):
                 path, _, query = self.path.partition("?")
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                request = Request(
+                request = server.request_type(
                     self.command, path, dict(urllib.parse.parse_qsl(query, keep_blank_values=True)), self.headers, body
                 )
                 with server.lock:
                     server.requests.append(request)
                 if wrong := server.check(request, query):
                     server.wrong_signatures.append(wrong)
-                    by_token = request.headers.get("Authorization", "").startswith("Bearer ")
-                    answer = error(401, "InvalidSecurity") if by_token else error(403, "SignatureDoesNotMatch", wrong)
+                    answer = server.refusal(request, wrong)
                 else:
 
                     def go_on():
@@ -154,6 +155,10 @@ class Server:
         with self.lock:
             below = {k[len(prefix) + 1 :]: o.body for k, o in self.objects.items() if k.startswith(prefix + "/")}
         return {k: b for k, b in below.items() if unfinished or not k.startswith(".zarrbits-unfinished/")}
+
+    def refusal(self, request, reason):
+        by_token = request.headers.get("Authorization", "").startswith("Bearer ")
+        return error(401, "InvalidSecurity") if by_token else error(403, "SignatureDoesNotMatch", reason)
 
     def check(self, request, query):
         """Why the signature is wrong; None where it is right."""

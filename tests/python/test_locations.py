@@ -40,6 +40,8 @@ def test_urls_of_files_and_schemes_in_capitals(folder):
     assert name_of("FILE:///a/b") == "/a/b" and name_of("S3://bucket/Key") == "s3://bucket/Key"
     assert name_of("HTTPS://host/A?b=c") == "https://host/A?b=c" and name_of("s3a://b/k") == "s3://b/k"
     assert name_of("gs://b/k") == name_of("gcs://b/k") == "gs://b/k"
+    assert name_of("az://c/k") == name_of("azure://c/k") == "az://c/k"
+    assert name_of("ABFSS://c@a.dfs.core.windows.net/k") == "abfss://c@a.dfs.core.windows.net/k"
     with pytest.raises(ValueError, match='is a file of the machine "elsewhere"'):
         name_of("file://elsewhere/a.h5")
 
@@ -48,11 +50,11 @@ def test_urls_of_files_and_schemes_in_capitals(folder):
 def test_schemes_that_are_not_reached_are_said(call, folder):
     source = made(folder)
     for name, said in (
-        ("az://container/x", "Azure is not reached"),
-        ("abfs://container/x", "https:// URL"),
+        ("adl://container/x", "https:// URL"),
         (
             "ftp://host/x",
-            '"ftp://" is not a scheme that zarrbits knows; use a path, s3://BUCKET/KEY, gs://BUCKET/KEY or an https:// URL',
+            '"ftp://" is not a scheme that zarrbits knows; use a path, s3://BUCKET/KEY, gs://BUCKET/KEY, az://CONTAINER/KEY or '
+            "an https:// URL",
         ),
         ("memory://x", "memory"),
     ):
@@ -63,9 +65,9 @@ def test_schemes_that_are_not_reached_are_said(call, folder):
 
 def test_a_file_of_that_name_is_one(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    os.mkdir("az:")
-    os.rename(made(folder), "az:/in.h5")
-    assert zarrbits.plan("az://in.h5").complete
+    os.mkdir("adl:")
+    os.rename(made(folder), "adl:/in.h5")
+    assert zarrbits.plan("adl://in.h5").complete
 
 
 def test_an_open_file_of_h5py(folder, monkeypatch):
@@ -103,8 +105,8 @@ def test_paths_of_universal_pathlib(folder):
     assert options == {"aws_profile": "mine"}
     with pytest.raises(ValueError, match="different storage_options"):
         zarrbits.convert(here, other)
-    with pytest.raises(ValueError, match="Azure"):
-        zarrbits.convert(upath("az", "b/in.h5", "az://b/in.h5"), "out.zarr")
+    with pytest.raises(ValueError, match="adl"):
+        zarrbits.convert(upath("adl", "b/in.h5", "adl://b/in.h5"), "out.zarr")
 
 
 def test_other_objects_are_not_taken_for_lists_of_names(folder):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """storage_options of the functions in Python: what fsspec is told reaches the server, and no other process sees a secret."""
 
+import json
 import os
 import pathlib
 import sys
@@ -12,10 +13,12 @@ import numpy as np
 import pytest
 
 import zarrbits
+from zarrbits.references import _options_for, read
 from zarrbits.remote import of_storage_options
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "convert"))
 from aws_servers import Keys, SignedServer  # noqa: E402
+from azure_server import ACCOUNT, KEY, AzureServer  # noqa: E402
 from http_server import Server  # noqa: E402
 from s3_server import Stored  # noqa: E402
 
@@ -43,6 +46,52 @@ def source(tmp_path):
 def right(store):
     with h5py.File("in.h5") as f:
         assert zarrbits.verify("in.h5", store).equal and f["v"][0, 5] == 5
+
+
+def test_what_adlfs_is_told(source, monkeypatch):
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", "AccountName=another;AccountKey=AAAA")  # options win
+    signature = "sv=2022-11-02&sig=geheim"
+    with AzureServer(signatures=[signature]) as s:
+        s.objects["in.h5"] = Stored(source)
+        server = {"client_kwargs": {"endpoint_url": s.url}}
+        connection = f"AccountName={ACCOUNT};AccountKey={KEY};BlobEndpoint={s.url}"
+        for options in (
+            {"account_name": ACCOUNT, "account_key": KEY, **server},
+            {"account_name": ACCOUNT, "sas_token": signature, **server},
+            {"connection_string": connection},
+        ):
+            assert not zarrbits.convert("abfs://bucket/in.h5", "out.zarr", storage_options=options, overwrite=True).lost
+            right("out.zarr")
+            assert zarrbits.convert("in.h5", "az://bucket/out.zarr", storage_options=options, overwrite=True).objects
+            assert zarrbits.verify("in.h5", "az://bucket/out.zarr", storage_options=options).equal
+        assert s.wrong_signatures == []
+    given, secrets = of_storage_options(
+        {"account_name": "a", "account_host": "h:1", "client_id": "i", "client_secret": "s"}, "az"
+    )
+    assert given == {"endpoint": "https://h:1"} and secrets["AZURE_CLIENT_SECRET"] == "s" and secrets["AZURE_STORAGE_KEY"] == ""
+    assert of_storage_options({"anon": True}, "az") == ({"no_sign_request": True}, {})
+    with pytest.raises(ValueError, match="account_key"):
+        of_storage_options({"account_key": "x"})  # of S3
+
+
+def test_what_adlfs_is_told_of_references(tmp_path):
+    """Its own options and the account of the names; other file systems get no secret of it."""
+
+    def references(*urls):
+        keys = {f"v/c/{i}": [url, 0, 1] for i, url in enumerate(urls)}
+        (tmp_path / "refs.json").write_text(json.dumps({"version": 1, "refs": {"zarr.json": "{}", **keys}}))
+        return read(tmp_path / "refs.json")
+
+    one, other = "abfs://c@one.dfs.core.windows.net/in.h5", "abfs://c@two.dfs.core.windows.net/in.h5"
+    given = {"account_key": KEY, "key": "of S3", "client_kwargs": {"endpoint_url": "http://s3"}}
+    assert _options_for("abfs", given, references(one, one + "2")) == {"account_key": KEY, "account_name": "one"}
+    assert _options_for("az", {"connection_string": "x"}, references("az://c/in.h5")) == {"connection_string": "x"}
+    assert "account_key" not in _options_for("s3", given, references("s3://b/in.h5"))
+    assert "account_key" not in _options_for("https", given, references("https://example.org/in.h5"))
+    with pytest.raises(zarrbits.Error, match="several storage accounts"):
+        _options_for("abfs", given, references(one, other))
+    with pytest.raises(zarrbits.Error, match='storage account "one", not account_name'):
+        _options_for("abfs", {**given, "account_name": "two"}, references(one))
 
 
 def test_keys_and_a_token(source):
@@ -142,7 +191,7 @@ def test_what_options_of_gcsfs_become(tmp_path):
         ({"requester_pays": True, "project": "mine"}, {"request_payer": True}, {"GOOGLE_CLOUD_PROJECT": "mine"}),
         ({"endpoint_url": "http://localhost:1"}, {"endpoint": "http://localhost:1"}, {}),
     ):
-        assert of_storage_options(given, google=True) == (options, secrets)
+        assert of_storage_options(given, cloud="gs") == (options, secrets)
     for token in ({"type": "service_account"}, "browser"):
         with pytest.raises(ValueError, match="token that zarrbits does not know"):
-            of_storage_options({"token": token}, google=True)
+            of_storage_options({"token": token}, cloud="gs")

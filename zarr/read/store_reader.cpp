@@ -306,10 +306,12 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
   }
   if (io::is_web(name))
     throw store_error("a store at \"" + name +
-                          "\" cannot be read; use a directory, a .zip file, \"s3://bucket/prefix\" or \"gs://bucket/prefix\"",
+                          "\" cannot be read; use a directory, a .zip file, \"s3://bucket/prefix\", \"gs://bucket/prefix\" or "
+                          "\"az://container/prefix\"",
                       errc::unsupported);
   if (!remote.endpoint.empty() && !io::any_in_object_store(sources))
-    throw store_error("an endpoint is only for a store or a source \"s3://...\" or \"gs://...\", not for \"" + name + "\"");
+    throw store_error("an endpoint is only for a store or a source \"s3://...\", \"gs://...\" or \"az://...\", not for \"" +
+                      name + "\"");
   std::error_code e;
   const fs::file_status s = fs::status(name, e);
   if (!fs::exists(s))

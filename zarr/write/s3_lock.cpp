@@ -182,11 +182,12 @@ void s3_lock::mark_shared(bool has_mark) {
 }
 
 bool s3_lock::supports_if_match() {
-  return is_conflict(
-      client_.store({.method = "PUT",
-                     .key = mark_key(),
-                     .body = std::as_bytes(std::span(mark_.data(), mark_.size())),
-                     .only_if = client_.if_unchanged({.etag = "00000000000000000000000000000000", .generation = "1"})}));
+  return is_conflict(client_.store(
+      {.method = "PUT",
+       .key = mark_key(),
+       .body = std::as_bytes(std::span(mark_.data(), mark_.size())),
+       .only_if = client_.if_unchanged(
+           {.etag = client_.settings().is_azure() ? "0x0" : "00000000000000000000000000000000", .generation = "1"})}));
 }
 
 void s3_lock::start_heartbeat(std::function<std::uint64_t()> progress) {

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/write/s3_upload.hpp"
 
+#include "io/files.hpp"
+#include "text/base64.hpp"
+
 #include <zarrbits/error.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
 
 namespace zarrbits::zarr {
 
@@ -18,7 +24,7 @@ void put_object(io::s3_client& client, const std::string& whole_key, std::span<c
 }
 
 s3_upload::~s3_upload() {
-  if (upload_.empty()) return;
+  if (upload_.empty() || client_.settings().is_azure()) return;  // Azure removes blocks that are not used after a week
   try {
     client_.send({.method = "DELETE", .key = key_, .query = {{"uploadId", upload_}}});
   } catch (...) {  // the server's rules for unfinished uploads remove it
@@ -43,6 +49,10 @@ void s3_upload::commit() {
 
 void s3_upload::begin() {
   if (!upload_.empty()) return;
+  if (client_.settings().is_azure()) {
+    upload_ = io::unique_token();
+    return;
+  }
   const auto response = client_.send(
       {.method = "POST", .key = key_, .query = {{"uploads", ""}}, .expected_element = "InitiateMultipartUploadResult"});
   const std::string id = response.xml.text_of("UploadId");
@@ -55,7 +65,15 @@ void s3_upload::begin() {
   upload_ = id;
 }
 
+// All blocks of an object must have names of one length, also those that killed runs left.
+std::string s3_upload::block_name(std::size_t number) const {
+  char digits[16];
+  std::snprintf(digits, sizeof digits, "%08zu", number);
+  return text::base64(upload_ + digits);
+}
+
 std::map<std::string, std::string> s3_upload::next_part() const {
+  if (client_.settings().is_azure()) return {{"blockid", block_name(etags_.size())}, {"comp", "block"}};
   return {{"partNumber", std::to_string(etags_.size() + 1)}, {"uploadId", upload_}};
 }
 
@@ -83,10 +101,6 @@ std::string etag_of_copy(const io::s3_client& client, const io::s3_client::respo
   return etag;
 }
 
-std::string copy_source(const io::s3_client& client, const std::string& whole_key) {
-  return "/" + client.settings().bucket + "/" + io::percent_encoded(whole_key, true);
-}
-
 }  // namespace
 
 void s3_upload::append_copy(const std::string& whole_key, std::uint64_t offset, std::uint64_t size) {
@@ -96,22 +110,49 @@ void s3_upload::append_copy(const std::string& whole_key, std::uint64_t offset, 
        .key = key_,
        .query = next_part(),
        .expected_element = "CopyPartResult",
-       .headers = {{"x-amz-copy-source", copy_source(client_, whole_key)},
+       .headers = {{"x-amz-copy-source", client_.copy_source(whole_key)},
                    {"x-amz-copy-source-range", "bytes=" + std::to_string(offset) + "-" + std::to_string(offset + size - 1)}}});
   etags_.push_back(etag_of_copy(client_, response, whole_key, key_));
   size_ += size;
 }
 
+namespace {
+
+// Azure answers at once, and may be copying then. Its copies have any size.
+void copy_in_azure(io::s3_client& client, const std::string& from, const std::string& to, std::uint64_t size) {
+  const auto begun = client.send({.method = "PUT", .key = to, .headers = {{"x-amz-copy-source", client.copy_source(from)}}});
+  std::string progress;
+  double changed = io::uptime();
+  io::s3_client::response copy;
+  for (auto pause = std::chrono::milliseconds(50); begun.status != 404;
+       pause = std::min(2 * pause, std::chrono::milliseconds(2000))) {
+    copy = client.send({.method = "HEAD", .key = to});
+    if (copy.copy_status != "pending") break;
+    if (copy.copy_progress != progress) {
+      progress = copy.copy_progress;
+      changed = io::uptime();
+    }
+    if (io::uptime() - changed > 10 * io::http_timeout()) break;
+    std::this_thread::sleep_for(pause);
+  }
+  if (copy.copy_status == "success" && copy.length == static_cast<long long>(size)) return;
+  throw zarrbits::error(errc::server_failed,
+                        client.settings().server_name() + " does not copy \"" + from + "\" to \"" + to + "\"", {to});
+}
+
+}  // namespace
+
 void copy_object(io::s3_client& client, const std::string& from, const std::string& to, std::uint64_t size) {
+  if (client.settings().is_azure()) return copy_in_azure(client, from, to, size);
   // a single copy may have 5 GiB, but takes as long as the server likes; 10,000 parts are allowed
   constexpr std::uint64_t min_part = 64 << 20, max_parts = 9000;
   const std::uint64_t part = std::max(min_part, size / max_parts);
   // Google copies objects of any size at once, and has no copies of ranges
-  if (size <= part || client.settings().is_google) {
+  if (size <= part || client.settings().is_google()) {
     const auto response = client.send({.method = "PUT",
                                        .key = to,
                                        .expected_element = "CopyObjectResult",
-                                       .headers = {{"x-amz-copy-source", copy_source(client, from)}}});
+                                       .headers = {{"x-amz-copy-source", client.copy_source(from)}}});
     etag_of_copy(client, response, from, to);
     return;
   }
@@ -120,17 +161,30 @@ void copy_object(io::s3_client& client, const std::string& from, const std::stri
   upload.commit();
 }
 
-void s3_upload::complete() {
+io::s3_client::response s3_upload::join_parts() {
+  if (client_.settings().is_azure()) {
+    std::string list = "<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>";
+    for (std::size_t i = 0; i < etags_.size(); ++i) list += "<Latest>" + block_name(i) + "</Latest>";
+    list += "</BlockList>";
+    return client_.send({.method = "PUT",
+                         .key = key_,
+                         .query = {{"comp", "blocklist"}},
+                         .body = std::as_bytes(std::span(list.data(), list.size()))});
+  }
   std::string list = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
   for (std::size_t i = 0; i < etags_.size(); ++i) {
     list += "<Part><PartNumber>" + std::to_string(i + 1) + "</PartNumber><ETag>\"" + etags_[i] + "\"</ETag></Part>";
   }
   list += "</CompleteMultipartUpload>";
-  const auto response = client_.send({.method = "POST",
-                                      .key = key_,
-                                      .query = {{"uploadId", upload_}},
-                                      .body = std::as_bytes(std::span(list.data(), list.size())),
-                                      .expected_element = "CompleteMultipartUploadResult"});
+  return client_.send({.method = "POST",
+                       .key = key_,
+                       .query = {{"uploadId", upload_}},
+                       .body = std::as_bytes(std::span(list.data(), list.size())),
+                       .expected_element = "CompleteMultipartUploadResult"});
+}
+
+void s3_upload::complete() {
+  const auto response = join_parts();
   // a response of 404 after a lost response: the lost attempt succeeded
   if (response.status == 404 && response.attempts == 1)
     throw zarrbits::error(errc::server_failed,

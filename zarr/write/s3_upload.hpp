@@ -38,6 +38,8 @@ class s3_upload {
   void begin();
   void send_part();
   std::map<std::string, std::string> next_part() const;
+  std::string block_name(std::size_t number) const;
+  io::s3_client::response join_parts();
   void complete();
   io::s3_client& client_;
   std::string key_, upload_;

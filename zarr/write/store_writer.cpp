@@ -140,10 +140,11 @@ std::unique_ptr<store_writer> make_store_writer(const std::string& target, const
                           "a .zip file is made in one run, not in partitions; choose a directory for \"" + target + "\"",
                           {target});
   if (io::is_web(target))
-    throw zarrbits::error(errc::unsupported,
-                          "a store cannot be written to \"" + target +
-                              "\"; choose a directory, a .zip file, \"s3://bucket/prefix\" or \"gs://bucket/prefix\"",
-                          {target});
+    throw zarrbits::error(
+        errc::unsupported,
+        "a store cannot be written to \"" + target +
+            "\"; choose a directory, a .zip file, \"s3://bucket/prefix\", \"gs://bucket/prefix\" or \"az://container/prefix\"",
+        {target});
   if (is_reference_target(target) != options.references.has_value() &&
       !(is_reference_target(target) && has_plan))  // the plan says it
     throw zarrbits::error(errc::invalid_option,
