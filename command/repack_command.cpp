@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -222,25 +223,27 @@ int repack_main(int argc, char** argv) {
     check_options(options);
     return run_for_file(a, options);
   }
+  if (a.files.empty()) return exit_success;  // a share of none
+  options.source = a.files[0];
+  check_options(options);
   int status = exit_success;
   const bool is_list = a.as_json && a.files.size() != 1;
   if (is_list) std::cout << "[\n" << std::flush;
+  const pid_t self = ::getpid();
   for (const std::string& file : a.files) {
     options.source = file;
+    int of_file = exit_failure;
     try {
       check_options(options);
-      const int of_file = run_for_file(a, options);
-      if (is_list) a.separator = ",\n";
-      if (status != exit_failure && of_file != exit_success) status = of_file;
-    } catch (const error& e) {
-      if (a.files.size() == 1) throw;
-      print_error(e);
-      status = exit_failure;
-    } catch (const command_error& e) {
-      if (a.files.size() == 1) throw;
+      of_file = run_for_file(a, options);
+    } catch (const std::exception& e) {
+      // the process of a file ends with its error, too
+      if (::getpid() != self || a.files.size() == 1) throw;
       print_error(e.what());
-      status = exit_failure;
     }
+    if (::getpid() != self) return of_file;
+    if (is_list && of_file != exit_failure) a.separator = ",\n";
+    if (status != exit_failure && of_file != exit_success) status = of_file;
   }
   if (is_list) std::cout << "]\n" << std::flush;
   return status;

@@ -43,6 +43,13 @@ hdf5::handle creation_properties_of(hid_t object, H5I_type_t kind) {
                                : hdf5::handle(H5Tget_create_plist(object), "get the properties of a named type");
 }
 
+// Without times, which would be those of now: one file becomes one file, whenever it is repacked.
+hdf5::handle properties_for_copy(hid_t object, H5I_type_t kind) {
+  hdf5::handle properties = creation_properties_of(object, kind);
+  hdf5::check(H5Pset_obj_track_times(properties, false), "leave out times");
+  return properties;
+}
+
 std::vector<std::string> attribute_names(hid_t object, H5I_type_t kind) {
   unsigned order = 0;
   hdf5::check(H5Pget_attr_creation_order(creation_properties_of(object, kind), &order), "get the order of attributes");
@@ -132,9 +139,7 @@ hdf5::handle file_copier::creation_properties(std::uint64_t page_size) const {
   hdf5::check(H5Pset_link_phase_change(properties, max_compact, min_dense), "set the storage of links");
   hdf5::check(H5Pget_est_link_info(group, &names, &length), "get the estimate of links");
   hdf5::check(H5Pset_est_link_info(properties, names, length), "set the estimate of links");
-  hbool_t track_times = false;
-  hdf5::check(H5Pget_obj_track_times(group, &track_times), "get the times of the root group");
-  hdf5::check(H5Pset_obj_track_times(properties, track_times), "set the times of the root group");
+  hdf5::check(H5Pset_obj_track_times(properties, false), "leave out times");
   hdf5::check(H5Pset_file_space_strategy(properties, page_size > 0 ? H5F_FSPACE_STRATEGY_PAGE : H5F_FSPACE_STRATEGY_FSM_AGGR,
                                          false, 1),
               "set the strategy of the file's space");
@@ -260,7 +265,7 @@ hdf5::handle file_copier::type_in_target(hid_t type) {
   const haddr_t address = address_of(type);
   auto entry = named_types_.find(address);
   if (entry == named_types_.end()) {
-    const hdf5::handle properties = creation_properties_of(type, H5I_DATATYPE);
+    const hdf5::handle properties = properties_for_copy(type, H5I_DATATYPE);
     hdf5::handle copy(H5Tcopy(type), "copy a datatype");
     hdf5::check(H5Tcommit_anon(target_, copy, properties, H5P_DEFAULT), "create a named type");
     addresses_[address] = address_of(copy);
@@ -316,14 +321,14 @@ void file_copier::copy_link(hid_t group, const tree_link& link) {
 hdf5::handle file_copier::create_object(hid_t group, const tree_link& link, const tree_object& o) {
   const hdf5::handle properties_of_link = link_properties(link);
   if (o.kind == H5I_DATASET) return create_dataset(group, link, o, properties_of_link);
-  const hdf5::handle properties = creation_properties_of(open_object(source_.file(), o), o.kind);
+  const hdf5::handle properties = properties_for_copy(open_object(source_.file(), o), o.kind);
   return {H5Gcreate2(group, link.name.c_str(), properties_of_link, properties, H5P_DEFAULT), "create a group"};
 }
 
 // Without a group, the dataset gets its link later.
 hdf5::handle file_copier::create_dataset(hid_t group, const tree_link& link, const tree_object& o, hid_t properties_of_link) {
   const hdf5::handle dataset = open_object(source_.file(), o);
-  const hdf5::handle properties = creation_properties_of(dataset, o.kind), space(H5Dget_space(dataset), "get the dataspace");
+  const hdf5::handle properties = properties_for_copy(dataset, o.kind), space(H5Dget_space(dataset), "get the dataspace");
   const hdf5::handle stored_type(H5Dget_type(dataset), "get the datatype");
   const hdf5::pipeline filters = hdf5::read_pipeline(properties);
   if (std::vector<std::byte> value = references_in_fill_value(properties, stored_type); !value.empty()) {

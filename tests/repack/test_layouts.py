@@ -135,7 +135,7 @@ def test_files_without_what_the_rules_name(tmp_path):
     with h5py.File(source, "w") as f:
         f.attrs["variable_id"] = "missing"
         f["time/of"] = 1
-        f.create_dataset("x", (1000, 10), "f8", chunks=(1, 10))[:] = 1
+        f.create_dataset("x", (1000, 10), "f8", chunks=(1, 10))[:] = np.ones((1000, 10))
     assert check(source, "cmip7") == {"index": False}
     assert {d["outcome"] for d in repack("cmip7", source, target)["datasets"]} == {"copied"}
     assert check(target, "cmip7") == {"index": True}
@@ -149,10 +149,10 @@ def test_files_without_what_the_rules_name(tmp_path):
 def test_cloud(tmp_path):
     source, target = tmp_path / "in.h5", tmp_path / "out.h5"
     with h5py.File(source, "w") as f:
-        f.create_dataset("small", (4000, 300), "f8", chunks=(1, 300), compression="gzip")[:] = 1
-        f.create_dataset("large", (40, 1000, 1000), "f4", chunks=(10, 1000, 1000), compression="gzip")[:20] = 2
+        f.create_dataset("small", (4000, 300), "f8", chunks=(1, 300), compression="gzip")[:] = np.ones((4000, 300))
+        f.create_dataset("large", (40, 1000, 1000), "f4", chunks=(10, 1000, 1000), compression="gzip")[:20] = np.full((20, 1000, 1000), 2, "f4")
         f.create_dataset("words", data=["a"] * 5000, dtype=h5py.string_dtype(), chunks=(10,))
-        f.create_dataset("right", (60, 1000, 100), "f8", chunks=(8, 1000, 100))[:] = 3
+        f.create_dataset("right", (60, 1000, 100), "f8", chunks=(8, 1000, 100))[:] = np.full((60, 1000, 100), 3.0)
     repack("cloud", source, target)
     assert check(target, "cloud") == {"metadata": True, "metadata_bytes": True, "pages": True, "chunk_bytes": True}
     with h5py.File(target) as f, h5py.File(source) as old:
