@@ -50,8 +50,8 @@ extents longer_lengths(std::uint64_t length, std::uint64_t unit, std::uint64_t o
 
 // Lengthens the shape while that pays: always by the step that costs least afterwards and, of several, needs the least memory.
 // False if no step pays.
-bool lengthen(extents& shape, const extents& unit, const extents& other_shape, const rechunk_request& r,
-              std::uint64_t memory, const cost_of& cost) {
+bool lengthen(extents& shape, const extents& unit, const extents& other_shape, const rechunk_request& r, std::uint64_t memory,
+              const cost_of& cost) {
   const std::uint64_t current_cost = cost(shape);
   extents best;
   std::uint64_t best_cost = current_cost, best_bytes = unlimited;

@@ -33,7 +33,7 @@ const command commands[] = {
     {"plan", "dry run: say what convert would do, and how much it would write", plan_main},
     {"finalize", "write the metadata of a store that was converted in shares", finalize_main},
     {"export", "write a Zarr v3 store into an HDF5 or netCDF-4 file", export_main},
-    {"repack", "give an HDF5 file another layout, chunks or filters: for archives and servers", repack_main},
+    {"repack", "change the layout, chunks or filters of an HDF5 file: for archives and servers", repack_main},
     {"verify", "compare a Zarr v3 store with the HDF5 file that it was made from", verify_main},
     {"inspect", "show what is in an HDF5 file or a Zarr v3 store, or both side by side", inspect_main},
     {"encode", "encode an array with a Zarr codec, as a filter between files or pipes", encode_main},

@@ -67,9 +67,10 @@ void add_repack_options(CLI::App& app, repack_arguments& a) {
                  "The shape of the chunks of what the path pattern matches; -1 is the whole dimension; can be repeated")
       ->type_name("PATTERN=SHAPE")
       ->allow_extra_args(false);
-  app.add_option("--filter", o.filters,
-                 "Filters of all chunked datasets, or of what the path pattern matches: none, deflate:LEVEL or zstd:LEVEL, after a "
-                 "shuffle; can be repeated")
+  app.add_option(
+         "--filter", o.filters,
+         "Filters of all chunked datasets, or of what the path pattern matches: none, deflate:LEVEL or zstd:LEVEL, after a "
+         "shuffle; can be repeated")
       ->type_name("[PATTERN=]NAME[:LEVEL]")
       ->allow_extra_args(false);
   app.add_option("--chunk-bytes", a.chunk_bytes,
@@ -102,8 +103,7 @@ void read_arguments(repack_arguments& a) {
                       "; or use --in-place to replace files");
   if (a.layout == "cloud") o.layout = file_layout::cloud;
   else if (a.layout == "cmip7") o.layout = file_layout::cmip7;
-  else if (!a.layout.empty() && a.layout != "asis")
-    throw usage_error("--layout is asis, cloud or cmip7, not " + quote(a.layout));
+  else if (!a.layout.empty() && a.layout != "asis") throw usage_error("--layout is asis, cloud or cmip7, not " + quote(a.layout));
   if (!a.format.empty() && a.format != "compatible" && a.format != "latest")
     throw usage_error("--libver is compatible or latest, not " + quote(a.format));
   if (a.format == "latest") o.format = file_format::latest;
@@ -121,10 +121,16 @@ void read_arguments(repack_arguments& a) {
 
 void print_findings(const std::string& file, const std::string& layout, const std::vector<layout_finding>& findings, bool met) {
   std::cout << file << (met ? ": follows the layout " : ": does not follow the layout ") << layout << '\n';
-  text_table table({{""}, {"rule"}, {"of", text_table::left, 12, true}, {"has", text_table::left, 16}, {"wanted", text_table::left, 16}});
+  text_table table(
+      {{""}, {"rule"}, {"of", text_table::left, 12, true}, {"has", text_table::left, 16}, {"wanted", text_table::left, 16}});
   for (const layout_finding& f : findings) {
-    table.add({f.met ? "  ok" : f.required ? "  no" : "  (no)", f.rule, f.path, f.value, f.wanted},
-              f.met ? colour::plain : f.required ? colour::red : colour::dim);
+    table.add({f.met        ? "  ok"
+               : f.required ? "  no"
+                            : "  (no)",
+               f.rule, f.path, f.value, f.wanted},
+              f.met        ? colour::plain
+              : f.required ? colour::red
+                           : colour::dim);
   }
   std::cout << table.text(describe_terminal(STDOUT_FILENO));
 }
@@ -157,9 +163,9 @@ void print_result(const repack_report& r) {
   }
   if (r.dangling_references > 0)
     text += text::pluralize(r.dangling_references, "reference") + " to what no link leads to; null in the new file\n";
-  text += name + ": " + text::pluralize(r.datasets.size(), "dataset") + ", " + std::to_string(recoded) + " with other chunks or filters; " +
-          text::format_bytes(r.source_bytes) + " -> " + text::format_bytes(r.bytes) + ", metadata in the first " +
-          text::format_bytes(r.metadata_bytes) + ", " + duration_text(r.seconds) + '\n';
+  text += name + ": " + text::pluralize(r.datasets.size(), "dataset") + ", " + std::to_string(recoded) +
+          " with other chunks or filters; " + text::format_bytes(r.source_bytes) + " -> " + text::format_bytes(r.bytes) +
+          ", metadata in the first " + text::format_bytes(r.metadata_bytes) + ", " + duration_text(r.seconds) + '\n';
   std::fputs(text.c_str(), stderr);
 }
 
@@ -183,7 +189,8 @@ int repack_file(const repack_arguments& a, repack_options options, const std::fu
     r = repack(options);
   }
   set_current("");
-  const bool conforms = std::all_of(r.findings.begin(), r.findings.end(), [](const layout_finding& f) { return f.met || !f.required; });
+  const bool conforms =
+      std::all_of(r.findings.begin(), r.findings.end(), [](const layout_finding& f) { return f.met || !f.required; });
   const int status = conforms ? exit_success : exit_loss;
   if (a.as_json) std::cout << a.separator << printable_json(r.report_json(status)) << std::flush;
   if (!a.quiet) print_result(r);
@@ -198,17 +205,17 @@ int run_for_file(const repack_arguments& a, const repack_options& options) {
   return run_in_subprocess(
       options.source,
       [&](const std::function<void(const std::string&)>& set_current) {
-        return a.check ? check_file(a, options) : repack_file(a, options, set_current);
+    return a.check ? check_file(a, options) : repack_file(a, options, set_current);
       },
       [&](bool) {
-        if (!a.check) zarr::atomic_file::remove_unfinished(written, zarr::unfinished_name(written));
-      });
+    if (!a.check) zarr::atomic_file::remove_unfinished(written, zarr::unfinished_name(written));
+  });
 }
 
 }  // namespace
 
 int repack_main(int argc, char** argv) {
-  CLI::App app("Gives an HDF5 or netCDF-4 file another layout, chunks or filters; all else stays as it is.", "zarrbits repack");
+  CLI::App app("Changes the layout, chunks or filters of an HDF5 or netCDF-4 file; all else stays as it is.", "zarrbits repack");
   app.footer(repack_footer);
   repack_arguments a;
   add_repack_options(app, a);

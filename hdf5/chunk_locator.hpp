@@ -67,8 +67,8 @@ class chunk_locator {
   // State of the file when it was opened, before anything was read.
   io::file_state opened() const noexcept;
 
-  // The largest address of metadata (objects, indexes of chunks; not values in heaps) that libhdf5 has read since the last call; 0
-  // if it has read none. The caller holds lock, or is alone.
+  // The largest address of metadata (objects, indexes of chunks; not values in heaps) that libhdf5 has read since the last call;
+  // 0 if it has read none. The caller holds lock, or is alone.
   std::uint64_t take_last_metadata() noexcept;
 
   // Where the bytes of a chunk are in the file, and its filter mask. Empty if unknown: call H5Dread_chunk then. For chunks

@@ -48,7 +48,8 @@ constexpr known_filter table[] =
              [](const filter&, compressors::buffer in, size_before size) {
   return size.exact ? compressors::decompress_zlib(in, size.bytes) : compressors::decompress_zlib_up_to(in, size.bytes);
          },
-         .apply = [](const filter& f, compressors::buffer in) { return compressors::zlib_stream(in, level_in_parameters(f, 6)); }},
+         .apply = [](const filter& f,
+                     compressors::buffer in) { return compressors::zlib_stream(in, level_in_parameters(f, 6)); }},
         {.id = H5Z_FILTER_SHUFFLE,
          .name = "shuffle",
          .role = known_filter::rearranges,
@@ -65,34 +66,36 @@ constexpr known_filter table[] =
   compressors::append_fletcher32(in);
   return in;
          }},
-        {.id = H5Z_FILTER_SZIP, .name = "szip", .role = known_filter::compresses},
-        {.id = H5Z_FILTER_NBIT,
-         .name = "nbit",
-         .role = known_filter::compresses,
-         .undo = [](const filter& f, compressors::buffer in,
-                    size_before size) { return compressors::decode_nbit(f.values, std::move(in), size.bytes); },
-         .declared_size = [](const filter& f, encoded_bytes) { return size_in_parameters(f); }},
-        {.id = H5Z_FILTER_SCALEOFFSET,
-         .name = "scaleoffset",
-         .role = known_filter::compresses,
-         .undo = [](const filter& f, compressors::buffer in,
-                    size_before size) { return compressors::decode_scaleoffset(f.values, std::move(in), size.bytes); },
-         .declared_size = [](const filter& f, encoded_bytes) { return size_in_parameters(f); }},
-        {.id = bzip2_filter,
-         .role = known_filter::compresses,
-         .undo =
-             [](const filter&, compressors::buffer in, size_before size) {
-  return size.exact ? compressors::decompress_bzip2(in, size.bytes) : compressors::decompress_bzip2_up_to(in, size.bytes);
-         },
-         .apply = [](const filter& f, compressors::buffer in) { return compressors::bzip2_stream(in, level_in_parameters(f, 9)); },
-         .registered_name = "bzip2"},
-                       {.id = lzo_filter,
+                       {.id = H5Z_FILTER_SZIP, .name = "szip", .role = known_filter::compresses},
+                       {.id = H5Z_FILTER_NBIT,
+                        .name = "nbit",
+                        .role = known_filter::compresses,
+                        .undo = [](const filter& f, compressors::buffer in,
+                                   size_before size) { return compressors::decode_nbit(f.values, std::move(in), size.bytes); },
+                        .declared_size = [](const filter& f, encoded_bytes) { return size_in_parameters(f); }},
+                       {.id = H5Z_FILTER_SCALEOFFSET,
+                        .name = "scaleoffset",
                         .role = known_filter::compresses,
                         .undo =
-                            [](const filter&, compressors::buffer in, size_before size) {
-  return size.exact ? compressors::decompress_lzo(in, size.bytes) : compressors::decompress_lzo_up_to(in, size.bytes);
+                            [](const filter& f, compressors::buffer in, size_before size) {
+  return compressors::decode_scaleoffset(f.values, std::move(in), size.bytes);
                         },
-                        .registered_name = "lzo"},
+                        .declared_size = [](const filter& f, encoded_bytes) { return size_in_parameters(f); }},
+    {.id = bzip2_filter,
+     .role = known_filter::compresses,
+     .undo =
+         [](const filter&, compressors::buffer in, size_before size) {
+  return size.exact ? compressors::decompress_bzip2(in, size.bytes) : compressors::decompress_bzip2_up_to(in, size.bytes);
+     },
+     .apply = [](const filter& f, compressors::buffer in) { return compressors::bzip2_stream(in, level_in_parameters(f, 9)); },
+     .registered_name = "bzip2"},
+    {.id = lzo_filter,
+     .role = known_filter::compresses,
+     .undo =
+         [](const filter&, compressors::buffer in, size_before size) {
+  return size.exact ? compressors::decompress_lzo(in, size.bytes) : compressors::decompress_lzo_up_to(in, size.bytes);
+     },
+     .registered_name = "lzo"},
     {.id = lzf_filter,
      .role = known_filter::compresses,
      .undo = [](const filter&, compressors::buffer in, size_before size) { return compressors::decompress_lzf(in, size.bytes); },

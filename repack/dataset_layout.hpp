@@ -25,16 +25,16 @@ struct dataset_layout {
   hdf5::pipeline filters;
   bool can_decode = false, can_encode = false;  // chunks with these filters
   std::uint64_t stored_bytes = 0;
-  std::uint64_t chunks = 0;                        // that were ever written
+  std::uint64_t chunks = 0;                       // that were ever written
   std::optional<std::uint64_t> first_value = {};  // address in the file
-  std::uint64_t last_index = 0;                    // address of the last piece of the index of its chunks; 0: none was read
+  std::uint64_t last_index = 0;                   // address of the last piece of the index of its chunks; 0: none was read
 };
 
 struct file_contents {
   std::map<haddr_t, dataset_layout> datasets;  // by address
   std::uint64_t last_metadata = 0;             // address of the last metadata of any kind
 
-  // Addresses of the first value of all datasets, and of the first chunk; the largest number if there is none.
+  // Addresses of the first value of all datasets, and of the first chunk; the largest number without one.
   std::uint64_t first_value() const;
   std::uint64_t first_chunk() const;
 };

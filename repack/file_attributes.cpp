@@ -56,10 +56,12 @@ std::string file_to_replace(const std::string& path) {
 
 void copy_file_attributes(const std::string& from, const std::string& to) {
   struct stat info;
-  if (::stat(from.c_str(), &info) != 0) io::throw_errno("cannot read the attributes of", from, errno, "check the permissions there");
+  if (::stat(from.c_str(), &info) != 0)
+    io::throw_errno("cannot read the attributes of", from, errno, "check the permissions there");
   copy_extended_attributes(from, to);
   if (::chown(to.c_str(), info.st_uid, info.st_gid) != 0) (void)::chown(to.c_str(), static_cast<uid_t>(-1), info.st_gid);
-  if (::chmod(to.c_str(), info.st_mode & 07777) != 0) io::throw_errno("cannot set the mode of", to, errno, "check the permissions there");
+  if (::chmod(to.c_str(), info.st_mode & 07777) != 0)
+    io::throw_errno("cannot set the mode of", to, errno, "check the permissions there");
   const timespec times[] = {info.st_atim, info.st_mtim};
   (void)::utimensat(AT_FDCWD, to.c_str(), times, 0);
 }

@@ -9,8 +9,8 @@
 
 namespace zarrbits::repacking {
 
-// The file that is to be replaced, behind symbolic links. Throws zarrbits::error if it does not exist, is no file, or has further
-// names, which would keep the old one.
+// The file that is to be replaced, behind symbolic links. Throws zarrbits::error if it does not exist, is not a file, or has
+// further names, which would keep the old one.
 std::string file_to_replace(const std::string& path);
 
 // Gives `to` the mode, the times, the extended attributes and, where the system allows it, the owner of `from`. Throws

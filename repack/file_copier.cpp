@@ -43,9 +43,36 @@ hdf5::handle creation_properties_of(hid_t object, H5I_type_t kind) {
                                : hdf5::handle(H5Tget_create_plist(object), "get the properties of a named type");
 }
 
+// One by one: libhdf5 puts the addresses of a group's heap and index into its property list, and would believe them in another
+// file.
+void copy_group_properties(hid_t from, hid_t to) {
+  unsigned links = 0, attributes = 0, max_compact = 0, min_dense = 0, names = 0, length = 0;
+  std::size_t heap = 0;
+  hdf5::check(H5Pget_link_creation_order(from, &links), "get the order of links");
+  hdf5::check(H5Pset_link_creation_order(to, links), "set the order of links");
+  hdf5::check(H5Pget_attr_creation_order(from, &attributes), "get the order of attributes");
+  hdf5::check(H5Pset_attr_creation_order(to, attributes), "set the order of attributes");
+  hdf5::check(H5Pget_attr_phase_change(from, &max_compact, &min_dense), "get the storage of attributes");
+  hdf5::check(H5Pset_attr_phase_change(to, max_compact, min_dense), "set the storage of attributes");
+  hdf5::check(H5Pget_link_phase_change(from, &max_compact, &min_dense), "get the storage of links");
+  hdf5::check(H5Pset_link_phase_change(to, max_compact, min_dense), "set the storage of links");
+  hdf5::check(H5Pget_est_link_info(from, &names, &length), "get the estimate of links");
+  hdf5::check(H5Pset_est_link_info(to, names, length), "set the estimate of links");
+  hdf5::check(H5Pget_local_heap_size_hint(from, &heap), "get the size of the heap");
+  hdf5::check(H5Pset_local_heap_size_hint(to, heap), "set the size of the heap");
+  for (const hdf5::filter& f : hdf5::read_pipeline(from).filters)
+    hdf5::check(H5Pset_filter(to, f.id, H5Z_FLAG_MANDATORY, f.values.size(), f.values.data()), "set a filter of links");
+  hdf5::check(H5Pset_obj_track_times(to, false), "leave out times");
+}
+
 // Without times, which would be those of now: one file becomes one file, whenever it is repacked.
 hdf5::handle properties_for_copy(hid_t object, H5I_type_t kind) {
   hdf5::handle properties = creation_properties_of(object, kind);
+  if (kind == H5I_GROUP) {
+    hdf5::handle copy(H5Pcreate(H5P_GROUP_CREATE), "create properties");
+    copy_group_properties(properties, copy);
+    return copy;
+  }
   hdf5::check(H5Pset_obj_track_times(properties, false), "leave out times");
   return properties;
 }
@@ -106,7 +133,8 @@ void reset_layout(hid_t properties, const array::extents& chunk) {
   const bool is_for_layout = layout == H5Pget_layout(properties);
   hdf5::check(H5Pset_layout(properties, layout), "set the layout");
   if (layout == H5D_CHUNKED) {
-    hdf5::check(H5Pset_chunk(properties, static_cast<int>(chunk.size()), hdf5::to_hsize(chunk).data()), "set the shape of chunks");
+    hdf5::check(H5Pset_chunk(properties, static_cast<int>(chunk.size()), hdf5::to_hsize(chunk).data()),
+                "set the shape of chunks");
     // libhdf5 would write chunks of fill values, with filters that it may not have, before the chunks are copied
     if (allocation == H5D_ALLOC_TIME_EARLY) allocation = H5D_ALLOC_TIME_INCR;
   }
@@ -126,23 +154,11 @@ file_copier::file_copier(const hdf5::source_file& source, const file_tree& tree,
 hdf5::handle file_copier::creation_properties(std::uint64_t page_size) const {
   hdf5::handle properties(H5Fget_create_plist(source_.file()), "get the properties of the file");
   const hdf5::handle root(H5Gopen2(source_.file(), "/", H5P_DEFAULT), "open the root group");
-  const hdf5::handle group = creation_properties_of(root, H5I_GROUP);
-  // libhdf5 does not give the root group's properties with those of the file
-  unsigned links = 0, attributes = 0, max_compact = 0, min_dense = 0, names = 0, length = 0;
-  hdf5::check(H5Pget_link_creation_order(group, &links), "get the order of links");
-  hdf5::check(H5Pset_link_creation_order(properties, links), "set the order of links");
-  hdf5::check(H5Pget_attr_creation_order(group, &attributes), "get the order of attributes");
-  hdf5::check(H5Pset_attr_creation_order(properties, attributes), "set the order of attributes");
-  hdf5::check(H5Pget_attr_phase_change(group, &max_compact, &min_dense), "get the storage of attributes");
-  hdf5::check(H5Pset_attr_phase_change(properties, max_compact, min_dense), "set the storage of attributes");
-  hdf5::check(H5Pget_link_phase_change(group, &max_compact, &min_dense), "get the storage of links");
-  hdf5::check(H5Pset_link_phase_change(properties, max_compact, min_dense), "set the storage of links");
-  hdf5::check(H5Pget_est_link_info(group, &names, &length), "get the estimate of links");
-  hdf5::check(H5Pset_est_link_info(properties, names, length), "set the estimate of links");
-  hdf5::check(H5Pset_obj_track_times(properties, false), "leave out times");
-  hdf5::check(H5Pset_file_space_strategy(properties, page_size > 0 ? H5F_FSPACE_STRATEGY_PAGE : H5F_FSPACE_STRATEGY_FSM_AGGR,
-                                         false, 1),
-              "set the strategy of the file's space");
+  // libhdf5 leaves the root group's properties out of those of the file
+  copy_group_properties(creation_properties_of(root, H5I_GROUP), properties);
+  hdf5::check(
+      H5Pset_file_space_strategy(properties, page_size > 0 ? H5F_FSPACE_STRATEGY_PAGE : H5F_FSPACE_STRATEGY_FSM_AGGR, false, 1),
+      "set the strategy of the file's space");
   if (page_size > 0) hdf5::check(H5Pset_file_space_page_size(properties, page_size), "set the size of pages");
   return properties;
 }
@@ -191,8 +207,8 @@ void file_copier::register_placeholders(bool missing) {
   }
 }
 
-// Values of variable length need the filters themselves. Nothing is unregistered yet: that would write the file, and libhdf5 would
-// give up the room for the metadata.
+// Values of variable length need the filters themselves. Nothing is unregistered yet: that would write the file, and libhdf5
+// would give up the room for the metadata.
 void file_copier::restore_filters() {
   for (const auto& [id, filter_class] : filters_of_plugins_) {
     if (filter_class) hdf5::check(H5Zregister(filter_class), "register a filter");
@@ -286,7 +302,8 @@ void file_copier::defer(hid_t group, const tree_link& link) {
   unsigned order = 0;
   hdf5::check(H5Pget_link_creation_order(creation_properties_of(group, H5I_GROUP), &order), "get the order of links");
   if ((order & H5P_CRT_ORDER_TRACKED) != 0)
-    throw hdf5::failure(quoted(link.name) + " in it: a fill value that is a reference, in a group that keeps the order of its links");
+    throw hdf5::failure(quoted(link.name) +
+                        " in it: a fill value that is a reference, in a group that keeps the order of its links");
   has_deferred_ = true;
 }
 
@@ -309,7 +326,8 @@ void file_copier::copy_link(hid_t group, const tree_link& link) {
     hdf5::check(H5Olink(object, group, name, properties, H5P_DEFAULT), "create a hard link");
   } else {
     const tree_object& o = tree_.objects[tree_.index.at(link.address)];
-    if (o.kind == H5I_DATASET && !makes_deferred_ && has_references_in_fill_value(open_object(source_.file(), o))) return defer(group, link);
+    if (o.kind == H5I_DATASET && !makes_deferred_ && has_references_in_fill_value(open_object(source_.file(), o)))
+      return defer(group, link);
     try {
       addresses_[o.address] = address_of(create_object(group, link, o));
     } catch (const hdf5::failure& e) {

@@ -63,10 +63,10 @@ class file_copier {
   const file_tree& tree_;
   const dataset_changes& changes_;
   hid_t target_ = H5I_INVALID_HID;
-  std::map<haddr_t, haddr_t> addresses_;          // of objects and of their copies
-  std::map<haddr_t, hdf5::handle> named_types_;   // by address in the source
-  bool has_deferred_ = false, makes_deferred_ = false;  // datasets whose fill values lead to other objects
-  std::map<haddr_t, hdf5::handle> recoded_;       // datasets that are created before all others
+  std::map<haddr_t, haddr_t> addresses_;                            // of objects and of their copies
+  std::map<haddr_t, hdf5::handle> named_types_;                     // by address in the source
+  bool has_deferred_ = false, makes_deferred_ = false;              // datasets whose fill values lead to other objects
+  std::map<haddr_t, hdf5::handle> recoded_;                         // datasets that are created before all others
   std::map<H5Z_filter_t, const H5Z_class2_t*> filters_of_plugins_;  // null: libhdf5 has none
   std::optional<reference_map> references_;
 };

@@ -29,7 +29,7 @@ struct tree_link {
 struct tree_object {
   haddr_t address = HADDR_UNDEF;
   H5I_type_t kind = H5I_GROUP;
-  std::string path;                  // the first one that was found, as in the file
+  std::string path;                   // the first one that was found, as in the file
   std::vector<tree_link> links = {};  // groups: in the order of creation if the group tracks it, else of names
 };
 
@@ -37,7 +37,7 @@ struct file_tree {
   std::vector<tree_object> objects;
   std::map<haddr_t, std::size_t> index;  // by address
 
-  // The object with a path of hard links ("/a/b"); null if there is none.
+  // The object with a path of hard links ("/a/b"); null without one.
   const tree_object* find(const std::string& path) const;
 };
 

@@ -50,7 +50,8 @@ array::extents larger_chunk(array::extents chunk, const array::extents& dims, st
 array::extents smaller_chunk(array::extents chunk, std::uint64_t element, std::uint64_t max_bytes) {
   for (std::uint64_t& length : chunk) {
     const std::uint64_t step = chunk_bytes_of(chunk, element) / length;
-    if (chunk_bytes_of(chunk, element) > max_bytes) length = std::max<std::uint64_t>(max_bytes / std::max<std::uint64_t>(step, 1), 1);
+    if (chunk_bytes_of(chunk, element) > max_bytes)
+      length = std::max<std::uint64_t>(max_bytes / std::max<std::uint64_t>(step, 1), 1);
   }
   return chunk;
 }
@@ -108,10 +109,12 @@ std::string at_byte(std::uint64_t address) { return "at byte " + std::to_string(
 layout_finding check_metadata(const file_contents& c) {
   const std::uint64_t first = c.first_value();
   const bool is_first = c.last_metadata < first;
-  return {"/", "metadata",
-          is_first ? "before all values"
-                   : "the last piece " + at_byte(c.last_metadata) + ", the first value " + at_byte(first),
-          "before all values", is_first, true};
+  return {"/",
+          "metadata",
+          is_first ? "before all values" : "the last piece " + at_byte(c.last_metadata) + ", the first value " + at_byte(first),
+          "before all values",
+          is_first,
+          true};
 }
 
 layout_finding check_indexes(const opened_contents& source) {
@@ -119,10 +122,13 @@ layout_finding check_indexes(const opened_contents& source) {
   for (const tree_object& o : source.tree.objects) {
     const auto l = source.contents.datasets.find(o.address);
     if (l == source.contents.datasets.end() || l->second.chunks == 0 || l->second.last_index < first) continue;
-    return {"/", "index",
+    return {"/",
+            "index",
             "that of \"" + text::escape_name(o.path) + "\" ends " + at_byte(l->second.last_index) + ", the first chunk is " +
                 at_byte(first),
-            "before all chunks", false, true};
+            "before all chunks",
+            false,
+            true};
   }
   return {"/", "index", "before all chunks", "before all chunks", true, true};
 }
@@ -153,16 +159,19 @@ std::vector<layout_finding> check_cloud(const opened_contents& source) {
                       "at most " + text::format_bytes(max_metadata_bytes), source.contents.last_metadata <= max_metadata_bytes,
                       true});
   const bool paged = is_paged(source.file), has_block = source.file.user_block_size() > 0;
-  findings.push_back({"/", "pages", paged ? "pages" : has_block ? "no pages, but a user block" : "no pages", "pages, or a user block",
-                      paged || has_block, true});
+  findings.push_back({"/", "pages",
+                      paged       ? "pages"
+                      : has_block ? "no pages, but a user block"
+                                  : "no pages",
+                      "pages, or a user block", paged || has_block, true});
   for (const tree_object& o : source.tree.objects) {
     const auto l = source.contents.datasets.find(o.address);
     if (l == source.contents.datasets.end() || !has_chunk_rule(l->second)) continue;
     const bool met = is_large_enough(l->second.chunk, l->second.element_bytes, min_chunk_bytes) &&
                      chunk_bytes_of(l->second.chunk, l->second.element_bytes) <= max_chunk_bytes;
     findings.push_back({text::escape_name(o.path), "chunk_bytes", describe_chunks(l->second),
-                        text::format_bytes(min_chunk_bytes) + " to " + text::format_bytes(max_chunk_bytes) + ", or one chunk", met,
-                        true});
+                        text::format_bytes(min_chunk_bytes) + " to " + text::format_bytes(max_chunk_bytes) + ", or one chunk",
+                        met, true});
   }
   return findings;
 }
@@ -277,9 +286,10 @@ std::vector<hdf5::filter> parse_filters(const std::string& option, const std::st
 array::extents chunk_of_option(const dataset_layout& l, const array::extents& requested, const std::string& option,
                                const tree_object& o, const hdf5::source_file& file) {
   const auto refuse = [&](const std::string& reason) {
-    throw error(errc::no_match,
-                "`chunks` has \"" + option + "\", but dataset \"" + text::escape_name(o.path) + "\" of \"" + file.path() + "\" " + reason,
-                {file.path(), o.path});
+    throw error(
+        errc::no_match,
+        "`chunks` has \"" + option + "\", but dataset \"" + text::escape_name(o.path) + "\" of \"" + file.path() + "\" " + reason,
+        {file.path(), o.path});
   };
   if (l.layout == H5D_VIRTUAL) refuse("is virtual: its chunks are those of other datasets");
   if (l.dims.empty()) refuse("has no dimensions");
@@ -290,13 +300,15 @@ array::extents chunk_of_option(const dataset_layout& l, const array::extents& re
     chunk[d] = std::min(chunk[d], std::max<std::uint64_t>(l.max_dims[d], 1));  // HDF5 allows no more
   }
   if (chunk_bytes_of(chunk, l.element_bytes) > hdf5_chunk_limit)
-    refuse("would have chunks of " + text::format_bytes(chunk_bytes_of(chunk, l.element_bytes)) + ", and HDF5's have at most 4 GiB");
+    refuse("would have chunks of " + text::format_bytes(chunk_bytes_of(chunk, l.element_bytes)) +
+           ", and HDF5's have at most 4 GiB");
   return chunk;
 }
 
 bool is_same_pipeline(const hdf5::pipeline& p, const std::vector<hdf5::filter>& filters) {
-  return !p.partial_unfiltered && std::equal(p.filters.begin(), p.filters.end(), filters.begin(), filters.end(),
-                                             [](const hdf5::filter& a, const hdf5::filter& b) { return a.id == b.id && a.values == b.values; });
+  return !p.partial_unfiltered &&
+         std::equal(p.filters.begin(), p.filters.end(), filters.begin(), filters.end(),
+                    [](const hdf5::filter& a, const hdf5::filter& b) { return a.id == b.id && a.values == b.values; });
 }
 
 }  // namespace
@@ -345,8 +357,8 @@ dataset_changes plan_changes(const opened_contents& source, const repack_options
       const bool is_chunked = l.layout == H5D_CHUNKED || !change.chunk.empty();
       if (!is_chunked && value.pattern)
         throw error(errc::no_match,
-                    "`filters` has \"" + option + "\", but dataset \"" + text::escape_name(o.path) + "\" of \"" + source.file.path() +
-                        "\" has no chunks; give it some with `chunks`",
+                    "`filters` has \"" + option + "\", but dataset \"" + text::escape_name(o.path) + "\" of \"" +
+                        source.file.path() + "\" has no chunks; choose their shape with `chunks`",
                     {source.file.path(), o.path});
       if (!is_chunked) return;
       change.filters = std::move(filters);

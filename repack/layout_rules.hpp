@@ -18,9 +18,9 @@ namespace zarrbits::repacking {
 
 // How a dataset of the new file differs from that of the source.
 struct dataset_change {
-  array::extents chunk = {};                                // empty: it keeps its layout
+  array::extents chunk = {};                              // empty: it keeps its layout
   std::optional<std::vector<hdf5::filter>> filters = {};  // not set: it keeps its filters
-  std::string reason = {};                                  // a rule, or an option
+  std::string reason = {};                                // a rule, or an option
 
   explicit operator bool() const { return !chunk.empty() || filters; }
 };

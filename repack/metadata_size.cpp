@@ -70,9 +70,7 @@ struct metadata_counter::driver {
     delete reinterpret_cast<file*>(f);
     return 0;
   }
-  static int compare(const H5FD_t* a, const H5FD_t* b) {
-    return &of(a) == &of(b) ? 0 : std::less<>()(&of(a), &of(b)) ? -1 : 1;
-  }
+  static int compare(const H5FD_t* a, const H5FD_t* b) { return &of(a) == &of(b) ? 0 : std::less<>()(&of(a), &of(b)) ? -1 : 1; }
   static herr_t query(const H5FD_t*, unsigned long* flags) {
     *flags = 0;  // nothing is collected in blocks, so each allocation is seen
     return 0;
@@ -80,7 +78,7 @@ struct metadata_counter::driver {
   static haddr_t get_eoa(const H5FD_t* f, H5FD_mem_t) { return of(f).allocated; }
   static herr_t set_eoa(H5FD_t* f, H5FD_mem_t type, haddr_t end) {
     memory& m = of(f);
-    if (!is_of_values(type)) m.metadata += end - m.allocated;  // what is given back is not counted
+    if (!is_of_values(type)) m.metadata += end - m.allocated;  // less at the end: it was freed
     m.allocated = end;
     return 0;
   }

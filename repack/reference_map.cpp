@@ -24,7 +24,8 @@ bool any_part(hid_t type, bool variable, unsigned depth = 0) {
     case H5T_COMPOUND: {
       const int members = H5Tget_nmembers(type);
       for (int i = 0; i < members; ++i) {
-        if (any_part(hdf5::handle(H5Tget_member_type(type, static_cast<unsigned>(i)), "get a member's type"), variable, depth + 1))
+        if (any_part(hdf5::handle(H5Tget_member_type(type, static_cast<unsigned>(i)), "get a member's type"), variable,
+                     depth + 1))
           return true;
       }
       return false;
@@ -85,7 +86,8 @@ void reference_map::translate(hid_t type, std::byte* values, std::uint64_t count
   switch (H5Tget_class(type)) {
     case H5T_REFERENCE: {
       const bool is_object = H5Tequal(type, H5T_STD_REF_OBJ) > 0, is_region = H5Tequal(type, H5T_STD_REF_DSETREG) > 0;
-      if (!is_object && !is_region) throw hdf5::failure("references in the form of HDF5 1.12, which earlier versions cannot read");
+      if (!is_object && !is_region)
+        throw hdf5::failure("references in the form of HDF5 1.12, which earlier versions cannot read");
       for (std::uint64_t i = 0; i < count; ++i, values += size) {
         if (std::all_of(values, values + size, [](std::byte b) { return b == std::byte{0}; })) continue;
         if (is_object) translate_object(values, size);

@@ -52,7 +52,10 @@ struct opened_file {
 class new_file {
  public:
   new_file(const opened_contents& source, const dataset_changes& changes, const repack_options& options)
-      : source_(source), changes_(changes), options_(options), lowest_format_(file_copier(source.file, source.tree, changes).lowest_format()) {}
+      : source_(source),
+        changes_(changes),
+        options_(options),
+        lowest_format_(file_copier(source.file, source.tree, changes).lowest_format()) {}
 
   // How many bytes its metadata take.
   std::uint64_t measure() const {
@@ -144,6 +147,35 @@ std::vector<repacked_dataset> describe_datasets(const opened_contents& source, c
     d.bytes = after.stored_bytes;
   }
   return list;
+}
+
+// True if an object names another file relative to the folder of its own.
+bool names_files_beside_it(const opened_file& source) {
+  const auto is_relative = [](const char* name) { return name && *name && *name != '/'; };
+  for (const tree_object& o : source.tree.objects) {
+    for (const tree_link& link : o.links) {
+      unsigned flags = 0;
+      const char *file = nullptr, *object = nullptr;
+      if (link.type == H5L_TYPE_EXTERNAL &&
+          H5Lunpack_elink_val(link.value.data(), link.value.size(), &flags, &file, &object) >= 0 && is_relative(file))
+        return true;
+    }
+    if (o.kind != H5I_DATASET) continue;
+    const hdf5::handle properties(H5Dget_create_plist(open_object(source.file.file(), o)), "get the properties");
+    if (source.contents.datasets.at(o.address).layout == H5D_VIRTUAL || H5Pget_external_count(properties) > 0) return true;
+  }
+  return false;
+}
+
+void warn_of_other_folder(const opened_file& source, const repack_options& options) {
+  namespace fs = std::filesystem;
+  std::error_code e;
+  if (!options.warning || io::is_remote(options.source)) return;
+  const fs::path from = fs::weakly_canonical(fs::absolute(options.source), e).parent_path(),
+                 to = fs::weakly_canonical(fs::absolute(options.target), e).parent_path();
+  if (from == to || !names_files_beside_it(source)) return;
+  options.warning("\"" + options.source + "\" names other files, which readers of \"" + options.target +
+                  "\" look for in its own folder; write the new file into the folder of the old one, or move the others, too");
 }
 
 bool has_wishes(const repack_options& o) {
@@ -281,7 +313,10 @@ repack_report repack(const repack_options& options) {
     target_options.target = in_place || options.overwrite ? zarr::store_writer_options::if_exists::replace
                                                           : zarr::store_writer_options::if_exists::refuse;
     target_options.sync = options.sync;
-    if (!in_place) target_options.source = options.source;
+    if (!in_place) {
+      target_options.source = options.source;
+      repacking::warn_of_other_folder(source, options);
+    }
     zarr::atomic_file target(name, zarr::unfinished_name(name), target_options, {"an HDF5 file", repacking::is_hdf5_file});
     repacking::write_checked(source, changes, options, target, report);
     source.file.require_unchanged();

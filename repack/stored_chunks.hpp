@@ -37,7 +37,7 @@ class stored_chunks {
   // Calls `visit` with each chunk within the dataset's extent that was ever written, in C order, and its size. The caller holds
   // lock, or is alone. Throws hdf5::failure.
   void for_each(const std::function<void(const array::extents& index, std::uint64_t size)>& visit) const;
-  // The same callers. Throws hdf5::failure.
+  // Called as for_each(). Throws hdf5::failure.
   located_chunk locate(const array::extents& index) const;
   // Throws io::read_error, zarrbits::error.
   compressors::buffer read(located_chunk place) const;

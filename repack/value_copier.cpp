@@ -26,7 +26,7 @@ namespace {
 constexpr std::uint64_t regions_in_memory = 32;
 constexpr std::uint64_t piece_bytes = 16U << 20;  // of values without chunks, read at once
 
-// Of values in memory.
+// The dataspace of values in memory.
 hdf5::handle space_of(const array::extents& shape) {
   return {shape.empty() ? H5Screate(H5S_SCALAR)
                         : H5Screate_simple(static_cast<int>(shape.size()), hdf5::to_hsize(shape).data(), nullptr),
@@ -44,8 +44,8 @@ bool has_plain_sequences(hid_t type) {
 hdf5::handle selected_space(hid_t dataset, const array::box& b) {
   hdf5::handle space(H5Dget_space(dataset), "get the dataspace");
   if (b.first.empty()) return space;
-  hdf5::check(H5Sselect_hyperslab(space, H5S_SELECT_SET, hdf5::to_hsize(b.first).data(), nullptr,
-                                  hdf5::to_hsize(b.shape).data(), nullptr),
+  hdf5::check(H5Sselect_hyperslab(space, H5S_SELECT_SET, hdf5::to_hsize(b.first).data(), nullptr, hdf5::to_hsize(b.shape).data(),
+                                  nullptr),
               "select values");
   return space;
 }
@@ -67,8 +67,15 @@ struct value_copier::dataset_pair {
 
 value_copier::dataset_pair value_copier::open(const tree_object& o, const dataset_layout& l) const {
   const auto change = changes_.find(o.address);
-  dataset_pair d{o, l, change == changes_.end() ? nullptr : &change->second, open_object(source_.file.file(), o),
-                 copies_.open_copy(o), {}, {}, {}, {}};
+  dataset_pair d{o,
+                 l,
+                 change == changes_.end() ? nullptr : &change->second,
+                 open_object(source_.file.file(), o),
+                 copies_.open_copy(o),
+                 {},
+                 {},
+                 {},
+                 {}};
   d.type = hdf5::handle(H5Dget_type(d.source), "get the datatype");
   const hdf5::handle properties(H5Dget_create_plist(d.copy), "get the properties");
   d.filters = hdf5::read_pipeline(properties);
@@ -132,18 +139,16 @@ void value_copier::require_filters(const dataset_pair& d) const {
   if (d.layout.linked_values) {  // libhdf5 reads and writes them
     for (const hdf5::filter& f : d.filters.filters) {
       unsigned config = 0;
-      const bool encodes = H5Zfilter_avail(f.id) > 0 && H5Zget_filter_info(f.id, &config) >= 0 &&
-                           (config & H5Z_FILTER_CONFIG_ENCODE_ENABLED) != 0;
+      const bool encodes =
+          H5Zfilter_avail(f.id) > 0 && H5Zget_filter_info(f.id, &config) >= 0 && (config & H5Z_FILTER_CONFIG_ENCODE_ENABLED) != 0;
       H5Eclear2(H5E_DEFAULT);
       if (!encodes) refuse("libhdf5 has no encoder of filter " + hdf5::filter_name(f));
     }
     return;
   }
-  if (d.chunks && !d.layout.can_decode)
-    refuse("there is no decoder of filter " + d.layout.filters.unavailable_filters(type));
+  if (d.chunks && !d.layout.can_decode) refuse("there is no decoder of filter " + d.layout.filters.unavailable_filters(type));
   for (const hdf5::filter& f : d.filters.filters) {
-    if (!hdf5::can_apply(f))
-      refuse("there is no encoder of filter " + hdf5::filter_name(f));
+    if (!hdf5::can_apply(f)) refuse("there is no encoder of filter " + hdf5::filter_name(f));
   }
 }
 
@@ -228,7 +233,8 @@ void value_copier::write_one_by_one(const dataset_pair& d, const array::box& b, 
   std::size_t offset = 0;
   array::for_each_index(b, [&](const array::extents& index) {
     const array::box one{index, array::extents(index.size(), 1)};
-    hdf5::check(H5Dwrite(d.copy, d.type, memory, selected_space(d.copy, one), H5P_DEFAULT, values.data() + offset), "write a value");
+    hdf5::check(H5Dwrite(d.copy, d.type, memory, selected_space(d.copy, one), H5P_DEFAULT, values.data() + offset),
+                "write a value");
     offset += size;
   });
 }
@@ -278,32 +284,31 @@ void value_copier::copy_chunks(const dataset_pair& d) {
   std::vector<loaded_chunk> loaded(work.places());
   work.make_then_use(
       [&](std::size_t i, std::size_t place) {
-        located_chunk chunk;
-        {
-          const hdf5::lock one_thread;
-          const hdf5::silence quiet;  // of this thread
-          chunk = d.chunks->locate(array::unravel(list[i].number, counts));
-        }
-        loaded[place].mask = chunk.mask;
-        loaded[place].bytes = d.chunks->read(std::move(chunk));
+    located_chunk chunk;
+    {
+      const hdf5::lock one_thread;
+      const hdf5::silence quiet;  // of this thread
+      chunk = d.chunks->locate(array::unravel(list[i].number, counts));
+    }
+    loaded[place].mask = chunk.mask;
+    loaded[place].bytes = d.chunks->read(std::move(chunk));
       },
       [&](std::size_t i, std::size_t place) {
-        const auto first = hdf5::to_hsize(d.grid.start(array::unravel(list[i].number, counts)));
-        {
-          const hdf5::lock one_thread;
-          hdf5::check(H5Dwrite_chunk(d.copy, H5P_DEFAULT, loaded[place].mask, first.data(), loaded[place].bytes.size(),
-                                     loaded[place].bytes.data()),
-                      "write a chunk");
-        }
-        add_progress(d, loaded[place].bytes.size());
-      });
+    const auto first = hdf5::to_hsize(d.grid.start(array::unravel(list[i].number, counts)));
+    {
+      const hdf5::lock one_thread;
+      hdf5::check(H5Dwrite_chunk(d.copy, H5P_DEFAULT, loaded[place].mask, first.data(), loaded[place].bytes.size(),
+                                 loaded[place].bytes.data()),
+                  "write a chunk");
+    }
+    add_progress(d, loaded[place].bytes.size());
+  });
 }
 
 void value_copier::recode(const dataset_pair& d) {
   const std::uint64_t element = d.layout.element_bytes;
   const array::extents source_chunk = d.chunks ? d.chunks->grid().chunk : d.grid.chunk;
-  const std::uint64_t largest =
-      std::max(d.chunk_bytes(), array::saturating_mul(array::product(source_chunk), element));
+  const std::uint64_t largest = std::max(d.chunk_bytes(), array::saturating_mul(array::product(source_chunk), element));
   if (largest > options_.memory / 6)
     throw hdf5::failure("chunks of " + text::format_bytes(largest) + " need more than " + text::format_bytes(options_.memory) +
                         " to be decoded and encoded; increase `memory`");
@@ -325,8 +330,7 @@ void value_copier::recode(const dataset_pair& d) {
       threads_for(2 * largest + std::max(largest, array::saturating_mul(regions.chunk_elements(), element)));
   numbers region_numbers;
   for (const std::uint64_t number : needed) {
-    region_numbers.push_back(
-        array::ravel(regions.chunk_of(d.grid.start(array::unravel(number, counts))), regions.counts()));
+    region_numbers.push_back(array::ravel(regions.chunk_of(d.grid.start(array::unravel(number, counts))), regions.counts()));
   }
   std::sort(region_numbers.begin(), region_numbers.end());
   region_numbers.erase(std::unique(region_numbers.begin(), region_numbers.end()), region_numbers.end());
@@ -359,8 +363,8 @@ void value_copier::recode(const dataset_pair& d) {
       const unsigned mask = d.layout.filters.partial_unfiltered && grid.is_partial(index) ? ~0U : place.mask;
       compressors::buffer stored = d.chunks->read(std::move(place));
       try {
-        const compressors::buffer chunk =
-            hdf5::undo(d.layout.filters, mask, std::move(stored), static_cast<std::size_t>(grid.chunk_elements() * element), type);
+        const compressors::buffer chunk = hdf5::undo(d.layout.filters, mask, std::move(stored),
+                                                     static_cast<std::size_t>(grid.chunk_elements() * element), type);
         const array::box of_chunk{grid.start(index), grid.chunk};
         array::copy_elements(chunk, of_chunk, values, b, array::intersect(of_chunk, b), static_cast<std::size_t>(element));
       } catch (const compressors::corrupt_chunk& e) {
@@ -378,29 +382,30 @@ void value_copier::recode(const dataset_pair& d) {
   std::vector<std::vector<encoded_chunk>> encoded(work.places());
   work.make_then_use(
       [&](std::size_t i, std::size_t place) {
-        const array::box region = regions.box_of(regions.chunk_at(region_numbers[i]));
-        const compressors::buffer values = read_region(region);
-        encoded[place].clear();
-        array::for_each_index(d.grid.chunks_over(region), [&](const array::extents& index) {
-          if (!std::binary_search(needed.begin(), needed.end(), array::ravel(index, counts))) return;
-          const array::box of_chunk{d.grid.start(index), d.grid.chunk};
-          compressors::buffer chunk = filled(d.grid.chunk_elements());
-          array::copy_elements(values, region, chunk, of_chunk, array::intersect(of_chunk, region), static_cast<std::size_t>(element));
-          encoded[place].push_back({of_chunk.first, hdf5::apply(d.filters, std::move(chunk))});
-        });
+    const array::box region = regions.box_of(regions.chunk_at(region_numbers[i]));
+    const compressors::buffer values = read_region(region);
+    encoded[place].clear();
+    array::for_each_index(d.grid.chunks_over(region), [&](const array::extents& index) {
+      if (!std::binary_search(needed.begin(), needed.end(), array::ravel(index, counts))) return;
+      const array::box of_chunk{d.grid.start(index), d.grid.chunk};
+      compressors::buffer chunk = filled(d.grid.chunk_elements());
+      array::copy_elements(values, region, chunk, of_chunk, array::intersect(of_chunk, region),
+                           static_cast<std::size_t>(element));
+      encoded[place].push_back({of_chunk.first, hdf5::apply(d.filters, std::move(chunk))});
+    });
       },
       [&](std::size_t i, std::size_t place) {
-        for (const encoded_chunk& chunk : encoded[place]) {
-          const hdf5::lock one_thread;
-          hdf5::check(H5Dwrite_chunk(d.copy, H5P_DEFAULT, 0, hdf5::to_hsize(chunk.first).data(), chunk.bytes.size(),
-                                     chunk.bytes.data()),
-                      "write a chunk");
-        }
-        encoded[place].clear();
-        // in proportion, as the regions have different sizes as stored
-        const std::uint64_t stored = d.layout.stored_bytes;
-        add_progress(d, stored / region_numbers.size() + (i == 0 ? stored % region_numbers.size() : 0));
-      });
+    for (const encoded_chunk& chunk : encoded[place]) {
+      const hdf5::lock one_thread;
+      hdf5::check(
+          H5Dwrite_chunk(d.copy, H5P_DEFAULT, 0, hdf5::to_hsize(chunk.first).data(), chunk.bytes.size(), chunk.bytes.data()),
+          "write a chunk");
+    }
+    encoded[place].clear();
+    // in proportion, as the regions have different sizes as stored
+    const std::uint64_t stored = d.layout.stored_bytes;
+    add_progress(d, stored / region_numbers.size() + (i == 0 ? stored % region_numbers.size() : 0));
+  });
 }
 
 void value_copier::add_progress(const dataset_pair& d, std::uint64_t bytes) {

@@ -6,8 +6,8 @@
 #define ZARRBITS_CONVERT_FROM_ZARR_ZARR_ARRAY_PLAN_HPP
 
 #include "array/box.hpp"
-#include "codecs/chunk_encoder.hpp"
 #include "array/rechunk_plan.hpp"
+#include "codecs/chunk_encoder.hpp"
 #include "text/json_text.hpp"
 #include "zarr/read/zarr_reader.hpp"
 

@@ -392,7 +392,7 @@ def repack(
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Repack:
-    """Gives an HDF5 or netCDF-4 file another layout, chunks or filters. Without a target, a file that does not follow the
+    """Changes the layout, chunks or filters of an HDF5 or netCDF-4 file. Without a target, a file that does not follow the
     rules of the layout is replaced when its new form is complete.
 
     chunk: shapes of chunks by patterns, in which -1 is the whole dimension: chunk={"/v": (64, -1)}.
@@ -411,7 +411,19 @@ def repack(
 
 
 @_explained(
-    "repack", "check", "in_place", "partition", "chunk", "filter", "chunk_bytes", "page_size", "libver", "overwrite", "threads", "memory", "fsync"
+    "repack",
+    "check",
+    "in_place",
+    "partition",
+    "chunk",
+    "filter",
+    "chunk_bytes",
+    "page_size",
+    "libver",
+    "overwrite",
+    "threads",
+    "memory",
+    "fsync",
 )
 def check_layout(
     source: Location,

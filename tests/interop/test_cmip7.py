@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
-"""`zarrbits repack --layout cmip7` beside the check of CMIP7's archives, check_cmip7_packing: both say the same of random files of
-netCDF4-python, h5netcdf and h5py, and the check passes what was repacked. cases.py has the variables that ask for more cases."""
+"""`zarrbits repack --layout cmip7` beside the check of CMIP7's archives, check_cmip7_packing: both say the same of random files
+of netCDF4-python, h5netcdf and h5py, and the check passes what was repacked.
+cases.py has the variables that ask for more cases."""
 
 import json
 import pathlib
@@ -73,7 +74,9 @@ def by_h5py(path, rng, shape):
             if rng.random() < 0.7:
                 f.create_dataset("time_bnds", data=np.zeros((steps, 2)), chunks=[None, (1, 2), (steps, 2)][rng.integers(3)])
         chunk, filters = random_plane(rng, shape)
-        f.create_dataset("tas", data=rng.normal(280, 9, shape).astype(["f4", ">f4", "f8"][rng.integers(3)]), chunks=chunk, **filters)
+        f.create_dataset(
+            "tas", data=rng.normal(280, 9, shape).astype(["f4", ">f4", "f8"][rng.integers(3)]), chunks=chunk, **filters
+        )
         f["g/names"] = ["a", "bb"] * 20
 
 

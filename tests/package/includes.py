@@ -41,7 +41,13 @@ of_options = {"command/option_parsers.cpp", "command/convert_arguments.cpp", "co
 of_jobs = re.compile(r"zarrbits/(convert\w*|verify|inspect|export|repack)\.hpp")
 below_jobs = {"array", "text", "metadata", "io", "compressors", "hdf5", "zarr", "codecs", "core", "library", "streams", "filter"}
 # Elsewhere the namespace is the folder's name. These names belong to public functions, and to the language.
-namespaces = {"convert": "conversion", "inspect": "inspection", "verify": "verification", "export": "exporting", "repack": "repacking"}
+namespaces = {
+    "convert": "conversion",
+    "inspect": "inspection",
+    "verify": "verification",
+    "export": "exporting",
+    "repack": "repacking",
+}
 block = re.compile(r"^namespace ([\w:]+) \{(.*?)^\}", re.M | re.S)
 forward = re.compile(r"\s*(?:(?:class|struct|enum class) \w+;(?:\s*//.*)?\s*)+")
 guard = re.compile(r"^#ifndef (\w+)\n#define \1\b", re.M)

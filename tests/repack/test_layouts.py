@@ -40,14 +40,21 @@ def first_value(f):
 
 def metadata_places(path):
     """Where the signatures of libhdf5's metadata are. Values have none by chance: these are of few bits."""
-    return [m.start() for m in re.finditer(rb"TREE|SNOD|OHDR|OCHK|HEAP|FRHP|FHDB|FHIB|BTHD|BTLF|BTIN|FADB|FAHD|EAHD|EAIB|EADB", path.read_bytes())]
+    return [
+        m.start()
+        for m in re.finditer(
+            rb"TREE|SNOD|OHDR|OCHK|HEAP|FRHP|FHDB|FHIB|BTHD|BTLF|BTIN|FADB|FAHD|EAHD|EAIB|EADB", path.read_bytes()
+        )
+    ]
 
 
 def archive(path, steps=60, plane=(90, 180), chunk=1, time_chunk=1, bounds=True, unlimited=True, **how):
     with h5py.File(path, "w") as f:
         f.attrs["variable_id"] = "tas"
         size = None if unlimited else steps
-        t = f.create_dataset("time", data=np.arange(steps) * 1.0, **({"chunks": (time_chunk,), "maxshape": (size,)} if time_chunk else {}))
+        t = f.create_dataset(
+            "time", data=np.arange(steps) * 1.0, **({"chunks": (time_chunk,), "maxshape": (size,)} if time_chunk else {})
+        )
         if bounds:
             t.attrs["bounds"] = "time_bnds"
             f.create_dataset("time_bnds", data=np.zeros((steps, 2)), chunks=(1, 2), maxshape=(size, 2))
@@ -150,7 +157,9 @@ def test_cloud(tmp_path):
     source, target = tmp_path / "in.h5", tmp_path / "out.h5"
     with h5py.File(source, "w") as f:
         f.create_dataset("small", (4000, 300), "f8", chunks=(1, 300), compression="gzip")[:] = np.ones((4000, 300))
-        f.create_dataset("large", (40, 1000, 1000), "f4", chunks=(10, 1000, 1000), compression="gzip")[:20] = np.full((20, 1000, 1000), 2, "f4")
+        f.create_dataset("large", (40, 1000, 1000), "f4", chunks=(10, 1000, 1000), compression="gzip")[:20] = np.full(
+            (20, 1000, 1000), 2, "f4"
+        )
         f.create_dataset("words", data=["a"] * 5000, dtype=h5py.string_dtype(), chunks=(10,))
         f.create_dataset("right", (60, 1000, 100), "f8", chunks=(8, 1000, 100))[:] = np.full((60, 1000, 100), 3.0)
     repack("cloud", source, target)

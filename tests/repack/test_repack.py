@@ -158,7 +158,13 @@ def test_other_chunks_and_filters(tmp_path, shape, filter_name):
             ("lzf", "u2", {"compression": "lzf"}),
         ]:
             d = f.create_dataset(
-                name, extent, dtype, chunks=tuple(max(1, n // 6) for n in extent), maxshape=(None,) * len(extent), fillvalue=9, **how
+                name,
+                extent,
+                dtype,
+                chunks=tuple(max(1, n // 6) for n in extent),
+                maxshape=(None,) * len(extent),
+                fillvalue=9,
+                **how,
             )
             first = tuple(slice(n // 3) for n in extent)
             d[first] = rng.integers(0, 100, d[first].shape)
@@ -187,7 +193,9 @@ def test_other_chunks_and_filters(tmp_path, shape, filter_name):
         if filter_name is None:
             assert filters_of(b["deflated"]) == filters_of(a["deflated"])
         # chunks that nothing was written to are still not there
-        assert b["plain"].id.get_num_chunks() < np.prod([-(-e // c) for e, c in zip(extent, b["plain"].chunks)]) or len(shape) == 1
+        assert (
+            b["plain"].id.get_num_chunks() < np.prod([-(-e // c) for e, c in zip(extent, b["plain"].chunks)]) or len(shape) == 1
+        )
     if filter_name == "zstd:3":  # read by our own decoder
         back = tmp_path / "back.h5"
         repack("--filter", "none", target, back)
@@ -319,6 +327,26 @@ def test_damaged_chunks(tmp_path):
     repack(source, tmp_path / "out.nc")  # chunks that are copied stay as they are
     with h5py.File(source) as a, h5py.File(tmp_path / "out.nc") as b:
         assert a["tas"].id.read_direct_chunk((5, 0, 0)) == b["tas"].id.read_direct_chunk((5, 0, 0))
+
+
+def test_groups_of_many_links(tmp_path):
+    """Their links are in a heap, whose address libhdf5 gives with the properties of the group."""
+    source, target = tmp_path / "in.h5", tmp_path / "out.h5"
+    with h5py.File(source, "w", libver=("v108", "v108") if h5py.version.hdf5_version_tuple >= (1, 10, 2) else "earliest") as f:
+        for i in range(40):
+            f[f"many/{i}"] = i
+            f["many"].attrs[str(i)] = i
+    repack(source, target)
+    assert run("verify", source, target)
+
+
+def test_files_beside_the_source(tmp_path):
+    source, elsewhere = tmp_path / "in.h5", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with h5py.File(source, "w") as f:
+        f["link"] = h5py.ExternalLink("other.h5", "/x")
+    assert "warning" not in run("repack", "-q", source, tmp_path / "out.h5").stderr
+    assert "look for in its own folder" in run("repack", "-q", source, elsewhere / "out.h5").stderr
 
 
 def test_wrong_options(tmp_path):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Files of others, repacked: h5dump prints the same of both. ZARRBITS_CORPUS says where the files are; ZARRBITS_CASES=all asks for
-all of them."""
+"""Files of others, repacked: h5dump and verify find nothing else.
+ZARRBITS_CORPUS says where the files are; ZARRBITS_CASES=all asks for all of them."""
 
 import os
 import pathlib
