@@ -72,7 +72,7 @@ void print(const convert_plan& p) {
                     {"about", text_table::right},
                     {"in store", text_table::right},
                     {"units", text_table::right},
-                    {"how", text_table::left, 12}});
+                    {"how", text_table::left, 6}});
   std::uint64_t objects = p.groups, source = 0, store = 0;
   bool bound = false;
   for (const planned_dataset& d : p.datasets) {

@@ -7,6 +7,8 @@
 #ifndef ZARRBITS_FILE_FORMAT_HPP
 #define ZARRBITS_FILE_FORMAT_HPP
 
+#include <zarrbits/detail/requirements.hpp>
+
 namespace zarrbits {
 
 // The versions of HDF5 that read the file.

@@ -495,7 +495,7 @@ class TestVerify:
                 (folder + "/no.h5", self.store),
                 (self.source, folder + "/missing.zarr"),
                 (self.source, folder),
-                (self.source, self.source),
+                (self.source, folder + "/no.h5"),
                 (folder, self.store),
             ):
                 r = run("verify", source, store)

@@ -37,6 +37,7 @@ codec_comparison = re.compile(  # there is a data type "bytes"
 )
 # Words of the command line.
 of_options = {"command/option_parsers.cpp", "command/convert_arguments.cpp", "command/export_command.cpp"}
+of_options |= {"repack/layout_rules.cpp"}
 # Below the jobs nothing knows their options and reports.
 of_jobs = re.compile(r"zarrbits/(convert\w*|verify|inspect|export|repack)\.hpp")
 below_jobs = {"array", "text", "metadata", "io", "compressors", "hdf5", "zarr", "codecs", "core", "library", "streams", "filter"}
