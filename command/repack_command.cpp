@@ -17,6 +17,7 @@
 #include <zarrbits/repack.hpp>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -9,10 +9,12 @@
 #ifndef ZARRBITS_REPACK_VALUE_COPIER_HPP
 #define ZARRBITS_REPACK_VALUE_COPIER_HPP
 
+#include "array/box.hpp"
 #include "repack/file_copier.hpp"
 
 #include <zarrbits/repack.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
