@@ -40,7 +40,7 @@ def by_netcdf4(path, rng, shape):
             d.createDimension(name, size)
         how = {}
         if not scalar and rng.random() < 0.3:
-            how = {"chunksizes": ([1, 16, steps][rng.integers(3)],)}
+            how = {"chunksizes": (min(steps, [1, 16, steps][rng.integers(3)]),)}
         elif not scalar and not unlimited and rng.random() < 0.3:
             how = {"contiguous": True}
         t = d.createVariable("time", "f8", () if scalar else ("time",), **how)
@@ -116,6 +116,10 @@ def compare(dice, folder):
     assert passes(target), json.loads(run("repack", "--check", "--json", "--layout", "cmip7", target, status=None).stdout)
     run("verify", source, target)
     if writer == by_h5py:
+        return
+    try:
+        xr.open_dataset(source, engine="h5netcdf").close()
+    except ValueError:  # it takes no scalar for a coordinate
         return
     with xr.open_dataset(source, engine="h5netcdf") as a, xr.open_dataset(target, engine="h5netcdf") as b:
         xr.testing.assert_identical(a, b)
