@@ -119,9 +119,7 @@ void read_arguments(export_arguments& a) {
   if (a.filters == "standard" && o.filter == export_filter::zstd)
     throw usage_error("not every HDF5 has the filter of --filter zstd; leave out --filters standard");
   o.standard_filters = a.filters != "any";
-  if (!a.format.empty() && a.format != "compatible" && a.format != "latest")
-    throw usage_error("--libver is compatible or latest, not " + quote(a.format));
-  if (a.format == "latest") o.format = file_format::latest;
+  o.format = parse_libver(a.format);
   if (a.netcdf && a.no_netcdf) throw usage_error("use --netcdf or --no-netcdf, not both");
   if (a.netcdf || a.no_netcdf) o.netcdf = a.netcdf;
   if (!a.page_size.empty()) o.page_size = parse_bytes("--page-size", a.page_size);

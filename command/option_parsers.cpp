@@ -121,6 +121,12 @@ std::optional<compression> parse_compression(const std::string& text) {
   return c;
 }
 
+file_format parse_libver(const std::string& text) {
+  if (!text.empty() && text != "compatible" && text != "latest")
+    throw usage_error("--libver is compatible or latest, not " + quote(text));
+  return text == "latest" ? file_format::latest : file_format::compatible;
+}
+
 array_codec parse_array_codec(const std::string& text) {
   static constexpr word<array_codec> words[] = {
       {"", array_codec::automatic}, {"bytes", array_codec::bytes}, {"packbits", array_codec::packbits}};

@@ -11,6 +11,7 @@
 #define ZARRBITS_COMMAND_OPTION_PARSERS_HPP
 
 #include <zarrbits/convert.hpp>
+#include <zarrbits/file_format.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -34,6 +35,9 @@ std::optional<link_policy> parse_links(const std::string& text);
 
 // "none", "gzip:6", "zstd:3", "blosc:lz4:5", "blosc:zstd:5:bitshuffle"; levels and shuffle may be left out.
 std::optional<compression> parse_compression(const std::string& text);
+
+// "compatible", "latest".
+file_format parse_libver(const std::string& text);
 
 // "bytes", "packbits".
 array_codec parse_array_codec(const std::string& text);

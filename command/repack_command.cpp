@@ -105,9 +105,7 @@ void read_arguments(repack_arguments& a) {
   if (a.layout == "cloud") o.layout = file_layout::cloud;
   else if (a.layout == "cmip7") o.layout = file_layout::cmip7;
   else if (!a.layout.empty() && a.layout != "asis") throw usage_error("--layout is asis, cloud or cmip7, not " + quote(a.layout));
-  if (!a.format.empty() && a.format != "compatible" && a.format != "latest")
-    throw usage_error("--libver is compatible or latest, not " + quote(a.format));
-  if (a.format == "latest") o.format = file_format::latest;
+  o.format = parse_libver(a.format);
   if (!a.chunk_bytes.empty()) o.chunk_bytes = parse_bytes("--chunk-bytes", a.chunk_bytes);
   if (!a.page_size.empty()) o.page_size = parse_bytes("--page-size", a.page_size);
   if (!a.memory.empty()) o.memory = parse_bytes("--memory", a.memory);
@@ -190,9 +188,7 @@ int repack_file(const repack_arguments& a, repack_options options, const std::fu
     r = repack(options);
   }
   set_current("");
-  const bool conforms =
-      std::all_of(r.findings.begin(), r.findings.end(), [](const layout_finding& f) { return f.met || !f.required; });
-  const int status = conforms ? exit_success : exit_loss;
+  const int status = conforms(r.findings) ? exit_success : exit_loss;
   if (a.as_json) std::cout << a.separator << printable_json(r.report_json(status)) << std::flush;
   if (!a.quiet) print_result(r);
   return status;

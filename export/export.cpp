@@ -9,6 +9,7 @@
 #include "compressors/buffer.hpp"
 #include "export/file_writer.hpp"
 #include "export/property_lists.hpp"
+#include "hdf5/foreign_format.hpp"
 #include "io/reference_table.hpp"
 #include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
@@ -30,12 +31,6 @@
 namespace zarrbits::exporting {
 
 namespace {
-
-bool is_hdf5_file(const std::string& path) {
-  const bool result = H5Fis_hdf5(path.c_str()) > 0;
-  H5Eclear2(H5E_DEFAULT);
-  return result;
-}
 
 // The bytes before the file proper, which `convert` noted.
 std::vector<std::byte> user_block_of(const store_node& root) {
@@ -179,7 +174,7 @@ export_report export_store(const export_options& requested) {
     target_options.sync = options.sync;
     target_options.source = store.file;
     zarr::atomic_file target(options.target, zarr::unfinished_name(options.target), target_options,
-                             {"an HDF5 file", exporting::is_hdf5_file});
+                             {"an HDF5 file", hdf5::is_hdf5_file});
     try {
       exporting::write_file(target, opened_store, zarr::node_at(opened_store, store.object), options, report);
     } catch (const compressors::corrupt_chunk& e) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/chunk_locator.hpp"
 
+#include "hdf5/file_driver.hpp"
 #include "io/remote_file.hpp"
 
 #include <zarrbits/error.hpp>
@@ -13,16 +14,11 @@
 #include <ctime>
 #include <exception>
 #include <functional>
-#include <limits>
 #include <new>
 #include <sys/stat.h>
 #include <system_error>
 #include <thread>
 #include <utility>
-
-#if H5_VERSION_GE(1, 13, 2)
-#include <H5FDdevelop.h>
-#endif
 
 namespace zarrbits::hdf5 {
 
@@ -250,32 +246,10 @@ struct chunk_locator::driver {
   // Id of this driver; negative if libhdf5 rejects it. Registered once for the process.
   static hid_t id() {
     static const hid_t driver_id = [] {
-      H5FD_class_t c{};
-#if H5_VERSION_GE(1, 13, 2)
-      c.version = H5FD_CLASS_VERSION;
-      c.value = static_cast<H5FD_class_value_t>(511);  // the last of the values that libhdf5 does not assign
-#endif
-      c.name = "zarrbits_chunk_locator";
-      c.maxaddr = static_cast<haddr_t>(std::numeric_limits<std::int64_t>::max());
-      c.fc_degree = H5F_CLOSE_WEAK;
-      c.fapl_size = sizeof(settings);
-      c.fapl_get = get_settings;
-      c.fapl_copy = copy_settings;
-      c.fapl_free = free_settings;
-      c.open = open;
-      c.close = close;
-      c.cmp = compare;
-      c.query = query;
-      c.get_eoa = get_eoa;
-      c.set_eoa = set_eoa;
-      c.get_eof = get_eof;
-      c.get_handle = get_handle;
-      c.read = read;
-      c.write = write;
+      H5FD_class_t c =
+          driver_class<driver>("zarrbits_chunk_locator", 511);  // the last of the values that libhdf5 does not assign
       c.lock = lock;
       c.unlock = unlock;
-      const H5FD_mem_t map[] = H5FD_FLMAP_DICHOTOMY;  // as sec2 has it
-      for (std::size_t i = 0; i < H5FD_MEM_NTYPES; ++i) c.fl_map[i] = map[i];
       return H5FDregister(&c);
     }();
     return driver_id;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <hdf5.h>
 #include <iterator>
 
 namespace zarrbits::hdf5 {
@@ -46,6 +47,12 @@ constexpr known_format known_formats[] = {
 };
 
 }  // namespace
+
+bool is_hdf5_file(const std::string& path) {
+  const bool is_hdf5 = H5Fis_hdf5(path.c_str()) > 0;
+  H5Eclear2(H5E_DEFAULT);
+  return is_hdf5;
+}
 
 std::string foreign_format(std::string_view head) {
   if (head.empty()) return "it is empty; download or write it again";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/source_file.hpp"
 
+#include "hdf5/link_value.hpp"
 #include "hdf5/registered_decoders.hpp"
 #include "text/base64.hpp"
 #include "text/format.hpp"
@@ -15,8 +16,6 @@
 namespace zarrbits::hdf5 {
 
 namespace {
-
-constexpr std::size_t longest_link_value = 1 << 20;
 
 struct found_link {
   std::string name;
@@ -55,15 +54,6 @@ source_object::kind_type kind_of(hid_t object) {
     case H5I_DATATYPE: return source_object::kind_type::datatype;
     default: throw failure("an object of a kind that HDF5 1.10 does not know");
   }
-}
-
-std::vector<char> link_value(hid_t group, const found_link& link) {
-  H5L_info_t info;
-  check(H5Lget_info(group, link.name.c_str(), &info, H5P_DEFAULT), "get information about a link");
-  if (info.u.val_size > longest_link_value) throw failure("a link's value of " + text::format_bytes(info.u.val_size));
-  std::vector<char> value(info.u.val_size + 1, '\0');
-  if (info.u.val_size > 0) check(H5Lget_val(group, link.name.c_str(), value.data(), info.u.val_size, H5P_DEFAULT), "read a link");
-  return value;
 }
 
 }  // namespace
@@ -294,21 +284,21 @@ void source_file::list_group(std::size_t index, bool tells_case_apart, std::vect
         }
       } else if (link.type == H5L_TYPE_SOFT) {
         extra.kind = "soft";
-        extra.target = text::escape_name(link_value(group, link).data());
+        extra.target = text::escape_name(link_value(group, link.name).c_str());
       } else if (link.type == H5L_TYPE_EXTERNAL) {
         extra.kind = "external";
-        const std::vector<char> value = link_value(group, link);
+        const std::string value = link_value(group, link.name);
         unsigned flags = 0;
         const char *file = nullptr, *object = nullptr;
-        check(H5Lunpack_elink_val(value.data(), value.size() - 1, &flags, &file, &object), "read an external link");
+        check(H5Lunpack_elink_val(value.data(), value.size(), &flags, &file, &object), "read an external link");
         extra.file = text::escape_name(file);
         extra.target = text::escape_name(object);
       } else {
         extra.kind = "user";
         extra.target = "link class " + std::to_string(static_cast<int>(link.type));
         try {
-          const std::vector<char> value = link_value(group, link);
-          extra.detail = text::base64(std::string_view(value.data(), value.size() - 1));
+          const std::string value = link_value(group, link.name);
+          extra.detail = text::base64(value);
         } catch (const failure&) {  // libhdf5 returns nothing for a class that is not registered
           H5Eclear2(H5E_DEFAULT);
         }

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 namespace zarrbits::repacking {
 
@@ -141,15 +140,10 @@ void reset_layout(hid_t properties, const array::extents& chunk) {
   if (is_for_layout) hdf5::check(H5Pset_alloc_time(properties, allocation), "set the time of allocation");
 }
 
-bool same_filters(const hdf5::pipeline& a, const hdf5::pipeline& b) {
-  return std::equal(a.filters.begin(), a.filters.end(), b.filters.begin(), b.filters.end(),
-                    [](const hdf5::filter& x, const hdf5::filter& y) { return x.id == y.id && x.values == y.values; });
-}
-
 }  // namespace
 
-file_copier::file_copier(const hdf5::source_file& source, const file_tree& tree, const dataset_changes& changes)
-    : source_(source), tree_(tree), changes_(changes) {}
+file_copier::file_copier(const opened_contents& source, const dataset_changes& changes)
+    : source_(source.file), tree_(source.tree), contents_(source.contents), changes_(changes) {}
 
 hdf5::handle file_copier::creation_properties(std::uint64_t page_size) const {
   hdf5::handle properties(H5Fget_create_plist(source_.file()), "get the properties of the file");
@@ -163,25 +157,22 @@ hdf5::handle file_copier::creation_properties(std::uint64_t page_size) const {
   return properties;
 }
 
-H5F_libver_t file_copier::lowest_format() const {
+H5F_libver_t lowest_format(const opened_contents& source, const dataset_changes& changes) {
+  for (const auto& [address, l] : source.contents.datasets) {
+    if (l.filters.partial_unfiltered && !changes.contains(address)) return H5F_LIBVER_V110;
+  }
   H5F_info2_t info;
   std::memset(&info, 0, sizeof info);
-  hdf5::check(H5Fget_info2(source_.file(), &info), "get information about the file");
-  H5F_libver_t lowest = info.super.version >= 2 ? H5F_LIBVER_V18 : H5F_LIBVER_EARLIEST;
-  for (const tree_object& o : tree_.objects) {
-    const hdf5::handle object = open_object(source_.file(), o);
-    if (o.kind == H5I_DATASET) {
-      const hdf5::pipeline p = hdf5::read_pipeline(creation_properties_of(object, o.kind));
-      const auto change = changes_.find(o.address);
-      if (p.partial_unfiltered && change == changes_.end()) return H5F_LIBVER_V110;
-    }
-    if (lowest != H5F_LIBVER_EARLIEST) continue;
+  hdf5::check(H5Fget_info2(source.file.file(), &info), "get information about the file");
+  if (info.super.version >= 2) return H5F_LIBVER_V18;
+  for (const tree_object& o : source.tree.objects) {
+    const hdf5::handle object = open_object(source.file.file(), o);
     for (const std::string& name : attribute_names(object, o.kind)) {
       const hdf5::handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), "open an attribute");
-      if (H5Aget_storage_size(attribute) > max_compact_attribute) lowest = H5F_LIBVER_V18;
+      if (H5Aget_storage_size(attribute) > max_compact_attribute) return H5F_LIBVER_V18;
     }
   }
-  return lowest;
+  return H5F_LIBVER_EARLIEST;
 }
 
 // libhdf5 creates a dataset only if it has its filters, and lets some of them change their parameters. Copied chunks need the
@@ -192,9 +183,7 @@ void file_copier::find_filters_of_plugins() {
       if (f.id >= H5Z_FILTER_RESERVED) filters_of_plugins_.emplace(f.id, hdf5::plugin_filter(f.id));
     }
   };
-  for (const tree_object& o : tree_.objects) {
-    if (o.kind == H5I_DATASET) add(hdf5::read_pipeline(creation_properties_of(open_object(source_.file(), o), o.kind)).filters);
-  }
+  for (const auto& [address, l] : contents_.datasets) add(l.filters.filters);
   for (const auto& [address, change] : changes_) {
     if (change.filters) add(*change.filters);
   }
@@ -241,9 +230,7 @@ void file_copier::run(hid_t target) {
   register_placeholders(true);
   // filters may compute parameters for other chunks, so this comes before they get placeholders
   for_each_object([&](const tree_object& o) {
-    if (!changes_.contains(o.address)) return;
-    const hdf5::handle object = open_object(source_.file(), o);
-    if (has_filters_of_plugins(hdf5::read_pipeline(creation_properties_of(object, o.kind))))
+    if (changes_.contains(o.address) && has_filters_of_plugins(contents_.datasets.at(o.address).filters))
       recoded_[o.address] = create_dataset(H5I_INVALID_HID, {}, o, H5P_DEFAULT);
   });
   register_placeholders(false);
@@ -311,8 +298,7 @@ void file_copier::copy_link(hid_t group, const tree_link& link) {
   const hdf5::handle properties = link_properties(link);
   const char* const name = link.name.c_str();
   if (link.type == H5L_TYPE_SOFT) {
-    const std::string value(link.value.data(), strnlen(link.value.data(), link.value.size()));
-    hdf5::check(H5Lcreate_soft(value.c_str(), group, name, properties, H5P_DEFAULT), "create a soft link");
+    hdf5::check(H5Lcreate_soft(link.value.c_str(), group, name, properties, H5P_DEFAULT), "create a soft link");
   } else if (link.type == H5L_TYPE_EXTERNAL) {
     unsigned flags = 0;
     const char *file = nullptr, *object = nullptr;
@@ -326,7 +312,8 @@ void file_copier::copy_link(hid_t group, const tree_link& link) {
     hdf5::check(H5Olink(object, group, name, properties, H5P_DEFAULT), "create a hard link");
   } else {
     const tree_object& o = tree_.objects[tree_.index.at(link.address)];
-    if (o.kind == H5I_DATASET && !makes_deferred_ && has_references_in_fill_value(open_object(source_.file(), o)))
+    const bool may_have_references = o.kind == H5I_DATASET && contents_.datasets.at(o.address).linked_values;
+    if (may_have_references && !makes_deferred_ && has_references_in_fill_value(open_object(source_.file(), o)))
       return defer(group, link);
     try {
       addresses_[o.address] = address_of(create_object(group, link, o));
@@ -348,7 +335,7 @@ hdf5::handle file_copier::create_dataset(hid_t group, const tree_link& link, con
   const hdf5::handle dataset = open_object(source_.file(), o);
   const hdf5::handle properties = properties_for_copy(dataset, o.kind), space(H5Dget_space(dataset), "get the dataspace");
   const hdf5::handle stored_type(H5Dget_type(dataset), "get the datatype");
-  const hdf5::pipeline filters = hdf5::read_pipeline(properties);
+  const hdf5::pipeline& filters = contents_.datasets.at(o.address).filters;
   if (std::vector<std::byte> value = references_in_fill_value(properties, stored_type); !value.empty()) {
     references_->translate(stored_type, value.data(), 1);
     hdf5::check(H5Pset_fill_value(properties, stored_type, value.data()), "set the fill value");
@@ -370,7 +357,7 @@ hdf5::handle file_copier::create_dataset(hid_t group, const tree_link& link, con
     copy = hdf5::handle(H5Dcreate2(group, link.name.c_str(), type, space, properties_of_link, properties, H5P_DEFAULT),
                         "create a dataset");
   }
-  if (!is_changed && !same_filters(filters, hdf5::read_pipeline(creation_properties_of(copy, o.kind))))
+  if (!is_changed && !are_same_filters(filters.filters, hdf5::read_pipeline(creation_properties_of(copy, o.kind)).filters))
     throw hdf5::failure("a filter changed its parameters");
   return copy;
 }

@@ -2,7 +2,7 @@
 //
 // Copies the objects of a file into a new one: groups, datasets without their values, named types, links, comments, attributes.
 //
-//   file_copier copy(source, tree, changes);
+//   file_copier copy(source, changes);
 //   const hdf5::handle target(H5Fcreate(name, H5F_ACC_TRUNC, copy.creation_properties(page_size), access), "create the file");
 //   copy.run(target);
 //   copy.open_copy(tree.objects[3]);
@@ -23,10 +23,13 @@
 
 namespace zarrbits::repacking {
 
+// The oldest format that has all that the objects of the source need.
+H5F_libver_t lowest_format(const opened_contents& source, const dataset_changes& changes);
+
 class file_copier {
  public:
   // The references live as long as this.
-  file_copier(const hdf5::source_file& source, const file_tree& tree, const dataset_changes& changes);
+  file_copier(const opened_contents& source, const dataset_changes& changes);
 
   ~file_copier();
   file_copier(const file_copier&) = delete;
@@ -34,8 +37,6 @@ class file_copier {
 
   // Those of the source, with pages of this size, or without.
   hdf5::handle creation_properties(std::uint64_t page_size) const;
-  // True if objects of the source need what the format of HDF5 1.8 has, or of 1.10.
-  H5F_libver_t lowest_format() const;
 
   // Call it once. Throws hdf5::failure, with the path.
   void run(hid_t target);
@@ -61,6 +62,7 @@ class file_copier {
 
   const hdf5::source_file& source_;
   const file_tree& tree_;
+  const file_contents& contents_;
   const dataset_changes& changes_;
   hid_t target_ = H5I_INVALID_HID;
   std::map<haddr_t, haddr_t> addresses_;                            // of objects and of their copies

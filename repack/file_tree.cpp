@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "repack/file_tree.hpp"
 
-#include "text/format.hpp"
+#include "hdf5/link_value.hpp"
 #include "text/name_escaping.hpp"
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 namespace zarrbits::repacking {
 
 namespace {
 
-constexpr std::size_t max_link_value = 1 << 20;
 constexpr std::size_t max_path = 1 << 16;
 
 herr_t collect_link(hid_t, const char* name, const H5L_info_t* info, void* links) {
@@ -25,38 +23,6 @@ herr_t collect_link(hid_t, const char* name, const H5L_info_t* info, void* links
   return 0;
 }
 
-template <class... Arguments>
-hid_t refuse_traversal(Arguments...) {
-  return -1;
-}
-
-ssize_t copy_value(const char*, const void* value, std::size_t size, void* out, std::size_t room) {
-  if (out && size > 0) std::memcpy(out, value, std::min(size, room));
-  return static_cast<ssize_t>(size);
-}
-
-// libhdf5 gives the value of a user-defined link only through its class, and creates such a link only for a class that it knows.
-void register_link_class(H5L_type_t type) {
-  if (H5Lis_registered(type) > 0) return;
-  H5L_class_t c{};
-  c.version = H5L_LINK_CLASS_T_VERS;
-  c.id = type;
-  c.comment = "copied as it is";
-  c.trav_func = refuse_traversal;
-  c.query_func = copy_value;
-  hdf5::check(H5Lregister(&c), "register a class of links");
-}
-
-std::vector<char> link_value(hid_t group, const tree_link& link) {
-  if (link.type >= H5L_TYPE_UD_MIN) register_link_class(link.type);
-  H5L_info_t info;
-  hdf5::check(H5Lget_info(group, link.name.c_str(), &info, H5P_DEFAULT), "get information about a link");
-  if (info.u.val_size > max_link_value) throw hdf5::failure("a link's value of " + text::format_bytes(info.u.val_size));
-  std::vector<char> value(info.u.val_size);
-  if (!value.empty()) hdf5::check(H5Lget_val(group, link.name.c_str(), value.data(), value.size(), H5P_DEFAULT), "read a link");
-  return value;
-}
-
 std::vector<tree_link> links_of(hid_t group) {
   const hdf5::handle properties(H5Gget_create_plist(group), "get the properties of a group");
   unsigned order = 0;
@@ -67,7 +33,9 @@ std::vector<tree_link> links_of(hid_t group) {
                          collect_link, &links),
               "list a group");
   for (tree_link& link : links) {
-    if (link.type != H5L_TYPE_HARD) link.value = link_value(group, link);
+    if (link.type == H5L_TYPE_HARD) continue;
+    hdf5::register_link_class(link.type);
+    link.value = hdf5::link_value(group, link.name);
   }
   return links;
 }

@@ -23,7 +23,7 @@ struct tree_link {
   bool utf8 = false;  // its name's character set
   H5L_type_t type = H5L_TYPE_HARD;
   haddr_t address = HADDR_UNDEF;  // hard: of the object
-  std::vector<char> value = {};   // others: as libhdf5 has it
+  std::string value = {};         // others: as libhdf5 has it
 };
 
 struct tree_object {

@@ -14,8 +14,6 @@ namespace zarrbits::repacking {
 
 namespace {
 
-// CMIP7's guidance, as its archives check it: https://github.com/NCAS-CMS/cmip7_repack
-constexpr std::uint64_t min_chunk_bytes = 4U << 20;
 // Cloud-optimised HDF5: https://guide.cloudnativegeo.org/cloud-optimized-netcdf4-hdf5/
 constexpr std::uint64_t max_chunk_bytes = 16U << 20, max_metadata_bytes = 8U << 20;
 constexpr std::uint64_t hdf5_chunk_limit = std::numeric_limits<std::uint32_t>::max();
@@ -305,13 +303,12 @@ array::extents chunk_of_option(const dataset_layout& l, const array::extents& re
   return chunk;
 }
 
-bool is_same_pipeline(const hdf5::pipeline& p, const std::vector<hdf5::filter>& filters) {
-  return !p.partial_unfiltered &&
-         std::equal(p.filters.begin(), p.filters.end(), filters.begin(), filters.end(),
-                    [](const hdf5::filter& a, const hdf5::filter& b) { return a.id == b.id && a.values == b.values; });
-}
-
 }  // namespace
+
+bool are_same_filters(const std::vector<hdf5::filter>& a, const std::vector<hdf5::filter>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const hdf5::filter& x, const hdf5::filter& y) { return x.id == y.id && x.values == y.values; });
+}
 
 std::vector<layout_finding> check_rules(const opened_contents& source, const repack_options& options) {
   switch (options.layout) {
@@ -363,7 +360,8 @@ dataset_changes plan_changes(const opened_contents& source, const repack_options
       if (!is_chunked) return;
       change.filters = std::move(filters);
       change.reason = change.chunk.empty() ? "filters" : change.reason;
-      if (change.chunk.empty() && is_same_pipeline(l.filters, *change.filters)) change.filters.reset();
+      if (change.chunk.empty() && !l.filters.partial_unfiltered && are_same_filters(l.filters.filters, *change.filters))
+        change.filters.reset();
     });
   }
   std::erase_if(changes, [](const auto& entry) { return !entry.second; });

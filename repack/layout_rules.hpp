@@ -9,12 +9,16 @@
 
 #include <zarrbits/repack.hpp>
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace zarrbits::repacking {
+
+// CMIP7's guidance, as its archives check it: https://github.com/NCAS-CMS/cmip7_repack
+constexpr std::uint64_t min_chunk_bytes = 4U << 20;
 
 // How a dataset of the new file differs from that of the source.
 struct dataset_change {
@@ -32,6 +36,9 @@ struct opened_contents {
   const file_tree& tree;
   const file_contents& contents;
 };
+
+// With the same parameters, whatever their names.
+bool are_same_filters(const std::vector<hdf5::filter>& a, const std::vector<hdf5::filter>& b);
 
 // The rules of options.layout, and what the file has.
 std::vector<layout_finding> check_rules(const opened_contents& source, const repack_options& options);

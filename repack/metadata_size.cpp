@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "repack/metadata_size.hpp"
 
+#include "hdf5/file_driver.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <functional>
-#include <limits>
 #include <map>
 #include <new>
 #include <vector>
-
-#if H5_VERSION_GE(1, 13, 2)
-#include <H5FDdevelop.h>
-#endif
 
 namespace zarrbits::repacking {
 
@@ -112,30 +109,8 @@ struct metadata_counter::driver {
 
   static hid_t id() {
     static const hid_t driver_id = [] {
-      H5FD_class_t c{};
-#if H5_VERSION_GE(1, 13, 2)
-      c.version = H5FD_CLASS_VERSION;
-      c.value = static_cast<H5FD_class_value_t>(510);  // of the values that libhdf5 does not assign
-#endif
-      c.name = "zarrbits_metadata_counter";
-      c.maxaddr = static_cast<haddr_t>(std::numeric_limits<std::int64_t>::max());
-      c.fc_degree = H5F_CLOSE_WEAK;
-      c.fapl_size = sizeof(settings);
-      c.fapl_get = get_settings;
-      c.fapl_copy = copy_settings;
-      c.fapl_free = free_settings;
-      c.open = open;
-      c.close = close;
-      c.cmp = compare;
-      c.query = query;
-      c.get_eoa = get_eoa;
-      c.set_eoa = set_eoa;
-      c.get_eof = get_eof;
-      c.get_handle = get_handle;
-      c.read = read;
-      c.write = write;
-      const H5FD_mem_t map[] = H5FD_FLMAP_DICHOTOMY;  // as sec2 has it
-      for (std::size_t i = 0; i < H5FD_MEM_NTYPES; ++i) c.fl_map[i] = map[i];
+      const H5FD_class_t c =
+          hdf5::driver_class<driver>("zarrbits_metadata_counter", 510);  // of the values that libhdf5 does not assign
       return H5FDregister(&c);
     }();
     return driver_id;

@@ -6,6 +6,7 @@
 #include <zarrbits/repack.hpp>
 #include <zarrbits/source_name.hpp>
 
+#include "hdf5/foreign_format.hpp"
 #include "io/remote_url.hpp"
 #include "repack/file_attributes.hpp"
 #include "repack/metadata_size.hpp"
@@ -19,21 +20,14 @@
 #include <bit>
 #include <chrono>
 #include <filesystem>
-#include <span>
-#include <sys/stat.h>
+#include <map>
+#include <string_view>
 
 namespace zarrbits::repacking {
 
 namespace {
 
 constexpr std::uint64_t default_page_bytes = 64U << 10, max_page_bytes = 1U << 30;
-constexpr std::uint64_t min_wanted_chunk = 4U << 20;
-
-bool is_hdf5_file(const std::string& path) {
-  const bool result = H5Fis_hdf5(path.c_str()) > 0;
-  H5Eclear2(H5E_DEFAULT);
-  return result;
-}
 
 struct opened_file {
   explicit opened_file(const repack_options& options)
@@ -52,10 +46,7 @@ struct opened_file {
 class new_file {
  public:
   new_file(const opened_contents& source, const dataset_changes& changes, const repack_options& options)
-      : source_(source),
-        changes_(changes),
-        options_(options),
-        lowest_format_(file_copier(source.file, source.tree, changes).lowest_format()) {}
+      : source_(source), changes_(changes), options_(options), lowest_format_(lowest_format(source, changes)) {}
 
   // How many bytes its metadata take.
   std::uint64_t measure() const {
@@ -79,6 +70,9 @@ class new_file {
     write(name, access, page_size, [](value_copier& values) { values.run(); });
   }
 
+  // References in the last file that lead to nothing.
+  std::uint64_t dangling() const noexcept { return dangling_; }
+
  private:
   hdf5::handle access_properties() const {
     hdf5::handle access(H5Pcreate(H5P_FILE_ACCESS), "create properties");
@@ -89,7 +83,7 @@ class new_file {
 
   template <class WriteValues>
   void write(const std::string& name, hid_t access, std::uint64_t page_size, const WriteValues& write_values) const {
-    file_copier copies(source_.file, source_.tree, changes_);
+    file_copier copies(source_, changes_);
     const hdf5::handle file(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, copies.creation_properties(page_size), access),
                             "create the file");
     copies.run(file);
@@ -100,10 +94,6 @@ class new_file {
     hdf5::check(H5Fflush(file, H5F_SCOPE_GLOBAL), "write the file");
   }
 
- public:
-  std::uint64_t dangling() const noexcept { return dangling_; }
-
- private:
   const opened_contents source_;
   const dataset_changes& changes_;
   const repack_options& options_;
@@ -127,12 +117,16 @@ void copy_user_block(const hdf5::source_file& source, const zarr::atomic_file& t
 
 std::vector<repacked_dataset> describe_datasets(const opened_contents& source, const opened_contents& target,
                                                 const dataset_changes& changes) {
+  std::map<std::string_view, haddr_t> copies;
+  for (const tree_object& o : target.tree.objects) {
+    if (o.kind == H5I_DATASET) copies.emplace(o.path, o.address);
+  }
   std::vector<repacked_dataset> list;
   for (const tree_object& o : source.tree.objects) {
     if (o.kind != H5I_DATASET) continue;
-    const tree_object* const copy = target.tree.find(o.path);
-    if (!copy || copy->kind != H5I_DATASET) throw hdf5::failure("\"" + text::escape_name(o.path) + "\" is not in the new file");
-    const dataset_layout &before = source.contents.datasets.at(o.address), &after = target.contents.datasets.at(copy->address);
+    const auto copy = copies.find(o.path);
+    if (copy == copies.end()) throw hdf5::failure("\"" + text::escape_name(o.path) + "\" is not in the new file");
+    const dataset_layout &before = source.contents.datasets.at(o.address), &after = target.contents.datasets.at(copy->second);
     const auto change = changes.find(o.address);
     repacked_dataset& d = list.emplace_back();
     d.path = text::escape_name(o.path);
@@ -178,7 +172,7 @@ void warn_of_other_folder(const opened_file& source, const repack_options& optio
                   "\" look for in its own folder; write the new file into the folder of the old one, or move the others, too");
 }
 
-bool has_wishes(const repack_options& o) {
+bool has_explicit_changes(const repack_options& o) {
   return !o.chunks.empty() || !o.filters.empty() || o.page_size > 0 || o.format != file_format::compatible;
 }
 
@@ -263,7 +257,7 @@ void check_options(const repack_options& options) {
                                           "\"; write it to a disk, and upload it from there");
   if (options.target.empty() && options.source.find("://") != std::string::npos)
     throw error(errc::invalid_option, "\"" + options.source + "\" is on a server, where it cannot be replaced; name a target");
-  if (options.chunk_bytes < repacking::min_wanted_chunk || options.chunk_bytes > (std::uint64_t{1} << 31))
+  if (options.chunk_bytes < repacking::min_chunk_bytes || options.chunk_bytes > (std::uint64_t{1} << 31))
     throw error(errc::invalid_option, "`chunk_bytes` is 4 MiB to 2 GiB, not " + text::format_bytes(options.chunk_bytes));
   if (options.page_size != 0 && (options.page_size < 512 || options.page_size > repacking::max_page_bytes))
     throw error(errc::invalid_option,
@@ -300,10 +294,9 @@ repack_report repack(const repack_options& options) {
     const repacking::opened_file source(options);
     report.source_bytes = source.file.state().size;
     const repacking::dataset_changes changes = repacking::plan_changes(source.view(), options);
-    if (in_place && !repacking::has_wishes(options)) {
+    if (in_place && !repacking::has_explicit_changes(options)) {
       report.findings = repacking::check_rules(source.view(), options);
-      if (std::all_of(report.findings.begin(), report.findings.end(),
-                      [](const layout_finding& f) { return f.met || !f.required; })) {
+      if (conforms(report.findings)) {
         report.unchanged = true;
         report.bytes = report.source_bytes;
         return;
@@ -317,7 +310,7 @@ repack_report repack(const repack_options& options) {
       target_options.source = options.source;
       repacking::warn_of_other_folder(source, options);
     }
-    zarr::atomic_file target(name, zarr::unfinished_name(name), target_options, {"an HDF5 file", repacking::is_hdf5_file});
+    zarr::atomic_file target(name, zarr::unfinished_name(name), target_options, {"an HDF5 file", hdf5::is_hdf5_file});
     repacking::write_checked(source, changes, options, target, report);
     source.file.require_unchanged();
     source.file.require_same_on_server();

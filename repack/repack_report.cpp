@@ -29,9 +29,11 @@ json findings_json(const std::vector<layout_finding>& findings) {
 
 }  // namespace
 
-bool layout_report::conforms() const noexcept {
+bool conforms(const std::vector<layout_finding>& findings) noexcept {
   return std::all_of(findings.begin(), findings.end(), [](const layout_finding& f) { return f.met || !f.required; });
 }
+
+bool layout_report::conforms() const noexcept { return zarrbits::conforms(findings); }
 
 std::string layout_report::report_json(std::optional<int> exit_status) const {
   json report = {{"version", 1},

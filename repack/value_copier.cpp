@@ -61,7 +61,8 @@ struct value_copier::dataset_pair {
   array::chunk_grid grid;               // of the copy; without chunks, pieces
   hdf5::pipeline filters;               // of the copy
 
-  bool has_chunks() const { return H5Pget_layout(hdf5::handle(H5Dget_create_plist(copy), "get the properties")) == H5D_CHUNKED; }
+  bool has_chunks = false;  // the copy
+
   std::uint64_t chunk_bytes() const { return array::saturating_mul(grid.chunk_elements(), layout.element_bytes); }
 };
 
@@ -81,6 +82,7 @@ value_copier::dataset_pair value_copier::open(const tree_object& o, const datase
   d.filters = hdf5::read_pipeline(properties);
   d.grid.shape = l.dims;
   d.grid.chunk = hdf5::chunk_extent(properties);
+  d.has_chunks = H5Pget_layout(properties) == H5D_CHUNKED;
   if (d.grid.chunk.empty() && !l.dims.empty()) d.grid.chunk = array::chunk_shape_for(l.dims, l.element_bytes, piece_bytes);
   if (l.layout == H5D_CHUNKED) d.chunks.emplace(source_.file, d.source);
   return d;
@@ -107,7 +109,7 @@ void value_copier::reserve_indexes() {
   for_each_dataset([&](const tree_object& o, const dataset_layout& l) {
     const dataset_pair d = open(o, l);
     require_filters(d);
-    if (d.has_chunks()) reserve_index(d);
+    if (d.has_chunks) reserve_index(d);
   });
 }
 
@@ -120,7 +122,7 @@ void value_copier::run() {
     for_each_dataset([&](const tree_object& o, const dataset_layout& l) {
       if (l.linked_values || l.layout == H5D_VIRTUAL) return;
       const dataset_pair d = open(o, l);
-      if (d.has_chunks() != chunked) return;
+      if (d.has_chunks != chunked) return;
       if (!chunked) copy_unchunked(d);
       else if (d.change) recode(d);
       else copy_chunks(d);

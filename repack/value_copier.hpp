@@ -34,8 +34,6 @@ class value_copier {
   // compressors::corrupt_chunk and zarrbits::error, with the path.
   void run();
 
-  std::uint64_t written_bytes() const noexcept { return done_; }
-
  private:
   struct dataset_pair;
   using numbers = std::vector<std::uint64_t>;

@@ -2,6 +2,7 @@
 #include "verify/compare_hdf5_files.hpp"
 
 #include "hdf5/file_bytes.hpp"
+#include "hdf5/foreign_format.hpp"
 #include "hdf5/open_source.hpp"
 #include "io/remote_url.hpp"
 #include "text/selection.hpp"
@@ -212,10 +213,7 @@ bool is_hdf5_name(const std::string& name) {
     return extensions.contains(fs::path(file).extension().string());
   }
   std::error_code e;
-  if (!fs::is_regular_file(file, e)) return false;
-  const bool is_hdf5 = H5Fis_hdf5(file.c_str()) > 0;
-  H5Eclear2(H5E_DEFAULT);
-  return is_hdf5;
+  return fs::is_regular_file(file, e) && hdf5::is_hdf5_file(file);
 }
 
 verify_result compare_hdf5_files(const verify_options& options) {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/hdf5_pairs.hpp"
 
+#include "hdf5/link_value.hpp"
 #include "text/name_escaping.hpp"
 #include "verify/compare_links.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/hdf5_types.hpp"
 #include "verify/value_format.hpp"
-
-#include <algorithm>
-#include <cstring>
 
 namespace zarrbits::verification {
 
@@ -16,28 +14,11 @@ namespace {
 
 std::string quoted(const std::string& name) { return format_text(text::escape_name(name)); }
 
-bool is_user_defined(H5L_type_t type) { return type >= H5L_TYPE_UD_MIN && type != H5L_TYPE_EXTERNAL; }
-
 std::string kind_of_link(H5L_type_t type) {
   if (type == H5L_TYPE_HARD) return "a hard link";
   if (type == H5L_TYPE_SOFT) return "a soft link";
   if (type == H5L_TYPE_EXTERNAL) return "an external link";
   return "a user-defined link of class " + std::to_string(static_cast<int>(type));
-}
-
-// Without a registered class, libhdf5 returns nothing of the values of its links.
-void register_class(H5L_type_t type) {
-  if (!is_user_defined(type) || H5Lis_registered(type) > 0) return;
-  H5L_class_t link_class{};
-  link_class.version = H5L_LINK_CLASS_T_VERS;
-  link_class.id = type;
-  link_class.comment = "compared by zarrbits verify";
-  link_class.trav_func = [](const char*, hid_t, const void*, std::size_t, hid_t, hid_t) -> hid_t { return -1; };
-  link_class.query_func = [](const char*, const void* value, std::size_t size, void* out, std::size_t capacity) -> ssize_t {
-    if (out) std::memcpy(out, value, std::min(size, capacity));
-    return static_cast<ssize_t>(size);
-  };
-  check(H5Lregister(&link_class), "cannot register a class of links");
 }
 
 // The value of a soft, external or user-defined link, as text.
@@ -195,7 +176,7 @@ void hdf5_pairs::compare_links(const object_pair& group, const source_link& a, c
   if (b.type == H5L_TYPE_HARD) reported_in_second_.insert(b.target);
   if (a.type != b.type) return report(verdict::differs, in_both(has, kind_of_link(b.type)));
   try {
-    register_class(a.type);
+    hdf5::register_link_class(a.type);  // else libhdf5 returns nothing
     const handle first = first_.open(group.first), second = second_.open(group.second);
     const std::string value = link_value(first.get(), a.name), other = link_value(second.get(), b.name);
     if (value != other)
@@ -204,6 +185,8 @@ void hdf5_pairs::compare_links(const object_pair& group, const source_link& a, c
   } catch (const zarr::not_supported& e) {
     report(verdict::unreadable, has + " that cannot be compared: this reader does not support " + e.what());
   } catch (const source_error& e) {
+    report(verdict::unreadable, has + " that cannot be read: " + e.what());
+  } catch (const hdf5::failure& e) {
     report(verdict::unreadable, has + " that cannot be read: " + e.what());
   }
 }

@@ -67,12 +67,15 @@ struct layout_finding {
   bool required = true;  // false: the rule does not ask it of this file, but a repacked one has it
 };
 
+// True if all rules are met that are required.
+bool conforms(const std::vector<layout_finding>& findings) noexcept;
+
 // Whether a file follows the rules of a layout.
 struct layout_report {
   std::string source;                      // as in the options
   file_layout layout = file_layout::asis;  // whose rules they are
   std::vector<layout_finding> findings;    // each rule
-  // True if all rules are met.
+  // True if all rules are met that are required.
   bool conforms() const noexcept;
   // The report as strict JSON; docs/schema has its keys. A program can add its exit status.
   std::string report_json(std::optional<int> exit_status = {}) const;
