@@ -5,6 +5,7 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
+#include "command/heap.hpp"
 #include "command/option_parsers.hpp"
 #include "command/progress.hpp"
 #include "command/remote_options.hpp"
@@ -126,6 +127,7 @@ void read_arguments(export_arguments& a) {
   if (!a.memory.empty()) o.memory = parse_bytes("--memory", a.memory);
   o.threads = parse_threads(a.threads);
   check_options(o);
+  tune_heap(o.memory);
   o.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
 }
 

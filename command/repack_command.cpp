@@ -6,6 +6,7 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
+#include "command/heap.hpp"
 #include "command/option_parsers.hpp"
 #include "command/partition_option.hpp"
 #include "command/progress.hpp"
@@ -110,6 +111,7 @@ void read_arguments(repack_arguments& a) {
   if (!a.page_size.empty()) o.page_size = parse_bytes("--page-size", a.page_size);
   if (!a.memory.empty()) o.memory = parse_bytes("--memory", a.memory);
   o.threads = parse_threads(a.threads);
+  tune_heap(o.memory);
   if (a.partition.empty()) return;
   if (!a.check && !a.in_place) throw usage_error("--partition is for the files of --in-place or --check");
   const auto share = parse_partition("--partition", a.partition).share;

@@ -359,6 +359,7 @@ dataset_changes plan_changes(const opened_contents& source, const repack_options
                     {source.file.path(), o.path});
       if (!is_chunked) return;
       change.filters = std::move(filters);
+      change.has_chosen_filters = true;
       change.reason = change.chunk.empty() ? "filters" : change.reason;
       if (change.chunk.empty() && !l.filters.partial_unfiltered && are_same_filters(l.filters.filters, *change.filters))
         change.filters.reset();

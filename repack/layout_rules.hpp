@@ -25,6 +25,7 @@ struct dataset_change {
   array::extents chunk = {};                              // empty: it keeps its layout
   std::optional<std::vector<hdf5::filter>> filters = {};  // not set: it keeps its filters
   std::string reason = {};                                // a rule, or an option
+  bool has_chosen_filters = false;                        // by an option
 
   explicit operator bool() const { return !chunk.empty() || filters; }
 };

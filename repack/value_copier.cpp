@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -22,9 +23,8 @@ namespace zarrbits::repacking {
 
 namespace {
 
-// Regions of a dataset that are recoded have this part of the memory, however many threads there are: the file is the same.
-constexpr std::uint64_t regions_in_memory = 32;
 constexpr std::uint64_t piece_bytes = 16U << 20;  // of values without chunks, read at once
+constexpr std::size_t min_chunks_for_trial = 16;  // fewer are encoded in the time of a trial
 
 // The dataspace of values in memory.
 hdf5::handle space_of(const array::extents& shape) {
@@ -38,6 +38,12 @@ bool has_plain_sequences(hid_t type) {
   if (H5Tget_class(type) != H5T_VLEN) return H5Tget_class(type) == H5T_STRING || H5Tget_class(type) == H5T_REFERENCE;
   const hdf5::handle base(H5Tget_super(type), "get the base of a datatype");
   return !reference_map::has_linked_values(base) || has_plain_sequences(base);
+}
+
+hdf5::filter* find_deflate(hdf5::pipeline& p) {
+  const auto f =
+      std::find_if(p.filters.begin(), p.filters.end(), [](const hdf5::filter& g) { return g.id == H5Z_FILTER_DEFLATE; });
+  return f == p.filters.end() ? nullptr : &*f;
 }
 
 // Selects a box of a dataset, if it has dimensions.
@@ -307,6 +313,104 @@ void value_copier::copy_chunks(const dataset_pair& d) {
   });
 }
 
+// Decodes boxes of the source's values, in any thread.
+class value_copier::box_reader {
+ public:
+  explicit box_reader(const dataset_pair& d)
+      : dataset_(d),
+        type_(hdf5::describe_type(d.type)),
+        fill_(hdf5::fill_bytes(hdf5::handle(H5Dget_create_plist(d.copy), "get the properties"), d.type)) {}
+
+  // So many fill values.
+  void fill(compressors::buffer& values, std::uint64_t elements) const {
+    values.resize(static_cast<std::size_t>(elements * dataset_.layout.element_bytes));
+    if (fill_.empty()) std::fill(values.begin(), values.end(), std::byte{0});
+    else array::fill_elements(values, std::as_bytes(std::span(fill_)));
+  }
+
+  compressors::buffer read(const array::box& b) const {
+    compressors::buffer values;
+    fill(values, b.elements());
+    if (dataset_.chunks) {
+      array::for_each_index(dataset_.chunks->grid().chunks_over(b),
+                            [&](const array::extents& index) { decode(index, values, b); });
+    } else {
+      read_unchunked(values, b);
+    }
+    return values;
+  }
+
+  // By libhdf5.
+  void read_unchunked(compressors::buffer& values, const array::box& b) const {
+    const hdf5::lock one_thread;
+    const hdf5::silence quiet;  // of this thread
+    hdf5::check(H5Dread(dataset_.source, dataset_.type, space_of(b.shape), selected_space(dataset_.source, b), H5P_DEFAULT,
+                        values.data()),
+                "read values");
+  }
+
+  // Puts what a chunk and the box share into the box's values.
+  void decode(const array::extents& index, compressors::buffer& values, const array::box& b) const {
+    located_chunk place = locate(index);
+    if (place.size == 0) return;
+    const std::uint64_t element = dataset_.layout.element_bytes;
+    const array::chunk_grid& grid = dataset_.chunks->grid();
+    const unsigned mask = dataset_.layout.filters.partial_unfiltered && grid.is_partial(index) ? ~0U : place.mask;
+    compressors::buffer stored = dataset_.chunks->read(std::move(place));
+    try {
+      const compressors::buffer chunk = hdf5::undo(dataset_.layout.filters, mask, std::move(stored),
+                                                   static_cast<std::size_t>(grid.chunk_elements() * element), type_);
+      const array::box of_chunk{grid.start(index), grid.chunk};
+      array::copy_elements(chunk, of_chunk, values, b, array::intersect(of_chunk, b), static_cast<std::size_t>(element));
+    } catch (const compressors::corrupt_chunk& e) {
+      throw compressors::corrupt_chunk("chunk " + array::joined_text(index, '/') + ": " + e.what());
+    }
+  }
+
+  // The box's part of the chunks that the source has there.
+  double stored_bytes(const array::box& b) const {
+    double bytes = 0;
+    const array::chunk_grid& grid = dataset_.chunks->grid();
+    array::for_each_index(grid.chunks_over(b), [&](const array::extents& index) {
+      const array::box shared = array::intersect(grid.box_of(index), b);
+      bytes += static_cast<double>(locate(index).size) * static_cast<double>(shared.elements()) /
+               static_cast<double>(grid.box_of(index).elements());
+    });
+    return bytes;
+  }
+
+ private:
+  located_chunk locate(const array::extents& index) const {
+    const hdf5::lock one_thread;
+    const hdf5::silence quiet;  // of this thread
+    return dataset_.chunks->locate(index);
+  }
+
+  const dataset_pair& dataset_;
+  const hdf5::type_description type_;
+  const std::string fill_;
+};
+
+// The level of deflate is libdeflate's first, which takes half the time of its fourth, where that makes chunks no larger than the
+// source's are: two of them are tried. An option's level is kept, and that of values that deflate is new to.
+hdf5::pipeline value_copier::fastest_encoding(const dataset_pair& d, const box_reader& reader, const numbers& needed) const {
+  hdf5::pipeline fast = d.filters;
+  hdf5::filter* const deflate = find_deflate(fast);
+  hdf5::pipeline of_source = d.layout.filters;
+  if (!deflate || deflate->values.empty() || deflate->values[0] < 2 || !d.chunks || d.change->has_chosen_filters ||
+      !find_deflate(of_source) || needed.size() < min_chunks_for_trial)
+    return fast;
+  deflate->values[0] = 1;
+  double before = 0, after = 0;
+  for (const std::size_t i : {needed.size() / 3, 2 * needed.size() / 3}) {
+    const array::box b = d.grid.box_of(d.grid.chunk_at(needed[i]));
+    before += reader.stored_bytes(b);
+    after += static_cast<double>(hdf5::apply(fast, reader.read(b)).size());
+  }
+  return after <= before ? fast : d.filters;
+}
+
+// Region by region: all threads decode the source's chunks into it, then all encode the copy's chunks from it.
 void value_copier::recode(const dataset_pair& d) {
   const std::uint64_t element = d.layout.element_bytes;
   const array::extents source_chunk = d.chunks ? d.chunks->grid().chunk : d.grid.chunk;
@@ -314,7 +418,6 @@ void value_copier::recode(const dataset_pair& d) {
   if (largest > options_.memory / 6)
     throw hdf5::failure("chunks of " + text::format_bytes(largest) + " need more than " + text::format_bytes(options_.memory) +
                         " to be decoded and encoded; increase `memory`");
-  const numbers needed = needed_chunks(d);
   const array::extents counts = d.grid.counts();
   const auto within = [&](array::extents shape) {
     for (std::size_t i = 0; i < shape.size(); ++i) shape[i] = std::min(shape[i], std::max<std::uint64_t>(d.layout.dims[i], 1));
@@ -325,89 +428,60 @@ void value_copier::recode(const dataset_pair& d) {
                                                         .target_object = within(d.grid.chunk),
                                                         .element = element,
                                                         .may_use_scratch = false},
-                                                       options_.memory / regions_in_memory);
+                                                       options_.memory / 4);
   // each of the copy's chunks is complete in a region
   const array::chunk_grid regions{d.layout.dims, plan.region};
-  const std::size_t threads =
-      threads_for(2 * largest + std::max(largest, array::saturating_mul(regions.chunk_elements(), element)));
-  numbers region_numbers;
+  const box_reader reader(d);
+  const numbers needed = needed_chunks(d);
+  const hdf5::pipeline filters = fastest_encoding(d, reader, needed);
+  std::map<std::uint64_t, numbers> chunks_of_region;
   for (const std::uint64_t number : needed) {
-    region_numbers.push_back(array::ravel(regions.chunk_of(d.grid.start(array::unravel(number, counts))), regions.counts()));
+    const array::extents region = regions.chunk_of(d.grid.start(array::unravel(number, counts)));
+    chunks_of_region[array::ravel(region, regions.counts())].push_back(number);
   }
-  std::sort(region_numbers.begin(), region_numbers.end());
-  region_numbers.erase(std::unique(region_numbers.begin(), region_numbers.end()), region_numbers.end());
-
-  const hdf5::type_description type = hdf5::describe_type(d.type);
-  const std::string fill_text = hdf5::fill_bytes(hdf5::handle(H5Dget_create_plist(d.copy), "get the properties"), d.type);
-  const auto filled = [&](std::uint64_t elements) {
-    compressors::buffer values(static_cast<std::size_t>(elements * element), std::byte{0});
-    if (!fill_text.empty()) array::fill_elements(values, std::as_bytes(std::span(fill_text)));
-    return values;
-  };
-  const auto read_region = [&](const array::box& b) {
-    compressors::buffer values = filled(b.elements());
-    if (!d.chunks) {
-      const hdf5::lock one_thread;
-      const hdf5::silence quiet;  // of this thread
-      hdf5::check(H5Dread(d.source, d.type, space_of(b.shape), selected_space(d.source, b), H5P_DEFAULT, values.data()),
-                  "read values");
-      return values;
+  // each thread has a chunk and what it becomes, and two of its results may wait
+  const std::size_t threads = threads_for(4 * largest);
+  compressors::buffer values;
+  for (const auto& [region_number, chunks] : chunks_of_region) {
+    const array::box region = regions.box_of(regions.chunk_at(region_number));
+    reader.fill(values, region.elements());
+    if (d.chunks) {
+      const array::box indexes = d.chunks->grid().chunks_over(region);
+      hdf5::detail::ordered_work decoding(static_cast<std::size_t>(indexes.elements()), threads);
+      decoding.make_then_use(
+          [&](std::size_t i, std::size_t) {
+        array::extents index = array::unravel(i, indexes.shape);
+        for (std::size_t k = 0; k < index.size(); ++k) index[k] += indexes.first[k];
+        reader.decode(index, values, region);
+          },
+          [](std::size_t, std::size_t) {});
+    } else {
+      reader.read_unchunked(values, region);
     }
-    const array::chunk_grid& grid = d.chunks->grid();
-    array::for_each_index(grid.chunks_over(b), [&](const array::extents& index) {
-      located_chunk place;
-      {
-        const hdf5::lock one_thread;
-        const hdf5::silence quiet;  // of this thread
-        place = d.chunks->locate(index);
-      }
-      if (place.size == 0) return;
-      const unsigned mask = d.layout.filters.partial_unfiltered && grid.is_partial(index) ? ~0U : place.mask;
-      compressors::buffer stored = d.chunks->read(std::move(place));
-      try {
-        const compressors::buffer chunk = hdf5::undo(d.layout.filters, mask, std::move(stored),
-                                                     static_cast<std::size_t>(grid.chunk_elements() * element), type);
-        const array::box of_chunk{grid.start(index), grid.chunk};
-        array::copy_elements(chunk, of_chunk, values, b, array::intersect(of_chunk, b), static_cast<std::size_t>(element));
-      } catch (const compressors::corrupt_chunk& e) {
-        throw compressors::corrupt_chunk("chunk " + array::joined_text(index, '/') + ": " + e.what());
-      }
-    });
-    return values;
-  };
-
-  struct encoded_chunk {
-    array::extents first;
-    compressors::buffer bytes;
-  };
-  hdf5::detail::ordered_work work(region_numbers.size(), threads);
-  std::vector<std::vector<encoded_chunk>> encoded(work.places());
-  work.make_then_use(
-      [&](std::size_t i, std::size_t place) {
-    const array::box region = regions.box_of(regions.chunk_at(region_numbers[i]));
-    const compressors::buffer values = read_region(region);
-    encoded[place].clear();
-    array::for_each_index(d.grid.chunks_over(region), [&](const array::extents& index) {
-      if (!std::binary_search(needed.begin(), needed.end(), array::ravel(index, counts))) return;
-      const array::box of_chunk{d.grid.start(index), d.grid.chunk};
-      compressors::buffer chunk = filled(d.grid.chunk_elements());
+    hdf5::detail::ordered_work encoding(chunks.size(), threads);
+    std::vector<compressors::buffer> encoded(encoding.places());
+    encoding.make_then_use(
+        [&](std::size_t i, std::size_t place) {
+      const array::box of_chunk{d.grid.start(array::unravel(chunks[i], counts)), d.grid.chunk};
+      compressors::buffer chunk;
+      reader.fill(chunk, d.grid.chunk_elements());
       array::copy_elements(values, region, chunk, of_chunk, array::intersect(of_chunk, region),
                            static_cast<std::size_t>(element));
-      encoded[place].push_back({of_chunk.first, hdf5::apply(d.filters, std::move(chunk))});
+      encoded[place] = hdf5::apply(filters, std::move(chunk));
+        },
+        [&](std::size_t i, std::size_t place) {
+      const auto first = hdf5::to_hsize(d.grid.start(array::unravel(chunks[i], counts)));
+      {
+        const hdf5::lock one_thread;
+        hdf5::check(H5Dwrite_chunk(d.copy, H5P_DEFAULT, 0, first.data(), encoded[place].size(), encoded[place].data()),
+                    "write a chunk");
+      }
+      encoded[place] = {};
+      // in proportion, as the source's chunks have other shapes
+      const std::uint64_t stored = d.layout.stored_bytes;
+      add_progress(d, stored / needed.size() + (chunks[i] == needed.front() ? stored % needed.size() : 0));
     });
-      },
-      [&](std::size_t i, std::size_t place) {
-    for (const encoded_chunk& chunk : encoded[place]) {
-      const hdf5::lock one_thread;
-      hdf5::check(
-          H5Dwrite_chunk(d.copy, H5P_DEFAULT, 0, hdf5::to_hsize(chunk.first).data(), chunk.bytes.size(), chunk.bytes.data()),
-          "write a chunk");
-    }
-    encoded[place].clear();
-    // in proportion, as the regions have different sizes as stored
-    const std::uint64_t stored = d.layout.stored_bytes;
-    add_progress(d, stored / region_numbers.size() + (i == 0 ? stored % region_numbers.size() : 0));
-  });
+  }
 }
 
 void value_copier::add_progress(const dataset_pair& d, std::uint64_t bytes) {

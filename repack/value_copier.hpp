@@ -36,6 +36,7 @@ class value_copier {
 
  private:
   struct dataset_pair;
+  class box_reader;
   using numbers = std::vector<std::uint64_t>;
 
   template <class Visit>
@@ -52,6 +53,7 @@ class value_copier {
   void copy_unchunked(const dataset_pair& d);
   void copy_chunks(const dataset_pair& d);
   void recode(const dataset_pair& d);
+  hdf5::pipeline fastest_encoding(const dataset_pair& d, const box_reader& reader, const numbers& needed) const;
   void add_progress(const dataset_pair& d, std::uint64_t bytes);
   std::size_t threads_for(std::uint64_t bytes_at_once) const;
 
