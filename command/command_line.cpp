@@ -139,6 +139,15 @@ std::vector<char*> pointers_to(std::vector<std::string>& arguments) {
   return pointers;
 }
 
+bool can_parse(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+    return true;
+  } catch (const CLI::ParseError&) {
+    return false;
+  }
+}
+
 std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv) {
   const std::string name_in_front = app.get_name().substr(app.get_name().find(' ') + 1) + ": ";
   const std::string see_help = "; see \"" + app.get_name() + " --help\"";

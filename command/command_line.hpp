@@ -74,6 +74,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& arguments);
 
 // Parses argv. A value means that the command is over (its help was printed) with this exit status. Throws usage_error.
 std::optional<int> parse_arguments(CLI::App& app, int argc, char** argv);
+// Whether the command has such options.
+bool can_parse(CLI::App& app, int argc, char** argv);
 
 // Adds --external; for all commands that read values of an HDF5 file.
 void add_external_option(CLI::App& app, std::vector<std::string>& external, const std::string& group = "Options");

@@ -338,7 +338,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   app.add_option(
          "store", options.store,
          "Zarr store to make: a directory, a file OUT.zip, s3://BUCKET/PREFIX, or OUT.json or OUT.parquet with --virtual. "
-         "From a Zarr store also OUT.h5 or OUT.nc, with the options of export")
+         "OUT.h5 or OUT.nc is written with the options of export, or, from an HDF5 file, those of repack")
       ->required(!planning)
       ->type_name("OUT.zarr");
   concat_arguments joined;
@@ -352,8 +352,6 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
                                       : examples_of_convert) +
              about_patterns + about_status);
   if (const auto status = parse_arguments(app, argc, argv)) return *status;
-  arguments.exports = kind == convert_kind::convert && zarr::is_hdf5_name(options.store) && zarr::is_store_name(options.source);
-  if (arguments.exports) return {};
   check_remote_options(options.remote);
   options.concat = take_sources(joined, options.source, options.store, options.remote, planning);
   options.codec = parse_array_codec(t.codec);

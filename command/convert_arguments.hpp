@@ -22,8 +22,7 @@ struct convert_arguments {
   bool quiet = false, print_json = false;
   bool measures_time = false;  // of plan
   bool bits_auto = false;      // the bits of each dataset are to be found
-  bool exports = false;  // a Zarr store is to become an HDF5 file: nothing else is parsed, `zarrbits export` takes the arguments
-  bool allow_lossy = false;  // exit status 0 where something was skipped or lossy
+  bool allow_lossy = false;    // exit status 0 where something was skipped or lossy
 };
 
 enum class convert_kind { convert, finalize, mpi, plan };

@@ -88,9 +88,10 @@ void print_resume_hint(const convert_options& options, const unfinished_store& u
 }
 
 int run(convert_kind kind, int argc, char** argv) {
+  if (kind == convert_kind::convert && is_export(argc, argv)) return export_main(argc, argv);
+  if (kind == convert_kind::convert && is_repack(argc, argv)) return repack_main(argc, argv);
   convert_arguments arguments;
   if (const auto over = parse_convert_arguments(arguments, kind, argc, argv)) return *over;
-  if (arguments.exports) return export_main(argc, argv);
   convert_options& options = arguments.options;
   const bool finalizing = kind == convert_kind::finalize, keep = finalizing || options.resume || options.share;
   arguments.front_end.run = unique_text();

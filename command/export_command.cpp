@@ -11,7 +11,9 @@
 #include "command/remote_options.hpp"
 #include "command/terminal.hpp"
 #include "text/format.hpp"
+#include "zarr/read/store_reader.hpp"
 #include "zarr/write/atomic_file.hpp"
+#include "zarr/write/store_writer.hpp"
 
 #include <zarrbits/export.hpp>
 
@@ -180,6 +182,14 @@ void print_table(const export_report& r) {
 }
 
 }  // namespace
+
+bool is_export(int argc, char** argv) {
+  CLI::App app;
+  export_arguments a;
+  add_export_options(app, a);
+  add_log_format_option(app);
+  return can_parse(app, argc, argv) && zarr::is_store_name(a.options.store) && zarr::is_hdf5_name(a.options.target);
+}
 
 int export_main(int argc, char** argv) {
   CLI::App app("Writes what a Zarr store has into an HDF5 or netCDF-4 file.", "zarrbits export");

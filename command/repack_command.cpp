@@ -13,7 +13,9 @@
 #include "command/remote_options.hpp"
 #include "command/terminal.hpp"
 #include "text/format.hpp"
+#include "zarr/read/store_reader.hpp"
 #include "zarr/write/atomic_file.hpp"
+#include "zarr/write/store_writer.hpp"
 
 #include <zarrbits/repack.hpp>
 
@@ -212,6 +214,15 @@ int run_for_file(const repack_arguments& a, const repack_options& options) {
 }
 
 }  // namespace
+
+bool is_repack(int argc, char** argv) {
+  CLI::App app;
+  repack_arguments a;
+  add_repack_options(app, a);
+  add_log_format_option(app);
+  return can_parse(app, argc, argv) && a.files.size() == 2 && !a.check && !a.in_place && !zarr::is_store_name(a.files[0]) &&
+         zarr::is_hdf5_name(a.files[1]);
+}
 
 int repack_main(int argc, char** argv) {
   CLI::App app("Changes the layout, chunks or filters of an HDF5 or netCDF-4 file; all else stays as it is.", "zarrbits repack");

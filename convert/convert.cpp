@@ -99,9 +99,8 @@ void check_options(const convert_options& options) {
   if (zarr::is_hdf5_name(options.store)) {
     throw zarrbits::error(errc::invalid_option,
                           "\"" + io::redact_url(options.store) +
-                              "\" is the name of an HDF5 file, and convert writes Zarr stores; " +
-                              (zarr::is_store_name(options.source) ? "use \"zarrbits export\", or a name such as OUT.zarr"
-                                                                   : "use a name such as OUT.zarr"),
+                              "\" is the name of an HDF5 file, and convert writes Zarr stores; " + "use \"zarrbits " +
+                              (zarr::is_store_name(options.source) ? "export" : "repack") + "\", or a name such as OUT.zarr",
                           {io::redact_url(options.store)});
   }
   if (zarr::is_store_name(options.source)) check_store_options(options);

@@ -326,6 +326,22 @@ def test_many_files_one_after_another(tmp_path):
         run("repack", "--check", "-q", "--layout", "cmip7", "--partition", share, files[0], files[2], files[3])
 
 
+def test_convert_writes_hdf5_files(tmp_path):
+    source, copy, store, back = (tmp_path / name for name in ("in.h5", "copy.nc", "x.zarr", "back.h5"))
+    example(source)
+    run("convert", "-q", "--chunk", "grows=5x100", source, copy)
+    with h5py.File(source) as a, h5py.File(copy) as b:
+        assert not list(differences(a, b))
+        assert b["grows"].chunks == (5, 100)
+    run("convert", "-q", source, store, "--allow-lossy")
+    run("convert", "-q", store, back, "--page-size", "512")
+    with h5py.File(source) as a, h5py.File(back) as b:
+        np.testing.assert_array_equal(a["grows"][...], b["grows"][...])
+        assert b.id.get_create_plist().get_file_space_page_size() == 512
+    assert 'use "zarrbits repack"' in refused("convert", "--shard", "1M", source, tmp_path / "no.h5", status=2)
+    assert 'use "zarrbits export"' in refused("convert", "--shard", "1M", store, tmp_path / "no.h5", status=2)
+
+
 def test_kills_leave_the_source_and_nothing_else(tmp_path):
     source = series(tmp_path / "in.nc", 400, "f8")
     content = source.read_bytes()
