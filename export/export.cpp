@@ -9,6 +9,7 @@
 #include "compressors/buffer.hpp"
 #include "export/file_writer.hpp"
 #include "export/property_lists.hpp"
+#include "hdf5/file_pages.hpp"
 #include "hdf5/foreign_format.hpp"
 #include "io/reference_table.hpp"
 #include "io/remote_url.hpp"
@@ -57,6 +58,7 @@ hdf5::handle create_file(const std::string& name, const export_options& options,
   if (netcdf) hdf5::check(H5Pset_attr_creation_order(creation, in_order), "track the order of attributes");
   if (user_block > 0) hdf5::check(H5Pset_userblock(creation, user_block), "reserve a user block");
   if (options.page_size > 0) {
+    hdf5::require_pages_fit(options.store, options.page_size, user_block);
     hdf5::check(H5Pset_file_space_strategy(creation, H5F_FSPACE_STRATEGY_PAGE, false, 1), "ask for pages");
     hdf5::check(H5Pset_file_space_page_size(creation, options.page_size), "set the size of pages");
   }

@@ -6,6 +6,7 @@
 #include <zarrbits/repack.hpp>
 #include <zarrbits/source_name.hpp>
 
+#include "hdf5/file_pages.hpp"
 #include "hdf5/foreign_format.hpp"
 #include "io/remote_url.hpp"
 #include "repack/file_attributes.hpp"
@@ -181,11 +182,7 @@ bool is_of_system(const std::string& reason) { return reason.find("errno") != st
 
 void write_checked(const opened_file& source, const dataset_changes& changes, const repack_options& options,
                    const zarr::atomic_file& target, repack_report& report) {
-  if (const std::uint64_t block = source.file.user_block_size(); block > 0 && block < options.page_size)
-    throw error(errc::no_match,
-                "\"" + options.source + "\" has a user block of " + text::format_bytes(block) +
-                    ", before which HDF5 has no larger pages; leave out `page_size`",
-                {options.source});
+  hdf5::require_pages_fit(options.source, options.page_size, source.file.user_block_size());
   const opened_contents view = source.view();
   const new_file file(view, changes, options);
   std::uint64_t metadata_bytes = file.measure();
