@@ -21,6 +21,7 @@ int repack_main(int argc, char** argv);
 // Whether the arguments of `convert` are those of these: their options, a source of their kind, and an HDF5 file to write.
 bool is_export(int argc, char** argv);
 bool is_repack(int argc, char** argv);
+int digest_main(int argc, char** argv);
 int finalize_main(int argc, char** argv);
 int encode_main(int argc, char** argv);
 int decode_main(int argc, char** argv);

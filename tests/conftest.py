@@ -24,6 +24,7 @@ pytest.register_assert_rewrite(
     "store",
     "stores_by_hand",
     "targets",
+    "value_digests",
 )  # what they assert is shown with its values
 ALL_SKIPPED = 77  # tests/CMakeLists.txt knows it, too
 

@@ -23,6 +23,7 @@ _zarrbits() {
       --filter) words="none deflate:4 zstd:3" ;;
       --filters) words="standard any" ;;
       --libver) words="compatible latest" ;;
+      --nan) words="bits any" ;;
       --compress) words="none gzip:6 zstd:3 blosc:zstd:5 blosc:lz4:5" ;;
     esac
   fi

@@ -43,21 +43,11 @@ void note_only_v3(const convert_options& options, const metadata::array_metadata
 }
 
 void write_null(const dataset_plan& dataset, zarr::node_writer& out, hdf5::dimension_namer& dimensions, text::json attributes) {
-  const hdf5::chunk_source& data = dataset.data;
-  const hdf5::type_description& leaf = data.leaf();
-  metadata::array_metadata m;
-  m.shape = {0};
-  m.chunk = {1};
-  const text::json type = hdf5::zarr_data_type(leaf);
-  const bool fixed = !type.is_null();
-  m.data_type = fixed ? type : text::json("uint8");
-  const compressors::buffer zeros(leaf.size, std::byte{0});
-  m.fill_value = fixed ? hdf5::fill_json(leaf, zeros.data()) : text::json(0);
-  m.codecs = metadata::bytes_codecs(fixed && hdf5::has_byte_order(leaf), false);
+  metadata::array_metadata m = null_metadata(dataset);
   if (dataset.options.checksum != checksum::none) metadata::append_crc32c_codec(m.codecs);
   m.attributes = std::move(attributes);
-  m.dimension_names = dimensions.phony(group_of(data.object.store_path), m.shape);
-  out.array(data.object.store_path, m);
+  m.dimension_names = dimensions.phony(group_of(dataset.data.object.store_path), m.shape);
+  out.array(dataset.data.object.store_path, m);
 }
 
 void write_array(const dataset_plan& dataset, std::size_t number, zarr::node_writer& out, hdf5::dimension_namer& dimensions,
@@ -119,6 +109,20 @@ void write_array(const dataset_plan& dataset, std::size_t number, zarr::node_wri
 }
 
 }  // namespace
+
+metadata::array_metadata null_metadata(const dataset_plan& dataset) {
+  const hdf5::type_description& leaf = dataset.data.leaf();
+  metadata::array_metadata m;
+  m.shape = {0};
+  m.chunk = {1};
+  const text::json type = hdf5::zarr_data_type(leaf);
+  const bool fixed = !type.is_null();
+  m.data_type = fixed ? type : text::json("uint8");
+  const compressors::buffer zeros(leaf.size, std::byte{0});
+  m.fill_value = fixed ? hdf5::fill_json(leaf, zeros.data()) : text::json(0);
+  m.codecs = metadata::bytes_codecs(fixed && hdf5::has_byte_order(leaf), false);
+  return m;
+}
 
 void write_dataset_metadata(const dataset_plan& dataset, zarr::node_writer& out, hdf5::dimension_namer& dimensions,
                             text::json attributes, const work_unit_result& result, converted_object& entry) {

@@ -8,6 +8,7 @@
 #include "convert/plan/dataset_plan.hpp"
 #include "convert/run/work_unit_result.hpp"
 #include "hdf5/dimensions.hpp"
+#include "metadata/array_metadata.hpp"
 #include "zarr/write/node_writer.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -15,6 +16,9 @@
 #include <string>
 
 namespace zarrbits::conversion {
+
+// A dataset without values becomes an array of length 0; here it has no attributes and dimension names yet.
+metadata::array_metadata null_metadata(const dataset_plan& dataset);
 
 // Call after all units: writes zarr.json of each node, and fills in the dataset's entry.
 void write_dataset_metadata(const dataset_plan& dataset, zarr::node_writer& out, hdf5::dimension_namer& dimensions,

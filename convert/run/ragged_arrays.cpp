@@ -34,7 +34,12 @@ class array_appender : public value_appender {
   array_appender(const append_context& context, std::string store_path) : context_(context), store_path_(std::move(store_path)) {}
 
  protected:
-  void put_chunk(compressors::buffer bytes) {
+  void put_chunk(compressors::buffer bytes, std::uint64_t per_chunk) {
+    if (chunks_ == 0 && context_.array_begins) {
+      if (meta_.shape.empty()) meta_.shape = meta_.chunk = {0};
+      meta_.chunk[0] = per_chunk;
+      context_.array_begins(store_path_, meta_);
+    }
     if (context_.checksum) compressors::append_crc32c(bytes);
     const std::uint64_t index[] = {chunks_++};
     context_.out.put(metadata::chunk_key(store_path_, index, meta_.shape.empty() ? 0 : meta_.shape.size() - 1), bytes);
@@ -99,7 +104,7 @@ class fixed_appender final : public array_appender {
   void flush() {
     if (leaf_->kind == hdf5::type_class::compound)
       hdf5::unify_byte_order(*leaf_, pending_.data(), pending_.size() / leaf_->size, big_);
-    put_chunk(pending_);
+    put_chunk(pending_, per_chunk_);
     pending_.clear();
   }
 
@@ -127,11 +132,11 @@ class text_appender final : public array_appender {
     codecs::vlen_encoder chunk;
     for (std::size_t i = 0; i < strings_.size(); ++i) {
       chunk.add(strings_[i]);
-      if (chunk.count() == per_chunk) put_chunk(chunk.take());
+      if (chunk.count() == per_chunk) put_chunk(chunk.take(), per_chunk);
     }
     if (chunk.count() > 0) {
       while (chunks_ > 0 && chunk.count() < per_chunk) chunk.add("");
-      put_chunk(chunk.take());
+      put_chunk(chunk.take(), per_chunk);
     }
     put_metadata(strings_.size(), per_chunk);
   }

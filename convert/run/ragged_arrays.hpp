@@ -7,8 +7,10 @@
 
 #include "convert/run/work_unit_result.hpp"
 #include "hdf5/chunk_source.hpp"
+#include "metadata/array_metadata.hpp"
 #include "zarr/write/store_writer.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +24,9 @@ struct append_context {
   std::vector<derived_array>& derived_arrays;
   bool checksum = false;     // chunks end with their crc32c
   std::uint64_t memory = 0;  // bytes
+  // Called before the first chunk of an array, if set; the length of the array is 0 in its metadata, that of chunks is right
+  // unless it has one alone.
+  std::function<void(const std::string& store_path, const metadata::array_metadata&)> array_begins = {};
 };
 
 // Appends values to 1-dimensional arrays; for the content of variable-length sequences.

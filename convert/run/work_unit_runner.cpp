@@ -71,7 +71,8 @@ void work_unit_runner::produce_part(const std::shared_ptr<work_unit_state>& unit
     const hdf5::lock one_thread;
     const std::uint64_t memory = std::max<std::uint64_t>(options_.memory, 16U << 20);
     write_ragged_arrays(data, node.view, node.store_path,
-                        {data, out_, unit->result_of(part), unit->derived_arrays(), options_.checksum != checksum::none, memory});
+                        {data, out_, unit->result_of(part), unit->derived_arrays(), options_.checksum != checksum::none, memory,
+                         callbacks_.array_begins});
     return callbacks_.advance(data.stored_bytes);
   }
   if (unit->range.count == 0) return;
@@ -81,6 +82,7 @@ void work_unit_runner::produce_part(const std::shared_ptr<work_unit_state>& unit
     const hdf5::lock one_thread;
     next.plan = unit->dataset->array(part, unit->assumed(part));
   }
+  if (callbacks_.array_begins) callbacks_.array_begins(node.store_path, next.plan->meta);
   reader_.read(next, unit->range);
 }
 

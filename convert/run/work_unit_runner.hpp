@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace zarrbits::conversion {
@@ -25,10 +26,12 @@ namespace zarrbits::conversion {
 class work_unit_runner {
  public:
   // `unit_done` is called for each finished unit, and `advance` for bytes of the source that are done. Both are called from any
-  // thread, one at a time.
+  // thread, one at a time. `array_begins`, if set, is called before the chunks of an array are put: for each unit, and again with
+  // other metadata if an assumption about it was wrong. The length of a derived array is 0 in it.
   struct callbacks {
     std::function<void(const work_unit_id&, work_unit_result&&)> unit_done;
     std::function<void(std::uint64_t)> advance;
+    std::function<void(const std::string& store_path, const metadata::array_metadata&)> array_begins = {};
   };
   work_unit_runner(zarr::store_writer& out, const convert_options& options, io::thread_pool& queue, callbacks calls);
 

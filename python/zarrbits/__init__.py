@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from zarrbits_codecs.packing import pack, unpack
     from zarrbits_codecs.zarr_codec import PackbitsCodec
 
-    from .calls import check_layout, convert, doctor, export_store, finalize, inspect, plan, repack, suggest, verify
+    from .calls import check_layout, convert, digest, doctor, export_store, finalize, inspect, plan, repack, suggest, verify
     from .command import Error
     from .hdf5_rows import read, write
     from .icechunk_store import to_icechunk
     from .progress import Progress
     from .references import open_references
     from .rename import rename_references
-    from .report import Diagnosis, Export, Inspection, LayoutCheck, Outcome, Plan, Repack, Report, Suggestions, Verification
+    from .report import Diagnosis, Digest, Export, Inspection, LayoutCheck, Outcome, Plan, Repack, Report, Suggestions, Verification
 
 __version__ = "0.2.0"
 _LATER = {
@@ -62,6 +62,7 @@ _LATER = {
     "finalize": "zarrbits.calls",
     "export_store": "zarrbits.calls",
     "repack": "zarrbits.calls",
+    "digest": "zarrbits.calls",
     "check_layout": "zarrbits.calls",
     "plan": "zarrbits.calls",
     "verify": "zarrbits.calls",
@@ -74,6 +75,7 @@ _LATER = {
     "Export": "zarrbits.report",
     "Outcome": "zarrbits.report",
     "Repack": "zarrbits.report",
+    "Digest": "zarrbits.report",
     "LayoutCheck": "zarrbits.report",
     "Plan": "zarrbits.report",
     "Verification": "zarrbits.report",
@@ -100,6 +102,7 @@ __all__ = [
     "finalize",
     "export_store",
     "repack",
+    "digest",
     "check_layout",
     "plan",
     "verify",
@@ -111,6 +114,7 @@ __all__ = [
     "Report",
     "Export",
     "Repack",
+    "Digest",
     "LayoutCheck",
     "Outcome",
     "Plan",

@@ -26,7 +26,7 @@ from .command import Option, Path, WrongOption, run
 from .locations import Location, is_location, name_of
 from .partitions import Client
 from .progress import Wanted, shown
-from .report import Diagnosis, Export, Inspection, LayoutCheck, Outcome, Plan, Repack, Report, Suggestions, Verification
+from .report import Diagnosis, Digest, Export, Inspection, LayoutCheck, Outcome, Plan, Repack, Report, Suggestions, Verification
 from .words import of_options
 
 Paths = Union[Location, Sequence[Location]]
@@ -443,6 +443,36 @@ def check_layout(
     """Which rules of a layout an HDF5 file follows."""
     document, status = run("repack", [source], {**_options(locals(), "source"), "check": True}, (0, 3))
     return LayoutCheck(name_of(source), status == 0, document["findings"], document)
+
+
+@_explained("digest")
+def digest(
+    source: Location,
+    *,
+    progress: Wanted = True,
+    include: Many = None,
+    exclude: Many = None,
+    nan: Literal["bits", "any"] | None = None,
+    threads: int | None = None,
+    memory: int | str | None = None,
+    allow_expansion: bool = False,
+    external: Many = None,
+    no_lock: bool = False,
+    endpoint: str | None = None,
+    no_sign_request: bool = False,
+    request_payer: bool = False,
+    aws_profile: str | None = None,
+    header: Many = None,
+    ca_file: Path | None = None,
+    follow_private: bool = False,
+    connections: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Digest:
+    """Digests of the values of an HDF5 file or a Zarr store: equal for equal values, whatever the format, chunks and codecs."""
+    options = _options(locals(), "source", "progress")
+    with shown(progress) as told:
+        document, _ = run("digest", [source], options, (0, 3), told)
+    return Digest(name_of(source), document["digest"], document["arrays"], document)
 
 
 @_explained("verify")

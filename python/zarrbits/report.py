@@ -165,6 +165,33 @@ class Repack(_Shown):
 
 
 @dataclass(frozen=True, repr=False)
+class Digest(_Shown):
+    """Digests of values. `digest`: of all arrays together; None if an array has none."""
+
+    source: str
+    digest: str | None
+    arrays: list[dict[str, Any]]
+    document: dict[str, Any]
+
+    def __getitem__(self, path: str) -> str | None:
+        """The digest of the array at a path: report["/a/b"]."""
+        for array in self.arrays:
+            if array["path"] == path:
+                digest: str | None = array["digest"]
+                return digest
+        raise KeyError(path)
+
+    def _brief(self) -> str:
+        return f"{self.source}, {self.digest or 'no digest'}"
+
+    def _tables(self) -> list[Table]:
+        rows = [
+            (a["digest"] or a.get("reason", ""), a["path"], a.get("data_type", ""), _shape(a.get("shape", []))) for a in self.arrays
+        ]
+        return [(self._brief(), ("digest", "array", "data type", "shape"), rows)]
+
+
+@dataclass(frozen=True, repr=False)
 class LayoutCheck(_Shown):
     """Which rules of a layout a file follows. `conforms`: all that are required."""
 

@@ -128,6 +128,7 @@ def test_plan_verify_inspect_suggest_doctor(tmp_path):
         assert printed("suggest-chunks", "suggest", "--chunks", "--json", name)["for"] == "both"
     printed("export", "export", "--json", "-q", store, tmp_path / "back.h5")
     printed("repack", "repack", "--json", "-q", "--chunk", "/packable=100", source, tmp_path / "repacked.h5")
+    printed("digest", "digest", "--json", source)
     printed("repack-check", "repack", "--check", "--json", tmp_path / "repacked.h5")
     printed("doctor", "doctor", "--json", source, status=run_status("doctor", "--json", source))
 

@@ -25,7 +25,7 @@ member = re.compile(
 knows_members = {"include", "core", "library", "streams", "filter", "metadata"}
 # Reports have members of these names, too.
 reports = {"command/inspect_command.cpp", "command/verify_command.cpp", "inspect/inspect_hdf5.cpp", "inspect/inspect_zarr.cpp"}
-reports |= {"convert/plan/plan_report.cpp", "command/suggest_command.cpp"}
+reports |= {"convert/plan/plan_report.cpp", "command/suggest_command.cpp", "digest/digest.cpp"}
 # An attribute of this name is what `verify` counts.
 reports |= {"export/file_writer.cpp"}
 # Names of codecs that nothing else is called. The core has those of its own codecs, and `verify` must not share ours.
@@ -39,7 +39,7 @@ codec_comparison = re.compile(  # there is a data type "bytes"
 of_options = {"command/option_parsers.cpp", "command/convert_arguments.cpp", "command/export_command.cpp"}
 of_options |= {"repack/layout_rules.cpp"}
 # Below the jobs nothing knows their options and reports.
-of_jobs = re.compile(r"zarrbits/(convert\w*|verify|inspect|export|repack)\.hpp")
+of_jobs = re.compile(r"zarrbits/(convert\w*|verify|inspect|export|repack|digest)\.hpp")
 below_jobs = {"array", "text", "metadata", "io", "compressors", "hdf5", "zarr", "codecs", "core", "library", "streams", "filter"}
 # Elsewhere the namespace is the folder's name. These names belong to public functions, and to the language.
 namespaces = {
@@ -48,6 +48,7 @@ namespaces = {
     "verify": "verification",
     "export": "exporting",
     "repack": "repacking",
+    "digest": "digesting",
 }
 block = re.compile(r"^namespace ([\w:]+) \{(.*?)^\}", re.M | re.S)
 forward = re.compile(r"\s*(?:(?:class|struct|enum class) \w+;(?:\s*//.*)?\s*)+")

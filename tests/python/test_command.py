@@ -253,7 +253,7 @@ def test_no_option_of_the_command_is_forgotten(folder):
     """Flags of --help on one side, parameters on the other."""
     # help and json are not options here; progress replaces quiet, and a share of a store is for one process of several
     without = {"help", "json", "quiet", "log_format"}
-    for name in ("convert", "finalize", "plan", "export_store", "repack", "verify", "inspect", "suggest", "doctor"):
+    for name in ("convert", "finalize", "plan", "export_store", "repack", "digest", "verify", "inspect", "suggest", "doctor"):
         verb = name.removesuffix("_store")
         said = subprocess.run([os.environ["ZARRBITS_COMMAND"], verb, "--help"], capture_output=True, text=True, check=True).stdout
         flags = {
@@ -273,7 +273,7 @@ def test_no_option_of_the_command_is_forgotten(folder):
 def test_options_of_the_same_name_have_the_same_type():
     """They stand in the signature of each call, where editors that do not run Python find them."""
     first = {}
-    for name in ("convert", "finalize", "plan", "export_store", "repack", "verify", "inspect", "suggest", "doctor"):
+    for name in ("convert", "finalize", "plan", "export_store", "repack", "digest", "verify", "inspect", "suggest", "doctor"):
         for p in signature(getattr(zarrbits, name)).parameters.values():
             if p.kind != p.KEYWORD_ONLY or (name, p.name) == ("verify", "links"):  # verify refuses none
                 continue
@@ -289,7 +289,7 @@ def test_docstrings_say_what_help_says():
     subprocess.run([sys.executable, root / "docs/man/docstrings.py", "--check"], check=True)
     said = zarrbits.convert.__doc__
     assert "    overwrite: Replace an existing Zarr store" in said and "`virtual=True`" in said and "--" not in said
-    for name in ("convert", "finalize", "plan", "export_store", "repack", "verify", "inspect", "suggest", "doctor"):
+    for name in ("convert", "finalize", "plan", "export_store", "repack", "digest", "verify", "inspect", "suggest", "doctor"):
         call = getattr(zarrbits, name)
         for option in (p.name for p in signature(call).parameters.values() if p.kind == p.KEYWORD_ONLY and p.name != "progress"):
             assert f"    {option}: " in call.__doc__, (name, option)

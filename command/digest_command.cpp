@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// `zarrbits digest`: one number for the values of each array.
+//
+#include "array/extents.hpp"
+#include "command/child_process.hpp"
+#include "command/command.hpp"
+#include "command/command_line.hpp"
+#include "command/heap.hpp"
+#include "command/option_parsers.hpp"
+#include "command/printable.hpp"
+#include "command/progress.hpp"
+#include "command/remote_options.hpp"
+
+#include <zarrbits/digest.hpp>
+#include <zarrbits/source_name.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+namespace zarrbits::command {
+namespace {
+
+const char digest_footer[] =
+    "Prints a line for each array: the digest of its values, shape and data type, and its path; and one for all of them, with\n"
+    "their paths. Digests are equal for equal values, whatever the format, chunks, shards, codecs and byte order are. "
+    "Attributes\n"
+    "do not count. A digest shows accidents, and does not protect from attackers: see docs/reference/digest.md.\n\n"
+    "Examples:\n"
+    "  zarrbits convert in.nc out.zarr && zarrbits digest in.nc out.zarr\n"
+    "  zarrbits digest -q s3://bucket/out.zarr\n"
+    "  zarrbits digest --json --include /t2m in.nc\n\n"
+    "Exit status: 0 done; 1 failure, such as a damaged chunk; 2 wrong usage; 3 an array has no digest,\n"
+    "and so all of them together have none.";
+
+struct digest_arguments {
+  digest_options options;
+  std::vector<std::string> names;
+  std::string nan, threads, memory;
+  bool as_json = false, quiet = false;
+  std::string separator;  // before the next report
+};
+
+void add_digest_options(CLI::App& app, digest_arguments& a) {
+  digest_options& o = a.options;
+  app.add_option(
+         "NAMES", a.names,
+         "HDF5 or netCDF-4 files, and Zarr stores: directories, files x.zip, references, s3://BUCKET/PREFIX; in.h5:/a/b is "
+         "an object of one")
+      ->required()
+      ->type_name("NAME[:/PATH]");
+  app.add_option("--include", o.include, "Only arrays that this pattern of paths matches; can be repeated")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
+  app.add_option("--exclude", o.exclude, "Without arrays that this pattern of paths matches; can be repeated")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
+  app.add_option("--nan", a.nan, "Whether the bits of a NaN count: bits (the default), or any, with which all NaNs are one value")
+      ->type_name("bits|any");
+  app.add_option("--threads", a.threads, "Threads that decode (default: the processors)")->type_name("N");
+  app.add_option("--memory", a.memory, "Limit the memory for chunks, such as 512M (the default); a larger chunk is read alone")
+      ->type_name("BYTES");
+  app.add_flag("--allow-expansion", o.allow_expansion,
+               "Read chunks that expand more than 1,000 times when decoded, beyond --memory");
+  app.add_flag("--json", a.as_json, "Print one JSON object; of several names, a list of them");
+  app.add_flag("-q,--quiet", a.quiet, "No progress; only the digest of all arrays together");
+  add_external_option(app, o.external);
+  add_no_lock_option(app, o.lock);
+  add_remote_options(app, o.remote, "Servers");
+}
+
+void read_arguments(digest_arguments& a) {
+  digest_options& o = a.options;
+  check_remote_options(o.remote);
+  if (!a.nan.empty() && a.nan != "bits" && a.nan != "any") throw usage_error("--nan is bits or any, not " + quote(a.nan));
+  o.any_nan = a.nan == "any";
+  if (!a.memory.empty()) o.memory = parse_bytes("--memory", a.memory);
+  o.threads = parse_threads(a.threads);
+  check_options(o);
+}
+
+void print_digests(const digest_report& r, bool quiet) {
+  for (const array_digest& a : r.arrays) {
+    if (a.digest.empty()) print_error("no digest of " + quote(a.path) + ": " + a.reason);
+    else if (!a.reason.empty()) print_error("warning: " + quote(a.path) + ": " + a.reason);
+    if (quiet || a.digest.empty()) continue;
+    std::cout << a.digest << "  " << printable(a.path) << "  " << printable(a.data_type)
+              << (a.shape.empty() ? "" : " " + array::joined_text(a.shape)) << '\n';
+  }
+  if (!r.digest.empty()) std::cout << r.digest << "  " << printable(r.source) << '\n';
+}
+
+int print_digest(const digest_arguments& a, digest_options options, const std::function<void(const std::string&)>& set_current) {
+  digest_report r;
+  {
+    progress line(a.quiet);
+    options.progress = [&](const std::string& path, std::uint64_t bytes_done, std::uint64_t bytes) {
+      set_current(path);
+      line.update({bytes_done, bytes, true, 0, 0, path});
+    };
+    r = digest(options);
+  }
+  set_current("");
+  const int status = r.digest.empty() ? exit_loss : exit_success;
+  if (a.as_json) std::cout << a.separator << printable_json(r.report_json(status));
+  else print_digests(r, a.quiet);
+  std::cout << std::flush;
+  return status;
+}
+
+}  // namespace
+
+int digest_main(int argc, char** argv) {
+  CLI::App app("Prints digests of the values in HDF5 files and Zarr stores, which are equal whatever the format.",
+               "zarrbits digest");
+  app.footer(digest_footer);
+  digest_arguments a;
+  add_digest_options(app, a);
+  add_log_format_option(app);
+  if (const auto over = parse_arguments(app, argc, argv)) return *over;
+  read_arguments(a);
+  a.options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
+  tune_heap(a.options.memory);
+  int status = exit_success;
+  const bool is_list = a.as_json && a.names.size() != 1;
+  if (is_list) std::cout << "[\n" << std::flush;
+  const pid_t self = ::getpid();
+  for (const std::string& name : a.names) {
+    digest_options options = a.options;
+    options.source = name;
+    int of_name = exit_failure;
+    try {
+      of_name = run_in_subprocess(split_source(name).file,
+                                  [&](const auto& set_current) { return print_digest(a, options, set_current); });
+    } catch (const std::exception& e) {
+      // the process of a name ends with its error, too
+      if (::getpid() != self || a.names.size() == 1) throw;
+      print_error(e.what());
+    }
+    if (::getpid() != self) return of_name;
+    if (is_list && of_name != exit_failure) a.separator = ",\n";
+    if (status != exit_failure && of_name != exit_success) status = of_name;
+  }
+  if (is_list) std::cout << "]\n" << std::flush;
+  return status;
+}
+
+}  // namespace zarrbits::command

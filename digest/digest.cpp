@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The public functions: digest, its report.
+//
+#include <zarrbits/digest.hpp>
+#include <zarrbits/version.hpp>
+
+#include "digest/hdf5_digest.hpp"
+#include "digest/zarr_digest.hpp"
+#include "hdf5/h5.hpp"
+#include "io/remote_url.hpp"
+#include "text/format.hpp"
+#include "text/json_text.hpp"
+#include "text/name_escaping.hpp"
+#include "text/selection.hpp"
+#include "text/sha256.hpp"
+#include "zarr/read/store_reader.hpp"
+
+#include <zarrbits/convert.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+
+namespace zarrbits {
+
+namespace {
+
+// The digest of all arrays, which are in the order of their paths; empty if one has none.
+std::string tree_digest(const std::vector<array_digest>& arrays) {
+  text::sha256 sum;
+  sum.add("zarrbits digest 1 tree\n");
+  for (const array_digest& a : arrays) {
+    if (a.digest.empty()) return {};
+    sum.add(a.digest + " " + std::to_string(a.path.size()) + ":" + a.path + "\n");
+  }
+  return sum.hex();
+}
+
+}  // namespace
+
+void check_options(const digest_options& options) {
+  text::selection(options.include, options.exclude);
+  if (options.memory < min_memory)
+    throw error(errc::invalid_option, "`memory` is " + text::format_bytes(options.memory) +
+                                          ", too little to read chunks; use at least " + text::format_bytes(min_memory));
+}
+
+digest_report digest(const digest_options& requested) {
+  digest_options options = requested;
+  options.source = io::redact_url(options.source);
+  check_options(options);
+  const auto begun = std::chrono::steady_clock::now();
+  const hdf5::silence quiet;
+  digest_report report;
+  report.source = options.source;
+  const std::string file = split_source(options.source).file;
+  zarr::as_public_errors(file, file, errc::damaged_source, [&] {
+    report.arrays = zarr::is_store_name(options.source) ? digesting::digest_zarr(options) : digesting::digest_hdf5(options);
+  });
+  std::sort(report.arrays.begin(), report.arrays.end(),
+            [](const array_digest& a, const array_digest& b) { return a.path < b.path; });
+  report.digest = tree_digest(report.arrays);
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  return report;
+}
+
+std::string digest_report::report_json(std::optional<int> exit_status) const {
+  using json = nlohmann::ordered_json;
+  json list = json::array();
+  for (const array_digest& a : arrays) {
+    json entry = {{"path", a.path}};
+    if (!a.digest.empty()) {
+      entry["data_type"] = text::escape_invalid_utf8(a.data_type);
+      entry["shape"] = a.shape;
+    }
+    entry["digest"] = a.digest.empty() ? json() : json(a.digest);
+    if (!a.reason.empty()) entry["reason"] = a.reason;
+    list.push_back(std::move(entry));
+  }
+  json report = {{"version", 1}, {"digester", std::string("zarrbits ") + version()}, {"source", text::escape_name(source)}};
+  if (exit_status) report["exit_status"] = *exit_status;
+  report["digest"] = digest.empty() ? json() : json(digest);
+  report["seconds"] = seconds;
+  report["arrays"] = std::move(list);
+  return text::json_text(report, 1) + "\n";
+}
+
+}  // namespace zarrbits

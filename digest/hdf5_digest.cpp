@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "digest/hdf5_digest.hpp"
+
+#include "convert/run/dataset_metadata.hpp"
+#include "convert/run/hdf5_conversion.hpp"
+#include "convert/run/work_unit_runner.hpp"
+#include "digest/summing_writer.hpp"
+#include "hdf5/unsupported_dataset.hpp"
+#include "io/thread_pool.hpp"
+#include "text/format.hpp"
+
+#include <zarrbits/convert.hpp>
+#include <zarrbits/detail/processors.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace zarrbits::digesting {
+
+namespace {
+
+using conversion::work_unit_id;
+using conversion::work_unit_result;
+
+// Plain chunks, of which damaged ones are reported.
+convert_options conversion_options(const digest_options& options) {
+  convert_options c;
+  c.source = options.source;
+  c.remote = options.remote;
+  c.include = options.include;
+  c.exclude = options.exclude;
+  c.external = options.external;
+  c.lock = options.lock;
+  c.allow_expansion = options.allow_expansion;
+  c.keep_going = true;
+  c.profile = profile::recode;
+  c.compress = compression{.kind = compressor::none};
+  c.codec = array_codec::bytes;
+  c.threads = options.threads;
+  c.memory = options.memory;
+  c.warning = options.warning;
+  return c;
+}
+
+class file_digest {
+ public:
+  explicit file_digest(const digest_options& options)
+      : options_(options),
+        source_(conversion_options(options), conversion::hdf5_conversion::mode::dry_run),
+        sums_(options.any_nan, std::max<std::uint64_t>(options.memory, 16U << 20)),
+        queue_(options.threads ? options.threads : detail::usable_processors(), options.memory / 2),
+        runner_(sums_, source_.options(), queue_,
+                {[this](const work_unit_id& id, work_unit_result&& unit) { unit_done(id, unit); },
+                 [this](std::uint64_t bytes) { advance(bytes); },
+                 [this](const std::string& path, const metadata::array_metadata& m) { sums_.begin_array(path, m); }}) {}
+
+  std::vector<array_digest> run() {
+    bytes_ = source_.source().state().size;
+    const auto& objects = source_.source().objects();
+    for (std::size_t i = 0; i < objects.size(); ++i) {
+      if (objects[i].kind == hdf5::source_object::kind_type::dataset) run_dataset(i);
+    }
+    runner_.finish();
+    source_.require_unchanged();
+    for (const auto& [index, reason] : skipped_) sums_.drop(objects[index].store_path);
+    std::vector<array_digest> arrays;
+    for (const auto& [path, sum] : sums_.finished()) {
+      array_digest& a = arrays.emplace_back(array_digest{path, sum->form().name(), sum->shape(), sum->digest(), {}});
+      if (const auto note = notes_.find(path); note != notes_.end()) a.reason = note->second;
+    }
+    for (const auto& [index, reason] : skipped_) arrays.push_back({objects[index].store_path, {}, {}, {}, reason});
+    return arrays;
+  }
+
+ private:
+  const hdf5::source_object& object(std::size_t index) const { return source_.source().objects()[index]; }
+
+  void run_dataset(std::size_t index) {
+    {
+      const std::lock_guard lock(mutex_);
+      path_ = object(index).path;
+      report_progress();
+    }
+    std::shared_ptr<conversion::dataset_plan> dataset;
+    auto reason = hdf5::skip_reason([&] {
+      const hdf5::lock one_thread;
+      dataset = source_.planned(index);
+      source_.close(index);
+      H5Eclear2(H5E_DEFAULT);
+      const hdf5::external_dependencies& others = *dataset->data.dependencies;
+      if (others.missing > 0)
+        throw hdf5::unsupported_dataset(text::pluralize(others.missing, "source") + " of the virtual dataset cannot be found");
+      if (others.refused > 0)
+        throw hdf5::unsupported_dataset(text::pluralize(others.refused, "source") +
+                                        " of the virtual dataset must not be read: " + others.refusal_reason);
+      if (dataset->data.null) return sums_.begin_array(object(index).store_path, conversion::null_metadata(*dataset));
+      for (std::size_t part = 0; part < dataset->parts().size(); ++part) {
+        const conversion::dataset_part& node = dataset->parts()[part];
+        if (node.kind != conversion::dataset_part::kind_type::array) continue;
+        const auto plan = dataset->array(part);
+        sums_.begin_array(node.store_path, plan->meta);
+        if (!plan->loss.empty()) notes_[node.store_path] = plan->loss;
+      }
+    });
+    if (reason) {
+      const std::lock_guard lock(mutex_);
+      skipped_.emplace(index, *reason);
+      return;
+    }
+    for (std::uint64_t unit = 0; unit < dataset->units(); ++unit) runner_.run(dataset, {index, unit});
+  }
+
+  void unit_done(const work_unit_id& id, const work_unit_result& unit) {
+    const std::lock_guard lock(mutex_);
+    if (!unit.skipped.empty()) {
+      skipped_.emplace(id.dataset, unit.skipped);
+      return;
+    }
+    const std::string& path = object(id.dataset).store_path;
+    for (const conversion::array_result& part : unit.arrays) {
+      if (!part.lost_chunks.empty()) {
+        const auto& [index, reason] = *part.lost_chunks.begin();
+        throw error(errc::damaged_source,
+                    "chunk " + conversion::format_index(index) + " of dataset \"" + object(id.dataset).path +
+                        "\" cannot be read: " + reason + "; get the file again, or set `exclude` to that dataset",
+                    {options_.source, object(id.dataset).path});
+      }
+      if (part.rounded) notes_[path] = "its values are rounded to float64, and count as such";
+      if (part.dangling) notes_[path] = "a reference in it points nowhere, and counts as an empty one";
+    }
+    for (const conversion::derived_array& derived : unit.derived_arrays) {
+      if (derived.meta) sums_.end_derived(derived.store_path, *derived.meta);
+    }
+  }
+
+  void advance(std::uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    done_ = std::min(bytes_, done_ + bytes);
+    report_progress();
+  }
+  void report_progress() {
+    if (options_.progress) options_.progress(path_, done_, bytes_);
+  }
+
+  const digest_options& options_;
+  conversion::hdf5_conversion source_;
+  summing_writer sums_;
+  std::mutex mutex_;
+  std::string path_;
+  std::uint64_t done_ = 0, bytes_ = 0;
+  std::map<std::size_t, std::string> skipped_;  // datasets, with the reason
+  std::map<std::string, std::string> notes_;    // by paths in a store
+  io::thread_pool queue_;
+  conversion::work_unit_runner runner_;
+};
+
+}  // namespace
+
+std::vector<array_digest> digest_hdf5(const digest_options& options) { return file_digest(options).run(); }
+
+}  // namespace zarrbits::digesting
