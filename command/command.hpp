@@ -18,6 +18,7 @@ int convert_main(int argc, char** argv);
 int plan_main(int argc, char** argv);
 int export_main(int argc, char** argv);
 int repack_main(int argc, char** argv);
+int check_main(int argc, char** argv);
 int finalize_main(int argc, char** argv);
 int encode_main(int argc, char** argv);
 int decode_main(int argc, char** argv);

@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from zarrbits_codecs.packing import pack, unpack
     from zarrbits_codecs.zarr_codec import PackbitsCodec
 
-    from .calls import check_layout, convert, doctor, export_store, finalize, inspect, plan, repack, suggest, verify
+    from .calls import check, check_layout, convert, doctor, export_store, finalize, inspect, plan, repack, suggest, verify
     from .command import Error
     from .hdf5_rows import read, write
     from .icechunk_store import to_icechunk
     from .progress import Progress
     from .references import open_references
     from .rename import rename_references
-    from .report import Diagnosis, Export, Inspection, LayoutCheck, Outcome, Plan, Repack, Report, Suggestions, Verification
+    from .report import Check, Diagnosis, Export, Inspection, LayoutCheck, Outcome, Plan, Repack, Report, Suggestions, Verification
 
 __version__ = "0.2.0"
 _LATER = {
@@ -62,6 +62,7 @@ _LATER = {
     "finalize": "zarrbits.calls",
     "export_store": "zarrbits.calls",
     "repack": "zarrbits.calls",
+    "check": "zarrbits.calls",
     "check_layout": "zarrbits.calls",
     "plan": "zarrbits.calls",
     "verify": "zarrbits.calls",
@@ -75,6 +76,7 @@ _LATER = {
     "Outcome": "zarrbits.report",
     "Repack": "zarrbits.report",
     "LayoutCheck": "zarrbits.report",
+    "Check": "zarrbits.report",
     "Plan": "zarrbits.report",
     "Verification": "zarrbits.report",
     "Inspection": "zarrbits.report",
@@ -101,6 +103,7 @@ __all__ = [
     "export_store",
     "repack",
     "check_layout",
+    "check",
     "plan",
     "verify",
     "inspect",
@@ -112,6 +115,7 @@ __all__ = [
     "Export",
     "Repack",
     "LayoutCheck",
+    "Check",
     "Outcome",
     "Plan",
     "Verification",

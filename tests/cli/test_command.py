@@ -62,6 +62,7 @@ class TestCommand:
             "export": ["in.zarr", "out.h5"],
             "repack": ["in.h5", "out.h5"],
             "verify": ["in.h5", "out.zarr"],
+            "check": ["in.h5"],
             "inspect": ["in.h5"],
             "suggest": ["in.h5"],
             "doctor": [],
