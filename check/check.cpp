@@ -50,6 +50,14 @@ tree_kind kind_of(const std::string& name, const remote_access& remote) {
                                                                                       : tree_kind::file;
 }
 
+// True for references, whose metadata may be of both versions of Zarr.
+bool has_references(const std::string& name, tree_kind kind) {
+  std::error_code e;
+  const auto holds = [&](const char* key) { return fs::exists(fs::path(name) / key, e); };
+  if (kind == tree_kind::directory_store) return holds(io::references_metadata) && !holds("zarr.json") && !holds(".zgroup");
+  return kind == tree_kind::single_file_store && !io::is_zip_file(name);
+}
+
 // What a run that writes this file, and was killed, left beside it.
 void report_files_beside(const std::string& name, finding_list& findings) {
   std::error_code e;
@@ -76,9 +84,14 @@ bool report_unfinished(const std::string& name, const remote_access& remote, fin
 void check_zarr(const integrity_options& options, const source_name& name, tree_kind kind, finding_list& findings,
                 integrity_report& report) {
   const bool reads_all = !options.metadata_only && options.sample >= 1;
+  const bool is_references = has_references(name.file, kind);
+  std::vector<std::string> sources{name.file};
+  // references lead to files beside them; these are in a folder of their own
+  if (is_references && kind == tree_kind::directory_store)
+    sources.push_back(fs::absolute(fs::path(name.file) / ".").lexically_normal().parent_path().parent_path().string());
   std::optional<zarr::store_folder> top;
   const auto failure = read_failure_of([&] {
-    zarr::store_folder root = zarr::open_store(name.file, options.remote, io::allowed_paths({name.file}, options.external),
+    zarr::store_folder root = zarr::open_store(name.file, options.remote, io::allowed_paths(sources, options.external),
                                                options.memory / 4,
                                                reads_all ? zarr::access_pattern::full : zarr::access_pattern::partial);
     root.max_string_bytes = options.memory / 4;
@@ -90,8 +103,6 @@ void check_zarr(const integrity_options& options, const source_name& name, tree_
     findings.add({failure->severity, "metadata", "/", "", failure->reason});
     return;
   }
-  const bool is_references = kind == tree_kind::directory_store ? !fs::exists(fs::path(name.file) / "zarr.json")
-                                                                : kind == tree_kind::single_file_store && !io::is_zip_file(name.file);
   check_store(*top, is_references, options, findings, report);
 }
 

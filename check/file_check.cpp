@@ -69,8 +69,8 @@ class file_check {
     hdf5::check(H5Fget_eoa(source.file(), &end), "get the end of the file");
     const std::uint64_t size = source.state().size, used = end;
     if (size > used)
-      add(finding_severity::problem, "file", "/", "",
-          text::pluralize(size - used, "byte") + " after the end of the file that its superblock says: something was appended");
+      add(finding_severity::notice, "file", "/", "",
+          text::pluralize(size - used, "byte") + " after the end of the file that its superblock records, which no reader sees");
   }
 
   void check_object(hdf5::source_file& source, const hdf5::source_object& o) {
@@ -91,13 +91,14 @@ class file_check {
     for (const hdf5::extra_link& link : o.links) {
       const std::string key = text::escape_name(link.name);
       if (link.kind == "broken") {
-        add(link.left_out ? finding_severity::unchecked : finding_severity::problem, "link", o.path, key, link.detail);
+        const bool is_newer = link.detail.find("written by a newer HDF5") != std::string::npos;
+        add(link.left_out || is_newer ? finding_severity::unchecked : finding_severity::problem, "link", o.path, key, link.detail);
       } else if (link.kind == "soft" || link.kind == "external") {
         const bool is_valid = H5Oexists_by_name(group, link.name.c_str(), H5P_DEFAULT) > 0;
         H5Eclear2(H5E_DEFAULT);
         if (!is_valid)
           add(finding_severity::notice, "link", o.path, key,
-              "a " + link.kind + " link to " + (link.file.empty() ? "" : "\"" + link.file + "\":") + "\"" + link.target +
+              (link.kind == "external" ? "an " : "a ") + link.kind + " link to " + (link.file.empty() ? "" : "\"" + link.file + "\":") + "\"" + link.target +
                   "\", which cannot be opened");
       }
     }

@@ -103,7 +103,7 @@ class dimensions_check {
       for (const hobj_ref_t& reference : references) list.push_back(source_.target(dataset, &reference, H5R_OBJECT));
     }
     if (H5Aexists(dataset, "DIMENSION_LIST") > 0 && d.scales.empty() && !d.shape.empty())
-      add(finding_severity::problem, o, "DIMENSION_LIST does not have a list of references for each of its dimensions");
+      add(finding_severity::notice, o, "DIMENSION_LIST is not a list of references for each of its dimensions, as netCDF has it");
     read_references(source_, dataset, d);
     if (const auto ids = read_integers(dataset, "_Netcdf4Dimid"); !ids.empty()) d.dimension_id = ids.front();
     d.coordinates = read_integers(dataset, "_Netcdf4Coordinates");

@@ -20,6 +20,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace zarrbits::checking {
@@ -49,7 +50,8 @@ std::optional<read_failure> read_failure_of(F&& run) {
   } catch (const hdf5::unsupported_dataset& e) {
     return read_failure{finding_severity::unchecked, e.what()};
   } catch (const hdf5::failure& e) {
-    return read_failure{finding_severity::problem, e.what()};
+    const bool is_newer = std::string_view(e.what()).find("written by a newer HDF5") != std::string_view::npos;
+    return read_failure{is_newer ? finding_severity::unchecked : finding_severity::problem, e.what()};
   } catch (const compressors::corrupt_chunk& e) {
     return read_failure{finding_severity::problem, e.what()};
   } catch (const io::read_error& e) {

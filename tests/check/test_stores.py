@@ -6,13 +6,15 @@ import os
 import pathlib
 import shutil
 import struct
+import zipfile
 
 import h5py
 import numpy as np
 import pytest
 
 from harness import convert, refused, run
-from stores_by_hand import crc32c
+from random_files import materialise
+from store import crc32c
 
 
 def check(name, *options, status=0, **how):
@@ -65,7 +67,6 @@ def edit(path, change):
     "name, options",
     [
         ("s.zarr", []),
-        ("s.zarr", ["--zarr-format", "2"]),
         ("s.zarr", ["--compress", "none", "--checksum", "crc32c"]),
         ("s.zarr", ["--shard", "10,8"]),
         ("s.zarr", ["--no-consolidate"]),
@@ -85,7 +86,7 @@ def test_a_converted_store_has_no_finding(tmp_path, source, name, options):
     report = check(tmp_path / name)
     assert findings(report) == [] and report["notices"] == 0, report
     assert counts(report)["/g/v"] == (4, 4, 0, 0) and counts(report)["/sparse"] == (4, 1, 3, 0), report
-    assert report["format"] == ("Zarr v2" if options == ["--zarr-format", "2"] else "Zarr v3")
+    assert report["format"] == "Zarr v3"
     assert findings(check(tmp_path / name, "--metadata")) == []
 
 
@@ -154,12 +155,25 @@ def test_metadata_that_cannot_be_parsed(store):
     assert ("problem", "consolidated", "/", "g/v") in found, found
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3])
-def test_consolidated_metadata_that_differ(tmp_path, source, zarr_format):
-    convert("-q", source, tmp_path / "s.zarr", "--zarr-format", zarr_format)
-    name, member = (".zattrs", "title") if zarr_format == 2 else ("zarr.json", "attributes")
-    edit(tmp_path / "s.zarr/g" / name, lambda d: d.update({member: {"title": "another"}} if zarr_format == 3 else {member: "x"}))
-    assert findings(check(tmp_path / "s.zarr", status=3)) == [("problem", "consolidated", "/", "g")]
+def test_consolidated_metadata_that_differ(store):
+    edit(store / "g/zarr.json", lambda d: d["attributes"].update(title="another"))
+    assert findings(check(store, status=3)) == [("problem", "consolidated", "/", "g")]
+
+
+def test_a_store_of_zarr_v2(tmp_path, source):
+    convert("-q", "--virtual", "--zarr-format", "2", source, tmp_path / "refs.json")
+    store = tmp_path / "s.zarr"
+    materialise(tmp_path / "refs.json", store)
+    report = check(store)
+    assert findings(report) == [] and report["format"] == "Zarr v2" and counts(report)["/g/v"] == (4, 4, 0, 0), report
+    edit(store / "g/.zattrs", lambda d: d.update(title="another"))
+    (store / "g/v/1.1").write_bytes(b"?")
+    (store / "g/v/9.9").write_bytes(b"?")
+    assert findings(check(store, status=3)) == [
+        ("problem", "consolidated", "/", "g"),
+        ("problem", "grid", "/g/v", "9.9"),
+        ("problem", "chunk", "/g/v", "1.1"),
+    ]
 
 
 def test_dimensions(tmp_path, source):
@@ -188,6 +202,25 @@ def test_what_killed_runs_leave(store):
 def test_an_unfinished_store(tmp_path, source):
     convert("-q", "--partition", "0/2", source, tmp_path / "s.zarr")
     assert findings(check(tmp_path / "s.zarr", status=3)) == [("problem", "leftover", "/", ".zarrbits-unfinished")]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"zarr_format": 3}'])
+def test_a_group_of_zarr_v2_that_does_not_say_so(tmp_path, source, text):
+    convert("-q", "--virtual", "--zarr-format", "2", source, tmp_path / "refs.json")
+    materialise(tmp_path / "refs.json", tmp_path / "s.zarr")
+    (tmp_path / "s.zarr/g/.zgroup").write_text(text)
+    assert ("problem", "metadata", "/g", "") in findings(check(tmp_path / "s.zarr", status=3))
+
+
+def test_a_member_of_two_names(tmp_path, source):
+    """Python's zipfile does not read it, and neither does zarr-python."""
+    convert("-q", source, tmp_path / "s.zip")
+    data = (tmp_path / "s.zip").read_bytes()
+    (tmp_path / "s.zip").write_bytes(data.replace(b"g/v/c/1/1", b"g/v/c/1/2", 1))
+    report = check(tmp_path / "s.zip", status=3)
+    assert findings(report) == [("problem", "chunk", "/g/v", "c/1/1")], report
+    with zipfile.ZipFile(tmp_path / "s.zip") as z, pytest.raises(zipfile.BadZipFile):
+        z.read("g/v/c/1/1")
 
 
 def shard_with(tmp_path, change):
