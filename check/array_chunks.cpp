@@ -66,18 +66,16 @@ void array_chunks::list(finding_list& findings, std::uint64_t max_objects) {
       findings.add({finding_severity::problem, "grid", path(), key,
                     "it is a chunk outside of the grid, whose chunks are " + array::joined_text(grid_) + "; no reader sees it"});
     } else {
-      findings.add({finding_severity::problem, "key", path(), key,
-                    entry.is_readable ? "it belongs to no array or group" : "it is neither a file nor a folder that can be read"});
+      findings.add(
+          {finding_severity::problem, "key", path(), key,
+           entry.is_readable ? "it belongs to no array or group" : "it is neither a file nor a folder that can be read"});
     }
   });
   is_listed_ = true;
-  std::sort(objects_.begin(), objects_.end(),
-            [](const listed_object& a, const listed_object& b) { return a.number < b.number; });
+  std::sort(objects_.begin(), objects_.end(), [](const listed_object& a, const listed_object& b) { return a.number < b.number; });
 }
 
-void array_chunks::sample(double share, random_numbers& random) {
-  take_sample(objects_, share, random);
-}
+void array_chunks::sample(double share, random_numbers& random) { take_sample(objects_, share, random); }
 
 std::uint64_t array_chunks::bytes() const {
   std::uint64_t sum = 0;
@@ -88,11 +86,11 @@ std::uint64_t array_chunks::bytes() const {
 void array_chunks::submit(io::thread_pool& pool, std::uint64_t memory, const std::function<void(std::uint64_t)>& progress) {
   const zarr::zarr_type& type = array_.type();
   // what is decoded is there twice while a codec changes it
-  const std::uint64_t decoded = type.variable() ? memory / 8 : array::saturating_mul(2 * type.size, array::product(array_.chunk_shape()));
+  const std::uint64_t decoded =
+      type.variable() ? memory / 8 : array::saturating_mul(2 * type.size, array::product(array_.chunk_shape()));
   const auto failure = read_failure_of([&] {
     array_.require_decodable();
-    if (decoded / 2 > memory)
-      throw zarr::not_supported("chunks of " + text::format_bytes(decoded / 2) + "; increase `memory`");
+    if (decoded / 2 > memory) throw zarr::not_supported("chunks of " + text::format_bytes(decoded / 2) + "; increase `memory`");
   });
   if (failure) {
     for (const listed_object& object : objects_)
@@ -104,9 +102,8 @@ void array_chunks::submit(io::thread_pool& pool, std::uint64_t memory, const std
   std::uint64_t batch_bytes = 0;
   const auto submit_batch = [&] {
     if (batch.empty()) return;
-    const std::uint64_t largest = std::max_element(batch.begin(), batch.end(), [](const auto& a, const auto& b) {
-                                    return a.bytes < b.bytes;
-                                  })->bytes;
+    const std::uint64_t largest =
+        std::max_element(batch.begin(), batch.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; })->bytes;
     pool.submit(decoded + (array_.is_sharded() ? std::min(largest, decoded) : largest),
                 [this, max_chunks, objects = std::move(batch)]() mutable { check_objects(std::move(objects), max_chunks); });
     progress(batch_bytes);
@@ -136,7 +133,8 @@ void array_chunks::check_shard(const zarr::zarr_array& array, const listed_objec
   std::optional<std::vector<array::extents>> chunks;
   auto failure = read_failure_of([&] {
     chunks = array.list_chunks_of(index, static_cast<std::size_t>(max_chunks));
-    if (!chunks) throw zarr::not_supported("a shard of more than " + text::pluralize(max_chunks, "chunk") + "; increase `memory`");
+    if (!chunks)
+      throw zarr::not_supported("a shard of more than " + text::pluralize(max_chunks, "chunk") + "; increase `memory`");
   });
   if (failure) return results_.add_failure(object.number, array_.keys().key(index), std::move(*failure), possible);
   results_.add_missing(possible - chunks->size());

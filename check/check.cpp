@@ -47,7 +47,7 @@ tree_kind kind_of(const std::string& name, const remote_access& remote) {
     throw error(errc::not_found, "cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"), {name});
   if (fs::is_directory(s)) return tree_kind::directory_store;
   return io::is_zip_file(name) || name.ends_with(".json") || name.ends_with(".zip") ? tree_kind::single_file_store
-                                                                                      : tree_kind::file;
+                                                                                    : tree_kind::file;
 }
 
 // True for references, whose metadata may be of both versions of Zarr.
@@ -91,9 +91,9 @@ void check_zarr(const integrity_options& options, const source_name& name, tree_
     sources.push_back(fs::absolute(fs::path(name.file) / ".").lexically_normal().parent_path().parent_path().string());
   std::optional<zarr::store_folder> top;
   const auto failure = read_failure_of([&] {
-    zarr::store_folder root = zarr::open_store(name.file, options.remote, io::allowed_paths(sources, options.external),
-                                               options.memory / 4,
-                                               reads_all ? zarr::access_pattern::full : zarr::access_pattern::partial);
+    zarr::store_folder root =
+        zarr::open_store(name.file, options.remote, io::allowed_paths(sources, options.external), options.memory / 4,
+                         reads_all ? zarr::access_pattern::full : zarr::access_pattern::partial);
     root.max_string_bytes = options.memory / 4;
     top = zarr::node_at(root, name.object);
   });

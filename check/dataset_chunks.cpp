@@ -20,8 +20,9 @@ constexpr std::uint64_t piece_bytes = 4U << 20;  // of values without chunks
 hdf5::source_dataset opened(hdf5::source_file& file, const hdf5::source_object& object, array::chunk_grid& grid) {
   hdf5::opened_dataset dataset(file, object);
   grid.shape = dataset.dims;
-  grid.chunk = dataset.layout == H5D_CHUNKED ? dataset.chunk_in_file
-                                             : array::chunk_shape_for(dataset.dims, std::max<std::uint64_t>(dataset.element_size, 1), piece_bytes);
+  grid.chunk = dataset.layout == H5D_CHUNKED
+                   ? dataset.chunk_in_file
+                   : array::chunk_shape_for(dataset.dims, std::max<std::uint64_t>(dataset.element_size, 1), piece_bytes);
   return hdf5::source_dataset(std::move(dataset));
 }
 
@@ -79,8 +80,7 @@ std::uint64_t dataset_chunks::bytes() const {
 void dataset_chunks::submit(io::thread_pool& pool, std::uint64_t memory, const std::function<void(std::uint64_t)>& progress) {
   const std::uint64_t decoded = array::saturating_mul(array::product(grid_.chunk), element_bytes());
   const auto failure = read_failure_of([&] {
-    if (decoded > memory)
-      throw zarr::not_supported("chunks of " + text::format_bytes(decoded) + "; increase `memory`");
+    if (decoded > memory) throw zarr::not_supported("chunks of " + text::format_bytes(decoded) + "; increase `memory`");
     if (!is_chunked()) return;
     if (const std::string names = data_.filters.unavailable_filters(data_.type); !names.empty())
       throw hdf5::missing_filter(names);
@@ -149,8 +149,8 @@ void dataset_chunks::read_with_libhdf5(const array::extents& first, const array:
   }
   const hdf5::handle file_space(H5Scopy(data_.space), "copy a dataspace"),
       memory_space(H5Screate_simple(static_cast<int>(count.size()), hdf5::to_hsize(count).data(), nullptr), "create a dataspace");
-  hdf5::check(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, hdf5::to_hsize(first).data(), nullptr,
-                                  hdf5::to_hsize(count).data(), nullptr),
+  hdf5::check(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, hdf5::to_hsize(first).data(), nullptr, hdf5::to_hsize(count).data(),
+                                  nullptr),
               "select a block");
   hdf5::check(H5Dread(data_.dataset, data_.stored_type, memory_space, file_space, H5P_DEFAULT, values.data()), "read the values");
 }

@@ -21,8 +21,8 @@ constexpr std::uint64_t max_entries = 1U << 20;  // of an attribute
 struct dataset_dimensions {
   const hdf5::source_object* object = nullptr;
   array::extents shape;
-  bool is_scale = false, is_plain_dimension = false;  // a dimension of netCDF without a variable
-  std::vector<std::vector<const hdf5::source_object*>> scales;               // of each dimension; null: leads to nothing
+  bool is_scale = false, is_plain_dimension = false;                        // a dimension of netCDF without a variable
+  std::vector<std::vector<const hdf5::source_object*>> scales;              // of each dimension; null: leads to nothing
   std::set<std::pair<const hdf5::source_object*, std::size_t>> references;  // REFERENCE_LIST: dataset and dimension
   bool has_references = false;
   std::optional<std::int64_t> dimension_id;
@@ -150,7 +150,8 @@ class dimensions_check {
         continue;
       }
       const auto& scales = entry->second.scales;
-      if (dimension >= scales.size() || std::find(scales[dimension].begin(), scales[dimension].end(), d.object) == scales[dimension].end())
+      if (dimension >= scales.size() ||
+          std::find(scales[dimension].begin(), scales[dimension].end(), d.object) == scales[dimension].end())
         add(finding_severity::notice, *d.object,
             "REFERENCE_LIST has dimension " + std::to_string(dimension) + " of \"" + target->path +
                 "\", whose DIMENSION_LIST does not have it");
@@ -188,6 +189,8 @@ class dimensions_check {
 
 }  // namespace
 
-void check_netcdf_dimensions(const hdf5::source_file& source, finding_list& findings) { dimensions_check(source, findings).run(); }
+void check_netcdf_dimensions(const hdf5::source_file& source, finding_list& findings) {
+  dimensions_check(source, findings).run();
+}
 
 }  // namespace zarrbits::checking

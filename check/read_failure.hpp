@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Which exceptions are findings: something that cannot be read is damaged, or not supported here. Others concern everything, such as
-// a server that does not answer, and end the check.
+// Which exceptions are findings: something that cannot be read is damaged, or not supported here. Others concern everything, such
+// as a server that does not answer, and end the check.
 //
 //   if (const auto failure = read_failure_of([&] { array.decode(chunk, std::move(bytes), values); })) report(failure->reason);
 //

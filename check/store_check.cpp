@@ -4,6 +4,7 @@
 #include "check/array_chunks.hpp"
 #include "check/leftovers.hpp"
 #include "check/read_failure.hpp"
+#include "io/remote_url.hpp"
 #include "metadata/node.hpp"
 #include "metadata/v2_metadata.hpp"
 #include "text/json_text.hpp"
@@ -119,7 +120,8 @@ class store_check {
     if (folder.is_bare())
       add(finding_severity::problem, "metadata", path, "", "it is a group without metadata, which most readers do not find");
     for (const std::string& name : metadata::unknown_members(document))
-      add(finding_severity::problem, "metadata", path, "", "it has the unknown key \"" + name + "\", which readers must understand");
+      add(finding_severity::problem, "metadata", path, "",
+          "it has the unknown key \"" + name + "\", which readers must understand");
     succeeds("consolidated", path, [&] {
       for (const std::string& node : zarr::differing_consolidated(folder))
         add(finding_severity::problem, "consolidated", path, node,
@@ -188,10 +190,11 @@ class store_check {
   std::uint64_t max_objects() const { return options_.memory / 4 / 16; }
 
   void read_chunks() {
-    const unsigned threads = options_.threads ? options_.threads : detail::usable_processors();
+    // a server's chunks are waited for, and not computed
+    const unsigned usual = std::max(detail::usable_processors(), io::is_object_store(options_.name) ? 8U : 1U);
     std::uint64_t total = 0, done = 0;
     for (const array_chunks& array : arrays_) total += array.bytes();
-    io::thread_pool pool(threads, options_.memory / 2);
+    io::thread_pool pool(options_.threads ? options_.threads : usual, options_.memory / 2);
     for (array_chunks& array : arrays_) {
       array.submit(pool, options_.memory, [&](std::uint64_t bytes) {
         done += bytes;

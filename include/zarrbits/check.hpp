@@ -43,7 +43,7 @@ struct integrity_options {
   bool lock = true;                        // false: also read a file that another process has open for writing
   unsigned threads = 0;                    // that read and decode; 0: as many as there are processors
   std::uint64_t memory = std::uint64_t{512} << 20;                // limit for chunks in progress and lists of chunks
-  std::function<void(const integrity_progress&)> progress = {};       // called repeatedly, in the calling thread
+  std::function<void(const integrity_progress&)> progress = {};   // called repeatedly, in the calling thread
   std::function<void(const std::string& sentence)> warning = {};  // called with a promise that this run cannot keep
 };
 
@@ -68,23 +68,23 @@ struct integrity_finding {
 
 // The chunks of an array or a dataset.
 struct checked_array {
-  std::string path;            // "/a/b"
-  std::uint64_t chunks = 0;    // in its grid; of datasets without chunks, the pieces in which they were read
-  std::uint64_t checked = 0;   // of these, decoded
-  std::uint64_t missing = 0;   // never written; of shards, as far as these were read
-  std::uint64_t damaged = 0;   // cannot be read or decoded
-  std::uint64_t bytes = 0;     // as stored, of those that were read
+  std::string path;           // "/a/b"
+  std::uint64_t chunks = 0;   // in its grid; of datasets without chunks, the pieces in which they were read
+  std::uint64_t checked = 0;  // of these, decoded
+  std::uint64_t missing = 0;  // never written; of shards, as far as these were read
+  std::uint64_t damaged = 0;  // cannot be read or decoded
+  std::uint64_t bytes = 0;    // as stored, of those that were read
 };
 
 // The result of a check.
 struct integrity_report {
-  std::string name;                            // as in the options
-  std::string format;                          // "HDF5", "Zarr v2", "Zarr v3"; empty: not known
-  std::uint64_t groups = 0;                    // number of groups
-  std::vector<checked_array> arrays;           // in the order of their paths
-  std::vector<integrity_finding> findings;         // the first ones of each array and kind
+  std::string name;                                        // as in the options
+  std::string format;                                      // "HDF5", "Zarr v2", "Zarr v3"; empty: not known
+  std::uint64_t groups = 0;                                // number of groups
+  std::vector<checked_array> arrays;                       // in the order of their paths
+  std::vector<integrity_finding> findings;                 // the first ones of each array and kind
   std::uint64_t problems = 0, unchecked = 0, notices = 0;  // all of them, also those that are not among `findings`
-  double seconds = 0;                          // elapsed time
+  double seconds = 0;                                      // elapsed time
   // True if there is no problem, and everything could be checked.
   bool is_sound() const noexcept { return problems == 0 && unchecked == 0; }
   // The report as strict JSON; docs/schema has its keys. A program can add its exit status.

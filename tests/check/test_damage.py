@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Random damage to stores and files of many kinds. If `check` finds nothing, then either an independent reader (zlib and numpy, or
-h5py) still reads the same, or the damage is one that nothing can tell: UNDETECTABLE says which.
+"""Random damage to stores and files of many kinds. If `check` finds nothing, then either an independent reader (zlib and numpy,
+or h5py) still reads the same, or the damage is one that nothing can tell: UNDETECTABLE says which.
 
 ZARRBITS_CASES: how many of each kind; ZARRBITS_SEED: others."""
 
 import collections
 import json
 import os
-import pathlib
 import shutil
 import zipfile
 import zlib
@@ -77,8 +76,14 @@ class Undamaged:
                     pytest.skip("no plugins")
                 h5py.h5pl.prepend(PLUGINS.encode())
                 with h5py.File(self.source, "w") as f:
-                    f.create_dataset("g/v", data=np.arange(1200, dtype="u2").reshape(40, 30), chunks=(10, 10), fletcher32=True,
-                                     compression=PACKBITS, compression_opts=(11,))
+                    f.create_dataset(
+                        "g/v",
+                        data=np.arange(1200, dtype="u2").reshape(40, 30),
+                        chunks=(10, 10),
+                        fletcher32=True,
+                        compression=PACKBITS,
+                        compression_opts=(11,),
+                    )
             else:
                 write_source(self.source, **filters)
             return
@@ -145,9 +150,16 @@ def read_file(path):
     found = {}
     with h5py.File(path) as f:
         found["/"] = {k: np.asarray(v).tobytes() for k, v in f.attrs.items()}
-        f.visititems(lambda name, o: found.update(
-            {name: (o[()].tobytes() if isinstance(o, h5py.Dataset) else b"", {k: np.asarray(v).tobytes() for k, v in o.attrs.items()})}
-        ))
+        f.visititems(
+            lambda name, o: found.update(
+                {
+                    name: (
+                        o[()].tobytes() if isinstance(o, h5py.Dataset) else b"",
+                        {k: np.asarray(v).tobytes() for k, v in o.attrs.items()},
+                    )
+                }
+            )
+        )
     return found
 
 

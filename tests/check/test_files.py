@@ -33,7 +33,9 @@ def overwrite(path, offset, data):
 @pytest.mark.parametrize("libver", ["earliest", "latest"])
 def test_a_file_without_damage_has_no_finding(path, libver):
     with h5py.File(path, "w", libver=libver) as f:
-        f.create_dataset("chunked", data=np.arange(80, dtype="i4").reshape(10, 8), chunks=(4, 3), compression="gzip", fletcher32=True)
+        f.create_dataset(
+            "chunked", data=np.arange(80, dtype="i4").reshape(10, 8), chunks=(4, 3), compression="gzip", fletcher32=True
+        )
         f.create_dataset("sparse", (10, 8), "f4", chunks=(5, 4), shuffle=True)[0, 0] = 1
         f["plain"] = np.arange(5.0)
         f["scalar"] = 7
@@ -71,7 +73,7 @@ def test_a_damaged_chunk_is_named_and_the_others_are_read(path, filters):
 
 def test_strings_that_lead_nowhere(path):
     with h5py.File(path, "w") as f:
-        f.create_dataset("texts", data=np.array(["text %d" % i for i in range(100)], dtype=h5py.string_dtype()), chunks=(10,))
+        f.create_dataset("texts", data=np.array([f"text {i}" for i in range(100)], dtype=h5py.string_dtype()), chunks=(10,))
     offset, _ = chunk_offset(path, "texts", 3)
     overwrite(path, offset, struct.pack("<IQI", 5, 2**40, 1))
     assert findings(check(path, status=3)) == [("problem", "chunk", "/texts", "3")]
@@ -83,7 +85,9 @@ def test_the_end_of_the_file(path):
     whole = path.read_bytes()
     path.write_bytes(whole + b"more")
     report = check(path)
-    assert findings(report) == [("notice", "file", "/", "")] and report["findings"][0]["reason"].startswith("4 bytes after"), report
+    assert findings(report) == [("notice", "file", "/", "")] and report["findings"][0]["reason"].startswith("4 bytes after"), (
+        report
+    )
     path.write_bytes(whole[:-100])
     assert findings(check(path, status=3))[0][:3] == ("problem", "file", "/")
     path.write_bytes(b"x" * 1000)
@@ -132,7 +136,9 @@ def test_dimension_ids_that_contradict(netcdf):
     def changed(name, attribute, value):
         with h5py.File(netcdf, "r+") as f:
             before = f[name].attrs[attribute]
-            f[name].attrs.modify(attribute, value) if np.shape(before) == np.shape(value) else f[name].attrs.create(attribute, value)
+            f[name].attrs.modify(attribute, value) if np.shape(before) == np.shape(value) else f[name].attrs.create(
+                attribute, value
+            )
         report = check(netcdf, status=3)
         with h5py.File(netcdf, "r+") as f:
             f[name].attrs.create(attribute, before)

@@ -26,9 +26,7 @@ def check(name, *options, status=0, **how):
 
 
 def findings(report, rule=None):
-    return [
-        (f["severity"], f["rule"], f["path"], f.get("key", "")) for f in report["findings"] if rule in (None, f["rule"])
-    ]
+    return [(f["severity"], f["rule"], f["path"], f.get("key", "")) for f in report["findings"] if rule in (None, f["rule"])]
 
 
 def counts(report):
@@ -123,7 +121,16 @@ def test_only_the_first_three_damaged_chunks_are_printed(tmp_path):
 
 
 def test_keys_that_belong_to_nothing(store):
-    for key in ("README", "g/v/c/7/0", "g/v/c/00/0", "g/v/notes.txt", "g/v/c/0/0.bak", "loose/a/b", "deep/er/z/c/0.bak", "g/v/a/b/c/d/e"):
+    for key in (
+        "README",
+        "g/v/c/7/0",
+        "g/v/c/00/0",
+        "g/v/notes.txt",
+        "g/v/c/0/0.bak",
+        "loose/a/b",
+        "deep/er/z/c/0.bak",
+        "g/v/a/b/c/d/e",
+    ):
         (store / key).parent.mkdir(parents=True, exist_ok=True)
         (store / key).write_bytes(b"x")
     found = findings(check(store, status=3))
@@ -291,7 +298,9 @@ def test_a_sample_has_a_part_of_each_array_and_is_the_same_for_the_same_seed(tmp
         assert [(a["path"], a["checked"], a["missing"]) for a in report["arrays"]] == [("/few", 1, 0), ("/many", 10, 0)], report
     for i in range(500):
         (tmp_path / "s.zarr/many/c" / str(i)).write_bytes(b"?")
-    seeds = [[f["key"] for f in check(tmp_path / "s.zarr", "--sample", "0.02", "--seed", s, status=3)["findings"]] for s in (7, 7, 8)]
+    seeds = [
+        [f["key"] for f in check(tmp_path / "s.zarr", "--sample", "0.02", "--seed", s, status=3)["findings"]] for s in (7, 7, 8)
+    ]
     assert seeds[0] == seeds[1] != seeds[2] and 1 < len(seeds[0]) < 20, seeds
 
 

@@ -196,7 +196,7 @@ void zarr_array::for_each_object(const std::function<bool(const chunk_index&, co
 bool zarr_array::is_sharded() const noexcept { return decoder_->shards().has_value(); }
 
 std::optional<std::vector<zarr_array::chunk_index>> zarr_array::list_chunks_of(const chunk_index& object,
-                                                                              std::size_t max_count) const {
+                                                                               std::size_t max_count) const {
   std::vector<chunk_index> out;
   if (!decoder_->shards()) out.push_back(object);
   else if (!list_shard(object, max_count, out)) return {};
