@@ -22,6 +22,7 @@ int repack_main(int argc, char** argv);
 bool is_export(int argc, char** argv);
 bool is_repack(int argc, char** argv);
 int digest_main(int argc, char** argv);
+int check_main(int argc, char** argv);
 int finalize_main(int argc, char** argv);
 int encode_main(int argc, char** argv);
 int decode_main(int argc, char** argv);

@@ -36,6 +36,7 @@ const command commands[] = {
     {"repack", "change the layout, chunks or filters of an HDF5 file: for archives and servers", repack_main},
     {"verify", "compare a Zarr v3 store with the HDF5 file that it was made from", verify_main},
     {"digest", "print a digest of the values of each array, equal in all formats", digest_main},
+    {"check", "say whether a store or an HDF5 file is all right: every chunk, all metadata", check_main},
     {"inspect", "show what is in an HDF5 file or a Zarr v3 store, or both side by side", inspect_main},
     {"encode", "encode an array with a Zarr codec, as a filter between files or pipes", encode_main},
     {"decode", "decode what encode wrote, or one chunk of a Zarr array", decode_main},

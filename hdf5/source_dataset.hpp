@@ -32,6 +32,9 @@ class source_dataset : public chunk_source {
   std::uint64_t stored_size(const array::extents& first) const;
   stored_chunk find_chunk(const array::extents& first, std::uint64_t size) const override;
   std::optional<std::uint64_t> contiguous_address() const override;
+  // The elements of a stored chunk in the stored type; empty if it is not stored. Callable from any thread. Throws failure,
+  // corrupt_chunk.
+  std::optional<compressors::buffer> decoded_chunk(const array::extents& first) const;
   // Where all its chunks are in the file, in C order; nothing where they are more than `max_chunks`, or that is not known. Throws
   // failure.
   std::vector<stored_place> places_of_chunks(std::size_t max_chunks) const;
@@ -48,8 +51,6 @@ class source_dataset : public chunk_source {
   // io::read_error.
   void require_whole_chunks(const array::extents& first, const array::extents& count) const;
   void require_whole_chunk(const array::extents& first) const;
-  // The elements of a stored chunk in the stored type; empty if it is not stored.
-  std::optional<compressors::buffer> decoded_chunk(const array::extents& first) const;
   // Reads strings of one stored chunk, or of a range of all, without libhdf5; false if it cannot.
   bool read_strings(const array::extents& first, const array::extents& count, const array::extents& out_shape,
                     compressors::buffer& out, vlen_allocator& strings) const;

@@ -78,12 +78,15 @@ std::optional<zip_archive::place> zip_archive::find(const std::string& key) cons
     throw zip_not_supported("the member " + key + " of " + path_ +
                             ", which is compressed, and larger than 1 GiB; Zarr's .zip stores hold their objects uncompressed "
                             "(zip -0)");
-  const std::vector<std::byte> header = bytes(m.header, header_size);
+  const std::vector<std::byte> header = bytes(m.header, header_size + key.size());
   fields f(header.data());
   if (f.u32() != header_mark) throw_corrupt("has no member " + key + " where its central directory says");
   f.skip(22);
   const std::uint64_t name = f.u16(), extra = f.u16();
   const std::uint64_t offset = m.header + header_size + name + extra;
+  // Python's zipfile, and zarr-python with it, does not read a member of two names
+  if (name != key.size() || std::memcmp(header.data() + header_size, key.data(), key.size()) != 0)
+    throw_corrupt("has another name where its member " + key + " begins than in its central directory");
   if (offset > list_ || m.stored > list_ - offset) throw_corrupt("ends in the middle of its member " + key);
   return place{key, offset, m.size, m.stored, m.crc, m.deflated};
 }

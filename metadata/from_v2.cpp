@@ -318,7 +318,9 @@ void add_missing_value(const ordered& fill, const ordered& type, ordered& attrib
 
 }  // namespace
 
-ordered v3_group_of(const ordered& zattrs) {
+ordered v3_group_of(const ordered& zgroup, const ordered& zattrs) {
+  if (!zgroup.is_object() || zgroup.value("zarr_format", ordered()) != 2)
+    throw parse_error("a .zgroup does not say that it is of Zarr v2");
   ordered attributes = zattrs.is_object() ? zattrs : ordered::object();
   restore_netcdf_numbers(attributes);
   return group_json(std::move(attributes));
@@ -365,7 +367,7 @@ ordered v3_nodes_of(const ordered& zmetadata) {
     const std::string node = key.substr(0, slash), name = key.substr(slash + 1);
     const ordered zattrs = documents.value(node + "/.zattrs", ordered());
     if (name == ".zarray") nodes[node] = v3_array_of(value, zattrs, ignored);
-    else if (name == ".zgroup") nodes[node] = v3_group_of(zattrs);
+    else if (name == ".zgroup") nodes[node] = v3_group_of(value, zattrs);
   }
   return nodes;
 }

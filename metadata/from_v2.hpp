@@ -18,7 +18,7 @@ namespace zarrbits::metadata {
 
 // zarr.json of an array, and of a group. `zattrs` may be null. All throw parse_error or nlohmann::json::exception.
 text::json v3_array_of(const text::json& zarray, const text::json& zattrs, std::vector<detail::attribute_remark>& remarks);
-text::json v3_group_of(const text::json& zattrs);
+text::json v3_group_of(const text::json& zgroup, const text::json& zattrs);
 // The nodes in a .zmetadata, which has the metadata objects by their keys: zarr.json by path, without the root.
 text::json v3_nodes_of(const text::json& zmetadata);
 

@@ -41,14 +41,40 @@ if TYPE_CHECKING:
     from zarrbits_codecs.packing import pack, unpack
     from zarrbits_codecs.zarr_codec import PackbitsCodec
 
-    from .calls import check_layout, convert, digest, doctor, export_store, finalize, inspect, plan, repack, suggest, verify
+    from .calls import (
+        check,
+        check_layout,
+        convert,
+        digest,
+        doctor,
+        export_store,
+        finalize,
+        inspect,
+        plan,
+        repack,
+        suggest,
+        verify,
+    )
     from .command import Error
     from .hdf5_rows import read, write
     from .icechunk_store import to_icechunk
     from .progress import Progress
     from .references import open_references
     from .rename import rename_references
-    from .report import Diagnosis, Digest, Export, Inspection, LayoutCheck, Outcome, Plan, Repack, Report, Suggestions, Verification
+    from .report import (
+        Check,
+        Diagnosis,
+        Digest,
+        Export,
+        Inspection,
+        LayoutCheck,
+        Outcome,
+        Plan,
+        Repack,
+        Report,
+        Suggestions,
+        Verification,
+    )
 
 __version__ = "0.2.0"
 _LATER = {
@@ -63,6 +89,7 @@ _LATER = {
     "export_store": "zarrbits.calls",
     "repack": "zarrbits.calls",
     "digest": "zarrbits.calls",
+    "check": "zarrbits.calls",
     "check_layout": "zarrbits.calls",
     "plan": "zarrbits.calls",
     "verify": "zarrbits.calls",
@@ -77,6 +104,7 @@ _LATER = {
     "Repack": "zarrbits.report",
     "Digest": "zarrbits.report",
     "LayoutCheck": "zarrbits.report",
+    "Check": "zarrbits.report",
     "Plan": "zarrbits.report",
     "Verification": "zarrbits.report",
     "Inspection": "zarrbits.report",
@@ -104,6 +132,7 @@ __all__ = [
     "repack",
     "digest",
     "check_layout",
+    "check",
     "plan",
     "verify",
     "inspect",
@@ -116,6 +145,7 @@ __all__ = [
     "Repack",
     "Digest",
     "LayoutCheck",
+    "Check",
     "Outcome",
     "Plan",
     "Verification",

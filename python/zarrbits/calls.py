@@ -26,7 +26,20 @@ from .command import Option, Path, WrongOption, run
 from .locations import Location, is_location, name_of
 from .partitions import Client
 from .progress import Wanted, shown
-from .report import Diagnosis, Digest, Export, Inspection, LayoutCheck, Outcome, Plan, Repack, Report, Suggestions, Verification
+from .report import (
+    Check,
+    Diagnosis,
+    Digest,
+    Export,
+    Inspection,
+    LayoutCheck,
+    Outcome,
+    Plan,
+    Repack,
+    Report,
+    Suggestions,
+    Verification,
+)
 from .words import of_options
 
 Paths = Union[Location, Sequence[Location]]
@@ -509,6 +522,37 @@ def verify(
     """Compares every value, attribute, name and link of a store with its source."""
     document, status = run("verify", _paths(source, store), _options(locals(), "source", "store"), (0, 1, 3))
     return Verification(status in (0, 3), status == 0, document)
+
+
+@_explained("check")
+def check(
+    name: Location,
+    *,
+    progress: Wanted = True,
+    metadata: bool = False,
+    sample: str | None = None,
+    seed: int | None = None,
+    no_missing: bool = False,
+    threads: int | None = None,
+    memory: int | str | None = None,
+    external: Many = None,
+    no_lock: bool = False,
+    endpoint: str | None = None,
+    no_sign_request: bool = False,
+    request_payer: bool = False,
+    aws_profile: str | None = None,
+    header: Many = None,
+    ca_file: Path | None = None,
+    follow_private: bool = False,
+    connections: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> Check:
+    """Whether a store, an HDF5 or a netCDF-4 file is all right: every chunk, all metadata; with nothing to compare it with."""
+    options = _options(locals(), "name", "progress")
+    options["quiet"] = True
+    with shown(progress) as told:
+        document, status = run("check", [name], options, (0, 3), told)
+    return Check(name_of(name), status == 0, document["arrays"], document["findings"], document["seconds"], document)
 
 
 @_explained("inspect")

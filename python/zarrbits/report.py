@@ -212,6 +212,32 @@ class LayoutCheck(_Shown):
 
 
 @dataclass(frozen=True, repr=False)
+class Check(_Shown):
+    """What check() found. `sound`: there is no problem, and everything could be checked."""
+
+    name: str
+    sound: bool
+    arrays: list[dict[str, Any]]
+    findings: list[dict[str, Any]]
+    seconds: float
+    document: dict[str, Any]
+
+    def _brief(self) -> str:
+        counts = ((self.document[kind], kind) for kind in ("problems", "unchecked", "notices"))
+        found = [f"{n} {kind}" for n, kind in counts if n]
+        return ", ".join([self.name, "sound" if self.sound else "NOT SOUND", *found])
+
+    def _tables(self) -> list[Table]:
+        columns = ("chunks", "checked", "missing", "damaged")
+        arrays = [(a["path"], *(a[c] for c in columns), _size(a["bytes"])) for a in self.arrays]
+        tables: list[Table] = [(self._brief(), ("array", *columns, "bytes"), arrays)]
+        if self.findings:
+            rows = [(f["severity"], f["rule"], f["path"], f.get("key", ""), f["reason"]) for f in self.findings]
+            tables.append(("", ("", "rule", "of", "key", "reason"), rows))
+        return tables
+
+
+@dataclass(frozen=True, repr=False)
 class Plan(_Shown):
     """What convert() would do. `complete`: whether all of the source would be in the store."""
 

@@ -13,6 +13,8 @@ import struct
 import h5py
 import numpy as np
 
+from store import crc32c
+
 LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
 BIG = {"name": "bytes", "configuration": {"endian": "big"}}
 BYTES = {"name": "bytes"}
@@ -36,15 +38,6 @@ STRUCTURED = {
     "configuration": {"fields": [[f["name"], f["data_type"]] for f in STRUCT["configuration"]["fields"]]},
 }
 STRUCTURED_FILL = base64.b64encode(bytes(COMPOUND.itemsize)).decode()
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for b in data:
-        crc ^= b
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return struct.pack("<I", crc ^ 0xFFFFFFFF)
 
 
 def fixed(length):

@@ -63,6 +63,7 @@ class TestCommand:
             "repack": ["in.h5", "out.h5"],
             "digest": ["in.h5"],
             "verify": ["in.h5", "out.zarr"],
+            "check": ["in.h5"],
             "inspect": ["in.h5"],
             "suggest": ["in.h5"],
             "doctor": [],

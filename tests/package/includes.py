@@ -39,7 +39,7 @@ codec_comparison = re.compile(  # there is a data type "bytes"
 of_options = {"command/option_parsers.cpp", "command/convert_arguments.cpp", "command/export_command.cpp"}
 of_options |= {"repack/layout_rules.cpp"}
 # Below the jobs nothing knows their options and reports.
-of_jobs = re.compile(r"zarrbits/(convert\w*|verify|inspect|export|repack|digest)\.hpp")
+of_jobs = re.compile(r"zarrbits/(convert\w*|verify|inspect|export|repack|digest|check)\.hpp")
 below_jobs = {"array", "text", "metadata", "io", "compressors", "hdf5", "zarr", "codecs", "core", "library", "streams", "filter"}
 # Elsewhere the namespace is the folder's name. These names belong to public functions, and to the language.
 namespaces = {
@@ -49,6 +49,7 @@ namespaces = {
     "export": "exporting",
     "repack": "repacking",
     "digest": "digesting",
+    "check": "checking",
 }
 block = re.compile(r"^namespace ([\w:]+) \{(.*?)^\}", re.M | re.S)
 forward = re.compile(r"\s*(?:(?:class|struct|enum class) \w+;(?:\s*//.*)?\s*)+")

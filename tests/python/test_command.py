@@ -249,11 +249,14 @@ def test_an_interrupt_ends_the_command_and_leaves_no_store(folder):
     assert not os.path.exists(os.path.join(store, "zarr.json"))
 
 
+VERBS = ("convert", "finalize", "plan", "export_store", "repack", "digest", "verify", "check", "inspect", "suggest", "doctor")
+
+
 def test_no_option_of_the_command_is_forgotten(folder):
     """Flags of --help on one side, parameters on the other."""
     # help and json are not options here; progress replaces quiet, and a share of a store is for one process of several
     without = {"help", "json", "quiet", "log_format"}
-    for name in ("convert", "finalize", "plan", "export_store", "repack", "digest", "verify", "inspect", "suggest", "doctor"):
+    for name in VERBS:
         verb = name.removesuffix("_store")
         said = subprocess.run([os.environ["ZARRBITS_COMMAND"], verb, "--help"], capture_output=True, text=True, check=True).stdout
         flags = {
@@ -273,7 +276,7 @@ def test_no_option_of_the_command_is_forgotten(folder):
 def test_options_of_the_same_name_have_the_same_type():
     """They stand in the signature of each call, where editors that do not run Python find them."""
     first = {}
-    for name in ("convert", "finalize", "plan", "export_store", "repack", "digest", "verify", "inspect", "suggest", "doctor"):
+    for name in VERBS:
         for p in signature(getattr(zarrbits, name)).parameters.values():
             if p.kind != p.KEYWORD_ONLY or (name, p.name) == ("verify", "links"):  # verify refuses none
                 continue
@@ -289,7 +292,7 @@ def test_docstrings_say_what_help_says():
     subprocess.run([sys.executable, root / "docs/man/docstrings.py", "--check"], check=True)
     said = zarrbits.convert.__doc__
     assert "    overwrite: Replace an existing Zarr store" in said and "`virtual=True`" in said and "--" not in said
-    for name in ("convert", "finalize", "plan", "export_store", "repack", "digest", "verify", "inspect", "suggest", "doctor"):
+    for name in VERBS:
         call = getattr(zarrbits, name)
         for option in (p.name for p in signature(call).parameters.values() if p.kind == p.KEYWORD_ONLY and p.name != "progress"):
             assert f"    {option}: " in call.__doc__, (name, option)
@@ -513,6 +516,18 @@ def test_warnings_are_pythons(folder):
         warnings.simplefilter("always")
         zarrbits.convert(source, os.path.join(folder, "a.zarr"), memory="32M", compress="zstd:1", allow_expansion=True)
     assert any("memory" in str(w.message) and w.filename == __file__ for w in caught), [str(w.message) for w in caught]
+
+
+def test_check(folder):
+    source, store = os.path.join(folder, "in.h5"), os.path.join(folder, "out.zarr")
+    with h5py.File(source, "w") as f:
+        f.create_dataset("v", data=np.arange(100), chunks=(10,), compression="gzip")
+    zarrbits.convert(source, store, progress=False)
+    assert zarrbits.check(source).sound and zarrbits.check(pathlib.Path(store), sample="10%", seed=3).arrays[0]["checked"] == 1
+    pathlib.Path(store, "v/c/3").write_bytes(b"?")
+    report = zarrbits.check(store, progress=False)
+    assert not report.sound and [f["key"] for f in report.findings] == ["c/3"] and report.arrays[0]["damaged"] == 1
+    assert zarrbits.check(store, metadata=True).sound and "NOT SOUND, 1 problems" in repr(report), repr(report)
 
 
 def test_repack_and_check_layout(folder):

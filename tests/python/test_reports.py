@@ -161,6 +161,7 @@ def test_all_have_a_short_repr_and_can_be_sent(folder):
         zarrbits.Export: zarrbits.export_store(store, os.path.join(folder, "back.h5")),
         zarrbits.LayoutCheck: zarrbits.check_layout(source),
         zarrbits.Digest: zarrbits.digest(source),
+        zarrbits.Check: zarrbits.check(store),
         zarrbits.Repack: zarrbits.repack(source, os.path.join(folder, "repacked.h5")),
         zarrbits.Suggestions: zarrbits.suggest(source),
         zarrbits.Diagnosis: zarrbits.doctor(),

@@ -115,6 +115,15 @@ def chunk_edges(m):
     return edges
 
 
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for b in data:
+        crc ^= b
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return struct.pack("<I", crc ^ 0xFFFFFFFF)
+
+
 def chunk_of_shard(raw, at, per):
     """Nothing where the index, at the shard's end, has none."""
     index = struct.iter_unpack("<QQ", raw[-16 * math.prod(per) - 4 : -4])

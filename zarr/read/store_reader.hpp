@@ -139,6 +139,8 @@ class store_folder {
   std::unique_ptr<stored_object> open(const std::string& child) const;
   void list(const std::function<bool(const store_entry&)>& visit) const { store_->list(path_, visit); }
   bool is_v2() const noexcept { return store_->is_v2(); }
+  // True for a group without metadata, as nodes() finds them.
+  bool is_bare() const noexcept { return is_bare_; }
   // The folders in a group that are nodes. One without metadata is a group, too, if there are nodes in it, at any depth: some
   // programs write arrays without the groups around them, and all find these by their paths.
   std::vector<store_folder> nodes() const;

@@ -61,7 +61,7 @@ class v2_reader final : public store_reader {
       return as_store_errors([&] {
         text::json document =
             array ? metadata::v3_array_of(object_of(*array, path + ".zarray", 2 * memory_, ignored), zattrs, remarks)
-                  : metadata::v3_group_of(zattrs);
+                  : metadata::v3_group_of(object_of(*group, path + ".zgroup", 2 * memory_, ignored), zattrs);
         const auto consolidated = group && node.empty() ? store_->open(".zmetadata") : nullptr;
         if (consolidated) {
           const text::json zmetadata = object_of(*consolidated, path + ".zmetadata", 4 * memory_, ignored);

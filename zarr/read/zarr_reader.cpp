@@ -160,6 +160,11 @@ bool zarr_array::can_hold_objects(std::string key) const {
 }
 
 void zarr_array::for_each_object(const std::function<bool(const chunk_index&, const store_entry&)>& callback) const {
+  for_each_object(callback, {});
+}
+
+void zarr_array::for_each_object(const std::function<bool(const chunk_index&, const store_entry&)>& callback,
+                                 const other_visitor& other) const {
   bool keep_going = true;
   // keys have at most one part for each dimension, and "c"
   const std::function<void(const store_folder&, const std::string&, std::size_t)> visit =
@@ -167,9 +172,18 @@ void zarr_array::for_each_object(const std::function<bool(const chunk_index&, co
     folder.list([&](const store_entry& e) {
       if (e.is_folder) {
         if (depth <= shape_.size()) visit(folder / e.name, prefix + e.name + "/", depth + 1);
-      } else if (const auto index = keys_.index(prefix + e.name, shape_.size()); index && contains_shard(*index)) {
+        else if (other) other(prefix + e.name, e, {});
+        return keep_going;
+      }
+      const std::string key = prefix + e.name;
+      const auto index = keys_.index(key, shape_.size());
+      // readers of "c/0" do not find "c/00"
+      const bool is_chunk = index && (!other || keys_.key(*index) == key);
+      if (is_chunk && contains_shard(*index)) {
         keep_going = callback(*index, e);
-      } else if (!e.is_readable && can_hold_objects(prefix + e.name)) {
+      } else if (other && (e.is_readable || !can_hold_objects(key))) {
+        if (key != "zarr.json") other(key, e, is_chunk ? index : std::nullopt);
+      } else if (!e.is_readable && can_hold_objects(key)) {
         throw store_error((folder / e.name).name() + " is neither a folder nor a link to one that is there, so that its chunks " +
                           "cannot be read; get the folder");
       }
@@ -177,6 +191,16 @@ void zarr_array::for_each_object(const std::function<bool(const chunk_index&, co
     });
   };
   visit(folder_, "", 0);
+}
+
+bool zarr_array::is_sharded() const noexcept { return decoder_->shards().has_value(); }
+
+std::optional<std::vector<zarr_array::chunk_index>> zarr_array::list_chunks_of(const chunk_index& object,
+                                                                               std::size_t max_count) const {
+  std::vector<chunk_index> out;
+  if (!decoder_->shards()) out.push_back(object);
+  else if (!list_shard(object, max_count, out)) return {};
+  return out;
 }
 
 std::optional<std::vector<zarr_array::chunk_index>> zarr_array::list_chunks(std::size_t max_count) const {

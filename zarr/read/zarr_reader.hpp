@@ -150,6 +150,7 @@ class zarr_array {
   const std::vector<std::uint64_t>& chunks_per_shard() const noexcept { return per_shard_; }  // all 1 if there are no shards
   // Number of chunks in each dimension.
   const std::vector<std::uint64_t>& chunks() const noexcept { return chunks_; }
+  bool is_sharded() const noexcept;
   // Where these chunks begin and end along a dimension.
   const metadata::dimension_grid& grid(std::size_t dimension) const { return grids_.at(dimension); }
   bool is_regular() const noexcept;
@@ -183,6 +184,15 @@ class zarr_array {
   // The existing objects: shards or, without sharding, chunks. Calls `callback` with the index in their grid, and what the
   // listing says, until it returns false.
   void for_each_object(const std::function<bool(const chunk_index& index, const store_entry& object)>& callback) const;
+  // The same, and calls `other` with what else is below the folder, except for metadata: its key in the folder, and the index of
+  // a chunk that is outside of the grid. A folder that is too deep for chunks is one entry.
+  using other_visitor =
+      std::function<void(const std::string& key, const store_entry& entry, const std::optional<chunk_index>& outside)>;
+  void for_each_object(const std::function<bool(const chunk_index& index, const store_entry& object)>& callback,
+                       const other_visitor& other) const;
+  // The existing chunks of an object, within the array: those of a shard, or the one with this index. Empty if they are more than
+  // `max_count`.
+  std::optional<std::vector<chunk_index>> list_chunks_of(const chunk_index& object, std::size_t max_count) const;
   // Null if absent.
   std::unique_ptr<stored_object> open_object(const chunk_index& index) const;
 

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The public functions: they find out what a name means, and which errors are findings.
+//
+#include <zarrbits/check.hpp>
+#include <zarrbits/source_name.hpp>
+
+#include "check/file_check.hpp"
+#include "check/leftovers.hpp"
+#include "check/read_failure.hpp"
+#include "check/store_check.hpp"
+#include "io/reference_table.hpp"
+#include "io/remote_object.hpp"
+#include "io/remote_url.hpp"
+#include "io/s3_access.hpp"
+#include "io/zip_archive.hpp"
+#include "text/format.hpp"
+#include "zarr/write/atomic_file.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+
+namespace zarrbits {
+
+namespace checking {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t min_memory = 16U << 20;
+
+enum class tree_kind { file, directory_store, single_file_store, remote_store };
+
+tree_kind kind_of(const std::string& name, const remote_access& remote) {
+  if (io::is_web(name)) return tree_kind::file;
+  if (io::is_object_store(name)) {
+    // a store is a prefix of names, and has none itself
+    const bool is_object = name.find('/', name.find("://") + 3) != std::string::npos && !name.ends_with('/') &&
+                           io::find_object(name, remote)->current_state().regular;
+    return is_object ? tree_kind::file : tree_kind::remote_store;
+  }
+  std::error_code e;
+  const fs::file_status s = fs::status(name, e);
+  if (!fs::exists(s))
+    throw error(errc::not_found, "cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"), {name});
+  if (fs::is_directory(s)) return tree_kind::directory_store;
+  return io::is_zip_file(name) || name.ends_with(".json") || name.ends_with(".zip") ? tree_kind::single_file_store
+                                                                                    : tree_kind::file;
+}
+
+// True for references, whose metadata may be of both versions of Zarr.
+bool has_references(const std::string& name, tree_kind kind) {
+  std::error_code e;
+  const auto holds = [&](const char* key) { return fs::exists(fs::path(name) / key, e); };
+  if (kind == tree_kind::directory_store) return holds(io::references_metadata) && !holds("zarr.json") && !holds(".zgroup");
+  return kind == tree_kind::single_file_store && !io::is_zip_file(name);
+}
+
+// What a run that writes this file, and was killed, left beside it.
+void report_files_beside(const std::string& name, finding_list& findings) {
+  std::error_code e;
+  for (const std::string& other : {zarr::unfinished_name(name), io::partitions_path(name)}) {
+    if (fs::exists(other, e))
+      findings.add({finding_severity::notice, "leftover", "/", "",
+                    "\"" + other + "\" is beside it: a run that replaces it is not complete, or was killed"});
+  }
+}
+
+// The leftovers in a folder that is no store yet. False if it has none.
+bool report_unfinished(const std::string& name, const remote_access& remote, finding_list& findings) {
+  bool has_leftovers = false;
+  zarr::open_folder(name, remote).list([&](const zarr::store_entry& e) {
+    const std::string reason = leftover_reason(e.name);
+    if (reason.empty()) return true;
+    has_leftovers = true;
+    findings.add({finding_severity::problem, "leftover", "/", e.name, reason});
+    return true;
+  });
+  return has_leftovers;
+}
+
+void check_zarr(const integrity_options& options, const source_name& name, tree_kind kind, finding_list& findings,
+                integrity_report& report) {
+  const bool reads_all = !options.metadata_only && options.sample >= 1;
+  const bool is_references = has_references(name.file, kind);
+  std::vector<std::string> sources{name.file};
+  // references lead to files beside them; these are in a folder of their own
+  if (is_references && kind == tree_kind::directory_store)
+    sources.push_back(fs::absolute(fs::path(name.file) / ".").lexically_normal().parent_path().parent_path().string());
+  std::optional<zarr::store_folder> top;
+  const auto failure = read_failure_of([&] {
+    zarr::store_folder root =
+        zarr::open_store(name.file, options.remote, io::allowed_paths(sources, options.external), options.memory / 4,
+                         reads_all ? zarr::access_pattern::full : zarr::access_pattern::partial);
+    root.max_string_bytes = options.memory / 4;
+    top = zarr::node_at(root, name.object);
+  });
+  if (failure) {
+    const bool is_folder = kind == tree_kind::directory_store || kind == tree_kind::remote_store;
+    if (is_folder && report_unfinished(name.file, options.remote, findings)) return;
+    findings.add({failure->severity, "metadata", "/", "", failure->reason});
+    return;
+  }
+  check_store(*top, is_references, options, findings, report);
+}
+
+void check_tree(const integrity_options& options, finding_list& findings, integrity_report& report) {
+  io::init_s3(options.external, options.name, options.remote, options.warning);
+  const source_name name = split_source(options.name);
+  const tree_kind kind = kind_of(name.file, options.remote);
+  if (kind == tree_kind::file) check_file(options, name, findings, report);
+  else check_zarr(options, name, kind, findings, report);
+  if (!io::is_remote(name.file) && kind != tree_kind::directory_store) report_files_beside(name.file, findings);
+}
+
+}  // namespace
+
+}  // namespace checking
+
+void check_options(const integrity_options& options) {
+  if (options.name.empty()) throw error(errc::invalid_option, "there is no name of a store or a file to check");
+  if (!(options.sample > 0 && options.sample <= 1))
+    throw error(errc::invalid_option, "`sample` is a share of the chunks, more than 0% and at most 100%");
+  if (options.metadata_only && options.sample < 1)
+    throw error(errc::invalid_option, "`metadata_only` reads no chunks, and `sample` selects chunks; use one of them");
+  if (options.memory < checking::min_memory)
+    throw error(errc::invalid_option, "`memory` is " + text::format_bytes(options.memory) +
+                                          ", too little to check; use at least " + text::format_bytes(checking::min_memory));
+}
+
+integrity_report check(const integrity_options& options) {
+  check_options(options);
+  const auto begun = std::chrono::steady_clock::now();
+  const hdf5::silence quiet;
+  integrity_report report;
+  report.name = options.name;
+  checking::finding_list findings(report);
+  zarr::as_public_errors(options.name, options.name, errc::damaged_store,
+                         [&] { checking::check_tree(options, findings, report); });
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  return report;
+}
+
+}  // namespace zarrbits
