@@ -43,9 +43,8 @@ std::recursive_mutex& lock::mutex() { return mutex_of_libhdf5(); }
 
 void guard_forks() {
   // the child's thread has another number than the one that took the mutex, and could not release it
-  static const int registered =
-      ::pthread_atfork([] { mutex_of_libhdf5().lock(); }, [] { mutex_of_libhdf5().unlock(); },
-                       [] { ::new (static_cast<void*>(&mutex_of_libhdf5())) std::recursive_mutex; });
+  static const int registered = ::pthread_atfork([] { mutex_of_libhdf5().lock(); }, [] { mutex_of_libhdf5().unlock(); },
+                                                 [] { ::new (static_cast<void*>(&mutex_of_libhdf5())) std::recursive_mutex; });
   static_cast<void>(registered);
 }
 

@@ -67,7 +67,8 @@ void set_option(zarrbits::hdf5_file_options& o, std::string_view name, std::stri
   const auto number = [&](auto& target) {
     const auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), target);
     if (failed != std::errc() || end != value.data() + value.size())
-      throw zarrbits::error(errc::invalid_option, "`" + std::string(name) + "` is \"" + std::string(value) + "\"; use a whole number");
+      throw zarrbits::error(errc::invalid_option,
+                            "`" + std::string(name) + "` is \"" + std::string(value) + "\"; use a whole number");
   };
   const std::string text(value);
   const bool flag = value == "1";
@@ -99,7 +100,9 @@ zarrbits::hdf5_file_options parse_options(std::string_view lines) {
 }
 
 zarrbits::hdf5_box box_of(size_t rank, const uint64_t* first, const uint64_t* count, const uint64_t* step) {
-  const auto numbers = [&](const uint64_t* p) { return p ? std::vector<std::uint64_t>(p, p + rank) : std::vector<std::uint64_t>(); };
+  const auto numbers = [&](const uint64_t* p) {
+    return p ? std::vector<std::uint64_t>(p, p + rank) : std::vector<std::uint64_t>();
+  };
   return {numbers(first), numbers(count), numbers(step)};
 }
 

@@ -11,6 +11,11 @@ chunk_cache::chunk chunk_cache::find(const key& k) {
   return position->second->second;
 }
 
+bool chunk_cache::contains(const key& k) {
+  const std::lock_guard guard(mutex_);
+  return index_.contains(k);
+}
+
 void chunk_cache::insert(const key& k, chunk c) {
   const std::uint64_t size = c->size();
   if (size > max_bytes_) return;

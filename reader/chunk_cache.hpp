@@ -25,6 +25,7 @@ class chunk_cache {
   explicit chunk_cache(std::uint64_t max_bytes) : max_bytes_(max_bytes) {}
   // Null if it is not in the cache.
   chunk find(const key& k);
+  bool contains(const key& k);
   // Larger chunks than the cache are not stored.
   void insert(const key& k, chunk c);
 

@@ -20,10 +20,10 @@ namespace zarrbits::reader {
 
 namespace {
 
-constexpr std::uint64_t piece_bytes = 4U << 20;       // of values without chunks, for one thread at a time
-constexpr std::uint64_t block_bytes = 16U << 20;      // of values that libhdf5 reads at once
-constexpr std::uint64_t max_gap = 16U << 10;          // bytes between two runs that are read at once
-constexpr std::uint64_t max_span = 1U << 20;          // bytes of runs that are read at once
+constexpr std::uint64_t piece_bytes = 4U << 20;           // of values without chunks, for one thread at a time
+constexpr std::uint64_t block_bytes = 16U << 20;          // of values that libhdf5 reads at once
+constexpr std::uint64_t max_gap = 16U << 10;              // bytes between two runs that are read at once
+constexpr std::uint64_t max_span = 1U << 20;              // bytes of runs that are read at once
 constexpr std::uint64_t bytes_for_a_thread = 512U << 10;  // a thread takes longer to start than to decode fewer
 constexpr std::uint64_t max_strings = std::uint64_t{2} << 30;
 constexpr std::size_t max_places = 1U << 20;
@@ -99,7 +99,8 @@ void dataset_reader::require_unchanged() const {
 void dataset_reader::read(const array::strided_box& selected, std::span<std::byte> out, unsigned threads) const {
   require_readable(selected);
   const std::uint64_t elements = array::product(selected.shape);
-  if (out.size() / std::max<std::size_t>(values_.size(), 1) != elements || out.size() % std::max<std::size_t>(values_.size(), 1) != 0)
+  if (out.size() / std::max<std::size_t>(values_.size(), 1) != elements ||
+      out.size() % std::max<std::size_t>(values_.size(), 1) != 0)
     throw zarrbits::error(errc::element_count_mismatch,
                           "\"" + object_.path + "\" cannot be read into " + text::pluralize(out.size(), "byte") + ": " +
                               text::pluralize(elements, "value") + " of " + text::pluralize(values_.size(), "byte") +
@@ -118,11 +119,11 @@ void dataset_reader::read(const array::strided_box& selected, std::span<std::byt
   } else if (address_) {
     read_contiguous(*address_, to, threads);
   } else {
-    read_blocks(selected, nullptr,
-                [&](const array::strided_box& part, const array::extents& target, compressors::buffer& hull,
-                    const array::box& of_hull) {
+    read_blocks(
+        selected, nullptr,
+        [&](const array::strided_box& part, const array::extents& target, compressors::buffer& hull, const array::box& of_hull) {
       array::copy_elements(hull, of_hull, part, out, to.box, target, values_.size());
-    });
+        });
   }
   require_unchanged();
 }
@@ -143,14 +144,18 @@ void dataset_reader::read_chunks(const output& to, unsigned threads) const {
     counts[d] = parts[d].size();
   }
   const std::uint64_t total = array::product(counts);
-  const std::uint64_t work_bytes = array::saturating_mul(total, array::saturating_mul(grid_.chunk_elements(), values_.size()));
+  const auto index_of = [&](const array::extents& which) {
+    array::extents index(rank);
+    for (std::size_t d = 0; d < rank; ++d) index[d] = parts[d][static_cast<std::size_t>(which[d])].chunk;
+    return index;
+  };
   const auto read_part = [&](std::uint64_t number) {
     const array::extents which = array::unravel(number, counts);
-    array::extents index(rank), target(rank);
+    const array::extents index = index_of(which);
+    array::extents target(rank);
     array::strided_box part{array::extents(rank), array::extents(rank), s.step};
     for (std::size_t d = 0; d < rank; ++d) {
       const axis_part& p = parts[d][static_cast<std::size_t>(which[d])];
-      index[d] = p.chunk;
       target[d] = p.first;
       part.first[d] = s.first[d] + p.first * s.step[d];
       part.shape[d] = p.count;
@@ -161,13 +166,26 @@ void dataset_reader::read_chunks(const output& to, unsigned threads) const {
       throw compressors::corrupt_chunk("chunk " + array::joined_text(index, '/') + " of \"" + object_.path + "\": " + e.what());
     }
   };
-  const std::uint64_t useful = std::clamp<std::uint64_t>(work_bytes / bytes_for_a_thread, 1, threads);
+  // bytes that are decoded; of chunks without filters, those that are copied
+  std::uint64_t work_bytes = to.bytes.size();
+  if (!data_->filters.empty()) {
+    constexpr std::uint64_t few = 64;
+    std::uint64_t decoded = total;
+    for (std::uint64_t i = 0; total <= few && i < total; ++i)
+      if (cache_->contains(key_of(index_of(array::unravel(i, counts))))) --decoded;
+    work_bytes = array::saturating_mul(decoded, array::saturating_mul(grid_.chunk_elements(), values_.size()));
+  }
+  const std::uint64_t useful = std::clamp<std::uint64_t>(std::min(total, work_bytes / bytes_for_a_thread), 1, threads);
   if (useful == 1) {
     for (std::uint64_t i = 0; i < total; ++i) read_part(i);
     return;
   }
   hdf5::detail::ordered_work work(static_cast<std::size_t>(total), static_cast<std::size_t>(useful));
   work.make_then_use([&](std::size_t i, std::size_t) { read_part(i); }, [](std::size_t, std::size_t) {});
+}
+
+chunk_cache::key dataset_reader::key_of(const array::extents& index) const {
+  return {object_.place.address, array::ravel(index, grid_.counts())};
 }
 
 hdf5::stored_place dataset_reader::locate(const array::extents& index) const {
@@ -225,7 +243,7 @@ void dataset_reader::read_chunk(const array::extents& index, const array::stride
                                 const output& to) const {
   const array::box of_chunk{grid_.start(index), grid_.chunk};
   const bool is_whole = part.shape == grid_.inside(index);
-  const chunk_cache::key key{object_.place.address, array::ravel(index, grid_.counts())};
+  const chunk_cache::key key = key_of(index);
   chunk_cache::chunk values = cache_->find(key);
   if (values) {
     ++counters_->cached_chunks;
@@ -252,8 +270,8 @@ void dataset_reader::fill(const array::extents& shape, const array::extents& tar
   const array::box region{target, shape};
   // runs that are contiguous in the output
   array::for_each_run(region, to.box, region, [&](std::uint64_t, std::uint64_t offset, std::uint64_t count) {
-    const std::span<std::byte> run = to.bytes.subspan(static_cast<std::size_t>(offset * values_.size()),
-                                                      static_cast<std::size_t>(count * values_.size()));
+    const std::span<std::byte> run =
+        to.bytes.subspan(static_cast<std::size_t>(offset * values_.size()), static_cast<std::size_t>(count * values_.size()));
     if (fill_.empty()) std::memset(run.data(), 0, run.size());
     else array::fill_elements(run, std::as_bytes(std::span(fill_)));
   });

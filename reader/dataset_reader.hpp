@@ -64,8 +64,8 @@ class dataset_reader {
  private:
   struct axis_part;
   struct output;
-  using block_visitor = std::function<void(const array::strided_box& part, const array::extents& target, compressors::buffer& hull,
-                                           const array::box& of_hull)>;
+  using block_visitor = std::function<void(const array::strided_box& part, const array::extents& target,
+                                           compressors::buffer& hull, const array::box& of_hull)>;
 
   void require_readable(const array::strided_box& selected) const;
   void require_unchanged() const;
@@ -78,6 +78,7 @@ class dataset_reader {
                   const output& to) const;
   void fill(const array::extents& shape, const array::extents& target, const output& to) const;
   void read_blocks(const array::strided_box& selected, hdf5::vlen_allocator* strings, const block_visitor& visit) const;
+  chunk_cache::key key_of(const array::extents& index) const;
   hdf5::stored_place locate(const array::extents& index) const;
   compressors::buffer decode(const array::extents& index, const hdf5::stored_place& place) const;
   compressors::buffer converted(compressors::buffer values) const;

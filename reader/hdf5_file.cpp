@@ -231,7 +231,8 @@ std::string hdf5_file::describe(const std::string& path) const {
       j["shape"] = null ? text::json(nullptr) : text::json(hdf5::extent(space));
       j["maxshape"] = text::json::array();
       if (!null) {
-        for (const std::uint64_t n : hdf5::maximum_extent(space)) j["maxshape"].push_back(n == H5S_UNLIMITED ? text::json(nullptr) : text::json(n));
+        for (const std::uint64_t n : hdf5::maximum_extent(space))
+          j["maxshape"].push_back(n == H5S_UNLIMITED ? text::json(nullptr) : text::json(n));
       }
       const array::extents chunk = hdf5::chunk_extent(properties);
       j["chunks"] = chunk.empty() ? text::json(nullptr) : text::json(chunk);
@@ -269,7 +270,8 @@ std::string hdf5_file::attributes(const std::string& path) const {
         reader::reference_paths references(l.in->paths, l.object);
         if (!null) values = packed_values(attribute, layout, array::product(shape), references);
         total += values.size();
-        if (total > largest_attribute) throw hdf5::failure("all attributes take more than " + text::format_bytes(largest_attribute));
+        if (total > largest_attribute)
+          throw hdf5::failure("all attributes take more than " + text::format_bytes(largest_attribute));
       } catch (const hdf5::failure& e) {
         j["error"] = e.what();
         values.clear();
@@ -290,7 +292,8 @@ hdf5_dataset hdf5_file::dataset(const std::string& path) const {
   return translate_errors(content_->path, path, [&] {
     const content::located l = content_->locate(path);
     if (H5Iget_type(l.object) != H5I_DATASET)
-      throw error(errc::unsupported, "\"" + text::escape_name(path) + "\" of \"" + content_->path + "\" is not a dataset; use one",
+      throw error(errc::unsupported,
+                  "\"" + text::escape_name(path) + "\" of \"" + content_->path + "\" is not a dataset; use one",
                   {content_->path, path});
     return hdf5_dataset(std::make_shared<const hdf5_dataset::content>(content_, l.in, path, info_of(l.object).addr));
   });
@@ -317,9 +320,7 @@ std::string hdf5_dataset::read_packed(const hdf5_box& box) const {
                           [&] { return content_->reader.read_packed(to_strided(box), content_->in->paths); });
 }
 
-std::size_t hdf5_dataset::value_count(const hdf5_box& box) {
-  return static_cast<std::size_t>(array::product(box.count));
-}
+std::size_t hdf5_dataset::value_count(const hdf5_box& box) { return static_cast<std::size_t>(array::product(box.count)); }
 
 void hdf5_dataset::read_numbers(const hdf5_box& box, bool is_float, bool is_signed, std::size_t size,
                                 std::span<std::byte> out) const {
@@ -328,9 +329,9 @@ void hdf5_dataset::read_numbers(const hdf5_box& box, bool is_float, bool is_sign
     {
       const hdf5::lock one_thread;
       const hdf5::silence quiet;
-      const hid_t type = is_float ? (size == sizeof(float)    ? H5T_NATIVE_FLOAT
-                                     : size == sizeof(double) ? H5T_NATIVE_DOUBLE
-                                                              : H5T_NATIVE_LDOUBLE)
+      const hid_t type = is_float    ? (size == sizeof(float)    ? H5T_NATIVE_FLOAT
+                                        : size == sizeof(double) ? H5T_NATIVE_DOUBLE
+                                                                 : H5T_NATIVE_LDOUBLE)
                          : size == 1 ? (is_signed ? H5T_NATIVE_INT8 : H5T_NATIVE_UINT8)
                          : size == 2 ? (is_signed ? H5T_NATIVE_INT16 : H5T_NATIVE_UINT16)
                          : size == 4 ? (is_signed ? H5T_NATIVE_INT32 : H5T_NATIVE_UINT32)
@@ -341,8 +342,9 @@ void hdf5_dataset::read_numbers(const hdf5_box& box, bool is_float, bool is_sign
         if (!H5Tfind(content_->reader.values().memory(), native, &path)) {
           H5Eclear2(H5E_DEFAULT);
           throw error(errc::unsupported_data_type,
-                      "\"" + text::escape_name(content_->path) + "\" cannot be read as numbers: HDF5 does not convert its datatype; "
-                      "use read() with bytes",
+                      "\"" + text::escape_name(content_->path) +
+                          "\" cannot be read as numbers: HDF5 does not convert its datatype; "
+                          "use read() with bytes",
                       {content_->file->path, content_->path});
         }
       } else {

@@ -46,9 +46,7 @@ bool is_known(hid_t type) {
   }
 }
 
-const char* order_of(hid_t type) {
-  return H5Tget_size(type) > 1 && H5Tget_order(type) == H5T_ORDER_BE ? "big" : "little";
-}
+const char* order_of(hid_t type) { return H5Tget_size(type) > 1 && H5Tget_order(type) == H5T_ORDER_BE ? "big" : "little"; }
 
 text::json json_of(hid_t type);
 
@@ -80,7 +78,9 @@ text::json json_of(hid_t type) {
   switch (H5Tget_class(type)) {
     case H5T_INTEGER:
     case H5T_TIME:
-      return {{"kind", "int"}, {"size", size}, {"signed", H5Tget_class(type) == H5T_TIME || H5Tget_sign(type) == H5T_SGN_2},
+      return {{"kind", "int"},
+              {"size", size},
+              {"signed", H5Tget_class(type) == H5T_TIME || H5Tget_sign(type) == H5T_SGN_2},
               {"order", order_of(type)}};
     case H5T_BITFIELD: return {{"kind", "int"}, {"size", size}, {"signed", false}, {"order", order_of(type)}};
     case H5T_FLOAT: return {{"kind", "float"}, {"size", size}, {"order", order_of(type)}};

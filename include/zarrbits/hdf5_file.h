@@ -11,8 +11,8 @@
  *   zarrbits_hdf5_close_dataset(d);
  *   zarrbits_hdf5_close(f);
  *
- * Many threads may use a file at once. A dataset keeps its file open. Texts are UTF-8, or the bytes of the file. After fork(), the
- * child may use what is open; a file on a server it has to open again.
+ * Many threads may use a file at once. A dataset keeps its file open. Texts are UTF-8, or the bytes of the file. After fork(),
+ * the child may use what is open; a file on a server it has to open again.
  */
 #ifndef ZARRBITS_HDF5_FILE_H
 #define ZARRBITS_HDF5_FILE_H

@@ -74,8 +74,8 @@ class hdf5_dataset {
   void read(const hdf5_box& box, std::span<std::byte> out) const;
   // As numbers of this machine, converted as H5Dread does. Throws as read(), and unsupported_data_type if HDF5 does not convert.
   template <class T>
-    requires std::is_arithmetic_v<T>
-  std::vector<T> read(const hdf5_box& box) const {
+  requires std::is_arithmetic_v<T> std::vector<T> read(const hdf5_box& box)
+  const {
     static_assert(!std::is_same_v<T, bool>, "booleans are enumerations of one byte in HDF5: read std::uint8_t");
     std::vector<T> values(value_count(box));
     read_numbers(box, std::is_floating_point_v<T>, std::is_signed_v<T>, sizeof(T), std::as_writable_bytes(std::span(values)));

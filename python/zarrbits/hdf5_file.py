@@ -67,7 +67,7 @@ class File(Mapping[str, Any]):
         connections: int | None = None,
     ) -> None:
         if mode != "r":
-            raise ValueError(f"zarrbits: mode is {mode!r}, but files are only read; use \"r\"")
+            raise ValueError(f'zarrbits: mode is {mode!r}, but files are only read; use "r"')
         self.filename = os.fspath(path)
         if "://" in self.filename and not ca_file:
             ca_file = next(iter(certificates().values()), None)
@@ -502,7 +502,12 @@ class Dataset(_Object):
             raise ValueError("Empty datasets cannot be sliced")
         if len(pieces) == 1 and isinstance(pieces[0], RegionReference):
             return self._read_region(pieces[0])
-        if len(pieces) == 1 and isinstance(pieces[0], np.ndarray) and pieces[0].dtype.kind == "b" and pieces[0].ndim == self.ndim > 1:
+        if (
+            len(pieces) == 1
+            and isinstance(pieces[0], np.ndarray)
+            and pieces[0].dtype.kind == "b"
+            and pieces[0].ndim == self.ndim > 1
+        ):
             if pieces[0].shape != self.shape:
                 raise TypeError("Boolean indexing array has incompatible shape")
             return self._read_mask(pieces[0])
@@ -533,7 +538,9 @@ class Dataset(_Object):
         is_box = all(a.indexes is None for a in axes)
         fits = isinstance(target, np.ndarray) and target.shape == result_shape(axes) and target.flags.c_contiguous
         if is_box and fits and target.flags.writeable and target.dtype == self.dtype and not self._packed and target.size:
-            self._opened().read(*zip(*((a.first, a.count, a.step) for a in axes)) if axes else ((), (), ()), target.ctypes.data, target.nbytes)
+            self._opened().read(
+                *zip(*((a.first, a.count, a.step) for a in axes)) if axes else ((), (), ()), target.ctypes.data, target.nbytes
+            )
         elif dest_sel is None:
             out[...] = np.asarray(self[source_sel]).reshape(out.shape)
         else:

@@ -38,7 +38,9 @@ def library() -> Any:
         if loaded.zarrbits_hdf5_interface() != _INTERFACE:
             raise OSError("it is of another version")
     except (OSError, AttributeError) as e:
-        raise Error(f"zarrbits: {path} cannot be loaded: {e}; install the package zarrbits from a wheel", 1, "unsupported") from None
+        raise Error(
+            f"zarrbits: {path} cannot be loaded: {e}; install the package zarrbits from a wheel", 1, "unsupported"
+        ) from None
     pointer, size, text = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
     for name, result, arguments in (
         ("error", text, []),

@@ -24,7 +24,11 @@ class Axis(NamedTuple):
 
 def _index(number: int, length: int) -> Axis:
     if not -length <= number < length:
-        raise IndexError(f"Index ({number}) out of range for (0-{length - 1})" if length else f"Index ({number}) out of range for empty dimension")
+        raise IndexError(
+            f"Index ({number}) out of range for (0-{length - 1})"
+            if length
+            else f"Index ({number}) out of range for empty dimension"
+        )
     return Axis(number % length, 1, 1, is_number=True)
 
 

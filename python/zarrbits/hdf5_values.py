@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Values of HDF5 in numpy, as h5py has them: data types of the library's JSON, and packed values (docs/reference/hdf5-types.md)."""
+"""Values of HDF5 in numpy, as h5py has them: data types of the library's JSON, and packed values.
+
+docs/reference/hdf5-types.md describes both."""
 
 from __future__ import annotations
 

@@ -41,7 +41,9 @@ def _labels(dataset: Dataset) -> str:
     if counts == {0}:
         return "unlabeled"
     if 0 in counts:
-        raise ValueError(f'zarrbits: some dimensions of the variable "{dataset.name}" have names, and some have none; use zarrbits.File')
+        raise ValueError(
+            f'zarrbits: some dimensions of the variable "{dataset.name}" have names, and some have none; use zarrbits.File'
+        )
     return "labeled"
 
 
@@ -52,7 +54,10 @@ def attributes_of(obj: Any) -> dict[str, Any]:
         if name in _HIDDEN:
             continue
         value, dtype = obj.attrs[name], obj.attrs.dtype_of(name)
-        is_fixed, is_text = dtype.kind == "S", dtype.kind == "O" and bool(dtype.metadata) and dtype.metadata.get("vlen") in (str, bytes)
+        is_fixed, is_text = (
+            dtype.kind == "S",
+            dtype.kind == "O" and bool(dtype.metadata) and dtype.metadata.get("vlen") in (str, bytes),
+        )
         if isinstance(value, Empty):
             attrs[name] = b"" if is_fixed and dtype.itemsize == 1 else np.array([], dtype)
             continue
@@ -123,7 +128,9 @@ class NetcdfGroup:
         found = self
         for name in path.strip("/").split("/") if path.strip("/") else ():
             if name not in found.group_names:
-                raise OSError(f'zarrbits: there is no group "{path}" in "{self.group.file.filename}"; `list(zarrbits.File(...))` has its names')
+                raise OSError(
+                    f'zarrbits: there is no group "{path}" in "{self.group.file.filename}"; use one of zarrbits.File(...)'
+                )
             found = found.child(name)
         return found
 

@@ -82,7 +82,11 @@ def compare_dataset(theirs, ours, random, boxes, where, max_bytes):
         selection = random_selection(theirs.shape, random)
         expected = None
         try:
-            if np.prod([np.size(np.empty(n)[s]) if n < 1 << 24 else 1 for n, s in zip(theirs.shape, selection)]) * theirs.dtype.itemsize > max_bytes:
+            if (
+                np.prod([np.size(np.empty(n)[s]) if n < 1 << 24 else 1 for n, s in zip(theirs.shape, selection)])
+                * theirs.dtype.itemsize
+                > max_bytes
+            ):
                 continue
             expected = theirs[selection]
         except MemoryError:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSL-1.0
 """zarrbits.File beside h5py: the same values of every type and layout, and errors instead of what cannot be read.
 
-ZARRBITS_CASES: files of random datasets. ZARRBITS_CORPUS: a folder of HDF5 files, of which each is compared; ZARRBITS_MUTATIONS: damaged
-copies of each file of the test."""
+ZARRBITS_CASES: files of random datasets. ZARRBITS_MUTATIONS: damaged copies of the file of the test. ZARRBITS_CORPUS: a folder of
+HDF5 files, of which some are compared, or all with more than 10 cases."""
 
 import concurrent.futures
 import glob
@@ -13,9 +13,9 @@ import pickle
 import h5py
 import numpy as np
 import pytest
-from hdf5_peer import compare_files, same
 
 import zarrbits
+from hdf5_peer import compare_files, same
 from zarrbits import hdf5_library
 
 try:
@@ -64,7 +64,9 @@ def path(tmp_path):
         compact = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         compact.set_layout(h5py.h5d.COMPACT)
         space, group = h5py.h5s.create_simple((6,)), f["layouts"]
-        h5py.h5d.create(group.id, b"compact", h5py.h5t.STD_I32BE, space, compact).write(h5py.h5s.ALL, h5py.h5s.ALL, np.arange(6, dtype="i4"))
+        h5py.h5d.create(group.id, b"compact", h5py.h5t.STD_I32BE, space, compact).write(
+            h5py.h5s.ALL, h5py.h5s.ALL, np.arange(6, dtype="i4")
+        )
         masked = f.create_dataset("layouts/masked", (8,), "<i4", chunks=(4,), compression="gzip")
         masked[:4] = 1
         masked.id.write_direct_chunk((4,), np.arange(4, dtype="<i4").tobytes(), filter_mask=1)
@@ -94,11 +96,13 @@ def path(tmp_path):
             text = h5py.h5t.C_S1.copy()
             text.set_size(6)
             text.set_strpad(pad)
-            h5py.h5d.create(f["odd"].id, name.encode(), text, h5py.h5s.create_simple((3,)), chunked if name == "spacex" else None).write(
-                h5py.h5s.ALL, h5py.h5s.ALL, np.array([b"ab", b"c d", b""], "S6")
-            )
+            h5py.h5d.create(
+                f["odd"].id, name.encode(), text, h5py.h5s.create_simple((3,)), chunked if name == "spacex" else None
+            ).write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([b"ab", b"c d", b""], "S6"))
         f["soft"], f["hard"] = h5py.SoftLink("/layouts/scalar"), f["types"]
-        f.attrs.update({"one": 1, "list": [1.5, 2], "text": "ä", "fixed": np.bytes_("x"), "texts": ["a", "b"], "none": h5py.Empty("S1")})
+        f.attrs.update(
+            {"one": 1, "list": [1.5, 2], "text": "ä", "fixed": np.bytes_("x"), "texts": ["a", "b"], "none": h5py.Empty("S1")}
+        )
         f.attrs["ref"] = f["types"].ref
         f.attrs["yes"] = True
         f.attrs["record"] = np.zeros((), record)
@@ -155,11 +159,18 @@ def test_indexing_is_h5pys(path):
     with h5py.File(path) as f, zarrbits.File(path) as g:
         theirs, ours = f["filters/all"], g["filters/all"]
         for selection in (
-            (), ..., 3, -1, np.int64(4), slice(None, None, 3), (slice(2, 40, 5), [0, 1, 59]), (..., 5), ([3, 4, 5, 49], slice(1, 3)),
-            mask, mask[:, 5], (slice(5, 2), 3), np.array([], int), (np.array([1, 7, 44]), -1), [True] * 25 + [False] * 25,
+            (), ..., 3, -1, np.int64(4), slice(None, None, 3), (slice(2, 40, 5), [0, 1, 59]), (..., 5),
+            ([3, 4, 5, 49], slice(1, 3)), mask, mask[:, 5], (slice(5, 2), 3), np.array([], int), (np.array([1, 7, 44]), -1), [True] * 25 + [False] * 25,
         ):  # fmt: skip
             same(theirs[selection], ours[selection], f, g, str(selection))
-        for wrong, error in ((50, IndexError), (slice(None, None, -1), ValueError), ([3, 3], TypeError), ([4, 1], TypeError), ((1, 2, 3), TypeError), ("x", (ValueError, IndexError))):
+        for wrong, error in (
+            (50, IndexError),
+            (slice(None, None, -1), ValueError),
+            ([3, 3], TypeError),
+            ([4, 1], TypeError),
+            ((1, 2, 3), TypeError),
+            ("x", (ValueError, IndexError)),
+        ):
             for dataset in (theirs, ours):
                 with pytest.raises((error if isinstance(error, tuple) else (error,)) + (ValueError, TypeError)):
                     dataset[wrong]
@@ -185,7 +196,18 @@ def test_objects_are_h5pys(path):
         assert g[g["odd/references"][0]] == g["types"] and not g["odd/references"][2]
         assert g["layouts/sparse"].fillvalue != g["layouts/sparse"].fillvalue and g["layouts/unwritten"].fillvalue == -3
         for d in ("filters/all", "filters/lzf", "filters/scale", "layouts/contiguous"):
-            for name in ("compression", "compression_opts", "shuffle", "fletcher32", "scaleoffset", "chunks", "maxshape", "size", "nbytes", "ndim"):
+            for name in (
+                "compression",
+                "compression_opts",
+                "shuffle",
+                "fletcher32",
+                "scaleoffset",
+                "chunks",
+                "maxshape",
+                "size",
+                "nbytes",
+                "ndim",
+            ):
                 if name != "compression_opts" or d == "filters/all":
                     assert getattr(f[d], name) == getattr(g[d], name), (d, name)
         with pytest.raises(KeyError, match="cannot be opened"):
@@ -219,7 +241,9 @@ def test_pickles_threads_and_forks(path):
         results = multiprocessing.get_context("fork").Queue()
         with concurrent.futures.ThreadPoolExecutor(4) as pool:  # a fork while other threads read
             busy = [pool.submit(lambda: [read_sum(dataset) for _ in range(50)]) for _ in range(4)]
-            children = [multiprocessing.get_context("fork").Process(target=lambda: results.put(read_sum(dataset))) for _ in range(4)]
+            children = [
+                multiprocessing.get_context("fork").Process(target=lambda: results.put(read_sum(dataset))) for _ in range(4)
+            ]
             for child in children:
                 child.start()
             assert [results.get(timeout=600) for _ in children] == [expected] * 4
