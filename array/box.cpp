@@ -16,6 +16,20 @@ std::uint64_t box::elements() const {
 
 bool box::empty() const { return std::find(shape.begin(), shape.end(), 0U) != shape.end(); }
 
+bool strided_box::is_within(std::span<const std::uint64_t> extent) const noexcept {
+  for (std::size_t d = 0; d < extent.size(); ++d) {
+    if (shape[d] == 0) continue;
+    if (first[d] >= extent[d] || (shape[d] > 1 && (extent[d] - 1 - first[d]) / step[d] < shape[d] - 1)) return false;
+  }
+  return true;
+}
+
+box strided_box::hull() const {
+  box b{first, shape};
+  for (std::size_t d = 0; d < shape.size(); ++d) b.shape[d] = shape[d] > 1 ? (shape[d] - 1) * step[d] + 1 : shape[d];
+  return b;
+}
+
 box intersect(const box& a, const box& b) {
   box shared;
   for (std::size_t d = 0; d < a.first.size(); ++d) {
@@ -39,16 +53,17 @@ std::uint64_t elements_before(const box& b, const box& enclosing) {
   return n;
 }
 
-copy_plan::copy_plan(const box& of_from, const box& of_to, const box& shared) {
+copy_plan::copy_plan(const box& of_from, const strided_box& selected, const box& of_to, const extents& target) {
   std::uint64_t source_stride = 1, target_stride = 1;
-  for (std::size_t d = shared.first.size(); d-- > 0;) {
-    source_offset_ += (shared.first[d] - of_from.first[d]) * source_stride;
-    target_offset_ += (shared.first[d] - of_to.first[d]) * target_stride;
-    if (shared.shape[d] > 1) {
+  for (std::size_t d = selected.first.size(); d-- > 0;) {
+    source_offset_ += (selected.first[d] - of_from.first[d]) * source_stride;
+    target_offset_ += (target[d] - of_to.first[d]) * target_stride;
+    if (selected.shape[d] > 1) {
+      const std::uint64_t apart = source_stride * selected.step[d];
       copy_step* const inner = steps_.empty() ? nullptr : &steps_.back();
-      if (inner && source_stride == inner->source_stride * inner->count && target_stride == inner->target_stride * inner->count)
-        inner->count *= shared.shape[d];
-      else steps_.push_back({shared.shape[d], source_stride, target_stride});
+      if (inner && apart == inner->source_stride * inner->count && target_stride == inner->target_stride * inner->count)
+        inner->count *= selected.shape[d];
+      else steps_.push_back({selected.shape[d], apart, target_stride});
     }
     source_stride *= of_from.shape[d];
     target_stride *= of_to.shape[d];
@@ -85,10 +100,15 @@ void copy_row(const std::byte* from, std::byte* to, const copy_step& s, std::siz
 
 void copy_elements(std::span<const std::byte> from, const box& of_from, std::span<std::byte> to, const box& of_to,
                    const box& shared, std::size_t size) {
-  if (shared.empty() || size == 0) return;
-  const copy_plan plan(of_from, of_to, shared);
-  plan.for_each_row([&](std::uint64_t source, std::uint64_t target) {
-    copy_row(from.data() + source * size, to.data() + target * size, plan.row(), size);
+  copy_elements(from, of_from, {shared.first, shared.shape, extents(shared.first.size(), 1)}, to, of_to, shared.first, size);
+}
+
+void copy_elements(std::span<const std::byte> from, const box& of_from, const strided_box& selected, std::span<std::byte> to,
+                   const box& of_to, const extents& target, std::size_t size) {
+  if (size == 0 || std::find(selected.shape.begin(), selected.shape.end(), 0U) != selected.shape.end()) return;
+  const copy_plan plan(of_from, selected, of_to, target);
+  plan.for_each_row([&](std::uint64_t source, std::uint64_t offset) {
+    copy_row(from.data() + source * size, to.data() + offset * size, plan.row(), size);
   });
 }
 

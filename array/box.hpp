@@ -31,6 +31,16 @@ struct box {
 
 box intersect(const box& a, const box& b);
 
+// Elements first, first + step, ... along each dimension, `shape` of them. Steps are not 0.
+struct strided_box {
+  extents first, shape, step;
+
+  // True if all of them lie in an array of this extent.
+  bool is_within(std::span<const std::uint64_t> extent) const noexcept;
+  // The smallest box that contains them. They lie in an array.
+  box hull() const;
+};
+
 // Calls `visit` with each index in the box, in C order.
 template <class Visit>
 void for_each_index(const box& b, const Visit& visit) {
@@ -52,7 +62,10 @@ struct copy_step {
 // are one.
 class copy_plan {
  public:
-  copy_plan(const box& of_from, const box& of_to, const box& shared);
+  copy_plan(const box& of_from, const box& of_to, const box& shared)
+      : copy_plan(of_from, {shared.first, shared.shape, extents(shared.first.size(), 1)}, of_to, shared.first) {}
+  // `selected`: of the first box; `target`: the element of the second box that becomes the first of them.
+  copy_plan(const box& of_from, const strided_box& selected, const box& of_to, const extents& target);
   const copy_step& row() const { return steps_.back(); }
   // Calls `visit(source_offset, target_offset)` with the first element of each row, whose elements are those of row().
   template <class Visit>
@@ -98,6 +111,9 @@ void for_each_run(const box& of_from, const box& of_to, const box& shared, const
 // `from` and `to` have the elements of their boxes; `shared` is within both. `size`: bytes of an element.
 void copy_elements(std::span<const std::byte> from, const box& of_from, std::span<std::byte> to, const box& of_to,
                    const box& shared, std::size_t size);
+// `selected` of the one become the elements of the other from `target` on.
+void copy_elements(std::span<const std::byte> from, const box& of_from, const strided_box& selected, std::span<std::byte> to,
+                   const box& of_to, const extents& target, std::size_t size);
 void copy_elements(std::span<const std::string> from, const box& of_from, std::span<std::string> to, const box& of_to,
                    const box& shared);
 

@@ -32,6 +32,10 @@ elseif(TARGET zarrbits_library)  # in a package for Python
   install(TARGETS zarrbits_library LIBRARY DESTINATION ${ZARRBITS_LIBRARY_DIR} COMPONENT python)
 endif()
 
+if(TARGET zarrbits_reader_library AND SKBUILD)  # beside the command, with the same libraries inside
+  install(TARGETS zarrbits_reader_library LIBRARY DESTINATION . COMPONENT command)
+endif()
+
 foreach(part ${zarrbits_parts})
   if(part STREQUAL c)
     continue()
@@ -61,7 +65,8 @@ endif()
 install(EXPORT zarrbits_targets NAMESPACE zarrbits:: DESTINATION ${zarrbits_cmake_dir} COMPONENT devel)
 
 # Headers of parts that were not built are not installed, so that a missing part shows when compiling and not when linking.
-set(unbuilt_headers)
+# hdf5_file.h is of a library for Python alone.
+set(unbuilt_headers PATTERN hdf5_file.h EXCLUDE)
 if(NOT TARGET zarrbits::c)
   list(APPEND unbuilt_headers PATTERN zarrbits_c.h EXCLUDE)
 endif()
@@ -69,7 +74,7 @@ if(NOT TARGET zarrbits_streams)
   list(APPEND unbuilt_headers PATTERN iostreams EXCLUDE PATTERN iostreams.hpp EXCLUDE)
 endif()
 if(NOT convert IN_LIST zarrbits_parts)
-  list(APPEND unbuilt_headers PATTERN compression.hpp EXCLUDE PATTERN "convert*.hpp" EXCLUDE PATTERN source_name.hpp EXCLUDE PATTERN verify.hpp EXCLUDE PATTERN export.hpp EXCLUDE PATTERN file_format.hpp EXCLUDE PATTERN repack.hpp EXCLUDE PATTERN digest.hpp EXCLUDE PATTERN check.hpp EXCLUDE PATTERN inspect.hpp EXCLUDE)
+  list(APPEND unbuilt_headers PATTERN compression.hpp EXCLUDE PATTERN "convert*.hpp" EXCLUDE PATTERN source_name.hpp EXCLUDE PATTERN verify.hpp EXCLUDE PATTERN export.hpp EXCLUDE PATTERN file_format.hpp EXCLUDE PATTERN repack.hpp EXCLUDE PATTERN digest.hpp EXCLUDE PATTERN check.hpp EXCLUDE PATTERN inspect.hpp EXCLUDE PATTERN hdf5_file.hpp EXCLUDE)
 endif()
 install(DIRECTORY include/zarrbits DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT devel ${unbuilt_headers})
 

@@ -22,10 +22,15 @@ text::json file_references::region(const void* reference) {
   const std::string path = source_.target_of(object_, reference, H5R_DATASET_REGION);
   if (path.empty()) return nullptr;
   text::json result = {{"path", path}};
-  const handle space(H5Rget_region(object_, H5R_DATASET_REGION, reference));
+  if (!add_selection(result, object_, reference)) return nullptr;
+  return result;
+}
+
+bool add_selection(text::json& target, hid_t holder, const void* reference) {
+  const handle space(H5Rget_region(holder, H5R_DATASET_REGION, reference));
   if (!space) {
     H5Eclear2(H5E_DEFAULT);
-    return nullptr;
+    return false;
   }
   const int rank = H5Sget_simple_extent_ndims(space);
   const H5S_sel_type kind = H5Sget_select_type(space);
@@ -41,20 +46,20 @@ text::json file_references::region(const void* reference) {
   const auto r = static_cast<std::size_t>(std::max(rank, 0));
   if (kind == H5S_SEL_POINTS) {
     const hssize_t n = H5Sget_select_elem_npoints(space);
-    if (n < 0 || n > max_entries) return nullptr;
+    if (n < 0 || n > max_entries) return false;
     std::vector<hsize_t> points(static_cast<std::size_t>(n) * r);
-    if (n > 0 && H5Sget_select_elem_pointlist(space, 0, static_cast<hsize_t>(n), points.data()) < 0) return nullptr;
-    result["points"] = lists(points, r);
+    if (n > 0 && H5Sget_select_elem_pointlist(space, 0, static_cast<hsize_t>(n), points.data()) < 0) return false;
+    target["points"] = lists(points, r);
   } else if (kind == H5S_SEL_HYPERSLABS) {
     const hssize_t n = H5Sget_select_hyper_nblocks(space);
-    if (n < 0 || n > max_entries) return nullptr;
+    if (n < 0 || n > max_entries) return false;
     std::vector<hsize_t> blocks(static_cast<std::size_t>(n) * 2 * r);
-    if (n > 0 && H5Sget_select_hyper_blocklist(space, 0, static_cast<hsize_t>(n), blocks.data()) < 0) return nullptr;
-    result["blocks"] = lists(blocks, 2 * r);  // first corner, then the opposite one, both inclusive
+    if (n > 0 && H5Sget_select_hyper_blocklist(space, 0, static_cast<hsize_t>(n), blocks.data()) < 0) return false;
+    target["blocks"] = lists(blocks, 2 * r);  // first corner, then the opposite one, both inclusive
   } else {
-    result["selection"] = kind == H5S_SEL_ALL ? "all" : "none";
+    target["selection"] = kind == H5S_SEL_ALL ? "all" : "none";
   }
-  return result;
+  return true;
 }
 
 }  // namespace zarrbits::hdf5

@@ -24,6 +24,9 @@ class file_references final : public reference_reader {
   hid_t object_;
 };
 
+// Adds what a region reference selects to the JSON of its target; false if that cannot be read.
+bool add_selection(text::json& target, hid_t holder, const void* reference);
+
 }  // namespace zarrbits::hdf5
 
 #endif

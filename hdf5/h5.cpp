@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "hdf5/h5.hpp"
 
+#include "hdf5/fork_guard.hpp"
+
 #include <algorithm>
+#include <new>
+#include <pthread.h>
 #include <string>
 
 namespace zarrbits::hdf5 {
@@ -26,9 +30,22 @@ herr_t collect(unsigned, const H5E_error2_t* e, void* data) {
 
 }  // namespace
 
-std::recursive_mutex& lock::mutex() {
+namespace {
+
+std::recursive_mutex& mutex_of_libhdf5() {
   static std::recursive_mutex the_one;
   return the_one;
+}
+
+}  // namespace
+
+std::recursive_mutex& lock::mutex() { return mutex_of_libhdf5(); }
+
+void guard_forks() {
+  // the child's thread has another number than the one that took the mutex, and could not release it
+  static const int registered = ::pthread_atfork([] { mutex_of_libhdf5().lock(); }, [] { mutex_of_libhdf5().unlock(); },
+                                                 [] { ::new (static_cast<void*>(&mutex_of_libhdf5())) std::recursive_mutex; });
+  static_cast<void>(registered);
 }
 
 std::string last_error() {

@@ -12,6 +12,9 @@
     zarrbits.write(f["frames"], frames)                     # f["frames"][...] = frames, packed in several threads
     frames = zarrbits.read(f["frames"])                     # and f["frames"][...]
 
+    zarrbits.File("in.h5")["group/temperature"][0, ::2]     # as h5py's, decoded in several threads, every filter
+    xarray.open_dataset("in.nc", engine="zarrbits")         # the same for netCDF
+
     report = zarrbits.convert("in.h5", "out.zarr")          # and finalize, plan, verify, inspect, suggest, doctor,
                                                             # export_store: the command in a child process
     zarr.open_group(zarrbits.open_references("refs.json"))  # a store of references
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
         verify,
     )
     from .command import Error
+    from .hdf5_file import File
     from .hdf5_rows import read, write
     from .icechunk_store import to_icechunk
     from .progress import Progress
@@ -97,6 +101,7 @@ _LATER = {
     "suggest": "zarrbits.calls",
     "doctor": "zarrbits.calls",
     "Error": "zarrbits.command",
+    "File": "zarrbits.hdf5_file",
     "Progress": "zarrbits.progress",
     "Report": "zarrbits.report",
     "Export": "zarrbits.report",
@@ -139,6 +144,7 @@ __all__ = [
     "suggest",
     "doctor",
     "Error",
+    "File",
     "Progress",
     "Report",
     "Export",

@@ -15,6 +15,8 @@ ROOT = HERE.parent.parent
 COMMAND = os.environ.setdefault("ZARRBITS_COMMAND", str(ROOT / "build/release/bin/zarrbits"))
 # before h5py is imported anywhere: libhdf5 reads it when it is loaded
 os.environ.setdefault("HDF5_PLUGIN_PATH", str(ROOT / "build/release/plugins"))
+# of zarrbits.File
+os.environ.setdefault("ZARRBITS_READER_LIBRARY", str(ROOT / "build/release/library/libzarrbits_reader.so"))
 DEBIAN_PYTHON = "/usr/bin/python3"
 
 if not os.path.exists(COMMAND):

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSL-1.0
+"""libzarrbits_reader.so (zarrbits/hdf5_file.h) through ctypes, which releases the GIL. It has a libhdf5 of its own in wheels."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from zarrbits_codecs.plugins import compiled
+
+from .command import Denied, Error, NotFound
+
+_INTERFACE = 1
+_NOT_FOUND, _DENIED = 34, 36  # of zarrbits::errc
+_NAMES = {
+    32: "invalid_option",
+    34: "not_found",
+    36: "permission_denied",
+    38: "io_failed",
+    39: "damaged_source",
+    41: "unsupported",
+    42: "refused",
+    43: "changed",
+    44: "busy",
+    48: "server_failed",
+}
+
+
+@functools.lru_cache(maxsize=1)
+def library() -> Any:
+    """The library; raises Error where this package was built without it."""
+    path = os.environ.get("ZARRBITS_READER_LIBRARY") or compiled("libzarrbits_reader.so")
+    try:
+        loaded = ctypes.CDLL(path)
+        if loaded.zarrbits_hdf5_interface() != _INTERFACE:
+            raise OSError("it is of another version")
+    except (OSError, AttributeError) as e:
+        raise Error(
+            f"zarrbits: {path} cannot be loaded: {e}; install the package zarrbits from a wheel", 1, "unsupported"
+        ) from None
+    pointer, size, text = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p
+    for name, result, arguments in (
+        ("error", text, []),
+        ("error_code", ctypes.c_int, []),
+        ("open", pointer, [text, text]),
+        ("close", None, [pointer]),
+        ("describe", pointer, [pointer, text, pointer]),
+        ("attributes", pointer, [pointer, text, pointer]),
+        ("free", None, [pointer]),
+        ("open_dataset", pointer, [pointer, text]),
+        ("close_dataset", None, [pointer]),
+        ("read", ctypes.c_int, [pointer, size, pointer, pointer, pointer, pointer, size]),
+        ("read_packed", pointer, [pointer, size, pointer, pointer, pointer, pointer]),
+        ("statistics", None, [pointer, pointer]),
+    ):
+        function = getattr(loaded, "zarrbits_hdf5_" + name)
+        function.restype, function.argtypes = result, arguments
+    return loaded
+
+
+def _failure() -> Error:
+    number = library().zarrbits_hdf5_error_code()
+    sentence = "zarrbits: " + library().zarrbits_hdf5_error().decode(errors="replace")
+    kind = NotFound if number == _NOT_FOUND else Denied if number == _DENIED else Error
+    return kind(sentence, 1, _NAMES.get(number, ""))
+
+
+def _bytes_of(function: Any, *arguments: Any) -> bytes:
+    size = ctypes.c_size_t()
+    pointer = function(*arguments, ctypes.byref(size))
+    if not pointer:
+        raise _failure()
+    try:
+        return ctypes.string_at(pointer, size.value)
+    finally:
+        library().zarrbits_hdf5_free(pointer)
+
+
+class OpenFile:
+    """An open file of the library. It is closed when nobody uses it any longer; a child process never closes its parent's."""
+
+    def __init__(self, path: str, options: str) -> None:
+        self.process = os.getpid()
+        self.pointer = library().zarrbits_hdf5_open(os.fsencode(path), options.encode())
+        if not self.pointer:
+            raise _failure()
+
+    def __del__(self) -> None:
+        if getattr(self, "pointer", None) and self.process == os.getpid():
+            library().zarrbits_hdf5_close(self.pointer)
+
+    def describe(self, path: bytes) -> bytes:
+        return _bytes_of(library().zarrbits_hdf5_describe, self.pointer, path)
+
+    def attributes(self, path: bytes) -> bytes:
+        return _bytes_of(library().zarrbits_hdf5_attributes, self.pointer, path)
+
+    def statistics(self) -> list[int]:
+        numbers = (ctypes.c_uint64 * 5)()
+        library().zarrbits_hdf5_statistics(self.pointer, numbers)
+        return list(numbers)
+
+
+class OpenDataset:
+    """A dataset of an open file."""
+
+    def __init__(self, file: OpenFile, path: bytes) -> None:
+        self.process = file.process
+        self._read = library().zarrbits_hdf5_read
+        self.pointer = library().zarrbits_hdf5_open_dataset(file.pointer, path)
+        if not self.pointer:
+            raise _failure()
+
+    def __del__(self) -> None:
+        if getattr(self, "pointer", None) and self.process == os.getpid():
+            library().zarrbits_hdf5_close_dataset(self.pointer)
+
+    def read(self, first: Sequence[int], count: Sequence[int], step: Sequence[int], address: int, size: int) -> None:
+        """Into memory, in C order."""
+        rank = len(first)
+        numbers = ctypes.c_uint64 * rank
+        if self._read(self.pointer, rank, numbers(*first), numbers(*count), numbers(*step), address, size):
+            raise _failure()
+
+    def read_packed(self, first: Sequence[int], count: Sequence[int], step: Sequence[int]) -> bytes:
+        rank = len(first)
+        numbers = ctypes.c_uint64 * rank
+        return _bytes_of(
+            library().zarrbits_hdf5_read_packed, self.pointer, rank, numbers(*first), numbers(*count), numbers(*step)
+        )

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSL-1.0
+"""xarray.open_dataset(engine="zarrbits") beside engine="h5netcdf" and "netcdf4": identical data sets.
+
+ZARRBITS_CORPUS: a folder of files, of which those of netCDF are compared; all of them with ZARRBITS_CASES above 10, else some."""
+
+import concurrent.futures
+import glob
+import multiprocessing
+import os
+import pickle
+import sys
+
+import pytest
+
+xarray = pytest.importorskip("xarray")
+netCDF4 = pytest.importorskip("netCDF4")
+pytest.importorskip("h5netcdf")
+h5py = pytest.importorskip("h5py")
+import numpy as np
+
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "python"))
+import zarrbits
+from zarrbits import hdf5_library
+
+try:
+    hdf5_library.library()
+except zarrbits.Error as e:
+    pytest.skip(str(e), allow_module_level=True)
+from zarrbits_codecs.xarray_backend import ZarrbitsBackendEntrypoint as engine
+
+DECODED, RAW = {}, {"decode_cf": False}
+
+
+def netcdf_file(path):
+    with netCDF4.Dataset(path, "w") as f:
+        f.createDimension("time", None)
+        f.createDimension("x", 30)
+        f.createDimension("letters", 4)
+        time = f.createVariable("time", "f8", ("time",))
+        time.units = "hours since 2000-01-01"
+        time[:] = np.arange(20)
+        f.createVariable("x", "i2", ("x",))[:] = np.arange(30)
+        t = f.createVariable("t", "i2", ("time", "x"), zlib=True, chunksizes=(7, 11), fill_value=-1, shuffle=True)
+        t.scale_factor, t.add_offset, t.units = 0.1, 20.0, "K"
+        t[:] = np.arange(600).reshape(20, 30)
+        short = f.createVariable("short", "f4", ("time", "x"), fill_value=np.nan)
+        short[:12] = 1
+        f.createVariable("names", str, ("x",))[:] = np.array([f"n{i}" for i in range(30)], object)
+        f.createVariable("codes", "S1", ("x", "letters"))[:] = np.full((30, 4), b"a")
+        f.createVariable("scalar", "f8", ())[...] = 4.5
+        kind = f.createEnumType("u1", "kind_t", {"a": 0, "b": 1})
+        f.createVariable("kind", kind, ("x",))[:] = np.arange(30) % 2
+        group = f.createGroup("deep").createGroup("down")
+        group.createVariable("t", "f4", ("time", "x"))[:] = 3
+        group.history, f.list, f.one, f.none = "ä", np.array([1, 2]), np.int16(3), ""
+    return path
+
+
+@pytest.fixture
+def path(tmp_path):
+    return netcdf_file(str(tmp_path / "in.nc"))
+
+
+def loaded(path, name, **options):
+    with xarray.open_datatree(path, engine=name, **options) as tree:
+        return tree.load()
+
+
+@pytest.mark.parametrize("options", [DECODED, RAW], ids=["decoded", "raw"])
+def test_identical_with_other_engines(path, options):
+    ours = loaded(path, engine, **options)
+    assert "deep/down" in ours.groups[-1] and ours["t"].encoding["preferred_chunks"] == {"time": 7, "x": 11}
+    for other in ("h5netcdf", "netcdf4"):
+        xarray.testing.assert_identical(ours, loaded(path, other, **options))
+    for group in ("/", "deep/down"):
+        a, b = (xarray.open_dataset(path, engine=e, group=group, **options).load() for e in (engine, "h5netcdf"))
+        xarray.testing.assert_identical(a, b)
+        for name in a.variables:
+            theirs, mine = b[name].encoding, a[name].encoding
+            assert {k: v for k, v in theirs.items() if k not in mine or str(v) != str(mine[k])} == {}, name
+
+
+def test_values_beyond_the_end_are_fill_values(path):
+    ours, theirs = (xarray.open_dataset(path, engine=e)["short"] for e in (engine, "h5netcdf"))
+    for key in (np.s_[:], np.s_[10:15], np.s_[15, 3], np.s_[[1, 13, 19], 5], np.s_[::3, ::-1], np.s_[-1], np.s_[12:]):
+        xarray.testing.assert_identical(ours[key].load(), theirs[key].load())
+
+
+def test_lazy_indexing_is_that_of_other_engines(path):
+    ours, theirs = (xarray.open_dataset(path, engine=e) for e in (engine, "h5netcdf"))
+    for key in ({"x": 3}, {"x": slice(None, None, -2)}, {"time": [5, 2, 2], "x": [1, 0, 29]}, {"x": xarray.DataArray([4, 3], dims="p")}):
+        xarray.testing.assert_identical(ours.isel(key).load(), theirs.isel(key).load())
+
+
+def mean_of(dataset):
+    return float(dataset["t"].mean())
+
+
+def test_dask_pickles_and_processes(path):
+    pytest.importorskip("dask")
+    chunked = xarray.open_dataset(path, engine=engine, chunks={})
+    assert chunked["t"].chunks == ((7, 7, 6), (11, 11, 8))
+    expected = mean_of(xarray.open_dataset(path, engine="h5netcdf"))
+    assert mean_of(chunked.compute()) == pytest.approx(expected)
+    assert float(chunked["t"].mean().compute(scheduler="processes")) == pytest.approx(expected)
+    lazy = xarray.open_dataset(path, engine=engine)
+    assert mean_of(pickle.loads(pickle.dumps(lazy))) == pytest.approx(expected)
+    with concurrent.futures.ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        assert list(pool.map(mean_of, [lazy] * 3)) == pytest.approx([expected] * 3)
+
+
+def test_several_files(path, tmp_path):
+    netcdf_file(str(tmp_path / "in2.nc"))
+    files = [path, str(tmp_path / "in2.nc")]
+    a, b = (xarray.open_mfdataset(files, engine=e, combine="nested", concat_dim="time").load() for e in (engine, "h5netcdf"))
+    xarray.testing.assert_identical(a, b)
+
+
+def test_the_engine_is_found_by_its_name(path, tmp_path, monkeypatch):
+    """As an installed package is."""
+    folder = tmp_path / "zarrbits-0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: zarrbits\nVersion: 0\n")
+    section = (ROOT / "pyproject.toml").read_text().split('[project.entry-points."xarray.backends"]')[1].split("\n\n")[0]
+    entry = section.strip().splitlines()[-1].replace('"', "")
+    (folder / "entry_points.txt").write_text(f"[xarray.backends]\n{entry}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from xarray.backends import plugins
+
+    plugins.list_engines.cache_clear()
+    try:
+        assert mean_of(xarray.open_dataset(path, engine="zarrbits")) == mean_of(xarray.open_dataset(path, engine=engine))
+        assert xarray.open_dataset(path)["t"].shape == (20, 30)  # by another engine, as before
+    finally:
+        plugins.list_engines.cache_clear()
+
+
+@pytest.mark.skipif("ZARRBITS_CORPUS" not in os.environ, reason="ZARRBITS_CORPUS is not set")
+@pytest.mark.filterwarnings("ignore")
+def test_netcdf_files_of_the_corpus_are_identical():
+    paths = []
+    for path in sorted(glob.glob(os.environ["ZARRBITS_CORPUS"] + "/**/*", recursive=True)):
+        if os.path.isfile(path) and path.endswith((".nc", ".nc4")) and h5py.is_hdf5(path):
+            paths.append(path)
+    if int(os.environ.get("ZARRBITS_CASES", 10)) <= 10:
+        paths = paths[::6]
+    compared = 0
+    for path in paths:
+        for options in ({"decode_times": False, "mask_and_scale": False}, {"decode_times": False}):
+            try:
+                theirs = loaded(path, "h5netcdf", **options)
+            except Exception:  # noqa: BLE001 - a file that h5netcdf does not read
+                continue
+            xarray.testing.assert_identical(loaded(path, engine, **options), theirs)
+            compared += 1
+    assert compared > len(paths)
