@@ -48,7 +48,19 @@ if TYPE_CHECKING:
     from .progress import Progress
     from .references import open_references
     from .rename import rename_references
-    from .report import Diagnosis, Digest, Export, Inspection, LayoutCheck, Outcome, Plan, Repack, Report, Suggestions, Verification
+    from .report import (
+        Diagnosis,
+        Digest,
+        Export,
+        Inspection,
+        LayoutCheck,
+        Outcome,
+        Plan,
+        Repack,
+        Report,
+        Suggestions,
+        Verification,
+    )
 
 __version__ = "0.2.0"
 _LATER = {
