@@ -136,6 +136,7 @@ def test_files_of_others_keep_their_digests(tmp_path):
         forms = [
             ("out.zarr", ["convert", path, tmp_path / "out.zarr"]),
             ("other.zarr", ["convert", path, tmp_path / "other.zarr", "--compress", "zstd:1", "--shard", "1M"]),
+            ("refs.json", ["convert", path, tmp_path / "refs.json", "--virtual"]),
             ("out.h5", ["export", tmp_path / "out.zarr", tmp_path / "out.h5"]),
             ("repacked.h5", ["repack", path, tmp_path / "repacked.h5", "--layout", "cloud"]),
         ]
@@ -145,9 +146,11 @@ def test_files_of_others_keep_their_digests(tmp_path):
                 lossy = lossy or name == "out.zarr"
                 continue
             compared += 1
-            made = run("digest", "--json", "-q", tmp_path / name, status=None)
+            made = run("digest", "--json", "-q", tmp_path / name, "--external", "all", status=None)
             actual = {a["path"]: a["digest"] for a in json.loads(made.stdout)["arrays"]} if made.returncode in (0, 3) else {}
-            different = {p for p in wanted.keys() | actual.keys() if wanted.get(p) != actual.get(p)}
+            # links into other files lead nowhere from another folder
+            paths = actual.keys() if name == "repacked.h5" else wanted.keys() | actual.keys()
+            different = {p for p in paths if wanted.get(p) != actual.get(p)}
             if different:
                 wrong.append((str(path.relative_to(CORPUS)), name, sorted(different)[:3]))
         for child in tmp_path.iterdir():
