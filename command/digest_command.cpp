@@ -11,6 +11,7 @@
 #include "command/printable.hpp"
 #include "command/progress.hpp"
 #include "command/remote_options.hpp"
+#include "command/report_file.hpp"
 
 #include <zarrbits/digest.hpp>
 #include <zarrbits/source_name.hpp>
@@ -35,7 +36,8 @@ const char digest_footer[] =
     "Examples:\n"
     "  zarrbits convert in.nc out.zarr && zarrbits digest in.nc out.zarr\n"
     "  zarrbits digest -q s3://bucket/out.zarr\n"
-    "  zarrbits digest --json --include /t2m in.nc\n\n"
+    "  zarrbits digest --json --include /t2m in.nc\n"
+    "  zarrbits digest --manifest out.sha256 out.zarr && cd out.zarr && sha256sum -c ../out.sha256\n\n"
     "Exit status: 0 done; 1 failure, such as a damaged chunk; 2 wrong usage; 3 an array has no digest,\n"
     "and so all of them together have none.";
 
@@ -43,7 +45,8 @@ struct digest_arguments {
   digest_options options;
   std::vector<std::string> names;
   std::string nan, threads, memory;
-  bool as_json = false, quiet = false;
+  std::string manifest;
+  bool dandi = false, as_json = false, quiet = false;
   std::string separator;  // before the next report
 };
 
@@ -63,6 +66,12 @@ void add_digest_options(CLI::App& app, digest_arguments& a) {
       ->allow_extra_args(false);
   app.add_option("--nan", a.nan, "Whether the bits of a NaN count: bits (the default), or any, with which all NaNs are one value")
       ->type_name("bits|any");
+  app.add_option(
+         "--manifest", a.manifest,
+         "Write the SHA-256 sums, sizes and names of the objects of a store, or of a file, for sha256sum -c; no values are "
+         "read")
+      ->type_name("FILE");
+  app.add_flag("--dandi", a.dandi, "Print the checksum that the DANDI archive has for a store: of its objects, not of values");
   app.add_option("--threads", a.threads, "Threads that decode (default: the processors)")->type_name("N");
   app.add_option("--memory", a.memory, "Limit the memory for chunks, such as 512M (the default); a larger chunk is read alone")
       ->type_name("BYTES");
@@ -83,6 +92,14 @@ void read_arguments(digest_arguments& a) {
   if (!a.memory.empty()) o.memory = parse_bytes("--memory", a.memory);
   o.threads = parse_threads(a.threads);
   check_options(o);
+  const bool of_objects = a.dandi || !a.manifest.empty();
+  if (a.dandi && !a.manifest.empty()) throw usage_error("use --dandi or --manifest, not both");
+  if (of_objects && (a.as_json || !a.nan.empty() || !o.include.empty() || !o.exclude.empty()))
+    throw usage_error("--dandi and --manifest are about objects; remove --json, --nan, --include and --exclude");
+  if (a.manifest.empty()) return;
+  if (a.names.size() != 1) throw usage_error("--manifest is about one name, not " + std::to_string(a.names.size()));
+  require_distinct_path(a.manifest, a.names[0], a.names[0], "manifest");
+  try_report(a.manifest, "manifest");
 }
 
 void print_digests(const digest_report& r, bool quiet) {
@@ -96,17 +113,36 @@ void print_digests(const digest_report& r, bool quiet) {
   if (!r.digest.empty()) std::cout << r.digest << "  " << printable(r.source) << '\n';
 }
 
+// As sha256sum has it, which takes lines with "#" for comments, and a backslash before a sum for escapes in the name.
+std::string manifest_text(const std::vector<object_hash>& objects) {
+  std::string text;
+  for (const object_hash& object : objects) {
+    std::string name;
+    for (const char c : object.name) name += c == '\\' ? "\\\\" : c == '\n' ? "\\n" : c == '\r' ? "\\r" : std::string(1, c);
+    text +=
+        "# " + std::to_string(object.size) + " bytes\n" + (name == object.name ? "" : "\\") + object.hash + "  " + name + '\n';
+  }
+  return text;
+}
+
 int print_digest(const digest_arguments& a, digest_options options, const std::function<void(const std::string&)>& set_current) {
   digest_report r;
+  std::vector<object_hash> objects;
+  std::string checksum;
   {
     progress line(a.quiet);
     options.progress = [&](const std::string& path, std::uint64_t bytes_done, std::uint64_t bytes) {
       set_current(path);
       line.update({bytes_done, bytes, true, 0, 0, path});
     };
-    r = digest(options);
+    if (a.dandi) checksum = dandi_checksum(options);
+    else if (!a.manifest.empty()) objects = hash_objects(options);
+    else r = digest(options);
   }
   set_current("");
+  if (!a.manifest.empty()) write_report(a.manifest, manifest_text(objects), "manifest");
+  if (a.dandi) std::cout << checksum << "  " << printable(options.source) << '\n' << std::flush;
+  if (a.dandi || !a.manifest.empty()) return exit_success;
   const int status = r.digest.empty() ? exit_loss : exit_success;
   if (a.as_json) std::cout << a.separator << printable_json(r.report_json(status));
   else print_digests(r, a.quiet);

@@ -19,20 +19,22 @@ namespace zarrbits::command {
 
 namespace {
 
-[[noreturn]] void cannot_write(const std::string& report, int error) {
-  io::throw_errno("cannot write the report", report, error, "check the place given with --report");
+[[noreturn]] void cannot_write(const std::string& report, int error, const std::string& kind) {
+  io::throw_errno("cannot write the " + kind, report, error, "check the place given with --" + kind);
 }
 
 }  // namespace
 
-void require_distinct_path(const std::string& report, const std::string& source_name, const std::string& store) {
+void require_distinct_path(const std::string& report, const std::string& source_name, const std::string& store,
+                           const std::string& kind) {
   namespace fs = std::filesystem;
   std::error_code e;
   const auto is_same_file = [&](const std::string& path) {
     return fs::equivalent(report, path, e) || fs::weakly_canonical(report, e) == fs::weakly_canonical(path, e);
   };
   const auto refuse = [&](const std::string& problem) {
-    throw zarrbits::error(errc::refused, "the report " + quote(report) + " " + problem + "; write it to another place", {report});
+    throw zarrbits::error(errc::refused, "the " + kind + " " + quote(report) + " " + problem + "; write it to another place",
+                          {report});
   };
   if (const std::string source = split_source(source_name).file; !io::is_object_store(source) && is_same_file(source))
     refuse("is the source");
@@ -42,7 +44,7 @@ void require_distinct_path(const std::string& report, const std::string& source_
   if (!inside.empty() && *inside.begin() != "..") refuse("lies in the store");
 }
 
-void try_report(const std::string& path) {
+void try_report(const std::string& path, const std::string& kind) {
   struct stat info {};
   const bool path_exists = ::stat(path.c_str(), &info) == 0;
   if (path_exists && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return;  // /dev/stdout, a pipe
@@ -53,22 +55,22 @@ void try_report(const std::string& path) {
     if (fd < 0) error = errno;
     else ::close(fd), ::unlink(probe_path.c_str());
   }
-  if (error) cannot_write(path, error);
+  if (error) cannot_write(path, error, kind);
 }
 
-void write_report(const std::string& path, const std::string& json) {
-  const std::string text = path.ends_with(".html") ? html_report(json) : json;
+void write_report(const std::string& path, const std::string& json, const std::string& kind) {
+  const std::string text = kind == "report" && path.ends_with(".html") ? html_report(json) : json;
   struct stat info {};
   const bool special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);  // /dev/stdout, a pipe
   const std::string temporary = special ? path : path + ".zarrbits-" + std::to_string(::getpid()) + ".tmp";
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CLOEXEC | (special ? 0 : O_CREAT | O_EXCL), 0666);
-  if (fd < 0) cannot_write(path, errno);
+  if (fd < 0) cannot_write(path, errno, kind);
   int error = io::write_all(fd, std::as_bytes(std::span(text)));
   if (::close(fd) != 0 && error == 0) error = errno;
   if (error == 0 && !special && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return;
   if (!special) ::unlink(temporary.c_str());
-  cannot_write(path, error);
+  cannot_write(path, error, kind);
 }
 
 }  // namespace zarrbits::command

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The file of --report.
+// The file of --report, or that of another option, whose name is `kind`.
 //
 #ifndef ZARRBITS_COMMAND_REPORT_FILE_HPP
 #define ZARRBITS_COMMAND_REPORT_FILE_HPP
@@ -13,13 +13,14 @@ namespace zarrbits::command {
 
 // The report replaces an existing file. It must never replace the source or the store, under whatever name. Throws
 // zarrbits::error.
-void require_distinct_path(const std::string& report, const std::string& source_name, const std::string& store);
+void require_distinct_path(const std::string& report, const std::string& source_name, const std::string& store,
+                           const std::string& kind = "report");
 
 // A report that cannot be written is found before the conversion, not after it. Throws zarrbits::error.
-void try_report(const std::string& path);
+void try_report(const std::string& path, const std::string& kind = "report");
 
 // `json`: the report. A file "x.html" gets it as a page for people. It appears complete or not at all. Throws zarrbits::error.
-void write_report(const std::string& path, const std::string& json);
+void write_report(const std::string& path, const std::string& json, const std::string& kind = "report");
 
 }  // namespace zarrbits::command
 

@@ -5,7 +5,9 @@
 #include <zarrbits/digest.hpp>
 #include <zarrbits/version.hpp>
 
+#include "digest/dandi_checksum.hpp"
 #include "digest/hdf5_digest.hpp"
+#include "digest/object_hashes.hpp"
 #include "digest/zarr_digest.hpp"
 #include "hdf5/h5.hpp"
 #include "io/remote_url.hpp"
@@ -64,6 +66,24 @@ digest_report digest(const digest_options& requested) {
   report.digest = tree_digest(report.arrays);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   return report;
+}
+
+std::vector<object_hash> hash_objects(const digest_options& options) {
+  check_options(options);
+  return zarr::as_public_errors(options.source, options.source, errc::damaged_source,
+                                [&] { return digesting::hash_objects(options, digesting::hash_function::sha256); });
+}
+
+std::string dandi_checksum(const digest_options& options) {
+  check_options(options);
+  return zarr::as_public_errors(options.source, options.source, errc::damaged_source, [&] {
+    try {
+      return digesting::tree_checksum(digesting::hash_objects(options, digesting::hash_function::md5));
+    } catch (const nlohmann::json::exception&) {
+      throw error(errc::unsupported, "\"" + options.source + "\" has an object whose name is not UTF-8; rename it",
+                  {options.source});
+    }
+  });
 }
 
 std::string digest_report::report_json(std::optional<int> exit_status) const {

@@ -78,7 +78,7 @@ class store_digest {
     });
     if (!result.reason.empty()) return result;
     const auto job = std::make_shared<array_job>(*array, node.path, options_.any_nan);
-    const std::uint64_t cost = 3 * array::saturating_mul(array::product(array->chunk_shape()), job->sum.form().size());
+    const std::uint64_t cost = array::saturating_mul(3 * job->sum.form().size(), array::product(array->chunk_shape()));
     const std::uint64_t chunks = array::product(array->chunks_per_shard()), ranges = chunks < 4 * threads_ ? 1 : threads_;
     std::vector<object_range> objects;
     const auto submit = [&] {
@@ -120,9 +120,10 @@ class store_digest {
     array::box chunk{{}, array.shape_of(index)};
     for (std::size_t d = 0; d < index.size(); ++d) chunk.first.push_back(array.grid(d).start(index[d]));
     const auto damaged = [&](const std::string& reason) {
+      const bool has_remedy = reason.find("; ") != std::string::npos;
       return error(errc::damaged_source,
                    "chunk [" + array::joined_text(index, ',') + "] of array \"" + job.path + "\" cannot be read: " + reason +
-                       "; get the store again, or set `exclude` to that array",
+                       (has_remedy ? "" : "; get the store again, or set `exclude` to that array"),
                    {options_.source, job.path});
     };
     try {

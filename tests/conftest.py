@@ -11,6 +11,7 @@ import pytest
 
 pytest.register_assert_rewrite(
     "conventions",
+    "dandi_trees",
     "doctor",
     "file_differences",
     "golden_vectors",

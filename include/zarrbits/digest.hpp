@@ -70,6 +70,21 @@ void check_options(const digest_options& options);
 // Reads all values. Throws error, for a damaged chunk, too. An array that cannot be read as a whole does not stop the others.
 [[nodiscard]] digest_report digest(const digest_options& options);
 
+// The hash of an object of a store, as it is stored, or of a file.
+struct object_hash {
+  std::string name;        // its key in the store: "a/c/0/0"; of a file, its name without folders
+  std::uint64_t size = 0;  // bytes
+  std::string hash;        // in hexadecimal digits
+};
+
+// SHA-256 of all objects of a store in a directory or in S3, or of a local file, sorted by their names. Reads no values: of the
+// options, only those for servers, threads and memory matter. Throws error.
+[[nodiscard]] std::vector<object_hash> hash_objects(const digest_options& options);
+
+// The checksum that the DANDI archive has for such a store: "481a2f77ab786a0f45aafd5db0971caa-707--73617". Needs a build with S3,
+// whose OpenSSL computes MD5. Throws error.
+[[nodiscard]] std::string dandi_checksum(const digest_options& options);
+
 }  // namespace zarrbits
 
 #endif

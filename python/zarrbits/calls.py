@@ -458,7 +458,7 @@ def check_layout(
     return LayoutCheck(name_of(source), status == 0, document["findings"], document)
 
 
-@_explained("digest")
+@_explained("digest", "manifest", "dandi")
 def digest(
     source: Location,
     *,

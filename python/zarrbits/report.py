@@ -186,7 +186,8 @@ class Digest(_Shown):
 
     def _tables(self) -> list[Table]:
         rows = [
-            (a["digest"] or a.get("reason", ""), a["path"], a.get("data_type", ""), _shape(a.get("shape", []))) for a in self.arrays
+            (a["digest"] or a.get("reason", ""), a["path"], a.get("data_type", ""), _shape(a.get("shape", [])))
+            for a in self.arrays
         ]
         return [(self._brief(), ("digest", "array", "data type", "shape"), rows)]
 

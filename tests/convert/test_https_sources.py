@@ -56,6 +56,13 @@ def etag(note):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_digest_of_a_file_on_a_server_is_that_of_a_local_one(server, kind):
+    url = server.put("in.h5", make("in.h5", kind))
+    remote, local = (json.loads(z("digest", "--json", "-q", name, status=None).stdout) for name in (url, "in.h5"))
+    assert remote["arrays"] == local["arrays"] != [] and remote["digest"] == local["digest"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_a_local_file_makes(server, kind):
     url = server.put("in.h5", make("in.h5", kind))
     for n, options in enumerate(([], NATIVE, ["--compress", "gzip:1", "--checksum", "crc32c"])):

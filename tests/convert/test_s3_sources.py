@@ -97,6 +97,24 @@ def test_one_source(server, days):
     z(server, "verify", *upload(server, days[0]), "out.zarr")
 
 
+def test_digests_in_s3_are_those_on_a_disk(server, days):
+    """Of a file, of a store with shards, and the sums of the store's objects."""
+
+    def printed(server, *arguments):
+        return [line.rsplit("  ", 1)[0] for line in z(server, "digest", *arguments).stdout.splitlines()]
+
+    z(None, "convert", "-q", "--shard", "1K", days[0], "local.zarr")
+    (file,) = upload(server, days[0])
+    upload(server, *(p.as_posix() for p in pathlib.Path("local.zarr").rglob("*") if p.is_file()))
+    store = f"s3://{BUCKET}/data/local.zarr"
+    assert printed(server, file) == printed(None, days[0])
+    assert printed(server, store) == printed(None, "local.zarr") and printed(server, "-q", store) == printed(None, "-q", days[0])
+    assert printed(server, "--dandi", store) == printed(None, "--dandi", "local.zarr")
+    z(server, "digest", "--manifest", "remote.txt", store)
+    z(None, "digest", "--manifest", "local.txt", "local.zarr")
+    assert pathlib.Path("remote.txt").read_text() == pathlib.Path("local.txt").read_text() > ""
+
+
 @pytest.mark.parametrize(
     "options",
     [NATIVE, ["--compress", "gzip:1"], [*NATIVE, "--shard", "16,3,10"], ["--compress", "gzip:1", "--chunk", "7,3,10"]],

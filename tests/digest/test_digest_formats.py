@@ -30,7 +30,9 @@ def example(path):
     record = np.dtype([("a", "i4"), ("b", "f8"), ("s", "S3"), ("list", "f4", (2,))])
     with h5py.File(path, "w") as f:
         f["big"] = np.arange(12, dtype=">i4").reshape(3, 4)
-        f.create_dataset("grows", data=np.arange(1000.0).reshape(10, 100), chunks=(4, 30), maxshape=(None, 200), compression="gzip")
+        f.create_dataset(
+            "grows", data=np.arange(1000.0).reshape(10, 100), chunks=(4, 30), maxshape=(None, 200), compression="gzip"
+        )
         f.create_dataset("filled", (10,), "i2", chunks=(3,), fillvalue=-7)[3:5] = 1
         f.create_dataset("unwritten", (10, 10), "f8", fillvalue=2.5)
         f["text"] = np.array(["x", "yö"], h5py.string_dtype())
@@ -77,8 +79,9 @@ def test_every_form_of_a_file_has_its_digest(tmp_path):
     for name in ("again.zarr", "out.h5", "repacked.h5"):
         assert digests(tmp_path / name) == wanted, name
     netcdf = digests(tmp_path / "out.nc")
-    assert {path: netcdf[path] for path in netcdf.keys() & wanted.keys()} == {p: wanted[p] for p in netcdf.keys() & wanted.keys()}
-    assert len(netcdf) > 10
+    common = netcdf.keys() & wanted.keys()
+    # netCDF has no strings of fixed length in its structs
+    assert len(common) > 10 and {path for path in common if netcdf[path] != wanted[path]} == {"/record"}
 
 
 def test_an_object_is_the_root_of_its_digest(tmp_path):
@@ -103,12 +106,9 @@ def test_a_store_of_zarr_v2_has_the_digest_of_v3(tmp_path):
     for name, (a, chunks, fill) in arrays.items():
         folder = tmp_path / "v2.zarr" / name
         folder.mkdir()
-        (folder / ".zarray").write_text(
-            json.dumps(
-                {"zarr_format": 2, "shape": a.shape, "chunks": chunks, "dtype": a.dtype.str, "compressor": None, "fill_value": fill,
-                 "order": "F", "filters": None}
-            )
-        )  # fmt: skip
+        document = {"zarr_format": 2, "shape": a.shape, "chunks": chunks, "dtype": a.dtype.str, "order": "F"}
+        document |= {"fill_value": fill, "compressor": None, "filters": None}
+        (folder / ".zarray").write_text(json.dumps(document))
         for index in np.ndindex(*(-(-n // c) for n, c in zip(a.shape, chunks))):
             chunk = np.zeros(chunks, a.dtype)
             part = a[tuple(slice(i * c, (i + 1) * c) for i, c in zip(index, chunks))]
@@ -136,17 +136,21 @@ def test_files_of_others_keep_their_digests(tmp_path):
         forms = [
             ("out.zarr", ["convert", path, tmp_path / "out.zarr"]),
             ("other.zarr", ["convert", path, tmp_path / "other.zarr", "--compress", "zstd:1", "--shard", "1M"]),
+            ("refs.json", ["convert", path, tmp_path / "refs.json", "--virtual"]),
             ("out.h5", ["export", tmp_path / "out.zarr", tmp_path / "out.h5"]),
             ("repacked.h5", ["repack", path, tmp_path / "repacked.h5", "--layout", "cloud"]),
         ]
+        lossy = False
         for name, command in forms:
-            done = run(*command, "-q", status=None)
-            if done.returncode != 0:
+            if name == "out.h5" and lossy or run(*command, "-q", status=None).returncode != 0:
+                lossy = lossy or name == "out.zarr"
                 continue
             compared += 1
-            made = run("digest", "--json", "-q", tmp_path / name, status=None)
+            made = run("digest", "--json", "-q", tmp_path / name, "--external", "all", status=None)
             actual = {a["path"]: a["digest"] for a in json.loads(made.stdout)["arrays"]} if made.returncode in (0, 3) else {}
-            different = {p for p in wanted.keys() | actual.keys() if wanted.get(p) != actual.get(p)}
+            # links into other files lead nowhere from another folder
+            paths = actual.keys() if name == "repacked.h5" else wanted.keys() | actual.keys()
+            different = {p for p in paths if wanted.get(p) != actual.get(p)}
             if different:
                 wrong.append((str(path.relative_to(CORPUS)), name, sorted(different)[:3]))
         for child in tmp_path.iterdir():

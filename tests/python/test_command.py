@@ -268,6 +268,8 @@ def test_no_option_of_the_command_is_forgotten(folder):
             "progress",
             "storage_options",  # become options and secrets
         }
+        if name == "digest":  # of objects, not of values
+            flags -= {"manifest", "dandi"}
         if name == "repack":  # target=None, and check_layout()
             flags -= {"in_place", "check", "partition"}
         assert flags == parameters and len(flags) >= 1, (name, flags ^ parameters)
@@ -545,3 +547,19 @@ def test_repack_and_check_layout(folder):
         assert (a["v"][...] == b["v"][...]).all() and b["v"].chunks == (7, 30) and b["v"].compression_opts == 9
     with pytest.raises(zarrbits.Error, match="has 2 dimensions"):
         zarrbits.repack(source, target, chunk="/v=7", overwrite=True)
+
+
+def test_digest_is_that_of_the_converted_store(folder):
+    source, target = (os.path.join(folder, n) for n in ("in.h5", "out.zarr"))
+    with h5py.File(source, "w") as f:
+        f["a/b"] = np.arange(20.0)
+        f["nan"] = np.array([np.nan, -np.nan])
+    zarrbits.convert(source, target, shard="64K", progress=False)
+    first, second = zarrbits.digest(source), zarrbits.digest(target, threads=2, progress=False)
+    assert first.digest == second.digest and len(first.digest) == 64 and first["/a/b"] == second["/a/b"] in str(first)
+    assert zarrbits.digest(source, nan="any")["/nan"] != first["/nan"]
+    assert [a["path"] for a in zarrbits.digest(source, exclude="/nan").arrays] == ["/a/b"]
+    with pytest.raises(KeyError):
+        first["/none"]
+    with pytest.raises(FileNotFoundError):
+        zarrbits.digest(os.path.join(folder, "missing.h5"))

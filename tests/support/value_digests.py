@@ -14,7 +14,7 @@ def point(lane, axis):
 
 
 def type_name(dtype):
-    if dtype == object:
+    if dtype.kind == "O":
         return "string"
     if dtype.names:
         return "struct{" + "".join(f"{len(n.encode())}:{n}={type_name(dtype[n])};" for n in dtype.names) + "}"
@@ -23,7 +23,7 @@ def type_name(dtype):
 
 def canonical(values):
     """The bytes of the elements, one row of uint8 for each."""
-    if values.dtype == object:
+    if values.dtype.kind == "O":
         texts = [text if isinstance(text, bytes) else text.encode() for text in values.reshape(-1)]
         hashes = b"".join(hashlib.sha256(text).digest() if text else bytes(32) for text in texts)
         return np.frombuffer(hashes, "u1").reshape(*values.shape, 32)
