@@ -219,6 +219,13 @@ def test_a_group_of_zarr_v2_that_does_not_say_so(tmp_path, source, text):
     assert ("problem", "metadata", "/g", "") in findings(check(tmp_path / "s.zarr", status=3))
 
 
+def test_an_order_that_zarr_v2_does_not_have(tmp_path, source):
+    convert("-q", "--virtual", "--zarr-format", "2", source, tmp_path / "refs.json")
+    materialise(tmp_path / "refs.json", tmp_path / "s.zarr")
+    edit(tmp_path / "s.zarr/g/x/.zarray", lambda d: d.update(order={}))
+    assert ("problem", "metadata", "/g/x", "") in findings(check(tmp_path / "s.zarr", status=3))
+
+
 def test_a_member_of_two_names(tmp_path, source):
     """Python's zipfile does not read it, and neither does zarr-python."""
     convert("-q", source, tmp_path / "s.zip")
