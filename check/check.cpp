@@ -68,7 +68,7 @@ void report_files_beside(const std::string& name, finding_list& findings) {
   }
 }
 
-// The leftovers in a folder that is no store yet. False if it has none.
+// The leftovers in a folder that is not a store yet. False without any.
 bool report_unfinished(const std::string& name, const remote_access& remote, finding_list& findings) {
   bool has_leftovers = false;
   zarr::open_folder(name, remote).list([&](const zarr::store_entry& e) {

@@ -30,7 +30,7 @@ struct read_failure {
   std::string reason;
 };
 
-// Empty if `run` returns. Throws exceptions that are no finding.
+// Empty if `run` returns. Throws exceptions that are not findings.
 template <class F>
 std::optional<read_failure> read_failure_of(F&& run) {
   const auto is_finding = [](errc code) {
