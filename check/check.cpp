@@ -112,7 +112,7 @@ void check_tree(const integrity_options& options, finding_list& findings, integr
   const tree_kind kind = kind_of(name.file, options.remote);
   if (kind == tree_kind::file) check_file(options, name, findings, report);
   else check_zarr(options, name, kind, findings, report);
-  if (!io::is_remote(name.file) && kind != tree_kind::directory_store) report_files_beside(name.file, findings);
+  if (!io::is_remote(name.file)) report_files_beside(name.file, findings);
 }
 
 }  // namespace

@@ -206,6 +206,15 @@ def test_what_killed_runs_leave(store):
     ]
 
 
+@pytest.mark.parametrize("name", ["s.zip", "refs.json", "refs.parquet", "in.h5"])
+def test_what_a_killed_run_leaves_beside_a_file_is_a_notice(tmp_path, source, name):
+    shutil.copy(source, tmp_path / "in.h5")
+    if name != "in.h5":
+        convert("-q", tmp_path / "in.h5", tmp_path / name, *(["--virtual"] if name.startswith("refs") else []))
+    (tmp_path / (name + ".zarrbits-unfinished")).write_bytes(b"")
+    assert findings(check(tmp_path / name)) == [("notice", "leftover", "/", "")]
+
+
 def test_an_unfinished_store(tmp_path, source):
     convert("-q", "--partition", "0/2", source, tmp_path / "s.zarr")
     assert findings(check(tmp_path / "s.zarr", status=3)) == [("problem", "leftover", "/", ".zarrbits-unfinished")]
