@@ -304,6 +304,15 @@ def test_the_source_of_references(tmp_path, source):
     assert findings(check(tmp_path / "refs.json", "--metadata")) == []
 
 
+def test_references_that_may_not_be_followed_are_unchecked(tmp_path, source):
+    """Anybody may have made them, and they may lead to any file."""
+    convert("-q", "--virtual", source, tmp_path / "refs.json")
+    report = check(tmp_path / "refs.json", status=3)
+    assert {f[:2] for f in findings(report)} == {("unchecked", "chunk")} and report["problems"] == 0, report
+    assert "--external" in run("check", tmp_path / "refs.json", status=3).stdout
+    assert findings(check(tmp_path / "refs.json", "--external", source.parent)) == []
+
+
 def test_a_sample_has_a_part_of_each_array_and_is_the_same_for_the_same_seed(tmp_path):
     with h5py.File(tmp_path / "in.h5", "w") as f:
         f.create_dataset("many", data=np.arange(1000), chunks=(1,))
