@@ -30,8 +30,8 @@ struct read_failure {
   std::string reason;
 };
 
-// Whether a reader refuses to follow references or symbolic links to where they lead: that is no damage. The readers have one
-// code for both.
+// Whether a reader refuses to follow references or symbolic links, which is not damage. The readers throw the same code for
+// both.
 inline bool is_refusal(std::string_view sentence) {
   return sentence.find("`external`") != sentence.npos || sentence.find("nor in the folder of one") != sentence.npos;
 }
