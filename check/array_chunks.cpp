@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t bytes_per_listed_chunk = 128;  // of a shard, in memory
 
-// Ranges of chunks in a shard that share some bytes, but not all. Empty if there are none.
+// Ranges of chunks in a shard that share some bytes, but not all. Empty if no two do.
 std::optional<std::string> overlap_of(std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges) {
   std::sort(ranges.begin(), ranges.end());
   ranges.erase(std::unique(ranges.begin(), ranges.end()), ranges.end());  // equal chunks may be stored once
@@ -85,7 +85,7 @@ std::uint64_t array_chunks::bytes() const {
 
 void array_chunks::submit(io::thread_pool& pool, std::uint64_t memory, const std::function<void(std::uint64_t)>& progress) {
   const zarr::zarr_type& type = array_.type();
-  // what is decoded is there twice while a codec changes it
+  // a codec that changes decoded values needs them twice
   const std::uint64_t decoded =
       type.variable() ? memory / 8 : array::saturating_mul(2 * type.size, array::product(array_.chunk_shape()));
   const auto failure = read_failure_of([&] {

@@ -68,7 +68,7 @@ void report_files_beside(const std::string& name, finding_list& findings) {
   }
 }
 
-// The leftovers in a folder that is no store yet. False if it has none.
+// The leftovers in a folder that is not a store yet. False without any.
 bool report_unfinished(const std::string& name, const remote_access& remote, finding_list& findings) {
   bool has_leftovers = false;
   zarr::open_folder(name, remote).list([&](const zarr::store_entry& e) {
@@ -112,7 +112,7 @@ void check_tree(const integrity_options& options, finding_list& findings, integr
   const tree_kind kind = kind_of(name.file, options.remote);
   if (kind == tree_kind::file) check_file(options, name, findings, report);
   else check_zarr(options, name, kind, findings, report);
-  if (!io::is_remote(name.file) && kind != tree_kind::directory_store) report_files_beside(name.file, findings);
+  if (!io::is_remote(name.file)) report_files_beside(name.file, findings);
 }
 
 }  // namespace

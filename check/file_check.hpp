@@ -12,7 +12,7 @@
 
 namespace zarrbits::checking {
 
-// Throws what is no finding.
+// Throws errors that are not findings: read_failure.hpp.
 void check_file(const integrity_options& options, const source_name& name, finding_list& findings, integrity_report& report);
 
 }  // namespace zarrbits::checking

@@ -30,7 +30,13 @@ struct read_failure {
   std::string reason;
 };
 
-// Empty if `run` returns. Throws exceptions that are no finding.
+// Whether a reader refuses to follow references or symbolic links, which is not damage. The readers throw the same code for
+// both.
+inline bool is_refusal(std::string_view sentence) {
+  return sentence.find("`external`") != sentence.npos || sentence.find("nor in the folder of one") != sentence.npos;
+}
+
+// Empty if `run` returns. Throws exceptions that are not findings.
 template <class F>
 std::optional<read_failure> read_failure_of(F&& run) {
   const auto is_finding = [](errc code) {
@@ -42,7 +48,7 @@ std::optional<read_failure> read_failure_of(F&& run) {
   } catch (const zarr::not_supported& e) {
     return read_failure{finding_severity::unchecked, std::string("this reader does not support ") + e.what()};
   } catch (const zarr::store_error& e) {
-    if (e.code == errc::unsupported) return read_failure{finding_severity::unchecked, e.what()};
+    if (e.code == errc::unsupported || is_refusal(e.what())) return read_failure{finding_severity::unchecked, e.what()};
     if (!is_finding(e.code)) throw;
     return read_failure{finding_severity::problem, e.what()};
   } catch (const nlohmann::json::exception& e) {

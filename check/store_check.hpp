@@ -12,7 +12,8 @@
 
 namespace zarrbits::checking {
 
-// `top`: the node to begin with. `has_both_formats`: metadata of Zarr v2 may be beside those of v3. Throws what is no finding.
+// `top`: the node to begin with. `has_both_formats`: metadata of Zarr v2 may be beside those of v3. Throws
+// errors that are not findings: read_failure.hpp.
 void check_store(const zarr::store_folder& top, bool has_both_formats, const integrity_options& options, finding_list& findings,
                  integrity_report& report);
 

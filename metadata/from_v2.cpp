@@ -181,7 +181,9 @@ ordered v3_codecs_of(const ordered& zarray, translated_type& type, std::size_t r
     if (!f.is_object() || !f.contains("id") || !f["id"].is_string()) throw parse_error("a filter or compressor has no \"id\"");
   }
   ordered codecs = ordered::array();
-  if (zarray.value("order", ordered("C")) == "F" && rank > 1) {
+  const ordered memory_order = zarray.value("order", ordered("C"));
+  if (memory_order != "C" && memory_order != "F") throw parse_error("the \"order\" of a .zarray is neither \"C\" nor \"F\"");
+  if (memory_order == "F" && rank > 1) {
     ordered order = ordered::array();
     for (std::size_t d = rank; d-- > 0;) order.push_back(d);
     codecs.push_back(codec_json(codec_id::transpose, {{"order", std::move(order)}}));

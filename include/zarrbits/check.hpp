@@ -31,7 +31,7 @@ struct integrity_progress {
   std::uint64_t bytes_done = 0, bytes = 0;  // as stored, of the chunks that are read
 };
 
-// What is checked, and how.
+// Options of a check.
 struct integrity_options {
   std::string name = {};                   // a store ("x.zarr", "x.zip", references, "s3://..."), a file, or "x.h5:/a/b"
   remote_access remote = {};               // how stores and files on servers are reached
@@ -94,7 +94,7 @@ struct integrity_report {
 // Throws error if an option makes no sense. check() calls it first.
 void check_options(const integrity_options& options);
 
-// Checks a store or a file. What is wrong with it is in the report; throws error if it cannot be reached at all.
+// Checks a store or a file. Damage is in the report; throws error if it cannot be reached at all.
 [[nodiscard]] integrity_report check(const integrity_options& options);
 
 }  // namespace zarrbits

@@ -30,6 +30,7 @@ UNDETECTABLE = {
     ("chunk", "copy"),
     ("root", "edit"),  # consolidated metadata do not repeat those of the root
     ("root", "flip"),
+    ("root", "delete"),  # of Zarr v2: attributes, or consolidated metadata
 }
 
 
@@ -90,10 +91,9 @@ class Undamaged:
         options, name, self.has_checksums = STORES[kind]
         write_source(self.source, compression="gzip")
         self.name = folder / name
+        convert("-q", "--consolidate", self.source, folder / "refs.json" if kind == "v2" else self.name, *options)
         if kind != "v2":
-            convert("-q", self.source, self.name, *options, *([] if "--virtual" in options else ["--consolidate"]))
             return
-        convert("-q", self.source, folder / "refs.json", *options)
         materialise(folder / "refs.json", self.name)
         (folder / "refs.json").unlink()
 

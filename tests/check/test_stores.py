@@ -206,6 +206,15 @@ def test_what_killed_runs_leave(store):
     ]
 
 
+@pytest.mark.parametrize("name", ["s.zip", "refs.json", "refs.parquet", "in.h5"])
+def test_what_a_killed_run_leaves_beside_a_file_is_a_notice(tmp_path, source, name):
+    shutil.copy(source, tmp_path / "in.h5")
+    if name != "in.h5":
+        convert("-q", tmp_path / "in.h5", tmp_path / name, *(["--virtual"] if name.startswith("refs") else []))
+    (tmp_path / (name + ".zarrbits-unfinished")).write_bytes(b"")
+    assert findings(check(tmp_path / name)) == [("notice", "leftover", "/", "")]
+
+
 def test_an_unfinished_store(tmp_path, source):
     convert("-q", "--partition", "0/2", source, tmp_path / "s.zarr")
     assert findings(check(tmp_path / "s.zarr", status=3)) == [("problem", "leftover", "/", ".zarrbits-unfinished")]
@@ -217,6 +226,13 @@ def test_a_group_of_zarr_v2_that_does_not_say_so(tmp_path, source, text):
     materialise(tmp_path / "refs.json", tmp_path / "s.zarr")
     (tmp_path / "s.zarr/g/.zgroup").write_text(text)
     assert ("problem", "metadata", "/g", "") in findings(check(tmp_path / "s.zarr", status=3))
+
+
+def test_an_order_that_zarr_v2_does_not_have(tmp_path, source):
+    convert("-q", "--virtual", "--zarr-format", "2", source, tmp_path / "refs.json")
+    materialise(tmp_path / "refs.json", tmp_path / "s.zarr")
+    edit(tmp_path / "s.zarr/g/x/.zarray", lambda d: d.update(order={}))
+    assert ("problem", "metadata", "/g/x", "") in findings(check(tmp_path / "s.zarr", status=3))
 
 
 def test_a_member_of_two_names(tmp_path, source):
@@ -286,6 +302,15 @@ def test_the_source_of_references(tmp_path, source):
     report = check(tmp_path / "refs.json", status=3)
     assert all("cannot be opened" in f["reason"] for f in report["findings"]), report
     assert findings(check(tmp_path / "refs.json", "--metadata")) == []
+
+
+def test_references_that_may_not_be_followed_are_unchecked(tmp_path, source):
+    """Anybody may have made them, and they may lead to any file."""
+    convert("-q", "--virtual", source, tmp_path / "refs.json")
+    report = check(tmp_path / "refs.json", status=3)
+    assert {f[:2] for f in findings(report)} == {("unchecked", "chunk")} and report["problems"] == 0, report
+    assert "--external" in run("check", tmp_path / "refs.json", status=3).stdout
+    assert findings(check(tmp_path / "refs.json", "--external", source.parent)) == []
 
 
 def test_a_sample_has_a_part_of_each_array_and_is_the_same_for_the_same_seed(tmp_path):

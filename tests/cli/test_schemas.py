@@ -131,7 +131,9 @@ def test_plan_verify_inspect_suggest_doctor(tmp_path):
     printed("digest", "digest", "--json", source)
     printed("repack-check", "repack", "--check", "--json", tmp_path / "repacked.h5")
     assert printed("check", "check", "--json", "-q", source)["format"] == "HDF5"
-    assert printed("check", "check", "--json", "-q", store, status=3)["findings"][0]["rule"] == "chunk"
+    (store / "stray").write_bytes(b"")
+    assert printed("check", "check", "--json", "-q", store, status=3)["findings"][0]["rule"] == "key"
+    os.remove(store / "stray")
     printed("doctor", "doctor", "--json", source, status=run_status("doctor", "--json", source))
 
 

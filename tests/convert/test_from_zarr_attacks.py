@@ -72,6 +72,7 @@ def test_mutated_stores(tmp_path):
             ["plan", *dice.choice(options), tmp_path / "s.zarr"],
             ["verify", tmp_path / "plain.zarr", tmp_path / "s.zarr"],
             ["export", "-q", "--overwrite", "--memory", "64M", tmp_path / "s.zarr", tmp_path / "b.h5"],
+            ["check", "-q", "--memory", "64M", tmp_path / "s.zarr"],
         ):
             done = run(*command, status=(0, 1, 2, 3), timeout=600)
             assert done.returncode in (0, 3) or command[0] == "verify" or done.stderr.startswith("zarrbits: "), (
@@ -104,6 +105,7 @@ def test_links_that_never_end(tmp_path):
     os.symlink(".", store / "again")
     run("convert", "-q", store, tmp_path / "b.zarr", status=(0, 1), timeout=600)  # the system follows 40 links
     assert len(files(tmp_path)) < 100
+    run("check", store, status=(0, 3), timeout=600)
 
 
 def test_few_bytes_do_not_become_many(tmp_path):

@@ -184,8 +184,8 @@ class zarr_array {
   // The existing objects: shards or, without sharding, chunks. Calls `callback` with the index in their grid, and what the
   // listing says, until it returns false.
   void for_each_object(const std::function<bool(const chunk_index& index, const store_entry& object)>& callback) const;
-  // The same, and calls `other` with what else is below the folder, except for metadata: its key in the folder, and the index of
-  // a chunk that is outside of the grid. A folder that is too deep for chunks is one entry.
+  // As above. Calls `other` with all that is below the folder and belongs to no chunk, except for metadata: its key in the
+  // folder, and the index of a chunk that is outside of the grid. A folder that is too deep for chunks is one entry.
   using other_visitor =
       std::function<void(const std::string& key, const store_entry& entry, const std::optional<chunk_index>& outside)>;
   void for_each_object(const std::function<bool(const chunk_index& index, const store_entry& object)>& callback,
