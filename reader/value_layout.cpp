@@ -72,7 +72,7 @@ text::json json_of_enumeration(hid_t type) {
           {"names", names}};
 }
 
-// Of a type whose values have one size, and no addresses.
+// The type has values of one size, without addresses.
 text::json json_of(hid_t type) {
   const std::size_t size = H5Tget_size(type);
   switch (H5Tget_class(type)) {
@@ -113,7 +113,7 @@ text::json json_of(hid_t type) {
   }
 }
 
-// Of values that are packed.
+// The type has values that are packed.
 text::json json_of_packed(const type_description& t) {
   if (!hdf5::holds_references(t)) return json_of(t.memory);
   switch (t.kind) {

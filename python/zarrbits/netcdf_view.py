@@ -48,7 +48,7 @@ def _labels(dataset: Dataset) -> str:
 
 
 def attributes_of(obj: Any) -> dict[str, Any]:
-    """Attributes in the form that netCDF4 and h5netcdf give them."""
+    """Attributes in the form of netCDF4 and h5netcdf."""
     attrs: dict[str, Any] = {}
     for name in obj.attrs:
         if name in _HIDDEN:
