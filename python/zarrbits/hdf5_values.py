@@ -87,7 +87,7 @@ def _number(described: Json, kind: str) -> Any:
 
 def _compound(described: Json) -> Any:
     members = described["members"]
-    layout: Json = {
+    layout: Any = {
         "names": [text_of(member["name"]) for member in members],
         "formats": [dtype_of(member["type"]) for member in members],
     }

@@ -79,7 +79,10 @@ def path(tmp_path):
         sequences = f.create_dataset("odd/sequences", (3,), h5py.vlen_dtype("<i4"))
         sequences[0], sequences[2] = [1, 2, 3], [4]
         f["odd/references"] = np.array([f["types"].ref, f["layouts/sparse"].ref, h5py.Reference()], h5py.ref_dtype)
-        regions = f.create_dataset("odd/regions", (1,), h5py.regionref_dtype)
+        regions = f.create_dataset("odd/regions", (2,), h5py.regionref_dtype)
+        points = h5py.h5s.create_simple((50, 60))
+        points.select_elements(np.array([[40, 3], [1, 59], [20, 0]]))  # in an order of their own
+        regions[1] = h5py.h5r.create(f["layouts/contiguous"].id, b".", h5py.h5r.DATASET_REGION, points)
         regions[0] = f["layouts/contiguous"].regionref[3:5, 6:9]
         mixed = np.dtype([("name", h5py.string_dtype()), ("n", "i4"), ("list", h5py.vlen_dtype("f4"))])
         rows = f.create_dataset("odd/mixed", (2,), mixed)
@@ -96,9 +99,9 @@ def path(tmp_path):
             text = h5py.h5t.C_S1.copy()
             text.set_size(6)
             text.set_strpad(pad)
-            h5py.h5d.create(
-                f["odd"].id, name.encode(), text, h5py.h5s.create_simple((3,)), chunked if name == "spacex" else None
-            ).write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([b"ab", b"c d", b""], "S6"))
+            h5py.h5d.create(f["odd"].id, name.encode(), text, h5py.h5s.create_simple((3,)), None).write(
+                h5py.h5s.ALL, h5py.h5s.ALL, np.array([b"ab", b"c d", b""], "S6")
+            )
         f["soft"], f["hard"] = h5py.SoftLink("/layouts/scalar"), f["types"]
         f.attrs.update(
             {"one": 1, "list": [1.5, 2], "text": "ä", "fixed": np.bytes_("x"), "texts": ["a", "b"], "none": h5py.Empty("S1")}
