@@ -46,6 +46,29 @@ bool is_known(hid_t type) {
   }
 }
 
+// The type with texts padded by zeros, and all else as stored; none if readers do not know some of it.
+hdf5::handle zero_padded(hid_t type) {
+  const H5T_class_t c = H5Tget_class(type);
+  if (c == H5T_STRING && H5Tis_variable_str(type) == 0) {
+    hdf5::handle text(H5Tcopy(type), "copy a datatype");
+    hdf5::check(H5Tset_strpad(text, H5T_STR_NULLPAD), "create a string type");
+    return text;
+  }
+  if (c == H5T_COMPOUND && !is_known(type)) {
+    hdf5::handle compound(H5Tcreate(H5T_COMPOUND, H5Tget_size(type)), "create a compound type");
+    const int n = H5Tget_nmembers(type);
+    for (int i = 0; i < n; ++i) {
+      const auto index = static_cast<unsigned>(i);
+      const hdf5::handle member = zero_padded(hdf5::handle(H5Tget_member_type(type, index), "get the type of a member"));
+      if (!member) return {};
+      hdf5::check(H5Tinsert(compound, hdf5::member_name(type, index).c_str(), H5Tget_member_offset(type, index), member),
+                  "create a compound type");
+    }
+    return compound;
+  }
+  return is_known(type) ? hdf5::handle(H5Tcopy(type), "copy a datatype") : hdf5::handle();
+}
+
 const char* order_of(hid_t type) { return H5Tget_size(type) > 1 && H5Tget_order(type) == H5T_ORDER_BE ? "big" : "little"; }
 
 text::json json_of(hid_t type);
@@ -181,6 +204,12 @@ value_layout::value_layout(hid_t stored) : stored_(hdf5::describe_type(stored)) 
   obstacle_ = hdf5::unsupported_reason(stored_);
   if (!obstacle_.empty()) {
     json_ = {{"kind", "unsupported"}, {"reason", obstacle_}};
+    return;
+  }
+  memory_ = zero_padded(stored);
+  if (memory_) {
+    size_ = H5Tget_size(stored);
+    json_ = json_of(memory_);
     return;
   }
   size_ = stored_.size;

@@ -138,6 +138,12 @@ def compare_files(path, random, boxes=20, max_bytes=64 << 20):
                 only_ours.append(f"{name}: {type(e).__name__}: {e}")
                 continue
 
+            try:
+                list(theirs.attrs)
+            except Exception as e:  # noqa: BLE001
+                only_theirs.append(f"{name}: {e}")
+                continue
+
             def each_attribute():
                 nonlocal attributes
                 for key in compare_attributes(theirs.attrs, ours.attrs, name):
