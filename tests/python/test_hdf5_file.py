@@ -86,7 +86,12 @@ def path(tmp_path):
         regions[0] = f["layouts/contiguous"].regionref[3:5, 6:9]
         mixed = np.dtype([("name", h5py.string_dtype()), ("n", "i4"), ("list", h5py.vlen_dtype("f4"))])
         rows = f.create_dataset("odd/mixed", (2,), mixed)
-        rows[0] = ("first", 1, np.array([1, 2], "f4"))
+        rows[0], rows[1] = ("first", 1, np.array([1, 2], "f4")), ("", 2, np.array([3, 4, 5], "f4"))
+        double_double = h5py.h5t.NATIVE_LDOUBLE.copy()
+        double_double.set_fields(79, 64, 15, 4, 60)  # fewer bits than a long double, more than a double
+        h5py.h5d.create(f["odd"].id, b"long", double_double, h5py.h5s.create_simple((2,))).write(
+            h5py.h5s.ALL, h5py.h5s.ALL, np.array([1, 3], np.longdouble) / 3
+        )
         twelve = h5py.h5t.STD_U16LE.copy()
         twelve.set_precision(12)
         chunked = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
