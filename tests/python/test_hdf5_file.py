@@ -111,7 +111,9 @@ def path(tmp_path):
             pair.insert(b"n", 1, h5py.h5t.STD_I16BE)
             pair.insert(b"text", 5, text)
             h5py.h5d.create(f["odd"].id, f"pair of {name}".encode(), pair, h5py.h5s.create_simple((4,)), chunked).write(
-                h5py.h5s.ALL, h5py.h5s.ALL, np.array([(1, b"ab"), (2, b"c d"), (3, b""), (4, b"x")], [("n", "i2"), ("text", "S6")])
+                h5py.h5s.ALL,
+                h5py.h5s.ALL,
+                np.array([(1, b"ab"), (2, b"c d"), (3, b""), (4, b"x")], [("n", "i2"), ("text", "S6")]),
             )
         f["soft"], f["hard"] = h5py.SoftLink("/layouts/scalar"), f["types"]
         f.attrs.update(
