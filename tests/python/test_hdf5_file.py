@@ -308,8 +308,8 @@ def test_other_files_are_read_only_if_they_are_allowed(path, tmp_path):
 
 
 def test_damaged_files_end_in_exceptions(path, tmp_path, random):
-    """In processes of their own, whose end would tell a crash. Values of fixed size: libhdf5 reads the others, and 1.10 crashes on
-    damaged heaps (docs/guide/python-hdf5.md)."""
+    """In processes of their own, whose end would tell a crash. Values of fixed size: libhdf5 reads the others, and its version
+    1.10 crashes on damaged heaps (docs/guide/python-hdf5.md)."""
     with h5py.File(path) as f, h5py.File(tmp_path / "fixed.h5", "w") as copy:
         for name in ("types", "filters", "layouts"):
             f.copy(name, copy)
