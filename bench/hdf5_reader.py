@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSL-1.0
-"""zarrbits.File beside h5py (with hdf5plugin, if it is installed): ratios of times, each the median of interleaved runs of the same reads.
+"""zarrbits.File beside h5py (with hdf5plugin, if it is installed): ratios of times, medians of interleaved runs.
 
     bench/hdf5_reader.py [--size MIB] [--runs N] [--cpu] [FOLDER]
 
---cpu: processor time of the process instead of elapsed time, for machines that do something else, too; the columns of two threads then say what
-threads cost. Values of both are compared first. ZARRBITS_READER_LIBRARY names the library."""
+--cpu: processor time instead of elapsed time, for machines that do something else, too; two threads then show what threads cost.
+ Values of both are compared first. ZARRBITS_READER_LIBRARY names the library."""
 
 import argparse
 import os
@@ -93,7 +93,10 @@ def main():
                 if label and name not in ("shuffle+deflate float32", "contiguous", "chunks without filters"):
                     continue
                 theirs, first, second = times([lambda g=g: read(g[name]) for g in (f, one, two)], arguments.runs, clock)
-                print(f"{name + label:32}{theirs:10.3f}{theirs / first:11.2f}x{theirs / second:11.2f}x{first / second:9.2f}x", flush=True)
+                print(
+                    f"{name + label:32}{theirs:10.3f}{theirs / first:11.2f}x{theirs / second:11.2f}x{first / second:9.2f}x",
+                    flush=True,
+                )
     os.remove(path)
 
 

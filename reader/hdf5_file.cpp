@@ -131,7 +131,7 @@ std::string packed_values(hid_t attribute, const reader::value_layout& values, s
 }  // namespace
 
 struct hdf5_file::content {
-  // A file, and what is shared by its datasets.
+  // A file, with the state that its datasets share.
   struct opened {
     std::shared_ptr<hdf5::source_file> file;
     reader::object_paths paths;

@@ -46,6 +46,32 @@ bool is_known(hid_t type) {
   }
 }
 
+// The type with texts padded by zeros, and numbers that a double does not hold as long doubles, and all else as stored; none if
+// readers do not know some of it.
+hdf5::handle zero_padded(hid_t type) {
+  const H5T_class_t c = H5Tget_class(type);
+  if (c == H5T_STRING && H5Tis_variable_str(type) == 0) {
+    hdf5::handle text(H5Tcopy(type), "copy a datatype");
+    hdf5::check(H5Tset_strpad(text, H5T_STR_NULLPAD), "create a string type");
+    return text;
+  }
+  if (c == H5T_FLOAT && !is_known(type) && hdf5::describe_type(type).maybe_lossy)
+    return hdf5::handle(H5Tcopy(H5T_NATIVE_LDOUBLE), "copy a datatype");
+  if (c == H5T_COMPOUND && !is_known(type)) {
+    hdf5::handle compound(H5Tcreate(H5T_COMPOUND, H5Tget_size(type)), "create a compound type");
+    const int n = H5Tget_nmembers(type);
+    for (int i = 0; i < n; ++i) {
+      const auto index = static_cast<unsigned>(i);
+      const hdf5::handle stored(H5Tget_member_type(type, index), "get the type of a member"), member = zero_padded(stored);
+      if (!member || H5Tget_size(member) != H5Tget_size(stored)) return {};
+      hdf5::check(H5Tinsert(compound, hdf5::member_name(type, index).c_str(), H5Tget_member_offset(type, index), member),
+                  "create a compound type");
+    }
+    return compound;
+  }
+  return is_known(type) ? hdf5::handle(H5Tcopy(type), "copy a datatype") : hdf5::handle();
+}
+
 const char* order_of(hid_t type) { return H5Tget_size(type) > 1 && H5Tget_order(type) == H5T_ORDER_BE ? "big" : "little"; }
 
 text::json json_of(hid_t type);
@@ -72,7 +98,7 @@ text::json json_of_enumeration(hid_t type) {
           {"names", names}};
 }
 
-// Of a type whose values have one size, and no addresses.
+// The type has values of one size, without addresses.
 text::json json_of(hid_t type) {
   const std::size_t size = H5Tget_size(type);
   switch (H5Tget_class(type)) {
@@ -113,7 +139,7 @@ text::json json_of(hid_t type) {
   }
 }
 
-// Of values that are packed.
+// The type has values that are packed.
 text::json json_of_packed(const type_description& t) {
   if (!hdf5::holds_references(t)) return json_of(t.memory);
   switch (t.kind) {
@@ -181,6 +207,12 @@ value_layout::value_layout(hid_t stored) : stored_(hdf5::describe_type(stored)) 
   obstacle_ = hdf5::unsupported_reason(stored_);
   if (!obstacle_.empty()) {
     json_ = {{"kind", "unsupported"}, {"reason", obstacle_}};
+    return;
+  }
+  memory_ = zero_padded(stored);
+  if (memory_) {
+    size_ = H5Tget_size(memory_);
+    json_ = json_of(memory_);
     return;
   }
   size_ = stored_.size;

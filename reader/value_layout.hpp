@@ -24,7 +24,7 @@ class value_layout {
 
   // The type of the stored values, and as libhdf5 knows those in memory.
   const hdf5::type_description& stored() const { return stored_; }
-  hid_t memory() const { return is_stored_ ? memory_.get() : stored_.memory.get(); }
+  hid_t memory() const { return memory_ ? memory_.get() : stored_.memory.get(); }
   std::size_t size() const { return size_; }
   bool is_stored() const { return is_stored_; }
   // Values hold pointers or addresses: pack() writes what these lead to.

@@ -15,6 +15,9 @@
 // Define ZARRBITS_HDF5_ZLIB in all of a program or in none of it. Deflate makes the same bytes as libhdf5 does if both have the
 // same zlib.
 //
+// Define ZARRBITS_HDF5_DECODERS in all of a program, and link zarrbits::convert: read_chunks() then decodes, in all threads and
+// with no plugin, every pipeline of the filters in <zarrbits/hdf5_decoders.hpp>.
+//
 // Link zarrbits::core and zarrbits::hdf5, your libhdf5, and threads. Only the calling thread calls HDF5, so that a libhdf5 that
 // is not thread-safe will do. They ask HDF5 for the plugins of the dataset; whole chunks need none. No other thread may use it in
 // the meantime, and none may use the rows.

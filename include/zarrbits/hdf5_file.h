@@ -12,7 +12,7 @@
  *   zarrbits_hdf5_close(f);
  *
  * Many threads may use a file at once. A dataset keeps its file open. Texts are UTF-8, or the bytes of the file. After fork(),
- * the child may use what is open; a file on a server it has to open again.
+ * the child may use open files and datasets; files on servers it has to open again.
  */
 #ifndef ZARRBITS_HDF5_FILE_H
 #define ZARRBITS_HDF5_FILE_H

@@ -60,7 +60,7 @@ class hdf5_file;
 class hdf5_dataset {
  public:
   const std::vector<std::uint64_t>& shape() const noexcept;
-  // Of its chunks; empty without chunks.
+  // The shape of its chunks; empty without chunks.
   std::vector<std::uint64_t> chunk_shape() const;
   // Bytes of a value in memory; values in memory are as stored, of any byte order, unless no language has such numbers.
   std::size_t element_size() const noexcept;
@@ -107,7 +107,7 @@ class hdf5_file {
   std::string attributes(const std::string& path) const;
   // Throws error as describe(), and unsupported if the object is not a dataset.
   hdf5_dataset dataset(const std::string& path) const;
-  // Of all datasets of the file.
+  // How values of all its datasets were read.
   hdf5_statistics statistics() const;
 
  private:

@@ -321,9 +321,9 @@ class Attributes(Mapping[str, Any]):
     """The attributes of an object, all read at once."""
 
     def __init__(self, file: File, path: str) -> None:
-        self._path, self._entries = path, {}
+        self._path = path
+        self._entries: dict[str, tuple[Json, bytes]] = {}
         packed = memoryview(file.opened().attributes(_encoded(path)))
-        self._entries: dict[str, tuple[Json, bytes]]
 
         def take() -> bytes:
             nonlocal packed
@@ -362,6 +362,10 @@ class Attributes(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return f'<zarrbits attributes of "{self._path}" ({len(self)})>'
+
+
+def _box_of(axes: Sequence[Axis]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    return tuple(a.first for a in axes), tuple(a.size for a in axes), tuple(a.step for a in axes)
 
 
 class Dataset(_Object):
@@ -466,7 +470,7 @@ class Dataset(_Object):
 
     def _read(self, axes: Sequence[Axis]) -> Any:
         """The values of a box, with all dimensions."""
-        first, count, step = zip(*((a.first, a.count, a.step) for a in axes)) if axes else ((), (), ())
+        first, count, step = _box_of(axes)
         if self._packed:
             return unpack(self._type, self._opened().read_packed(first, count, step), count)
         values = np.empty(count, self.dtype)
@@ -477,7 +481,7 @@ class Dataset(_Object):
     def _read_list(self, axes: list[Axis], dimension: int) -> Any:
         indexes = axes[dimension].indexes
         base = self.dtype.base
-        values = np.empty(tuple(a.count for a in axes) + self.dtype.shape, base)
+        values = np.empty(tuple(a.size for a in axes) + self.dtype.shape, base)
         place: list[Any] = [slice(None)] * len(axes)
         for begin, axis, which in runs_of(indexes):
             part = self._read([*axes[:dimension], axis, *axes[dimension + 1 :]])
@@ -485,8 +489,8 @@ class Dataset(_Object):
             values[tuple(place)] = np.take(part, which, axis=dimension)
         return values
 
-    def _read_mask(self, mask: Any) -> Any:
-        where = mask.nonzero()
+    def _read_points(self, where: Sequence[Any]) -> Any:
+        """The values at indexes, an array for each dimension."""
         if not len(where[0]):
             return np.empty((0, *self.dtype.shape), self.dtype.base)
         axes = [Axis(int(w.min()), int(w.max() - w.min()) + 1, 1) for w in where]
@@ -510,7 +514,7 @@ class Dataset(_Object):
         ):
             if pieces[0].shape != self.shape:
                 raise TypeError("Boolean indexing array has incompatible shape")
-            return self._read_mask(pieces[0])
+            return self._read_points(pieces[0].nonzero())
         axes = axes_of(pieces, self.shape)
         dimension = next((d for d, a in enumerate(axes) if a.indexes is not None), None)
         values = self._read(axes) if dimension is None else self._read_list(axes, dimension)
@@ -520,15 +524,14 @@ class Dataset(_Object):
         return values
 
     def _read_region(self, region: RegionReference) -> Any:
-        mask = np.zeros(self.shape, bool)
+        points = region.selection.get("points")
+        if points is not None:  # in their own order
+            return self._read_points(list(np.array(points, np.int64).reshape(-1, self.ndim).T))
+        mask = np.full(self.shape, region.selection.get("selection") == "all")
         rank = self.ndim
         for block in region.selection.get("blocks", []):
             mask[tuple(slice(block[d], block[rank + d] + 1) for d in range(rank))] = True
-        for point in region.selection.get("points", []):
-            mask[tuple(point)] = True
-        if region.selection.get("selection") == "all":
-            mask[...] = True
-        return self._read_mask(mask)
+        return self._read_points(mask.nonzero())
 
     def read_direct(self, out: Any, source_sel: Any = (), dest_sel: Any = None) -> None:
         """Reads into an array that exists."""
@@ -538,9 +541,7 @@ class Dataset(_Object):
         is_box = all(a.indexes is None for a in axes)
         fits = isinstance(target, np.ndarray) and target.shape == result_shape(axes) and target.flags.c_contiguous
         if is_box and fits and target.flags.writeable and target.dtype == self.dtype and not self._packed and target.size:
-            self._opened().read(
-                *zip(*((a.first, a.count, a.step) for a in axes)) if axes else ((), (), ()), target.ctypes.data, target.nbytes
-            )
+            self._opened().read(*_box_of(axes), target.ctypes.data, target.nbytes)
         elif dest_sel is None:
             out[...] = np.asarray(self[source_sel]).reshape(out.shape)
         else:

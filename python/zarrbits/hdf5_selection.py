@@ -13,10 +13,10 @@ _DENSE = 4  # a list with a quarter or more of the elements between its ends is 
 
 
 class Axis(NamedTuple):
-    """The elements of one dimension: first, first + step, ...; or those of a list."""
+    """The elements of one dimension: first, first + step, ..., `size` of them; or those of a list."""
 
     first: int
-    count: int
+    size: int
     step: int
     indexes: Any = None
     is_number: bool = False  # the result has no such dimension
@@ -107,4 +107,4 @@ def split_fields(selection: tuple[Any, ...]) -> tuple[list[str], tuple[Any, ...]
 
 
 def result_shape(axes: Sequence[Axis]) -> tuple[int, ...]:
-    return tuple(axis.count for axis in axes if not axis.is_number)
+    return tuple(axis.size for axis in axes if not axis.is_number)

@@ -87,7 +87,7 @@ def _number(described: Json, kind: str) -> Any:
 
 def _compound(described: Json) -> Any:
     members = described["members"]
-    layout: Json = {
+    layout: Any = {
         "names": [text_of(member["name"]) for member in members],
         "formats": [dtype_of(member["type"]) for member in members],
     }
@@ -186,10 +186,10 @@ class _Packed:
             name = None if target is None else text_of(target.pop("path"))
             return Reference(name) if kind == "reference" else RegionReference(name, target)
         if kind == "compound":
-            record = np.empty((), dtype_of(described))
-            for member in described["members"]:
-                record[text_of(member["name"])] = self.value(member["type"])
-            return record[()]
+            records = np.empty(1, dtype_of(described))
+            for member in described["members"]:  # an array is assigned to an element, or it would be broadcast
+                records[text_of(member["name"])][0] = self.value(member["type"])
+            return records[0]
         return self.array(described, 1)[0]
 
 

@@ -48,12 +48,13 @@ def _labels(dataset: Dataset) -> str:
 
 
 def attributes_of(obj: Any) -> dict[str, Any]:
-    """Attributes in the form that netCDF4 and h5netcdf give them."""
+    """Attributes in the form of netCDF4 and h5netcdf."""
     attrs: dict[str, Any] = {}
     for name in obj.attrs:
         if name in _HIDDEN:
             continue
-        value, dtype = obj.attrs[name], obj.attrs.dtype_of(name)
+        value: Any = obj.attrs[name]
+        dtype = obj.attrs.dtype_of(name)
         is_fixed, is_text = (
             dtype.kind == "S",
             dtype.kind == "O" and bool(dtype.metadata) and dtype.metadata.get("vlen") in (str, bytes),
@@ -63,7 +64,7 @@ def attributes_of(obj: Any) -> dict[str, Any]:
             continue
         if is_fixed and dtype.itemsize > 1:
             encoding = dtype.metadata["h5py_encoding"]
-            if np.isscalar(value):
+            if isinstance(value, bytes):
                 value = value.decode(encoding, "surrogateescape")
             else:
                 value = [b.decode(encoding, "surrogateescape") for b in value.flat]

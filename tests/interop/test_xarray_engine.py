@@ -90,7 +90,12 @@ def test_values_beyond_the_end_are_fill_values(path):
 
 def test_lazy_indexing_is_that_of_other_engines(path):
     ours, theirs = (xarray.open_dataset(path, engine=e) for e in (engine, "h5netcdf"))
-    for key in ({"x": 3}, {"x": slice(None, None, -2)}, {"time": [5, 2, 2], "x": [1, 0, 29]}, {"x": xarray.DataArray([4, 3], dims="p")}):
+    for key in (
+        {"x": 3},
+        {"x": slice(None, None, -2)},
+        {"time": [5, 2, 2], "x": [1, 0, 29]},
+        {"x": xarray.DataArray([4, 3], dims="p")},
+    ):
         xarray.testing.assert_identical(ours.isel(key).load(), theirs.isel(key).load())
 
 

@@ -100,7 +100,7 @@ def compare_attributes(theirs, ours, where):
     return list(theirs)
 
 
-def compare_files(path, random, boxes=20, max_bytes=64 << 20, library=None):
+def compare_files(path, random, boxes=20, max_bytes=64 << 20):
     """(number of datasets, number of attributes, what differs, what only zarrbits refuses, what only h5py refuses)"""
     import zarrbits
 
@@ -121,14 +121,14 @@ def compare_files(path, random, boxes=20, max_bytes=64 << 20, library=None):
             name = pending.pop()
             try:
                 theirs = f[name]
-            except (KeyError, OSError) as e:
+                address = h5py.h5o.get_info(theirs.id)
+            except (KeyError, OSError, RuntimeError) as e:
                 try:
                     g[name]
                     only_theirs.append(f"{name}: {e}")
                 except Exception:  # noqa: BLE001
                     pass
                 continue
-            address = h5py.h5o.get_info(theirs.id)
             if (address.fileno, address.addr) in seen:
                 continue
             seen.add((address.fileno, address.addr))
@@ -136,6 +136,12 @@ def compare_files(path, random, boxes=20, max_bytes=64 << 20, library=None):
                 ours = g[name]
             except Exception as e:  # noqa: BLE001
                 only_ours.append(f"{name}: {type(e).__name__}: {e}")
+                continue
+
+            try:
+                list(theirs.attrs)
+            except Exception as e:  # noqa: BLE001
+                only_theirs.append(f"{name}: {e}")
                 continue
 
             def each_attribute():

@@ -23,6 +23,10 @@
 #include <utility>
 #include <vector>
 
+#ifdef ZARRBITS_HDF5_DECODERS
+#include <zarrbits/hdf5_decoders.hpp>
+#endif
+
 static_assert(H5_VERSION_GE(1, 10, 5), "<zarrbits/hdf5.hpp> needs HDF5 1.10.5 or newer, which says where chunks are");
 
 namespace zarrbits::hdf5::detail {
@@ -46,7 +50,7 @@ class dataset_form {
     for (std::size_t d = 1; d < shape_.size(); ++d) row_bytes_ *= static_cast<std::size_t>(shape_[d]);
     const handle properties(H5Dget_create_plist(dataset), H5Pclose);
     ask_for_filters(properties);
-    choose_chunks(properties, type);
+    choose_chunks(properties, type, to_write);
   }
 
   hid_t dataset_;
@@ -56,7 +60,10 @@ class dataset_form {
   std::size_t row_bytes_ = 0, chunk_bytes_ = 0, packed_bytes_ = 0, unit_ = 1;
   std::vector<std::byte> fill_;  // one value in memory
   std::optional<codec> packed_;
-  std::vector<after_filter> after_;           // the filters after packbits or bytes
+  std::vector<after_filter> after_;  // the filters after packbits or bytes
+#ifdef ZARRBITS_HDF5_DECODERS
+  std::vector<chunk_filter> others_;  // to read: all filters, if the first is neither packbits nor bytes
+#endif
   std::string missing_;                       // why HDF5 does not have the plugin of a filter; empty if it has
   bool leaves_absent_ = false;                // a chunk that was never written has no values at all
   bool is_reversed_ = false;                  // the datatype's byte order is not this machine's
@@ -100,7 +107,7 @@ class dataset_form {
   static H5T_sign_t base_sign(hid_t enumeration) { return H5Tget_sign(handle(H5Tget_super(enumeration), H5Tclose)); }
 
   // Decides whether chunks are made here: chunk_ is empty otherwise.
-  void choose_chunks(hid_t properties, hid_t type) {
+  void choose_chunks(hid_t properties, hid_t type, [[maybe_unused]] bool to_write) {
     if (properties < 0 || H5Pget_layout(properties) != H5D_CHUNKED || on_several_ranks()) return;
     std::vector<hsize_t> chunk(shape_.size());
     if (H5Pget_chunk(properties, static_cast<int>(chunk.size()), chunk.data()) < 0) return;
@@ -112,7 +119,7 @@ class dataset_form {
     for (const hsize_t n : chunk) elements *= static_cast<std::size_t>(n);
     if (!choose_order(type, size)) return;
     const int filters = H5Pget_nfilters(properties);
-    if (filters >= 1) {
+    if (filters >= 1 && !choose_others(properties, filters, to_write)) {
       unsigned flags = 0, cd[16] = {};
       std::size_t n = 16;
       const H5Z_filter_t id = H5Pget_filter2(properties, 0, &flags, &n, cd, 0, nullptr, nullptr);
@@ -120,10 +127,9 @@ class dataset_form {
           !(id == ZARRBITS_HDF5_BYTES_ID && choose_bytes(n, cd)))
         return;
       if (!choose_after(properties, filters)) return;
-    } else if (filters != 0) {
-      return;
     }
-    if (!packed_ && after_.empty() && !filtered_is_reversed_.value_or(is_reversed_))
+    if (filters < 0) return;
+    if (!has_others() && !packed_ && after_.empty() && !filtered_is_reversed_.value_or(is_reversed_))
       return;  // nothing but copies, which HDF5 does as well
     fill_.resize(size);
     H5D_fill_value_t fill = H5D_FILL_VALUE_UNDEFINED;
@@ -136,6 +142,34 @@ class dataset_form {
     chunk_ = std::move(chunk);
   }
 
+  // Decoders for all filters, if the program has them.
+  bool choose_others([[maybe_unused]] hid_t properties, [[maybe_unused]] int filters, [[maybe_unused]] bool to_write) {
+#ifdef ZARRBITS_HDF5_DECODERS
+    for (int i = 0; i < filters && !to_write; ++i) {
+      constexpr std::size_t max_values = 256;  // H5Pget_filter2() takes no more
+      unsigned flags = 0;
+      std::size_t n = max_values;
+      std::vector<unsigned> values(n);
+      const H5Z_filter_t id =
+          H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &n, values.data(), 0, nullptr, nullptr);
+      values.resize((std::min)(n, max_values));
+      others_.push_back({id, std::move(values)});
+    }
+    if (!has_decoders(others_)) others_.clear();
+#endif
+    return has_others();
+  }
+
+ protected:
+  bool has_others() const {
+#ifdef ZARRBITS_HDF5_DECODERS
+    return !others_.empty();
+#else
+    return false;
+#endif
+  }
+
+ private:
   bool on_several_ranks() const {
 #ifdef H5_HAVE_PARALLEL
     const handle file(H5Iget_file_id(dataset_), H5Fclose);

@@ -295,7 +295,9 @@ class dataset_rows : private dataset_form {
     // looks one chunk up in the index; H5Dget_chunk_info_by_coord() goes through all of them
     const bool is_found = H5Dget_chunk_storage_size(dataset_, at.data(), &size) >= 0;
     if (is_found ? size == 0 : is_absent()) return here.stored.clear();
-    if (is_found && (after_.empty() ? size == chunk_bytes_ || (packed_ && size == packed_bytes_) : size <= largest_stored())) {
+    if (is_found && (has_others()     ? size <= largest_foreign()
+                     : after_.empty() ? size == chunk_bytes_ || (packed_ && size == packed_bytes_)
+                                      : size <= largest_stored())) {
       here.stored.resize(static_cast<std::size_t>(size));
 #if H5_VERSION_GE(2, 0, 0)
       std::size_t room = here.stored.size();
@@ -305,7 +307,7 @@ class dataset_rows : private dataset_form {
 #endif
       if (status < 0 && is_absent()) return here.stored.clear();  // HDF5 has it in its cache, as nothing but fill values
       check_chunk(status, at, "read");
-      if (here.mask == 0 || (after_.empty() && size == chunk_bytes_)) return;
+      if (here.mask == 0 || has_others() || (after_.empty() && size == chunk_bytes_)) return;
     }
     here.via_libhdf5 = true;
     here.stored.resize(chunk_bytes_);
@@ -327,6 +329,21 @@ class dataset_rows : private dataset_form {
     return size;
   }
 
+  // The most bytes that other filters make of a chunk: they expand it less than this, if it has no pattern.
+  std::size_t largest_foreign() const { return 2 * chunk_bytes_ + (std::size_t{1} << 16); }
+
+  void decode_others([[maybe_unused]] place& here, [[maybe_unused]] const std::vector<hsize_t>& at) const {
+#ifdef ZARRBITS_HDF5_DECODERS
+    here.other.resize(chunk_bytes_);
+    try {
+      zarrbits::hdf5::decode_chunk(others_, here.mask, here.stored, here.other);
+    } catch (const error& e) {
+      damaged(at, e.what());
+    }
+    std::swap(here.stored, here.other);
+#endif
+  }
+
   void undo_after(place& here, const std::vector<hsize_t>& at) const {
     for (std::size_t i = after_.size(); i-- > 0;) {
       if (const char* wrong = after_[i].undo(here.stored, largest_stored(), here.other)) damaged(at, wrong);
@@ -337,7 +354,8 @@ class dataset_rows : private dataset_form {
 
   void decode(place& here, std::span<std::byte> values, const std::vector<hsize_t>& at) const {
     if (here.stored.empty()) return fill(values);
-    if (!here.via_libhdf5) undo_after(here, at);
+    if (!here.via_libhdf5 && has_others()) decode_others(here, at);
+    else if (!here.via_libhdf5) undo_after(here, at);
     if (here.via_libhdf5) {
       std::memcpy(values.data(), here.stored.data(), values.size());
     } else if (packed_ && here.mask == 0 && here.stored.size() == packed_bytes_) {
