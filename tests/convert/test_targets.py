@@ -366,10 +366,15 @@ def test_a_lock_of_a_killed_run_holds_nobody_up(folder):
 def test_names_of_hdf5_files_are_no_stores(folder):
     source, store = small(os.path.join(folder, "in.h5")), os.path.join(folder, "in.zarr")
     convert(source, store, "-q")
-    for name in ("out.nc", "out.h5", "s3://bucket/out.h5ad"):
-        target = name if "://" in name else os.path.join(folder, name)
-        assert f'"{target}" is the name of an HDF5 file' in refused("convert", source, target, status=2)
-        assert not os.path.exists(target)
+    for name in ("copy.nc", "copy.h5"):  # as repack does
+        target = os.path.join(folder, name)
+        run("convert", source, target, "-q", status=0)
+        assert h5py.is_hdf5(target)
+        run("verify", source, target, status=0)
+    assert "a file is written to a local disk" in refused("convert", source, "s3://bucket/out.h5ad")
+    target = os.path.join(folder, "none.h5")
+    assert f'"{target}" is the name of an HDF5 file' in refused("convert", source, target, "--shard", "1M", status=2)
+    assert not os.path.exists(target)
     for name in ("out.h5", "out.nc"):
         target = os.path.join(folder, name)
         run("convert", store, target, "-q", status=0)
