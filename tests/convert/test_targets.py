@@ -371,7 +371,7 @@ def test_names_of_hdf5_files_are_no_stores(folder):
         run("convert", source, target, "-q", status=0)
         assert h5py.is_hdf5(target)
         run("verify", source, target, status=0)
-    assert "a file is written to a local disk" in refused("convert", source, "s3://bucket/out.h5ad")
+    assert "a file is written to a local disk" in refused("convert", source, "s3://bucket/out.h5ad", status=2)
     target = os.path.join(folder, "none.h5")
     assert f'"{target}" is the name of an HDF5 file' in refused("convert", source, target, "--shard", "1M", status=2)
     assert not os.path.exists(target)
