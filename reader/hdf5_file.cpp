@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <zarrbits/hdf5_file.hpp>
 
+#include "hdf5/chunk_form.hpp"
 #include "hdf5/fork_guard.hpp"
 #include "io/files.hpp"
 #include "reader/dataset_reader.hpp"
@@ -16,6 +17,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <utility>
 
 namespace zarrbits {
@@ -116,10 +118,14 @@ std::string packed_values(hid_t attribute, const reader::value_layout& values, s
   std::vector<std::byte> bytes(static_cast<std::size_t>(count * values.size()));
   hdf5::check(H5Aread(attribute, values.memory(), bytes.data()), "read an attribute");
   struct reclaim {
+    reclaim(hid_t t, hdf5::handle s, void* v) : type(t), space(std::move(s)), values(v) {}
+    reclaim(const reclaim&) = delete;
+    reclaim& operator=(const reclaim&) = delete;
+    ~reclaim() { H5Dvlen_reclaim(type, space, H5P_DEFAULT, values); }
+
     hid_t type;
     hdf5::handle space;
     void* values;
-    ~reclaim() { H5Dvlen_reclaim(type, space, H5P_DEFAULT, values); }
   };
   std::optional<reclaim> owner;
   if (values.is_variable())

@@ -442,8 +442,9 @@ void value_copier::recode(const dataset_pair& d) {
   // each thread has a chunk and what it becomes, and two of its results may wait
   const std::size_t threads = threads_for(4 * largest);
   compressors::buffer values;
-  for (const auto& [region_number, chunks] : chunks_of_region) {
-    const array::box region = regions.box_of(regions.chunk_at(region_number));
+  for (const auto& of_region : chunks_of_region) {
+    const numbers& chunks = of_region.second;
+    const array::box region = regions.box_of(regions.chunk_at(of_region.first));
     reader.fill(values, region.elements());
     if (d.chunks) {
       const array::box indexes = d.chunks->grid().chunks_over(region);
