@@ -10,12 +10,12 @@ those in PATH.
 
 import argparse
 import os
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
+
+from processes import measured
 
 # A variable of a model: a smooth field that drifts, with noise of a few digits, in chunks of one time step.
 MAKE = """
@@ -55,17 +55,6 @@ with h5py.File(sys.argv[1]) as old, h5py.File(sys.argv[2]) as new:
     for i in range(0, old[name].shape[0], 100):
         np.testing.assert_array_equal(old[name][i : i + 100], new[name][i : i + 100])
 """
-
-
-def measured(command, target, log):
-    if os.path.exists(target):
-        os.remove(target)
-    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    done = subprocess.run(command, check=False, stdout=log, stderr=log)
-    seconds, after = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode != 0:
-        return None
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, seconds
 
 
 def main():

@@ -8,13 +8,12 @@ python3 bench/stores.py build/release/bin/zarrbits PYTHON_WITH_ZARR [--rounds N]
 
 import argparse
 import os
-import resource
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
+
+from processes import measured
 
 MAKE = """
 import numpy as np, sys, zarr
@@ -75,18 +74,6 @@ else:
 for i in range(0, 256, 32):
     np.testing.assert_array_equal(old[i : i + 32], new[i : i + 32])
 """
-
-
-def measured(command, target, log):
-    shutil.rmtree(target, ignore_errors=True)
-    if os.path.exists(target):
-        os.remove(target)
-    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    done = subprocess.run(command, check=False, stdout=log, stderr=log)
-    seconds, after = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode != 0:
-        return None
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, seconds
 
 
 def main():

@@ -72,16 +72,10 @@ void array_chunks::list(finding_list& findings, std::uint64_t max_objects) {
     }
   });
   is_listed_ = true;
-  std::sort(objects_.begin(), objects_.end(), [](const listed_object& a, const listed_object& b) { return a.number < b.number; });
+  std::sort(objects_.begin(), objects_.end(), [](const listed_chunk& a, const listed_chunk& b) { return a.number < b.number; });
 }
 
 void array_chunks::sample(double share, random_numbers& random) { take_sample(objects_, share, random); }
-
-std::uint64_t array_chunks::bytes() const {
-  std::uint64_t sum = 0;
-  for (const listed_object& object : objects_) sum += object.bytes;
-  return sum;
-}
 
 void array_chunks::submit(io::thread_pool& pool, std::uint64_t memory, const std::function<void(std::uint64_t)>& progress) {
   const zarr::zarr_type& type = array_.type();
@@ -93,41 +87,28 @@ void array_chunks::submit(io::thread_pool& pool, std::uint64_t memory, const std
     if (decoded / 2 > memory) throw zarr::not_supported("chunks of " + text::format_bytes(decoded / 2) + "; increase `memory`");
   });
   if (failure) {
-    for (const listed_object& object : objects_)
+    for (const listed_chunk& object : objects_)
       results_.add_failure(object.number, array_.keys().key(array::unravel(object.number, grid_)), *failure);
     return;
   }
   const std::uint64_t max_chunks = memory / 8 / bytes_per_listed_chunk;
-  std::vector<listed_object> batch;
-  std::uint64_t batch_bytes = 0;
-  const auto submit_batch = [&] {
-    if (batch.empty()) return;
-    const std::uint64_t largest =
-        std::max_element(batch.begin(), batch.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; })->bytes;
+  for_each_batch(objects_, [&](std::vector<listed_chunk> batch, std::uint64_t bytes, std::uint64_t largest) {
     pool.submit(decoded + (array_.is_sharded() ? std::min(largest, decoded) : largest),
-                [this, max_chunks, objects = std::move(batch)]() mutable { check_objects(std::move(objects), max_chunks); });
-    progress(batch_bytes);
-    batch.clear();
-    batch_bytes = 0;
-  };
-  for (const listed_object& object : objects_) {
-    batch.push_back(object);
-    batch_bytes += object.bytes;
-    if (batch_bytes >= max_batch_bytes || batch.size() >= max_batch_objects) submit_batch();
-  }
-  submit_batch();
+                [this, max_chunks, objects = std::move(batch)] { check_objects(objects, max_chunks); });
+    progress(bytes);
+  });
 }
 
-void array_chunks::check_objects(std::vector<listed_object> batch, std::uint64_t max_chunks) {
+void array_chunks::check_objects(const std::vector<listed_chunk>& batch, std::uint64_t max_chunks) {
   const zarr::zarr_array array = array_;  // it keeps the last shard open
   zarr::element_buffer values;
-  for (const listed_object& object : batch) {
+  for (const listed_chunk& object : batch) {
     if (array.is_sharded()) check_shard(array, object, max_chunks);
     else check_chunk(array, object, array::unravel(object.number, grid_), values);
   }
 }
 
-void array_chunks::check_shard(const zarr::zarr_array& array, const listed_object& object, std::uint64_t max_chunks) {
+void array_chunks::check_shard(const zarr::zarr_array& array, const listed_chunk& object, std::uint64_t max_chunks) {
   const array::extents index = array::unravel(object.number, grid_);
   const std::uint64_t possible = chunks_within(index);
   std::optional<std::vector<array::extents>> chunks;
@@ -150,7 +131,7 @@ void array_chunks::check_shard(const zarr::zarr_array& array, const listed_objec
     results_.add_failure(object.number, array_.keys().key(index), {finding_severity::problem, std::move(*overlap)}, 0);
 }
 
-void array_chunks::check_chunk(const zarr::zarr_array& array, const listed_object& object, const array::extents& chunk,
+void array_chunks::check_chunk(const zarr::zarr_array& array, const listed_chunk& object, const array::extents& chunk,
                                zarr::element_buffer& values) {
   std::uint64_t bytes = 0;
   auto failure = read_failure_of([&] {
@@ -165,10 +146,8 @@ void array_chunks::check_chunk(const zarr::zarr_array& array, const listed_objec
 }
 
 checked_array array_chunks::report(bool allow_missing, finding_list& findings) {
-  results_.report(result_, findings);
-  if (is_listed_) result_.missing += result_.chunks - std::min(listed_chunks_, result_.chunks);
-  if (!allow_missing && result_.missing > 0)
-    findings.add({finding_severity::problem, "missing", path(), "", text::pluralize(result_.missing, "chunk") + " missing"});
+  const std::uint64_t unlisted = is_listed_ ? result_.chunks - std::min(listed_chunks_, result_.chunks) : 0;
+  results_.report(result_, unlisted, allow_missing, findings);
   return result_;
 }
 

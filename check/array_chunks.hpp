@@ -40,7 +40,7 @@ class array_chunks {
   std::uint64_t objects() const noexcept { return objects_.size(); }
   void sample(double share, random_numbers& random);
   // The bytes of the objects to be read.
-  std::uint64_t bytes() const;
+  std::uint64_t bytes() const { return bytes_of(objects_); }
 
   // Lets the pool read and decode the objects. `progress` is called in this thread, with the bytes of what was submitted.
   void submit(io::thread_pool& pool, std::uint64_t memory, const std::function<void(std::uint64_t bytes)>& progress);
@@ -48,19 +48,16 @@ class array_chunks {
   checked_array report(bool allow_missing, finding_list& findings);
 
  private:
-  struct listed_object {
-    std::uint64_t number = 0, bytes = 0;
-  };
   std::uint64_t chunks_within(const array::extents& object) const;
-  void check_objects(std::vector<listed_object> batch, std::uint64_t max_chunks);
-  void check_shard(const zarr::zarr_array& array, const listed_object& object, std::uint64_t max_chunks);
-  void check_chunk(const zarr::zarr_array& array, const listed_object& object, const array::extents& chunk,
+  void check_objects(const std::vector<listed_chunk>& batch, std::uint64_t max_chunks);
+  void check_shard(const zarr::zarr_array& array, const listed_chunk& object, std::uint64_t max_chunks);
+  void check_chunk(const zarr::zarr_array& array, const listed_chunk& object, const array::extents& chunk,
                    zarr::element_buffer& values);
 
   checked_array result_;
   const zarr::zarr_array array_;
   array::extents grid_;  // of the objects
-  std::vector<listed_object> objects_;
+  std::vector<listed_chunk> objects_;
   std::uint64_t listed_chunks_ = 0;  // chunks in the listed objects, if these have all that they may have
   bool is_listed_ = false;
   chunk_results results_;

@@ -3,6 +3,7 @@
 // The public functions: they find out what a name means, and which errors are findings.
 //
 #include <zarrbits/check.hpp>
+#include <zarrbits/convert_options.hpp>
 #include <zarrbits/source_name.hpp>
 
 #include "check/file_check.hpp"
@@ -28,8 +29,6 @@ namespace checking {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::uint64_t min_memory = 16U << 20;
 
 enum class tree_kind { file, directory_store, single_file_store, remote_store };
 
@@ -125,9 +124,9 @@ void check_options(const integrity_options& options) {
     throw error(errc::invalid_option, "`sample` is a share of the chunks, more than 0% and at most 100%");
   if (options.metadata_only && options.sample < 1)
     throw error(errc::invalid_option, "`metadata_only` reads no chunks, and `sample` selects chunks; use one of them");
-  if (options.memory < checking::min_memory)
+  if (options.memory < min_memory)
     throw error(errc::invalid_option, "`memory` is " + text::format_bytes(options.memory) +
-                                          ", too little to check; use at least " + text::format_bytes(checking::min_memory));
+                                          ", too little to check; use at least " + text::format_bytes(min_memory));
 }
 
 integrity_report check(const integrity_options& options) {

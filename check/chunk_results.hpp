@@ -9,15 +9,27 @@
 #include "check/read_failure.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace zarrbits::checking {
 
 // Chunks that one task reads: so many that the task is worth a place in the queue.
-constexpr std::uint64_t max_batch_bytes = 1U << 20, max_batch_objects = 256;
+// A chunk that is stored, or a shard.
+struct listed_chunk {
+  std::uint64_t number = 0, bytes = 0;  // among all of the array; as stored
+};
+
+std::uint64_t bytes_of(const std::vector<listed_chunk>& list);
+
+// Calls `visit` with parts of the list, each for one task, with their bytes and those of the largest one.
+void for_each_batch(
+    const std::vector<listed_chunk>& list,
+    const std::function<void(std::vector<listed_chunk> batch, std::uint64_t bytes, std::uint64_t largest)>& visit);
 
 // Callable from several threads, except for report().
 class chunk_results {
@@ -27,8 +39,9 @@ class chunk_results {
   void add_checked(std::uint64_t chunks, std::uint64_t bytes);
   void add_missing(std::uint64_t chunks);
 
-  // Adds the counts to `array`, and the first chunks of each kind to the findings.
-  void report(checked_array& array, finding_list& findings) const;
+  // Adds the counts to `array`, and `missing` chunks that were not listed; the first chunks of each kind to the findings, and,
+  // unless chunks may be missing, that they are.
+  void report(checked_array& array, std::uint64_t missing, bool allow_missing, finding_list& findings) const;
 
  private:
   struct failed_chunk {

@@ -71,12 +71,6 @@ void dataset_chunks::list(std::uint64_t max_chunks) {
   is_listed_ = true;
 }
 
-std::uint64_t dataset_chunks::bytes() const {
-  std::uint64_t sum = 0;
-  for (const listed_chunk& chunk : chunks_) sum += chunk.bytes;
-  return sum;
-}
-
 void dataset_chunks::submit(io::thread_pool& pool, std::uint64_t memory, const std::function<void(std::uint64_t)>& progress) {
   const std::uint64_t decoded = array::saturating_mul(array::product(grid_.chunk), element_bytes());
   const auto failure = read_failure_of([&] {
@@ -90,22 +84,10 @@ void dataset_chunks::submit(io::thread_pool& pool, std::uint64_t memory, const s
     return;
   }
   const std::uint64_t strings = is_variable_ ? memory / 8 : 0;
-  std::vector<listed_chunk> batch;
-  std::uint64_t batch_bytes = 0, largest = 0;
-  const auto submit_batch = [&] {
-    if (batch.empty()) return;
+  for_each_batch(chunks_, [&](std::vector<listed_chunk> batch, std::uint64_t bytes, std::uint64_t largest) {
     pool.submit(2 * decoded + largest + strings, [this, memory, chunks = std::move(batch)] { check_chunks(chunks, memory); });
-    progress(batch_bytes);
-    batch.clear();
-    batch_bytes = largest = 0;
-  };
-  for (const listed_chunk& chunk : chunks_) {
-    batch.push_back(chunk);
-    batch_bytes += chunk.bytes;
-    largest = std::max(largest, chunk.bytes);
-    if (batch_bytes >= max_batch_bytes || batch.size() >= max_batch_objects) submit_batch();
-  }
-  submit_batch();
+    progress(bytes);
+  });
 }
 
 void dataset_chunks::check_chunks(const std::vector<listed_chunk>& batch, std::uint64_t memory) {
@@ -156,10 +138,8 @@ void dataset_chunks::read_with_libhdf5(const array::extents& first, const array:
 }
 
 checked_array dataset_chunks::report(bool allow_missing, finding_list& findings) {
-  results_.report(result_, findings);
-  if (is_listed_) result_.missing = result_.chunks - std::min(result_.chunks, stored_chunks_);
-  if (!allow_missing && result_.missing > 0)
-    findings.add({finding_severity::problem, "missing", path(), "", text::pluralize(result_.missing, "chunk") + " missing"});
+  const std::uint64_t unlisted = is_listed_ ? result_.chunks - std::min(result_.chunks, stored_chunks_) : 0;
+  results_.report(result_, unlisted, allow_missing, findings);
   return result_;
 }
 

@@ -39,16 +39,13 @@ class dataset_chunks {
   void list(std::uint64_t max_chunks);
   std::uint64_t listed() const noexcept { return chunks_.size(); }
   void sample(double share, random_numbers& random) { take_sample(chunks_, share, random); }
-  std::uint64_t bytes() const;
+  std::uint64_t bytes() const { return bytes_of(chunks_); }
 
   // As array_chunks::submit().
   void submit(io::thread_pool& pool, std::uint64_t memory, const std::function<void(std::uint64_t bytes)>& progress);
   checked_array report(bool allow_missing, finding_list& findings);
 
  private:
-  struct listed_chunk {
-    std::uint64_t number = 0, bytes = 0;
-  };
   bool is_chunked() const { return data_.layout == H5D_CHUNKED; }
   std::uint64_t element_bytes() const;
   void check_chunks(const std::vector<listed_chunk>& batch, std::uint64_t memory);

@@ -4,6 +4,7 @@
 #include "check/dataset_chunks.hpp"
 #include "check/netcdf_dimensions_check.hpp"
 #include "check/read_failure.hpp"
+#include "hdf5/attributes.hpp"
 #include "hdf5/source_file.hpp"
 #include "hdf5/vlen_allocator.hpp"
 #include "text/format.hpp"
@@ -21,11 +22,6 @@
 namespace zarrbits::checking {
 
 namespace {
-
-herr_t collect_name(hid_t, const char* name, const H5A_info_t*, void* names) {
-  static_cast<std::vector<std::string>*>(names)->push_back(name);
-  return 0;
-}
 
 class file_check {
  public:
@@ -109,10 +105,8 @@ class file_check {
 
   void check_attributes(hid_t object, const std::string& path) {
     std::vector<std::string> names;
-    hsize_t position = 0;
-    succeeds("attribute", path, [&] {
-      hdf5::check(H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_NATIVE, &position, collect_name, &names), "list the attributes");
-    });
+    succeeds("attribute", path,
+             [&] { hdf5::check(hdf5::list_attributes(object, H5_INDEX_NAME, H5_ITER_NATIVE, names), "list the attributes"); });
     for (const std::string& name : names) {
       const auto failure = read_failure_of([&] { read_attribute(object, name); });
       H5Eclear2(H5E_DEFAULT);

@@ -5,6 +5,7 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
+#include "command/each_name.hpp"
 #include "command/heap.hpp"
 #include "command/option_parsers.hpp"
 #include "command/progress.hpp"
@@ -21,7 +22,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <exception>
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -51,7 +51,6 @@ struct check_arguments {
   std::vector<std::string> names;
   std::string sample, seed, threads, memory;
   bool no_missing = false, as_json = false, quiet = false;
-  std::string separator;  // before the next report
 };
 
 void add_check_options(CLI::App& app, check_arguments& a) {
@@ -152,7 +151,8 @@ void print_verdict(const integrity_report& r) {
             << (counts.empty() ? "" : "; " + counts) << '\n';
 }
 
-int check_one(const check_arguments& a, integrity_options options, const std::function<void(const std::string&)>& set_current) {
+int check_one(const check_arguments& a, integrity_options options, const std::string& separator,
+              const std::function<void(const std::string&)>& set_current) {
   integrity_report r;
   {
     progress line(a.quiet);
@@ -165,7 +165,7 @@ int check_one(const check_arguments& a, integrity_options options, const std::fu
   set_current("");
   const int status = r.is_sound() ? exit_success : exit_loss;
   if (a.as_json) {
-    std::cout << a.separator << printable_json(r.report_json(status));
+    std::cout << separator << printable_json(r.report_json(status));
   } else {
     if (!a.quiet) print_arrays(r);
     print_findings(r);
@@ -190,28 +190,12 @@ int check_main(int argc, char** argv) {
   options.name = a.names[0];
   check_options(options);
   tune_heap(options.memory);
-  int status = exit_success;
-  const bool is_list = a.as_json && a.names.size() != 1;
-  if (is_list) std::cout << "[\n" << std::flush;
-  const pid_t self = ::getpid();
-  for (const std::string& name : a.names) {
+  return run_for_each(a.names, a.as_json, [&](const std::string& name, const std::string& separator) {
     options.name = name;
-    int of_name = exit_failure;
-    try {
-      check_options(options);
-      const std::string file = split_source(name).file;
-      of_name = run_in_subprocess(file, [&](const auto& set_current) { return check_one(a, options, set_current); });
-    } catch (const std::exception& e) {
-      // the process of a name ends with its error, too
-      if (::getpid() != self || a.names.size() == 1) throw;
-      print_error(e.what());
-    }
-    if (::getpid() != self) return of_name;
-    if (is_list && of_name != exit_failure) a.separator = ",\n";
-    if (status != exit_failure && of_name != exit_success) status = of_name;
-  }
-  if (is_list) std::cout << "]\n" << std::flush;
-  return status;
+    check_options(options);
+    return run_in_subprocess(split_source(name).file,
+                             [&](const auto& set_current) { return check_one(a, options, separator, set_current); });
+  });
 }
 
 }  // namespace zarrbits::command

@@ -6,6 +6,7 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
+#include "command/each_name.hpp"
 #include "command/heap.hpp"
 #include "command/option_parsers.hpp"
 #include "command/printable.hpp"
@@ -18,11 +19,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include <exception>
 #include <functional>
 #include <iostream>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 namespace zarrbits::command {
@@ -47,7 +46,6 @@ struct digest_arguments {
   std::string nan, threads, memory;
   std::string manifest;
   bool dandi = false, as_json = false, quiet = false;
-  std::string separator;  // before the next report
 };
 
 void add_digest_options(CLI::App& app, digest_arguments& a) {
@@ -125,7 +123,8 @@ std::string manifest_text(const std::vector<object_hash>& objects) {
   return text;
 }
 
-int print_digest(const digest_arguments& a, digest_options options, const std::function<void(const std::string&)>& set_current) {
+int print_digest(const digest_arguments& a, digest_options options, const std::string& separator,
+                 const std::function<void(const std::string&)>& set_current) {
   digest_report r;
   std::vector<object_hash> objects;
   std::string checksum;
@@ -144,7 +143,7 @@ int print_digest(const digest_arguments& a, digest_options options, const std::f
   if (a.dandi) std::cout << checksum << "  " << printable(options.source) << '\n' << std::flush;
   if (a.dandi || !a.manifest.empty()) return exit_success;
   const int status = r.digest.empty() ? exit_loss : exit_success;
-  if (a.as_json) std::cout << a.separator << printable_json(r.report_json(status));
+  if (a.as_json) std::cout << separator << printable_json(r.report_json(status));
   else print_digests(r, a.quiet);
   std::cout << std::flush;
   return status;
@@ -163,28 +162,12 @@ int digest_main(int argc, char** argv) {
   read_arguments(a);
   a.options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
   tune_heap(a.options.memory);
-  int status = exit_success;
-  const bool is_list = a.as_json && a.names.size() != 1;
-  if (is_list) std::cout << "[\n" << std::flush;
-  const pid_t self = ::getpid();
-  for (const std::string& name : a.names) {
+  return run_for_each(a.names, a.as_json, [&](const std::string& name, const std::string& separator) {
     digest_options options = a.options;
     options.source = name;
-    int of_name = exit_failure;
-    try {
-      of_name = run_in_subprocess(split_source(name).file,
-                                  [&](const auto& set_current) { return print_digest(a, options, set_current); });
-    } catch (const std::exception& e) {
-      // the process of a name ends with its error, too
-      if (::getpid() != self || a.names.size() == 1) throw;
-      print_error(e.what());
-    }
-    if (::getpid() != self) return of_name;
-    if (is_list && of_name != exit_failure) a.separator = ",\n";
-    if (status != exit_failure && of_name != exit_success) status = of_name;
-  }
-  if (is_list) std::cout << "]\n" << std::flush;
-  return status;
+    return run_in_subprocess(split_source(name).file,
+                             [&](const auto& set_current) { return print_digest(a, options, separator, set_current); });
+  });
 }
 
 }  // namespace zarrbits::command

@@ -6,6 +6,7 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
+#include "command/each_name.hpp"
 #include "command/heap.hpp"
 #include "command/option_parsers.hpp"
 #include "command/partition_option.hpp"
@@ -24,7 +25,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -55,7 +55,6 @@ struct repack_arguments {
   std::vector<std::string> files;
   std::string layout, chunk_bytes, format, page_size, threads, memory, partition;
   bool in_place = false, check = false, as_json = false, quiet = false;
-  std::string separator;  // before the next report
 };
 
 void add_repack_options(CLI::App& app, repack_arguments& a) {
@@ -172,16 +171,17 @@ void print_result(const repack_report& r) {
   std::fputs(text.c_str(), stderr);
 }
 
-int check_file(const repack_arguments& a, const repack_options& options) {
+int check_file(const repack_arguments& a, const repack_options& options, const std::string& separator) {
   const layout_report r = check_layout(options);
   const int status = r.conforms() ? exit_success : exit_loss;
-  if (a.as_json) std::cout << a.separator << printable_json(r.report_json(status));
+  if (a.as_json) std::cout << separator << printable_json(r.report_json(status));
   else if (!a.quiet) print_findings(printable(r.source), to_string(r.layout), r.findings, r.conforms());
   std::cout << std::flush;
   return status;
 }
 
-int repack_file(const repack_arguments& a, repack_options options, const std::function<void(const std::string&)>& set_current) {
+int repack_file(const repack_arguments& a, repack_options options, const std::string& separator,
+                const std::function<void(const std::string&)>& set_current) {
   repack_report r;
   {
     progress line(a.quiet);
@@ -193,20 +193,20 @@ int repack_file(const repack_arguments& a, repack_options options, const std::fu
   }
   set_current("");
   const int status = conforms(r.findings) ? exit_success : exit_loss;
-  if (a.as_json) std::cout << a.separator << printable_json(r.report_json(status)) << std::flush;
+  if (a.as_json) std::cout << separator << printable_json(r.report_json(status)) << std::flush;
   if (!a.quiet) print_result(r);
   return status;
 }
 
 // In a process of its own.
-int run_for_file(const repack_arguments& a, const repack_options& options) {
+int run_for_file(const repack_arguments& a, const repack_options& options, const std::string& separator) {
   std::error_code e;
   const std::filesystem::path real = std::filesystem::canonical(options.source, e);
   const std::string written = !options.target.empty() ? options.target : e ? options.source : real.native();
   return run_in_subprocess(
       options.source,
       [&](const std::function<void(const std::string&)>& set_current) {
-    return a.check ? check_file(a, options) : repack_file(a, options, set_current);
+    return a.check ? check_file(a, options, separator) : repack_file(a, options, separator, set_current);
       },
       [&](bool) {
     if (!a.check) zarr::atomic_file::remove_unfinished(written, zarr::unfinished_name(written));
@@ -238,32 +238,16 @@ int repack_main(int argc, char** argv) {
     options.source = a.files[0];
     options.target = a.files[1];
     check_options(options);
-    return run_for_file(a, options);
+    return run_for_file(a, options, "");
   }
   if (a.files.empty()) return exit_success;  // a share of none
   options.source = a.files[0];
   check_options(options);
-  int status = exit_success;
-  const bool is_list = a.as_json && a.files.size() != 1;
-  if (is_list) std::cout << "[\n" << std::flush;
-  const pid_t self = ::getpid();
-  for (const std::string& file : a.files) {
+  return run_for_each(a.files, a.as_json, [&](const std::string& file, const std::string& separator) {
     options.source = file;
-    int of_file = exit_failure;
-    try {
-      check_options(options);
-      of_file = run_for_file(a, options);
-    } catch (const std::exception& e) {
-      // the process of a file ends with its error, too
-      if (::getpid() != self || a.files.size() == 1) throw;
-      print_error(e.what());
-    }
-    if (::getpid() != self) return of_file;
-    if (is_list && of_file != exit_failure) a.separator = ",\n";
-    if (status != exit_failure && of_file != exit_success) status = of_file;
-  }
-  if (is_list) std::cout << "]\n" << std::flush;
-  return status;
+    check_options(options);
+    return run_for_file(a, options, separator);
+  });
 }
 
 }  // namespace zarrbits::command

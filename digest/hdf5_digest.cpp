@@ -4,12 +4,12 @@
 #include "convert/run/dataset_metadata.hpp"
 #include "convert/run/hdf5_conversion.hpp"
 #include "convert/run/work_unit_runner.hpp"
+#include "digest/conversion_source.hpp"
 #include "digest/summing_writer.hpp"
 #include "hdf5/unsupported_dataset.hpp"
 #include "io/thread_pool.hpp"
 #include "text/format.hpp"
 
-#include <zarrbits/convert.hpp>
 #include <zarrbits/detail/processors.hpp>
 
 #include <algorithm>
@@ -24,12 +24,7 @@ using conversion::work_unit_result;
 
 // Plain chunks, of which damaged ones are reported.
 convert_options conversion_options(const digest_options& options) {
-  convert_options c;
-  c.source = options.source;
-  c.remote = options.remote;
-  c.include = options.include;
-  c.exclude = options.exclude;
-  c.external = options.external;
+  convert_options c = conversion_source(options);
   c.lock = options.lock;
   c.allow_expansion = options.allow_expansion;
   c.keep_going = true;
@@ -37,7 +32,6 @@ convert_options conversion_options(const digest_options& options) {
   c.compress = compression{.kind = compressor::none};
   c.codec = array_codec::bytes;
   c.threads = options.threads;
-  c.memory = options.memory;
   c.warning = options.warning;
   return c;
 }

@@ -8,7 +8,7 @@
 #include "digest/array_sum.hpp"
 #include "metadata/array_metadata.hpp"
 #include "zarr/read/chunk_decoder.hpp"
-#include "zarr/write/store_writer.hpp"
+#include "zarr/write/discarding_writer.hpp"
 
 #include <cstdint>
 #include <map>
@@ -18,7 +18,7 @@
 
 namespace zarrbits::digesting {
 
-class summing_writer final : public zarr::store_writer {
+class summing_writer final : public zarr::discarding_writer {
  public:
   summing_writer(bool any_nan, std::uint64_t max_string_bytes) : any_nan_(any_nan), max_string_bytes_(max_string_bytes) {}
 
@@ -32,19 +32,8 @@ class summing_writer final : public zarr::store_writer {
   // The arrays by their paths.
   std::map<std::string, std::shared_ptr<const array_sum>> finished();
 
-  using zarr::store_writer::put;
+  using zarr::discarding_writer::put;
   void put(std::string_view key, std::span<const std::byte> bytes) override;
-  std::unique_ptr<zarr::object_writer> begin(std::string_view key) override { return zarr::buffered_object(*this, key); }
-  bool put_new(std::string_view key, std::span<const std::byte> bytes) override {
-    put(key, bytes);
-    return true;
-  }
-  std::optional<std::vector<std::byte>> get(std::string_view) override { return {}; }
-  std::vector<std::string> list(std::string_view) override { return {}; }
-  void for_each(std::string_view, const std::function<void(std::string_view, std::uint64_t)>&) override {}
-  void append(std::string_view, std::string_view) override {}
-  void remove(std::string_view) override {}
-  void finish() override {}
 
  private:
   struct array_state {

@@ -6,13 +6,13 @@
 #include "compressors/buffer.hpp"
 #include "convert/from_zarr/store_source.hpp"
 #include "digest/array_sum.hpp"
+#include "digest/conversion_source.hpp"
 #include "io/s3_access.hpp"
 #include "io/thread_pool.hpp"
 #include "text/format.hpp"
 #include "text/json_text.hpp"
 #include "zarr/read/unreadable_node.hpp"
 
-#include <zarrbits/convert.hpp>
 #include <zarrbits/detail/processors.hpp>
 
 #include <algorithm>
@@ -33,14 +33,8 @@ class store_digest {
         queue_(threads_, options.memory / 2) {}
 
   std::vector<array_digest> run() {
-    convert_options selected;
-    selected.source = options_.source;
-    selected.remote = options_.remote;
-    selected.include = options_.include;
-    selected.exclude = options_.exclude;
-    selected.external = options_.external;
-    selected.memory = options_.memory;
-    const conversion::source_nodes nodes = conversion::read_nodes(selected, [&](const std::string& path) { set_path(path); });
+    const conversion::source_nodes nodes =
+        conversion::read_nodes(conversion_source(options_), [&](const std::string& path) { set_path(path); });
     std::vector<array_digest> arrays;
     for (const conversion::source_node& node : nodes.nodes) {
       if (!node.selected || (!node.is_array && node.unreadable.empty())) continue;

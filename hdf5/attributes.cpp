@@ -22,19 +22,12 @@ namespace {
 constexpr std::uint64_t largest_attribute = 256U << 20;  // bytes in memory
 
 herr_t collect_name(hid_t, const char* name, const H5A_info_t*, void* data) {
-  static_cast<std::vector<std::string>*>(data)->push_back(name);
+  try {
+    static_cast<std::vector<std::string>*>(data)->push_back(name);
+  } catch (...) {
+    return -1;  // no exception may cross libhdf5
+  }
   return 0;
-}
-
-// The order in which the attributes were created, if the file stores it.
-H5_index_t order_of(hid_t object) {
-  const H5I_type_t kind = H5Iget_type(object);
-  const handle properties(kind == H5I_GROUP     ? H5Gget_create_plist(object)
-                          : kind == H5I_DATASET ? H5Dget_create_plist(object)
-                                                : H5I_INVALID_HID);
-  unsigned order = 0;
-  const bool tracked = properties && H5Pget_attr_creation_order(properties, &order) >= 0 && (order & H5P_CRT_ORDER_TRACKED) != 0;
-  return tracked ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
 }
 
 // HDF5's and netCDF's own attributes. Those that `export` cannot recreate are `preserved` in the notes of a netCDF file.
@@ -292,6 +285,21 @@ std::vector<std::string> text_attribute(hid_t object, const char* name) {
   return out;
 }
 
+H5_index_t attribute_index(hid_t object) {
+  const H5I_type_t kind = H5Iget_type(object);
+  const handle properties(kind == H5I_GROUP     ? H5Gget_create_plist(object)
+                          : kind == H5I_DATASET ? H5Dget_create_plist(object)
+                                                : H5I_INVALID_HID);
+  unsigned order = 0;
+  const bool tracked = properties && H5Pget_attr_creation_order(properties, &order) >= 0 && (order & H5P_CRT_ORDER_TRACKED) != 0;
+  return tracked ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
+}
+
+herr_t list_attributes(hid_t object, H5_index_t index, H5_iter_order_t order, std::vector<std::string>& names) {
+  hsize_t position = 0;
+  return H5Aiterate2(object, index, order, &position, collect_name, &names);
+}
+
 text::json convert_attributes(hid_t object, reference_reader& references, const type_description* array_type,
                               const attribute_form& form, std::uint64_t memory, std::vector<attribute_report>& report) {
   text::json result = text::json::object();
@@ -308,8 +316,7 @@ text::json convert_attributes(hid_t object, reference_reader& references, const 
   memory_budget budget{memory, memory};
   text::object_builder types, shapes, hidden_values;
   std::vector<std::string> names;
-  hsize_t position = 0;
-  if (H5Aiterate2(object, order_of(object), H5_ITER_INC, &position, collect_name, &names) < 0) {
+  if (list_attributes(object, attribute_index(object), H5_ITER_INC, names) < 0) {
     report.push_back({.reason = "the attributes of the object cannot all be listed: " + last_error(), .skipped = true});
   }
   bool scale = false;

@@ -30,6 +30,11 @@ struct attribute_report {
 text::json convert_attributes(hid_t object, reference_reader& references, const type_description* array_type,
                               const attribute_form& form, std::uint64_t memory, std::vector<attribute_report>& report);
 
+// The order in which the attributes of an object were created, if the file stores it; else that of their names.
+H5_index_t attribute_index(hid_t object);
+// Appends the names of an object's attributes. Negative if not all can be listed.
+herr_t list_attributes(hid_t object, H5_index_t index, H5_iter_order_t order, std::vector<std::string>& names);
+
 // The strings of an attribute; empty if it has none. For HDF5's own attributes.
 std::vector<std::string> text_attribute(hid_t object, const char* name);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <zarrbits/hdf5_file.hpp>
 
+#include "hdf5/attributes.hpp"
 #include "hdf5/chunk_form.hpp"
 #include "hdf5/fork_guard.hpp"
 #include "io/files.hpp"
@@ -70,15 +71,6 @@ herr_t collect_link(hid_t, const char* name, const H5L_info_t* info, void* data)
   return 0;
 }
 
-herr_t collect_name(hid_t, const char* name, const H5A_info_t*, void* data) {
-  try {
-    static_cast<std::vector<std::string>*>(data)->push_back(name);
-  } catch (...) {
-    return -1;
-  }
-  return 0;
-}
-
 text::json members_of(hid_t group) {
   const hdf5::handle properties(H5Gget_create_plist(group));
   unsigned order = 0;
@@ -95,15 +87,8 @@ text::json members_of(hid_t group) {
 }
 
 std::vector<std::string> attribute_names(hid_t object) {
-  const H5I_type_t kind = H5Iget_type(object);
-  const hdf5::handle properties(kind == H5I_GROUP     ? H5Gget_create_plist(object)
-                                : kind == H5I_DATASET ? H5Dget_create_plist(object)
-                                                      : H5I_INVALID_HID);
-  unsigned order = 0;
-  const bool tracked = properties && H5Pget_attr_creation_order(properties, &order) >= 0 && (order & H5P_CRT_ORDER_TRACKED) != 0;
   std::vector<std::string> names;
-  hdf5::check(H5Aiterate2(object, tracked ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME, H5_ITER_INC, nullptr, collect_name, &names),
-              "list the attributes");
+  hdf5::check(hdf5::list_attributes(object, hdf5::attribute_index(object), H5_ITER_INC, names), "list the attributes");
   return names;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "repack/file_copier.hpp"
 
+#include "hdf5/attributes.hpp"
 #include "hdf5/plugin_filters.hpp"
 #include "hdf5/vlen_allocator.hpp"
 #include "text/name_escaping.hpp"
@@ -29,11 +30,6 @@ hdf5::handle link_properties(const tree_link& link) {
   hdf5::handle properties(H5Pcreate(H5P_LINK_CREATE), "create properties");
   if (link.utf8) hdf5::check(H5Pset_char_encoding(properties, H5T_CSET_UTF8), "set the character set of a name");
   return properties;
-}
-
-herr_t collect_attribute(hid_t, const char* name, const H5A_info_t*, void* names) {
-  static_cast<std::vector<std::string>*>(names)->push_back(name);
-  return 0;
 }
 
 hdf5::handle creation_properties_of(hid_t object, H5I_type_t kind) {
@@ -80,11 +76,10 @@ std::vector<std::string> attribute_names(hid_t object, H5I_type_t kind) {
   unsigned order = 0;
   hdf5::check(H5Pget_attr_creation_order(creation_properties_of(object, kind), &order), "get the order of attributes");
   std::vector<std::string> names;
-  hsize_t position = 0;
   const bool tracked = (order & H5P_CRT_ORDER_TRACKED) != 0;
-  hdf5::check(H5Aiterate2(object, tracked ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME, tracked ? H5_ITER_INC : H5_ITER_NATIVE, &position,
-                          collect_attribute, &names),
-              "list attributes");
+  hdf5::check(
+      hdf5::list_attributes(object, tracked ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME, tracked ? H5_ITER_INC : H5_ITER_NATIVE, names),
+      "list attributes");
   return names;
 }
 

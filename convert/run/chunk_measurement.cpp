@@ -4,6 +4,7 @@
 #include "convert/run/work_unit_runner.hpp"
 #include "hdf5/unsupported_dataset.hpp"
 #include "io/thread_pool.hpp"
+#include "zarr/write/discarding_writer.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -21,21 +22,10 @@ constexpr std::uint64_t max_chunk_bytes = 64U << 20;  // of one in a sample
 constexpr std::uint64_t max_samples = 256;
 constexpr std::size_t sparse_samples = 8;  // where chunks at regular distances are all absent
 
-class counting_writer final : public zarr::store_writer {
+class counting_writer final : public zarr::discarding_writer {
  public:
-  using store_writer::put;
+  using discarding_writer::put;
   void put(std::string_view key, std::span<const std::byte> bytes) override { count(key, bytes.size()); }
-  std::unique_ptr<zarr::object_writer> begin(std::string_view key) override { return zarr::buffered_object(*this, key); }
-  bool put_new(std::string_view key, std::span<const std::byte> bytes) override {
-    put(key, bytes);
-    return true;
-  }
-  std::optional<std::vector<std::byte>> get(std::string_view) override { return {}; }
-  std::vector<std::string> list(std::string_view) override { return {}; }
-  void for_each(std::string_view, const std::function<void(std::string_view, std::uint64_t)>&) override {}
-  void append(std::string_view, std::string_view) override {}
-  void remove(std::string_view) override {}
-  void finish() override {}
 };
 
 bool has_variable_size(const dataset_plan& dataset) {
