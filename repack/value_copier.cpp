@@ -410,7 +410,7 @@ hdf5::pipeline value_copier::fastest_encoding(const dataset_pair& d, const box_r
   return after <= before ? fast : d.filters;
 }
 
-// Region by region: all threads decode the source's chunks into it, then all encode the copy's chunks from it.
+// Some regions at a time: all threads decode the source's chunks into them, then all encode the copy's chunks from them.
 void value_copier::recode(const dataset_pair& d) {
   const std::uint64_t element = d.layout.element_bytes;
   const array::extents source_chunk = d.chunks ? d.chunks->grid().chunk : d.grid.chunk;
@@ -441,37 +441,56 @@ void value_copier::recode(const dataset_pair& d) {
   }
   // each thread has a chunk and what it becomes, and two of its results may wait
   const std::size_t threads = threads_for(4 * largest);
-  compressors::buffer values;
-  for (const auto& of_region : chunks_of_region) {
-    const numbers& chunks = of_region.second;
-    const array::box region = regions.box_of(regions.chunk_at(of_region.first));
-    reader.fill(values, region.elements());
-    if (d.chunks) {
-      const array::box indexes = d.chunks->grid().chunks_over(region);
-      hdf5::detail::ordered_work decoding(static_cast<std::size_t>(indexes.elements()), threads);
-      decoding.make_then_use(
-          [&](std::size_t i, std::size_t) {
-        array::extents index = array::unravel(i, indexes.shape);
-        for (std::size_t k = 0; k < index.size(); ++k) index[k] += indexes.first[k];
-        reader.decode(index, values, region);
-          },
-          [](std::size_t, std::size_t) {});
-    } else {
-      reader.read_unchunked(values, region);
+  const auto in_all_threads = [&](std::size_t count, const auto& make) {
+    hdf5::detail::ordered_work(count, threads)
+        .make_then_use([&](std::size_t i, std::size_t) { make(i); }, [](std::size_t, std::size_t) {});
+  };
+  struct region_values {
+    array::box region, source_chunks;
+    compressors::buffer values;
+  };
+  struct region_chunk {
+    std::size_t place;  // of the region
+    std::uint64_t number;
+  };
+  const std::uint64_t region_bytes = array::saturating_mul(regions.chunk_elements(), element);
+  std::vector<region_values> in_work(static_cast<std::size_t>(
+      std::clamp<std::uint64_t>(options_.memory / 4 / std::max<std::uint64_t>(region_bytes, 1), 1, chunks_of_region.size())));
+  for (auto next = chunks_of_region.begin(); next != chunks_of_region.end();) {
+    std::vector<region_chunk> sources, targets;
+    std::size_t count = 0;
+    for (; next != chunks_of_region.end() && count < in_work.size(); ++next, ++count) {
+      region_values& r = in_work[count];
+      r.region = regions.box_of(regions.chunk_at(next->first));
+      if (d.chunks) r.source_chunks = d.chunks->grid().chunks_over(r.region);
+      for (std::uint64_t i = 0; d.chunks && i < r.source_chunks.elements(); ++i) sources.push_back({count, i});
+      for (const std::uint64_t number : next->second) targets.push_back({count, number});
     }
-    hdf5::detail::ordered_work encoding(chunks.size(), threads);
+    in_all_threads(count, [&](std::size_t i) {
+      reader.fill(in_work[i].values, in_work[i].region.elements());
+      if (!d.chunks) reader.read_unchunked(in_work[i].values, in_work[i].region);
+    });
+    in_all_threads(sources.size(), [&](std::size_t i) {
+      region_values& r = in_work[sources[i].place];
+      array::extents index = array::unravel(sources[i].number, r.source_chunks.shape);
+      for (std::size_t k = 0; k < index.size(); ++k) index[k] += r.source_chunks.first[k];
+      reader.decode(index, r.values, r.region);
+    });
+    hdf5::detail::ordered_work encoding(targets.size(), threads);
     std::vector<compressors::buffer> encoded(encoding.places());
     encoding.make_then_use(
         [&](std::size_t i, std::size_t place) {
-      const array::box of_chunk{d.grid.start(array::unravel(chunks[i], counts)), d.grid.chunk};
+      const region_values& r = in_work[targets[i].place];
+      const array::box of_chunk{d.grid.start(array::unravel(targets[i].number, counts)), d.grid.chunk};
       compressors::buffer chunk;
       reader.fill(chunk, d.grid.chunk_elements());
-      array::copy_elements(values, region, chunk, of_chunk, array::intersect(of_chunk, region),
+      array::copy_elements(r.values, r.region, chunk, of_chunk, array::intersect(of_chunk, r.region),
                            static_cast<std::size_t>(element));
       encoded[place] = hdf5::apply(filters, std::move(chunk));
         },
         [&](std::size_t i, std::size_t place) {
-      const auto first = hdf5::to_hsize(d.grid.start(array::unravel(chunks[i], counts)));
+      const std::uint64_t number = targets[i].number;
+      const auto first = hdf5::to_hsize(d.grid.start(array::unravel(number, counts)));
       {
         const hdf5::lock one_thread;
         hdf5::check(H5Dwrite_chunk(d.copy, H5P_DEFAULT, 0, first.data(), encoded[place].size(), encoded[place].data()),
@@ -480,7 +499,7 @@ void value_copier::recode(const dataset_pair& d) {
       encoded[place] = {};
       // in proportion, as the source's chunks have other shapes
       const std::uint64_t stored = d.layout.stored_bytes;
-      add_progress(d, stored / needed.size() + (chunks[i] == needed.front() ? stored % needed.size() : 0));
+      add_progress(d, stored / needed.size() + (number == needed.front() ? stored % needed.size() : 0));
     });
   }
 }
