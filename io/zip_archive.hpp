@@ -63,6 +63,8 @@ class zip_archive {
   // Reads bytes of another member from `offset` on, which must be within it. The checksum is checked only if all bytes
   // are read.
   void read(const place& of, std::uint64_t offset, std::span<std::byte> out) const;
+  // The open file's.
+  int descriptor() const noexcept { return fd_.get(); }
 
  private:
   [[noreturn]] void throw_corrupt(const std::string& problem) const;

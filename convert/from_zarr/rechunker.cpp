@@ -126,6 +126,8 @@ std::optional<std::uint64_t> rechunker::item_of(std::string_view coordinates) co
   return static_cast<std::uint64_t>(entry - items_.begin());
 }
 
+bool rechunker::has_gaps() const { return existing_.size() < product_of(source_grid_); }
+
 std::uint64_t rechunker::objects() const {
   if (change_.strategy != zarr_strategy::rechunk) return items();
   std::uint64_t per_region = 1;
@@ -315,12 +317,24 @@ void rechunker::write_object(const array::extents& object, const Make& make, arr
   result.store_bytes += shard.commit();
 }
 
+bool rechunker::refer_to(const std::string& key, const zarr::stored_object& object, std::uint64_t offset,
+                         std::uint64_t size) const {
+  if (!out_->supports_references()) return false;
+  const auto location = object.location();
+  if (!location) return false;
+  if (location->descriptor >= 0) out_->put_range(key, location->descriptor, location->offset + offset, size);
+  else out_->put_reference(key, location->url, location->state, location->offset + offset, size);
+  return true;
+}
+
 void rechunker::copy_object(const zarr_array& array, const array::extents& object, array_result& result) const {
   const auto source = array.open_object(object);
   require_listed(source.get(), object);
   const std::string key = key_of(object);
   const std::uint64_t size = source->size();
-  if (source->descriptor() >= 0) {
+  if (refer_to(key, *source, 0, size)) {
+    // nothing to copy
+  } else if (source->descriptor() >= 0) {
     out_->put_range(key, source->descriptor(), 0, size);
   } else if (size <= piece) {
     out_->put(key, zarr::read_object(*source, piece));
@@ -346,6 +360,11 @@ std::optional<compressors::buffer> rechunker::resharded(const zarr_array& array,
   const auto stored = find_chunk(array, chunk);
   if (!stored) return {};
   ++result.counts.raw;
+  if (!shard && refer_to(key_of(object), *stored->object, stored->offset, stored->size)) {
+    result.store_bytes += stored->size;
+    require_listed(stored->object.get(), object_of(chunk));
+    return {};
+  }
   const int file = stored->object->descriptor();
   if (file < 0) {
     const std::vector<std::byte> bytes = zarr_array::read(*stored);

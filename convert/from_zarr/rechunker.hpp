@@ -43,6 +43,8 @@ class rechunker {
   std::uint64_t items() const noexcept { return items_.size(); }
   // Which of them makes the object of the target with these coordinates ("1/2"); nothing if none does.
   std::optional<std::uint64_t> item_of(std::string_view coordinates) const;
+  // Whether there are chunks, or shards, that were never written.
+  bool has_gaps() const;
   // Objects of the target, at most.
   std::uint64_t objects() const;
   // Bytes of a chunk before compression: of the source, or of the target if those are larger.
@@ -79,6 +81,8 @@ class rechunker {
   std::optional<zarr::zarr_array::object_range> find_chunk(const zarr::zarr_array& array, const array::extents& chunk) const;
   bool read(const zarr::zarr_array& array, const array::extents& chunk, zarr::element_buffer& target) const;
 
+  // True if the target now refers to these bytes of an object, which stay where they are.
+  bool refer_to(const std::string& key, const zarr::stored_object& object, std::uint64_t offset, std::uint64_t size) const;
   void copy_object(const zarr::zarr_array& array, const array::extents& object, array_result& result) const;
   void make_object(const zarr::zarr_array& array, const array::extents& object, array_result& result) const;
   std::optional<compressors::buffer> resharded(const zarr::zarr_array& array, const array::extents& object,

@@ -13,6 +13,7 @@
 #include "io/thread_pool.hpp"
 #include "metadata/array_metadata.hpp"
 #include "metadata/node.hpp"
+#include "metadata/v2_metadata.hpp"
 #include "text/coordinates.hpp"
 #include "text/format.hpp"
 #include "text/memory_estimate.hpp"
@@ -32,6 +33,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace zarrbits::conversion {
@@ -78,6 +80,8 @@ class zarr_conversion {
 
  private:
   void open_target(mode run_mode);
+  zarr::store_writer_options target_options() const;
+  std::string v3_only_reason(const array_work& work) const;
   void open_journal(mode run_mode, bool goes_on);
   void check_journal(bool make_again);
   bool matches_journal(std::size_t node, const std::map<std::uint64_t, std::uint64_t>& bytes);
@@ -180,20 +184,14 @@ void zarr_conversion::open_target(mode run_mode) {
   using existing = zarr::store_writer_options::if_exists;
   const bool one_file = zarr::is_one_file(options_.store);
   const bool joins = run_mode == mode::worker || (run_mode == mode::resume && !one_file);
-  out_ = zarr::make_store_writer(options_.store, {.target = run_mode == mode::finalize ? existing::finalize
-                                                            : joins                    ? existing::attach
-                                                            : options_.overwrite       ? existing::replace
-                                                            : one_file                 ? existing::refuse
-                                                                                       : existing::resume,
-                                                  .shared = run_mode == mode::worker,
-                                                  .run = front_end_of(options_).run,
-                                                  .source = split_source(options_.source).file,
-                                                  .sync = options_.sync,
-                                                  .warning = options_.warning,
-                                                  .base = {},
-                                                  .formats = {},
-                                                  .memory = options_.memory,
-                                                  .remote = options_.remote});
+  zarr::store_writer_options target = target_options();
+  target.target = run_mode == mode::finalize                         ? existing::finalize
+                  : joins                                            ? existing::attach
+                  : options_.overwrite                               ? existing::replace
+                  : one_file || zarr::has_partitions(options_.store) ? existing::refuse
+                                                                     : existing::resume;
+  target.shared = run_mode == mode::worker;
+  out_ = zarr::make_store_writer(options_.store, target);
   const bool begun = run_mode == mode::full && out_->found_unfinished(), goes_on = begun || joins || run_mode == mode::finalize;
   if (goes_on) {
     if (load_plan(*out_, options_, begun)) select_nodes(source_, options_);
@@ -201,6 +199,18 @@ void zarr_conversion::open_target(mode run_mode) {
   }
   if (options_.consolidate.value_or(source_.consolidated)) out_ = zarr::make_consolidating_writer(std::move(out_));
   if (out_->can_resume()) open_journal(run_mode, goes_on);
+}
+
+zarr::store_writer_options zarr_conversion::target_options() const {
+  return {.run = front_end_of(options_).run,
+          .source = split_source(options_.source).file,
+          .sync = options_.sync,
+          .warning = options_.warning,
+          .references = options_.references,
+          .base = options_.base,
+          .formats = {.v2 = options_.format != zarr_format::v3, .v3 = options_.format != zarr_format::v2},
+          .memory = options_.memory,
+          .remote = options_.remote};
 }
 
 // The metadata of all nodes, and the states of all objects of the arrays.
@@ -267,8 +277,9 @@ bool zarr_conversion::matches_journal(std::size_t node, const std::map<std::uint
   const std::string chunks = metadata::chunk_key(path == "/" ? "" : path, {});
   std::map<std::uint64_t, std::uint64_t> stored;
   if (work.array->shape().empty()) {  // its only chunk is an object of that name
-    const auto one = out_->get(chunks);
-    stored[0] = one ? one->size() : 0;
+    out_->for_each(path.substr(1), [&](std::string_view key, std::uint64_t size) {
+      if (key == chunks) stored[0] = size;
+    });
   } else {
     out_->for_each(chunks, [&](std::string_view key, std::uint64_t size) {
       if (const auto item = work.chunks->item_of(key.substr(std::min(key.size(), chunks.size() + 1))))
@@ -305,7 +316,22 @@ array_work& zarr_conversion::work_of(std::size_t node) {
     work.chunks = std::make_shared<rechunker>(*work.array, *work.change, n.path, options_, out_.get());
   });
   if (work.skipped.empty()) list_chunks(work, n.path);
+  if (work.skipped.empty() && options_.format == zarr_format::v2) {
+    if (const std::string reason = v3_only_reason(work); !reason.empty())
+      work.skipped = "Zarr v2 cannot have it: " + reason + "; set `format` to both or 3";
+  }
   return work;
+}
+
+// References have the metadata of Zarr v2, too: why they do not have those of this array; empty if they do.
+std::string zarr_conversion::v3_only_reason(const array_work& work) const {
+  if (!options_.references || options_.format == zarr_format::v3) return {};
+  try {
+    metadata::to_v2_array(work.change->document, work.chunks->has_gaps());
+  } catch (const metadata::not_representable_in_v2& e) {
+    return e.what();
+  }
+  return {};
 }
 
 std::vector<planned_unit> zarr_conversion::units() {
@@ -333,6 +359,7 @@ void zarr_conversion::set_current(const std::string& path) {
 
 void zarr_conversion::unit_done(const work_unit_id& id, work_unit_result&& result, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
+  out_->end_unit({id.dataset, id.number});
   if (journal_) journal_->add(id, result);
   results_.insert_or_assign(id, std::move(result));
   bytes_done_ += bytes;
@@ -525,6 +552,8 @@ converted_object zarr_conversion::write_node(std::size_t node) {
     if (entry.lossy)
       entry.reason =
           text::pluralize(result.lost_chunks.size(), "chunk") + " cannot be read: " + worded(result.lost_chunks.begin()->second);
+    if (const std::string reason = v3_only_reason(work); !reason.empty())
+      entry.reason += (entry.reason.empty() ? "only for readers of Zarr v3: " : "; only for readers of Zarr v3: ") + reason;
   } else {
     entry.outcome = outcome::raw;
   }
@@ -541,11 +570,16 @@ convert_result zarr_conversion::result_for(const std::string& started) const {
   for (const auto& [node, work] : works_) result.source_bytes += work.chunks ? work.chunks->source_bytes() : 0;
   result.store_objects = out_->objects();
   result.store_bytes = out_->bytes();
+  result.referenced_objects = out_->referenced_objects();
+  result.referenced_bytes = out_->referenced_bytes();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
   return result;
 }
 
 convert_result zarr_conversion::finalized(const std::string& started) {
+  std::vector<zarr::unit_key> units;
+  for (const auto& [id, result] : results_) units.emplace_back(id.dataset, id.number);
+  out_->end_units(units, target_options());
   std::vector<converted_object> objects(source_.nodes.size());
   for (std::size_t i = source_.nodes.size(); i-- > 0;) objects[i] = write_node(i);  // the root last
   convert_result result = result_for(started);
@@ -561,7 +595,9 @@ convert_result zarr_conversion::finalized(const std::string& started) {
     }
   }
   result.objects = std::move(objects);
-  if (!io::is_object_store(options_.store) || out_->found_unfinished()) {  // also what other processes and earlier runs wrote
+  const bool is_references = zarr::is_reference_target(options_.store);
+  if (!is_references &&
+      (!io::is_object_store(options_.store) || out_->found_unfinished())) {  // also what other processes and earlier runs wrote
     result.store_objects = result.store_bytes = 0;
     out_->for_each("", [&](std::string_view key, std::uint64_t size) {
       if (zarr::in_unfinished_folder(key)) return;
@@ -571,6 +607,7 @@ convert_result zarr_conversion::finalized(const std::string& started) {
   }
   if (const auto& call = front_end_of(options_).before_done) call(result);
   out_->finish();
+  if (is_references) std::tie(result.store_objects, result.store_bytes) = zarr::count_reference_files(options_.store);
   return result;
 }
 
@@ -629,15 +666,17 @@ convert_plan zarr_conversion::plan() {
     } else {
       const zarr_array_plan& c = *work.change;
       p.outcome = c.strategy == zarr_strategy::copy || c.strategy == zarr_strategy::reshard ? outcome::raw : outcome::recoded;
-      p.how = c.description();
+      const bool referred = options_.references && p.outcome == outcome::raw;
+      p.how = referred ? "referred to" : c.description();
       if (c.strategy == zarr_strategy::rechunk) p.how += "; chunks of " + array::joined_text(c.chunk);
       p.codecs = text::json_text(metadata::codecs_of(c.document));
       p.chunk_shape = c.chunk;
       p.objects = work.chunks->objects() + 1;
       p.source_bytes = work.chunks->source_bytes();
-      p.store_bytes = p.outcome == outcome::raw ? p.source_bytes : work.chunks->plain_bytes();
+      p.store_bytes = referred ? 0 : p.outcome == outcome::raw ? p.source_bytes : work.chunks->plain_bytes();
       p.estimated_bytes = p.outcome == outcome::raw ? p.store_bytes : estimate(i);
       if (p.estimated_bytes) p.estimated_bytes = std::min(*p.estimated_bytes, p.store_bytes);
+      if (const std::string reason = v3_only_reason(work); !reason.empty()) p.how += "; only for readers of Zarr v3: " + reason;
       for (std::uint64_t k = 0; k < work.units(); ++k) {
         const chunk_range range = work.unit(k);
         p.units.push_back({range.first, range.count, range.bytes});
@@ -679,8 +718,13 @@ void check_store_options(const convert_options& options) {
     if (is_given) throw error(errc::invalid_option, std::string(reason) + "; leave out `" + option + "`");
   };
   refuse(options.concat.has_value(), "concat", "only HDF5 files are joined, and the source is a Zarr store");
-  refuse(options.references.has_value(), "references",
-         "only chunks of HDF5 files are referred to, and the source is a Zarr store");
+  if (options.references) {
+    constexpr const char* stay = "references point to the chunks of the source, which stay as they are";
+    refuse(options.compress.has_value(), "compress", stay);
+    refuse(options.sets_chunks(), "chunk", stay);
+    refuse(options.codec != array_codec::automatic, "codec", stay);
+    refuse(options.profile.value_or(profile::native) == profile::recode, "profile", stay);
+  }
   refuse(options.convention.has_value(), "convention", "the source is a Zarr store, whose names and attributes stay as they are");
   refuse(options.links.has_value(), "links", "the source is a Zarr store, which has no links");
 }

@@ -115,6 +115,23 @@ def test_digests_in_s3_are_those_on_a_disk(server, days):
     assert pathlib.Path("remote.txt").read_text() == pathlib.Path("local.txt").read_text() > ""
 
 
+def test_references_to_a_store(server, days):
+    """No chunk is fetched for them; they have the state that the listing says, which readers compare."""
+    z(None, "convert", "-q", "--compress", "none", days[0], "local.zarr")
+    upload(server, *(p.as_posix() for p in pathlib.Path("local.zarr").rglob("*") if p.is_file()))
+    store = f"s3://{BUCKET}/data/local.zarr"
+    server.requests.clear()
+    z(server, "convert", "-q", "--virtual", "--inline", "0", store, "refs.json")
+    assert not [r for r in server.requests if "/c/" in r.key]
+    references = json.loads(pathlib.Path("refs.json").read_text())
+    chunk = pathlib.Path("local.zarr/g/rows/c/1/0/0").read_bytes()
+    assert references["refs"]["g/rows/1.0.0"] == [f"{store}/g/rows/c/1/0/0", 0, len(chunk)]
+    z(server, "verify", store, "refs.json")
+    server.objects["data/local.zarr/g/rows/c/1/0/0"] = Stored(bytes(len(chunk)))  # another ETag, the same size
+    done = z(server, "verify", store, "refs.json", status=1)
+    assert "has changed since the references were made" in done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(
     "options",
     [NATIVE, ["--compress", "gzip:1"], [*NATIVE, "--shard", "16,3,10"], ["--compress", "gzip:1", "--chunk", "7,3,10"]],

@@ -100,6 +100,19 @@ def test_it_reads_what_h5py_reads(source, refs, tmp_path, inline):
     check(group_of(tmp_path / "repository"), source)
 
 
+@pytest.mark.parametrize("form", ["zarr", "zip"])
+def test_references_to_the_chunks_of_a_store(source, refs, tmp_path, form):
+    """By our reader, which checks that nothing has changed, and by fsspec's."""
+    store = tmp_path / f"in/store.{form}"
+    run("convert", "-q", source, store)
+    run("convert", "-q", "--virtual", store, refs)
+    check(zarr.open_group(zarrbits.open_references(refs), mode="r"), source)
+    if refs.suffix == ".json":
+        fsspec = pytest.importorskip("fsspec")
+        files = fsspec.filesystem("reference", fo=str(refs), remote_protocol="file", asynchronous=True)
+        check(zarr.open_group(zarr.storage.FsspecStore(files, read_only=True), mode="r", zarr_format=3), source)
+
+
 def test_listings_and_chunks_that_are_not_there(source, refs):
     run("convert", "-q", "--virtual", source, refs)
     group = zarr.open_group(zarrbits.open_references(refs), mode="r")

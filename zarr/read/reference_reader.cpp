@@ -54,6 +54,12 @@ class range_object final : public stored_object {
     }
   }
 
+  std::optional<object_location> location() const override {
+    if (const io::remote_file* remote = file_->remote())
+      return object_location{.url = remote->name(), .state = remote->state(), .offset = r_.offset};
+    return object_location{.descriptor = file_->descriptor(), .offset = r_.offset};
+  }
+
  private:
   std::shared_ptr<const io::byte_source> file_;
   io::reference r_;

@@ -156,6 +156,9 @@ class s3_snapshot final : public store_reader {
         : store_(store), key_(std::move(key)), entry_(entry) {}
     std::uint64_t size() const override { return entry_.size; }
     io::file_state state() const override { return state_in_s3(entry_.size, entry_.validator); }
+    std::optional<object_location> location() const override {
+      return object_location{.url = store_.url_of(key_), .state = state()};
+    }
     void read(std::uint64_t offset, std::span<std::byte> out) const override {
       while (!out.empty()) {
         const std::uint64_t begin = offset % block;
@@ -182,6 +185,8 @@ class s3_snapshot final : public store_reader {
     const std::string& prefix = client_.settings().prefix;
     return prefix.empty() ? key : prefix + "/" + key;
   }
+
+  std::string url_of(const std::string& key) const { return client_.settings().name_of(full_key(key)); }
 
   // The block that begins at `offset`.
   bytes block_of(const std::string& key, std::uint64_t offset, const listed_object& of) const {

@@ -69,6 +69,14 @@ auto as_store_errors(F&& run) {
 
 // All functions of these classes throw store_error or not_supported, with a sentence.
 
+// Where the bytes of an object lie: in a file that is open here, or in one on a server.
+struct object_location {
+  int descriptor = -1;        // of a local file
+  std::string url = {};       // "s3://bucket/key"; without a descriptor
+  io::file_state state = {};  // of the file at `url`
+  std::uint64_t offset = 0;   // of the object's first byte
+};
+
 class stored_object {
  public:
   virtual ~stored_object() = default;
@@ -79,6 +87,11 @@ class stored_object {
   virtual void read(std::uint64_t offset, std::span<std::byte> out) const = 0;
   // The local file's descriptor, for copies in the kernel; negative if the object is not a local file.
   virtual int descriptor() const noexcept { return -1; }
+  // For those that refer to the bytes, and do not copy them; none if no file has them as they are read here. Valid as long as the
+  // object.
+  virtual std::optional<object_location> location() const {
+    return descriptor() < 0 ? std::nullopt : std::optional(object_location{.descriptor = descriptor()});
+  }
 };
 
 // One that this reader has made.

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +46,9 @@ class zip_object final : public stored_object {
   io::file_state state() const override { return state_of_member(place_.size, place_.crc); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     with_zip_errors([&] { archive_.read(place_, offset, out); });
+  }
+  std::optional<object_location> location() const override {
+    return object_location{.descriptor = archive_.descriptor(), .offset = place_.offset};
   }
 
  private:
