@@ -18,9 +18,11 @@ int convert_main(int argc, char** argv);
 int plan_main(int argc, char** argv);
 int export_main(int argc, char** argv);
 int repack_main(int argc, char** argv);
-// Whether the arguments of `convert` are those of these: their options, a source of their kind, and an HDF5 file to write.
+// Whether the arguments of `convert` or `plan` are those of these: their options, a source of their kind, and an HDF5 file to
+// write.
 bool is_export(int argc, char** argv);
 bool is_repack(int argc, char** argv);
+int plan_repack_main(int argc, char** argv);
 int digest_main(int argc, char** argv);
 int check_main(int argc, char** argv);
 int finalize_main(int argc, char** argv);

@@ -118,6 +118,7 @@ void warn_of_space(const convert_plan& p, const std::string& store) {
 }  // namespace
 
 int plan_main(int argc, char** argv) {
+  if (is_repack(argc, argv)) return plan_repack_main(argc, argv);
   convert_arguments arguments;
   if (const auto over = parse_convert_arguments(arguments, convert_kind::plan, argc, argv)) return *over;
   return run_in_subprocess(arguments.options.source, [&](const auto& set_current) {

@@ -54,7 +54,7 @@ struct repack_arguments {
   repack_options options;
   std::vector<std::string> files;
   std::string layout, chunk_bytes, format, page_size, threads, memory, partition;
-  bool in_place = false, check = false, as_json = false, quiet = false;
+  bool in_place = false, check = false, dry_run = false, as_json = false, quiet = false;
 };
 
 void add_repack_options(CLI::App& app, repack_arguments& a) {
@@ -66,6 +66,9 @@ void add_repack_options(CLI::App& app, repack_arguments& a) {
   app.add_flag("--check", a.check, "Only say which rules of the layout the files follow; exit status 3 if one does not");
   app.add_flag("--in-place", a.in_place,
                "Replace the files that do not follow the rules, one after another, each when its new form is complete");
+  app.add_flag("--dry-run", a.dry_run,
+               "Write nothing, and say what would change, with the sizes and the time that samples of the values lead to")
+      ->excludes("--check");
   app.add_option("--chunk", o.chunks,
                  "The shape of the chunks of what the path pattern matches; -1 is the whole dimension; can be repeated")
       ->type_name("PATTERN=SHAPE")
@@ -141,6 +144,32 @@ std::string described(const std::vector<std::uint64_t>& chunk, const std::string
   return (chunk.empty() ? "no chunks" : array::joined_text(chunk)) + (filters.empty() ? "" : " (" + filters + ")");
 }
 
+void print_plan(const repack_report& r) {
+  const std::string name = printable(r.target.empty() ? r.source : r.target);
+  if (r.unchanged) {
+    std::cout << name << ": follows the layout already, nothing would change\n";
+    return;
+  }
+  text_table table({{"dataset", text_table::left, 12, true},
+                    {"in source", text_table::right},
+                    {"about", text_table::right},
+                    {"chunks before"},
+                    {"chunks after"},
+                    {"because of"}});
+  std::uint64_t recoded = 0;
+  for (const repacked_dataset& d : r.datasets) {
+    if (!d.recoded) continue;
+    ++recoded;
+    table.add({d.path, text::format_bytes(d.source_bytes), text::format_bytes(d.bytes),
+               described(d.source_chunk, d.source_filters), described(d.chunk, d.filters), d.reason});
+  }
+  if (recoded > 0) std::cout << table.text(describe_terminal(STDOUT_FILENO));
+  std::cout << name << ": " << text::pluralize(r.datasets.size(), "dataset") << ", " << recoded
+            << " with other chunks or filters; " << text::format_bytes(r.source_bytes) << " -> about "
+            << text::format_bytes(r.bytes) << ", metadata in the first " << text::format_bytes(r.metadata_bytes) << "; about "
+            << duration_text(r.seconds) << " to read and encode it here\n";
+}
+
 void print_result(const repack_report& r) {
   if (logs_json()) {
     write_log_line("info", {{"message", "done"}, {"bytes", r.bytes}, {"seconds", r.seconds}});
@@ -180,6 +209,14 @@ int check_file(const repack_arguments& a, const repack_options& options, const s
   return status;
 }
 
+int plan_file(const repack_arguments& a, const repack_options& options, const std::string& separator) {
+  const repack_report r = plan(options);
+  if (a.as_json) std::cout << separator << printable_json(r.report_json(exit_success));
+  else if (!a.quiet) print_plan(r);
+  std::cout << std::flush;
+  return exit_success;
+}
+
 int repack_file(const repack_arguments& a, repack_options options, const std::string& separator,
                 const std::function<void(const std::string&)>& set_current) {
   repack_report r;
@@ -206,31 +243,23 @@ int run_for_file(const repack_arguments& a, const repack_options& options, const
   return run_in_subprocess(
       options.source,
       [&](const std::function<void(const std::string&)>& set_current) {
-    return a.check ? check_file(a, options, separator) : repack_file(a, options, separator, set_current);
+    return a.check     ? check_file(a, options, separator)
+           : a.dry_run ? plan_file(a, options, separator)
+                       : repack_file(a, options, separator, set_current);
       },
       [&](bool) {
-    if (!a.check) zarr::atomic_file::remove_unfinished(written, zarr::unfinished_name(written));
+    if (!a.check && !a.dry_run) zarr::atomic_file::remove_unfinished(written, zarr::unfinished_name(written));
   });
 }
 
-}  // namespace
-
-bool is_repack(int argc, char** argv) {
-  CLI::App app;
-  repack_arguments a;
-  add_repack_options(app, a);
-  add_log_format_option(app);
-  return can_parse(app, argc, argv) && a.files.size() == 2 && !a.check && !a.in_place && !zarr::is_store_name(a.files[0]) &&
-         zarr::is_hdf5_name(a.files[1]);
-}
-
-int repack_main(int argc, char** argv) {
+int run(int argc, char** argv, bool planning) {
   CLI::App app("Changes the layout, chunks or filters of an HDF5 or netCDF-4 file; all else stays as it is.", "zarrbits repack");
   app.footer(repack_footer);
   repack_arguments a;
   add_repack_options(app, a);
   add_log_format_option(app);
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
+  a.dry_run = a.dry_run || planning;
   read_arguments(a);
   repack_options& options = a.options;
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
@@ -249,5 +278,19 @@ int repack_main(int argc, char** argv) {
     return run_for_file(a, options, separator);
   });
 }
+
+}  // namespace
+
+bool is_repack(int argc, char** argv) {
+  CLI::App app;
+  repack_arguments a;
+  add_repack_options(app, a);
+  add_log_format_option(app);
+  return can_parse(app, argc, argv) && a.files.size() == 2 && !a.check && !a.in_place && !zarr::is_store_name(a.files[0]) &&
+         zarr::is_hdf5_name(a.files[1]);
+}
+
+int repack_main(int argc, char** argv) { return run(argc, argv, false); }
+int plan_repack_main(int argc, char** argv) { return run(argc, argv, true); }
 
 }  // namespace zarrbits::command

@@ -3,6 +3,7 @@
 // The public functions repack() and check_layout(): the file, which gets its name when it is complete and its layout was seen.
 //
 #include <zarrbits/convert_options.hpp>
+#include <zarrbits/detail/ordered_work.hpp>
 #include <zarrbits/repack.hpp>
 #include <zarrbits/source_name.hpp>
 
@@ -49,16 +50,21 @@ class new_file {
   new_file(const opened_contents& source, const dataset_changes& changes, const repack_options& options)
       : source_(source), changes_(changes), options_(options), lowest_format_(lowest_format(source, changes)) {}
 
-  // How many bytes its metadata take.
-  std::uint64_t measure() const {
+  // How many bytes its metadata take. `visit` gets the value_copier.
+  template <class Visit>
+  std::uint64_t measure(const Visit& visit) const {
     metadata_counter counter;
     const hdf5::handle access = access_properties();
     counter.set_driver(access);
     write("metadata", access, 0, [&](value_copier& values) {
       counter.drop_values();
       values.reserve_indexes();
+      visit(values);
     });
     return counter.bytes();
+  }
+  std::uint64_t measure() const {
+    return measure([](value_copier&) {});
   }
 
   // `metadata_bytes`: room at the start of the file, in a block or in a page.
@@ -140,6 +146,31 @@ std::vector<repacked_dataset> describe_datasets(const opened_contents& source, c
     d.chunks = after.chunks;
     d.source_bytes = before.stored_bytes;
     d.bytes = after.stored_bytes;
+  }
+  return list;
+}
+
+// Of a file that is not written.
+std::vector<repacked_dataset> describe_changes(const opened_contents& source, const dataset_changes& changes,
+                                               const std::map<haddr_t, value_copier::estimate>& estimates) {
+  std::vector<repacked_dataset> list;
+  for (const tree_object& o : source.tree.objects) {
+    if (o.kind != H5I_DATASET) continue;
+    const dataset_layout& before = source.contents.datasets.at(o.address);
+    const value_copier::estimate& after = estimates.at(o.address);
+    repacked_dataset& d = list.emplace_back();
+    d.path = text::escape_name(o.path);
+    d.source_chunk = d.chunk = before.chunk;
+    d.source_filters = d.filters = before.filters.text();
+    d.source_bytes = before.stored_bytes;
+    d.chunks = after.chunks;
+    d.bytes = after.bytes;
+    const auto change = changes.find(o.address);
+    if (change == changes.end()) continue;
+    d.recoded = true;
+    d.reason = change->second.reason;
+    if (!change->second.chunk.empty()) d.chunk = change->second.chunk;
+    if (change->second.filters) d.filters = hdf5::pipeline{.filters = *change->second.filters}.text();
   }
   return list;
 }
@@ -262,6 +293,38 @@ void check_options(const repack_options& options) {
   if (options.memory < min_memory)
     throw error(errc::invalid_option, "`memory` is " + text::format_bytes(options.memory) +
                                           ", too little to repack; use at least " + text::format_bytes(min_memory));
+}
+
+repack_report plan(const repack_options& options) {
+  check_options(options);
+  const hdf5::silence quiet;
+  repack_report report;
+  report.source = options.source;
+  report.target = options.target;
+  report.layout = options.layout;
+  repacking::with_public_errors(options, [&] {
+    const repacking::opened_file source(options);
+    const repacking::opened_contents view = source.view();
+    report.source_bytes = report.bytes = source.file.state().size;
+    report.objects = source.tree.objects.size();
+    report.findings = repacking::check_rules(view, options);
+    report.unchanged = options.target.empty() && !repacking::has_explicit_changes(options) && conforms(report.findings);
+    if (report.unchanged) return;
+    const repacking::dataset_changes changes = repacking::plan_changes(view, options);
+    hdf5::require_pages_fit(options.source, options.page_size, source.file.user_block_size());
+    std::map<haddr_t, repacking::value_copier::estimate> estimates;
+    const repacking::new_file file(view, changes, options);
+    report.metadata_bytes = file.measure([&](repacking::value_copier& values) { estimates = values.estimates(); });
+    report.dangling_references = file.dangling();
+    report.datasets = repacking::describe_changes(view, changes, estimates);
+    report.bytes = report.metadata_bytes + source.file.user_block_size();
+    for (const auto& [address, e] : estimates) {
+      report.bytes += e.bytes;
+      report.seconds += e.seconds;
+    }
+    report.seconds /= static_cast<double>(hdf5::detail::threads_or_all(options.threads));
+  });
+  return report;
 }
 
 layout_report check_layout(const repack_options& options) {

@@ -14,6 +14,7 @@
 #include <zarrbits/detail/ordered_work.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -25,6 +26,12 @@ namespace {
 
 constexpr std::uint64_t piece_bytes = 16U << 20;  // of values without chunks, read at once
 constexpr std::size_t min_chunks_for_trial = 16;  // fewer are encoded in the time of a trial
+constexpr std::size_t samples = 8;                // chunks of a dataset, for an estimate
+constexpr std::uint64_t max_sample_bytes = 256U << 20;
+
+double seconds_since(std::chrono::steady_clock::time_point begun) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+}
 
 // The dataspace of values in memory.
 hdf5::handle space_of(const array::extents& shape) {
@@ -70,6 +77,9 @@ struct value_copier::dataset_pair {
   bool has_chunks = false;  // the copy
 
   std::uint64_t chunk_bytes() const { return array::saturating_mul(grid.chunk_elements(), layout.element_bytes); }
+  std::uint64_t source_chunk_bytes() const {
+    return array::saturating_mul(chunks->grid().chunk_elements(), layout.element_bytes);
+  }
 };
 
 value_copier::dataset_pair value_copier::open(const tree_object& o, const dataset_layout& l) const {
@@ -408,6 +418,69 @@ hdf5::pipeline value_copier::fastest_encoding(const dataset_pair& d, const box_r
     after += static_cast<double>(hdf5::apply(fast, reader.read(b)).size());
   }
   return after <= before ? fast : d.filters;
+}
+
+std::map<haddr_t, value_copier::estimate> value_copier::estimates() {
+  std::map<haddr_t, estimate> result;
+  for_each_dataset([&](const tree_object& o, const dataset_layout& l) {
+    const dataset_pair d = open(o, l);
+    const bool recoded = d.change && d.has_chunks && !l.linked_values;
+    result[o.address] = recoded ? estimate_recoded(d) : estimate_copy(d);
+  });
+  return result;
+}
+
+value_copier::estimate value_copier::estimate_copy(const dataset_pair& d) const {
+  estimate e{d.has_chunks ? d.layout.chunks : 0, d.layout.stored_bytes};
+  if (!d.chunks || d.layout.linked_values || d.layout.chunks == 0) return e;
+  const auto begun = std::chrono::steady_clock::now();
+  std::uint64_t bytes = 0, count = 0;
+  const std::uint64_t step = d.layout.chunks / samples + 1;
+  d.chunks->for_each([&](const array::extents& index, std::uint64_t) {
+    if (count++ % step == 0) bytes += d.chunks->read(d.chunks->locate(index)).size();
+  });
+  if (bytes > 0) e.seconds = seconds_since(begun) * static_cast<double>(e.bytes) / static_cast<double>(bytes);
+  return e;
+}
+
+// Chunks of the copy, put together from all of the source's that they share values with, unless these are too many to read: then
+// the ratio is that of the source.
+value_copier::estimate value_copier::estimate_recoded(const dataset_pair& d) const {
+  const numbers needed = needed_chunks(d);
+  estimate e{needed.size(), 0};
+  if (needed.empty()) return e;
+  const box_reader reader(d);
+  const hdf5::pipeline filters = fastest_encoding(d, reader, needed);
+  const double all_elements = static_cast<double>(array::product(d.layout.dims)) * static_cast<double>(needed.size()) /
+                              static_cast<double>(d.grid.chunks());  // chunks at the edge have fewer
+  double decoding = 0, encoding = 0;                                 // seconds for an element
+  if (d.chunks) {
+    const array::extents place = d.chunks->grid().chunk_of(d.grid.start(d.grid.chunk_at(needed[needed.size() / 2])));
+    const auto begun = std::chrono::steady_clock::now();
+    const array::box one = d.chunks->grid().box_of(place);
+    (void)reader.read(one);
+    decoding = seconds_since(begun) / static_cast<double>(one.elements());
+  }
+  double sampled_bytes = 0, sampled_elements = 0;
+  const std::size_t count = std::min<std::size_t>(samples, needed.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const array::box b = d.grid.box_of(d.grid.chunk_at(needed[needed.size() / count * i + needed.size() / count / 2]));
+    if (d.chunks && array::saturating_mul(d.chunks->grid().chunks_over(b).elements(), d.source_chunk_bytes()) > max_sample_bytes)
+      break;
+    compressors::buffer values = reader.read(b);
+    const auto begun = std::chrono::steady_clock::now();
+    sampled_elements += static_cast<double>(b.elements());
+    sampled_bytes += static_cast<double>(hdf5::apply(filters, std::move(values)).size());
+    encoding += seconds_since(begun);
+  }
+  if (sampled_elements > 0) {
+    e.bytes = static_cast<std::uint64_t>(sampled_bytes / sampled_elements * all_elements);
+    encoding /= sampled_elements;
+  } else {
+    e.bytes = d.layout.stored_bytes;
+  }
+  e.seconds = (decoding + encoding) * all_elements;
+  return e;
 }
 
 // Some regions at a time: all threads decode the source's chunks into them, then all encode the copy's chunks from them.

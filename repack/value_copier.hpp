@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 namespace zarrbits::repacking {
@@ -33,6 +34,13 @@ class value_copier {
   // Values that lead elsewhere first, then those without chunks, then chunks. Throws hdf5::failure, io::read_error,
   // compressors::corrupt_chunk and zarrbits::error, with the path.
   void run();
+  // About what run() makes of each dataset, by its address, and how long a thread takes to read and encode it: by samples of its
+  // values. Throws what run() throws.
+  struct estimate {
+    std::uint64_t chunks = 0, bytes = 0;  // as stored
+    double seconds = 0;
+  };
+  std::map<haddr_t, estimate> estimates();
 
  private:
   struct dataset_pair;
@@ -53,6 +61,8 @@ class value_copier {
   void copy_unchunked(const dataset_pair& d);
   void copy_chunks(const dataset_pair& d);
   void recode(const dataset_pair& d);
+  estimate estimate_copy(const dataset_pair& d) const;
+  estimate estimate_recoded(const dataset_pair& d) const;
   hdf5::pipeline fastest_encoding(const dataset_pair& d, const box_reader& reader, const numbers& needed) const;
   void add_progress(const dataset_pair& d, std::uint64_t bytes);
   std::size_t threads_for(std::uint64_t bytes_at_once) const;

@@ -108,11 +108,15 @@ struct repack_report {
   std::string report_json(std::optional<int> exit_status = {}) const;
 };
 
-// Throws error if an option makes no sense. repack() and check_layout() call it first.
+// Throws error if an option makes no sense. repack(), plan() and check_layout() call it first.
 void check_options(const repack_options& options);
 
 // Repacks. Throws error; then there is no new file, and the source is as it was.
 [[nodiscard]] repack_report repack(const repack_options& options);
+
+// What repack() would report; writes nothing. Sizes, chunks and seconds are about those, by samples of the values, which are read
+// and encoded; the findings are the source's. Throws error.
+[[nodiscard]] repack_report plan(const repack_options& options);
 
 // Compares a file with the rules of options.layout. Reads metadata alone. Throws error.
 [[nodiscard]] layout_report check_layout(const repack_options& options);

@@ -384,6 +384,7 @@ def repack(
     target: Path | None = None,
     *,
     progress: Wanted = True,
+    dry_run: bool = False,
     layout: Literal["asis", "cloud", "cmip7"] | None = None,
     chunk: Shapes = None,
     filter: Filters = None,
@@ -406,7 +407,8 @@ def repack(
     storage_options: Mapping[str, Any] | None = None,
 ) -> Repack:
     """Changes the layout, chunks or filters of an HDF5 or netCDF-4 file. Without a target, a file that does not follow the
-    rules of the layout is replaced when its new form is complete.
+    rules of the layout is replaced when its new form is complete. With dry_run nothing is written: sizes and seconds are about
+    those.
 
     chunk: shapes of chunks by patterns, in which -1 is the whole dimension: chunk={"/v": (64, -1)}.
     filter: for all datasets, or by patterns: filter={"/v": "zstd:3"}."""
@@ -427,6 +429,7 @@ def repack(
     "repack",
     "check",
     "in_place",
+    "dry_run",
     "partition",
     "chunk",
     "filter",

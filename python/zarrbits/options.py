@@ -396,6 +396,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Only say which rules of the layout the files follow; exit status 3 if one does not'),
         'in_place': ('',
             'Replace the files that do not follow the rules, one after another, each when its new form is complete'),
+        'dry_run': ('',
+            'Write nothing, and say what would change, with the sizes and the time that samples of the values lead to'),
         'chunk': ('PATTERN=SHAPE',
             'The shape of the chunks of what the path pattern matches; -1 is the whole dimension; can be repeated'),
         'filter': ('[PATTERN=]NAME[:LEVEL]',

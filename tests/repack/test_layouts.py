@@ -80,6 +80,40 @@ def test_metadata_come_first(tmp_path, layout, how):
         np.testing.assert_array_equal(f["tas"][:, 0, 0], np.arange(300))
 
 
+@pytest.mark.parametrize(
+    "options",
+    [["--layout", "cmip7"], ["--layout", "cloud"], [], ["--chunk", "/tas=-1x30x30"], ["--chunk", "/tas=-1x1x1"]],
+    ids=" ".join,
+)
+def test_a_plan_says_what_becomes_of_the_file(tmp_path, options):
+    """And writes nothing. The values differ from chunk to chunk, so that a sample is not all of them."""
+    source, target = archive(tmp_path / "in.nc", 300, (60, 90), compression="gzip", shuffle=True), tmp_path / "out.nc"
+    with h5py.File(source, "a") as f:
+        f["tas"][...] = np.random.default_rng(3).integers(0, 1 + np.arange(300)[:, None, None], (300, 60, 90))
+    before = source.read_bytes()
+    planned = json.loads(run("plan", source, target, "--json", *options).stdout)
+    assert json.loads(run("repack", "--dry-run", "--json", *options, source, target).stdout).keys() == planned.keys()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.nc"] and source.read_bytes() == before
+    written = json.loads(run("repack", "--json", "-q", *options, source, target).stdout)
+    keys = ("path", "outcome", "reason", "chunk", "source_chunk", "filters", "source_filters", "chunks", "source_bytes")
+    assert [{k: d.get(k) for k in keys} for d in planned["datasets"]] == [
+        {k: d.get(k) for k in keys} for d in written["datasets"]
+    ]
+    assert planned["seconds"] > 0 and planned["objects"] == written["objects"]
+    assert planned["bytes"] == pytest.approx(written["bytes"], rel=0.25)
+    printed = run("plan", source, target, *options).stdout
+    assert "to read and encode it here" in printed and ("/tas" in printed) == any(
+        d["path"] == "/tas" and d["outcome"] == "recoded" for d in written["datasets"]
+    )
+
+
+def test_a_plan_of_a_file_that_conforms(tmp_path):
+    source = archive(tmp_path / "in.nc", 100)
+    run("repack", "--layout", "cmip7", "--in-place", "-q", source)
+    assert "nothing would change" in run("repack", "--dry-run", "--in-place", "--layout", "cmip7", source).stdout
+    assert "--check excludes --dry-run" in run("repack", "--dry-run", "--check", source, status=2).stderr
+
+
 def test_cmip7_changes_what_its_rules_name(tmp_path):
     source, target = archive(tmp_path / "in.nc", 100), tmp_path / "out.nc"
     assert check(source, "cmip7") == {"index": False, "time_chunks": False, "bounds_chunks": False, "data_chunks": False}
