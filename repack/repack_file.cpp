@@ -150,7 +150,7 @@ std::vector<repacked_dataset> describe_datasets(const opened_contents& source, c
   return list;
 }
 
-// Of a file that is not written.
+// The datasets of a file that is not written.
 std::vector<repacked_dataset> describe_changes(const opened_contents& source, const dataset_changes& changes,
                                                const std::map<haddr_t, value_copier::estimate>& estimates) {
   std::vector<repacked_dataset> list;
