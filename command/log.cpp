@@ -54,6 +54,7 @@ std::string with_flags(std::string_view sentence) {
       {"`references`", "--virtual"},
       {"`resume`", "--resume"},
       {"`sample`", "--sample"},
+      {"`scratch`", "--scratch"},
       {"`shard`", "--shard"},
       {"`share`", "--partition"},
       {"`with_coordinates`", "--with-coordinates"},

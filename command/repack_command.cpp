@@ -93,6 +93,10 @@ void add_repack_options(CLI::App& app, repack_arguments& a) {
       ->type_name("INDEX/COUNT|slurm|mpi");
   app.add_option("--threads", a.threads, "Threads that decode and encode (default: the processors)")->type_name("N");
   app.add_option("--memory", a.memory, "Limit the memory for values, such as 512M (the default)")->type_name("BYTES");
+  app.add_option("--scratch", o.scratch,
+                 "Folder of a file for values that do not fit in the memory, where chunks get a very different shape (default: "
+                 "that of the new file)")
+      ->type_name("FOLDER");
   app.add_flag("--fsync", o.sync, "Flush the file to the disk before it gets its name");
   add_no_lock_option(app, o.lock);
   app.add_flag("--json", a.as_json, "Print the report on standard output; of several files, a list of reports");

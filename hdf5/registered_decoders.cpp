@@ -86,7 +86,17 @@ const std::vector<H5Z_class2_t>& classes() {
 
 }  // namespace
 
-void register_decoders(hid_t creation_properties) {
+namespace {
+
+// False also for one that only holds the place of a filter.
+bool can_decode(H5Z_filter_t id) {
+  unsigned config = 0;
+  return H5Zfilter_avail(id) > 0 && H5Zget_filter_info(id, &config) >= 0 && (config & H5Z_FILTER_CONFIG_DECODE_ENABLED) != 0;
+}
+
+}  // namespace
+
+void register_decoders(hid_t creation_properties, missing_encoder encoders) {
   // a virtual dataset has the filters of its sources
   const bool register_all =
       H5Pisa_class(creation_properties, H5P_DATASET_CREATE) > 0 && H5Pget_layout(creation_properties) == H5D_VIRTUAL;
@@ -96,7 +106,11 @@ void register_decoders(hid_t creation_properties) {
     std::size_t no_values = 0;
     const bool is_used =
         register_all || H5Pget_filter_by_id2(creation_properties, c.id, &flags, &no_values, nullptr, 0, nullptr, nullptr) >= 0;
-    if (is_used && H5Zfilter_avail(c.id) <= 0) H5Zregister(&c);  // a plugin of the user has priority
+    if (!is_used || can_decode(c.id)) continue;  // a plugin of the user has priority
+    H5Z_class2_t own = c;
+    // libhdf5 asks it to encode, which fails, and stores the chunk without it
+    own.encoder_present = encoders == missing_encoder::leave_out ? 1 : 0;
+    H5Zregister(&own);
   }
   H5Eclear2(H5E_DEFAULT);
 }

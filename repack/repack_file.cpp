@@ -152,12 +152,12 @@ std::vector<repacked_dataset> describe_datasets(const opened_contents& source, c
 
 // The datasets of a file that is not written.
 std::vector<repacked_dataset> describe_changes(const opened_contents& source, const dataset_changes& changes,
-                                               const std::map<haddr_t, value_copier::estimate>& estimates) {
+                                               const std::map<haddr_t, copy_estimate>& estimates) {
   std::vector<repacked_dataset> list;
   for (const tree_object& o : source.tree.objects) {
     if (o.kind != H5I_DATASET) continue;
     const dataset_layout& before = source.contents.datasets.at(o.address);
-    const value_copier::estimate& after = estimates.at(o.address);
+    const copy_estimate& after = estimates.at(o.address);
     repacked_dataset& d = list.emplace_back();
     d.path = text::escape_name(o.path);
     d.source_chunk = d.chunk = before.chunk;
@@ -312,7 +312,7 @@ repack_report plan(const repack_options& options) {
     if (report.unchanged) return;
     const repacking::dataset_changes changes = repacking::plan_changes(view, options);
     hdf5::require_pages_fit(options.source, options.page_size, source.file.user_block_size());
-    std::map<haddr_t, repacking::value_copier::estimate> estimates;
+    std::map<haddr_t, repacking::copy_estimate> estimates;
     const repacking::new_file file(view, changes, options);
     report.metadata_bytes = file.measure([&](repacking::value_copier& values) { estimates = values.estimates(); });
     report.dangling_references = file.dangling();

@@ -11,6 +11,7 @@
 
 #include "array/box.hpp"
 #include "repack/file_copier.hpp"
+#include "repack/recoder.hpp"
 
 #include <zarrbits/repack.hpp>
 
@@ -36,23 +37,13 @@ class value_copier {
   void run();
   // About what run() makes of each dataset, by its address, and how long a thread takes to read and encode it: by samples of its
   // values. Throws what run() throws.
-  struct estimate {
-    std::uint64_t chunks = 0, bytes = 0;  // as stored
-    double seconds = 0;
-  };
-  std::map<haddr_t, estimate> estimates();
+  std::map<haddr_t, copy_estimate> estimates();
 
  private:
-  struct dataset_pair;
-  class box_reader;
-  using numbers = std::vector<std::uint64_t>;
-
   template <class Visit>
   void for_each_dataset(const Visit& visit);
   dataset_pair open(const tree_object& o, const dataset_layout& l) const;
   void require_filters(const dataset_pair& d) const;
-  // Numbers of the chunks of the copy that get values.
-  numbers needed_chunks(const dataset_pair& d) const;
   void reserve_index(const dataset_pair& d) const;
   void copy_linked(const dataset_pair& d);
   void copy_linked_box(const dataset_pair& d, const array::box& b);
@@ -61,11 +52,7 @@ class value_copier {
   void copy_unchunked(const dataset_pair& d);
   void copy_chunks(const dataset_pair& d);
   void recode(const dataset_pair& d);
-  estimate estimate_copy(const dataset_pair& d) const;
-  estimate estimate_recoded(const dataset_pair& d) const;
-  hdf5::pipeline fastest_encoding(const dataset_pair& d, const box_reader& reader, const numbers& needed) const;
   void add_progress(const dataset_pair& d, std::uint64_t bytes);
-  std::size_t threads_for(std::uint64_t bytes_at_once) const;
 
   const opened_contents& source_;
   const file_copier& copies_;

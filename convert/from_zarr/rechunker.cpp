@@ -511,7 +511,7 @@ std::uint64_t rechunker::tile_offset(const array::box& tile, const array::box& r
 }
 
 std::uint64_t rechunker::plan_staging(const std::vector<bool>& needed, const std::string& scratch_folder) {
-  scratch_ = std::make_unique<scratch_file>(scratch_folder);
+  scratch_ = std::make_unique<io::scratch_file>(scratch_folder);
   staged_grid_ = staged_boxes_.counts();
   product_of(staged_grid_);  // throws
   for (std::size_t i = 0; i < items_.size(); ++i) {

@@ -13,9 +13,9 @@
 #define ZARRBITS_CONVERT_FROM_ZARR_RECHUNKER_HPP
 
 #include "array/chunk_grid.hpp"
-#include "convert/from_zarr/scratch_file.hpp"
 #include "convert/from_zarr/zarr_array_plan.hpp"
 #include "convert/run/work_unit_result.hpp"
+#include "io/scratch_file.hpp"
 #include "text/sha256.hpp"
 #include "zarr/write/shard.hpp"
 #include "zarr/write/store_writer.hpp"
@@ -129,7 +129,7 @@ class rechunker {
   numbers states_;    // theirs, when they were listed
   numbers items_;
   std::uint64_t source_bytes_ = 0;
-  std::unique_ptr<scratch_file> scratch_;
+  std::unique_ptr<io::scratch_file> scratch_;
   array::extents staged_grid_;
   numbers staged_;    // boxes of the first pass
   numbers needed_;    // regions whose tiles are kept

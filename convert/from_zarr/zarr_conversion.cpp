@@ -10,6 +10,7 @@
 #include "convert/run/partition.hpp"
 #include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
+#include "io/scratch_file.hpp"
 #include "io/thread_pool.hpp"
 #include "metadata/array_metadata.hpp"
 #include "metadata/node.hpp"
@@ -100,7 +101,9 @@ class zarr_conversion {
   void set_current(const std::string& path);
   void warn_of_nodes() const;
   void warn_of_chunks(std::size_t node) const;
-  std::string scratch_folder() const { return options_.scratch.empty() ? scratch_folder_for(options_.store) : options_.scratch; }
+  std::string scratch_folder() const {
+    return options_.scratch.empty() ? io::scratch_folder_for(options_.store) : options_.scratch;
+  }
   converted_object write_node(std::size_t node);
   std::string worded(const std::string& reason) const {
     const auto& wording = front_end_of(options_).wording;

@@ -53,6 +53,8 @@ struct repack_options {
   bool lock = true;                                 // false: also read a file that another process has open for writing
   unsigned threads = 0;                             // that decode and encode; 0: as many as there are processors
   std::uint64_t memory = std::uint64_t{512} << 20;  // limit for values in progress
+  // Values of chunks of very different shape that do not fit in `memory`: the folder for a file with them. Not set: the target's.
+  std::string scratch = {};
   std::function<void(const std::string& path, std::uint64_t done, std::uint64_t bytes)> progress = {};  // called repeatedly
   std::function<void(const std::string& sentence)> warning = {};  // called with a promise that this run cannot keep
 };

@@ -394,6 +394,7 @@ def repack(
     overwrite: bool = False,
     threads: int | None = None,
     memory: int | str | None = None,
+    scratch: Path | None = None,
     fsync: bool = False,
     no_lock: bool = False,
     endpoint: str | None = None,
@@ -439,6 +440,7 @@ def repack(
     "overwrite",
     "threads",
     "memory",
+    "scratch",
     "fsync",
 )
 def check_layout(

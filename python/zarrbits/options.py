@@ -417,6 +417,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Threads that decode and encode (default: the processors)'),
         'memory': ('BYTES',
             'Limit the memory for values, such as 512M (the default)'),
+        'scratch': ('FOLDER',
+            'Folder of a file for values that do not fit in the memory, where chunks get a very different shape (default: that of the '
+            'new file)'),
         'fsync': ('',
             'Flush the file to the disk before it gets its name'),
         'no_lock': ('',

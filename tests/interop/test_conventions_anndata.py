@@ -51,16 +51,20 @@ def annotated(kind):
     return a
 
 
-def same_annotated(source, store):
-    import anndata
+def equal_annotated(a, b):
     from anndata.tests.helpers import assert_equal
 
-    a, b = anndata.read_h5ad(source), anndata.read_zarr(opened(store))
     for x in (a, b):  # by this equality a NaN is not equal to itself
         for part in (x.varm, x.obsm):
             for key in [k for k, v in part.items() if isinstance(v, np.ndarray) and v.dtype.kind == "f" and np.isnan(v).any()]:
                 part[key] = np.where(np.isnan(part[key]), -12345.678, part[key])
     assert_equal(a, b, exact=True)
+
+
+def same_annotated(source, store):
+    import anndata
+
+    equal_annotated(anndata.read_h5ad(source), anndata.read_zarr(opened(store)))
 
 
 @pytest.mark.parametrize("compression", [None, "gzip", "lzf"])

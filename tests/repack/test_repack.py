@@ -435,6 +435,29 @@ def test_wrong_options(tmp_path):
     assert "not an HDF5 file" in refused("repack", "--overwrite", source, tmp_path / "text.nc")
 
 
+def test_planes_to_columns_through_a_scratch_file(tmp_path):
+    """A chunk of the source has values of all columns, and the memory a few of them: each chunk is decoded once all the same."""
+    source, target = tmp_path / "in.h5", tmp_path / "out.h5"
+    rng = np.random.default_rng(4)
+    with h5py.File(source, "w") as f:
+        d = f.create_dataset("v", (150, 512, 500), "f4", chunks=(1, 512, 500), compression="gzip", fillvalue=-1)
+        for i in range(0, 150, 3):  # the other chunks were never written
+            d[i] = rng.integers(0, 9, (512, 500))
+        f["v"].attrs["units"] = "K"
+    how = ("--memory", "32M", "--chunk", "v=150x16x16", source, target)
+    sentence = refused("repack", "--scratch", tmp_path / "none", *how)
+    assert "cannot create a scratch file" in sentence and "--scratch" in sentence
+    report = repack(*how)
+    assert report["datasets"][0]["chunk"] == [150, 16, 16] and sorted(tmp_path.iterdir()) == [source, target]
+    run("verify", source, target)
+    values = h5py.File(target)["v"]
+    assert values[1].min() == values[1].max() == -1 and values[0].max() == 8
+    with h5py.File(source) as f:
+        np.testing.assert_array_equal(f["v"][::7], values[::7])
+    once = repack("--memory", "32M", "--chunk", "v=150x16x16", "--threads", 1, source, tmp_path / "one.h5")
+    assert once["bytes"] == report["bytes"] and (tmp_path / "one.h5").read_bytes() == target.read_bytes()
+
+
 def test_memory_is_bounded(tmp_path):
     source = series(tmp_path / "in.nc", 60)
     with h5py.File(source, "r+") as f:

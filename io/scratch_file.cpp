@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "convert/from_zarr/scratch_file.hpp"
+#include "io/scratch_file.hpp"
 
 #include "io/remote_url.hpp"
 
@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 namespace {
 
@@ -22,12 +22,12 @@ const char* const remedy = "check the space and the permissions there, or choose
 
 scratch_file::scratch_file(std::string folder) : folder_(std::move(folder)) {
 #ifdef O_TMPFILE
-  file_ = io::file_descriptor(::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  file_ = file_descriptor(::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (file_) return;
 #endif
   std::string name = folder_ + "/.zarrbits-scratch-XXXXXX";
-  file_ = io::file_descriptor(::mkostemp(name.data(), O_CLOEXEC));
-  if (!file_) io::throw_errno("cannot create a scratch file in", folder_, errno, remedy);
+  file_ = file_descriptor(::mkostemp(name.data(), O_CLOEXEC));
+  if (!file_) throw_errno("cannot create a scratch file in", folder_, errno, remedy);
   ::unlink(name.c_str());
 }
 
@@ -35,7 +35,7 @@ void scratch_file::write(std::uint64_t offset, std::span<const std::byte> bytes)
   while (!bytes.empty()) {
     const ssize_t n = ::pwrite(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) io::throw_errno("cannot write a scratch file in", folder_, n < 0 ? errno : ENOSPC, remedy);
+    if (n <= 0) throw_errno("cannot write a scratch file in", folder_, n < 0 ? errno : ENOSPC, remedy);
     offset += static_cast<std::uint64_t>(n);
     bytes = bytes.subspan(static_cast<std::size_t>(n));
   }
@@ -43,18 +43,18 @@ void scratch_file::write(std::uint64_t offset, std::span<const std::byte> bytes)
 
 void scratch_file::read(std::uint64_t offset, std::span<std::byte> bytes) const {
   try {
-    io::read_range(file_.get(), offset, bytes);
-  } catch (const io::read_error& e) {
+    read_range(file_.get(), offset, bytes);
+  } catch (const read_error& e) {
     throw zarrbits::error(errc::io_failed, "a scratch file in \"" + folder_ + "\" cannot be read: " + e.what(), {folder_});
   }
 }
 
-std::string scratch_folder_for(const std::string& store) {
+std::string scratch_folder_for(const std::string& target) {
   const char* const temporary = std::getenv("TMPDIR");
-  if (io::is_object_store(store)) return temporary && *temporary ? temporary : "/tmp";
-  std::filesystem::path path(store);
+  if (is_object_store(target)) return temporary && *temporary ? temporary : "/tmp";
+  std::filesystem::path path(target);
   while (path.has_relative_path() && path.filename().empty()) path = path.parent_path();
   return path.has_parent_path() ? path.parent_path().string() : ".";
 }
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io

@@ -5,8 +5,8 @@
 //   scratch_file file("/data");
 //   file.write(offset, bytes);   // any thread, anywhere; what was never written takes no space
 //
-#ifndef ZARRBITS_CONVERT_FROM_ZARR_SCRATCH_FILE_HPP
-#define ZARRBITS_CONVERT_FROM_ZARR_SCRATCH_FILE_HPP
+#ifndef ZARRBITS_IO_SCRATCH_FILE_HPP
+#define ZARRBITS_IO_SCRATCH_FILE_HPP
 
 #include "io/files.hpp"
 
@@ -15,7 +15,7 @@
 #include <span>
 #include <string>
 
-namespace zarrbits::conversion {
+namespace zarrbits::io {
 
 class scratch_file {
  public:
@@ -26,12 +26,12 @@ class scratch_file {
 
  private:
   std::string folder_;
-  io::file_descriptor file_;
+  file_descriptor file_;
 };
 
-// Where it is, unless an option says it: the folder of a local store, else that for temporary files.
-std::string scratch_folder_for(const std::string& store);
+// Where it is, unless an option says it: the folder of a local target, else that for temporary files.
+std::string scratch_folder_for(const std::string& target);
 
-}  // namespace zarrbits::conversion
+}  // namespace zarrbits::io
 
 #endif
