@@ -18,13 +18,13 @@ variables:
   double time(time) ; time:units = "days since 2000-01-01" ;
   float temp(time, lat, lon) ; temp:_FillValue = -999.f ; temp:missing_value = -999.f ; temp:valid_range = -10.f, 50.f ;
   short s(lat) ; s:_FillValue = -1s ; s:scale_factor = 0.5 ; s:flags = 1s, 2s ; s:one = 3b ;
-  byte b(time, n) ; b:_FillValue = -1b ; b:NAME = "hidden" ;
+  byte b(time, n) ; b:_FillValue = -1b ;
   char c(n) ; c:_FillValue = "x" ; c:long_name = "näme" ;
   char cc(lat, n) ; char c0 ; char lines(time, n) ;
   int i0 ; i0:none = "" ; int i(lat) ; float f(lat) ; f:_FillValue = NaNf ; float lat(lat) ; double d(lat, lon) ; d:_FillValue = 1e300 ;
   int lon(lat) ;
   int größe(n) ;
-  :title = "hello" ; :num = 3 ; :list = 1., 2. ; :nan = 3.5, NaN ; :bytes = 1b, -2b ; :uni = "é" ; :floats = 1.1f, -Infinityf ;
+  :title = "hello" ; :num = 3 ; :list = 1., 2. ; :nans = 3.5, NaN ; :bytes = 1b, -2b ; :uni = "é" ; :floats = 1.1f, -Infinityf ;
 data:
   time = 1, 2 ; temp = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 ;
   s = 1, 2, 3 ; b = 1, 2, -1, 3, 4, 5, 6, 7, 8, 9 ; c = "abcde" ; cc = "abc", "defgh", "i" ; c0 = "q" ; lines = "one", "two" ;
@@ -34,9 +34,8 @@ data:
 CDF5 = """netcdf t {
 dimensions: r = UNLIMITED ; x = 3 ;
 variables: ubyte ub(r, x) ; ub:_FillValue = 7ub ; ubyte ubs(x) ; ushort us(x) ; us:a = 65535us, 1us ; uint ui(r) ; ui:a = 4294967295u ;
-  int64 l(r, x) ; l:_FillValue = -9223372036854775807ll ; l:a = 1ll ; uint64 ul(x) ; ul:a = 18446744073709551615ull ;
-  int64 empty(x) ;
-data: ub = 1, 2, 3, 4, 5, 6 ; ubs = 250, 251, _ ; us = 65535, 2, _ ; ui = 4294967295, 1 ; l = 1, 2, 3, 4, 5, -9223372036854775806 ;
+  uint64 ul(x) ; ul:a = 18446744073709551615ull ; ul:b = 1ll ;
+data: ub = 1, 2, 3, 4, 5, 6 ; ubs = 250, 251, _ ; us = 65535, 2, _ ; ui = 4294967295, 1 ;
   ul = 18446744073709551615, 1, _ ;
 }"""
 FILES = {
@@ -145,7 +144,7 @@ def test_names_that_a_store_cannot_have_come_back(tmp_path):
 
 def test_files_that_are_joined_have_to_be_netcdf4(tmp_path):
     source = ncgen(tmp_path / "in.nc", CLASSIC, "classic")
-    sentence = refused("convert", "--concat", "time", source, source, tmp_path / "out.zarr")
+    sentence = refused("convert", "--concat", "time", source, source, tmp_path / "out.zarr", status=2)
     assert "netCDF-3" in sentence and "nccopy" in sentence
 
 
@@ -162,7 +161,7 @@ def test_verify_finds_a_changed_value(tmp_path):
 
 def test_a_file_that_changes_is_noticed(tmp_path):
     source = ncgen(tmp_path / "in.nc", CLASSIC, "classic")
-    convert(source, tmp_path / "out.zarr", "--partition", "1/2")
+    convert(source, tmp_path / "out.zarr", "--partition", "0/2")
     with open(source, "ab") as f:
         f.write(b"\0\0\0\0")
-    assert "changed" in refused("convert", source, tmp_path / "out.zarr", "--partition", "2/2")
+    assert "changed" in refused("convert", source, tmp_path / "out.zarr", "--partition", "1/2")

@@ -111,6 +111,9 @@ text::json text_or_base64(std::string_view bytes) {
   return {{"base64", text::base64(bytes)}};
 }
 
+// Among the notes on the values of attributes: netCDF's number of a dimension, by which `export` keeps their order.
+constexpr const char* dimension_id = "_Netcdf4Dimid";
+
 // Attributes as JSON, with notes on what their form does not show: see hdf5/attributes.hpp.
 class attribute_object {
  public:
@@ -150,6 +153,8 @@ class attribute_object {
     if (!is_lossless) plain_.add(key, std::move(plain));
     if (!is_hidden) visible_.add(key, std::move(visible));
   }
+
+  void note_value(const std::string& key, text::json value) { plain_.add(key, std::move(value)); }
 
   // The attributes, with `notes` and those on their types and values under annotation_key.
   text::json take_all(text::json notes) {
@@ -195,17 +200,16 @@ class attribute_object {
     text::json plain = text::json::array(), ignored = text::json::array();
     bool is_lossless = a.type == array.type;
     for (std::uint64_t i = 0; i < a.count; ++i) add_number(a, i, plain, ignored, is_lossless);
-    text::json form = a.count == 1 ? missing_value(a, array, plain[0]) : text::json(nullptr);
+    text::json form = a.count == 1 ? missing_value(array, plain[0]) : text::json(nullptr);
     if (form.is_null()) is_lossless = false;
     else visible_.add(key, std::move(form));
     if (!is_lossless || !is_float(a.type)) note_type(key, a);
     if (!is_lossless) plain_.add(key, a.count == 0 ? text::json(nullptr) : std::move(plain));
   }
 
-  static text::json missing_value(const io::netcdf3_attribute& a, const io::netcdf3_variable& array, text::json value) {
+  static text::json missing_value(const io::netcdf3_variable& array, text::json value) {
     if (value.is_string() && !is_float(array.type)) return nullptr;
     if (value.is_string() && value.get_ref<const std::string&>().starts_with("0x")) value = "NaN";
-    static_cast<void>(a);
     return metadata::missing_value_of(data_type_of(array.type), value);
   }
 
@@ -241,10 +245,12 @@ std::string netcdf3_group_text(const io::netcdf3_header& header, const std::vect
     if (!v.dimensions.empty() && header.dimensions[v.dimensions[0]].name == v.name) with_variable.insert(v.name);
   }
   text::object_builder without_variable;
-  for (const io::netcdf3_dimension& d : header.dimensions) {
+  for (std::size_t i = 0; i < header.dimensions.size(); ++i) {
+    const io::netcdf3_dimension& d = header.dimensions[i];
     if (with_variable.contains(d.name)) continue;
     text::json note = {{"length", d.length}};
     if (d.is_record) note["unlimited"] = true;
+    note["attributes"][text::annotation_key]["attribute_values"][dimension_id] = i;
     without_variable.add(text::escape_name(d.name), std::move(note));
   }
   if (!without_variable.empty()) notes["dimensions"] = without_variable.take();
@@ -274,6 +280,8 @@ std::string netcdf3_array_text(const io::netcdf3_header& header, const io::netcd
   for (const std::size_t d : variable.dimensions) m.dimension_names.push_back(text::escape_name(header.dimensions[d].name));
   attribute_object attributes(memory);
   for (const io::netcdf3_attribute& a : variable.attributes) attributes.add(a, &variable);
+  if (!variable.dimensions.empty() && header.dimensions[variable.dimensions[0]].name == variable.name)
+    attributes.note_value(dimension_id, variable.dimensions[0]);
   text::json notes = text::json::object();
   if (variable.type == netcdf3_type::character) notes["hdf5_type"] = string_type(1);
   if (variable.is_record) {
