@@ -46,8 +46,7 @@ tree_kind kind_of(const std::string& name, const remote_access& remote) {
   if (!fs::exists(s))
     throw error(errc::not_found, "cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"), {name});
   if (fs::is_directory(s)) return tree_kind::directory_store;
-  const bool is_store =
-      io::is_zip_file(name) || io::is_netcdf3_file(name) || name.ends_with(".json") || name.ends_with(".zip");
+  const bool is_store = io::is_zip_file(name) || io::is_netcdf3_file(name) || name.ends_with(".json") || name.ends_with(".zip");
   return is_store ? tree_kind::single_file_store : tree_kind::file;
 }
 

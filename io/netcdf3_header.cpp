@@ -216,7 +216,8 @@ struct extent {
 // The end of `bytes` bytes from `begin` on.
 std::uint64_t end_of(const netcdf3_variable& v) {
   std::uint64_t end = 0;
-  if (__builtin_add_overflow(v.begin, v.bytes, &end)) throw_damaged("the variable " + quoted_name(v.name) + " ends beyond 2^64 bytes");
+  if (__builtin_add_overflow(v.begin, v.bytes, &end))
+    throw_damaged("the variable " + quoted_name(v.name) + " ends beyond 2^64 bytes");
   return end;
 }
 
@@ -239,7 +240,9 @@ std::optional<extent> extent_of_record(const netcdf3_header& header) {
     record.end = std::max(record.end, parts.back().end);
   }
   if (parts.empty()) return {};
-  if (record.end - record.begin > header.record_stride) throw_damaged("the variables of a record are further apart than the records");
+  if (header.records == 0) return record;  // then the file has none of these bytes
+  if (record.end - record.begin > header.record_stride)
+    throw_damaged("the variables of a record are further apart than the records");
   require_disjoint(std::move(parts));
   return record;
 }
@@ -252,7 +255,8 @@ void require_within_file(const netcdf3_header& header, const std::optional<exten
   }
   if (record && header.records > 0) {
     std::uint64_t before = 0, end = 0;
-    if (__builtin_mul_overflow(header.records - 1, header.record_stride, &before) || __builtin_add_overflow(record->end, before, &end))
+    if (__builtin_mul_overflow(header.records - 1, header.record_stride, &before) ||
+        __builtin_add_overflow(record->end, before, &end))
       throw_damaged("its records have more bytes than fit in a file");
     extents.push_back({record->begin, end, record->name});
   }

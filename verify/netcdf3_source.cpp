@@ -72,7 +72,8 @@ struct variable {
   std::uint64_t bytes_below(std::size_t d) const {
     std::uint64_t bytes = size();
     for (std::size_t i = d + 1; i < shape.size(); ++i) {
-      if (__builtin_mul_overflow(bytes, shape[i], &bytes)) throw zarr::store_error("a variable of the netCDF-3 file is too large");
+      if (__builtin_mul_overflow(bytes, shape[i], &bytes))
+        throw zarr::store_error("a variable of the netCDF-3 file is too large");
     }
     return bytes;
   }
@@ -165,7 +166,8 @@ netcdf3_file parse(std::shared_ptr<const io::byte_source> bytes, std::uint64_t m
     const std::uint64_t rank = in.count();
     for (std::uint64_t d = 0; d < rank; ++d) {
       const std::uint64_t id = in.count();
-      if (id >= f.dimensions.size()) throw zarr::store_error("a variable of the netCDF-3 file has a dimension that does not exist");
+      if (id >= f.dimensions.size())
+        throw zarr::store_error("a variable of the netCDF-3 file has a dimension that does not exist");
       const auto& [name, length] = f.dimensions[static_cast<std::size_t>(id)];
       v.dimensions.push_back(name);
       v.shape.push_back(length);
@@ -345,7 +347,8 @@ class netcdf3_source final : public zarr::store_reader {
 
 }  // namespace
 
-zarr::store_folder read_netcdf3_source(const std::string& name, std::shared_ptr<const io::byte_source> file, std::uint64_t memory) {
+zarr::store_folder read_netcdf3_source(const std::string& name, std::shared_ptr<const io::byte_source> file,
+                                       std::uint64_t memory) {
   try {
     return {std::make_shared<netcdf3_source>(parse(std::move(file), memory)), name};
   } catch (const io::read_error& e) {

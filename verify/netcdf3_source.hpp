@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A netCDF-3 file as `verify` reads it: as a Zarr store, so that compare_stores() compares it, but with a parser and a division into
-// chunks that nothing else uses. It is written as the specification of the format is, and not for speed.
+// A netCDF-3 file as `verify` reads it: as a Zarr store, so that compare_stores() compares it, but with a parser and a division
+// into chunks that nothing else uses. It is written as the specification of the format is, and not for speed.
 //
 #ifndef ZARRBITS_VERIFY_NETCDF3_SOURCE_HPP
 #define ZARRBITS_VERIFY_NETCDF3_SOURCE_HPP
@@ -16,7 +16,8 @@
 namespace zarrbits::verification {
 
 // `memory`: bytes that the header may take. Throws store_error.
-zarr::store_folder read_netcdf3_source(const std::string& name, std::shared_ptr<const io::byte_source> file, std::uint64_t memory);
+zarr::store_folder read_netcdf3_source(const std::string& name, std::shared_ptr<const io::byte_source> file,
+                                       std::uint64_t memory);
 
 }  // namespace zarrbits::verification
 

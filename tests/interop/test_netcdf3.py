@@ -36,7 +36,7 @@ def write(path, kind, seed):
             dims = tuple(rng.choice(["d0", "d1", "d2"], int(rng.integers(0, 3)), replace=False))
             if rng.random() < 0.5:
                 dims = ("time", *dims)
-            fill = value if rng.random() < 0.5 else None
+            fill = value if name != "S1" and rng.random() < 0.5 else None  # xarray's Zarr has no characters for missing values
             v = f.createVariable(f"v{k}", name, dims, fill_value=fill)
             v.set_auto_maskandscale(False)
             if name != "S1":
@@ -101,4 +101,7 @@ def test_a_file_and_its_netcdf4_copy_become_the_same_dataset(tmp_path, kind):
     for decode in (False, True):
         with xr.open_dataset(source, decode_cf=decode) as a, xr.open_dataset(tmp_path / "back.nc", decode_cf=decode) as b:
             xr.testing.assert_identical(a.load(), b.load())
-    assert json.loads(run("digest", "--json", source).stdout)["digest"] == json.loads(run("digest", "--json", tmp_path / "back.nc").stdout)["digest"]
+    assert (
+        json.loads(run("digest", "--json", source).stdout)["digest"]
+        == json.loads(run("digest", "--json", tmp_path / "back.nc").stdout)["digest"]
+    )

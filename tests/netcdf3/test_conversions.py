@@ -19,9 +19,10 @@ variables:
   float temp(time, lat, lon) ; temp:_FillValue = -999.f ; temp:missing_value = -999.f ; temp:valid_range = -10.f, 50.f ;
   short s(lat) ; s:_FillValue = -1s ; s:scale_factor = 0.5 ; s:flags = 1s, 2s ; s:one = 3b ;
   byte b(time, n) ; b:_FillValue = -1b ;
-  char c(n) ; c:_FillValue = "x" ; c:long_name = "näme" ;
+  char c(n) ; c:long_name = "näme" ; c:_FillValue = "x" ;
   char cc(lat, n) ; char c0 ; char lines(time, n) ;
-  int i0 ; i0:none = "" ; int i(lat) ; float f(lat) ; f:_FillValue = NaNf ; float lat(lat) ; double d(lat, lon) ; d:_FillValue = 1e300 ;
+  int i0 ; i0:none = "" ; int i(lat) ; float f(lat) ; f:_FillValue = NaNf ; float lat(lat) ;
+  double d(lat, lon) ; d:_FillValue = 1e300 ;
   int lon(lat) ;
   int größe(n) ;
   :title = "hello" ; :num = 3 ; :list = 1., 2. ; :nans = 3.5, NaN ; :bytes = 1b, -2b ; :uni = "é" ; :floats = 1.1f, -Infinityf ;
@@ -33,7 +34,8 @@ data:
 }"""
 CDF5 = """netcdf t {
 dimensions: r = UNLIMITED ; x = 3 ;
-variables: ubyte ub(r, x) ; ub:_FillValue = 7ub ; ubyte ubs(x) ; ushort us(x) ; us:a = 65535us, 1us ; uint ui(r) ; ui:a = 4294967295u ;
+variables: ubyte ub(r, x) ; ub:_FillValue = 7ub ; ubyte ubs(x) ; ushort us(x) ; us:a = 65535us, 1us ; uint ui(r) ;
+  ui:a = 4294967295u ;
   uint64 ul(x) ; ul:a = 18446744073709551615ull ; ul:b = 1ll ;
 data: ub = 1, 2, 3, 4, 5, 6 ; ubs = 250, 251, _ ; us = 65535, 2, _ ; ui = 4294967295, 1 ;
   ul = 18446744073709551615, 1, _ ;
@@ -75,7 +77,10 @@ def check_file(tmp_path, cdl, kind):
     source, twin = ncgen(tmp_path / "in.nc", cdl, kind), ncgen(tmp_path / "twin.nc", cdl, "nc4")
     convert(source, tmp_path / "out.zarr")
     convert(twin, tmp_path / "twin.zarr")
-    have, wanted = ({p.parent.relative_to(tmp_path / s): parsed(p) for p in (tmp_path / s).rglob("zarr.json")} for s in ("out.zarr", "twin.zarr"))
+    have, wanted = (
+        {p.parent.relative_to(tmp_path / s): parsed(p) for p in (tmp_path / s).rglob("zarr.json")}
+        for s in ("out.zarr", "twin.zarr")
+    )
     assert have.keys() == wanted.keys()
     keys = "codecs", "chunk_grid", "consolidated_metadata"  # values stay in big endian, in other chunks
     for path, meta in wanted.items():
@@ -88,7 +93,9 @@ def check_file(tmp_path, cdl, kind):
             meta = store.meta(variable)
             n = int(np.prod(meta["shape"]))
             chunks = sorted((tmp_path / "out.zarr" / variable).glob("c*"))
-            assert (b"".join(p.read_bytes() for c in chunks for p in ([c] if c.is_file() else sorted(c.rglob("*"))) if p.is_file()))[:n] == array.tobytes()
+            assert (
+                b"".join(p.read_bytes() for c in chunks for p in ([c] if c.is_file() else sorted(c.rglob("*"))) if p.is_file())
+            )[:n] == array.tobytes()
         else:
             np.testing.assert_array_equal(store.read(variable), array, strict=False)
     report = verify(source, tmp_path / "out.zarr")

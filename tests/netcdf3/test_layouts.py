@@ -35,7 +35,12 @@ def numbers(*shape, dtype=">i4"):
 
 def test_large_variables_are_cut_where_the_file_has_whole_chunks(tmp_path):
     h = Header(2)
-    y, x, prime, wide = h.dimension("y", 1000), h.dimension("x", 10_000), h.dimension("prime", 10_007), h.dimension("wide", 5 * MIB)
+    y, x, prime, wide = (
+        h.dimension("y", 1000),
+        h.dimension("x", 10_000),
+        h.dimension("prime", 10_007),
+        h.dimension("wide", 5 * MIB),
+    )
     h.variable("even", INT, [y, x], numbers(1000, 10_000))
     h.variable("odd", INT, [prime, y], numbers(10_007, 1000))
     h.variable("rows", INT, [h.dimension("two", 2), wide], numbers(2, 5 * MIB))

@@ -15,10 +15,10 @@ namespace zarrbits::zarr {
 
 // Rows of equal size, which follow each other in the chunk.
 struct netcdf3_rows {
-  std::uint64_t offset = 0;  // of the first row in the file
-  std::uint64_t count = 0;   // rows in the file
-  std::uint64_t bytes = 0;   // of a row
-  std::uint64_t stride = 0;  // from one row to the next in the file
+  std::uint64_t offset = 0;       // of the first row in the file
+  std::uint64_t count = 0;        // rows in the file
+  std::uint64_t bytes = 0;        // of a row
+  std::uint64_t stride = 0;       // from one row to the next in the file
   std::uint64_t chunk_bytes = 0;  // with the rows beyond the edge of the array, which the file does not have
 
   // Whether the file has the chunk as one range of bytes.

@@ -169,8 +169,9 @@ class attribute_object {
  private:
   void take(std::uint64_t bytes) {
     if (bytes > remaining_)
-      throw store_error("the attributes of a netCDF-3 file would take more than " + text::format_bytes(memory_) +
-                        " as JSON; increase `memory`", errc::unsupported);
+      throw store_error(
+          "the attributes of a netCDF-3 file would take more than " + text::format_bytes(memory_) + " as JSON; increase `memory`",
+          errc::unsupported);
     remaining_ -= bytes;
   }
 
@@ -236,7 +237,8 @@ std::vector<std::string> netcdf3_node_names(const io::netcdf3_header& header) {
   return nodes;
 }
 
-std::string netcdf3_group_text(const io::netcdf3_header& header, const std::vector<std::string>& node_names, std::uint64_t memory) {
+std::string netcdf3_group_text(const io::netcdf3_header& header, const std::vector<std::string>& node_names,
+                               std::uint64_t memory) {
   attribute_object attributes(memory);
   for (const io::netcdf3_attribute& a : header.attributes) attributes.add(a, nullptr);
   text::json notes = {{"convention", "netcdf"}};
@@ -254,14 +256,19 @@ std::string netcdf3_group_text(const io::netcdf3_header& header, const std::vect
     without_variable.add(text::escape_name(d.name), std::move(note));
   }
   if (!without_variable.empty()) notes["dimensions"] = without_variable.take();
+  std::set<std::string_view> dimensions;
+  for (const io::netcdf3_dimension& d : header.dimensions) dimensions.insert(d.name);
   text::json order = text::json::array();
   text::object_builder names;
   bool is_sorted = true;
   for (std::size_t i = 0; i < node_names.size(); ++i) {
     const std::string& name = header.variables[i].name;
     if (i > 0 && name < header.variables[i - 1].name) is_sorted = false;
-    order.push_back(text::escape_name(name));
-    if (node_names[i] != name) names.add(node_names[i], text_or_base64(name));
+    // as netCDF-C calls a variable in HDF5 that has the name of a dimension, and not its values
+    const bool hides_dimension = dimensions.contains(name) && !with_variable.contains(name);
+    const std::string link = hides_dimension ? "_nc4_non_coord_" + name : name;
+    order.push_back(text::escape_name(link));
+    if (node_names[i] != link) names.add(node_names[i], text_or_base64(link));
   }
   if (!is_sorted) notes["order"] = std::move(order);
   if (!names.empty()) notes["names"] = names.take();

@@ -22,7 +22,8 @@ inline constexpr metadata::chunk_key_encoding netcdf3_keys{.v2 = false, .separat
 std::vector<std::string> netcdf3_node_names(const io::netcdf3_header& header);
 
 // The text of the zarr.json of the root, and of a variable. `memory`: bytes that it may take. Throw store_error.
-std::string netcdf3_group_text(const io::netcdf3_header& header, const std::vector<std::string>& node_names, std::uint64_t memory);
+std::string netcdf3_group_text(const io::netcdf3_header& header, const std::vector<std::string>& node_names,
+                               std::uint64_t memory);
 std::string netcdf3_array_text(const io::netcdf3_header& header, const io::netcdf3_variable& variable,
                                const std::vector<std::uint64_t>& chunk_shape, std::uint64_t memory);
 

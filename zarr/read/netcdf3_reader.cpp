@@ -67,7 +67,7 @@ class file_range final : public stored_object {
   netcdf3_rows rows_;
 };
 
-// A chunk whose rows are apart in the file, or that reaches over the edge of the array: what is beyond it reads as zeros.
+// A chunk whose rows are apart in the file, or that reaches over the edge of the array: bytes beyond it read as zeros.
 class gathered_object final : public stored_object {
  public:
   gathered_object(std::shared_ptr<const open_file> file, const netcdf3_rows& rows) : file_(std::move(file)), rows_(rows) {}
@@ -173,7 +173,8 @@ class netcdf3_reader final : public store_reader {
  private:
   std::unique_ptr<stored_object> metadata_object(std::string text) const {
     if (file_->bytes->state() != opened_)
-      throw store_error("\"" + file_->name + "\" changed while it was read; start over when no process is writing to it", errc::changed);
+      throw store_error("\"" + file_->name + "\" changed while it was read; start over when no process is writing to it",
+                        errc::changed);
     return std::make_unique<text_object>(std::move(text));
   }
 

@@ -325,9 +325,10 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
   if (io::is_zip_file(name)) return open_zip(name);
   if (io::is_netcdf3_file(name)) return open_netcdf3(name, memory);
   if (!name.ends_with(".json"))
-    throw store_error("\"" + name +
-                      "\" is neither a directory nor a .zip file, nor a .json file of references, nor a netCDF-3 file; use a Zarr "
-                      "v3 store");
+    throw store_error(
+        "\"" + name +
+        "\" is neither a directory nor a .zip file, nor a .json file of references, nor a netCDF-3 file; use a Zarr "
+        "v3 store");
   return open_references(name, remote, sources, memory, use, names);
 }
 

@@ -181,8 +181,9 @@ enum class symbolic_links { follow, refuse };
 store_folder open_store(const std::string& name, const remote_access& remote, const std::vector<std::string>& sources,
                         std::uint64_t memory, access_pattern use = access_pattern::sparse,
                         symbolic_links links = symbolic_links::follow, const io::source_url_map* names = nullptr);
-// True if a source is read as a Zarr store, by its name and what the file system says: a directory (HDF5 files are none), "x.zip",
-// references "x.json", a netCDF-3 file, "s3://bucket/x.zarr" or "s3://bucket/prefix/". Its name may end with ":/a/b", a node.
+// True if a source is read as a Zarr store, by its name and what the file system says: a directory (HDF5 files are none),
+// "x.zip", references "x.json", a netCDF-3 file, "s3://bucket/x.zarr" or "s3://bucket/prefix/". Its name may end with ":/a/b", a
+// node.
 bool is_store_name(const std::string& source);
 // Opens such a source.
 store_folder open_source_store(const std::string& source, const remote_access& remote, const std::vector<std::string>& sources,
