@@ -57,8 +57,9 @@ class Header:
             position += len(self.variables[i][3]) + -len(self.variables[i][3]) % 4
         for i in records:
             begins[i] = position
-            values = self.variables[i][3]
-            position += (len(values[0]) + -len(values[0]) % 4) if values else 0
+            _, kind, dimensions, *_ = self.variables[i]
+            size = int(np.prod([self.dimensions[d][1] for d in dimensions[1:]])) * np.dtype(DTYPES[kind]).itemsize
+            position += size + -size % 4
         out = bytearray(self.head([v[5] if v[5] is not None else b for v, b in zip(self.variables, begins)]))
         for i in fixed:
             raw = self.variables[i][3]
