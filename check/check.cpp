@@ -10,6 +10,7 @@
 #include "check/leftovers.hpp"
 #include "check/read_failure.hpp"
 #include "check/store_check.hpp"
+#include "io/netcdf3_header.hpp"
 #include "io/reference_table.hpp"
 #include "io/remote_object.hpp"
 #include "io/remote_url.hpp"
@@ -45,8 +46,8 @@ tree_kind kind_of(const std::string& name, const remote_access& remote) {
   if (!fs::exists(s))
     throw error(errc::not_found, "cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"), {name});
   if (fs::is_directory(s)) return tree_kind::directory_store;
-  return io::is_zip_file(name) || name.ends_with(".json") || name.ends_with(".zip") ? tree_kind::single_file_store
-                                                                                    : tree_kind::file;
+  const bool is_store = io::is_zip_file(name) || io::is_netcdf3_file(name) || name.ends_with(".json") || name.ends_with(".zip");
+  return is_store ? tree_kind::single_file_store : tree_kind::file;
 }
 
 // True for references, whose metadata may be of both versions of Zarr.
@@ -54,7 +55,7 @@ bool has_references(const std::string& name, tree_kind kind) {
   std::error_code e;
   const auto holds = [&](const char* key) { return fs::exists(fs::path(name) / key, e); };
   if (kind == tree_kind::directory_store) return holds(io::references_metadata) && !holds("zarr.json") && !holds(".zgroup");
-  return kind == tree_kind::single_file_store && !io::is_zip_file(name);
+  return kind == tree_kind::single_file_store && !io::is_zip_file(name) && !io::is_netcdf3_file(name);
 }
 
 // What a run that writes this file, and was killed, left beside it.

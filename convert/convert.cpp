@@ -17,6 +17,7 @@
 #include "convert/run/journal.hpp"
 #include "convert/run/link_policy.hpp"
 #include "convert/run/partition.hpp"
+#include "io/netcdf3_header.hpp"
 #include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
 #include "text/format.hpp"
@@ -103,6 +104,11 @@ void check_options(const convert_options& options) {
                               (zarr::is_store_name(options.source) ? "export" : "repack") + "\", or a name such as OUT.zarr",
                           {io::redact_url(options.store)});
   }
+  if (options.concat && io::is_netcdf3_file(split_source(options.source).file))
+    throw zarrbits::error(errc::invalid_option,
+                          "only HDF5 files are joined, and \"" + options.source +
+                              "\" is a netCDF-3 file; make netCDF-4 files first: \"nccopy -k nc4 IN.nc OUT.nc\"",
+                          {options.source});
   if (zarr::is_store_name(options.source)) check_store_options(options);
   if (options.base) check_base(options);
   if (options.references) check_references(options);

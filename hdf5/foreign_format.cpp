@@ -21,7 +21,8 @@ struct known_format {
 
 constexpr std::size_t max_blank_bytes = 512;  // in front of an HTML page, and its first word
 
-constexpr const char* netcdf3 = "it is a netCDF-3 file; make a netCDF-4 file of it: \"nccopy -k nc4 IN.nc OUT.nc\"";
+constexpr const char* netcdf3 =
+    "it is a netCDF-3 file, which cannot be used here; make a netCDF-4 file of it: \"nccopy -k nc4 IN.nc OUT.nc\"";
 constexpr const char* tiff = "it is a TIFF file";
 constexpr const char* html =
     "it is an HTML page, which servers send in place of a file, such as a login; download the file again";

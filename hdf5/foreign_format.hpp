@@ -2,7 +2,7 @@
 //
 // Whether a file is one of HDF5's, and what it is otherwise, by its first bytes.
 //
-//   foreign_format("CDF\x01...");   // "it is a netCDF-3 file; \"nccopy -k nc4 IN.nc OUT.nc\" ..."
+//   foreign_format("CDF\x01...");   // "it is a netCDF-3 file, ...; \"nccopy -k nc4 IN.nc OUT.nc\" ..."
 //
 #ifndef ZARRBITS_HDF5_FOREIGN_FORMAT_HPP
 #define ZARRBITS_HDF5_FOREIGN_FORMAT_HPP

@@ -8,6 +8,7 @@
 #include "hdf5/h5.hpp"
 #include "inspect/file_reports.hpp"
 #include "inspect/tree_readers.hpp"
+#include "io/netcdf3_header.hpp"
 #include "io/reference_table.hpp"
 #include "io/remote_object.hpp"
 #include "io/remote_url.hpp"
@@ -46,7 +47,7 @@ inspected_tree read(const inspect_options& options) {
   if (!fs::exists(s))
     throw zarrbits::error(errc::not_found, "cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"),
                           {name});
-  if (fs::is_directory(s) || io::is_zip_file(parts.file) || parts.file.ends_with(".json"))
+  if (fs::is_directory(s) || io::is_zip_file(parts.file) || io::is_netcdf3_file(parts.file) || parts.file.ends_with(".json"))
     return read_store(zarr::open_store(parts.file, {}, {}, options.memory));
   return inspection::read_hdf5(parts.file, parts.object, options);
 }

@@ -34,7 +34,7 @@ std::string relative_path(const std::string& folder, const std::string& path) {
 }
 
 // A path in a URL of HTTP. Names in S3 are as they are.
-std::string escaped(const std::string& path) {
+std::string escaped_path(const std::string& path) {
   std::string out;
   for (const char c : path) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -90,7 +90,7 @@ std::string source_url_map::published_url(const std::string& url) const {
                           "\"" + path + "\" is not in \"" + base_->folder +
                               "\", so that `base` gives it no URL; name a folder that has all sources: `base` FOLDER=URL",
                           {path});
-  return base_->url + "/" + (is_web(base_->url) ? escaped(name) : name);
+  return base_->url + "/" + (is_web(base_->url) ? escaped_path(name) : name);
 }
 
 std::string source_url_map::local_url(const std::string& url) const {

@@ -31,7 +31,7 @@ text::json array_json(const array_metadata& m, bool notes_apart) {
                   {"shape", m.shape},
                   {"data_type", m.data_type},
                   {"chunk_grid", chunk_grid_json(m)},
-                  {"chunk_key_encoding", to_json(chunk_key_encoding())},
+                  {"chunk_key_encoding", to_json(m.keys)},
                   {"fill_value", m.fill_value},
                   {"codecs", m.codecs}};
   if (!m.dimension_names.empty()) j["dimension_names"] = m.dimension_names;

@@ -26,6 +26,7 @@ struct array_metadata {
   text::json data_type, fill_value, codecs;
   text::json attributes = text::json::object();
   std::vector<std::string> dimension_names;
+  chunk_key_encoding keys = {};
 };
 
 // Why only Zarr v3 can have the array, as the end of a sentence; empty if Zarr v2 can, too. `gaps`: see to_v2_array().

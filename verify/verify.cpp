@@ -6,6 +6,8 @@
 
 #include <zarrbits/verify.hpp>
 
+#include "io/byte_source.hpp"
+#include "io/netcdf3_header.hpp"
 #include "io/reference_table.hpp"
 #include "io/s3_access.hpp"
 #include "io/thread_pool.hpp"
@@ -17,6 +19,7 @@
 #include "verify/compare_hdf5_files.hpp"
 #include "verify/compare_stores.hpp"
 #include "verify/joined_files.hpp"
+#include "verify/netcdf3_source.hpp"
 #include "verify/source_order.hpp"
 #include "verify/tree_comparison.hpp"
 #include "zarr/read/zarr_reader.hpp"
@@ -27,6 +30,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <fcntl.h>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -44,6 +48,16 @@ verify_result verify_one(const verify_options& options, const zarr::store_folder
   comparison.run();
   comparison.finish();
   return result;
+}
+
+// A source that is read as a store. A netCDF-3 file has a reader here that the conversion does not share.
+zarr::store_folder open_store_source(const verify_options& options) {
+  const source_name name = split_source(options.source);
+  if (!io::is_netcdf3_file(name.file))
+    return zarr::open_source_store(options.source, options.remote, io::allowed_paths({}, options.external), options.memory);
+  io::file_descriptor file(::open(name.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const auto bytes = std::make_shared<const io::local_bytes>(std::move(file));
+  return zarr::node_at(read_netcdf3_source(name.file, bytes, options.memory / 4), name.object);
 }
 
 // The store as all but the first of the joined files need it: of them, only values are compared. Its root does not list the
@@ -226,10 +240,7 @@ verify_result verify(const verify_options& requested) {
       if (options.concat)
         throw zarrbits::error(errc::invalid_option,
                               "only HDF5 files are joined, and the source is a Zarr store; leave out `concat`");
-      return verification::compare_stores(
-          options,
-          zarr::open_source_store(options.source, options.remote, io::allowed_paths({}, options.external), options.memory), store,
-          pool);
+      return verification::compare_stores(options, verification::open_store_source(options), store, pool);
     }
     if (options.concat) return verification::verify_joined(options, store, pool);
     verification::comparison_progress progress(options.progress);

@@ -204,6 +204,17 @@ for name, objects in stores.items():
         )
 with open(os.path.join(GOLDEN, "references.parquet"), "rb") as f:
     write("store", "parquet", f.read())
+sys.path.append(os.path.join(os.path.dirname(GOLDEN), "support"))
+from netcdf3_bytes import Header  # noqa: E402
+
+for version in (1, 2, 5):
+    h = Header(version, 2)
+    h.attributes = [("title", 2, b"text"), ("list", 4, [1, 2])]
+    t, x = h.dimension("t", 0), h.dimension("x", 3)
+    h.variable("f", 4, [x], b"abcdefghijkl", [("_FillValue", 4, [7])])
+    h.variable("v", 3, [t, x], [b"abcdef", b"ghijkl"])
+    h.variable("c", 2, [t], [b"a", b"b"])
+    write("store", f"netcdf3_{version}", h.bytes())
 
 # command lines, an argument in each line
 lines = [

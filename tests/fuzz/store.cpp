@@ -3,8 +3,8 @@
 // libFuzzer over the reader of Zarr stores: every zarr.json is read and every chunk of every array, as far as a few hundred of
 // them go. Whatever a store says, the reader ends with values, or with one of its two exceptions.
 //
-// An input is a .zip file, references in JSON, one Parquet file of references, or objects one after the other: [0] length of the
-// key [1..2] length of the object, then both; the last object may be cut off.
+// An input is a .zip file, a netCDF-3 file, references in JSON, one Parquet file of references, or objects one after the other:
+// [0] length of the key [1..2] length of the object, then both; the last object may be cut off.
 #include "fuzz.hpp"
 
 #include "codecs/codec_chain.hpp"
@@ -174,6 +174,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view begin(reinterpret_cast<const char*>(data), std::min<std::size_t>(size, 4));
   if (begin.starts_with("PK")) {
     read_file(data, size, open_zip);
+    return 0;
+  }
+  if (begin.starts_with("CDF")) {
+    read_file(data, size, [](const std::string& path) { return open_netcdf3(path, std::uint64_t{64} << 20); });
     return 0;
   }
   if (begin.starts_with('{')) {

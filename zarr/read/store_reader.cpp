@@ -2,6 +2,7 @@
 #include "zarr/read/store_reader.hpp"
 
 #include "io/files.hpp"
+#include "io/netcdf3_header.hpp"
 #include "io/reference_table.hpp"
 #include "io/remote_url.hpp"
 #include "io/zip_archive.hpp"
@@ -322,9 +323,12 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
     return open_references(name, remote, sources, memory, use, names);
   if (fs::is_directory(s)) return std::make_shared<directory_reader>(name, links, sources);
   if (io::is_zip_file(name)) return open_zip(name);
+  if (io::is_netcdf3_file(name)) return open_netcdf3(name, memory);
   if (!name.ends_with(".json"))
-    throw store_error("\"" + name +
-                      "\" is neither a directory nor a .zip file, nor a .json file of references; use a Zarr v3 store");
+    throw store_error(
+        "\"" + name +
+        "\" is neither a directory nor a .zip file, nor a .json file of references, nor a netCDF-3 file; use a Zarr "
+        "v3 store");
   return open_references(name, remote, sources, memory, use, names);
 }
 
@@ -360,7 +364,8 @@ bool is_store_name(const std::string& source) {
   if (io::is_object_store(name)) return last.ends_with(".zarr") || name.ends_with('/');
   std::error_code e;
   if (fs::is_directory(name, e)) return true;
-  return (last.ends_with(".zip") || last.ends_with(".json")) && fs::is_regular_file(name, e);
+  if (!fs::is_regular_file(name, e)) return false;
+  return last.ends_with(".zip") || last.ends_with(".json") || io::is_netcdf3_file(name);
 }
 
 store_folder open_source_store(const std::string& source, const remote_access& remote, const std::vector<std::string>& sources,

@@ -176,7 +176,8 @@ class store_folder {
 // Another number once an object in the folder or below was changed, as far as store_entry::state tells.
 std::uint64_t fingerprint(const store_folder& folder);
 
-// A directory, a .zip file, references (a .json file or a folder of Parquet files) or "s3://bucket/prefix", with a zarr.json.
+// A directory, a .zip file, references (a .json file or a folder of Parquet files), a netCDF-3 file, or "s3://bucket/prefix" with
+// a zarr.json.
 // References, and symbolic links in a directory, may lead to files in `sources` that are folders, in the folders of those that
 // are files, and references to those that are remote; `names` says which URLs are local files. `memory` is for references. Throws
 // store_error.
@@ -193,8 +194,9 @@ enum class symbolic_links { follow, refuse };
 store_folder open_store(const std::string& name, const remote_access& remote, const std::vector<std::string>& sources,
                         std::uint64_t memory, access_pattern use = access_pattern::sparse,
                         symbolic_links links = symbolic_links::follow, const io::source_url_map* names = nullptr);
-// True if a source is a Zarr store, by its name and what the file system says: a directory (HDF5 files are none), "x.zip",
-// references "x.json", "s3://bucket/x.zarr" or "s3://bucket/prefix/". Its name may end with ":/a/b", a node.
+// True if a source is read as a Zarr store, by its name and what the file system says: a directory (HDF5 files are none),
+// "x.zip", references "x.json", a netCDF-3 file, "s3://bucket/x.zarr" or "s3://bucket/prefix/". Its name may end with ":/a/b", a
+// node.
 bool is_store_name(const std::string& source);
 // Opens such a source.
 store_folder open_source_store(const std::string& source, const remote_access& remote, const std::vector<std::string>& sources,
@@ -205,6 +207,8 @@ store_folder node_at(const store_folder& root, const std::string& path);
 store_folder open_folder(const std::string& name, const remote_access& remote = {});
 
 std::shared_ptr<const store_reader> open_zip(const std::string& path);  // zip_reader.cpp
+// A netCDF-3 file; `memory`: bytes that its header may take.
+std::shared_ptr<const store_reader> open_netcdf3(const std::string& path, std::uint64_t memory);  // netcdf3_reader.cpp
 std::shared_ptr<const store_reader> open_references(const std::string& path, const remote_access& remote,
                                                     const std::vector<std::string>& sources, std::uint64_t memory,
                                                     access_pattern use,

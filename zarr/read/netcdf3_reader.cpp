@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A netCDF-3 file as a store: its header is the metadata, and chunks are ranges of the file.
+//
+#include "io/byte_source.hpp"
+#include "io/netcdf3_header.hpp"
+#include "metadata/node.hpp"
+#include "text/json_text.hpp"
+#include "zarr/read/netcdf3_chunks.hpp"
+#include "zarr/read/netcdf3_metadata.hpp"
+#include "zarr/read/store_reader.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <map>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+namespace zarrbits::zarr {
+
+namespace {
+
+constexpr const char* node_metadata = "zarr.json";
+
+// Turns errors of the file into errors of the store.
+template <class F>
+auto with_file_errors(const std::string& name, F&& f) {
+  try {
+    return f();
+  } catch (const io::netcdf3_error& e) {
+    throw store_error("\"" + name + "\" cannot be read: " + e.what());
+  } catch (const io::read_error& e) {
+    throw store_error("\"" + name + "\" cannot be read: " + e.what());
+  } catch (const zarrbits::error& e) {
+    throw store_error(e.what(), e.kind());
+  }
+}
+
+// The state of a chunk: it differs if the file's does.
+io::file_state state_of_chunk(const io::file_state& file, const netcdf3_rows& rows) {
+  return {file.regular, rows.chunk_bytes, file.seconds, file.nanoseconds,
+          file.etag + "@" + std::to_string(rows.offset) + "/" + std::to_string(file.size)};
+}
+
+struct open_file {
+  std::string name;
+  std::unique_ptr<const io::byte_source> bytes;
+};
+
+// A chunk that is one range of the file.
+class file_range final : public stored_object {
+ public:
+  file_range(std::shared_ptr<const open_file> file, const netcdf3_rows& rows) : file_(std::move(file)), rows_(rows) {}
+  std::uint64_t size() const override { return rows_.chunk_bytes; }
+  io::file_state state() const override { return state_of_chunk(file_->bytes->state(), rows_); }
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    with_file_errors(file_->name, [&] { file_->bytes->read(rows_.offset + offset, out); });
+  }
+
+ private:
+  std::shared_ptr<const open_file> file_;
+  netcdf3_rows rows_;
+};
+
+// A chunk whose rows are apart in the file, or that reaches over the edge of the array: bytes beyond it read as zeros.
+class gathered_object final : public stored_object {
+ public:
+  gathered_object(std::shared_ptr<const open_file> file, const netcdf3_rows& rows) : file_(std::move(file)), rows_(rows) {}
+  std::uint64_t size() const override { return rows_.chunk_bytes; }
+  io::file_state state() const override { return state_of_chunk(file_->bytes->state(), rows_); }
+  void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    with_file_errors(file_->name, [&] {
+      if (rows_.stride == rows_.bytes) read_range(offset, out);
+      else read_rows(offset, out);
+    });
+  }
+
+ private:
+  void read_range(std::uint64_t offset, std::span<std::byte> out) const {
+    const std::uint64_t in_file = rows_.count * rows_.bytes;
+    const auto present = static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), in_file - std::min(offset, in_file)));
+    if (present > 0) file_->bytes->read(rows_.offset + offset, out.first(present));
+    std::fill(out.begin() + static_cast<std::ptrdiff_t>(present), out.end(), std::byte{0});
+  }
+
+  // Rows that are close to each other are read together.
+  void read_rows(std::uint64_t offset, std::span<std::byte> out) const {
+    constexpr std::uint64_t window_bytes = 256U << 10;
+    const std::uint64_t rows_in_window = std::max<std::uint64_t>(window_bytes / rows_.stride, 1);
+    std::vector<std::byte> window;
+    std::uint64_t window_first = 0, window_end = 0;  // rows
+    while (!out.empty()) {
+      const std::uint64_t row = offset / rows_.bytes, inside = offset % rows_.bytes;
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), rows_.bytes - inside));
+      if (row >= rows_.count) {
+        std::fill(out.begin(), out.end(), std::byte{0});
+        return;
+      }
+      if (row < window_first || row >= window_end) {
+        window_first = row;
+        window_end = std::min({row + rows_in_window, rows_.count, (offset + out.size() - 1) / rows_.bytes + 1});
+        window.resize(static_cast<std::size_t>((window_end - row - 1) * rows_.stride + rows_.bytes));
+        file_->bytes->read(rows_.offset + row * rows_.stride, window);
+      }
+      std::memcpy(out.data(), window.data() + (row - window_first) * rows_.stride + inside, n);
+      out = out.subspan(n);
+      offset += n;
+    }
+  }
+
+  std::shared_ptr<const open_file> file_;
+  netcdf3_rows rows_;
+};
+
+class netcdf3_reader final : public store_reader {
+ public:
+  netcdf3_reader(std::string name, std::unique_ptr<const io::byte_source> bytes, std::uint64_t memory)
+      : file_(std::make_shared<const open_file>(open_file{std::move(name), std::move(bytes)})), memory_(memory) {
+    with_file_errors(file_->name, [&] { header_ = io::read_netcdf3_header(*file_->bytes, memory_); });
+    node_names_ = netcdf3_node_names(header_);
+    for (std::size_t i = 0; i < node_names_.size(); ++i) {
+      nodes_.emplace(node_names_[i], i);
+      chunks_.emplace_back(header_.variables[i], header_.record_stride);
+    }
+    opened_ = file_->bytes->state();
+  }
+
+  std::unique_ptr<stored_object> open(const std::string& key) const override {
+    if (key == node_metadata) return metadata_object(root_text());
+    const auto [variable, rest] = split(key);
+    if (!variable) return nullptr;
+    if (rest == node_metadata) return metadata_object(array_text(*variable));
+    const netcdf3_chunks& chunks = chunks_[*variable];
+    const auto index = netcdf3_keys.index(rest, chunks.counts().size());
+    if (!index || !std::equal(index->begin(), index->end(), chunks.counts().begin(), std::less<>())) return nullptr;
+    const netcdf3_rows rows = chunks.rows_of(*index);
+    if (rows.is_range()) return std::make_unique<file_range>(file_, rows);
+    return std::make_unique<gathered_object>(file_, rows);
+  }
+
+  void list(const std::string& folder, const std::function<bool(const store_entry&)>& visit) const override {
+    if (folder.empty()) {
+      if (!visit(metadata_entry(""))) return;
+      for (const std::string& name : node_names_) {
+        if (!visit({.name = name, .is_folder = true})) return;
+      }
+      return;
+    }
+    const auto node = nodes_.find(folder);
+    if (node == nodes_.end() || !visit(metadata_entry(folder + "/"))) return;
+    const netcdf3_chunks& chunks = chunks_[node->second];
+    const std::vector<std::uint64_t>& counts = chunks.counts();
+    if (std::find(counts.begin(), counts.end(), std::uint64_t{0}) != counts.end()) return;
+    const io::file_state file = file_->bytes->state();
+    std::vector<std::uint64_t> index(counts.size());
+    for (bool has_more = true; has_more;) {
+      const netcdf3_rows rows = chunks.rows_of(index);
+      store_entry e{.name = netcdf3_keys.key(index), .size = rows.chunk_bytes, .state = state_of_chunk(file, rows)};
+      if (!visit(e)) return;
+      has_more = false;
+      for (std::size_t d = index.size(); d-- > 0 && !has_more;) {
+        has_more = ++index[d] < counts[d];
+        if (!has_more) index[d] = 0;
+      }
+    }
+  }
+
+ private:
+  std::unique_ptr<stored_object> metadata_object(std::string text) const {
+    if (file_->bytes->state() != opened_)
+      throw store_error("\"" + file_->name + "\" changed while it was read; start over when no process is writing to it",
+                        errc::changed);
+    return std::make_unique<text_object>(std::move(text));
+  }
+
+  std::string array_text(std::size_t variable) const {
+    return netcdf3_array_text(header_, header_.variables[variable], chunks_[variable].chunk_shape(), memory_);
+  }
+
+  // With the metadata of all arrays, as the stores of netCDF-4 files have them.
+  std::string root_text() const {
+    text::json root = text::parse_untrusted_json(netcdf3_group_text(header_, node_names_, memory_));
+    text::object_builder nodes;
+    for (std::size_t i = 0; i < node_names_.size(); ++i) nodes.add(node_names_[i], text::parse_untrusted_json(array_text(i)));
+    metadata::set_consolidated(root, nodes.take());
+    return metadata::node_text(root);
+  }
+
+  store_entry metadata_entry(const std::string& prefix) const {
+    const auto object = open(prefix + node_metadata);
+    return {.name = node_metadata, .size = object->size(), .state = object->state()};
+  }
+
+  // The variable of a key, and the rest of the key.
+  std::pair<std::optional<std::size_t>, std::string> split(const std::string& key) const {
+    const std::size_t slash = key.find('/');
+    const auto node = slash == key.npos ? nodes_.end() : nodes_.find(key.substr(0, slash));
+    if (node == nodes_.end()) return {};
+    return {node->second, key.substr(slash + 1)};
+  }
+
+  std::shared_ptr<const open_file> file_;
+  std::uint64_t memory_;
+  io::netcdf3_header header_;
+  io::file_state opened_;
+  std::vector<std::string> node_names_;
+  std::map<std::string, std::size_t> nodes_;  // variables by the names of their nodes
+  std::vector<netcdf3_chunks> chunks_;
+};
+
+}  // namespace
+
+std::shared_ptr<const store_reader> open_netcdf3(const std::string& path, std::uint64_t memory) {
+  io::file_descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) throw store_error("cannot open \"" + path + "\": " + std::generic_category().message(errno));
+  return std::make_shared<netcdf3_reader>(path, std::make_unique<const io::local_bytes>(std::move(file)), memory);
+}
+
+}  // namespace zarrbits::zarr
