@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <map>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -60,6 +61,9 @@ class file_range final : public stored_object {
   io::file_state state() const override { return state_of_chunk(file_->bytes->state(), rows_); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     with_file_errors(file_->name, [&] { file_->bytes->read(rows_.offset + offset, out); });
+  }
+  std::optional<object_location> location() const override {
+    return object_location{.descriptor = file_->bytes->descriptor(), .offset = rows_.offset};
   }
 
  private:
