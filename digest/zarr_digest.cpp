@@ -2,11 +2,13 @@
 #include "digest/zarr_digest.hpp"
 
 #include "array/extents.hpp"
+#include "array/work_partition.hpp"
 #include "codecs/codec_chain.hpp"
 #include "compressors/buffer.hpp"
 #include "convert/from_zarr/store_source.hpp"
 #include "digest/array_sum.hpp"
 #include "digest/conversion_source.hpp"
+#include "digest/partial_digests.hpp"
 #include "io/s3_access.hpp"
 #include "io/thread_pool.hpp"
 #include "text/format.hpp"
@@ -16,6 +18,7 @@
 #include <zarrbits/detail/processors.hpp>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,6 +38,7 @@ class store_digest {
   std::vector<array_digest> run() {
     const conversion::source_nodes nodes =
         conversion::read_nodes(conversion_source(options_), [&](const std::string& path) { set_path(path); });
+    if (options_.share) count_work(nodes);
     std::vector<array_digest> arrays;
     for (const conversion::source_node& node : nodes.nodes) {
       if (!node.selected || (!node.is_array && node.unreadable.empty())) continue;
@@ -53,6 +57,12 @@ class store_digest {
     std::uint64_t first = 0, count = 0;
   };
 
+  // Where the objects of an array are among all of the source: the shares are ranges of these of about equal work.
+  struct work_range {
+    array::extents objects;
+    double preceding = 0, per_object = 0;
+  };
+
   struct array_job {
     array_job(zarr::zarr_array a, std::string p, bool any_nan)
         : array(std::move(a)), path(std::move(p)), sum({array.type(), any_nan}, array.shape(), array.fill()) {}
@@ -61,16 +71,53 @@ class store_digest {
     array_sum sum;
   };
 
-  array_digest digest_of(const conversion::source_node& node) {
-    set_path(node.path);
-    array_digest result{node.path, {}, {}, {}, node.unreadable};
-    if (!node.unreadable.empty()) return result;
+  // Empty with the reason.
+  static std::optional<zarr::zarr_array> open_array(const conversion::source_node& node, std::string& reason) {
     std::optional<zarr::zarr_array> array;
-    result.reason = zarr::reason_unreadable([&] {
+    reason = !node.unreadable.empty() ? node.unreadable : zarr::reason_unreadable([&] {
       array.emplace(node.folder, codecs::make_decoder);
       array->require_decodable();
     });
-    if (!result.reason.empty()) return result;
+    if (!reason.empty()) array.reset();
+    return array;
+  }
+
+  void count_work(const conversion::source_nodes& nodes) {
+    std::map<std::string, const conversion::source_node*> arrays;  // in an order that is the same for all processes
+    for (const conversion::source_node& node : nodes.nodes) {
+      if (node.selected && node.is_array) arrays.emplace(node.path, &node);
+    }
+    for (const auto& [path, node] : arrays) {
+      std::string reason;
+      const auto array = open_array(*node, reason);
+      if (!array) continue;
+      work_range range{{}, work_, array::work_per_object};
+      double objects = 1;
+      for (std::size_t d = 0; d < array->chunks().size(); ++d) {
+        const std::uint64_t per_object = array->chunks_per_shard()[d];
+        range.objects.push_back(array->chunks()[d] / per_object + (array->chunks()[d] % per_object != 0));
+        objects *= static_cast<double>(range.objects.back());
+      }
+      range.per_object += static_cast<double>(
+          array::saturating_mul(array::saturating_mul(array->type().size, array::product(array->chunk_shape())),
+                                array::product(array->chunks_per_shard())));
+      work_ += objects * range.per_object;
+      work_ranges_.emplace(path, std::move(range));
+    }
+  }
+
+  bool is_own(const std::string& path, const array::extents& object) const {
+    if (!options_.share) return true;
+    const work_range& range = work_ranges_.at(path);
+    double preceding = range.preceding + static_cast<double>(array::ravel(object, range.objects)) * range.per_object;
+    return array::partition_of(preceding, range.per_object, work_, options_.share->count) == options_.share->index;
+  }
+
+  array_digest digest_of(const conversion::source_node& node) {
+    set_path(node.path);
+    array_digest result{node.path, {}, {}, {}, {}};
+    const auto array = open_array(node, result.reason);
+    if (!array) return result;
     const auto job = std::make_shared<array_job>(*array, node.path, options_.any_nan);
     const std::uint64_t cost = array::saturating_mul(3 * job->sum.form().size(), array::product(array->chunk_shape()));
     const std::uint64_t chunks = array::product(array->chunks_per_shard()), ranges = chunks < 4 * threads_ ? 1 : threads_;
@@ -83,6 +130,7 @@ class store_digest {
       });
     };
     array->for_each_object([&](const array::extents& index, const zarr::store_entry&) {
+      if (!is_own(node.path, index)) return true;
       for (std::uint64_t i = 0; i < ranges; ++i) {
         objects.push_back({index, chunks / ranges * i + std::min(i, chunks % ranges), chunks / ranges + (i < chunks % ranges)});
         if (ranges > 1 || objects.size() >= max_objects || cost >= 1U << 20) submit();
@@ -91,10 +139,7 @@ class store_digest {
     });
     submit();
     queue_.finish();
-    result.data_type = job->sum.form().name();
-    result.shape = job->sum.shape();
-    result.digest = job->sum.digest();
-    return result;
+    return summed_array(node.path, job->sum, options_.share.has_value());
   }
 
   void add_chunks(array_job& job, const zarr::zarr_array& array, const object_range& range) {
@@ -147,6 +192,8 @@ class store_digest {
   const unsigned threads_;
   std::mutex mutex_;
   std::uint64_t done_ = 0;
+  double work_ = 0;                                // of all arrays, in bytes
+  std::map<std::string, work_range> work_ranges_;  // of each that can be read
   io::thread_pool queue_;
 };
 

@@ -461,7 +461,7 @@ def check_layout(
     return LayoutCheck(name_of(source), status == 0, document["findings"], document)
 
 
-@_explained("digest", "manifest", "dandi")
+@_explained("digest", "partition", "add", "manifest", "dandi")
 def digest(
     source: Location,
     *,
@@ -527,7 +527,7 @@ def verify(
     return Verification(status in (0, 3), status == 0, document)
 
 
-@_explained("check")
+@_explained("check", "partition")
 def check(
     name: Location,
     *,

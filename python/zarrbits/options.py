@@ -450,6 +450,11 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Write the SHA-256 sums, sizes and names of the objects of a store, or of a file, for sha256sum -c; no values are read'),
         'dandi': ('',
             'Print the checksum that the DANDI archive has for a store: of its objects, not of values'),
+        'partition': ('slurm|mpi|I/N',
+            'Read only one share of the values, and print its part of the sums as JSON, for --add. I/N: share I of N, from 0; or '
+            'slurm or mpi'),
+        'add': ('',
+            'NAMES are reports of all partitions, in any order: print the digests of the whole source'),
         'threads': ('N',
             'Threads that decode (default: the processors)'),
         'memory': ('BYTES',
@@ -547,6 +552,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'With --sample: another number chooses other chunks (default: 0)'),
         'no_missing': ('',
             'A chunk that was never written is a problem; without this, it has the fill value'),
+        'partition': ('slurm|mpi|I/N',
+            'Read only one share of the chunks of each name; the first share also reports on metadata. I/N: share I of N, from 0; or '
+            'slurm or mpi'),
         'threads': ('N',
             'Threads that decode chunks (default: the processors that the process may use)'),
         'memory': ('BYTES',
