@@ -55,6 +55,7 @@ class store_digest {
   struct object_range {
     array::extents object;
     std::uint64_t first = 0, count = 0;
+    std::uint64_t state = 0;  // its fingerprint
   };
 
   // Where the objects of an array are among all of the source: the shares are ranges of these of about equal work.
@@ -129,14 +130,17 @@ class store_digest {
         for (const object_range& range : batch) add_chunks(*job, own, range);
       });
     };
-    array->for_each_object([&](const array::extents& index, const zarr::store_entry&) {
+    const auto add_object = [&](const array::extents& index, const zarr::store_entry& object) {
       if (!is_own(node.path, index)) return true;
       for (std::uint64_t i = 0; i < ranges; ++i) {
-        objects.push_back({index, chunks / ranges * i + std::min(i, chunks % ranges), chunks / ranges + (i < chunks % ranges)});
+        objects.push_back({index, chunks / ranges * i + std::min(i, chunks % ranges), chunks / ranges + (i < chunks % ranges),
+                           zarr::fingerprint(object.state)});
         if (ranges > 1 || objects.size() >= max_objects || cost >= 1U << 20) submit();
       }
       return true;
-    });
+    };
+    // no reader finds "c/00", which is not the chunk "c/0" again
+    array->for_each_object(add_object, [](const auto&, const auto&, const auto&) {});
     submit();
     queue_.finish();
     return summed_array(node.path, job->sum, options_.share.has_value());
@@ -151,11 +155,20 @@ class store_digest {
         chunk[d] += range.object[d] * per_shard[d];
         exists = exists && chunk[d] < array.chunks()[d];
       }
-      if (exists) add_chunk(job, array, chunk);
+      if (exists) add_chunk(job, array, chunk, range);
     }
   }
 
-  void add_chunk(array_job& job, const zarr::zarr_array& array, const array::extents& index) {
+  // The object is in the state in which it was listed.
+  void require_unchanged(const array_job& job, const zarr::stored_object* object, const object_range& range) const {
+    if (object && zarr::fingerprint(object->state()) == range.state) return;
+    throw error(errc::changed,
+                "array \"" + job.path + "\" of \"" + options_.source +
+                    "\" was changed while it was read; make the digest when no other process writes to it",
+                {options_.source, job.path});
+  }
+
+  void add_chunk(array_job& job, const zarr::zarr_array& array, const array::extents& index, const object_range& range) {
     array::box chunk{{}, array.shape_of(index)};
     for (std::size_t d = 0; d < index.size(); ++d) chunk.first.push_back(array.grid(d).start(index[d]));
     const auto damaged = [&](const std::string& reason) {
@@ -166,11 +179,14 @@ class store_digest {
                    {options_.source, job.path});
     };
     try {
-      auto stored = array.read_stored(index);
+      const auto stored = array.find_stored(index);
+      require_unchanged(job, stored ? stored->object.get() : array.open_object(range.object).get(), range);
       if (!stored) return;
-      const std::uint64_t bytes = stored->size();
+      std::vector<std::byte> bytes_of_chunk = zarr::zarr_array::read(*stored);
+      require_unchanged(job, stored->object.get(), range);  // it may have been written in place meanwhile
+      const std::uint64_t bytes = bytes_of_chunk.size();
       zarr::element_buffer values;
-      array.decode(index, std::move(*stored), values);
+      array.decode(index, std::move(bytes_of_chunk), values);
       job.sum.add(chunk, values);
       const std::lock_guard lock(mutex_);
       done_ += bytes;

@@ -132,6 +132,7 @@ def convert(
     exclude: Many = None,
     external: Many = None,
     no_lock: bool = False,
+    digest: bool = False,
     allow_lossy: bool = False,
     keep_going: bool = False,
     allow_expansion: bool = False,
@@ -357,6 +358,7 @@ def export_store(
     memory: int | str | None = None,
     fsync: bool = False,
     keep_going: bool = False,
+    digest: bool = False,
     allow_lossy: bool = False,
     endpoint: str | None = None,
     no_sign_request: bool = False,
@@ -395,6 +397,7 @@ def repack(
     threads: int | None = None,
     memory: int | str | None = None,
     fsync: bool = False,
+    digest: bool = False,
     no_lock: bool = False,
     endpoint: str | None = None,
     no_sign_request: bool = False,
@@ -440,6 +443,7 @@ def repack(
     "threads",
     "memory",
     "fsync",
+    "digest",
 )
 def check_layout(
     source: Location,
