@@ -13,8 +13,8 @@
 #define ZARRBITS_CHECK_ARRAY_CHUNKS_HPP
 
 #include "array/extents.hpp"
+#include "check/chunk_partition.hpp"
 #include "check/chunk_results.hpp"
-#include "check/partition.hpp"
 #include "check/sample.hpp"
 #include "io/thread_pool.hpp"
 #include "zarr/read/zarr_reader.hpp"
@@ -40,7 +40,7 @@ class array_chunks {
   void list(finding_list& findings, std::uint64_t max_objects);
   std::uint64_t listed() const noexcept { return objects_.size(); }
   void sample(double share, random_numbers& random);
-  void select(partition& own) { own.select(objects_); }
+  void select(chunk_partition& own) { own.select(objects_); }
   // The bytes of the objects to be read.
   std::uint64_t bytes() const { return bytes_of(objects_); }
 

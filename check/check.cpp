@@ -6,9 +6,9 @@
 #include <zarrbits/convert_options.hpp>
 #include <zarrbits/source_name.hpp>
 
+#include "check/chunk_partition.hpp"
 #include "check/file_check.hpp"
 #include "check/leftovers.hpp"
-#include "check/partition.hpp"
 #include "check/read_failure.hpp"
 #include "check/store_check.hpp"
 #include "io/reference_table.hpp"

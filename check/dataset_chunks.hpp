@@ -12,8 +12,8 @@
 #ifndef ZARRBITS_CHECK_DATASET_CHUNKS_HPP
 #define ZARRBITS_CHECK_DATASET_CHUNKS_HPP
 
+#include "check/chunk_partition.hpp"
 #include "check/chunk_results.hpp"
-#include "check/partition.hpp"
 #include "check/sample.hpp"
 #include "hdf5/source_dataset.hpp"
 #include "io/thread_pool.hpp"
@@ -40,7 +40,7 @@ class dataset_chunks {
   void list(std::uint64_t max_chunks);
   std::uint64_t listed() const noexcept { return chunks_.size(); }
   void sample(double share, random_numbers& random) { take_sample(chunks_, share, random); }
-  void select(partition& own) { own.select(chunks_); }
+  void select(chunk_partition& own) { own.select(chunks_); }
   std::uint64_t bytes() const { return bytes_of(chunks_); }
 
   // As array_chunks::submit().

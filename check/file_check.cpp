@@ -156,7 +156,7 @@ class file_check {
     std::uint64_t total = 0, done = 0;
     for (dataset_chunks& dataset : datasets_) dataset.sample(options_.sample, random);
     if (options_.share) {
-      partition own(*options_.share, datasets_);
+      chunk_partition own(*options_.share, datasets_);
       for (dataset_chunks& dataset : datasets_) dataset.select(own);
     }
     for (const dataset_chunks& dataset : datasets_) total += dataset.bytes();

@@ -66,7 +66,7 @@ class store_check {
     random_numbers random(options_.seed);
     for (array_chunks& array : arrays_) array.sample(options_.metadata_only ? 1 : options_.sample, random);
     if (options_.share) {
-      partition own(*options_.share, arrays_);
+      chunk_partition own(*options_.share, arrays_);
       for (array_chunks& array : arrays_) array.select(own);
     }
     if (!options_.metadata_only) read_chunks();

@@ -2,11 +2,11 @@
 //
 // The share of the chunks that one of several processes checks.
 //
-//   partition own(options.share, arrays);
+//   chunk_partition own(options.share, arrays);
 //   for (auto& array : arrays) array.select(own);   // in the order of `arrays`
 //
-#ifndef ZARRBITS_CHECK_PARTITION_HPP
-#define ZARRBITS_CHECK_PARTITION_HPP
+#ifndef ZARRBITS_CHECK_CHUNK_PARTITION_HPP
+#define ZARRBITS_CHECK_CHUNK_PARTITION_HPP
 
 #include "array/work_partition.hpp"
 #include "check/chunk_results.hpp"
@@ -20,10 +20,10 @@ namespace zarrbits::checking {
 // True if this process reports what it finds about metadata and keys: all processes read these, to know the chunks.
 inline bool reports_metadata(const integrity_options& options) { return !options.share || options.share->index == 0; }
 
-class partition {
+class chunk_partition {
  public:
   template <class Arrays>
-  partition(const convert_options::share_type& share, const Arrays& arrays) : share_(share) {
+  chunk_partition(const convert_options::share_type& share, const Arrays& arrays) : share_(share) {
     for (const auto& array : arrays)
       total_ += static_cast<double>(array.bytes()) + static_cast<double>(array.listed()) * array::work_per_object;
   }
