@@ -145,9 +145,10 @@ void array_chunks::check_chunk(const zarr::zarr_array& array, const listed_chunk
   results_.add_failure(object.number, array_.keys().key(array::unravel(object.number, grid_)), std::move(*failure));
 }
 
-checked_array array_chunks::report(bool allow_missing, finding_list& findings) {
-  const std::uint64_t unlisted = is_listed_ ? result_.chunks - std::min(listed_chunks_, result_.chunks) : 0;
-  results_.report(result_, unlisted, allow_missing, findings);
+checked_array array_chunks::report(const integrity_options& options, finding_list& findings) {
+  const std::uint64_t unlisted =
+      is_listed_ && reports_metadata(options) ? result_.chunks - std::min(listed_chunks_, result_.chunks) : 0;
+  results_.report(result_, unlisted, options.allow_missing, findings);
   return result_;
 }
 

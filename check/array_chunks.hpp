@@ -7,12 +7,13 @@
 //   chunks.sample(0.01, random);
 //   chunks.submit(pool, memory, progress); // decodes in the threads of the pool
 //   pool.finish();
-//   chunks.report(findings);
+//   chunks.report(options, findings);
 //
 #ifndef ZARRBITS_CHECK_ARRAY_CHUNKS_HPP
 #define ZARRBITS_CHECK_ARRAY_CHUNKS_HPP
 
 #include "array/extents.hpp"
+#include "check/chunk_partition.hpp"
 #include "check/chunk_results.hpp"
 #include "check/sample.hpp"
 #include "io/thread_pool.hpp"
@@ -37,15 +38,16 @@ class array_chunks {
 
   // Finds the objects. Throws store_error, and not_supported if they are more than `max_objects`.
   void list(finding_list& findings, std::uint64_t max_objects);
-  std::uint64_t objects() const noexcept { return objects_.size(); }
+  std::uint64_t listed() const noexcept { return objects_.size(); }
   void sample(double share, random_numbers& random);
+  void select(chunk_partition& own) { own.select(objects_); }
   // The bytes of the objects to be read.
   std::uint64_t bytes() const { return bytes_of(objects_); }
 
   // Lets the pool read and decode the objects. `progress` is called in this thread, with the bytes of what was submitted.
   void submit(io::thread_pool& pool, std::uint64_t memory, const std::function<void(std::uint64_t bytes)>& progress);
   // After submit() and pool.finish(), or without them.
-  checked_array report(bool allow_missing, finding_list& findings);
+  checked_array report(const integrity_options& options, finding_list& findings);
 
  private:
   std::uint64_t chunks_within(const array::extents& object) const;

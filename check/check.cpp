@@ -6,6 +6,7 @@
 #include <zarrbits/convert_options.hpp>
 #include <zarrbits/source_name.hpp>
 
+#include "check/chunk_partition.hpp"
 #include "check/file_check.hpp"
 #include "check/leftovers.hpp"
 #include "check/read_failure.hpp"
@@ -112,7 +113,7 @@ void check_tree(const integrity_options& options, finding_list& findings, integr
   const tree_kind kind = kind_of(name.file, options.remote);
   if (kind == tree_kind::file) check_file(options, name, findings, report);
   else check_zarr(options, name, kind, findings, report);
-  if (!io::is_remote(name.file)) report_files_beside(name.file, findings);
+  if (!io::is_remote(name.file) && reports_metadata(options)) report_files_beside(name.file, findings);
 }
 
 }  // namespace
@@ -125,6 +126,10 @@ void check_options(const integrity_options& options) {
     throw error(errc::invalid_option, "`sample` is a share of the chunks, more than 0% and at most 100%");
   if (options.metadata_only && options.sample < 1)
     throw error(errc::invalid_option, "`metadata_only` reads no chunks, and `sample` selects chunks; use one of them");
+  if (options.share && options.share->index >= options.share->count)
+    throw error(errc::invalid_option, "`share` counts from 0: the last of 4 is 3");
+  if (options.share && options.metadata_only)
+    throw error(errc::invalid_option, "`metadata_only` reads no chunks, and `share` divides chunks; use one of them");
   if (options.memory < min_memory)
     throw error(errc::invalid_option, "`memory` is " + text::format_bytes(options.memory) +
                                           ", too little to check; use at least " + text::format_bytes(min_memory));
@@ -136,6 +141,7 @@ integrity_report check(const integrity_options& options) {
   const hdf5::silence quiet;
   integrity_report report;
   report.name = options.name;
+  report.share = options.share;
   checking::finding_list findings(report);
   zarr::as_public_errors(options.name, options.name, errc::damaged_store,
                          [&] { checking::check_tree(options, findings, report); });

@@ -137,9 +137,10 @@ void dataset_chunks::read_with_libhdf5(const array::extents& first, const array:
   hdf5::check(H5Dread(data_.dataset, data_.stored_type, memory_space, file_space, H5P_DEFAULT, values.data()), "read the values");
 }
 
-checked_array dataset_chunks::report(bool allow_missing, finding_list& findings) {
-  const std::uint64_t unlisted = is_listed_ ? result_.chunks - std::min(result_.chunks, stored_chunks_) : 0;
-  results_.report(result_, unlisted, allow_missing, findings);
+checked_array dataset_chunks::report(const integrity_options& options, finding_list& findings) {
+  const std::uint64_t unlisted =
+      is_listed_ && reports_metadata(options) ? result_.chunks - std::min(result_.chunks, stored_chunks_) : 0;
+  results_.report(result_, unlisted, options.allow_missing, findings);
   return result_;
 }
 

@@ -7,11 +7,12 @@
 //   chunks.list();
 //   chunks.submit(pool, memory, progress);
 //   pool.finish();
-//   chunks.report(allow_missing, findings);
+//   chunks.report(options, findings);
 //
 #ifndef ZARRBITS_CHECK_DATASET_CHUNKS_HPP
 #define ZARRBITS_CHECK_DATASET_CHUNKS_HPP
 
+#include "check/chunk_partition.hpp"
 #include "check/chunk_results.hpp"
 #include "check/sample.hpp"
 #include "hdf5/source_dataset.hpp"
@@ -39,11 +40,12 @@ class dataset_chunks {
   void list(std::uint64_t max_chunks);
   std::uint64_t listed() const noexcept { return chunks_.size(); }
   void sample(double share, random_numbers& random) { take_sample(chunks_, share, random); }
+  void select(chunk_partition& own) { own.select(chunks_); }
   std::uint64_t bytes() const { return bytes_of(chunks_); }
 
   // As array_chunks::submit().
   void submit(io::thread_pool& pool, std::uint64_t memory, const std::function<void(std::uint64_t bytes)>& progress);
-  checked_array report(bool allow_missing, finding_list& findings);
+  checked_array report(const integrity_options& options, finding_list& findings);
 
  private:
   bool is_chunked() const { return data_.layout == H5D_CHUNKED; }

@@ -44,6 +44,7 @@ class file_check {
     });
     for (const hdf5::source_object& o : source->objects()) check_object(*source, o);
     if (name_.object.empty()) check_netcdf_dimensions(*source, findings_);
+    if (!reports_metadata(options_)) findings_.clear();
     read_values();
     succeeds("file", "/", [&] { source->require_unchanged(); });
   }
@@ -153,10 +154,12 @@ class file_check {
   void read_values() {
     random_numbers random(options_.seed);
     std::uint64_t total = 0, done = 0;
-    for (dataset_chunks& dataset : datasets_) {
-      dataset.sample(options_.sample, random);
-      total += dataset.bytes();
+    for (dataset_chunks& dataset : datasets_) dataset.sample(options_.sample, random);
+    if (options_.share) {
+      chunk_partition own(*options_.share, datasets_);
+      for (dataset_chunks& dataset : datasets_) dataset.select(own);
     }
+    for (const dataset_chunks& dataset : datasets_) total += dataset.bytes();
     {
       io::thread_pool pool(options_.threads ? options_.threads : detail::usable_processors(), options_.memory / 2);
       for (dataset_chunks& dataset : datasets_) {
@@ -167,7 +170,7 @@ class file_check {
       }
       pool.finish();
     }
-    for (dataset_chunks& dataset : datasets_) report_.arrays.push_back(dataset.report(options_.allow_missing, findings_));
+    for (dataset_chunks& dataset : datasets_) report_.arrays.push_back(dataset.report(options_, findings_));
     std::stable_sort(report_.arrays.begin(), report_.arrays.end(),
                      [](const checked_array& a, const checked_array& b) { return a.path < b.path; });
   }

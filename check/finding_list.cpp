@@ -17,4 +17,10 @@ void finding_list::add(integrity_finding finding) {
   report_.findings.push_back(std::move(finding));
 }
 
+void finding_list::clear() {
+  report_.findings.clear();
+  report_.problems = report_.unchecked = report_.notices = 0;
+  kept_.clear();
+}
+
 }  // namespace zarrbits::checking

@@ -27,6 +27,8 @@ class finding_list {
   void add(integrity_finding finding);
   // Counts more findings of a kind of which the first max_of_rule were added.
   void count(finding_severity severity, std::uint64_t number);
+  // Forgets all of them.
+  void clear();
 
  private:
   integrity_report& report_;

@@ -26,6 +26,7 @@ std::string integrity_report::report_json(std::optional<int> exit_status) const 
   json report = {{"version", 1}, {"checker", std::string("zarrbits ") + version()}, {"name", text::escape_name(name)}};
   if (!format.empty()) report["format"] = format;
   if (exit_status) report["exit_status"] = *exit_status;
+  if (share) report["partition"] = {{"index", share->index}, {"count", share->count}};
   report["sound"] = is_sound();
   report["problems"] = problems;
   report["unchecked"] = unchecked;

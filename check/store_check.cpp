@@ -62,10 +62,15 @@ class store_check {
   void run() {
     group_dimensions dimensions;
     visit(top_, top_.path().empty() ? "/" : "/" + top_.path(), 0, dimensions);
+    if (!reports_metadata(options_)) findings_.clear();
     random_numbers random(options_.seed);
     for (array_chunks& array : arrays_) array.sample(options_.metadata_only ? 1 : options_.sample, random);
+    if (options_.share) {
+      chunk_partition own(*options_.share, arrays_);
+      for (array_chunks& array : arrays_) array.select(own);
+    }
     if (!options_.metadata_only) read_chunks();
-    for (array_chunks& array : arrays_) report_.arrays.push_back(array.report(options_.allow_missing, findings_));
+    for (array_chunks& array : arrays_) report_.arrays.push_back(array.report(options_, findings_));
     std::sort(report_.arrays.begin(), report_.arrays.end(),
               [](const checked_array& a, const checked_array& b) { return a.path < b.path; });
   }
@@ -183,7 +188,7 @@ class store_check {
     succeeds("metadata", path, [&] {
       array_chunks& array = arrays_.back();
       array.list(findings_, max_objects() - objects_);
-      objects_ += array.objects();
+      objects_ += array.listed();
     });
   }
 

@@ -8,6 +8,7 @@
 #include "command/each_name.hpp"
 #include "command/heap.hpp"
 #include "command/option_parsers.hpp"
+#include "command/partition_option.hpp"
 #include "command/progress.hpp"
 #include "command/remote_options.hpp"
 #include "command/source_list.hpp"
@@ -49,7 +50,7 @@ constexpr std::size_t max_printed = 3;  // of the same path and rule
 struct check_arguments {
   integrity_options options;
   std::vector<std::string> names;
-  std::string sample, seed, threads, memory;
+  std::string sample, seed, partition, threads, memory;
   bool no_missing = false, as_json = false, quiet = false;
 };
 
@@ -63,6 +64,10 @@ void add_check_options(CLI::App& app, check_arguments& a) {
       ->type_name("PERCENT");
   app.add_option("--seed", a.seed, "With --sample: another number chooses other chunks (default: 0)")->type_name("N");
   app.add_flag("--no-missing", a.no_missing, "A chunk that was never written is a problem; without this, it has the fill value");
+  app.add_option("--partition", a.partition,
+                 "Read only one share of the chunks of each name; the first share also reports on metadata. I/N: share I of N, "
+                 "from 0; or slurm or mpi")
+      ->type_name("slurm|mpi|I/N");
   app.add_option("--threads", a.threads, "Threads that decode chunks (default: the processors that the process may use)")
       ->type_name("N");
   app.add_option("--memory", a.memory, "Limit the memory for chunks and lists of chunks, such as 512M (the default)")
@@ -99,6 +104,7 @@ void read_arguments(check_arguments& a) {
     if (a.sample.empty()) throw usage_error("--seed requires --sample");
     o.seed = parse_number<std::uint64_t>("--seed", a.seed);
   }
+  if (!a.partition.empty()) o.share = parse_partition("--partition", a.partition).share;
   if (!a.memory.empty()) o.memory = parse_bytes("--memory", a.memory);
   o.threads = parse_threads(a.threads);
   o.allow_missing = !a.no_missing;
@@ -146,9 +152,10 @@ void print_verdict(const integrity_report& r) {
   add(r.unchecked, std::to_string(r.unchecked) + " unchecked");
   add(r.notices, text::pluralize(r.notices, "notice"));
   const char* const verdict = r.problems > 0 ? "FAILED" : r.unchecked > 0 ? "INCOMPLETE" : "OK";
-  std::cout << verdict << ": " << quote(r.name) << ", " << text::pluralize(r.arrays.size(), "array") << ", "
-            << text::pluralize(checked, "chunk") << " checked (" << text::format_bytes(bytes) << ")"
-            << (counts.empty() ? "" : "; " + counts) << '\n';
+  std::cout << verdict << ": " << quote(r.name) << ", "
+            << (r.share ? "partition " + std::to_string(r.share->index) + "/" + std::to_string(r.share->count) + ", " : "")
+            << text::pluralize(r.arrays.size(), "array") << ", " << text::pluralize(checked, "chunk") << " checked ("
+            << text::format_bytes(bytes) << ")" << (counts.empty() ? "" : "; " + counts) << '\n';
 }
 
 int check_one(const check_arguments& a, integrity_options options, const std::string& separator,

@@ -251,6 +251,10 @@ void add_output_options(CLI::App& app, convert_arguments& arguments, convert_kin
   app.add_flag("--json", arguments.print_json,
                planning ? "Print one JSON object, with the units, instead of a table" : "Print the report on standard output")
       ->group(group);
+  if (kind == convert_kind::convert)
+    app.add_flag("--digest", arguments.has_digest,
+                 "Read source and store again, compare the digests of all values, and add them to the report")
+        ->group(group);
   app.add_flag("--allow-lossy", arguments.allow_lossy, "Exit status 0 even if something was skipped or rounded")->group(group);
   if (!planning)
     app.add_flag("--quiet,-q", arguments.quiet, "No progress, no table; only errors, warnings and what was left out")
@@ -377,6 +381,9 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
   if (!arguments.quiet) options.note = [](const std::string& sentence) { print_error("note: " + sentence); };
   take_partition(t.partition, kind, arguments);
+  if (arguments.has_digest && (options.share || options.concat || !t.convention.empty()))
+    throw usage_error(
+        "--digest compares one source with a whole store; remove it, or --partition, --concat, --append and --convention");
   if (!arguments.report.empty()) {
     require_distinct_path(arguments.report, options.source, options.store);
     try_report(arguments.report);

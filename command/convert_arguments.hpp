@@ -22,6 +22,7 @@ struct convert_arguments {
   bool quiet = false, print_json = false;
   bool measures_time = false;  // of plan
   bool bits_auto = false;      // the bits of each dataset are to be found
+  bool has_digest = false;     // the digests of source and store are compared
   bool allow_lossy = false;    // exit status 0 where something was skipped or lossy
 };
 
@@ -38,7 +39,8 @@ int exit_status_of(const convert_arguments& arguments, const convert_result& res
 bool is_up_to_date(const convert_arguments& arguments, const std::function<void(const std::string& path)>& set_current = {});
 
 // Losses, report and table of a conversion that is finished. Returns its exit status.
-int print_result(const convert_arguments& arguments, const convert_result& result);
+int print_result(const convert_arguments& arguments, const convert_result& result,
+                 const std::function<void(const std::string& path)>& set_current = {});
 
 }  // namespace zarrbits::command
 

@@ -8,14 +8,18 @@
 #include "command/command_line.hpp"
 #include "command/complete_store.hpp"
 #include "command/convert_arguments.hpp"
+#include "command/digest_comparison.hpp"
 #include "command/progress.hpp"
+#include "command/report_file.hpp"
 #include "command/summary.hpp"
+#include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
 #include "text/format.hpp"
 #include "zarr/write/store_writer.hpp"
 
 #include <zarrbits/convert.hpp>
 #include <zarrbits/inspect.hpp>
+#include <zarrbits/source_name.hpp>
 
 #include <cstdio>
 #include <exception>
@@ -43,9 +47,47 @@ bool is_up_to_date(const convert_arguments& arguments, const std::function<void(
   return true;
 }
 
-int print_result(const convert_arguments& arguments, const convert_result& result) {
+namespace {
+
+digest_comparison convert_comparison(const convert_options& options, const convert_result& result) {
+  digest_comparison c;
+  c.source.source = options.source;
+  c.source.remote = options.remote;
+  c.source.include = options.include;
+  c.source.exclude = options.exclude;
+  c.source.external = options.external;
+  c.source.lock = options.lock;
+  c.source.allow_expansion = options.allow_expansion;
+  c.source.threads = options.threads;
+  c.source.memory = options.memory;
+  c.target.source = options.store;
+  c.target.remote = options.remote;
+  c.target.external = options.external;
+  // references, and sources that lead to further files
+  const std::string file = split_source(options.source).file;
+  if (options.references && !io::is_remote(file)) c.target.external.push_back(file);
+  c.target.threads = options.threads;
+  c.target.memory = options.memory;
+  for (const converted_object& o : result.objects) {
+    if (o.kind != object_kind::dataset || (o.outcome != outcome::skipped && !o.lossy)) continue;
+    c.lost.push_back(o.zarr_path.empty() ? o.path : o.zarr_path);
+    if (!o.lost_chunks.empty()) c.source.exclude.push_back(o.path);
+  }
+  return c;
+}
+
+}  // namespace
+
+int print_result(const convert_arguments& arguments, const convert_result& result,
+                 const std::function<void(const std::string&)>& set_current) {
   print_losses(result);
-  if (arguments.print_json) std::cout << printable_json(result.report_json(exit_status_of(arguments, result))) << std::flush;
+  std::string report = result.report_json(exit_status_of(arguments, result));
+  if (arguments.has_digest) {
+    report = report_with_digests(report, convert_comparison(arguments.options, result), arguments.quiet, set_current);
+    set_current("");
+    if (!arguments.report.empty()) write_report(arguments.report, report);
+  }
+  if (arguments.print_json) std::cout << printable_json(report) << std::flush;
   if (!arguments.quiet) print_summary(result);
   return exit_status_of(arguments, result);
 }
@@ -124,7 +166,7 @@ int run(convert_kind kind, int argc, char** argv) {
       }
       return 0;
     }
-    return print_result(arguments, result);
+    return print_result(arguments, result, at_hand);
       },
       [&](bool interrupted) {
     if (interrupted) io::cancel_s3_retries();

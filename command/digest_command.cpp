@@ -9,6 +9,7 @@
 #include "command/each_name.hpp"
 #include "command/heap.hpp"
 #include "command/option_parsers.hpp"
+#include "command/partition_option.hpp"
 #include "command/printable.hpp"
 #include "command/progress.hpp"
 #include "command/remote_options.hpp"
@@ -19,6 +20,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <iostream>
 #include <string>
@@ -36,6 +38,8 @@ const char digest_footer[] =
     "  zarrbits convert in.nc out.zarr && zarrbits digest in.nc out.zarr\n"
     "  zarrbits digest -q s3://bucket/out.zarr\n"
     "  zarrbits digest --json --include /t2m in.nc\n"
+    "  zarrbits digest --json --partition 0/2 in.nc > 0.json; zarrbits digest --json --partition 1/2 in.nc > 1.json\n"
+    "  zarrbits digest --add 0.json 1.json\n"
     "  zarrbits digest --manifest out.sha256 out.zarr && cd out.zarr && sha256sum -c ../out.sha256\n\n"
     "Exit status: 0 done; 1 failure, such as a damaged chunk; 2 wrong usage; 3 an array has no digest,\n"
     "and so all of them together have none.";
@@ -44,8 +48,8 @@ struct digest_arguments {
   digest_options options;
   std::vector<std::string> names;
   std::string nan, threads, memory;
-  std::string manifest;
-  bool dandi = false, as_json = false, quiet = false;
+  std::string manifest, partition;
+  bool add = false, dandi = false, as_json = false, quiet = false;
 };
 
 void add_digest_options(CLI::App& app, digest_arguments& a) {
@@ -70,6 +74,12 @@ void add_digest_options(CLI::App& app, digest_arguments& a) {
          "read")
       ->type_name("FILE");
   app.add_flag("--dandi", a.dandi, "Print the checksum that the DANDI archive has for a store: of its objects, not of values");
+  app.add_option(
+         "--partition", a.partition,
+         "Read only one share of the values, and print its part of the sums as JSON, for --add. I/N: share I of N, from 0; "
+         "or slurm or mpi")
+      ->type_name("slurm|mpi|I/N");
+  app.add_flag("--add", a.add, "NAMES are reports of all partitions, in any order: print the digests of the whole source");
   app.add_option("--threads", a.threads, "Threads that decode (default: the processors)")->type_name("N");
   app.add_option("--memory", a.memory, "Limit the memory for chunks, such as 512M (the default); a larger chunk is read alone")
       ->type_name("BYTES");
@@ -94,6 +104,15 @@ void read_arguments(digest_arguments& a) {
   if (a.dandi && !a.manifest.empty()) throw usage_error("use --dandi or --manifest, not both");
   if (of_objects && (a.as_json || !a.nan.empty() || !o.include.empty() || !o.exclude.empty()))
     throw usage_error("--dandi and --manifest are about objects; remove --json, --nan, --include and --exclude");
+  if (!a.partition.empty()) {
+    if (of_objects || a.add) throw usage_error("--partition is about values; remove --add, --dandi and --manifest");
+    if (!a.as_json) throw usage_error("--partition prints its part of the sums as JSON; use --json");
+    if (a.names.size() != 1) throw usage_error("--partition is about one name, not " + std::to_string(a.names.size()));
+    o.share = parse_partition("--partition", a.partition).share;
+  }
+  if (a.add && (of_objects || !a.nan.empty() || !o.include.empty() || !o.exclude.empty()))
+    throw usage_error(
+        "--add takes what the reports of partitions have; remove --nan, --include, --exclude, --dandi and --manifest");
   if (a.manifest.empty()) return;
   if (a.names.size() != 1) throw usage_error("--manifest is about one name, not " + std::to_string(a.names.size()));
   require_distinct_path(a.manifest, a.names[0], a.names[0], "manifest");
@@ -123,6 +142,16 @@ std::string manifest_text(const std::vector<object_hash>& objects) {
   return text;
 }
 
+int print_report(const digest_report& r, const digest_arguments& a, const std::string& separator) {
+  const bool is_complete = std::all_of(r.arrays.begin(), r.arrays.end(),
+                                       [](const array_digest& array) { return !array.digest.empty() || !array.sums.empty(); });
+  const int status = is_complete ? exit_success : exit_loss;
+  if (a.as_json) std::cout << separator << printable_json(r.report_json(status));
+  else print_digests(r, a.quiet);
+  std::cout << std::flush;
+  return status;
+}
+
 int print_digest(const digest_arguments& a, digest_options options, const std::string& separator,
                  const std::function<void(const std::string&)>& set_current) {
   digest_report r;
@@ -142,11 +171,7 @@ int print_digest(const digest_arguments& a, digest_options options, const std::s
   if (!a.manifest.empty()) write_report(a.manifest, manifest_text(objects), "manifest");
   if (a.dandi) std::cout << checksum << "  " << printable(options.source) << '\n' << std::flush;
   if (a.dandi || !a.manifest.empty()) return exit_success;
-  const int status = r.digest.empty() ? exit_loss : exit_success;
-  if (a.as_json) std::cout << separator << printable_json(r.report_json(status));
-  else print_digests(r, a.quiet);
-  std::cout << std::flush;
-  return status;
+  return print_report(r, a, separator);
 }
 
 }  // namespace
@@ -161,6 +186,7 @@ int digest_main(int argc, char** argv) {
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
   read_arguments(a);
   a.options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
+  if (a.add) return print_report(add_digests(a.names), a, "");
   tune_heap(a.options.memory);
   return run_for_each(a.names, a.as_json, [&](const std::string& name, const std::string& separator) {
     digest_options options = a.options;

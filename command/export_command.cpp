@@ -5,6 +5,7 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
+#include "command/digest_comparison.hpp"
 #include "command/heap.hpp"
 #include "command/option_parsers.hpp"
 #include "command/progress.hpp"
@@ -48,7 +49,7 @@ const char export_footer[] =
 struct export_arguments {
   export_options options;
   std::string filter, filters, format, page_size, threads, memory;
-  bool netcdf = false, no_netcdf = false, as_json = false, quiet = false, allow_lossy = false;
+  bool netcdf = false, no_netcdf = false, has_digest = false, as_json = false, quiet = false, allow_lossy = false;
 };
 
 void parse_filter(const std::string& text, export_options& options) {
@@ -107,6 +108,8 @@ void add_export_options(CLI::App& app, export_arguments& a) {
   app.add_option("--memory", a.memory, "Limit the memory for chunks and strings, such as 512M (the default)")->type_name("BYTES");
   app.add_flag("--fsync", o.sync, "Flush the file to the disk before it gets its name");
   app.add_flag("--keep-going", o.keep_going, "Leave out chunks that are damaged, and report them, instead of stopping");
+  app.add_flag("--digest", a.has_digest,
+               "Read store and file again, compare the digests of all values, and add them to the report");
   app.add_flag("--allow-lossy", a.allow_lossy, "Exit status 0 even if something is not in the file");
   app.add_flag("--json", a.as_json, "Print the report on standard output: what became of every object");
   app.add_flag("-q,--quiet", a.quiet, "No progress, no table");
@@ -131,6 +134,27 @@ void read_arguments(export_arguments& a) {
   check_options(o);
   tune_heap(o.memory);
   o.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
+}
+
+digest_comparison export_comparison(const export_options& options, const export_report& r) {
+  digest_comparison c;
+  c.source.source = options.store;
+  c.source.remote = options.remote;
+  c.source.include = options.include;
+  c.source.exclude = options.exclude;
+  c.source.external = options.sources;
+  c.source.threads = options.threads;
+  c.source.memory = options.memory;
+  c.target.source = options.target;
+  c.target.threads = options.threads;
+  c.target.memory = options.memory;
+  c.may_change_types = r.netcdf;
+  for (const exported_object& o : r.objects) {
+    if (o.kind != object_kind::dataset || (o.outcome != outcome::skipped && o.lost_chunks.empty())) continue;
+    c.lost.push_back(o.store_path.empty() ? o.path : o.store_path);
+    if (!o.lost_chunks.empty()) c.source.exclude.push_back(c.lost.back());
+  }
+  return c;
 }
 
 void print_export_losses(const export_report& r) {
@@ -212,10 +236,12 @@ int export_main(int argc, char** argv) {
       };
       r = export_store(options);
     }
-    set_current("");
     const int status = r.has_losses() && !a.allow_lossy ? exit_loss : exit_success;
     print_export_losses(r);
-    if (a.as_json) std::cout << printable_json(r.report_json(status)) << std::flush;
+    std::string report = r.report_json(status);
+    if (a.has_digest) report = report_with_digests(report, export_comparison(options, r), a.quiet, set_current);
+    set_current("");
+    if (a.as_json) std::cout << printable_json(report) << std::flush;
     if (!a.quiet) print_table(r);
     return status;
       },

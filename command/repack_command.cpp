@@ -6,6 +6,7 @@
 #include "command/child_process.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
+#include "command/digest_comparison.hpp"
 #include "command/each_name.hpp"
 #include "command/heap.hpp"
 #include "command/option_parsers.hpp"
@@ -54,7 +55,7 @@ struct repack_arguments {
   repack_options options;
   std::vector<std::string> files;
   std::string layout, chunk_bytes, format, page_size, threads, memory, partition;
-  bool in_place = false, check = false, dry_run = false, as_json = false, quiet = false;
+  bool in_place = false, check = false, dry_run = false, has_digest = false, as_json = false, quiet = false;
 };
 
 void add_repack_options(CLI::App& app, repack_arguments& a) {
@@ -99,6 +100,7 @@ void add_repack_options(CLI::App& app, repack_arguments& a) {
       ->type_name("FOLDER");
   app.add_flag("--fsync", o.sync, "Flush the file to the disk before it gets its name");
   add_no_lock_option(app, o.lock);
+  app.add_flag("--digest", a.has_digest, "Read both files again, compare the digests of all values, and add them to the report");
   app.add_flag("--json", a.as_json, "Print the report on standard output; of several files, a list of reports");
   app.add_flag("-q,--quiet", a.quiet, "No progress, no table");
   add_remote_options(app, o.remote, "Servers");
@@ -120,6 +122,8 @@ void read_arguments(repack_arguments& a) {
   if (!a.memory.empty()) o.memory = parse_bytes("--memory", a.memory);
   o.threads = parse_threads(a.threads);
   tune_heap(o.memory);
+  if (a.has_digest && (a.check || a.in_place || a.dry_run))
+    throw usage_error("--digest compares the file with OUT; remove it, or --check, --in-place and --dry-run");
   if (a.partition.empty()) return;
   if (!a.check && !a.in_place) throw usage_error("--partition is for the files of --in-place or --check");
   const auto share = parse_partition("--partition", a.partition).share;
@@ -221,6 +225,18 @@ int plan_file(const repack_arguments& a, const repack_options& options, const st
   return exit_success;
 }
 
+digest_comparison repack_comparison(const repack_options& options) {
+  digest_comparison c;
+  c.source.source = options.source;
+  c.source.remote = options.remote;
+  c.source.lock = options.lock;
+  c.source.threads = options.threads;
+  c.source.memory = options.memory;
+  c.target = c.source;
+  c.target.source = options.target;
+  return c;
+}
+
 int repack_file(const repack_arguments& a, repack_options options, const std::string& separator,
                 const std::function<void(const std::string&)>& set_current) {
   repack_report r;
@@ -232,9 +248,11 @@ int repack_file(const repack_arguments& a, repack_options options, const std::st
     };
     r = repack(options);
   }
-  set_current("");
   const int status = conforms(r.findings) ? exit_success : exit_loss;
-  if (a.as_json) std::cout << separator << printable_json(r.report_json(status)) << std::flush;
+  std::string report = r.report_json(status);
+  if (a.has_digest) report = report_with_digests(report, repack_comparison(options), a.quiet, set_current);
+  set_current("");
+  if (a.as_json) std::cout << separator << printable_json(report) << std::flush;
   if (!a.quiet) print_result(r);
   return status;
 }

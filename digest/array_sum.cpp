@@ -25,12 +25,6 @@ array::extents as_rows(array::extents shape) {
   return shape;
 }
 
-std::string hexadecimal(residue a) {
-  std::string digits(32, '0');
-  for (std::size_t i = 32; i-- > 0; a >>= 4) digits[i] = "0123456789abcdef"[static_cast<unsigned>(a & 15)];
-  return digits;
-}
-
 }  // namespace
 
 array_sum::array_sum(element_form form, array::extents shape, zarr::element_buffer fill)
@@ -124,13 +118,21 @@ void array_sum::add(const array::box& chunk, std::span<const std::byte> values) 
     sum_[lane] = digesting::add(sum_[lane], subtract(multiply(value[lane], factor[lane]), instead[lane]));
 }
 
-std::string array_sum::digest() const {
+lanes array_sum::fill() const {
   const array::extents shape = as_rows(shape_);
-  const lanes fill = fill_of({array::extents(shape.size(), 0), shape});
-  std::string header = "zarrbits digest 1\ntype " + form_.name() + "\nshape";
-  for (const std::uint64_t n : shape_) header += " " + std::to_string(n);
+  return fill_of({array::extents(shape.size(), 0), shape});
+}
+
+std::string array_sum::digest() const {
+  const lanes instead = fill();
+  return digest_of(form_.name(), shape_, {digesting::add(sum_[0], instead[0]), digesting::add(sum_[1], instead[1])});
+}
+
+std::string digest_of(const std::string& type_name, const array::extents& shape, const lanes& sums) {
+  std::string header = "zarrbits digest 1\ntype " + type_name + "\nshape";
+  for (const std::uint64_t n : shape) header += " " + std::to_string(n);
   header += "\nsum";
-  for (unsigned lane = 0; lane < lane_count; ++lane) header += " " + hexadecimal(digesting::add(sum_[lane], fill[lane]));
+  for (const residue sum : sums) header += " " + hexadecimal(sum);
   text::sha256 line;
   line.add(header + "\n");
   return line.hex();

@@ -36,6 +36,9 @@ class array_sum {
 
   // 64 hexadecimal digits. Add nothing at the same time.
   std::string digest() const;
+  // Its summands, by lane: what the chunks have added, and the sums of an array that has only fill values.
+  lanes added() const { return sum_; }
+  lanes fill() const;
 
  private:
   // Powers of the points at the place of a box: what its sum, counted from its first element, is multiplied by.
@@ -56,6 +59,9 @@ class array_sum {
   std::mutex mutex_;
   lanes sum_{0, 0};
 };
+
+// 64 hexadecimal digits, for the sums of an array.
+std::string digest_of(const std::string& type_name, const array::extents& shape, const lanes& sums);
 
 }  // namespace zarrbits::digesting
 

@@ -8,6 +8,7 @@
 #include "digest/dandi_checksum.hpp"
 #include "digest/hdf5_digest.hpp"
 #include "digest/object_hashes.hpp"
+#include "digest/partial_digests.hpp"
 #include "digest/zarr_digest.hpp"
 #include "hdf5/h5.hpp"
 #include "io/remote_url.hpp"
@@ -29,15 +30,18 @@ namespace zarrbits {
 
 namespace {
 
-// The digest of all arrays, which are in the order of their paths; empty if one has none.
-std::string tree_digest(const std::vector<array_digest>& arrays) {
+// Sorts the arrays by their paths, and makes the digest of all; none of a share, or if an array has none.
+void add_tree_digest(digest_report& report) {
+  std::sort(report.arrays.begin(), report.arrays.end(),
+            [](const array_digest& a, const array_digest& b) { return a.path < b.path; });
+  if (report.partition) return;
   text::sha256 sum;
   sum.add("zarrbits digest 1 tree\n");
-  for (const array_digest& a : arrays) {
-    if (a.digest.empty()) return {};
+  for (const array_digest& a : report.arrays) {
+    if (a.digest.empty()) return;
     sum.add(a.digest + " " + std::to_string(a.path.size()) + ":" + a.path + "\n");
   }
-  return sum.hex();
+  report.digest = sum.hex();
 }
 
 }  // namespace
@@ -47,6 +51,8 @@ void check_options(const digest_options& options) {
   if (options.memory < min_memory)
     throw error(errc::invalid_option, "`memory` is " + text::format_bytes(options.memory) +
                                           ", too little to read chunks; use at least " + text::format_bytes(min_memory));
+  if (options.share && options.share->index >= options.share->count)
+    throw error(errc::invalid_option, "`share` counts from 0: the last of 4 is 3");
 }
 
 digest_report digest(const digest_options& requested) {
@@ -61,10 +67,15 @@ digest_report digest(const digest_options& requested) {
   zarr::as_public_errors(file, file, errc::damaged_source, [&] {
     report.arrays = zarr::is_store_name(options.source) ? digesting::digest_zarr(options) : digesting::digest_hdf5(options);
   });
-  std::sort(report.arrays.begin(), report.arrays.end(),
-            [](const array_digest& a, const array_digest& b) { return a.path < b.path; });
-  report.digest = tree_digest(report.arrays);
+  if (options.share) report.partition = {*options.share, options.include, options.exclude};
+  add_tree_digest(report);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  return report;
+}
+
+digest_report add_digests(const std::vector<std::string>& files) {
+  digest_report report = digesting::add_reports(files);
+  add_tree_digest(report);
   return report;
 }
 
@@ -91,16 +102,26 @@ std::string digest_report::report_json(std::optional<int> exit_status) const {
   json list = json::array();
   for (const array_digest& a : arrays) {
     json entry = {{"path", a.path}};
-    if (!a.digest.empty()) {
+    if (!a.digest.empty() || !a.sums.empty()) {
       entry["data_type"] = text::escape_invalid_utf8(a.data_type);
       entry["shape"] = a.shape;
     }
     entry["digest"] = a.digest.empty() ? json() : json(a.digest);
+    if (!a.sums.empty()) {
+      entry["sums"] = a.sums;
+      entry["fill_sums"] = a.fill_sums;
+    }
     if (!a.reason.empty()) entry["reason"] = a.reason;
     list.push_back(std::move(entry));
   }
   json report = {{"version", 1}, {"digester", std::string("zarrbits ") + version()}, {"source", text::escape_name(source)}};
   if (exit_status) report["exit_status"] = *exit_status;
+  if (partition) {
+    report["partition"] = {{"index", partition->share.index},
+                           {"count", partition->share.count},
+                           {"include", partition->include},
+                           {"exclude", partition->exclude}};
+  }
   report["digest"] = digest.empty() ? json() : json(digest);
   report["seconds"] = seconds;
   report["arrays"] = std::move(list);

@@ -3,8 +3,10 @@
 
 #include "convert/run/dataset_metadata.hpp"
 #include "convert/run/hdf5_conversion.hpp"
+#include "convert/run/partition.hpp"
 #include "convert/run/work_unit_runner.hpp"
 #include "digest/conversion_source.hpp"
+#include "digest/partial_digests.hpp"
 #include "digest/summing_writer.hpp"
 #include "hdf5/unsupported_dataset.hpp"
 #include "io/thread_pool.hpp"
@@ -13,6 +15,8 @@
 #include <zarrbits/detail/processors.hpp>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 namespace zarrbits::digesting {
@@ -50,16 +54,18 @@ class file_digest {
 
   std::vector<array_digest> run() {
     bytes_ = source_.source().state().size;
+    if (options_.share) select_units();
     const auto& objects = source_.source().objects();
     for (std::size_t i = 0; i < objects.size(); ++i) {
-      if (objects[i].kind == hdf5::source_object::kind_type::dataset) run_dataset(i);
+      if (objects[i].kind != hdf5::source_object::kind_type::dataset) continue;
+      if (!options_.share || own_units_.contains(i)) run_dataset(i);
     }
     runner_.finish();
     source_.require_unchanged();
     for (const auto& [index, reason] : skipped_) sums_.drop(objects[index].store_path);
     std::vector<array_digest> arrays;
     for (const auto& [path, sum] : sums_.finished()) {
-      array_digest& a = arrays.emplace_back(array_digest{path, sum->form().name(), sum->shape(), sum->digest(), {}});
+      array_digest& a = arrays.emplace_back(summed_array(path, *sum, options_.share.has_value()));
       if (const auto note = notes_.find(path); note != notes_.end()) a.reason = note->second;
     }
     for (const auto& [index, reason] : skipped_) arrays.push_back({objects[index].store_path, {}, {}, {}, reason});
@@ -68,6 +74,19 @@ class file_digest {
 
  private:
   const hdf5::source_object& object(std::size_t index) const { return source_.source().objects()[index]; }
+
+  // A dataset without units is a part of the first share.
+  void select_units() {
+    const std::vector<conversion::planned_unit> units = source_.units(), own = conversion::units_of_partition(
+                                                                             units, options_.share->index, options_.share->count);
+    std::set<std::size_t> with_units;
+    for (const conversion::planned_unit& unit : units) with_units.insert(unit.id.dataset);
+    for (const conversion::planned_unit& unit : own) own_units_[unit.id.dataset].push_back(unit.id.number);
+    for (std::size_t i = 0; options_.share->index == 0 && i < source_.source().objects().size(); ++i) {
+      if (!with_units.contains(i)) own_units_[i];
+    }
+    bytes_ = conversion::bytes_of(own);
+  }
 
   void run_dataset(std::size_t index) {
     {
@@ -99,6 +118,10 @@ class file_digest {
     if (reason) {
       const std::lock_guard lock(mutex_);
       skipped_.emplace(index, *reason);
+      return;
+    }
+    if (options_.share) {
+      for (const std::uint64_t unit : own_units_[index]) runner_.run(dataset, {index, unit});
       return;
     }
     for (std::uint64_t unit = 0; unit < dataset->units(); ++unit) runner_.run(dataset, {index, unit});
@@ -142,8 +165,9 @@ class file_digest {
   std::mutex mutex_;
   std::string path_;
   std::uint64_t done_ = 0, bytes_ = 0;
-  std::map<std::size_t, std::string> skipped_;  // datasets, with the reason
-  std::map<std::string, std::string> notes_;    // by paths in a store
+  std::map<std::size_t, std::vector<std::uint64_t>> own_units_;  // of a share, by dataset
+  std::map<std::size_t, std::string> skipped_;                   // datasets, with the reason
+  std::map<std::string, std::string> notes_;                     // by paths in a store
   io::thread_pool queue_;
   conversion::work_unit_runner runner_;
 };

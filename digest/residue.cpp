@@ -32,4 +32,21 @@ residue point(unsigned lane, std::size_t axis) {
   return add(reduce(low), reduce(add(reduce(high), reduce(high))));  // 2^128 is 2
 }
 
+std::string hexadecimal(residue a) {
+  std::string digits(32, '0');
+  for (std::size_t i = 32; i-- > 0; a >>= 4) digits[i] = "0123456789abcdef"[static_cast<unsigned>(a & 15)];
+  return digits;
+}
+
+std::optional<residue> parse_hexadecimal(std::string_view digits) {
+  if (digits.size() != 32) return {};
+  residue a = 0;
+  for (const char c : digits) {
+    if ((c < '0' || c > '9') && (c < 'a' || c > 'f')) return {};
+    a = a << 4 | static_cast<unsigned>(c <= '9' ? c - '0' : c - 'a' + 10);
+  }
+  if (a >= prime) return {};
+  return a;
+}
+
 }  // namespace zarrbits::digesting

@@ -11,6 +11,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace zarrbits::digesting {
 
@@ -41,6 +44,10 @@ inline residue multiply(residue a, residue b) noexcept {
 
 residue power(residue base, residue exponent) noexcept;
 residue inverse(residue a) noexcept;
+
+// 32 digits. Empty unless these are a number below the prime.
+std::string hexadecimal(residue a);
+std::optional<residue> parse_hexadecimal(std::string_view digits);
 
 // 1 + x + ... + x^(count - 1), with the inverse of x - 1.
 residue geometric_sum(residue x, residue inverse_of_difference, residue count) noexcept;

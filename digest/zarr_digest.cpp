@@ -2,11 +2,13 @@
 #include "digest/zarr_digest.hpp"
 
 #include "array/extents.hpp"
+#include "array/work_partition.hpp"
 #include "codecs/codec_chain.hpp"
 #include "compressors/buffer.hpp"
 #include "convert/from_zarr/store_source.hpp"
 #include "digest/array_sum.hpp"
 #include "digest/conversion_source.hpp"
+#include "digest/partial_digests.hpp"
 #include "io/s3_access.hpp"
 #include "io/thread_pool.hpp"
 #include "text/format.hpp"
@@ -16,6 +18,7 @@
 #include <zarrbits/detail/processors.hpp>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,6 +38,7 @@ class store_digest {
   std::vector<array_digest> run() {
     const conversion::source_nodes nodes =
         conversion::read_nodes(conversion_source(options_), [&](const std::string& path) { set_path(path); });
+    if (options_.share) count_work(nodes);
     std::vector<array_digest> arrays;
     for (const conversion::source_node& node : nodes.nodes) {
       if (!node.selected || (!node.is_array && node.unreadable.empty())) continue;
@@ -51,6 +55,13 @@ class store_digest {
   struct object_range {
     array::extents object;
     std::uint64_t first = 0, count = 0;
+    std::uint64_t state = 0;  // its fingerprint
+  };
+
+  // Where the objects of an array are among all of the source: the shares are ranges of these of about equal work.
+  struct work_range {
+    array::extents objects;
+    double preceding = 0, per_object = 0;
   };
 
   struct array_job {
@@ -61,16 +72,53 @@ class store_digest {
     array_sum sum;
   };
 
-  array_digest digest_of(const conversion::source_node& node) {
-    set_path(node.path);
-    array_digest result{node.path, {}, {}, {}, node.unreadable};
-    if (!node.unreadable.empty()) return result;
+  // Empty with the reason.
+  static std::optional<zarr::zarr_array> open_array(const conversion::source_node& node, std::string& reason) {
     std::optional<zarr::zarr_array> array;
-    result.reason = zarr::reason_unreadable([&] {
+    reason = !node.unreadable.empty() ? node.unreadable : zarr::reason_unreadable([&] {
       array.emplace(node.folder, codecs::make_decoder);
       array->require_decodable();
     });
-    if (!result.reason.empty()) return result;
+    if (!reason.empty()) array.reset();
+    return array;
+  }
+
+  void count_work(const conversion::source_nodes& nodes) {
+    std::map<std::string, const conversion::source_node*> arrays;  // in an order that is the same for all processes
+    for (const conversion::source_node& node : nodes.nodes) {
+      if (node.selected && node.is_array) arrays.emplace(node.path, &node);
+    }
+    for (const auto& [path, node] : arrays) {
+      std::string reason;
+      const auto array = open_array(*node, reason);
+      if (!array) continue;
+      work_range range{{}, work_, array::work_per_object};
+      double objects = 1;
+      for (std::size_t d = 0; d < array->chunks().size(); ++d) {
+        const std::uint64_t per_object = array->chunks_per_shard()[d];
+        range.objects.push_back(array->chunks()[d] / per_object + (array->chunks()[d] % per_object != 0));
+        objects *= static_cast<double>(range.objects.back());
+      }
+      range.per_object += static_cast<double>(
+          array::saturating_mul(array::saturating_mul(array->type().size, array::product(array->chunk_shape())),
+                                array::product(array->chunks_per_shard())));
+      work_ += objects * range.per_object;
+      work_ranges_.emplace(path, std::move(range));
+    }
+  }
+
+  bool is_own(const std::string& path, const array::extents& object) const {
+    if (!options_.share) return true;
+    const work_range& range = work_ranges_.at(path);
+    double preceding = range.preceding + static_cast<double>(array::ravel(object, range.objects)) * range.per_object;
+    return array::partition_of(preceding, range.per_object, work_, options_.share->count) == options_.share->index;
+  }
+
+  array_digest digest_of(const conversion::source_node& node) {
+    set_path(node.path);
+    array_digest result{node.path, {}, {}, {}, {}};
+    const auto array = open_array(node, result.reason);
+    if (!array) return result;
     const auto job = std::make_shared<array_job>(*array, node.path, options_.any_nan);
     const std::uint64_t cost = array::saturating_mul(3 * job->sum.form().size(), array::product(array->chunk_shape()));
     const std::uint64_t chunks = array::product(array->chunks_per_shard()), ranges = chunks < 4 * threads_ ? 1 : threads_;
@@ -82,19 +130,20 @@ class store_digest {
         for (const object_range& range : batch) add_chunks(*job, own, range);
       });
     };
-    array->for_each_object([&](const array::extents& index, const zarr::store_entry&) {
+    const auto add_object = [&](const array::extents& index, const zarr::store_entry& object) {
+      if (!is_own(node.path, index)) return true;
       for (std::uint64_t i = 0; i < ranges; ++i) {
-        objects.push_back({index, chunks / ranges * i + std::min(i, chunks % ranges), chunks / ranges + (i < chunks % ranges)});
+        objects.push_back({index, chunks / ranges * i + std::min(i, chunks % ranges), chunks / ranges + (i < chunks % ranges),
+                           zarr::fingerprint(object.state)});
         if (ranges > 1 || objects.size() >= max_objects || cost >= 1U << 20) submit();
       }
       return true;
-    });
+    };
+    // no reader finds "c/00", which is not the chunk "c/0" again
+    array->for_each_object(add_object, [](const auto&, const auto&, const auto&) {});
     submit();
     queue_.finish();
-    result.data_type = job->sum.form().name();
-    result.shape = job->sum.shape();
-    result.digest = job->sum.digest();
-    return result;
+    return summed_array(node.path, job->sum, options_.share.has_value());
   }
 
   void add_chunks(array_job& job, const zarr::zarr_array& array, const object_range& range) {
@@ -106,11 +155,20 @@ class store_digest {
         chunk[d] += range.object[d] * per_shard[d];
         exists = exists && chunk[d] < array.chunks()[d];
       }
-      if (exists) add_chunk(job, array, chunk);
+      if (exists) add_chunk(job, array, chunk, range);
     }
   }
 
-  void add_chunk(array_job& job, const zarr::zarr_array& array, const array::extents& index) {
+  // The object is in the state in which it was listed.
+  void require_unchanged(const array_job& job, const zarr::stored_object* object, const object_range& range) const {
+    if (object && zarr::fingerprint(object->state()) == range.state) return;
+    throw error(errc::changed,
+                "array \"" + job.path + "\" of \"" + options_.source +
+                    "\" was changed while it was read; make the digest when no other process writes to it",
+                {options_.source, job.path});
+  }
+
+  void add_chunk(array_job& job, const zarr::zarr_array& array, const array::extents& index, const object_range& range) {
     array::box chunk{{}, array.shape_of(index)};
     for (std::size_t d = 0; d < index.size(); ++d) chunk.first.push_back(array.grid(d).start(index[d]));
     const auto damaged = [&](const std::string& reason) {
@@ -121,11 +179,14 @@ class store_digest {
                    {options_.source, job.path});
     };
     try {
-      auto stored = array.read_stored(index);
+      const auto stored = array.find_stored(index);
+      require_unchanged(job, stored ? stored->object.get() : array.open_object(range.object).get(), range);
       if (!stored) return;
-      const std::uint64_t bytes = stored->size();
+      std::vector<std::byte> bytes_of_chunk = zarr::zarr_array::read(*stored);
+      require_unchanged(job, stored->object.get(), range);  // it may have been written in place meanwhile
+      const std::uint64_t bytes = bytes_of_chunk.size();
       zarr::element_buffer values;
-      array.decode(index, std::move(*stored), values);
+      array.decode(index, std::move(bytes_of_chunk), values);
       job.sum.add(chunk, values);
       const std::lock_guard lock(mutex_);
       done_ += bytes;
@@ -147,6 +208,8 @@ class store_digest {
   const unsigned threads_;
   std::mutex mutex_;
   std::uint64_t done_ = 0;
+  double work_ = 0;                                // of all arrays, in bytes
+  std::map<std::string, work_range> work_ranges_;  // of each that can be read
   io::thread_pool queue_;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/run/partition.hpp"
 
+#include "array/work_partition.hpp"
 #include "text/format.hpp"
 
 #include <zarrbits/error.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <set>
 
@@ -18,16 +18,13 @@ std::uint64_t bytes_of(const std::vector<planned_unit>& units) {
 }
 
 std::vector<unsigned> assign_partitions(const std::vector<planned_unit>& units, unsigned count) {
-  // to open a dataset and to make an object costs about as much as to copy this many bytes
-  const auto work = [](const planned_unit& u) { return static_cast<double>(u.range.bytes + (u.range.count + 1) * 65536); };
+  const auto work = [](const planned_unit& u) {
+    return static_cast<double>(u.range.bytes + (u.range.count + 1) * array::work_per_object);
+  };
   double total = 0, preceding = 0;
   for (const planned_unit& u : units) total += work(u);
   std::vector<unsigned> shares;
-  for (const planned_unit& u : units) {
-    const double middle = preceding + work(u) / 2;
-    preceding += work(u);
-    shares.push_back(std::min(count - 1, static_cast<unsigned>(middle / total * count)));
-  }
+  for (const planned_unit& u : units) shares.push_back(array::partition_of(preceding, work(u), total, count));
   return shares;
 }
 

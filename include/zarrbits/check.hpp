@@ -14,6 +14,7 @@
 #ifndef ZARRBITS_CHECK_HPP
 #define ZARRBITS_CHECK_HPP
 
+#include <zarrbits/convert_options.hpp>
 #include <zarrbits/error.hpp>
 #include <zarrbits/remote_access.hpp>
 
@@ -40,9 +41,11 @@ struct integrity_options {
   bool allow_missing = true;               // chunks may be missing: they have the fill value
   double sample = 1;                       // the share of the chunks (or shards) of each array that are read: more than 0, to 1
   std::uint64_t seed = 0;                  // of their choice
-  bool lock = true;                        // false: also read a file that another process has open for writing
-  unsigned threads = 0;                    // that read and decode; 0: as many as there are processors
-  std::uint64_t memory = std::uint64_t{512} << 20;                // limit for chunks in progress and lists of chunks
+  // Read only this share of the chunks; the first share reports on metadata and names of objects.
+  std::optional<convert_options::share_type> share = {};
+  bool lock = true;                                 // false: also read a file that another process has open for writing
+  unsigned threads = 0;                             // that read and decode; 0: as many as there are processors
+  std::uint64_t memory = std::uint64_t{512} << 20;  // limit for chunks in progress and lists of chunks
   std::function<void(const integrity_progress&)> progress = {};   // called repeatedly, in the calling thread
   std::function<void(const std::string& sentence)> warning = {};  // called with a promise that this run cannot keep
 };
@@ -71,7 +74,7 @@ struct checked_array {
   std::string path;           // "/a/b"
   std::uint64_t chunks = 0;   // in its grid; of datasets without chunks, the pieces in which they were read
   std::uint64_t checked = 0;  // of these, decoded
-  std::uint64_t missing = 0;  // never written; of shards, as far as these were read
+  std::uint64_t missing = 0;  // never written; of shards, as far as these were read; outside of shards, in the first share
   std::uint64_t damaged = 0;  // cannot be read or decoded
   std::uint64_t bytes = 0;    // as stored, of those that were read
 };
@@ -79,6 +82,7 @@ struct checked_array {
 // The result of a check.
 struct integrity_report {
   std::string name;                                        // as in the options
+  std::optional<convert_options::share_type> share;        // as in the options
   std::string format;                                      // "HDF5", "Zarr v2", "Zarr v3"; empty: not known
   std::uint64_t groups = 0;                                // number of groups
   std::vector<checked_array> arrays;                       // in the order of their paths

@@ -14,6 +14,7 @@
 #ifndef ZARRBITS_DIGEST_HPP
 #define ZARRBITS_DIGEST_HPP
 
+#include <zarrbits/convert_options.hpp>
 #include <zarrbits/error.hpp>
 #include <zarrbits/remote_access.hpp>
 
@@ -40,6 +41,9 @@ struct digest_options {
   bool allow_expansion = false;                     // allow chunks of HDF5 files to expand more than 1,000 times, beyond `memory`
   unsigned threads = 0;                             // threads that decode; 0: as many as there are processors
   std::uint64_t memory = std::uint64_t{512} << 20;  // bytes for the chunks in work
+  // Read only this share of the values: the report has sums in place of digests, and add_digests() makes one of the reports of
+  // all shares. The source must not change in between.
+  std::optional<convert_options::share_type> share = {};
   std::function<void(const std::string& path, std::uint64_t done, std::uint64_t bytes)> progress = {};  // called repeatedly
   std::function<void(const std::string& sentence)> warning = {};  // called with a promise that this run cannot keep
 };
@@ -51,6 +55,8 @@ struct array_digest {
   std::vector<std::uint64_t> shape;  // elements along each dimension
   std::string digest;                // 64 hexadecimal digits; empty if it cannot be made
   std::string reason;                // why not; or what Zarr's data type changes of the values
+  // With `share`: what its values add to the sums of both lanes, and the sums of an array of fill values; 32 hexadecimal digits.
+  std::vector<std::string> sums = {}, fill_sums = {};
 };
 
 // The digests of all arrays, in the order of their paths.
@@ -59,6 +65,12 @@ struct digest_report {
   std::vector<array_digest> arrays;  // each that is selected
   std::string digest;                // of all paths and digests, 64 hexadecimal digits; empty if an array has none
   double seconds = 0;                // elapsed time
+  // What the values are a share of, and the patterns that selected arrays.
+  struct partition_type {
+    convert_options::share_type share;
+    std::vector<std::string> include, exclude;
+  };
+  std::optional<partition_type> partition = {};
 
   // The report as strict JSON; docs/schema has its keys. A program can add its exit status.
   std::string report_json(std::optional<int> exit_status = {}) const;
@@ -69,6 +81,10 @@ void check_options(const digest_options& options);
 
 // Reads all values. Throws error, for a damaged chunk, too. An array that cannot be read as a whole does not stop the others.
 [[nodiscard]] digest_report digest(const digest_options& options);
+
+// The digests of a source whose shares were read by several runs: of the reports that report_json() made of these, in files, in
+// any order. Throws error if one is missing or repeated, or if they are not of the same source, options and shapes.
+[[nodiscard]] digest_report add_digests(const std::vector<std::string>& files);
 
 // The hash of an object of a store, as it is stored, or of a file.
 struct object_hash {

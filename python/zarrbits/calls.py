@@ -132,6 +132,7 @@ def convert(
     exclude: Many = None,
     external: Many = None,
     no_lock: bool = False,
+    digest: bool = False,
     allow_lossy: bool = False,
     keep_going: bool = False,
     allow_expansion: bool = False,
@@ -357,6 +358,7 @@ def export_store(
     memory: int | str | None = None,
     fsync: bool = False,
     keep_going: bool = False,
+    digest: bool = False,
     allow_lossy: bool = False,
     endpoint: str | None = None,
     no_sign_request: bool = False,
@@ -396,6 +398,7 @@ def repack(
     memory: int | str | None = None,
     scratch: Path | None = None,
     fsync: bool = False,
+    digest: bool = False,
     no_lock: bool = False,
     endpoint: str | None = None,
     no_sign_request: bool = False,
@@ -442,6 +445,7 @@ def repack(
     "memory",
     "scratch",
     "fsync",
+    "digest",
 )
 def check_layout(
     source: Location,
@@ -463,7 +467,7 @@ def check_layout(
     return LayoutCheck(name_of(source), status == 0, document["findings"], document)
 
 
-@_explained("digest", "manifest", "dandi")
+@_explained("digest", "partition", "add", "manifest", "dandi")
 def digest(
     source: Location,
     *,
@@ -529,7 +533,7 @@ def verify(
     return Verification(status in (0, 3), status == 0, document)
 
 
-@_explained("check")
+@_explained("check", "partition")
 def check(
     name: Location,
     *,

@@ -355,3 +355,33 @@ def test_threads_and_memory_find_the_same(store):
     for report in reports:
         del report["seconds"]
     assert reports[0] == reports[1]
+
+
+def test_partitions_read_each_chunk_once(source, tmp_path):
+    for options in ([], ["--shard", "1K"]):
+        convert("-q", source, tmp_path / "s.zarr", "--overwrite", *options)
+        (tmp_path / "s.zarr/stray").write_text("")
+        for name in (tmp_path / "s.zarr", source):
+            status = 3 if name != source else 0
+            whole = check(name, status=status)
+            parts = [check(name, "--partition", f"{i}/3", status=status if i == 0 else 0) for i in range(3)]
+            assert [p["partition"] for p in parts] == [{"index": i, "count": 3} for i in range(3)] and "partition" not in whole
+            assert findings(parts[0]) == findings(whole) and not parts[1]["findings"] and parts[2]["problems"] == 0
+            for path, (chunks, checked, missing, _) in counts(whole).items():
+                own = [counts(p)[path] for p in parts]
+                assert {n for n, *_ in own} == {chunks} and sum(n for _, n, _, _ in own) == checked
+                assert sum(n for _, _, n, _ in own) == missing
+            assert sum(sum(n for _, n, _, _ in counts(p).values()) > 0 for p in parts) > 1
+
+
+def test_a_damaged_chunk_is_found_by_the_partition_that_reads_it(store):
+    chunks = sorted((store / "g/v/c").rglob("*"))
+    damaged = [c for c in chunks if c.is_file()]
+    for chunk in damaged:
+        chunk.write_bytes(b"oops")
+    parts = [check(store, "--partition", f"{i}/3", status=None) for i in range(3)]
+    keys = [key for p in parts for *_, key in findings(p, "chunk")]
+    assert sorted(keys) == sorted(str(c.relative_to(store / "g/v")) for c in damaged)
+    assert {p["exit_status"] for p in parts} == {0, 3}
+    assert "partition 1/3" in run("check", "--partition", "1/3", store, status=None).stdout
+    assert "`" not in refused("check", "--partition", "0/2", "--metadata", store, status=(1, 2))

@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 import re
+import threading
 
 import h5py
 import numpy as np
@@ -246,3 +247,35 @@ def test_a_damaged_chunk_is_an_error(tmp_path):
         path.write_bytes(damaged)
     assert 'chunk [4] of dataset "/v"' in refused("digest", tmp_path / "in.h5")
     assert 'chunk [4] of array "/v"' in refused("digest", tmp_path / "out.zarr")
+
+
+def test_a_store_that_changes_while_it_is_read_has_no_digest(tmp_path):
+    with h5py.File(tmp_path / "in.h5", "w") as f:
+        f.create_dataset("v", data=np.arange(2_000_000), chunks=(5000,))
+    convert(tmp_path / "in.h5", tmp_path / "out.zarr")
+    chunks = [p for p in (tmp_path / "out.zarr/v/c").iterdir() if p.is_file()]
+    over = threading.Event()
+
+    def touch():
+        number = 0
+        while not over.is_set():
+            for chunk in chunks:
+                number += 1
+                os.utime(chunk, ns=(number, number))
+
+    thread = threading.Thread(target=touch)
+    thread.start()
+    try:
+        assert "was changed while it was read" in refused("digest", tmp_path / "out.zarr")
+    finally:
+        over.set()
+        thread.join()
+    assert digests(tmp_path / "out.zarr")["/v"] == array_digest(np.arange(2_000_000))
+
+
+def test_a_key_that_no_reader_finds_does_not_count(tmp_path):
+    with h5py.File(tmp_path / "in.h5", "w") as f:
+        f.create_dataset("v", data=np.arange(100), chunks=(10,))
+    convert(tmp_path / "in.h5", tmp_path / "out.zarr")
+    (tmp_path / "out.zarr/v/c/00").write_bytes((tmp_path / "out.zarr/v/c/0").read_bytes())
+    assert digests(tmp_path / "out.zarr")["/v"] == array_digest(np.arange(100))

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// --digest of convert, export and repack: the digests of the source and of what was written, read again.
+//
+#ifndef ZARRBITS_COMMAND_DIGEST_COMPARISON_HPP
+#define ZARRBITS_COMMAND_DIGEST_COMPARISON_HPP
+
+#include <zarrbits/digest.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace zarrbits::command {
+
+struct digest_comparison {
+  digest_options source, target;
+  std::vector<std::string> lost = {};  // paths in a store of arrays that the report names: these, and all below, may differ
+  bool may_change_types = false;       // netCDF does not have all types: an array of another type is not compared
+};
+
+// Reads both. Returns the report with the key "digest". Throws error if an array of the source has another digest in the target.
+std::string report_with_digests(const std::string& report, const digest_comparison& comparison, bool quiet,
+                                const std::function<void(const std::string&)>& set_current);
+
+}  // namespace zarrbits::command
+
+#endif
