@@ -172,3 +172,19 @@ def test_a_file_that_changes_is_noticed(tmp_path):
     with open(source, "ab") as f:
         f.write(b"\0\0\0\0")
     assert "changed" in refused("convert", source, tmp_path / "out.zarr", "--partition", "1/2")
+
+
+def test_references_to_ranges_of_the_file(tmp_path):
+    """netCDF-C wrote the records one after the other: a chunk of `v` is a record's part, and those of `time` are gathered."""
+    values = ", ".join(map(str, range(3 * 200 * 100)))
+    cdl = f"""netcdf t {{ dimensions: time = UNLIMITED ; y = 200 ; x = 100 ;
+variables: int v(time, y, x) ; double time(time) ; short fixed(y, x) ; data: time = 1, 2, 3 ; v = {values} ; }}"""
+    source, refs = ncgen(tmp_path / "t.nc", cdl, "classic"), tmp_path / "refs.json"
+    convert("-q", "--virtual", source, refs)
+    verify(source, refs)
+    entries = json.loads(refs.read_text(encoding="utf-8"))["refs"]
+    url, offset, size = entries["v/1.0.0"]
+    assert url == f"file://{source}" and size == 80000 and offset - entries["v/0.0.0"][1] == 80008
+    assert entries["fixed/0.0"][2] == 40000 and isinstance(entries["time/0"], str)
+    record = np.frombuffer(source.read_bytes()[offset : offset + size], ">i4").reshape(200, 100)
+    assert np.array_equal(record, netcdf4_values(source, tmp_path / "t4.nc")["v"][1])
