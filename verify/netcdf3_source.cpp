@@ -227,7 +227,8 @@ text::json value_of(const attribute& a) {
     } else if (name.starts_with("u") || bits >> (8 * type.size - 1) == 0) {
       values.push_back(bits);
     } else {
-      values.push_back(-static_cast<std::int64_t>((type.size == 8 ? 0 : std::uint64_t{1} << (8 * type.size)) - bits));
+      const auto value = static_cast<std::int64_t>(bits);
+      values.push_back(type.size == 8 ? value : value - (std::int64_t{1} << (8 * type.size)));
     }
   }
   return values.size() == 1 ? text::json(values[0]) : values;

@@ -188,3 +188,16 @@ variables: int v(time, y, x) ; double time(time) ; short fixed(y, x) ; data: tim
     assert entries["fixed/0.0"][2] == 40000 and isinstance(entries["time/0"], str)
     record = np.frombuffer(source.read_bytes()[offset : offset + size], ">i4").reshape(200, 100)
     assert np.array_equal(record, netcdf4_values(source, tmp_path / "t4.nc")["v"][1])
+
+
+@pytest.mark.parametrize("kind, dtype", [(1, "i1"), (3, "i2"), (4, "i4"), (10, "i8"), (7, "u1"), (11, "u8")])
+def test_the_smallest_and_largest_numbers(tmp_path, kind, dtype):
+    source, out = tmp_path / "in.nc", tmp_path / "out.zarr"
+    values = np.array([np.iinfo(dtype).min, np.iinfo(dtype).max], dtype)
+    h = Header(5)
+    h.variable("v", kind, [h.dimension("x", 2)], values, [("range", kind, values.tolist())])
+    source.write_bytes(h.bytes())
+    convert("-q", source, out)
+    verify(source, out)
+    store = Store(str(out))
+    assert store.meta("v")["attributes"]["range"] == values.tolist() and (store.read("v") == values).all()
