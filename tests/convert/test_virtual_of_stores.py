@@ -75,7 +75,7 @@ def test_compressed_members_are_copied(source, tmp_path):
     shutil.make_archive(str(tmp_path / "deflated"), "zip", source[1])
     refs = tmp_path / "refs.json"
     report = refer(tmp_path / "deflated.zip", refs)
-    assert report["referred"]["objects"] == 0
+    assert "referred" not in report
     verify(source[0], refs)
 
 
