@@ -8,7 +8,6 @@
 #ifndef ZARRBITS_REPACK_BOX_READER_HPP
 #define ZARRBITS_REPACK_BOX_READER_HPP
 
-#include "compressors/buffer.hpp"
 #include "repack/dataset_pair.hpp"
 
 #include <cstdint>

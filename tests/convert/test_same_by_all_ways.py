@@ -60,6 +60,7 @@ ELSEWHERE = {
         "virtual",
         "inline",
         "zarr_format",
+        "digest",
         "base",
     ),
     *("overwrite", "resume", "partition", "threads", "scratch", "fsync", "external", "no_lock"),
