@@ -21,7 +21,8 @@ def check(tmp_path, header, trailing=b""):
     store = Store(tmp_path / "out.zarr")
     for name, values in netcdf4_values(source, tmp_path / "copy.nc").items():
         np.testing.assert_array_equal(store.read(name), values)
-    assert verify(source, tmp_path / "out.zarr")["exit_status"] == 0
+    # with sanitizers, a comparison of a large part takes minutes
+    assert verify(source, tmp_path / "out.zarr", ZARRBITS_STALLED_AFTER="1000")["exit_status"] == 0
     return {v[0]: chunk_of(store, v[0]) for v in header.variables}
 
 
