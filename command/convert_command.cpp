@@ -51,23 +51,17 @@ namespace {
 
 digest_comparison convert_comparison(const convert_options& options, const convert_result& result) {
   digest_comparison c;
-  c.source.source = options.source;
-  c.source.remote = options.remote;
+  c.source = options_to_digest(options.source, options);
   c.source.include = options.include;
   c.source.exclude = options.exclude;
   c.source.external = options.external;
   c.source.lock = options.lock;
   c.source.allow_expansion = options.allow_expansion;
-  c.source.threads = options.threads;
-  c.source.memory = options.memory;
-  c.target.source = options.store;
-  c.target.remote = options.remote;
+  c.target = options_to_digest(options.store, options);
   c.target.external = options.external;
   // references, and sources that lead to further files
   const std::string file = split_source(options.source).file;
   if (options.references && !io::is_remote(file)) c.target.external.push_back(file);
-  c.target.threads = options.threads;
-  c.target.memory = options.memory;
   for (const converted_object& o : result.objects) {
     if (o.kind != object_kind::dataset || (o.outcome != outcome::skipped && !o.lossy)) continue;
     c.lost.push_back(o.zarr_path.empty() ? o.path : o.zarr_path);

@@ -19,6 +19,17 @@ struct digest_comparison {
   bool may_change_types = false;       // netCDF does not have all types: an array of another type is not compared
 };
 
+// To read `name` as convert, export or repack did with these options.
+template <class Options>
+digest_options options_to_digest(const std::string& name, const Options& options) {
+  digest_options result;
+  result.source = name;
+  result.remote = options.remote;
+  result.threads = options.threads;
+  result.memory = options.memory;
+  return result;
+}
+
 // Reads both. Returns the report with the key "digest". Throws error if an array of the source has another digest in the target.
 std::string report_with_digests(const std::string& report, const digest_comparison& comparison, bool quiet,
                                 const std::function<void(const std::string&)>& set_current);

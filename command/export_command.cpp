@@ -138,16 +138,11 @@ void read_arguments(export_arguments& a) {
 
 digest_comparison export_comparison(const export_options& options, const export_report& r) {
   digest_comparison c;
-  c.source.source = options.store;
-  c.source.remote = options.remote;
+  c.source = options_to_digest(options.store, options);
   c.source.include = options.include;
   c.source.exclude = options.exclude;
   c.source.external = options.sources;
-  c.source.threads = options.threads;
-  c.source.memory = options.memory;
-  c.target.source = options.target;
-  c.target.threads = options.threads;
-  c.target.memory = options.memory;
+  c.target = options_to_digest(options.target, options);
   c.may_change_types = r.netcdf;
   for (const exported_object& o : r.objects) {
     if (o.kind != object_kind::dataset || (o.outcome != outcome::skipped && o.lost_chunks.empty())) continue;

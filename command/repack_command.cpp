@@ -227,13 +227,9 @@ int plan_file(const repack_arguments& a, const repack_options& options, const st
 
 digest_comparison repack_comparison(const repack_options& options) {
   digest_comparison c;
-  c.source.source = options.source;
-  c.source.remote = options.remote;
-  c.source.lock = options.lock;
-  c.source.threads = options.threads;
-  c.source.memory = options.memory;
-  c.target = c.source;
-  c.target.source = options.target;
+  c.source = options_to_digest(options.source, options);
+  c.target = options_to_digest(options.target, options);
+  c.source.lock = c.target.lock = options.lock;
   return c;
 }
 

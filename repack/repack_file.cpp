@@ -248,6 +248,14 @@ void write_checked(const opened_file& source, const dataset_changes& changes, co
   report.dangling_references = file.dangling();
 }
 
+repack_report new_report(const repack_options& options) {
+  repack_report report;
+  report.source = options.source;
+  report.target = options.target;
+  report.layout = options.layout;
+  return report;
+}
+
 template <class F>
 auto with_public_errors(const repack_options& options, F&& run) {
   return zarr::as_public_errors(options.target, options.source, errc::damaged_source, [&] {
@@ -298,10 +306,7 @@ void check_options(const repack_options& options) {
 repack_report plan(const repack_options& options) {
   check_options(options);
   const hdf5::silence quiet;
-  repack_report report;
-  report.source = options.source;
-  report.target = options.target;
-  report.layout = options.layout;
+  repack_report report = repacking::new_report(options);
   repacking::with_public_errors(options, [&] {
     const repacking::opened_file source(options);
     const repacking::opened_contents view = source.view();
@@ -344,10 +349,7 @@ repack_report repack(const repack_options& options) {
   check_options(options);
   const auto begun = std::chrono::steady_clock::now();
   const hdf5::silence quiet;
-  repack_report report;
-  report.source = options.source;
-  report.target = options.target;
-  report.layout = options.layout;
+  repack_report report = repacking::new_report(options);
   repacking::with_public_errors(options, [&] {
     const bool in_place = options.target.empty();
     const std::string name = in_place ? repacking::file_to_replace(options.source) : options.target;

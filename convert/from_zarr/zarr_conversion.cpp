@@ -8,6 +8,7 @@
 #include "convert/run/chunk_measurement.hpp"
 #include "convert/run/journal.hpp"
 #include "convert/run/partition.hpp"
+#include "convert/run/target_options.hpp"
 #include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
 #include "io/scratch_file.hpp"
@@ -81,7 +82,6 @@ class zarr_conversion {
 
  private:
   void open_target(mode run_mode);
-  zarr::store_writer_options target_options() const;
   std::string v3_only_reason(const array_work& work) const;
   void open_journal(mode run_mode, bool goes_on);
   void check_journal(bool make_again);
@@ -187,7 +187,7 @@ void zarr_conversion::open_target(mode run_mode) {
   using existing = zarr::store_writer_options::if_exists;
   const bool one_file = zarr::is_one_file(options_.store);
   const bool joins = run_mode == mode::worker || (run_mode == mode::resume && !one_file);
-  zarr::store_writer_options target = target_options();
+  zarr::store_writer_options target = target_options(options_, split_source(options_.source).file);
   target.target = run_mode == mode::finalize                         ? existing::finalize
                   : joins                                            ? existing::attach
                   : options_.overwrite                               ? existing::replace
@@ -202,18 +202,6 @@ void zarr_conversion::open_target(mode run_mode) {
   }
   if (options_.consolidate.value_or(source_.consolidated)) out_ = zarr::make_consolidating_writer(std::move(out_));
   if (out_->can_resume()) open_journal(run_mode, goes_on);
-}
-
-zarr::store_writer_options zarr_conversion::target_options() const {
-  return {.run = front_end_of(options_).run,
-          .source = split_source(options_.source).file,
-          .sync = options_.sync,
-          .warning = options_.warning,
-          .references = options_.references,
-          .base = options_.base,
-          .formats = {.v2 = options_.format != zarr_format::v3, .v3 = options_.format != zarr_format::v2},
-          .memory = options_.memory,
-          .remote = options_.remote};
 }
 
 // The metadata of all nodes, and the states of all objects of the arrays.
@@ -582,7 +570,7 @@ convert_result zarr_conversion::result_for(const std::string& started) const {
 convert_result zarr_conversion::finalized(const std::string& started) {
   std::vector<zarr::unit_key> units;
   for (const auto& [id, result] : results_) units.emplace_back(id.dataset, id.number);
-  out_->end_units(units, target_options());
+  out_->end_units(units, target_options(options_, split_source(options_.source).file));
   std::vector<converted_object> objects(source_.nodes.size());
   for (std::size_t i = source_.nodes.size(); i-- > 0;) objects[i] = write_node(i);  // the root last
   convert_result result = result_for(started);

@@ -11,6 +11,7 @@
 #include "convert/run/final_metadata.hpp"
 #include "convert/run/link_policy.hpp"
 #include "convert/run/option_checks.hpp"
+#include "convert/run/target_options.hpp"
 #include "hdf5/attributes.hpp"
 #include "hdf5/dimensions.hpp"
 #include "hdf5/external_files.hpp"
@@ -181,7 +182,7 @@ bool hdf5_conversion::attaches(mode run_mode) const {
 
 void hdf5_conversion::open_store(mode run_mode) {
   using existing = zarr::store_writer_options::if_exists;
-  zarr::store_writer_options options = store_options();
+  zarr::store_writer_options options = target_options(options_, name_.file);
   options.target = run_mode == mode::finalize                                                  ? existing::finalize
                    : attaches(run_mode)                                                        ? existing::attach
                    : grown_                                                                    ? existing::append
@@ -192,22 +193,10 @@ void hdf5_conversion::open_store(mode run_mode) {
   out_ = zarr::make_store_writer(options_.store, options);
 }
 
-zarr::store_writer_options hdf5_conversion::store_options() const {
-  return {.run = front_end_of(options_).run,
-          .source = name_.file,
-          .sync = options_.sync,
-          .warning = options_.warning,
-          .references = options_.references,
-          .base = options_.base,
-          .formats = {.v2 = options_.format != zarr_format::v3, .v3 = options_.format != zarr_format::v2},
-          .memory = options_.memory,
-          .remote = options_.remote};
-}
-
 void hdf5_conversion::units_done() {
   std::vector<zarr::unit_key> units;
   for (const auto& [id, result] : results_) units.emplace_back(id.dataset, id.number);
-  out_->end_units(units, store_options());
+  out_->end_units(units, target_options(options_, name_.file));
 }
 
 // Begins the journal or, if the run resumes a store, takes over the work in it.

@@ -100,7 +100,6 @@ class hdf5_conversion {
   void warn_of_source() const;
   bool attaches(mode run_mode) const;
   void open_store(mode run_mode);
-  zarr::store_writer_options store_options() const;
   void open_journal(mode run_mode, bool goes_on);
   enum class on_mismatch { refuse, reconvert };
   void check_journal(on_mismatch action);

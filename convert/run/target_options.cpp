@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "convert/run/target_options.hpp"
+
+#include <zarrbits/detail/convert_front_end.hpp>
+
+namespace zarrbits::conversion {
+
+zarr::store_writer_options target_options(const convert_options& options, const std::string& source_file) {
+  return {.run = front_end_of(options).run,
+          .source = source_file,
+          .sync = options.sync,
+          .warning = options.warning,
+          .references = options.references,
+          .base = options.base,
+          .formats = {.v2 = options.format != zarr_format::v3, .v3 = options.format != zarr_format::v2},
+          .memory = options.memory,
+          .remote = options.remote};
+}
+
+}  // namespace zarrbits::conversion
