@@ -27,6 +27,15 @@ WANTED = {"t": np.arange(len(ROWS)), "g/rows": ROWS, "mask": np.arange(12).resha
 LENGTHS = 7, 6, 9, 13, 2, 4, 19
 
 
+def identity(made, node):
+    """Tells the metadata of an array from that of another run; None where there is none."""
+    try:
+        s = os.stat(os.path.join(made.path, node, "zarr.json"))
+    except FileNotFoundError:
+        return None
+    return s.st_ino, s.st_ctime_ns
+
+
 def look(made, whole):
     """How many arrays there are, by their own metadata."""
     there = [node for node in WANTED if made.has(node)]
@@ -34,8 +43,14 @@ def look(made, whole):
         assert len(there) == len(WANTED) and made.has("g"), there
         assert [s["count"] for s in made.notes()["sources"]] == list(LENGTHS)
     for node in there:
-        got = made.read(node)
-        assert got.shape == WANTED[node].shape and (got == WANTED[node]).all(), node
+        document = identity(made, node)
+        try:
+            got = made.read(node)
+            assert got.shape == WANTED[node].shape and (got == WANTED[node]).all(), node
+        except (AssertionError, OSError):
+            if document and identity(made, node) == document:
+                raise
+            return "replaced"  # by --overwrite, which takes the metadata first: who looks at it once more, is told
     return "whole" if whole else f"{len(there)} arrays"
 
 
