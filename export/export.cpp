@@ -9,6 +9,7 @@
 #include "compressors/buffer.hpp"
 #include "export/file_writer.hpp"
 #include "export/property_lists.hpp"
+#include "hdf5/created_file.hpp"
 #include "hdf5/file_pages.hpp"
 #include "hdf5/foreign_format.hpp"
 #include "io/reference_table.hpp"
@@ -49,8 +50,8 @@ bool needs_headers_of_1_8(const store_tree& tree) {
   return tree.max_attributes > many_attributes;
 }
 
-hdf5::handle create_file(const std::string& name, const export_options& options, const store_tree& tree, bool netcdf,
-                         bool ordered, std::size_t user_block) {
+hdf5::created_file create_file(const std::string& name, const export_options& options, const store_tree& tree, bool netcdf,
+                               bool ordered, std::size_t user_block) {
   const hdf5::handle creation = make_property_list(H5P_FILE_CREATE);
   const hdf5::handle access(H5Pcreate(H5P_FILE_ACCESS), "create properties");
   constexpr unsigned in_order = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
@@ -69,7 +70,7 @@ hdf5::handle create_file(const std::string& name, const export_options& options,
 #if H5_VERSION_GE(1, 10, 7)
   hdf5::check(H5Pset_file_locking(access, false, true), "leave the lock to its owner");  // ours, of the unfinished file
 #endif
-  return {H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation, access), "create the file"};
+  return {name, creation, access};
 }
 
 bool wants_netcdf(const export_options& options) { return options.netcdf.value_or(options.target.ends_with(".nc")); }
@@ -109,15 +110,12 @@ void write_file(const zarr::atomic_file& target, const zarr::store_folder& opene
   report.netcdf = wants_netcdf(options) || (!options.netcdf && looks_like_netcdf(tree));
   const std::vector<std::byte> user_block = user_block_of(read_store_node(root));
   const bool has_block = is_block_size(user_block.size());
-  {
-    const hdf5::handle file = create_file(target.temporary(), options, tree, report.netcdf, tree.nodes[0].is_ordered,
-                                          has_block ? user_block.size() : 0);
-    const spec_rules rules = rules_of(tree, options, report.netcdf);
-    if (rules.netcdf_types) normalize_names(tree);
-    file_writer(file, tree, rules, options, report).run();
-    if (H5Fget_obj_count(file, H5F_OBJ_ALL) > 1) throw hdf5::failure("objects of the file are still open");
-    hdf5::check(H5Fflush(file, H5F_SCOPE_GLOBAL), "write the file");
-  }
+  hdf5::created_file file =
+      create_file(target.temporary(), options, tree, report.netcdf, tree.nodes[0].is_ordered, has_block ? user_block.size() : 0);
+  const spec_rules rules = rules_of(tree, options, report.netcdf);
+  if (rules.netcdf_types) normalize_names(tree);
+  file_writer(file, tree, rules, options, report).run();
+  file.finish();
   if (user_block.empty()) return;
   exported_object& e = report.objects.emplace_back();
   e.path = "/";

@@ -240,7 +240,11 @@ written_chunks write_chunks(hid_t dataset, const zarr::store_folder& folder, con
   ordered_chunks work(dataset, form, recipe, writes_fill, std::move(chunks), cut ? &*cut : nullptr, options.keep_going, progress);
   std::vector<std::thread> workers;
   try {
-    for (std::uint64_t i = 1; i < threads; ++i) workers.emplace_back([&] { work.work(folder, false); });
+    for (std::uint64_t i = 1; i < threads; ++i)
+      workers.emplace_back([&] {
+        const hdf5::silence quiet;  // of this thread
+        work.work(folder, false);
+      });
   } catch (...) {  // the system has no more threads, or no memory for one; fewer do it, too
   }
   work.work(folder, true);
@@ -298,6 +302,7 @@ written_chunks write_values(hid_t dataset, const zarr_array& array, const datase
     written.store_bytes += stored_size;
     progress(i + 1, chunks.size());
   }
+  hdf5::check(H5Dflush(dataset), "write values");  // H5Dget_storage_size writes them, too, and cannot say that it failed
   if (written.count > 0) written.file_bytes = H5Dget_storage_size(dataset);
   return written;
 }

@@ -66,6 +66,22 @@ std::string last_error() {
   return text;
 }
 
+namespace {
+
+thread_local failed_closes failed;
+
+}  // namespace
+
+const failed_closes& closes_that_failed() noexcept { return failed; }
+
+void note_failed_close() noexcept {
+  ++failed.count;
+  try {
+    failed.reason = last_error();
+  } catch (const std::bad_alloc&) {  // the last one's stays
+  }
+}
+
 void fail(const char* action) { throw failure(std::string("HDF5 cannot ") + action + ": " + last_error()); }
 
 namespace {

@@ -31,6 +31,15 @@ std::string last_error();
 
 [[noreturn]] void fail(const char* action);
 
+// libhdf5 writes what it has cached when an object is closed, and a destructor cannot throw: what failed there is counted, for
+// each thread, and the last reason kept. created_file looks.
+struct failed_closes {
+  std::uint64_t count = 0;
+  std::string reason;
+};
+const failed_closes& closes_that_failed() noexcept;
+void note_failed_close() noexcept;
+
 // Only one thread at a time may call libhdf5. A thread holds this lock while it calls libhdf5 and reads the error, if other
 // threads may call it too; never while bytes are packed, inflated or written. Handles take it when they close.
 class lock {
@@ -96,7 +105,7 @@ class handle {
   void close() noexcept {
     if (id_ >= 0) {
       const lock one_thread;
-      H5Idec_ref(id_);
+      if (H5Idec_ref(id_) < 0) note_failed_close();
     }
     id_ = H5I_INVALID_HID;
   }

@@ -3,7 +3,7 @@
 // Copies the objects of a file into a new one: groups, datasets without their values, named types, links, comments, attributes.
 //
 //   file_copier copy(source, changes);
-//   const hdf5::handle target(H5Fcreate(name, H5F_ACC_TRUNC, copy.creation_properties(page_size), access), "create the file");
+//   hdf5::created_file target(name, copy.creation_properties(page_size), access);
 //   copy.run(target);
 //   copy.open_copy(tree.objects[3]);
 //

@@ -7,6 +7,7 @@
 #include <zarrbits/repack.hpp>
 #include <zarrbits/source_name.hpp>
 
+#include "hdf5/created_file.hpp"
 #include "hdf5/file_pages.hpp"
 #include "hdf5/foreign_format.hpp"
 #include "io/remote_url.hpp"
@@ -91,14 +92,12 @@ class new_file {
   template <class WriteValues>
   void write(const std::string& name, hid_t access, std::uint64_t page_size, const WriteValues& write_values) const {
     file_copier copies(source_, changes_);
-    const hdf5::handle file(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, copies.creation_properties(page_size), access),
-                            "create the file");
+    hdf5::created_file file(name, copies.creation_properties(page_size), access);
     copies.run(file);
     value_copier values(source_, copies, changes_, options_);
     write_values(values);
     dangling_ = copies.references().dangling();
-    if (H5Fget_obj_count(file, H5F_OBJ_ALL) > 1) throw hdf5::failure("objects of the file are still open");
-    hdf5::check(H5Fflush(file, H5F_SCOPE_GLOBAL), "write the file");
+    file.finish();
   }
 
   const opened_contents source_;
