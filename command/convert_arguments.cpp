@@ -4,6 +4,7 @@
 //
 #include "command/convert_arguments.hpp"
 
+#include "command/combined_source.hpp"
 #include "command/command_line.hpp"
 #include "command/heap.hpp"
 #include "command/option_parsers.hpp"
@@ -371,6 +372,24 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   else if (!t.inline_bytes.empty()) throw usage_error("--inline requires --virtual");
   options.format = parse_zarr_format(t.format);
   options.base = parse_base(t.base);
+  arguments.is_virtual_file =
+      kind == convert_kind::convert && options.references && options.concat && zarr::is_hdf5_name(options.store);
+  if (arguments.is_virtual_file) {
+    if (options.concat->is_new || options.concat->append)
+      throw usage_error("an HDF5 file is written with --concat alone; remove --concat-new or --append");
+    if (!t.partition.empty() || options.resume)
+      throw usage_error("an HDF5 file of references is written at once; remove --partition and --resume");
+    return {};
+  }
+  if (options.concat && (options.concat->append || !joined.order.empty() || joined.overlap))
+    require_single_dimension(options.concat, options.concat->append ? "--append"
+                                             : joined.overlap       ? "--allow-overlap"
+                                                                    : "--order");
+  if (kind != convert_kind::convert && kind != convert_kind::plan)
+    require_single_dimension(options.concat, finalizing ? "finalize" : "zarrbits-mpi");
+  if (!t.partition.empty()) require_single_dimension(options.concat, "--partition");
+  if (options.resume) require_single_dimension(options.concat, "--resume");
+  if (!t.grid.empty()) require_single_dimension(options.concat, "--grid");
   if (!t.memory.empty()) options.memory = parse_bytes("--memory", t.memory);
   take_bits(t.bits, arguments);
   check_options(options);

@@ -4,6 +4,7 @@
 //
 #include "command/auto_bits.hpp"
 #include "command/child_process.hpp"
+#include "command/combined_source.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
 #include "command/complete_store.hpp"
@@ -99,7 +100,8 @@ std::string unique_text() {
 // A single-file store, and one that the same command starts over, is not continued.
 bool can_continue(const convert_options& options) {
   const bool is_single_file = options.references && !zarr::has_partitions(options.store);
-  return !is_single_file && !options.store.ends_with(".zip") && !(options.concat && options.concat->append);
+  return !is_single_file && !has_several_dimensions(options.concat) && !options.store.ends_with(".zip") &&
+         !(options.concat && options.concat->append);
 }
 
 // What a signal or a crash left. Empty if there is nothing, or a server does not respond.
@@ -129,12 +131,17 @@ int run(convert_kind kind, int argc, char** argv) {
   convert_arguments arguments;
   if (const auto over = parse_convert_arguments(arguments, kind, argc, argv)) return *over;
   convert_options& options = arguments.options;
+  if (arguments.is_virtual_file) return write_combined_file(options, arguments.quiet, arguments.report, arguments.print_json);
+  combined_source combined(options.concat);
+  if (const auto write = arguments.front_end.before_done; write && combined.is_used())
+    arguments.front_end.before_done = [&combined, write](const convert_result& result) { write(combined.described(result)); };
   const bool finalizing = kind == convert_kind::finalize, keep = finalizing || options.resume || options.share;
   arguments.front_end.run = unique_text();
   return run_in_subprocess(
       options.source,
       [&](const std::function<void(const std::string&)>& at_hand) {
     if ((options.resume || finalizing) && is_up_to_date(arguments, at_hand)) return static_cast<int>(exit_success);
+    combined.replace(options.source, options.concat, options.external, options.lock, arguments.quiet, at_hand);
     if (arguments.bits_auto) find_bits(options, at_hand);
     convert_result result;
     {
@@ -144,7 +151,7 @@ int run(convert_kind kind, int argc, char** argv) {
         at_hand(p.path.empty() ? "/" : std::string(p.path));
         line.update({p.bytes_done, p.bytes, true, p.objects_done, p.objects, std::string(p.path), p.bytes_resumed});
       };
-      result = finalizing ? finalize(options) : convert(options);
+      result = combined.described(finalizing ? finalize(options) : convert(options));
     }
     at_hand("");
     if (options.share) {

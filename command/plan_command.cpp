@@ -3,6 +3,7 @@
 // zarrbits plan: what convert would do.
 //
 #include "command/child_process.hpp"
+#include "command/combined_source.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
@@ -121,7 +122,10 @@ int plan_main(int argc, char** argv) {
   if (is_repack(argc, argv)) return plan_repack_main(argc, argv);
   convert_arguments arguments;
   if (const auto over = parse_convert_arguments(arguments, convert_kind::plan, argc, argv)) return *over;
+  combined_source combined(arguments.options.concat);
   return run_in_subprocess(arguments.options.source, [&](const auto& set_current) {
+    convert_options& options = arguments.options;
+    combined.replace(options.source, options.concat, options.external, options.lock, true, set_current);
     arguments.options.progress = [&](const convert_progress& p) { set_current(p.path.empty() ? "/" : std::string(p.path)); };
     const convert_plan p = plan(arguments.options, {.time = arguments.measures_time});
     set_current("");

@@ -3,6 +3,7 @@
 // `zarrbits verify`: prints what zarrbits/verify.hpp finds.
 //
 #include "command/child_process.hpp"
+#include "command/combined_source.hpp"
 #include "command/command.hpp"
 #include "command/command_line.hpp"
 #include "command/heap.hpp"
@@ -194,7 +195,9 @@ int verify_main(int argc, char** argv) {
   if (!memory.empty()) options.memory = parse_bytes("--memory", memory);
   options.threads = parse_threads(threads);
   if (options.links == link_policy::refuse) throw usage_error("--links is \"refuse\", which leaves no store; use keep or copy");
+  if (options.part) require_single_dimension(options.concat, "--part");
   check_options(options);
+  combined_source combined(options.concat);
   const std::string file = split_source(options.source).file;
   if (!io::is_remote(file) && !std::filesystem::exists(file))
     throw error(errc::not_found, "verify: cannot open " + quote(file) + ": No such file or directory", {file});
@@ -205,6 +208,8 @@ int verify_main(int argc, char** argv) {
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
   tune_heap(options.memory);
   return run_in_subprocess(file, [&](const auto& set_current) {
+    const std::string source = options.source;
+    combined.replace(options.source, options.concat, options.external, options.lock, true, set_current);
     verify_result r;
     {
       progress line(quiet);
@@ -215,6 +220,7 @@ int verify_main(int argc, char** argv) {
       r = verify(options);
     }
     set_current("");
+    if (combined.is_used()) options.source = source;
     if (r.is_exchanged) std::swap(options.source, options.store);
     const int status = r.failed() ? exit_failure : r.incomplete() ? exit_loss : exit_success;
     const std::string document = report_json(r, options.source, options.store, status);

@@ -225,7 +225,8 @@ void file_copier::run(hid_t target) {
   register_placeholders(true);
   // filters may compute parameters for other chunks, so this comes before they get placeholders
   for_each_object([&](const tree_object& o) {
-    if (changes_.contains(o.address) && has_filters_of_plugins(contents_.datasets.at(o.address).filters))
+    if (changes_.contains(o.address) && !given_.contains(o.address) &&
+        has_filters_of_plugins(contents_.datasets.at(o.address).filters))
       recoded_[o.address] = create_dataset(H5I_INVALID_HID, {}, o, H5P_DEFAULT);
   });
   register_placeholders(false);
@@ -240,6 +241,7 @@ void file_copier::run(hid_t target) {
   recoded_.clear();
   restore_filters();
   for_each_object([&](const tree_object& o) {
+    if (given_.contains(o.address)) return;
     copy_comment(o);
     copy_attributes(o);
   });
@@ -276,7 +278,7 @@ hdf5::handle file_copier::type_in_target(hid_t type) {
 void file_copier::copy_group_links(const tree_object& o) {
   const hdf5::handle group = open_copy(o);
   for (const tree_link& link : o.links) {
-    if (!makes_deferred_ || H5Lexists(group, link.name.c_str(), H5P_DEFAULT) <= 0) copy_link(group, link);
+    if ((!makes_deferred_ && given_.empty()) || H5Lexists(group, link.name.c_str(), H5P_DEFAULT) <= 0) copy_link(group, link);
   }
 }
 
@@ -328,7 +330,7 @@ hdf5::handle file_copier::create_object(hid_t group, const tree_link& link, cons
 // Without a group, the dataset gets its link later.
 hdf5::handle file_copier::create_dataset(hid_t group, const tree_link& link, const tree_object& o, hid_t properties_of_link) {
   const hdf5::handle dataset = open_object(source_.file(), o);
-  const hdf5::handle properties = properties_for_copy(dataset, o.kind), space(H5Dget_space(dataset), "get the dataspace");
+  hdf5::handle properties = properties_for_copy(dataset, o.kind), space(H5Dget_space(dataset), "get the dataspace");
   const hdf5::handle stored_type(H5Dget_type(dataset), "get the datatype");
   const hdf5::pipeline& filters = contents_.datasets.at(o.address).filters;
   if (std::vector<std::byte> value = references_in_fill_value(properties, stored_type); !value.empty()) {
@@ -337,6 +339,12 @@ hdf5::handle file_copier::create_dataset(hid_t group, const tree_link& link, con
   }
   const auto change = changes_.find(o.address);
   const bool is_changed = change != changes_.end();
+  if (is_changed && change->second.mapping) {
+    const virtual_mapping& mapping = *change->second.mapping;
+    properties = virtual_properties(mapping, properties, stored_type);
+    space = hdf5::handle(H5Screate_simple(static_cast<int>(mapping.dims.size()), hdf5::to_hsize(mapping.dims).data(), nullptr),
+                         "create a dataspace");
+  }
   reset_layout(properties, is_changed && !change->second.chunk.empty() ? change->second.chunk : hdf5::chunk_extent(properties));
   if (filters.partial_unfiltered && !is_changed)
     hdf5::check(H5Pset_chunk_opts(properties, H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS), "set the options of chunks");

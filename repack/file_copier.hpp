@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,10 +39,13 @@ class file_copier {
   // Those of the source, with pages of this size, or without.
   hdf5::handle creation_properties(std::uint64_t page_size) const;
 
+  // Call before run(): the target has the object's copy already, at this address.
+  void set_address(haddr_t object, haddr_t copy) { addresses_[object] = copy, given_.insert(object); }
   // Call it once. Throws hdf5::failure, with the path.
   void run(hid_t target);
 
   hdf5::handle open_copy(const tree_object& o) const;
+  haddr_t address_of_copy(const tree_object& o) const { return addresses_.at(o.address); }
   const reference_map& references() const { return *references_; }
 
  private:
@@ -66,6 +70,7 @@ class file_copier {
   const dataset_changes& changes_;
   hid_t target_ = H5I_INVALID_HID;
   std::map<haddr_t, haddr_t> addresses_;                            // of objects and of their copies
+  std::set<haddr_t> given_;                                         // those of set_address()
   std::map<haddr_t, hdf5::handle> named_types_;                     // by address in the source
   bool has_deferred_ = false, makes_deferred_ = false;              // datasets whose fill values lead to other objects
   std::map<haddr_t, hdf5::handle> recoded_;                         // datasets that are created before all others

@@ -6,6 +6,7 @@
 #define ZARRBITS_REPACK_LAYOUT_RULES_HPP
 
 #include "repack/dataset_layout.hpp"
+#include "repack/virtual_mapping.hpp"
 
 #include <zarrbits/repack.hpp>
 
@@ -26,8 +27,9 @@ struct dataset_change {
   std::optional<std::vector<hdf5::filter>> filters = {};  // not set: it keeps its filters
   std::string reason = {};                                // a rule, or an option
   bool has_chosen_filters = false;                        // by an option
+  std::optional<virtual_mapping> mapping = {};            // set: its values are in other files
 
-  explicit operator bool() const { return !chunk.empty() || filters; }
+  explicit operator bool() const { return !chunk.empty() || filters || mapping; }
 };
 using dataset_changes = std::map<haddr_t, dataset_change>;
 

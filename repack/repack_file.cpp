@@ -13,6 +13,7 @@
 #include "io/remote_url.hpp"
 #include "repack/file_attributes.hpp"
 #include "repack/metadata_size.hpp"
+#include "repack/opened_file.hpp"
 #include "repack/value_copier.hpp"
 #include "text/format.hpp"
 #include "text/name_escaping.hpp"
@@ -32,19 +33,7 @@ namespace {
 
 constexpr std::uint64_t default_page_bytes = 64U << 10, max_page_bytes = 1U << 30;
 
-struct opened_file {
-  explicit opened_file(const repack_options& options)
-      : file(options.source, {.remote = options.remote, .lock = options.lock}),
-        tree(read_tree(file.file())),
-        contents(read_contents(file, tree)) {
-    file.require_unchanged();
-  }
-  opened_contents view() const { return {file, tree, contents}; }
-
-  hdf5::source_file file;
-  file_tree tree;
-  file_contents contents;
-};
+hdf5::source_options source_options_of(const repack_options& options) { return {.remote = options.remote, .lock = options.lock}; }
 
 class new_file {
  public:
@@ -229,11 +218,7 @@ void write_checked(const opened_file& source, const dataset_changes& changes, co
                   {target.path()});
     }
     copy_user_block(source.file, target);
-    repack_options of_copy = options;
-    of_copy.source = target.temporary();
-    of_copy.lock = false;  // it is ours
-    of_copy.remote = {};
-    const opened_file copy(of_copy);
+    const opened_file copy(target.temporary(), {.lock = false});  // it is ours
     if (copy.contents.last_metadata >= copy.contents.first_value() && i < max_tries) {
       metadata_bytes *= 2;
       continue;
@@ -307,7 +292,7 @@ repack_report plan(const repack_options& options) {
   const hdf5::silence quiet;
   repack_report report = repacking::new_report(options);
   repacking::with_public_errors(options, [&] {
-    const repacking::opened_file source(options);
+    const repacking::opened_file source(options.source, repacking::source_options_of(options));
     const repacking::opened_contents view = source.view();
     report.source_bytes = report.bytes = source.file.state().size;
     report.objects = source.tree.objects.size();
@@ -338,7 +323,7 @@ layout_report check_layout(const repack_options& options) {
   report.source = options.source;
   report.layout = options.layout;
   repacking::with_public_errors(options, [&] {
-    const repacking::opened_file source(options);
+    const repacking::opened_file source(options.source, repacking::source_options_of(options));
     report.findings = repacking::check_rules(source.view(), options);
   });
   return report;
@@ -352,7 +337,7 @@ repack_report repack(const repack_options& options) {
   repacking::with_public_errors(options, [&] {
     const bool in_place = options.target.empty();
     const std::string name = in_place ? repacking::file_to_replace(options.source) : options.target;
-    const repacking::opened_file source(options);
+    const repacking::opened_file source(options.source, repacking::source_options_of(options));
     report.source_bytes = source.file.state().size;
     const repacking::dataset_changes changes = repacking::plan_changes(source.view(), options);
     if (in_place && !repacking::has_explicit_changes(options)) {

@@ -58,6 +58,7 @@ template <class Visit>
 void value_copier::for_each_dataset(const Visit& visit) {
   for (const tree_object& o : source_.tree.objects) {
     if (o.kind != H5I_DATASET) continue;
+    if (const auto change = changes_.find(o.address); change != changes_.end() && change->second.mapping) continue;
     const auto reason = [&](const std::exception& e) { return "\"" + text::escape_name(o.path) + "\": " + e.what(); };
     try {
       visit(o, source_.contents.datasets.at(o.address));

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "command/combined_source.hpp"
+
+#include "command/child_process.hpp"
+#include "command/command_line.hpp"
+#include "command/printable.hpp"
+#include "command/progress.hpp"
+#include "command/report_file.hpp"
+#include "text/format.hpp"
+#include "text/name_escaping.hpp"
+#include "zarr/write/atomic_file.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <set>
+#include <utility>
+
+namespace zarrbits::command {
+
+namespace {
+
+std::vector<std::string> names_in(const std::string& dimensions) {
+  std::vector<std::string> names(1);
+  for (const char c : dimensions) {
+    if (c == ',') names.emplace_back();
+    else names.back() += c;
+  }
+  for (const std::string& name : names) {
+    if (name.empty()) throw usage_error("--concat " + quote(dimensions) + " has an empty name; give names such as time,y,x");
+  }
+  return names;
+}
+
+text::json json_of(const combine_report& r, const std::string& target) {
+  text::json files = text::json::array();
+  for (const combined_file& f : r.files) {
+    text::json place = text::json::array();
+    for (const combined_range& range : f.place)
+      place.push_back({{"dimension", text::escape_name(range.dimension)}, {"first", range.first}, {"count", range.count}});
+    files.push_back({{"file", text::escape_name(f.file)}, {"bytes", f.bytes}, {"place", std::move(place)}});
+  }
+  text::json notes = text::json::array();
+  for (const std::string& note : r.notes) notes.push_back(text::escape_invalid_utf8(note));
+  return {{"version", 1}, {"target", text::escape_name(target)}, {"bytes", r.bytes}, {"files", files}, {"notes", notes}};
+}
+
+void print_notes(const combine_report& r) {
+  for (const std::string& note : r.notes) print_error("note: " + note);
+}
+
+}  // namespace
+
+bool has_several_dimensions(const std::optional<concatenation>& concat) {
+  return concat && !concat->is_new && concat->dimension.find(',') != std::string::npos;
+}
+
+void require_single_dimension(const std::optional<concatenation>& concat, const char* option) {
+  if (has_several_dimensions(concat))
+    throw usage_error(std::string(option) +
+                      " goes with one dimension; write one file first, with \"zarrbits convert --virtual --concat " +
+                      concat->dimension + " ... ALL.nc\", and use that as the source");
+}
+
+combine_options combination_of(const std::string& source, const concatenation& concat, bool lock, const std::string& target,
+                               const std::function<void(const std::string&)>& set_current) {
+  using different = combine_options::different_type;
+  combine_options options;
+  options.sources = concat.sources;
+  options.sources.insert(options.sources.begin(), source);
+  options.dimensions = names_in(concat.dimension);
+  options.target = target;
+  options.lock = lock;
+  options.different = concat.different == concatenation::different_type::first  ? different::first
+                      : concat.different == concatenation::different_type::skip ? different::skip
+                                                                                : different::refuse;
+  options.progress = [set_current](const std::string& file, std::uint64_t, std::uint64_t) {
+    set_current(file.starts_with('/') ? "/" + file : file);
+  };
+  return options;
+}
+
+combined_source::combined_source(const std::optional<concatenation>& concat) {
+  if (!has_several_dimensions(concat)) return;
+  std::string name = (std::filesystem::temp_directory_path() / "zarrbits-XXXXXX").string();
+  if (!::mkdtemp(name.data()))
+    throw error(errc::io_failed,
+                "cannot make the folder " + quote(name) + ": " + std::strerror(errno) + "; set TMPDIR to another place", {name});
+  folder_ = name;
+}
+
+combined_source::~combined_source() {
+  std::error_code e;
+  if (is_used()) std::filesystem::remove_all(folder_, e);
+}
+
+void combined_source::replace(std::string& source, std::optional<concatenation>& concat, std::vector<std::string>& external,
+                              bool lock, bool quiet, const std::function<void(const std::string&)>& set_current) {
+  if (!is_used()) return;
+  namespace fs = std::filesystem;
+  combine_options options = combination_of(source, *concat, lock, folder_ + "/all.nc", set_current);
+  options.relative_names = false;
+  progress line(quiet);
+  options.progress = [&, shown = options.progress](const std::string& file, std::uint64_t done, std::uint64_t files) {
+    shown(file, done, files);
+    line.update({done, files, false, 0, 0, file});
+  };
+  report_ = combine(options);
+  set_current("");
+  if (!quiet) print_notes(report_);
+  std::set<std::string> folders;
+  for (const std::string& name : options.sources) folders.insert(fs::absolute(name).lexically_normal().parent_path().string());
+  external.insert(external.end(), folders.begin(), folders.end());
+  source = options.target;
+  concat.reset();
+}
+
+convert_result combined_source::described(convert_result result) const {
+  if (!is_used()) return result;
+  result.source = report_.files[0].file;
+  result.source_bytes = 0;
+  result.sources.clear();
+  for (const combined_file& f : report_.files) {
+    joined_source& s = result.sources.emplace_back();
+    s.file = f.file;
+    s.bytes = f.bytes;
+    result.source_bytes += f.bytes;
+    if (f.place.empty()) continue;
+    s.first = f.place[0].first;
+    s.count = f.place[0].count;
+  }
+  return result;
+}
+
+int write_combined_file(const convert_options& options, bool quiet, const std::string& report, bool as_json) {
+  return run_in_subprocess(
+      options.source,
+      [&](const auto& set_current) {
+    combine_options how = combination_of(options.source, *options.concat, options.lock, options.store, set_current);
+    how.overwrite = options.overwrite;
+    how.sync = options.sync;
+    combine_report r;
+    {
+      progress line(quiet);
+      how.progress = [&, shown = how.progress](const std::string& file, std::uint64_t done, std::uint64_t files) {
+        shown(file, done, files);
+        line.update({done, files, false, 0, 0, file});
+      };
+      r = combine(how);
+    }
+    set_current("");
+    const std::string document = json_of(r, options.store).dump(1) + "\n";
+    if (!report.empty()) write_report(report, document);
+    if (as_json) std::cout << printable_json(document) << std::flush;
+    if (quiet) return 0;
+    print_notes(r);
+    print_status(quote(options.store) + ": " + text::pluralize(r.files.size(), "file") + " as one, " +
+                 text::format_bytes(r.bytes) + "; the values stay in the files");
+    return 0;
+      },
+      [&](bool) { zarr::atomic_file::remove_unfinished(options.store, zarr::unfinished_name(options.store)); });
+}
+
+}  // namespace zarrbits::command

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Files that have parts of several dimensions: --concat time,x,y. They become the source as one HDF5 file with virtual datasets,
+// in a folder for temporary files, or are written as such a file.
+//
+//   combined_source combined(options.concat);                  // before the child process, which may crash
+//   combined.replace(options.source, options.concat, options.external, options.lock, quiet, set_current);
+//
+#ifndef ZARRBITS_COMMAND_COMBINED_SOURCE_HPP
+#define ZARRBITS_COMMAND_COMBINED_SOURCE_HPP
+
+#include <zarrbits/combine.hpp>
+#include <zarrbits/convert.hpp>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace zarrbits::command {
+
+// Its dimensions have commas between them.
+bool has_several_dimensions(const std::optional<concatenation>& concat);
+
+// Throws usage_error for what goes with one dimension alone, named by its option.
+void require_single_dimension(const std::optional<concatenation>& concat, const char* option);
+
+combine_options combination_of(const std::string& source, const concatenation& concat, bool lock, const std::string& target,
+                               const std::function<void(const std::string&)>& set_current);
+
+class combined_source {
+ public:
+  // Makes a folder if there are several dimensions. Throws zarrbits::error.
+  explicit combined_source(const std::optional<concatenation>& concat);
+  ~combined_source();
+  combined_source(const combined_source&) = delete;
+  combined_source& operator=(const combined_source&) = delete;
+
+  // Combines the files, and makes them one source; nothing without a folder. The notes go to standard error unless `quiet`.
+  void replace(std::string& source, std::optional<concatenation>& concat, std::vector<std::string>& external, bool lock,
+               bool quiet, const std::function<void(const std::string&)>& set_current);
+  bool is_used() const { return !folder_.empty(); }
+  // The result of converting it, with the names of the files.
+  convert_result described(convert_result result) const;
+
+ private:
+  std::string folder_;
+  combine_report report_;
+};
+
+// zarrbits convert --virtual --concat DIMENSIONS *.nc all.nc
+int write_combined_file(const convert_options& options, bool quiet, const std::string& report, bool as_json);
+
+}  // namespace zarrbits::command
+
+#endif

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Many HDF5 or netCDF-4 files as one: an HDF5 file with virtual datasets, whose values stay in the files.
+//
+//   // tiles of a map for each month: where each belongs follows from the values of its time, x and y
+//   zarrbits::combine({.sources = {"m1x0y0.nc", "m1x1y0.nc", "m2x0y0.nc"}, .dimensions = {"time", "x", "y"}, .target =
+//   "all.nc"});
+//
+// Along each of the dimensions the values of its coordinate variable are in order, and say where a file's part lies. A part that
+// no file has reads as the fill value. Datasets without such a dimension are equal in all files. HDF5 1.10 or newer, and what
+// builds on it, reads the file, and convert() copies the chunks of its parts, or refers to them.
+//
+// Needs libhdf5 at link time, the header does not. It keeps process-wide state: call these functions from one thread at a time.
+//
+#ifndef ZARRBITS_COMBINE_HPP
+#define ZARRBITS_COMBINE_HPP
+
+#include <zarrbits/error.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace zarrbits {
+
+// What is combined, and how.
+struct combine_options {
+  std::vector<std::string> sources = {};     // local files
+  std::vector<std::string> dimensions = {};  // names of those that the files have parts of; each has a coordinate variable
+  std::string target = {};                   // the HDF5 file to write
+  bool relative_names = true;                // it names the sources relative to its own folder; false: by absolute names
+  // What to do with a dataset that several files have for the same place, with other values: fail with a sentence, take that of
+  // the first file, or leave it out.
+  enum class different_type { refuse, first, skip } different = different_type::refuse;
+  bool overwrite = false;  // replace a target that is an HDF5 file
+  bool sync = false;       // flush the file to the disk before it gets its name
+  bool lock = true;        // false: also read a file that another process has open for writing
+  std::function<void(const std::string& file, std::uint64_t done, std::uint64_t files)> progress = {};  // called repeatedly
+};
+
+// Where a file lies along one dimension.
+struct combined_range {
+  std::string dimension;    // path of its coordinate variable: "/time"
+  std::uint64_t first = 0;  // its first index
+  std::uint64_t count = 0;  // its length
+};
+
+// One of the sources.
+struct combined_file {
+  std::string file;                   // its name
+  std::uint64_t bytes = 0;            // its size
+  std::vector<combined_range> place;  // one for each dimension that it has
+};
+
+// What became of the sources.
+struct combine_report {
+  std::vector<combined_file> files;  // in the order of the options
+  std::uint64_t bytes = 0;           // size of the new file
+  // Sentences: parts that are in no file, datasets that some files do not have, or that differ.
+  std::vector<std::string> notes;
+};
+
+// Throws `error`: wrong options, a file that cannot be read, or files that do not belong together. No target is left then.
+combine_report combine(const combine_options& options);
+
+}  // namespace zarrbits
+
+#endif
