@@ -41,6 +41,7 @@ using block_values = coordinate_blocks::values;
 
 constexpr std::uint64_t compared_bytes = 16U << 20;        // of a dataset, at a time
 constexpr std::uint64_t max_coordinate_values = 1U << 24;  // of one file along a dimension
+constexpr std::uint64_t max_compact_bytes = 64000;         // libhdf5's limit is 64 KiB, with the message's header
 constexpr std::size_t max_named_notes = 20;
 
 // What the values of a dataset mean: files whose terms differ have no common array.
@@ -177,8 +178,9 @@ class combiner {
       return axes;
     }
     const auto scales = hdf5::dimension_scales(dataset, rank);
-    const std::vector<std::string> labels =
-        scales.empty() ? hdf5::text_attribute(dataset, "DIMENSION_LABELS") : std::vector<std::string>();
+    const std::vector<std::string> labels = scales.empty() && H5Aexists(dataset, "DIMENSION_LABELS") > 0
+                                                ? hdf5::text_attribute(dataset, "DIMENSION_LABELS")
+                                                : std::vector<std::string>();
     for (std::size_t d = 0; d < rank; ++d) {
       if (d < scales.size()) {
         for (const hobj_ref_t& reference : scales[d]) {
@@ -458,8 +460,10 @@ class combiner {
     for (const tree_object& o : source.tree.objects) {
       if (o.kind != H5I_DATASET) continue;
       const combined_dataset& d = datasets_.at(o.path);
-      if (d.is_copied && d.parts[0].file == k) continue;
-      changes[o.address].mapping = mapping_of(o.path, d);
+      if (!d.is_copied || d.parts[0].file != k) changes[o.address].mapping = mapping_of(o.path, d);
+      else
+        changes[o.address].is_compact =
+            d.dims.empty() && source.contents.datasets.at(o.address).element_bytes <= max_compact_bytes;
     }
     return changes;
   }

@@ -345,6 +345,7 @@ hdf5::handle file_copier::create_dataset(hid_t group, const tree_link& link, con
     space = hdf5::handle(H5Screate_simple(static_cast<int>(mapping.dims.size()), hdf5::to_hsize(mapping.dims).data(), nullptr),
                          "create a dataspace");
   }
+  if (is_changed && change->second.is_compact) hdf5::check(H5Pset_layout(properties, H5D_COMPACT), "set the layout");
   reset_layout(properties, is_changed && !change->second.chunk.empty() ? change->second.chunk : hdf5::chunk_extent(properties));
   if (filters.partial_unfiltered && !is_changed)
     hdf5::check(H5Pset_chunk_opts(properties, H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS), "set the options of chunks");

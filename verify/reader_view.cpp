@@ -89,7 +89,10 @@ json with_numbers(const json& noted) {
     for (json& item : result) item = with_numbers(item);
     return result;
   }
-  if (!noted.is_string()) return noted;
+  // others are paths, of references
+  if (!noted.is_string() ||
+      (noted != "NaN" && noted != "Infinity" && noted != "-Infinity" && !noted.get_ref<const std::string&>().starts_with("0x")))
+    return noted;
   constexpr double infinity = std::numeric_limits<double>::infinity();
   return noted == "Infinity" ? infinity : noted == "-Infinity" ? -infinity : std::numeric_limits<double>::quiet_NaN();
 }

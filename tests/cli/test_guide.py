@@ -60,7 +60,7 @@ def write_files(folder):
         values = noise.integers(0, 4096, (10, 256, 256)).astype("u2")
         f.create_dataset("frames", data=values, chunks=(1, 256, 256), compression="gzip").attrs["unit"] = "counts"
         f.create_dataset("mask", data=noise.random((256, 256)) > 0.9, chunks=(64, 256))
-    for name in ("archive", "data", "elsewhere", "months", "runs"):
+    for name in ("archive", "data", "elsewhere", "months", "runs", "tiles"):
         (folder / name).mkdir()
     with h5py.File(folder / "tas.nc", "w") as f:
         f.attrs["variable_id"] = "tas"
@@ -78,6 +78,20 @@ def write_files(folder):
     write_hours(folder / "tomorrow.nc", 72, 24)
     for first, count in ((0, 31), (31, 28), (59, 31)):
         write_hours(folder / f"months/{first:02}.nc", first, count)
+    for y, x in (0, 0), (0, 4), (4, 0), (4, 4):
+        write_tile(folder / f"tiles/{y}{x}.nc", y, x)
+
+
+def write_tile(path, y, x):
+    with h5py.File(path, "w") as f:
+        for name, first in ("y", y), ("x", x):
+            f[name] = np.arange(first, first + 4.0)
+            f[name].make_scale(name)
+        f["time"] = np.arange(2.0)
+        f["time"].make_scale("time")
+        t2m = f.create_dataset("t2m", data=np.add.outer(np.arange(2), np.add.outer(f["y"][...], 10 * f["x"][...])), chunks=True)
+        for i, name in enumerate(("time", "y", "x")):
+            t2m.dims[i].attach_scale(f[name])
 
 
 def without_numbers(text):
@@ -134,6 +148,9 @@ def test_commands_print_what_the_page_shows(page, tmp_path):
         months = store.Store(str(tmp_path / "months.zarr"))
         assert months.meta("t2m")["chunk_grid"]["name"] == "rectilinear" and (months.read("t2m") == HOURS[:90]).all()
         assert store.Store(str(tmp_path / "runs.zarr")).meta("image")["shape"] == [3, 3, 4]
+        for name in "map.zarr", "again.zarr":
+            tiles = store.Store(str(tmp_path / name)).read("t2m")
+            assert (tiles == np.add.outer(np.arange(2), np.add.outer(np.arange(8), 10 * np.arange(8)))).all()
 
 
 @pytest.mark.parametrize("page", [name for name, lines in LINES.items() if lines])
