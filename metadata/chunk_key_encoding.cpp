@@ -77,7 +77,7 @@ std::optional<std::vector<std::uint64_t>> chunk_coordinates(std::string_view tex
 }
 
 std::string to_v2_key(std::string_view key) {
-  // names of arrays may be numbers, or "c": the last part that is no number counts
+  // names of arrays may be numbers, or "c": the last part counts that is not a number
   std::size_t end = key.size(), begin = 0;
   for (;; end = begin - 1) {
     const std::size_t slash = end == 0 ? key.npos : key.rfind('/', end - 1);

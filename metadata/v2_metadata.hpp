@@ -34,7 +34,7 @@ struct v2_array {
 // `gaps`: whether chunks are missing, which read as the fill value. xarray takes the fill value of Zarr v2 for the missing value
 // of CF, so it is null, or what the attribute `_FillValue` says; an array with gaps that read as something else has no form.
 v2_array to_v2_array(const text::json& node, bool gaps);
-// Of a copy, which has the chunks that references cannot have: a gap reads as the fill value only if .zarray says it, for null
+// For a copy, which has the chunks that references cannot have: a gap reads as the fill value only if .zarray says it, for null
 // is undefined. It says "_FillValue" or, of an array without names of dimensions, which xarray does not open, the fill value.
 v2_array to_v2_copy(const text::json& node, bool gaps);
 // Whether chunks that are missing in a copy read as the fill value, so that they need not be written.

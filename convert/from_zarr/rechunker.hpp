@@ -92,7 +92,7 @@ class rechunker {
   void make_region(const zarr::zarr_array& array, const array::extents& region, array_result& result) const;
   void make_chunk_by_chunk(const zarr::zarr_array& array, const array::box& region, array_result& result) const;
   bool is_fill(const values& v) const;
-  // Of a chunk that is not in the source: none if it may be missing in the target.
+  // The bytes of a chunk that the source does not have; none if the target need not have it.
   std::optional<compressors::buffer> missing_chunk(const zarr::zarr_array& array, const array::extents& chunk) const;
   void put_missing_chunk(const zarr::zarr_array& array, const array::extents& chunk, array_result& result) const;
   std::optional<compressors::buffer> encoded(const values& from, const array::box& of_from, const array::box& chunk,

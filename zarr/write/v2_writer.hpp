@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Stores of Zarr v2: what is put is that of v3, and the store has the counterparts of it.
+// Stores of Zarr v2. The caller puts objects of v3, and the store gets their counterparts.
 //
 //   out = make_v2_writer(std::move(out), true);
 //   out->put("a/c/0/1", chunk);          // "a/0.1"
