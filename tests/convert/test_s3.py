@@ -337,7 +337,7 @@ class TestS3(S3):
                     assert (done.returncode, done.stderr) == (0, "")
                     self.whole(s)
                 else:
-                    self.sentence(done, "not a Zarr v3 store")
+                    self.sentence(done, "not a Zarr store")
                     assert s.content("out.zarr") == objects
                 assert "out.zarr.neighbour/x" in s.objects
                 assert "out" in s.objects
