@@ -275,11 +275,6 @@ bool is_bytes_to_bytes(codec_id id) {
   return codec && codec->kind == codec_kind::bytes_to_bytes;
 }
 
-bool is_array_filter(codec_id id) {
-  const known_codec* const codec = find_codec(id);
-  return codec && (codec->make == make_array_filter || codec->make == make_categorize);
-}
-
 bool is_self_describing(codec_id id) {
   const known_codec* const codec = find_codec(id);
   return codec &&

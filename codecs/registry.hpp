@@ -84,8 +84,6 @@ std::span<const known_codec> known_codecs();
 const known_codec* find_codec(metadata::codec_id id);
 
 bool is_bytes_to_bytes(metadata::codec_id id);
-// True for filters of numcodecs that replace the values of a chunk by others: delta.
-bool is_array_filter(metadata::codec_id id);
 // True if chunks contain all that their decoder needs, so that two configurations of the codec decode the same chunks.
 bool is_self_describing(metadata::codec_id id);
 

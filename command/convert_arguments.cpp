@@ -219,8 +219,8 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
                  "Write references in kerchunk's format, to a file OUT.json or a folder OUT.parquet: chunks stay in the source")
         ->group(group);
     app.add_option("--zarr-format", t.format,
-                   "With --virtual: whose metadata the references have. 2: that of Zarr v2, without arrays that only Zarr v3 can "
-                   "have; 3: that of Zarr v3; both, the default")
+                   "Whose metadata the store has. 2: that of Zarr v2, without arrays that only Zarr v3 can have; 3: that of Zarr "
+                   "v3, the default; both: with --virtual, its default")
         ->type_name("2|3|both")
         ->group(group);
     app.add_option("--base", t.base,

@@ -83,6 +83,18 @@ void check_rectilinear(const convert_options& options) {
                           "leave out `shard` or `grid`");
 }
 
+// What chunks of Zarr v2 cannot have.
+void check_v2_copy(const convert_options& options) {
+  const auto refuse = [](bool is_set, const char* option, const char* reason) {
+    if (is_set)
+      throw zarrbits::error(errc::invalid_option, std::string(reason) + "; leave out `" + option + "`, or set `format` to 3");
+  };
+  refuse(options.shard.bytes > 1 || !options.shard.shape.empty(), "shard", "Zarr v2 has no shards");
+  refuse(options.checksum != checksum::none, "checksum", "few readers of Zarr v2 know the codec crc32c");
+  refuse(options.codec == array_codec::packbits, "codec", "few readers of Zarr v2 know the codec packbits");
+  refuse(options.grid == grid_type::rectilinear, "grid", "all chunks of an array of Zarr v2 have one shape");
+}
+
 void check_base(const convert_options& options) {
   const bool grows = options.concat && options.concat->append;
   if (!options.references && !(grows && zarr::is_reference_target(options.store)))
@@ -112,10 +124,11 @@ void check_options(const convert_options& options) {
   if (zarr::is_store_name(options.source)) check_store_options(options);
   if (options.base) check_base(options);
   if (options.references) check_references(options);
-  if (!options.references && options.format.value_or(zarr_format::v3) != zarr_format::v3)
-    throw zarrbits::error(
-        errc::invalid_option,
-        "a copy is a Zarr v3 store, and only `references` can have the metadata of Zarr v2; leave out `format`");
+  const bool grows = options.concat && options.concat->append;
+  if (!options.references && !grows && options.format == zarr_format::both)
+    throw zarrbits::error(errc::invalid_option,
+                          "a copy has one format, and only `references` have the metadata of both; set `format` to 2 or 3");
+  if (options.is_v2_copy() && !grows) check_v2_copy(options);
   if ((options.bits || !options.bits_of.empty()) && options.codec != array_codec::packbits)
     throw zarrbits::error(errc::invalid_option, "`bits` requires the `codec` packbits");
   if (options.bits && (*options.bits < 1 || *options.bits > 64))
@@ -171,9 +184,14 @@ void check_options(const convert_options& options) {
 
 namespace {
 
-// With URLs whose secrets are remembered, and in no sentence, report or store.
-convert_options with_redacted_urls(const convert_options& requested) {
+// What follows from the others, and URLs whose secrets are remembered, and in no sentence, report or store.
+convert_options effective_options(const convert_options& requested) {
   convert_options options = requested;
+  if (options.is_v2_copy()) {  // also of a source that has others
+    if (options.codec == array_codec::automatic) options.codec = array_codec::bytes;
+    if (zarr::is_store_name(options.source) && options.shard.shape.empty())
+      options.shard.bytes = std::max<std::uint64_t>(options.shard.bytes, 1);
+  }
   options.source = io::redact_url(options.source);
   if (options.concat)
     std::transform(options.concat->sources.begin(), options.concat->sources.end(), options.concat->sources.begin(),
@@ -250,7 +268,7 @@ convert_result finish_conversion(hdf5_conversion& work, const start_time& starte
 }  // namespace
 
 convert_result convert(const convert_options& requested) {
-  const convert_options options = with_redacted_urls(requested);
+  const convert_options options = effective_options(requested);
   check_options(options);
   const start_time started;
   if (zarr::is_store_name(options.source)) return convert_store(options, started.text());
@@ -304,7 +322,7 @@ std::optional<std::uint64_t> free_bytes(const std::string& store) {
 }  // namespace
 
 convert_plan plan(const convert_options& requested, const plan_options& further) {
-  const convert_options options = with_redacted_urls(requested);
+  const convert_options options = effective_options(requested);
   check_options(options);
   convert_plan result = plan_source(options, further);
   result.free_bytes = free_bytes(options.store);
@@ -312,7 +330,7 @@ convert_plan plan(const convert_options& requested, const plan_options& further)
 }
 
 convert_result finalize(const convert_options& requested) {
-  const convert_options options = with_redacted_urls(requested);
+  const convert_options options = effective_options(requested);
   check_options(options);
   const start_time started;
   if (zarr::is_store_name(options.source)) return finalize_store(options, started.text());

@@ -68,9 +68,10 @@ std::vector<dimension_grid> parse_grid(const json& chunk_grid, const std::vector
 
 }  // namespace
 
-std::string v3_only_reason(const array_metadata& m, bool gaps) {
+std::string v3_only_reason(const array_metadata& m, bool gaps, v2_use use) {
   try {
-    to_v2_array(text::parse_untrusted_json(array_text(m)), gaps);
+    const text::json node = text::parse_untrusted_json(array_text(m));
+    use == v2_use::copy ? to_v2_copy(node, gaps) : to_v2_array(node, gaps);
     return {};
   } catch (const not_representable_in_v2& reason) {
     return reason.what();

@@ -29,8 +29,10 @@ struct array_metadata {
   chunk_key_encoding keys = {};
 };
 
-// Why only Zarr v3 can have the array, as the end of a sentence; empty if Zarr v2 can, too. `gaps`: see to_v2_array().
-std::string v3_only_reason(const array_metadata& m, bool gaps);
+// Why only Zarr v3 can have the array, as the end of a sentence; empty if Zarr v2 can, too. `gaps`: see to_v2_array() and
+// to_v2_copy().
+enum class v2_use { references, copy };
+std::string v3_only_reason(const array_metadata& m, bool gaps, v2_use use = v2_use::references);
 
 // zarr.json. `notes_apart`: moves the notes under our own key in the attributes to a place that users do not see. For an
 // array it is a separate field, which readers need not understand. For a group it is hidden_annotation_key, because

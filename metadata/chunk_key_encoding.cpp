@@ -76,6 +76,29 @@ std::optional<std::vector<std::uint64_t>> chunk_coordinates(std::string_view tex
   return coordinates;
 }
 
+std::string to_v2_key(std::string_view key) {
+  // names of arrays may be numbers, or "c": the last part counts that is not a number
+  std::size_t end = key.size(), begin = 0;
+  for (;; end = begin - 1) {
+    const std::size_t slash = end == 0 ? key.npos : key.rfind('/', end - 1);
+    begin = slash == key.npos ? 0 : slash + 1;
+    const std::string_view part = key.substr(begin, end - begin);
+    if (part == "c") break;
+    if (begin == 0 || part.empty() || part.find_first_not_of("0123456789") != part.npos) return std::string(key);
+  }
+  std::string index(key.substr(std::min(key.size(), end + 1)));
+  std::replace(index.begin(), index.end(), '/', dotted_keys.separator);
+  return std::string(key.substr(0, begin)) + (index.empty() ? "0" : index);
+}
+
+std::string from_v2_key(std::string_view key) {
+  const std::size_t begin = key.rfind('/') + 1;
+  std::string index(key.substr(begin));
+  if (index.empty() || index.find_first_not_of("0123456789.") != index.npos) return std::string(key);
+  std::replace(index.begin(), index.end(), dotted_keys.separator, '/');
+  return std::string(key.substr(0, begin)) + "c/" + index;
+}
+
 std::string metadata_key(std::string_view store_path) {
   std::string key(store_path.substr(std::min<std::size_t>(1, store_path.size())));
   return key.empty() ? "zarr.json" : key + "/zarr.json";

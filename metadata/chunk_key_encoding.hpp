@@ -43,6 +43,10 @@ std::string chunk_key(std::string_view store_path, std::span<const std::uint64_t
 // The other way round: {1, 2} of "1/2"; nothing if these are not the coordinates of a chunk.
 std::optional<std::vector<std::uint64_t>> chunk_coordinates(std::string_view text);
 std::string metadata_key(std::string_view store_path);
+// The key of a chunk in Zarr v2, and back: "a/b/1.2" of "a/b/c/1/2". Other keys stay as they are; that of a scalar comes back as
+// one of a single dimension.
+std::string to_v2_key(std::string_view key);
+std::string from_v2_key(std::string_view key);
 
 }  // namespace zarrbits::metadata
 

@@ -50,6 +50,9 @@ enum class codec_id {
 // Names of codecs that zarr-python takes from numcodecs begin with it.
 inline constexpr std::string_view numcodecs_prefix = "numcodecs.";
 
+// Filters of numcodecs that replace values by others, before any codec makes bytes of them.
+constexpr bool is_array_filter(codec_id id) { return id >= codec_id::delta && id <= codec_id::categorize; }
+
 codec_id codec_id_of(std::string_view name);
 // The present name, if a codec has an older one. "" for unknown.
 std::string_view codec_name(codec_id id);

@@ -32,11 +32,7 @@ constexpr unsigned max_struct_depth = 32;
 // that it cannot read.
 struct no_v3_type {};
 
-// Filters that replace values by others, before any codec makes bytes of them.
-bool is_array_filter(std::string_view id) {
-  const codec_id codec = codec_id_of(std::string(numcodecs_prefix).append(id));
-  return codec >= codec_id::delta && codec <= codec_id::categorize;
-}
+bool is_array_filter_name(std::string_view id) { return is_array_filter(codec_id_of(std::string(numcodecs_prefix).append(id))); }
 
 struct translated_type {
   ordered type;
@@ -190,7 +186,7 @@ ordered v3_codecs_of(const ordered& zarray, translated_type& type, std::size_t r
   }
   std::size_t i = 0;
   translated_type encoded = type;  // after the filters that make other values of values
-  for (; i < filters.size() && is_array_filter(filters[i]["id"].get<std::string>()); ++i) {
+  for (; i < filters.size() && is_array_filter_name(filters[i]["id"].get<std::string>()); ++i) {
     const std::string name = std::string(numcodecs_prefix) + filters[i]["id"].get<std::string>();
     const codec_id id = codec_id_of(name);
     const bool casts = id == codec_id::as_type;

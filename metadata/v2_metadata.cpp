@@ -4,12 +4,15 @@
 #include "metadata/codec_id.hpp"
 #include "metadata/node.hpp"
 #include "text/base64.hpp"
+#include "text/node_names.hpp"
 #include "text/reserved_names.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -104,7 +107,10 @@ ordered filter_of(const ordered& codec) {
     const std::string shuffle = configuration.value("shuffle", "noshuffle");
     configuration["shuffle"] = shuffle == "shuffle" ? 1 : shuffle == "bitshuffle" ? 2 : 0;
     configuration.erase("typesize");
-  } else if (id != codec_id::gzip && id != codec_id::zstd) {
+  } else if (id == codec_id::zstd) {
+    if (configuration.value("checksum", ordered(false)) == false)
+      configuration.erase("checksum");  // older readers do not know it
+  } else if (id != codec_id::gzip) {
     throw not_representable_in_v2("numcodecs has no codec " + name);
   }
   result.update(configuration);
@@ -221,30 +227,89 @@ ordered attributes_in(const ordered& node) {
   return attributes.is_object() ? attributes : ordered::object();
 }
 
-v2_array translate_array(const ordered& node, bool gaps) {
+// The fill value itself; null if Zarr v2 has no form of it.
+ordered plain_fill(const ordered& type, const ordered& fill) {
+  const std::string name = name_of(type);
+  const auto is_bits = [](const ordered& value) {  // a NaN with a payload
+    return value.is_string() && value.get_ref<const std::string&>().starts_with("0x");
+  };
+  if (name.starts_with("numpy.")) return fill == "NaT" ? ordered(std::numeric_limits<std::int64_t>::min()) : fill;
+  if (name == "variable_length_bytes" || fill.is_object()) return nullptr;
+  if (name.starts_with("float") && is_bits(fill)) return nullptr;
+  if (name.starts_with("complex") && std::any_of(fill.begin(), fill.end(), is_bits)) return nullptr;
+  return fill;
+}
+
+// Whether an array is one that xarray opens.
+bool has_dimension_names(const ordered& node) {
+  const ordered names = node.value("dimension_names", ordered::array());
+  return names.is_array() && names.size() == node.at("shape").size() &&
+         std::all_of(names.begin(), names.end(), [](const ordered& name) { return name.is_string(); });
+}
+
+ordered fill_of_copy(const ordered& node, bool gaps, ordered& attributes) {
+  const ordered &type = node.at("data_type"), &fill = node.at("fill_value");
+  ordered result = has_dimension_names(node) ? take_fill(type, fill, gaps, attributes) : plain_fill(type, fill);
+  if (gaps && result.is_null())
+    throw not_representable_in_v2("chunks that are missing read as " + text::json_text(fill) +
+                                  ", and no fill value of Zarr v2 says that to all of its readers");
+  return result;
+}
+
+// The filters of Zarr v2 that replace values by others, and the byte order of the values that they make again.
+std::string take_array_filters(const ordered& codecs, std::size_t& next, ordered& filters) {
+  std::string order;
+  for (; next < codecs.size() && is_array_filter(codec_id_of(name_of(codecs[next]))); ++next) {
+    ordered filter = {{"id", name_of(codecs[next]).substr(numcodecs_prefix.size())}};
+    filter.update(configuration_of(codecs[next]));
+    const std::string decoded = filter.value("decode_dtype", filter.value("dtype", ""));
+    if (next == 0 || order.empty()) order = decoded.substr(0, decoded.find_first_not_of("<>"));
+    filters.push_back(std::move(filter));
+  }
+  return order;
+}
+
+// True if the codec makes Fortran's order of C's: Zarr v2 says so beside its filters.
+bool reverses_dimensions(const ordered& codec, std::size_t rank) {
+  if (codec_id_of(name_of(codec)) != codec_id::transpose) return false;
+  const ordered order = configuration_of(codec).value("order", ordered());
+  if (!order.is_array() || order.size() != rank) return false;
+  for (std::size_t d = 0; d < rank; ++d) {
+    if (order[d] != rank - 1 - d) return false;
+  }
+  return true;
+}
+
+v2_array translate_array(const ordered& node, bool gaps, bool is_copy) {
   const ordered &grid = node.at("chunk_grid"), &codecs = node.at("codecs"), &type = node.at("data_type");
   if (name_of(grid) != "regular") throw not_representable_in_v2("Zarr v2 has no chunks of different lengths");
   const ordered chunk = configuration_of(grid).at("chunk_shape");
-  const std::string first = name_of(codecs.at(0));
-  const std::string order = configuration_of(codecs.at(0)).value("endian", "little") == "big" ? ">" : "<";
-  const ordered dtype = dtype_of(type, order);
+  std::size_t next = 0;
+  const bool reversed = reverses_dimensions(codecs.at(0), chunk.size());
+  if (reversed) ++next;
   ordered filters = ordered::array();
+  const std::string filtered_order = take_array_filters(codecs, next, filters);
+  const ordered& serializer = codecs.at(next++);
+  const std::string first = name_of(serializer);
+  const bool big = configuration_of(serializer).value("endian", "little") == "big";
+  const std::string order = !filtered_order.empty() ? filtered_order : big ? ">" : "<";
+  const ordered dtype = dtype_of(type, order);
   const codec_id id = codec_id_of(first);
-  if (id == codec_id::packbits) filters.push_back(packbits_filter(codecs[0], dtype, chunk));
+  if (id == codec_id::packbits) filters.push_back(packbits_filter(serializer, dtype, chunk));
   else if (id == codec_id::vlen_utf8 || id == codec_id::vlen_bytes) filters.push_back({{"id", first}});
   else if (id != codec_id::bytes) throw not_representable_in_v2("Zarr v2 has no counterpart of its codec " + first);
-  for (std::size_t i = 1; i < codecs.size(); ++i) filters.push_back(filter_of(codecs[i]));
+  for (; next < codecs.size(); ++next) filters.push_back(filter_of(codecs[next]));
   ordered compressor = take_compressor(filters);
   v2_array result;
   result.zattrs = attributes_in(node);
-  ordered fill = take_fill(type, node.at("fill_value"), gaps, result.zattrs);
+  ordered fill = is_copy ? fill_of_copy(node, gaps, result.zattrs) : take_fill(type, node.at("fill_value"), gaps, result.zattrs);
   result.zarray = {{"zarr_format", 2},
                    {"shape", node.at("shape")},
                    {"chunks", chunk},
                    {"dtype", dtype},
                    {"compressor", std::move(compressor)},
                    {"fill_value", std::move(fill)},
-                   {"order", "C"},
+                   {"order", reversed ? "F" : "C"},
                    {"filters", filters.empty() ? ordered(nullptr) : std::move(filters)},
                    {"dimension_separator", "."}};
   if (const auto notes = node.find(text::annotation_key); notes != node.end() && notes->is_object()) {
@@ -252,20 +317,31 @@ v2_array translate_array(const ordered& node, bool gaps) {
     annotation.erase("must_understand");
     result.zattrs[text::hidden_annotation_key] = std::move(annotation);
   }
-  const ordered names = node.value("dimension_names", ordered::array());
-  bool named = names.is_array() && names.size() == node.at("shape").size();
-  for (const ordered& name : names) named = named && name.is_string();
-  if (named) result.zattrs["_ARRAY_DIMENSIONS"] = names;
+  if (has_dimension_names(node)) result.zattrs["_ARRAY_DIMENSIONS"] = node.value("dimension_names", ordered::array());
   return result;
+}
+
+v2_array checked_array(const ordered& node, bool gaps, bool is_copy) {
+  try {
+    return translate_array(node, gaps, is_copy);
+  } catch (const ordered::exception&) {
+    throw not_representable_in_v2("its metadata are not those of an array of Zarr v3");
+  }
 }
 
 }  // namespace
 
-v2_array to_v2_array(const ordered& node, bool gaps) {
+v2_array to_v2_array(const ordered& node, bool gaps) { return checked_array(node, gaps, false); }
+
+v2_array to_v2_copy(const ordered& node, bool gaps) { return checked_array(node, gaps, true); }
+
+bool allows_gaps_in_v2(const ordered& node) {
   try {
-    return translate_array(node, gaps);
-  } catch (const ordered::exception&) {
-    throw not_representable_in_v2("its metadata are not those of an array of Zarr v3");
+    ordered attributes = attributes_in(node);
+    fill_of_copy(node, true, attributes);
+    return true;
+  } catch (const not_representable_in_v2&) {
+    return false;
   }
 }
 
@@ -288,6 +364,21 @@ ordered v2_grid_alone(const ordered& node) {
 bool is_v2_grid_alone(const ordered& zarray) {
   return zarray.size() == 2 && zarray.contains("shape") && zarray.contains("chunks");
 }
+
+bool completes_store(std::string_view key) {
+  return key != ".zmetadata" && std::find(root_keys.begin(), root_keys.end(), key) != root_keys.end();
+}
+
+bool is_store_root(const std::function<std::string(const char*)>& text_of) {
+  return std::any_of(root_keys.begin(), root_keys.end(), [&](const char* key) {
+    if (!completes_store(key)) return false;
+    const std::string text = text_of(key);
+    if (text::is_node_key(key)) return is_zarr_node(text);
+    return member(text::parse_untrusted_json(text), "zarr_format") == 2;
+  });
+}
+
+bool is_metadata_key(std::string_view key) { return text::is_node_key(key) || is_v2_metadata_key(key); }
 
 bool is_v2_metadata_key(std::string_view key) {
   const std::string_view name = key.substr(key.rfind('/') + 1);

@@ -129,6 +129,9 @@ void dataset_comparison::array(const view& v, const zarr::store_folder& folder) 
   for (std::size_t i = 0; i < extra.size(); ++i) l.same_grid = l.same_grid && a.chunk_shape()[dims_.size() + i] >= extra[i];
 
   if (warn_) warn_(a);
+  is_v2_ = folder.is_v2();
+  if (is_v2_) fill_is_written_ = false;  // of another member
+  source_fill_.reset();
   // an array of several files has one fill value, and they may have several, and that of int8 may be no boolean: then what was
   // never written is compared by value
   const likeness fill = source_meaning_ ? likeness::equal : fill_value(v, l, c);
@@ -210,18 +213,23 @@ likeness dataset_comparison::fill_value(const view& v, const layout& l, const co
     fill_is_written_ = true;
     return likeness::different;
   }
-  source_values fill(v.type, v.memory_type);
-  fill.read_fill(properties_.get());
+  const auto fill = std::make_shared<source_values>(v.type, v.memory_type);
+  fill->read_fill(properties_.get());
   const zarr_element store = element_of(l.array.type(), l.array.fill(), 0);
   likeness worst = likeness::equal;
   difference first;
   for (std::uint64_t i = 0; i < l.inside; ++i) {
     difference d;
-    const likeness result = c.compare(fill.data() + i * l.leaf.size, store, d);
+    const likeness result = c.compare(fill->data() + i * l.leaf.size, store, d);
     if (i == 0) first = d;
     // an array type's fill value with different elements has no counterpart in Zarr
     if (i > 0 && (result == likeness::different) != (worst == likeness::different)) return likeness::unknown;
     worst = std::max(worst, result);
+  }
+  // Zarr v2 has one place for a fill value, and xarray takes that for the missing value: what was never written is compared
+  if (worst == likeness::different && is_v2_) {
+    fill_is_written_ = true;
+    source_fill_ = fill;
   }
   if (worst == likeness::different && !by_value()) {
     conclude(verdict::differs,
@@ -447,7 +455,7 @@ void dataset_comparison::compare_part(const array_context& x, const chunk_part& 
     }
   }
   const zarr::element_buffer* const present = range ? &chunk_values : nullptr;
-  if (!beyond_is_fill(x.l, p.chunk, present, o)) {
+  if (!beyond_is_fill(x, p.chunk, present, o)) {
     difference d;
     d.source = "the fill value, beyond what was written";
     d.store = "another value";
@@ -483,13 +491,14 @@ void dataset_comparison::compare_part(const array_context& x, const chunk_part& 
 }
 
 // Compares the part of a chunk that is inside the array, but beyond the source.
-bool dataset_comparison::beyond_is_fill(const layout& l, const index& chunk_index, const zarr::element_buffer* chunk,
+bool dataset_comparison::beyond_is_fill(const array_context& x, const index& chunk_index, const zarr::element_buffer* chunk,
                                         outcome& o) const {
+  const layout& l = x.l;
   const index& shape = l.array.shape();
   bool same_shape = true;
   const auto is_joined = [&](std::size_t i) { return place_ && place_->axis == i; };
   for (std::size_t i = 0; i < dims_.size(); ++i) same_shape = same_shape && (is_joined(i) || dims_[i] == shape[i]);
-  if (!chunk || same_shape) return true;
+  if (same_shape || (!chunk && !source_fill_)) return true;
   const index extent = l.array.shape_of(chunk_index);
   const zarr::element_buffer& fill = l.array.fill();
   const std::size_t size = l.array.type().size;
@@ -504,9 +513,14 @@ bool dataset_comparison::beyond_is_fill(const layout& l, const index& chunk_inde
       beyond_source = beyond_source || (i < dims_.size() && !is_joined(i) && place >= dims_[i]);
     }
     if (!in_array || !beyond_source) continue;
-    if (chunk->strings.empty() ? std::memcmp(chunk->data.data() + k * size, fill.data.data(), size) != 0
-                               : chunk->strings[k] != fill.strings[0])
+    if (source_fill_) {
+      difference d;
+      const std::byte* const expected = source_fill_->data() + k % l.inside * l.leaf.size;
+      if (!chunk || x.c.compare(expected, element_of(l.array.type(), *chunk, k), d) == likeness::different) return false;
+    } else if (chunk->strings.empty() ? std::memcmp(chunk->data.data() + k * size, fill.data.data(), size) != 0
+                                      : chunk->strings[k] != fill.strings[0]) {
       return false;
+    }
     ++o.elements;
   }
   return true;

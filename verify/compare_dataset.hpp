@@ -8,6 +8,7 @@
 #include "verify/cf_meaning.hpp"
 #include "verify/compare_values.hpp"
 #include "verify/joined_files.hpp"
+#include "verify/source_values.hpp"
 
 #include <zarrbits/verify.hpp>
 
@@ -118,7 +119,7 @@ class dataset_comparison {
   static zarr::store_error in_chunk(const index& chunk_index, const zarr::store_error& e);
   block_reader reader(const array_context& x) const;
   void compare_part(const array_context& x, const chunk_part& p, const block_reader& read, outcome& o) const;
-  bool beyond_is_fill(const layout& l, const index& chunk_index, const zarr::element_buffer* chunk, outcome& o) const;
+  bool beyond_is_fill(const array_context& x, const index& chunk_index, const zarr::element_buffer* chunk, outcome& o) const;
   bool elements_of(const block& b, const comparison& c, outcome& o) const;
   bool stored_in_source(const layout& l, const index& chunk) const;
   void conclude(verdict v, const std::string& reason, const std::string& member);
@@ -151,10 +152,12 @@ class dataset_comparison {
   bool may_be_undefined_ = false;            // elements never written have no defined value
   bool netcdf_ = false;
   bool exported_ = false;
-  std::size_t characters_ = 0;     // texts of this length are characters along a last dimension, which dims_ does not have
-  bool fill_is_written_ = false;   // in all chunks that the store does not have
-  bool is_stored_bool_ = false;    // it is such an int8: its fill value need not be a boolean
-  bool index_unreliable_ = false;  // libhdf5 may list chunks at wrong coordinates
+  std::size_t characters_ = 0;  // texts of this length are characters along a last dimension, which dims_ does not have
+  bool is_v2_ = false;          // the store
+  std::shared_ptr<source_values> source_fill_;  // null, or that of the source: Zarr v2 has another one
+  bool fill_is_written_ = false;                // in all chunks that the store does not have
+  bool is_stored_bool_ = false;                 // it is such an int8: its fill value need not be a boolean
+  bool index_unreliable_ = false;               // libhdf5 may list chunks at wrong coordinates
 };
 
 }  // namespace zarrbits::verification

@@ -385,10 +385,16 @@ class stores_comparison {
       const zarr::zarr_array store_array(store.folder, make_plain_decoder);
       const json a = metadata::data_type_of(source.document), b = metadata::data_type_of(store.document);
       if (!differs(f, "data type", a, b) && !differs(f, "shape", json(source_array->shape()), json(store_array.shape()))) {
-        if (source_array->fill().data != store_array.fill().data || source_array->fill().strings != store_array.fill().strings)
+        const bool is_same_fill =
+            source_array->fill().data == store_array.fill().data && source_array->fill().strings == store_array.fill().strings;
+        const auto fills_differ = [&] {
           differs(f, "fill value", metadata::fill_value_of(source.document), metadata::fill_value_of(store.document));
+        };
+        if (!is_same_fill && !store.folder.is_v2()) fills_differ();
         warn_about_chunks(options_, f.path, store_array);
-        compare_values(*source_array, store_array, f);
+        const bool is_complete = compare_values(*source_array, store_array, f);
+        // Zarr v2 has a fill value for missing values; another one matters only where neither has a chunk
+        if (!is_same_fill && !is_complete && f.outcome != verdict::differs) fills_differ();
       }
     } catch (const zarr::store_error& e) {
       f.outcome = verdict::differs;
@@ -426,9 +432,10 @@ class stores_comparison {
     return shape;
   }
 
-  void compare_values(const zarr::zarr_array& a, const zarr::zarr_array& b, finding& f) {
+  // False if some elements are in no chunk of either array.
+  bool compare_values(const zarr::zarr_array& a, const zarr::zarr_array& b, finding& f) {
     const numbers& shape = a.shape();
-    if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return;
+    if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return true;
     const numbers step = shape_of_parts(a, b);
     numbers grid;
     for (std::size_t d = 0; d < shape.size(); ++d) grid.push_back((shape[d] - 1) / step[d] + 1);
@@ -477,10 +484,12 @@ class stores_comparison {
       if (!continues) break;
     }
     queue.finish();
-    if (is_differing_before_end) return;
+    const bool is_complete = parts.size() == product(grid);
+    if (is_differing_before_end) return is_complete;
     std::uint64_t total = 1;
     for (const std::uint64_t extent : shape) total *= extent;
     result_.elements += total;
+    return is_complete;
   }
 
   // The numbers of the parts that have elements of existing objects; all others have only the fill value.

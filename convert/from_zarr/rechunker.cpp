@@ -3,6 +3,7 @@
 
 #include "io/files.hpp"
 #include "metadata/chunk_key_encoding.hpp"
+#include "metadata/node.hpp"
 #include "text/format.hpp"
 
 #include <algorithm>
@@ -77,6 +78,14 @@ void rechunker::list() {
     existing_.push_back(number);
     states_.push_back(state);
   }
+  if (change_.writes_gaps && (has_gaps() || options_.keep_going || array::product(array_.chunks_per_shard()) > 1)) {
+    const std::uint64_t n = product_of(items_grid_);
+    if (n > max_count) throw too_many();
+    require_plausible_gaps();
+    gap_encoder_.emplace(change_.codecs, metadata::data_type_of(change_.document));
+    for (std::uint64_t number = 0; number < n; ++number) items_.push_back(number);
+    return;
+  }
   if (change_.strategy == zarr_strategy::copy) {
     items_ = existing_;
     return;
@@ -104,6 +113,21 @@ void rechunker::list() {
     array::for_each_index(range, [&](const array::extents& cell) { items_.push_back(array::ravel(cell, items_grid_)); });
   }
   sort_unique(items_);
+}
+
+// Throws if chunks that are missing would take far more than those that are not.
+void rechunker::require_plausible_gaps() const {
+  constexpr std::uint64_t max_ratio = 1000, max_chunk_bytes = std::uint64_t{2} << 30;
+  const std::uint64_t missing = product_of(source_grid_) - existing_.size(),
+                      object = array::saturating_mul(bytes_of(array_.chunk_shape()), array::product(array_.chunks_per_shard())),
+                      plain = array::saturating_mul(missing, object);
+  const bool is_plausible = options_.allow_expansion || plain <= std::max<std::uint64_t>(options_.memory, 64U << 20) ||
+                            plain / max_ratio <= source_bytes_;
+  if (is_plausible && chunk_bytes() <= max_chunk_bytes) return;
+  throw error(errc::unsupported, "Zarr v2 cannot have its fill value, and chunks that are missing would become " +
+                                     text::format_bytes(plain) +
+                                     ", more than 1,000 times as much as the others, and more than `memory` allows; set " +
+                                     "`format` to 3, or `allow_expansion` if the store can be trusted");
 }
 
 void rechunker::add_identity(text::sha256& sum) const {
@@ -358,7 +382,7 @@ std::optional<compressors::buffer> rechunker::resharded(const zarr_array& array,
                                                         const array::extents& chunk, zarr::shard_writer* shard,
                                                         std::size_t number, array_result& result) const {
   const auto stored = find_chunk(array, chunk);
-  if (!stored) return {};
+  if (!stored) return missing_chunk(array, chunk);
   ++result.counts.raw;
   if (!shard && refer_to(key_of(object), *stored->object, stored->offset, stored->size)) {
     result.store_bytes += stored->size;
@@ -388,13 +412,13 @@ void rechunker::make_object(const zarr_array& array, const array::extents& objec
       object,
       [&](const array::extents& chunk, zarr::shard_writer* shard, std::size_t number) -> std::optional<compressors::buffer> {
         try {
-          if (!object_exists(chunk)) return {};
+          if (!object_exists(chunk)) return missing_chunk(array, chunk);
           if (change_.strategy == zarr_strategy::reshard) return resharded(array, object, chunk, shard, number, result);
-          if (!read(array, chunk, one)) return {};
+          if (!read(array, chunk, one)) return missing_chunk(array, chunk);
         } catch (const zarr::store_error& e) {
           if (e.code == errc::changed) throw has_changed();
           record_lost_chunk(result, chunk, e.what());
-          return {};
+          return missing_chunk(array, chunk);
         }
         ++result.counts.recoded;
         const array::extents shape = array.shape_of(chunk);
@@ -414,12 +438,27 @@ bool rechunker::is_fill(const values& v) const {
                             std::memcmp(v.data.data(), v.data.data() + size, v.data.size() - size) == 0);
 }
 
+std::optional<compressors::buffer> rechunker::missing_chunk(const zarr_array& array, const array::extents& chunk) const {
+  if (!gap_encoder_) return {};
+  const array::extents shape = array.shape_of(chunk);
+  const values v = filled({array::extents(shape.size(), 0), shape});
+  return array.type().variable() ? gap_encoder_->encode(v.strings, shape) : gap_encoder_->encode(v.data, shape);
+}
+
+// A lost chunk, or one that is missing, where objects stay as they are.
+void rechunker::put_missing_chunk(const zarr_array& array, const array::extents& chunk, array_result& result) const {
+  const auto bytes = missing_chunk(array, chunk);
+  if (!bytes) return;
+  out_->put(key_of(chunk), *bytes);
+  result.store_bytes += bytes->size();
+}
+
 // Encodes a chunk whose elements in the array are in `from`; none if it has only the fill value.
 std::optional<compressors::buffer> rechunker::encoded(const values& from, const array::box& of_from, const array::box& chunk,
                                                       const array::box& inside) const {
   const bool strings = array_.type().variable();
   const auto encode = [&](const values& v) -> std::optional<compressors::buffer> {
-    if (!options_.write_empty_chunks && is_fill(v)) return {};
+    if (!options_.write_empty_chunks && !change_.writes_gaps && is_fill(v)) return {};
     return strings ? change_.encoder->encode(v.strings, chunk.shape) : change_.encoder->encode(v.data, chunk.shape);
   };
   if (chunk == of_from) return encode(from);
@@ -463,7 +502,7 @@ void rechunker::make_region(const zarr_array& array, const array::extents& index
   write_region(
       region,
       [&](const array::box& chunk, const array::box& inside) -> std::optional<compressors::buffer> {
-        if (!is_present(inside, present)) return {};
+        if (!gap_encoder_ && !is_present(inside, present)) return {};
         return encoded(v, region, chunk, inside);
       },
       result);
@@ -477,7 +516,7 @@ void rechunker::make_chunk_by_chunk(const zarr_array& array, const array::box& r
         values v = filled(inside);
         numbers chunks_read;
         read_chunks(array, inside, v, chunks_read, result);
-        if (chunks_read.empty()) return {};
+        if (!gap_encoder_ && chunks_read.empty()) return {};
         return encoded(v, inside, chunk, inside);
       },
       result);
@@ -489,10 +528,14 @@ array_result rechunker::make(std::uint64_t first, std::uint64_t count) const {
   for (std::uint64_t i = first; i < first + count; ++i) {
     const array::extents index = array::unravel(items_.at(static_cast<std::size_t>(i)), items_grid_);
     switch (change_.strategy) {
-      case zarr_strategy::copy: try { copy_object(array, index, result);
+      case zarr_strategy::copy:
+        try {
+          if (contains(existing_, items_.at(static_cast<std::size_t>(i)))) copy_object(array, index, result);
+          else put_missing_chunk(array, index, result);
         } catch (const zarr::store_error& e) {
           if (e.code == errc::changed) throw has_changed();
           record_lost_chunk(result, index, e.what());
+          put_missing_chunk(array, index, result);
         }
         break;
       case zarr_strategy::reshard:

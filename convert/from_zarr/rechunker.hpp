@@ -75,6 +75,7 @@ class rechunker {
   using numbers = std::vector<std::uint64_t>;  // sorted
 
   std::uint64_t bytes_of(const array::extents& shape) const;
+  void require_plausible_gaps() const;
   error has_changed() const;
   // Throws that for an object that was changed or removed since list().
   void require_listed(const zarr::stored_object* object, const array::extents& index) const;
@@ -91,6 +92,9 @@ class rechunker {
   void make_region(const zarr::zarr_array& array, const array::extents& region, array_result& result) const;
   void make_chunk_by_chunk(const zarr::zarr_array& array, const array::box& region, array_result& result) const;
   bool is_fill(const values& v) const;
+  // The bytes of a chunk that the source does not have; none if the target need not have it.
+  std::optional<compressors::buffer> missing_chunk(const zarr::zarr_array& array, const array::extents& chunk) const;
+  void put_missing_chunk(const zarr::zarr_array& array, const array::extents& chunk, array_result& result) const;
   std::optional<compressors::buffer> encoded(const values& from, const array::box& of_from, const array::box& chunk,
                                              const array::box& inside) const;
   template <class Each>
@@ -129,6 +133,7 @@ class rechunker {
   numbers states_;    // theirs, when they were listed
   numbers items_;
   std::uint64_t source_bytes_ = 0;
+  std::optional<codecs::chunk_encoder> gap_encoder_;  // if missing chunks are written
   std::unique_ptr<io::scratch_file> scratch_;
   array::extents staged_grid_;
   numbers staged_;    // boxes of the first pass

@@ -8,6 +8,7 @@
 #include "metadata/array_metadata.hpp"
 #include "metadata/codec_id.hpp"
 #include "metadata/node.hpp"
+#include "metadata/v2_metadata.hpp"
 #include "text/format.hpp"
 #include "text/selection.hpp"
 
@@ -100,6 +101,7 @@ text::json last_codecs(const text::json& codecs, const zarr_array& array, const 
   for (const text::json& codec : codecs) {
     const codec_id id = codec_id_in(codec);
     if (!codecs::is_bytes_to_bytes(id)) continue;
+    if (options.is_v2_copy() && id == codec_id::crc32c) continue;  // few readers of Zarr v2 know it
     of_numcodecs = of_numcodecs || metadata::name_of(codec).starts_with(metadata::numcodecs_prefix);
     checksum = id == codec_id::crc32c;
     compresses = compresses || (id != codec_id::crc32c && id != codec_id::shuffle && id != codec_id::fletcher32);
@@ -128,7 +130,7 @@ text::json writable_codecs(const text::json& codecs, const zarr_array& array, co
   bool filtered = false;
   for (text::json codec : codecs) {
     const codec_id id = codec_id_in(codec);
-    if (codecs::is_array_filter(id)) {
+    if (metadata::is_array_filter(id)) {
       filtered = true;
       continue;
     }
@@ -269,7 +271,7 @@ zarr_array_plan plan_zarr_array(const zarr_array& array, const text::json& docum
   change.shards = array::product(change.per_shard) > 1;
 
   using zarr_strategy = zarr_array_plan::strategy_type;
-  if (!same_grid || change.codecs != source_codecs || is_only_in_v2(source_codecs))
+  if (!same_grid || change.codecs != source_codecs || (is_only_in_v2(source_codecs) && !options.is_v2_copy()))
     change.codecs = writable_codecs(change.codecs, array, metadata::data_type_of(document),
                                     change.regular || !same_grid ? &change.chunk : nullptr);
   const bool same_codecs = change.codecs == source_codecs;
@@ -285,6 +287,7 @@ zarr_array_plan plan_zarr_array(const zarr_array& array, const text::json& docum
     if (change.regular || !same_grid) metadata::set_chunk_grid(change.document, metadata::regular_grid(change.object_shape()));
   }
   metadata::set_key_encoding(change.document, {});
+  change.writes_gaps = options.is_v2_copy() && !metadata::allows_gaps_in_v2(change.document);
 
   if (change.strategy == zarr_strategy::recode || change.strategy == zarr_strategy::rechunk)
     change.encoder.emplace(change.codecs, metadata::data_type_of(document));

@@ -32,6 +32,7 @@ struct zarr_array_plan {
   array::extents shape, chunk, per_shard;        // of the target; per_shard: chunks of an object
   bool shards = false, regular = true;           // regular: the source's chunks all have one shape
   bool packs_if_it_fits = false;                 // values that do not fit make the array one of bytes
+  bool writes_gaps = false;                      // Zarr v2 does not have the fill value: missing chunks are written
   std::optional<codecs::chunk_encoder> encoder;  // recode, rechunk
   array::rechunk_plan plan;                      // rechunk
   bool chunk_by_chunk = false;                   // rechunk: a shard is larger than the memory

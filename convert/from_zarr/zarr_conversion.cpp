@@ -25,6 +25,7 @@
 #include "zarr/read/unreadable_node.hpp"
 #include "zarr/write/consolidate.hpp"
 #include "zarr/write/reference_writer.hpp"
+#include "zarr/write/v2_writer.hpp"
 
 #include <zarrbits/detail/convert_front_end.hpp>
 #include <zarrbits/detail/processors.hpp>
@@ -200,7 +201,9 @@ void zarr_conversion::open_target(mode run_mode) {
     if (load_plan(*out_, options_, begun)) select_nodes(source_, options_);
     options_.memory = region_memory_of(*out_, options_.memory);
   }
-  if (options_.consolidate.value_or(source_.consolidated)) out_ = zarr::make_consolidating_writer(std::move(out_));
+  const bool consolidated = options_.consolidate.value_or(source_.consolidated);
+  if (options_.is_v2_copy()) out_ = zarr::make_v2_writer(std::move(out_), consolidated);
+  else if (consolidated) out_ = zarr::make_consolidating_writer(std::move(out_));
   if (out_->can_resume()) open_journal(run_mode, goes_on);
 }
 
@@ -255,7 +258,7 @@ void zarr_conversion::check_journal(bool make_again) {
     if (!make_again)
       throw error(errc::incomplete, problem + "; convert again with `resume`, which writes them again", {options_.store, path});
     if (options_.warning) options_.warning(problem + "; the array is converted again");
-    if (!work_of(node).array->shape().empty()) out_->remove(metadata::chunk_key(path == "/" ? "" : path, {}));
+    if (path != "/") out_->remove(path.substr(1));
     results_.erase(results_.lower_bound({node, 0}), results_.lower_bound({node + 1, 0}));
   }
 }
@@ -267,16 +270,12 @@ bool zarr_conversion::matches_journal(std::size_t node, const std::map<std::uint
   const std::string& path = source_.nodes[node].path;
   const std::string chunks = metadata::chunk_key(path == "/" ? "" : path, {});
   std::map<std::uint64_t, std::uint64_t> stored;
-  if (work.array->shape().empty()) {  // its only chunk is an object of that name
-    out_->for_each(path.substr(1), [&](std::string_view key, std::uint64_t size) {
-      if (key == chunks) stored[0] = size;
-    });
-  } else {
-    out_->for_each(chunks, [&](std::string_view key, std::uint64_t size) {
-      if (const auto item = work.chunks->item_of(key.substr(std::min(key.size(), chunks.size() + 1))))
-        stored[*item / work.per_unit()] += size;
-    });
-  }
+  out_->for_each(path.substr(1), [&](std::string_view key, std::uint64_t size) {
+    if (!key.starts_with(chunks)) return;
+    if (work.array->shape().empty()) stored[0] = size;  // its only chunk
+    else if (const auto item = work.chunks->item_of(key.substr(std::min(key.size(), chunks.size() + 1))))
+      stored[*item / work.per_unit()] += size;
+  });
   return std::all_of(bytes.begin(), bytes.end(), [&](const auto& unit) { return stored[unit.first] == unit.second; });
 }
 
@@ -309,16 +308,18 @@ array_work& zarr_conversion::work_of(std::size_t node) {
   if (work.skipped.empty()) list_chunks(work, n.path);
   if (work.skipped.empty() && options_.format == zarr_format::v2) {
     if (const std::string reason = v3_only_reason(work); !reason.empty())
-      work.skipped = "Zarr v2 cannot have it: " + reason + "; set `format` to both or 3";
+      work.skipped = "Zarr v2 cannot have it: " + reason + "; set `format` to " + (options_.is_v2_copy() ? "3" : "both or 3");
   }
   return work;
 }
 
-// References have the metadata of Zarr v2, too: why they do not have those of this array; empty if they do.
+// References have the metadata of Zarr v2, too: why they do not have those of this array; empty if they do. Also of a copy.
 std::string zarr_conversion::v3_only_reason(const array_work& work) const {
-  if (!options_.references || options_.format == zarr_format::v3) return {};
+  const bool is_copy = options_.is_v2_copy();
+  if ((!options_.references && !is_copy) || options_.format == zarr_format::v3) return {};
   try {
-    metadata::to_v2_array(work.change->document, work.chunks->has_gaps());
+    if (is_copy) metadata::to_v2_copy(work.change->document, false);
+    else metadata::to_v2_array(work.change->document, work.chunks->has_gaps());
   } catch (const metadata::not_representable_in_v2& e) {
     return e.what();
   }

@@ -81,6 +81,7 @@ array_plan::array_plan(const hdf5::chunk_source& d, const field_view& v, const c
   choose_shape();
   if (hdf5::is_int8_boolean(leaf)) choose_boolean(options);
   choose_fill();
+  if (options.is_v2_copy()) choose_gaps();
   if (text) meta.data_type = assumed.text_is_utf8 ? "string" : "variable_length_bytes";
   else if (!time.is_null()) meta.data_type = time;
   else if (opaque) meta.data_type = "uint8";
@@ -94,13 +95,17 @@ array_plan::array_plan(const hdf5::chunk_source& d, const field_view& v, const c
   checksum = in_store ? ends_with_crc32c(in_store->codecs) : options.checksum != zarrbits::checksum::none;
   native = data.filters;
   undoable = data.filters.can_decode(data.type);
-  // replace one checksum by the other
-  if (checksum && !native.empty() && native.filters.back().id == H5Z_FILTER_FLETCHER32) native.filters.pop_back();
+  // replace one checksum by the other; few readers of Zarr v2 know fletcher32
+  const bool drops_checksum = checksum || (options.is_v2_copy() && options.effective_profile() != profile::native);
+  if (drops_checksum && !native.empty() && native.filters.back().id == H5Z_FILTER_FLETCHER32) native.filters.pop_back();
   choose_strategy(options);
   choose_packbits(options);
   choose_compression(options);
   choose_codecs();
   if (in_store) match_existing_array();
+  if (!options.is_v2_copy()) return;
+  const std::string reason = metadata::v3_only_reason(stored_metadata(), false, metadata::v2_use::copy);
+  if (!reason.empty()) throw hdf5::unsupported_dataset("Zarr v2 cannot have it: " + reason + "; set `format` to 3");
 }
 
 void array_plan::choose_shape() {
@@ -183,6 +188,41 @@ void array_plan::choose_fill() {
   }
 }
 
+namespace {
+
+// Whether the attribute _FillValue is these bytes: xarray takes it, and nothing else, for the fill value of Zarr v2.
+bool is_missing_value(hid_t dataset, const field_view& view, const compressors::buffer& fill) {
+  if (!view.is_complete || view.per_element() != 1 || H5Aexists(dataset, "_FillValue") <= 0) return false;
+  const hdf5::handle attribute(H5Aopen(dataset, "_FillValue", H5P_DEFAULT)), space(H5Aget_space(attribute)),
+      type(H5Aget_type(attribute));
+  if (!attribute || H5Sget_simple_extent_npoints(space) != 1 || H5Tis_variable_str(type) > 0 ||
+      H5Tget_class(type) != H5Tget_class(view.memory))
+    return false;
+  compressors::buffer value(std::max(view.size, H5Tget_size(type)), std::byte{0});
+  return H5Aread(attribute, view.memory, value.data()) >= 0 && std::memcmp(value.data(), fill.data(), view.size) == 0;
+}
+
+}  // namespace
+
+void array_plan::choose_gaps() {
+  const std::uint64_t chunks = data.grid.chunks(), stored = data.max_stored_chunks();
+  const bool numbers = !hdf5::holds_references(leaf) && leaf.kind != hdf5::type_class::compound;
+  writes_gaps = !numbers || !is_missing_value(data.dataset, view, fill);
+  H5Eclear2(H5E_DEFAULT);
+  if (writes_gaps) require_plausible_gaps(chunks - std::min(chunks, stored));
+}
+
+void array_plan::require_plausible_gaps(std::uint64_t chunks) const {
+  constexpr std::uint64_t max_ratio = 1000;
+  const std::uint64_t plain = array::saturating_mul(chunks, std::max<std::uint64_t>(1, chunk_bytes()));
+  if (plain <= data.file.largest_expansion() || plain / max_ratio <= std::max(data.stored_bytes, data.bytes->state().size))
+    return;
+  throw hdf5::unsupported_dataset("Zarr v2 cannot have its fill value, and chunks that were never written would become " +
+                                  text::format_bytes(plain) +
+                                  ", more than 1,000 times as much as the file, and more than `memory` allows; set `format` to " +
+                                  "3, or `allow_expansion` if the file can be trusted");
+}
+
 void array_plan::choose_strategy(const convert_options& options) {
   const hdf5::pipeline& p = data.filters;
   if (hdf5::is_int8_boolean(leaf) && assumed.bools_are_0_or_1 && materialize) return;  // read
@@ -193,7 +233,10 @@ void array_plan::choose_strategy(const convert_options& options) {
     return;
   }
   const bool recode = options.effective_profile() == profile::recode;
-  const bool wants_native = in_store ? has_native_codecs(in_store->codecs) : options.effective_profile() == profile::native;
+  // more readers of Zarr v2 know zlib than gzip
+  const bool wants_zlib = options.is_v2_copy() && !recode && is_only_filter(native, H5Z_FILTER_DEFLATE);
+  const bool wants_native =
+      in_store ? has_native_codecs(in_store->codecs) : wants_zlib || options.effective_profile() == profile::native;
   if (bytes_are_bytes && p.empty()) {
     strategy = strategy_type::copy;
   } else if (bytes_are_bytes && is_only_filter(p, hdf5::bytes_filter) && p.can_decode(data.type)) {

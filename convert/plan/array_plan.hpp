@@ -85,7 +85,8 @@ struct array_plan {
   bool flat = false;        // a compound whose strings have one length per field: flat_struct.hpp
   bool big_endian = false;
   bool keeps_empty = false;        // convert_options::write_empty_chunks
-  bool materialize = false;        // Zarr has no such fill value: chunks that were never written are written
+  bool materialize = false;        // Zarr has no such fill value: all values are read, and all chunks are written
+  bool writes_gaps = false;        // Zarr v2 does not have it: chunks that were never written are written beside the others
   compression target_compression;  // compression of re-encoded chunks
   // If a chunk gets larger by it than it is in the source: the source's own deflate stream is kept, in a buffer of blosc, or if
   // it cannot be, another compression replaces it.
@@ -127,6 +128,13 @@ struct array_plan {
   // True if the array is larger than the dataset.
   bool is_extended() const { return !std::equal(data.grid.shape.begin(), data.grid.shape.end(), meta.shape.begin()); }
 
+  // True if the array has all of its chunks.
+  bool is_complete() const { return materialize || writes_gaps; }
+  // True if chunks are written where the array goes on and the dataset does not: the file has no text of the fill value there.
+  bool writes_beyond() const { return writes_gaps && is_extended() && (!text || meta.fill_value == ""); }
+  // Throws unsupported_dataset if these chunks, which were never written, would take far more than the file.
+  void require_plausible_gaps(std::uint64_t chunks) const;
+
   // Bytes of one element of the dataset in the store, before compression; for strings their size in memory.
   std::size_t element_size() const;
   // The size of the largest chunk of the dataset, or of one, as its first filter gets it.
@@ -140,6 +148,7 @@ struct array_plan {
   void choose_shape();
   void choose_boolean(const convert_options& options);
   void choose_fill();
+  void choose_gaps();
   void choose_strategy(const convert_options& options);
   bool can_be_native() const;
   void choose_compression(const convert_options& options);

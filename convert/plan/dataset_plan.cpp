@@ -166,9 +166,13 @@ void dataset_plan::choose_units() {
   const auto has_nodes_inside = [](const dataset_part& p) { return p.kind == dataset_part::kind_type::sequences; };
   units_ = total > 0 || std::any_of(parts_.begin(), parts_.end(), has_nodes_inside) ? 1 : 0;  // also if they are all empty
   per_unit_ = total;
-  if (total == 0 || parts_.size() != 1 || parts_[0].kind != dataset_part::kind_type::array) return;
+  if (parts_.size() != 1 || parts_[0].kind != dataset_part::kind_type::array) return;
   const array_plan& plan = *array(0);
-  if (assumes_something(plan) || (data.nothing_stored() && !plan.materialize) || !data.can_be_walked()) return;
+  if (total == 0) {
+    if (plan.writes_beyond()) units_ = 1;
+    return;
+  }
+  if (assumes_something(plan) || (data.nothing_stored() && !plan.is_complete()) || !data.can_be_walked()) return;
   divisible_ = true;
   const std::uint64_t plain = array::product(
       array::extents{data.shards.chunk_elements(), data.grid.chunk_elements(), std::max<std::size_t>(1, parts_[0].view.size)});

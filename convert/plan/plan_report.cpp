@@ -131,7 +131,8 @@ void describe(planned_dataset& p, const dataset_plan& dataset, const convert_opt
     ++p.objects;  // its metadata
     if (dataset.parts()[i].kind != dataset_part::kind_type::array) continue;
     const array_plan& a = *dataset.array(i);
-    const std::uint64_t chunks = a.materialize ? data.grid.chunks() : data.max_stored_chunks();  // upper limit of those to write
+    const std::uint64_t chunks =
+        a.is_complete() ? data.grid.chunks() : data.max_stored_chunks();  // upper limit of those to write
     strategy_summary w = summarize_strategy(a);
     if (a.checksum || (a.strategy == strategy::copy_native && a.data.filters.filters.back().id == hdf5::lz4_filter))
       w.expected = std::max(w.expected, outcome::rewrapped);

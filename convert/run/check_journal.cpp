@@ -52,9 +52,10 @@ bool hdf5_conversion::matches_journal(std::size_t index, const std::map<std::uin
     const auto dataset = planned(index);
     divisible = dataset->divisible();
     if (!divisible) return;
-    const std::size_t prefix_length = node.empty() ? 2 : node.size() + 3;  // "a/b/c/"
-    out_->for_each(node.empty() ? "c" : node + "/c", [&](std::string_view key, std::uint64_t size) {
-      if (const auto unit = dataset->unit_of(key.substr(std::min(prefix_length, key.size())))) unit_bytes[*unit] += size;
+    const std::string chunks = node.empty() ? "c/" : node + "/c/";
+    out_->for_each(node, [&](std::string_view key, std::uint64_t size) {
+      if (!key.starts_with(chunks)) return;
+      if (const auto unit = dataset->unit_of(key.substr(chunks.size()))) unit_bytes[*unit] += size;
     });
   });
   H5Eclear2(H5E_DEFAULT);

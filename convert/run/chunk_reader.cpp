@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace zarrbits::conversion {
 
@@ -80,10 +81,12 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
   const chunk_transcoder maker(plan);
   std::uint64_t stored = 0;
   std::string missing;
+  std::vector<std::uint64_t> visited;
   const hdf5::lock one_thread;
   const std::uint64_t in_store = data.visit_stored(
       range.first, range.count, [&](const array::extents& chunk_index, std::optional<std::uint64_t> stored_size) {
         if (next.stopped()) return false;
+        if (plan.writes_gaps) visited.push_back(array::ravel(chunk_index, data.grid.counts()));
         const bool of_several = !stored_size;
         const std::uint64_t size = stored_size.value_or(0);
         enter_shard(next, chunk_index);
@@ -96,7 +99,7 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
         const std::uint64_t cost = read ? maker.memory_from_read() : maker.memory_from_stored(size);
         if (read) {
           chunk.form = chunk_input::form_type::via_libhdf5;
-          chunk.drop_if_fill = of_several && !plan.materialize && !plan.keeps_empty && !data.overlaps_stored_part(chunk_index);
+          chunk.drop_if_fill = of_several && !plan.is_complete() && !plan.keeps_empty && !data.overlaps_stored_part(chunk_index);
         } else if (size > largest_stored) {
           chunk.form = chunk_input::form_type::via_libhdf5;
           chunk.reason = "a stored size of " + text::format_bytes(size);
@@ -134,7 +137,46 @@ void chunk_reader::read_stored(chunk_batch& next, const chunk_range& range) {
         if (next.is_full()) submit_(next);
         return true;
       });
-  add_absent(next, array::chunks_in(data.shards, range.first, range.count) - stored - in_store);
+  const std::uint64_t absent = array::chunks_in(data.shards, range.first, range.count) - stored - in_store;
+  if (plan.writes_gaps) add_gaps(next, range, absent, std::move(visited));
+  else add_absent(next, absent);
+}
+
+// Adds the chunks of a range that were not visited, which have the fill value: there are this many. And, with the last range,
+// those that the dataset does not have.
+void chunk_reader::add_gaps(chunk_batch& next, const chunk_range& range, std::uint64_t gaps, std::vector<std::uint64_t> visited) {
+  const hdf5::chunk_source& data = next.plan->data;
+  const chunk_transcoder maker(*next.plan);
+  const array::extents counts = data.grid.counts();
+  const auto require_few = [&](std::uint64_t chunks) {
+    if (chunks > max_chunks) throw hdf5::unsupported_dataset("it would take " + std::to_string(chunks) + " chunks");
+    next.plan->require_plausible_gaps(chunks);
+  };
+  const auto add = [&](const array::extents& chunk_index) {
+    chunk_input chunk;
+    chunk.index = chunk_index;
+    chunk.form = chunk_input::form_type::via_libhdf5;
+    next.add(std::move(chunk), maker.memory_from_read());
+    if (next.is_full()) submit_(next);
+  };
+  if (gaps > 0) {
+    require_few(gaps);
+    std::sort(visited.begin(), visited.end());
+    array::for_each_chunk(data.shards, range.first, range.count, [&](const array::extents& chunk_index) {
+      if (!std::binary_search(visited.begin(), visited.end(), array::ravel(chunk_index, counts))) add(chunk_index);
+      return !next.stopped();
+    });
+  }
+  if (!next.plan->writes_beyond() || range.first + range.count < data.shards.chunks()) return;
+  array::box whole{array::extents(counts.size(), 0), {}};
+  for (std::size_t d = 0; d < counts.size(); ++d)
+    whole.shape.push_back((next.plan->meta.shape[d] + data.grid.chunk[d] - 1) / data.grid.chunk[d]);
+  require_few(whole.elements() - array::product(counts));
+  array::for_each_index(whole, [&](const array::extents& chunk_index) {
+    bool is_beyond = false;
+    for (std::size_t d = 0; d < counts.size(); ++d) is_beyond = is_beyond || chunk_index[d] >= counts[d];
+    if (is_beyond && !next.stopped()) add(chunk_index);
+  });
 }
 
 void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
@@ -163,9 +205,11 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
   const std::uint64_t read_cost = maker.memory_from_read(),
                       plain_cost = maker.memory_from_stored(grid.chunk_elements() * data.element_size);
   std::uint64_t visited = 0;
+  std::vector<std::uint64_t> visited_chunks;
   const auto visit = [&](const array::extents& chunk_index) {
     if (next.stopped()) return false;
     if (data.is_in_store(chunk_index)) return true;
+    if (plan.writes_gaps) visited_chunks.push_back(array::ravel(chunk_index, grid.counts()));
     if (++visited > max_chunks)
       throw hdf5::unsupported_dataset("it would take more than " + std::to_string(max_chunks) + " chunks");
     enter_shard(next, chunk_index);
@@ -181,15 +225,16 @@ void chunk_reader::read_values(chunk_batch& next, const chunk_range& range) {
     } else {
       chunk.form = chunk_input::form_type::via_libhdf5;
       // chunks never written look the same here as chunks of fill values
-      chunk.drop_if_fill = (data.layout == H5D_VIRTUAL || data.layout == H5D_CHUNKED) && !plan.materialize && !plan.keeps_empty &&
-                           !data.overlaps_stored_part(chunk_index);
+      chunk.drop_if_fill = (data.layout == H5D_VIRTUAL || data.layout == H5D_CHUNKED) && !plan.is_complete() &&
+                           !plan.keeps_empty && !data.overlaps_stored_part(chunk_index);
     }
     next.add(std::move(chunk), memory);
     if (next.is_full()) submit_(next);
     return true;
   };
   if (absent < chunks) absent = data.visit_all(range.first, range.count, visit);
-  add_absent(next, absent);
+  if (plan.writes_gaps) add_gaps(next, range, absent, std::move(visited_chunks));
+  else add_absent(next, absent);
 }
 
 }  // namespace zarrbits::conversion

@@ -25,6 +25,7 @@ class chunk_reader {
  private:
   void read_stored(chunk_batch& next, const chunk_range& range);
   void read_values(chunk_batch& next, const chunk_range& range);
+  void add_gaps(chunk_batch& next, const chunk_range& range, std::uint64_t gaps, std::vector<std::uint64_t> visited);
   void enter_shard(chunk_batch& next, const array::extents& chunk_index);
   void leave_shard(chunk_batch& next);
 

@@ -220,9 +220,20 @@ compressors::buffer chunk_transcoder::read_values(const array::extents& chunk_in
   if (!zero && !hdf5::holds_references(plan_.leaf) && (!plan_.packed || inside)) {
     for (std::size_t i = 0; i < elements; ++i) std::memcpy(values.data() + i * size, plan_.fill.data(), size);
   }
+  if (is_beyond(chunk_index)) return values;
   data_.read_block(plan_.view.memory, size, grid.start(chunk_index), grid.inside(chunk_index), grid.extent(chunk_index), values,
                    strings);
   return values;
+}
+
+// Whether the array has the chunk, and the dataset no element of it.
+bool chunk_transcoder::is_beyond(const array::extents& chunk_index) const {
+  if (!plan_.is_extended()) return false;
+  const array::extents first = data_.grid.start(chunk_index);
+  for (std::size_t d = 0; d < first.size(); ++d) {
+    if (first[d] >= data_.grid.shape[d]) return true;
+  }
+  return false;
 }
 
 // Bytes of the whole chunk in memory.

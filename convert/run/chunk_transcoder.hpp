@@ -35,6 +35,7 @@ class chunk_transcoder {
   // Reads the values of the chunk through libhdf5; those of variable length go to `strings`. Throws hdf5::failure.
   bool has_strings() const { return hdf5::holds_variable(plan_.leaf); }
   compressors::buffer read_values(const array::extents& chunk_index, hdf5::vlen_allocator* strings) const;
+  bool is_beyond(const array::extents& chunk_index) const;
   bool is_all_fill(const compressors::buffer& values) const;
 
   // Approximate bytes of memory to make a chunk, with its own: from `stored` bytes, and if libhdf5 reads it.

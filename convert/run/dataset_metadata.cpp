@@ -31,6 +31,22 @@ void move_to_notes(text::json& attributes, const std::string& name) {
   attributes[text::annotation_key]["attribute_values"][name] = std::move(value);
 }
 
+// Throws if a copy of Zarr v2 cannot have the array. `gaps`: some of its chunks are missing.
+void require_v2(const convert_options& options, const metadata::array_metadata& meta, bool gaps) {
+  if (!options.is_v2_copy()) return;
+  const std::string reason = metadata::v3_only_reason(meta, gaps, metadata::v2_use::copy);
+  if (!reason.empty()) throw hdf5::unsupported_dataset("Zarr v2 cannot have it: " + reason + "; set `format` to 3");
+}
+
+// Whether the array goes on where the dataset has no chunk.
+bool has_chunks_beyond(const hdf5::chunk_source& data, const metadata::array_metadata& meta) {
+  const array::extents counts = data.grid.counts();
+  for (std::size_t d = 0; d < counts.size(); ++d) {
+    if ((meta.shape[d] + meta.chunk[d] - 1) / meta.chunk[d] > counts[d]) return true;
+  }
+  return false;
+}
+
 // References have the metadata of Zarr v2, too. What is appended to says so itself: here it has no attributes.
 void note_only_v3(const convert_options& options, const metadata::array_metadata& meta, const chunk_counts& counts,
                   converted_object& entry) {
@@ -47,6 +63,7 @@ void write_null(const dataset_plan& dataset, zarr::node_writer& out, hdf5::dimen
   if (dataset.options.checksum != checksum::none) metadata::append_crc32c_codec(m.codecs);
   m.attributes = std::move(attributes);
   m.dimension_names = dimensions.phony(group_of(dataset.data.object.store_path), m.shape);
+  require_v2(dataset.options, m, false);
   out.array(dataset.data.object.store_path, m);
 }
 
@@ -95,6 +112,8 @@ void write_array(const dataset_plan& dataset, std::size_t number, zarr::node_wri
     if (!plan.leaf.names.empty()) meta.attributes[text::annotation_key]["enum"] = hdf5::enumeration_members(plan.leaf);
   }
   note_only_v3(dataset.options, meta, result.counts, entry);
+  require_v2(dataset.options, meta,
+             result.counts.absent + result.counts.lost > 0 || (has_chunks_beyond(data, meta) && !plan.writes_beyond()));
   entry.store_bytes += result.store_bytes;
   if (part.view.is_complete) {
     const bool references =
@@ -168,6 +187,7 @@ void write_dataset_metadata(const dataset_plan& dataset, zarr::node_writer& out,
         }
         metadata::array_metadata meta = *m.meta;
         meta.dimension_names = dimensions.phony(group_of(m.store_path), meta.shape);
+        require_v2(dataset.options, meta, false);
         out.array(m.store_path, meta);
       }
       text::json& notes = part_attributes[text::annotation_key];

@@ -26,6 +26,7 @@
 #include "zarr/write/consolidate.hpp"
 #include "zarr/write/reference_writer.hpp"
 #include "zarr/write/store_writer.hpp"
+#include "zarr/write/v2_writer.hpp"
 
 #include <zarrbits/detail/processors.hpp>
 
@@ -98,7 +99,8 @@ hdf5_conversion::hdf5_conversion(const convert_options& requested, mode run_mode
   if (has_plan || !out_->is_case_sensitive()) source_ = read_source(out_->is_case_sensitive());
   // readers of Parquet have all metadata in one file anyway, and cannot list nodes without a warning
   const bool consolidated = options_.consolidate.value_or(rules_ && rules_->consolidated && !grown_);
-  if (consolidated || (zarr::is_parquet_target(options_.store) && !grown_))
+  if (options_.is_v2_copy()) out_ = zarr::make_v2_writer(std::move(out_), consolidated);
+  else if (consolidated || (zarr::is_parquet_target(options_.store) && !grown_))
     out_ = zarr::make_consolidating_writer(std::move(out_));
   if (out_->can_resume()) open_journal(run_mode, goes_on);
 }
@@ -505,7 +507,9 @@ void hdf5_conversion::estimate(std::size_t index, const std::shared_ptr<dataset_
 std::optional<std::uint64_t> hdf5_conversion::count_metadata() {
   if (grown_ || options_.references || io::any_remote(given_sources(options_.source, options_.concat))) return {};
   out_ = make_counting_writer();
-  if (options_.consolidate.value_or(rules_ && rules_->consolidated)) out_ = zarr::make_consolidating_writer(std::move(out_));
+  const bool consolidated = options_.consolidate.value_or(rules_ && rules_->consolidated);
+  if (options_.is_v2_copy()) out_ = zarr::make_v2_writer(std::move(out_), consolidated);
+  else if (consolidated) out_ = zarr::make_consolidating_writer(std::move(out_));
   std::optional<std::uint64_t> bytes;
   try {
     write_metadata(*this);

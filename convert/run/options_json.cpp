@@ -214,7 +214,10 @@ const option known_options[] = {
      [](const text::json& j, options_out o) { if (!j.is_null()) o.references = number_in(j); }},
     {"format",
      [](options_in o) { return o.format.has_value(); },
-     [](options_in o) { return value_of(o.references ? std::optional(o.format.value_or(zarr_format::both)) : std::nullopt); },
+     [](options_in o) {
+       if (o.references) return value_of(std::optional(o.format.value_or(zarr_format::both)));
+       return value_of(o.is_v2_copy() ? o.format : std::nullopt);
+     },
      [](const text::json& j, options_out o) { take(j, zarr_format::both, o.format); }},
     {"base",
      [](options_in o) { return o.base.has_value(); },

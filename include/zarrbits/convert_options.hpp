@@ -66,11 +66,11 @@ enum class checksum {
   crc32c,  // 4 bytes that reveal damage of a chunk
 };
 
-// Whose metadata references have. Chunks are the same for readers of both.
+// Whose metadata a store has. Chunks are the same for readers of both.
 enum class zarr_format {
   v2,    // only those of Zarr v2; arrays that it cannot have are skipped
   v3,    // only those of Zarr v3
-  both,  // those of Zarr v3 and, of each array that it can have, those of Zarr v2
+  both,  // of references: those of Zarr v3 and, of each array that it can have, those of Zarr v2
 };
 
 // The size of a shard: a limit in bytes before compression, or a shape. With neither there are no shards, or those that a Zarr
@@ -133,7 +133,8 @@ struct convert_options {
   // The store has references in kerchunk's format, "x.json" or "x.parquet": chunks that need no change stay in the source. Other
   // objects of at most this many bytes, up to memory / 4, are among the references, others in "x.json.data". Not set: a copy.
   std::optional<std::uint64_t> references = {};
-  // With `references`; not set: both, or what the references have that are appended to. A copy is a Zarr v3 store.
+  // Not set: v3 or, of `references`, both, or what the references have that are appended to. In a copy of Zarr v2, chunks that
+  // were never written are written, unless the attribute `_FillValue` is their value: xarray takes no other fill value.
   std::optional<zarr_format> format = {};
   std::optional<source_base> base = {};  // with `references`; not set: absolute local paths
   // Repeat the metadata of all nodes in the root's: one request opens a remote store. Not set: as the convention's readers expect
@@ -195,6 +196,7 @@ struct convert_options {
     const auto usual = references ? zarrbits::profile::native : zarrbits::profile::portable;
     return profile ? *profile : compress || !chunk.empty() ? zarrbits::profile::recode : usual;
   }
+  bool is_v2_copy() const { return !references && format == zarr_format::v2; }
   unsigned threads = 0;  // threads that make chunks; 0: one for each available processor
   // Processes that read the metadata of many files (`concat`); 0: one for each available processor. With more than one the
   // calling process forks: for programs that have no other threads.

@@ -72,8 +72,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         'virtual': ('',
             "Write references in kerchunk's format, to a file OUT.json or a folder OUT.parquet: chunks stay in the source"),
         'zarr_format': ('2|3|both',
-            'With --virtual: whose metadata the references have. 2: that of Zarr v2, without arrays that only Zarr v3 can have; 3: '
-            'that of Zarr v3; both, the default'),
+            'Whose metadata the store has. 2: that of Zarr v2, without arrays that only Zarr v3 can have; 3: that of Zarr v3, the '
+            'default; both: with --virtual, its default'),
         'base': ('[FOLDER=]URL',
             'With --virtual: what the references call local files, for readers who find them elsewhere. https://host/path or '
             's3://bucket/path in place of FOLDER, by default that of the first source; ".": paths from the folder of the references'),
@@ -193,8 +193,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         'virtual': ('',
             "Write references in kerchunk's format, to a file OUT.json or a folder OUT.parquet: chunks stay in the source"),
         'zarr_format': ('2|3|both',
-            'With --virtual: whose metadata the references have. 2: that of Zarr v2, without arrays that only Zarr v3 can have; 3: '
-            'that of Zarr v3; both, the default'),
+            'Whose metadata the store has. 2: that of Zarr v2, without arrays that only Zarr v3 can have; 3: that of Zarr v3, the '
+            'default; both: with --virtual, its default'),
         'base': ('[FOLDER=]URL',
             'With --virtual: what the references call local files, for readers who find them elsewhere. https://host/path or '
             's3://bucket/path in place of FOLDER, by default that of the first source; ".": paths from the folder of the references'),
@@ -302,8 +302,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         'virtual': ('',
             "Write references in kerchunk's format, to a file OUT.json or a folder OUT.parquet: chunks stay in the source"),
         'zarr_format': ('2|3|both',
-            'With --virtual: whose metadata the references have. 2: that of Zarr v2, without arrays that only Zarr v3 can have; 3: '
-            'that of Zarr v3; both, the default'),
+            'Whose metadata the store has. 2: that of Zarr v2, without arrays that only Zarr v3 can have; 3: that of Zarr v3, the '
+            'default; both: with --virtual, its default'),
         'base': ('[FOLDER=]URL',
             'With --virtual: what the references call local files, for readers who find them elsewhere. https://host/path or '
             's3://bucket/path in place of FOLDER, by default that of the first source; ".": paths from the folder of the references'),

@@ -139,7 +139,7 @@ class TestAzure(S3):
         days = self.days()
         with AzureServer() as s:
             s.objects["out.zarr/.zarrbits-unfinished/begun"] = Stored(b"{}")  # of another run, a moment ago
-            self.refused(self.convert(s, "--overwrite", **SHARED_KEY), "not a Zarr v3 store")
+            self.refused(self.convert(s, "--overwrite", **SHARED_KEY), "not a Zarr store")
             s.objects["out.zarr/zarr.json"] = Stored(b'{"zarr_format": 3, "node_type": "group"}')
             self.refused(self.convert(s, "--overwrite", **SHARED_KEY), "a moment ago")
         with AzureServer(conditions="ignored") as s:

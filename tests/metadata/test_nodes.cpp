@@ -258,6 +258,49 @@ BOOST_AUTO_TEST_CASE(an_array_of_zarr_v2_comes_back_from_v3) {
   BOOST_TEST(back.zattrs == json({{"a", 1}}));
 }
 
+BOOST_AUTO_TEST_CASE(filters_and_the_order_of_zarr_v2_come_back_from_v3) {
+  const json zarray = {
+      {"zarr_format", 2},
+      {"shape", {10, 4}},
+      {"chunks", {5, 2}},
+      {"dtype", ">i4"},
+      {"compressor", {{"id", "zstd"}, {"level", 3}}},
+      {"fill_value", 7},
+      {"order", "F"},
+      {"filters", {{{"id", "delta"}, {"dtype", ">i4"}, {"astype", "<i2"}}, {{"id", "shuffle"}, {"elementsize", 2}}}},
+      {"dimension_separator", "."}};
+  std::vector<detail::attribute_remark> remarks;
+  BOOST_TEST(to_v2_copy(v3_array_of(zarray, nullptr, remarks), true).zarray == zarray);
+}
+
+BOOST_AUTO_TEST_CASE(a_gap_in_zarr_v2_reads_as_what_the_metadata_say) {
+  json node = parsed(R"({"zarr_format": 3, "node_type": "array", "shape": [10], "data_type": "int16", "fill_value": 0,
+                         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [5]}},
+                         "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}], "attributes": {}})");
+  BOOST_TEST(to_v2_copy(node, true).zarray["fill_value"] == 0);  // xarray opens no array without names
+  node["dimension_names"] = {"x"};
+  BOOST_TEST(to_v2_copy(node, false).zarray["fill_value"].is_null());
+  BOOST_TEST(!allows_gaps_in_v2(node));
+  BOOST_CHECK_THROW(to_v2_copy(node, true), not_representable_in_v2);
+  node["attributes"]["_FillValue"] = 0;
+  BOOST_TEST(allows_gaps_in_v2(node));
+  const v2_array array = to_v2_copy(node, true);
+  BOOST_TEST(array.zarray["fill_value"] == 0);
+  BOOST_TEST(!array.zattrs.contains("_FillValue"));
+}
+
+BOOST_AUTO_TEST_CASE(keys_of_chunks_in_zarr_v2) {
+  for (const auto& [v3, v2] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"c/0/1", "0.1"}, {"a/c/12", "a/12"}, {"c/c/3/4", "c/3.4"}, {"c/0/c/1", "c/0/1"}, {"a/0/c/1/2", "a/0/1.2"}}) {
+    BOOST_TEST(to_v2_key(v3) == v2);
+    BOOST_TEST(from_v2_key(v2) == v3);
+  }
+  BOOST_TEST(to_v2_key("a/c") == "a/0");
+  BOOST_TEST(to_v2_key("c") == "0");
+  BOOST_TEST(to_v2_key("a/b") == "a/b");
+  BOOST_TEST(from_v2_key("a/.zarray") == "a/.zarray");
+}
+
 BOOST_AUTO_TEST_CASE(nothing_is_no_node) {
   for (const char* text :
        {"null", "5", "\"array\"", "[]", "{}", "[{}]", "{\"node_type\": 5}", "{\"attributes\": 5}", "not JSON"}) {

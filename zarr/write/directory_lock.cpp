@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/write/directory_lock.hpp"
 
-#include "metadata/node.hpp"
+#include "metadata/v2_metadata.hpp"
 #include "text/json_text.hpp"
 
 #include <zarrbits/error.hpp>
@@ -35,7 +35,9 @@ std::string read_text_file(int folder, const char* name) {
   return {};
 }
 
-bool is_node(int folder) { return metadata::is_zarr_node(read_text_file(folder, "zarr.json")); }
+bool is_node(int folder) {
+  return metadata::is_store_root([&](const char* key) { return read_text_file(folder, key); });
+}
 bool is_plan(int mark) { return text::is_zarrbits_plan(read_text_file(mark, text::plan_name)); }
 
 bool is_removing(int mark) {
@@ -43,9 +45,11 @@ bool is_removing(int mark) {
   return j.is_object() && j.contains("zarrbits") && j["zarrbits"].is_string() && j.contains("removing");
 }
 
-// Removes every zarr.json below `folder`, outermost first: a reader sees no node there afterwards.
+// Removes the metadata of every node below `folder`, outermost first: a reader sees no node there afterwards.
 void remove_metadata(const fs::path& folder) {
-  fs::remove(folder / "zarr.json");
+  for (const char* key : metadata::root_keys) {
+    if (!fs::is_directory(fs::symlink_status(folder / key))) fs::remove(folder / key);
+  }
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.is_directory() && !entry.is_symlink()) remove_metadata(entry.path());
   }
@@ -165,8 +169,7 @@ bool directory_lock::check_content(const store_writer_options& options, bool loc
     if (node || current.plan || current.half_removed) return true;
     throw zarrbits::error(
         errc::already_exists,
-        target +
-            " exists and is not a Zarr v3 store, so `overwrite` does not remove it; choose another name or remove it yourself",
+        target + " exists and is not a Zarr store, so `overwrite` does not remove it; choose another name or remove it yourself",
         {path_});
   }
   if (current.half_removed)

@@ -2,7 +2,7 @@
 #include "zarr/write/directory_writer.hpp"
 
 #include "io/files.hpp"
-#include "text/node_names.hpp"
+#include "metadata/v2_metadata.hpp"
 #include "text/reserved_names.hpp"
 
 #include <zarrbits/error.hpp>
@@ -64,7 +64,11 @@ directory_writer::directory_writer(std::string path, const store_writer_options&
 directory_writer::~directory_writer() {
   if (finished_) return;
   if (!joined_ && !keep_unfinished_) lock_.discard();  // a failed run must not leave anything that looks like a store
-  else if (root_written_) ::unlinkat(lock_.root(), "zarr.json", 0);
+  else if (root_written_) remove_root();
+}
+
+void directory_writer::remove_root() const noexcept {
+  for (const char* key : metadata::root_keys) ::unlinkat(lock_.root(), key, 0);
 }
 
 bool directory_writer::remove_unfinished(const std::string& path, const store_writer_options& options) {
@@ -238,9 +242,9 @@ class directory_writer::writer final : public object_writer {
 };
 
 void directory_writer::put(std::string_view key, std::span<const std::byte> bytes) {
-  const bool chunk = !text::is_node_key(key) && !in_unfinished_folder(key);
+  const bool chunk = !metadata::is_metadata_key(key) && !in_unfinished_folder(key);
   if (sync_ && !chunk) sync_folders();  // what it refers to comes first
-  if (key == "zarr.json") root_written_ = true;
+  if (key.find('/') == key.npos && metadata::is_metadata_key(key)) root_written_ = true;
   new_file file(*this, key, chunk && is_alone_ ? new_file::naming::immediate : new_file::naming::on_commit);
   file.write(bytes);
   file.commit();
@@ -354,7 +358,7 @@ void directory_writer::finish() {
   try {
     sync_path(root_);
   } catch (...) {
-    if (joined_) ::unlinkat(lock_.root(), "zarr.json", 0);  // after a failure, there is no store
+    if (joined_) remove_root();  // after a failure, there is no store
     else lock_.discard();
     throw;
   }

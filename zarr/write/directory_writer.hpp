@@ -56,6 +56,7 @@ class directory_writer final : public store_writer {
   file_location locate(std::string_view key, if_missing folders) const;
   io::file_descriptor folder_of(std::string_view key, if_missing folders) const;
   std::string path_of(std::string_view key) const { return root_ + "/" + std::string(key); }
+  void remove_root() const noexcept;
   void make_folders(const std::string& path);
   void mark_unsynced(const std::string& folder);  // folders with entries that are not on disk yet
   void sync_folders();

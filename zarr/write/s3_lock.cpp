@@ -2,7 +2,7 @@
 #include "zarr/write/s3_lock.hpp"
 
 #include "io/files.hpp"
-#include "metadata/node.hpp"
+#include "metadata/v2_metadata.hpp"
 #include "text/json_text.hpp"
 #include "zarr/write/s3_upload.hpp"
 #include "zarr/write/s3_writer.hpp"
@@ -223,11 +223,11 @@ void s3_writer::open_target(const std::string& target, const store_writer_option
   lock_.set_run(options.run, !attaches(options.target));
   if (attaches(options.target)) return attach_target(target, options, unfinished, has_objects);
   const auto exists = [&] {
-    return zarrbits::error(errc::already_exists,
-                           "the target \"" + target + "\"" +
-                               target_exists_message(options.target, text::is_zarrbits_plan(read_text(unfinished_key("plan"))),
-                                                     metadata::is_zarr_node(read_text("zarr.json"))),
-                           {target});
+    return zarrbits::error(
+        errc::already_exists,
+        "the target \"" + target + "\"" +
+            target_exists_message(options.target, text::is_zarrbits_plan(read_text(unfinished_key("plan"))), is_store()),
+        {target});
   };
   if (options.target == if_exists::resume && try_resume(target, options, unfinished)) return;
   if (has_objects && options.target != if_exists::replace) throw exists();
@@ -298,10 +298,8 @@ void s3_writer::attach_target(const std::string& target, const store_writer_opti
     begun |= e.key == full_key(unfinished_key(s3_begun));
   }
   if (has_objects && unfinished.empty())
-    throw zarrbits::error(
-        errc::already_exists,
-        "the target \"" + target + "\"" + target_exists_message(existing, false, metadata::is_zarr_node(read_text("zarr.json"))),
-        {target});
+    throw zarrbits::error(errc::already_exists,
+                          "the target \"" + target + "\"" + target_exists_message(existing, false, is_store()), {target});
   if (unfinished.empty() && existing == store_writer_options::if_exists::finalize) throw nothing_to_finalize(target);
   found_unfinished_ = !unfinished.empty();
   if (existing == store_writer_options::if_exists::attach && !options.shared) {
@@ -315,18 +313,22 @@ void s3_writer::attach_target(const std::string& target, const store_writer_opti
   if (!unfinished.empty()) abort_stale_uploads(unfinished);
 }
 
+bool s3_writer::is_store() {
+  return metadata::is_store_root([&](const char* key) { return read_text(key); });
+}
+
 bool s3_writer::has_own_note() {
   return text::is_zarrbits_plan(read_text(unfinished_key("plan"))) || s3_is_mark(read_text(unfinished_key(s3_begun)));
 }
 
-// Checks that --overwrite may remove the content: a Zarr v3 store, or what a run of zarrbits left.
+// Checks that --overwrite may remove the content: a Zarr store, or what a run of zarrbits left.
 void s3_writer::require_removable(const std::string& target, bool unfinished) {
-  if (metadata::is_zarr_node(read_text("zarr.json"))) return;
+  if (is_store()) return;
   if (unfinished && has_own_note()) return;
   throw zarrbits::error(
       errc::already_exists,
       "the target \"" + target +
-          "\" exists and is not a Zarr v3 store, so `overwrite` does not remove it; choose another name or remove it yourself",
+          "\" exists and is not a Zarr store, so `overwrite` does not remove it; choose another name or remove it yourself",
       {target});
 }
 

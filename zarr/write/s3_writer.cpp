@@ -2,7 +2,7 @@
 #include "zarr/write/s3_writer.hpp"
 
 #include "io/files.hpp"
-#include "text/node_names.hpp"
+#include "metadata/v2_metadata.hpp"
 #include "text/reserved_names.hpp"
 #include "zarr/write/s3_lock.hpp"
 #include "zarr/write/s3_upload.hpp"
@@ -58,7 +58,7 @@ s3_writer::~s3_writer() {
   try {
     if (!joined_ && marked_ && lock_.is_owner()) {
       if (!keep_unfinished_) remove_all(true);
-      else if (root_size_ > 0) remove_object(full_key("zarr.json"));
+      else if (!root_key_.empty()) remove_root();
     }
     // the next run need not wait before it goes on
     if (is_exclusive_ && (joined_ || keep_unfinished_)) lock_.release();
@@ -77,13 +77,16 @@ void s3_writer::record_write(std::string_view key, std::uint64_t size) {
   count(key, size);
   if (key.starts_with(std::string(text::unfinished_folder) + "/")) return;
   const std::lock_guard lock(tally_mutex_);
-  if (key == "zarr.json") root_size_ = size;
+  if (metadata::completes_store(key)) {
+    root_key_ = key;
+    root_size_ = size;
+  }
   if (joined_) own_sizes_[std::hash<std::string_view>()(key)] = size;
   else tally_.add(key, size);
 }
 
 void s3_writer::put(std::string_view key, std::span<const std::byte> bytes) {
-  if (key == "zarr.json") require_all_listed();
+  if (metadata::completes_store(key)) require_all_listed();
   if (bytes.size() > 4 * first_part) {
     const auto object = begin(key);
     object->append(bytes);
@@ -190,14 +193,19 @@ void s3_writer::abort_stale_uploads(const std::vector<io::s3_entry>& unfinished)
   });
 }
 
-// Removes zarr.json files first, outermost before inner ones, so that no reader takes the rest for a store. The mark goes last,
-// or stays.
+// Whether they are listed or not.
+void s3_writer::remove_root() {
+  for (const char* key : metadata::root_keys) remove_object(full_key(key));
+}
+
+// Removes metadata first, outermost before inner ones, so that no reader takes the rest for a store. The mark goes last, or
+// stays.
 void s3_writer::remove_all(bool mark_too) {
-  remove_object(full_key("zarr.json"));  // whether it is listed or not
+  remove_root();
   abort_old_uploads();
   std::vector<std::string> keys;
   for (io::s3_entry& e : io::list_objects(client_, full_key(""), false, io::no_limit)) keys.push_back(std::move(e.key));
-  const auto late = std::stable_partition(keys.begin(), keys.end(), text::is_node_key);
+  const auto late = std::stable_partition(keys.begin(), keys.end(), metadata::is_metadata_key);
   std::sort(keys.begin(), late, [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
   const std::string begun = full_key(unfinished_key(s3_begun)), removing_key = full_key(unfinished_key(text::removal_marker));
   for (const std::string& key : keys) {
@@ -208,7 +216,7 @@ void s3_writer::remove_all(bool mark_too) {
   }
 }
 
-// Called before the root's zarr.json makes this a store. The server must list what was written and, if no other run wrote,
+// Called before the root's metadata make this a store. The server must list what was written and, if no other run wrote,
 // nothing else. The journals of other runs name their objects.
 void s3_writer::require_all_listed() {
   if (!joined_ && !lock_.is_owner()) throw lock_.busy_error();
@@ -249,12 +257,12 @@ void s3_writer::require_all_listed() {
 
 void s3_writer::finish() {
   lock_.stop();
-  if (root_size_ > 0) {
-    const auto root = client_.send({.method = "HEAD", .key = full_key("zarr.json")});
+  if (!root_key_.empty()) {
+    const auto root = client_.send({.method = "HEAD", .key = full_key(root_key_)});
     if (root.status == 404 || root.length != static_cast<long long>(root_size_)) {
       throw zarrbits::error(
           errc::server_failed,
-          client_.settings().server_name() + " does not have \"" + full_key("zarr.json") + "\" as it was written; convert again",
+          client_.settings().server_name() + " does not have \"" + full_key(root_key_) + "\" as it was written; convert again",
           {target_});
     }
   }

@@ -63,6 +63,8 @@ class s3_writer final : public store_writer {
   void attach_target(const std::string& target, const store_writer_options& options, const std::vector<io::s3_entry>& unfinished,
                      bool has_objects);
   bool has_own_note();
+  bool is_store();
+  void remove_root();
   void release_append(std::string_view run);
   void require_removable(const std::string& target, bool unfinished);
   void acquire_lock(const std::string& target, const store_writer_options& options, bool taken_over);
@@ -81,7 +83,8 @@ class s3_writer final : public store_writer {
   std::mutex tally_mutex_;
   tally tally_;
   std::unordered_map<std::size_t, std::uint64_t>
-      own_sizes_;  // sizes by hashes of keys: objects of this run, next to those of others
+      own_sizes_;         // sizes by hashes of keys: objects of this run, next to those of others
+  std::string root_key_;  // of the object that makes this a store
   std::uint64_t root_size_ = 0;
   std::atomic<std::uint64_t> next_line_ = 0;
   bool joined_ = false, finished_ = false, keep_unfinished_ = false, marked_ = false, found_unfinished_ = false;

@@ -183,7 +183,7 @@ std::string target_exists_message(store_writer_options::if_exists target, bool p
     return " exists and is a complete store (\"zarrbits verify\" compares it with its source); choose another name, or replace "
            "it "
            "with `overwrite`";
-  return std::string(" exists and is ") + (resumes ? "not an unfinished store that can be resumed" : "not a Zarr v3 store") +
+  return std::string(" exists and is ") + (resumes ? "not an unfinished store that can be resumed" : "not a Zarr store") +
          "; choose another name";
 }
 

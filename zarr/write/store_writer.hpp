@@ -140,7 +140,7 @@ struct store_writer_options {
     refuse,    // an empty directory counts as missing
     replace,   // remove it if it is a Zarr store or an unfinished one, its metadata first
     resume,    // like attach, for an unfinished store that no process writes to; otherwise as refuse
-    attach,    // resume an unfinished store, or begin one; without finish() it stays, except the root's zarr.json
+    attach,    // resume an unfinished store, or begin one; without finish() it stays, except the root's metadata
     finalize,  // like attach, but there must be an unfinished store
     append,    // references only: add to the existing ones
   } target = if_exists::refuse;

@@ -2,7 +2,7 @@
 #include "zarr/write/zip_writer.hpp"
 
 #include "io/zip_archive.hpp"
-#include "metadata/node.hpp"
+#include "metadata/v2_metadata.hpp"
 #include "text/json_text.hpp"
 
 #include <zarrbits/error.hpp>
@@ -32,11 +32,13 @@ bool is_zip_store(const std::string& path) {
   try {
     if (!io::is_zip_file(path)) return false;
     const io::zip_archive zip(path);
-    const auto root = zip.find("zarr.json");
-    if (!root || root->size > largest_node) return false;
-    std::string text(static_cast<std::size_t>(root->size), '\0');
-    zip.read(*root, 0, std::as_writable_bytes(std::span(text)));
-    return metadata::is_zarr_node(text);
+    return metadata::is_store_root([&](const char* key) {
+      const auto root = zip.find(key);
+      if (!root || root->size > largest_node) return std::string();
+      std::string text(static_cast<std::size_t>(root->size), '\0');
+      zip.read(*root, 0, std::as_writable_bytes(std::span(text)));
+      return text;
+    });
   } catch (const std::exception&) {  // any other archive
     return false;
   }
@@ -45,7 +47,7 @@ bool is_zip_store(const std::string& path) {
 }  // namespace
 
 zip_writer::zip_writer(const std::string& path, const store_writer_options& options)
-    : file_(path, unfinished_name(path), options, {"a .zip file of a Zarr v3 store", is_zip_store}) {}
+    : file_(path, unfinished_name(path), options, {"a .zip file of a Zarr store", is_zip_store}) {}
 
 bool zip_writer::remove_unfinished(const std::string& target) {
   return atomic_file::remove_unfinished(target, unfinished_name(target));
