@@ -86,6 +86,10 @@ void check_options(const digest_options& options);
 // any order. Throws error if one is missing or repeated, or if they are not of the same source, options and shapes.
 [[nodiscard]] digest_report add_digests(const std::vector<std::string>& files);
 
+// Notes the digest of all values at the root of a store of Zarr v3 in a directory or in S3, or of an HDF5 file, for check().
+// Returns the reason if such a store has no place for it, "" otherwise. Throws error if it cannot be written.
+std::string note_digest(const std::string& name, const std::string& digest, const remote_access& remote = {});
+
 // The hash of an object of a store, as it is stored, or of a file.
 struct object_hash {
   std::string name;        // its key in the store: "a/c/0/0"; of a file, its name without folders
