@@ -565,3 +565,19 @@ def test_digest_is_that_of_the_converted_store(folder):
         first["/none"]
     with pytest.raises(FileNotFoundError):
         zarrbits.digest(os.path.join(folder, "missing.h5"))
+
+
+def test_digests_and_checks_of_partitions(folder):
+    source, target = (os.path.join(folder, n) for n in ("in.h5", "out.zarr"))
+    with h5py.File(source, "w") as f:
+        f.create_dataset("v", data=np.arange(2000.0).reshape(40, 50), chunks=(5, 50))
+    zarrbits.convert(source, target, progress=False)
+    for name in source, target:
+        parts = [zarrbits.digest(name, partition=f"{i}/3", progress=False) for i in (2, 0, 1)]
+        assert all(part.digest is None and part.arrays[0]["digest"] is None for part in parts)
+        whole = zarrbits.add_digests(parts)
+        assert (whole.digest, whole["/v"]) == (zarrbits.digest(name).digest, zarrbits.digest(name)["/v"])
+        with pytest.raises(zarrbits.Error, match="share"):
+            zarrbits.add_digests(parts[:2])
+        checks = [zarrbits.check(name, partition=f"{i}/3", progress=False) for i in range(3)]
+        assert all(c.sound and c.arrays[0]["checked"] < 8 for c in checks) and sum(c.arrays[0]["checked"] for c in checks) == 8
