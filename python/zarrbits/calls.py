@@ -476,6 +476,7 @@ def digest(
     progress: Wanted = True,
     include: Many = None,
     exclude: Many = None,
+    attributes: bool = False,
     nan: Literal["bits", "any"] | None = None,
     partition: str | None = None,
     threads: int | None = None,

@@ -453,6 +453,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Only arrays that this pattern of paths matches; can be repeated'),
         'exclude': ('PATTERN',
             'Without arrays that this pattern of paths matches; can be repeated'),
+        'attributes': ('',
+            'Also digests of the attributes of each array and group, and count them in that of all'),
         'nan': ('bits|any',
             'Whether the bits of a NaN count: bits (the default), or any, with which all NaNs are one value'),
         'manifest': ('FILE',
