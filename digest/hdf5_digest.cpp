@@ -6,7 +6,7 @@
 #include "convert/run/node_attributes.hpp"
 #include "convert/run/partition.hpp"
 #include "convert/run/work_unit_runner.hpp"
-#include "digest/attribute_form.hpp"
+#include "digest/canonical_attributes.hpp"
 #include "digest/conversion_source.hpp"
 #include "digest/partial_digests.hpp"
 #include "digest/summing_writer.hpp"

@@ -7,7 +7,7 @@
 #include "compressors/buffer.hpp"
 #include "convert/from_zarr/store_source.hpp"
 #include "digest/array_sum.hpp"
-#include "digest/attribute_form.hpp"
+#include "digest/canonical_attributes.hpp"
 #include "digest/conversion_source.hpp"
 #include "digest/partial_digests.hpp"
 #include "io/s3_access.hpp"

@@ -2,8 +2,8 @@
 //
 // The digest of an object's attributes, equal in HDF5, netCDF and Zarr: docs/reference/digest.md has its form.
 //
-#ifndef ZARRBITS_DIGEST_ATTRIBUTE_FORM_HPP
-#define ZARRBITS_DIGEST_ATTRIBUTE_FORM_HPP
+#ifndef ZARRBITS_DIGEST_CANONICAL_ATTRIBUTES_HPP
+#define ZARRBITS_DIGEST_CANONICAL_ATTRIBUTES_HPP
 
 #include "text/json_text.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "digest/attribute_form.hpp"
+#include "digest/canonical_attributes.hpp"
 
 #include "text/reserved_names.hpp"
 #include "text/sha256.hpp"
