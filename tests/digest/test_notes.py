@@ -99,6 +99,14 @@ def test_consolidated_metadata_stay_right(source, tmp_path):
     assert note_of(store) == NOTE and "consolidated_metadata" in root(store) and not check(store)[1]
     run("convert", "-q", source, tmp_path / "group.zarr")  # a store with a note within another one
     shutil.copytree(store, tmp_path / "group.zarr/inner")
+    outer = root(tmp_path / "group.zarr")
+    nodes = {
+        str(p.parent.relative_to(tmp_path / "group.zarr")): json.loads(p.read_text())
+        for p in (tmp_path / "group.zarr").rglob("zarr.json")
+        if p.parent.name != "group.zarr"
+    }
+    outer["consolidated_metadata"] = {"kind": "inline", "must_understand": False, "metadata": nodes}
+    (tmp_path / "group.zarr/zarr.json").write_text(json.dumps(outer))
     assert not check(tmp_path / "group.zarr")[1]
     assert check(f"{tmp_path}/group.zarr:/inner")[0]["digest"] == NOTE[-64:]
 
