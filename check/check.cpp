@@ -41,7 +41,7 @@ namespace fs = std::filesystem;
 enum class tree_kind { file, directory_store, single_file_store, remote_store };
 
 tree_kind kind_of(const std::string& name, const remote_access& remote) {
-  if (io::is_web(name)) return tree_kind::file;
+  if (io::is_web(name)) return zarr::is_store_name(name) ? tree_kind::remote_store : tree_kind::file;
   if (io::is_object_store(name)) {
     // a store is a prefix of names, and has none itself
     const bool is_object = name.find('/', name.find("://") + 3) != std::string::npos && !name.ends_with('/') &&
@@ -106,7 +106,7 @@ std::string check_zarr(const integrity_options& options, const source_name& name
     top = zarr::node_at(root, name.object);
   });
   if (failure) {
-    const bool is_folder = kind == tree_kind::directory_store || kind == tree_kind::remote_store;
+    const bool is_folder = kind == tree_kind::directory_store || (kind == tree_kind::remote_store && !io::is_web(name.file));
     if (is_folder && report_unfinished(name.file, options.remote, findings)) return {};
     findings.add({failure->severity, "metadata", "/", "", failure->reason});
     return {};
