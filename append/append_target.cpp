@@ -96,6 +96,7 @@ void append_target::read(const remote_access& remote, const std::vector<std::str
       throw zarr::store_error((folder / "zarr.json").name() + " is not a node of Zarr v3");
     if (!metadata::mutable_attributes(node).is_object())
       throw zarr::store_error((folder / "zarr.json").name() + " has attributes that are not an object");
+    metadata::take_digest_note(node);  // the values change
     const bool group = metadata::is_group(node);
     nodes_["/" + folder.path()] = std::move(node);
     if (!group) continue;
@@ -127,15 +128,6 @@ bool append_target::has_notes() const {
       remaining.erase("sources");
     return !remaining.empty();
   });
-}
-
-void append_target::set_note(text::json& n, const std::string& key, text::json value) const {
-  text::json& attributes = metadata::mutable_attributes(n);
-  if (attributes.contains(text::annotation_key) && attributes[text::annotation_key].is_object())
-    attributes[text::annotation_key][key] = std::move(value);
-  else if (n.contains(text::annotation_key) && n[text::annotation_key].is_object())
-    n[text::annotation_key][key] = std::move(value);
-  else attributes[text::hidden_annotation_key][key] = std::move(value);  // in a place that xarray does not show
 }
 
 void append_target::read_sources() {

@@ -51,7 +51,7 @@ class append_target {
                 std::uint64_t memory, const std::optional<source_base>& base = {});
 
   const std::string& name() const { return name_; }
-  // Every zarr.json, by the node's path: "/" and "/a/b".
+  // Every zarr.json, by the node's path: "/" and "/a/b". Without the digest of the values, which change.
   const std::map<std::string, text::json>& nodes() const { return nodes_; }
   const text::json* node(const std::string& path) const;
   // The notes of zarrbits at a node; an empty object if it has none.
@@ -59,8 +59,6 @@ class append_target {
   // True if any node has some, other than of an append: zarrbits made the store. Of a plain file without a convention, the root
   // may have none.
   bool has_notes() const;
-  // Adds a note at the place where this store has such notes.
-  void set_note(text::json& node, const std::string& key, text::json value) const;
 
   // Null if there is no such array. `axis`: the axis along which it grows. Throws zarrbits::error.
   std::shared_ptr<const existing_array> array(const std::string& path, std::size_t axis) const;

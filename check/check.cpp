@@ -4,6 +4,7 @@
 //
 #include <zarrbits/check.hpp>
 #include <zarrbits/convert_options.hpp>
+#include <zarrbits/digest.hpp>
 #include <zarrbits/source_name.hpp>
 
 #include "check/chunk_partition.hpp"
@@ -11,6 +12,7 @@
 #include "check/leftovers.hpp"
 #include "check/read_failure.hpp"
 #include "check/store_check.hpp"
+#include "digest/digest_note.hpp"
 #include "io/netcdf3_header.hpp"
 #include "io/reference_table.hpp"
 #include "io/remote_object.hpp"
@@ -18,8 +20,12 @@
 #include "io/s3_access.hpp"
 #include "io/zip_archive.hpp"
 #include "text/format.hpp"
+#include "text/json_text.hpp"
+#include "text/name_escaping.hpp"
+#include "zarr/read/zarr_reader.hpp"
 #include "zarr/write/atomic_file.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <system_error>
@@ -35,7 +41,7 @@ namespace fs = std::filesystem;
 enum class tree_kind { file, directory_store, single_file_store, remote_store };
 
 tree_kind kind_of(const std::string& name, const remote_access& remote) {
-  if (io::is_web(name)) return tree_kind::file;
+  if (io::is_web(name)) return zarr::is_store_name(name) ? tree_kind::remote_store : tree_kind::file;
   if (io::is_object_store(name)) {
     // a store is a prefix of names, and has none itself
     const bool is_object = name.find('/', name.find("://") + 3) != std::string::npos && !name.ends_with('/') &&
@@ -82,8 +88,9 @@ bool report_unfinished(const std::string& name, const remote_access& remote, fin
   return has_leftovers;
 }
 
-void check_zarr(const integrity_options& options, const source_name& name, tree_kind kind, finding_list& findings,
-                integrity_report& report) {
+// Returns the note of the digest at the root; "" if absent.
+std::string check_zarr(const integrity_options& options, const source_name& name, tree_kind kind, finding_list& findings,
+                       integrity_report& report) {
   const bool reads_all = !options.metadata_only && options.sample >= 1;
   const bool is_references = has_references(name.file, kind);
   std::vector<std::string> sources{name.file};
@@ -99,20 +106,69 @@ void check_zarr(const integrity_options& options, const source_name& name, tree_
     top = zarr::node_at(root, name.object);
   });
   if (failure) {
-    const bool is_folder = kind == tree_kind::directory_store || kind == tree_kind::remote_store;
-    if (is_folder && report_unfinished(name.file, options.remote, findings)) return;
+    const bool is_folder = kind == tree_kind::directory_store || (kind == tree_kind::remote_store && !io::is_web(name.file));
+    if (is_folder && report_unfinished(name.file, options.remote, findings)) return {};
     findings.add({failure->severity, "metadata", "/", "", failure->reason});
-    return;
+    return {};
   }
   check_store(*top, is_references, options, findings, report);
+  std::string note;
+  read_failure_of([&] { note = zarr::noted_digest(*top); });  // check_store() reports metadata that cannot be read
+  return note;
+}
+
+// Compares the values with the digest that was noted when they were written: they are read once more.
+void check_digest(const integrity_options& options, const std::string& note, bool is_store, finding_list& findings,
+                  integrity_report& report) {
+  const auto add = [&](finding_severity severity, const std::string& reason) {
+    findings.add({severity, "digest", "/", "", reason});
+  };
+  if (note.empty()) return;
+  const std::string noted = digesting::parse_note(note);
+  if (noted.empty())
+    return add(finding_severity::unchecked, "the root notes a digest in a form that this version does not know: \"" +
+                                                text::escape_invalid_utf8(note.substr(0, 200)) + "\"");
+  if (options.metadata_only || options.sample < 1 || options.share) {
+    if (reports_metadata(options))
+      add(finding_severity::notice, "the noted digest of all values was not compared, because not all values were read");
+    return;
+  }
+  const bool has_damage =
+      std::any_of(report.arrays.begin(), report.arrays.end(), [](const checked_array& a) { return a.damaged > 0; });
+  if (has_damage) return;  // which is reported, and values that cannot be read have no digest
+  const auto failure = read_failure_of([&] {
+    const source_name name = split_source(options.name);
+    const bool is_prefix = io::is_object_store(name.file) && is_store && !name.file.ends_with('/');
+    const std::string file = name.file + (is_prefix ? "/" : "");  // else digest() takes it for a file
+    const digest_report values = digest({.source = name.object.empty() ? file : file + ":" + name.object,
+                                         .remote = options.remote,
+                                         .external = options.external,
+                                         .lock = options.lock,
+                                         .threads = options.threads,
+                                         .memory = options.memory,
+                                         .progress = [&](const std::string& path, std::uint64_t done, std::uint64_t bytes) {
+                                           if (options.progress) options.progress({path, done, bytes});
+                                         }});
+    report.digest = values.digest;
+    for (const array_digest& a : values.arrays) {
+      if (!a.digest.empty()) continue;
+      return add(finding_severity::unchecked,
+                 "the noted digest cannot be compared: array \"" + a.path + "\" has none: " + a.reason);
+    }
+    if (values.digest != noted)
+      add(finding_severity::problem, "the digest of all values is " + values.digest + ", and " + noted +
+                                         " was noted when they were written: they were changed since then");
+  });
+  if (failure) add(failure->severity, "the noted digest cannot be compared: " + failure->reason);
 }
 
 void check_tree(const integrity_options& options, finding_list& findings, integrity_report& report) {
   io::init_s3(options.external, options.name, options.remote, options.warning);
   const source_name name = split_source(options.name);
   const tree_kind kind = kind_of(name.file, options.remote);
-  if (kind == tree_kind::file) check_file(options, name, findings, report);
-  else check_zarr(options, name, kind, findings, report);
+  const std::string note =
+      kind == tree_kind::file ? check_file(options, name, findings, report) : check_zarr(options, name, kind, findings, report);
+  check_digest(options, note, kind != tree_kind::file, findings, report);
   if (!io::is_remote(name.file) && reports_metadata(options)) report_files_beside(name.file, findings);
 }
 

@@ -28,7 +28,8 @@ class file_check {
   file_check(const integrity_options& options, const source_name& name, finding_list& findings, integrity_report& report)
       : options_(options), name_(name), findings_(findings), report_(report) {}
 
-  void run() {
+  std::string run() {
+    std::string digest_note;
     std::optional<hdf5::source_file> source;
     if (!succeeds("file", "/", [&] {
           source.emplace(
@@ -36,17 +37,21 @@ class file_check {
               hdf5::source_options{
                   .remote = options_.remote, .cache = options_.memory / 4, .external = options_.external, .lock = options_.lock});
         }))
-      return;
+      return digest_note;
     report_.format = "HDF5";
     succeeds("file", "/", [&] {
       source->walk(true, name_.object);
       check_end(*source);
     });
     for (const hdf5::source_object& o : source->objects()) check_object(*source, o);
-    if (name_.object.empty()) check_netcdf_dimensions(*source, findings_);
+    if (name_.object.empty()) {
+      check_netcdf_dimensions(*source, findings_);
+      read_failure_of([&] { digest_note = hdf5::digest_note(source->file()); });  // check_attributes() reports it
+    }
     if (!reports_metadata(options_)) findings_.clear();
     read_values();
     succeeds("file", "/", [&] { source->require_unchanged(); });
+    return digest_note;
   }
 
  private:
@@ -185,8 +190,9 @@ class file_check {
 
 }  // namespace
 
-void check_file(const integrity_options& options, const source_name& name, finding_list& findings, integrity_report& report) {
-  file_check(options, name, findings, report).run();
+std::string check_file(const integrity_options& options, const source_name& name, finding_list& findings,
+                       integrity_report& report) {
+  return file_check(options, name, findings, report).run();
 }
 
 }  // namespace zarrbits::checking

@@ -12,8 +12,9 @@
 
 namespace zarrbits::checking {
 
-// Throws errors that are not findings: read_failure.hpp.
-void check_file(const integrity_options& options, const source_name& name, finding_list& findings, integrity_report& report);
+// Returns the note of the digest at the root; "" if absent. Throws errors that are not findings: read_failure.hpp.
+std::string check_file(const integrity_options& options, const source_name& name, finding_list& findings,
+                       integrity_report& report);
 
 }  // namespace zarrbits::checking
 

@@ -32,6 +32,7 @@ std::string integrity_report::report_json(std::optional<int> exit_status) const 
   report["unchecked"] = unchecked;
   report["notices"] = notices;
   report["groups"] = groups;
+  if (!digest.empty()) report["digest"] = digest;
   report["seconds"] = seconds;
   report["arrays"] = json::array();
   for (const checked_array& a : arrays) {

@@ -155,7 +155,8 @@ void print_verdict(const integrity_report& r) {
   std::cout << verdict << ": " << quote(r.name) << ", "
             << (r.share ? "partition " + std::to_string(r.share->index) + "/" + std::to_string(r.share->count) + ", " : "")
             << text::pluralize(r.arrays.size(), "array") << ", " << text::pluralize(checked, "chunk") << " checked ("
-            << text::format_bytes(bytes) << ")" << (counts.empty() ? "" : "; " + counts) << '\n';
+            << text::format_bytes(bytes) << ")" << (r.digest.empty() || r.problems > 0 ? "" : ", digest as noted")
+            << (counts.empty() ? "" : "; " + counts) << '\n';
 }
 
 int check_one(const check_arguments& a, integrity_options options, const std::string& separator,

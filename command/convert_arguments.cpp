@@ -254,7 +254,7 @@ void add_output_options(CLI::App& app, convert_arguments& arguments, convert_kin
       ->group(group);
   if (kind == convert_kind::convert)
     app.add_flag("--digest", arguments.has_digest,
-                 "Read source and store again, compare the digests of all values, and add them to the report")
+                 "Read source and store again, compare the digests of all values, and note them in the store and the report")
         ->group(group);
   app.add_flag("--allow-lossy", arguments.allow_lossy, "Exit status 0 even if something was skipped or rounded")->group(group);
   if (!planning)

@@ -22,6 +22,8 @@
 #include <zarrbits/inspect.hpp>
 #include <zarrbits/source_name.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -58,7 +60,9 @@ digest_comparison convert_comparison(const convert_options& options, const conve
   c.source.external = options.external;
   c.source.lock = options.lock;
   c.source.allow_expansion = options.allow_expansion;
-  c.target = options_to_digest(options.store, options);
+  const bool is_prefix = io::is_object_store(options.store) && !options.store.ends_with('/');
+  c.target = options_to_digest(options.store + (is_prefix ? "/" : ""), options);
+  c.has_note = true;
   c.target.external = options.external;
   // references, and sources that lead to further files
   const std::string file = split_source(options.source).file;
@@ -78,7 +82,8 @@ int print_result(const convert_arguments& arguments, const convert_result& resul
   print_losses(result);
   std::string report = result.report_json(exit_status_of(arguments, result));
   if (arguments.has_digest) {
-    report = report_with_digests(report, convert_comparison(arguments.options, result), arguments.quiet, set_current);
+    report =
+        report_with_digests(report, compare_digests(convert_comparison(arguments.options, result), arguments.quiet, set_current));
     set_current("");
     if (!arguments.report.empty()) write_report(arguments.report, report);
   }

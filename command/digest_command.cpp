@@ -33,11 +33,13 @@ const char digest_footer[] =
     "Prints a line for each array: the digest of its values, shape and data type, and its path; and one for all of them, with\n"
     "their paths. Digests are equal for equal values, whatever the format, chunks, shards, codecs and byte order are. "
     "Attributes\n"
-    "do not count. A digest shows accidents, and does not protect from attackers: see docs/reference/digest.md.\n\n"
+    "count with --attributes alone. A digest shows accidents, and does not protect from attackers: see "
+    "docs/reference/digest.md.\n\n"
     "Examples:\n"
     "  zarrbits convert in.nc out.zarr && zarrbits digest in.nc out.zarr\n"
     "  zarrbits digest -q s3://bucket/out.zarr\n"
     "  zarrbits digest --json --include /t2m in.nc\n"
+    "  zarrbits digest --attributes in.nc out.zarr\n"
     "  zarrbits digest --json --partition 0/2 in.nc > 0.json; zarrbits digest --json --partition 1/2 in.nc > 1.json\n"
     "  zarrbits digest --add 0.json 1.json\n"
     "  zarrbits digest --manifest out.sha256 out.zarr && cd out.zarr && sha256sum -c ../out.sha256\n\n"
@@ -66,6 +68,8 @@ void add_digest_options(CLI::App& app, digest_arguments& a) {
   app.add_option("--exclude", o.exclude, "Without arrays that this pattern of paths matches; can be repeated")
       ->type_name("PATTERN")
       ->allow_extra_args(false);
+  app.add_flag("--attributes", o.attributes,
+               "Also digests of the attributes of each array and group, and count them in that of all");
   app.add_option("--nan", a.nan, "Whether the bits of a NaN count: bits (the default), or any, with which all NaNs are one value")
       ->type_name("bits|any");
   app.add_option(
@@ -102,17 +106,19 @@ void read_arguments(digest_arguments& a) {
   check_options(o);
   const bool of_objects = a.dandi || !a.manifest.empty();
   if (a.dandi && !a.manifest.empty()) throw usage_error("use --dandi or --manifest, not both");
-  if (of_objects && (a.as_json || !a.nan.empty() || !o.include.empty() || !o.exclude.empty()))
-    throw usage_error("--dandi and --manifest are about objects; remove --json, --nan, --include and --exclude");
+  if (of_objects && (a.as_json || !a.nan.empty() || o.attributes || !o.include.empty() || !o.exclude.empty()))
+    throw usage_error("--dandi and --manifest are about objects; remove --json, --nan, --attributes, --include and --exclude");
   if (!a.partition.empty()) {
-    if (of_objects || a.add) throw usage_error("--partition is about values; remove --add, --dandi and --manifest");
+    if (of_objects || a.add || o.attributes)
+      throw usage_error("--partition is about values; remove --add, --attributes, --dandi and --manifest");
     if (!a.as_json) throw usage_error("--partition prints its part of the sums as JSON; use --json");
     if (a.names.size() != 1) throw usage_error("--partition is about one name, not " + std::to_string(a.names.size()));
     o.share = parse_partition("--partition", a.partition).share;
   }
-  if (a.add && (of_objects || !a.nan.empty() || !o.include.empty() || !o.exclude.empty()))
+  if (a.add && (of_objects || !a.nan.empty() || o.attributes || !o.include.empty() || !o.exclude.empty()))
     throw usage_error(
-        "--add takes what the reports of partitions have; remove --nan, --include, --exclude, --dandi and --manifest");
+        "--add takes what the reports of partitions have; remove --nan, --attributes, --include, --exclude, --dandi and "
+        "--manifest");
   if (a.manifest.empty()) return;
   if (a.names.size() != 1) throw usage_error("--manifest is about one name, not " + std::to_string(a.names.size()));
   require_distinct_path(a.manifest, a.names[0], a.names[0], "manifest");
@@ -126,6 +132,9 @@ void print_digests(const digest_report& r, bool quiet) {
     if (quiet || a.digest.empty()) continue;
     std::cout << a.digest << "  " << printable(a.path) << "  " << printable(a.data_type)
               << (a.shape.empty() ? "" : " " + array::joined_text(a.shape)) << '\n';
+  }
+  for (const attribute_digest& a : r.attributes.value_or(std::vector<attribute_digest>())) {
+    if (!quiet) std::cout << a.digest << "  " << printable(a.path) << "  attributes\n";
   }
   if (!r.digest.empty()) std::cout << r.digest << "  " << printable(r.source) << '\n';
 }

@@ -36,8 +36,8 @@ json value_of(const std::string& digest) { return digest.empty() ? json() : json
 
 }  // namespace
 
-std::string report_with_digests(const std::string& report, const digest_comparison& comparison, bool quiet,
-                                const std::function<void(const std::string&)>& set_current) {
+text::json compare_digests(const digest_comparison& comparison, bool quiet,
+                           const std::function<void(const std::string&)>& set_current) {
   const digest_report source = digest_with_progress(comparison.source, quiet, set_current),
                       target = digest_with_progress(comparison.target, quiet, set_current);
   std::map<std::string, const array_digest*> written;
@@ -56,11 +56,23 @@ std::string report_with_digests(const std::string& report, const digest_comparis
     const std::string others = different.size() == 1 ? "" : " and of " + std::to_string(different.size() - 1) + " more";
     throw error(errc::damaged_store,
                 "the digest of array \"" + different[0] + "\"" + others + " in \"" + target.source +
-                    "\" is not that of the source; compare both with zarrbits verify before you use it",
+                    "\" is not that of the source; " + comparison.remedy,
                 {target.source, different[0]});
   }
+  json digests = {{"source", value_of(source.digest)}, {"target", value_of(target.digest)}, {"arrays", std::move(arrays)}};
+  if (comparison.has_note) {
+    const std::string reason = target.digest.empty()
+                                   ? "an array has no digest"
+                                   : note_digest(comparison.target.source, target.digest, comparison.target.remote);
+    digests["noted"] = reason.empty();
+    if (!reason.empty()) digests["reason"] = reason;
+  }
+  return digests;
+}
+
+std::string report_with_digests(const std::string& report, text::json digests) {
   json document = text::parse_json(report);
-  document["digest"] = {{"source", value_of(source.digest)}, {"target", value_of(target.digest)}, {"arrays", std::move(arrays)}};
+  document["digest"] = std::move(digests);
   return text::json_text(document, 1) + "\n";
 }
 

@@ -7,6 +7,8 @@
 
 #include <zarrbits/digest.hpp>
 
+#include "text/json_text.hpp"
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -17,6 +19,8 @@ struct digest_comparison {
   digest_options source, target;
   std::vector<std::string> lost = {};  // paths in a store of arrays that the report names: these, and all below, may differ
   bool may_change_types = false;       // netCDF does not have all types: an array of another type is not compared
+  std::string remedy = "compare both with zarrbits verify before you use it";  // if an array differs
+  bool has_note = false;                                                       // the target gets a note of its digest
 };
 
 // To read `name` as convert, export or repack did with these options.
@@ -30,9 +34,11 @@ digest_options options_to_digest(const std::string& name, const Options& options
   return result;
 }
 
-// Reads both. Returns the report with the key "digest". Throws error if an array of the source has another digest in the target.
-std::string report_with_digests(const std::string& report, const digest_comparison& comparison, bool quiet,
-                                const std::function<void(const std::string&)>& set_current);
+// Reads both, and notes the digest in the target. Returns the report's key "digest". Throws error if an array of the source has
+// another digest in the target.
+text::json compare_digests(const digest_comparison& comparison, bool quiet,
+                           const std::function<void(const std::string&)>& set_current);
+std::string report_with_digests(const std::string& report, text::json digests);
 
 }  // namespace zarrbits::command
 

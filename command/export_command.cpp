@@ -25,10 +25,12 @@
 #include <cstdio>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
 #include <unistd.h>
+#include <utility>
 
 namespace zarrbits::command {
 namespace {
@@ -109,7 +111,7 @@ void add_export_options(CLI::App& app, export_arguments& a) {
   app.add_flag("--fsync", o.sync, "Flush the file to the disk before it gets its name");
   app.add_flag("--keep-going", o.keep_going, "Leave out chunks that are damaged, and report them, instead of stopping");
   app.add_flag("--digest", a.has_digest,
-               "Read store and file again, compare the digests of all values, and add them to the report");
+               "Read store and file again, compare the digests of all values, and note them in the file and the report");
   app.add_flag("--allow-lossy", a.allow_lossy, "Exit status 0 even if something is not in the file");
   app.add_flag("--json", a.as_json, "Print the report on standard output: what became of every object");
   app.add_flag("-q,--quiet", a.quiet, "No progress, no table");
@@ -136,13 +138,17 @@ void read_arguments(export_arguments& a) {
   o.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
 }
 
-digest_comparison export_comparison(const export_options& options, const export_report& r) {
+// `file`: what the target is called until it is complete; this process has locked it.
+digest_comparison export_comparison(const export_options& options, const std::string& file, const export_report& r) {
   digest_comparison c;
   c.source = options_to_digest(options.store, options);
   c.source.include = options.include;
   c.source.exclude = options.exclude;
   c.source.external = options.sources;
-  c.target = options_to_digest(options.target, options);
+  c.target = options_to_digest(file, options);
+  c.target.lock = false;
+  c.has_note = true;
+  c.remedy = "no file was written: export it again, and check this machine's memory and disk if that fails, too";
   c.may_change_types = r.netcdf;
   for (const exported_object& o : r.objects) {
     if (o.kind != object_kind::dataset || (o.outcome != outcome::skipped && o.lost_chunks.empty())) continue;
@@ -223,18 +229,23 @@ int export_main(int argc, char** argv) {
       options.store,
       [&](const std::function<void(const std::string&)>& set_current) {
     export_report r;
+    text::json digests;
     {
-      progress line(a.quiet);
+      std::optional<progress> line(a.quiet);
       options.progress = [&](const std::string& path, std::uint64_t chunks_done, std::uint64_t chunks) {
         set_current(path);
-        line.update({chunks_done, chunks, false, 0, 0, path});
+        line->update({chunks_done, chunks, false, 0, 0, path});
+      };
+      options.before_done = [&](const std::string& file, const export_report& report) {
+        line.reset();
+        if (a.has_digest) digests = compare_digests(export_comparison(options, file, report), a.quiet, set_current);
       };
       r = export_store(options);
     }
     const int status = r.has_losses() && !a.allow_lossy ? exit_loss : exit_success;
     print_export_losses(r);
     std::string report = r.report_json(status);
-    if (a.has_digest) report = report_with_digests(report, export_comparison(options, r), a.quiet, set_current);
+    if (a.has_digest) report = report_with_digests(report, std::move(digests));
     set_current("");
     if (a.as_json) std::cout << printable_json(report) << std::flush;
     if (!a.quiet) print_table(r);

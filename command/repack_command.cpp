@@ -246,7 +246,7 @@ int repack_file(const repack_arguments& a, repack_options options, const std::st
   }
   const int status = conforms(r.findings) ? exit_success : exit_loss;
   std::string report = r.report_json(status);
-  if (a.has_digest) report = report_with_digests(report, repack_comparison(options), a.quiet, set_current);
+  if (a.has_digest) report = report_with_digests(report, compare_digests(repack_comparison(options), a.quiet, set_current));
   set_current("");
   if (a.as_json) std::cout << separator << printable_json(report) << std::flush;
   if (!a.quiet) print_result(r);

@@ -7,6 +7,7 @@
 #include "io/remote_url.hpp"
 #include "io/s3_version.hpp"
 #include "text/natural_order.hpp"
+#include "zarr/read/store_reader.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -59,7 +60,7 @@ bool exists(const std::string& name) {
 bool is_file(const std::string& source, const remote_access& remote) {
   const std::string file = split_source(source).file;
   std::error_code e;
-  if (is_web(file)) return true;  // no store is one
+  if (is_web(file)) return !zarr::is_store_name(file);
   if (io::version_in(file) != std::string::npos) return true;
   return is_object_store(file) ? !find_s3_sources(file, remote).empty() : std::filesystem::is_regular_file(file, e);
 }

@@ -34,12 +34,21 @@ namespace {
 void add_tree_digest(digest_report& report) {
   std::sort(report.arrays.begin(), report.arrays.end(),
             [](const array_digest& a, const array_digest& b) { return a.path < b.path; });
+  if (report.attributes) {
+    std::sort(report.attributes->begin(), report.attributes->end(),
+              [](const attribute_digest& a, const attribute_digest& b) { return a.path < b.path; });
+  }
   if (report.partition) return;
   text::sha256 sum;
   sum.add("zarrbits digest 1 tree\n");
   for (const array_digest& a : report.arrays) {
     if (a.digest.empty()) return;
     sum.add(a.digest + " " + std::to_string(a.path.size()) + ":" + a.path + "\n");
+  }
+  if (report.attributes) {
+    sum.add("attributes\n");
+    for (const attribute_digest& a : *report.attributes)
+      sum.add(a.digest + " " + std::to_string(a.path.size()) + ":" + a.path + "\n");
   }
   report.digest = sum.hex();
 }
@@ -53,6 +62,8 @@ void check_options(const digest_options& options) {
                                           ", too little to read chunks; use at least " + text::format_bytes(min_memory));
   if (options.share && options.share->index >= options.share->count)
     throw error(errc::invalid_option, "`share` counts from 0: the last of 4 is 3");
+  if (options.share && options.attributes)
+    throw error(errc::invalid_option, "`share` divides values, and `attributes` have no sums; use one of them");
 }
 
 digest_report digest(const digest_options& requested) {
@@ -65,7 +76,9 @@ digest_report digest(const digest_options& requested) {
   report.source = options.source;
   const std::string file = split_source(options.source).file;
   zarr::as_public_errors(file, file, errc::damaged_source, [&] {
-    report.arrays = zarr::is_store_name(options.source) ? digesting::digest_zarr(options) : digesting::digest_hdf5(options);
+    if (options.attributes) report.attributes.emplace();
+    if (zarr::is_store_name(options.source)) digesting::digest_zarr(options, report);
+    else digesting::digest_hdf5(options, report);
   });
   if (options.share) report.partition = {*options.share, options.include, options.exclude};
   add_tree_digest(report);
@@ -123,6 +136,10 @@ std::string digest_report::report_json(std::optional<int> exit_status) const {
                            {"exclude", partition->exclude}};
   }
   report["digest"] = digest.empty() ? json() : json(digest);
+  if (attributes) {
+    report["attributes"] = json::array();
+    for (const attribute_digest& a : *attributes) report["attributes"].push_back({{"path", a.path}, {"digest", a.digest}});
+  }
   report["seconds"] = seconds;
   report["arrays"] = std::move(list);
   return text::json_text(report, 1) + "\n";

@@ -3,8 +3,10 @@
 
 #include "convert/run/dataset_metadata.hpp"
 #include "convert/run/hdf5_conversion.hpp"
+#include "convert/run/node_attributes.hpp"
 #include "convert/run/partition.hpp"
 #include "convert/run/work_unit_runner.hpp"
+#include "digest/canonical_attributes.hpp"
 #include "digest/conversion_source.hpp"
 #include "digest/partial_digests.hpp"
 #include "digest/summing_writer.hpp"
@@ -52,7 +54,7 @@ class file_digest {
                  [this](std::uint64_t bytes) { advance(bytes); },
                  [this](const std::string& path, const metadata::array_metadata& m) { sums_.begin_array(path, m); }}) {}
 
-  std::vector<array_digest> run() {
+  void run(digest_report& report) {
     bytes_ = source_.source().state().size;
     if (options_.share) select_units();
     const auto& objects = source_.source().objects();
@@ -63,17 +65,43 @@ class file_digest {
     runner_.finish();
     source_.require_unchanged();
     for (const auto& [index, reason] : skipped_) sums_.drop(objects[index].store_path);
-    std::vector<array_digest> arrays;
     for (const auto& [path, sum] : sums_.finished()) {
-      array_digest& a = arrays.emplace_back(summed_array(path, *sum, options_.share.has_value()));
+      array_digest& a = report.arrays.emplace_back(summed_array(path, *sum, options_.share.has_value()));
       if (const auto note = notes_.find(path); note != notes_.end()) a.reason = note->second;
     }
-    for (const auto& [index, reason] : skipped_) arrays.push_back({objects[index].store_path, {}, {}, {}, reason});
-    return arrays;
+    for (const auto& [index, reason] : skipped_) report.arrays.push_back({objects[index].store_path, {}, {}, {}, reason});
+    for (std::size_t i = 0; report.attributes && i < objects.size(); ++i) {
+      const std::string attributes = skipped_.contains(i) ? "" : attributes_of(i);
+      if (!attributes.empty()) report.attributes->push_back({objects[i].store_path, attributes});
+    }
   }
 
  private:
   const hdf5::source_object& object(std::size_t index) const { return source_.source().objects()[index]; }
+
+  // Their digest; "" if it has none. A dimension without values has no node of its own.
+  std::string attributes_of(std::size_t index) {
+    using kind = hdf5::source_object::kind_type;
+    const hdf5::source_object& o = object(index);
+    if (o.kind == kind::dimension) return {};
+    std::vector<hdf5::attribute_report> report;
+    text::json attributes;
+    if (o.kind == kind::dataset) {
+      const auto plan = source_.opened(index);
+      attributes = conversion::node_attributes(source_, o, plan->data.dataset, &plan->data.leaf(), report);
+      source_.close(index);
+    } else {
+      attributes = conversion::node_attributes(source_, o, source_.source().open(o), nullptr, report);
+    }
+    for (const hdf5::attribute_report& a : report) {
+      if (!a.skipped) continue;
+      throw error(errc::unsupported,
+                  "attribute \"" + a.name + "\" of \"" + o.path + "\" cannot be read: " + a.reason +
+                      "; remove `attributes`, or set `exclude` to that object",
+                  {options_.source, o.path});
+    }
+    return digest_attributes(attributes);
+  }
 
   // A dataset without units is a part of the first share.
   void select_units() {
@@ -174,6 +202,6 @@ class file_digest {
 
 }  // namespace
 
-std::vector<array_digest> digest_hdf5(const digest_options& options) { return file_digest(options).run(); }
+void digest_hdf5(const digest_options& options, digest_report& report) { file_digest(options).run(report); }
 
 }  // namespace zarrbits::digesting

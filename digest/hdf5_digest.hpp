@@ -13,7 +13,7 @@
 namespace zarrbits::digesting {
 
 // Throws zarrbits::error, hdf5::failure.
-std::vector<array_digest> digest_hdf5(const digest_options& options);
+void digest_hdf5(const digest_options& options, digest_report& report);
 
 }  // namespace zarrbits::digesting
 

@@ -7,10 +7,12 @@
 #include "compressors/buffer.hpp"
 #include "convert/from_zarr/store_source.hpp"
 #include "digest/array_sum.hpp"
+#include "digest/canonical_attributes.hpp"
 #include "digest/conversion_source.hpp"
 #include "digest/partial_digests.hpp"
 #include "io/s3_access.hpp"
 #include "io/thread_pool.hpp"
+#include "metadata/node.hpp"
 #include "text/format.hpp"
 #include "text/json_text.hpp"
 #include "zarr/read/unreadable_node.hpp"
@@ -35,16 +37,18 @@ class store_digest {
         threads_(options.threads ? options.threads : detail::usable_processors()),
         queue_(threads_, options.memory / 2) {}
 
-  std::vector<array_digest> run() {
+  void run(digest_report& report) {
     const conversion::source_nodes nodes =
         conversion::read_nodes(conversion_source(options_), [&](const std::string& path) { set_path(path); });
     if (options_.share) count_work(nodes);
-    std::vector<array_digest> arrays;
     for (const conversion::source_node& node : nodes.nodes) {
-      if (!node.selected || (!node.is_array && node.unreadable.empty())) continue;
-      arrays.push_back(digest_of(node));
+      if (!node.selected) continue;
+      if (report.attributes && node.unreadable.empty()) {
+        const std::string attributes = digest_attributes(metadata::attributes_of(node.document));
+        if (!attributes.empty()) report.attributes->push_back({node.path, attributes});
+      }
+      if (node.is_array || !node.unreadable.empty()) report.arrays.push_back(digest_of(node));
     }
-    return arrays;
   }
 
  private:
@@ -215,9 +219,9 @@ class store_digest {
 
 }  // namespace
 
-std::vector<array_digest> digest_zarr(const digest_options& options) {
+void digest_zarr(const digest_options& options, digest_report& report) {
   io::init_s3({options.source}, "", options.remote, options.warning);
-  return store_digest(options).run();
+  store_digest(options).run(report);
 }
 
 }  // namespace zarrbits::digesting

@@ -12,7 +12,7 @@
 namespace zarrbits::digesting {
 
 // Throws zarrbits::error, zarr::store_error, zarr::not_supported.
-std::vector<array_digest> digest_zarr(const digest_options& options);
+void digest_zarr(const digest_options& options, digest_report& report);
 
 }  // namespace zarrbits::digesting
 

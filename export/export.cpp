@@ -187,13 +187,14 @@ export_report export_store(const export_options& requested) {
       throw error(errc::io_failed, "cannot write \"" + options.target + "\": " + e.what() + exporting::remedy_for(e.what()),
                   {options.target});
     }
-    std::error_code ignored;
-    report.file_bytes = std::filesystem::file_size(target.temporary(), ignored);
     if (zarr::fingerprint(opened_store) != initial_state)
       throw error(
           errc::changed,
           "the store \"" + options.store + "\" was changed while it was exported; export it when no other process writes to it",
           {options.store});
+    if (options.before_done) options.before_done(target.temporary(), report);
+    std::error_code ignored;
+    report.file_bytes = std::filesystem::file_size(target.temporary(), ignored);
     target.finish();
   });
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();

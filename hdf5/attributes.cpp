@@ -285,6 +285,12 @@ std::vector<std::string> text_attribute(hid_t object, const char* name) {
   return out;
 }
 
+std::string digest_note(hid_t root) {
+  if (H5Aexists(root, text::digest_attribute) <= 0) return {};
+  const std::vector<std::string> texts = text_attribute(root, text::digest_attribute);
+  return texts.size() == 1 && texts[0].starts_with(text::digest_note_prefix) ? texts[0] : "";
+}
+
 H5_index_t attribute_index(hid_t object) {
   const H5I_type_t kind = H5Iget_type(object);
   const handle properties(kind == H5I_GROUP     ? H5Gget_create_plist(object)
@@ -334,6 +340,11 @@ text::json convert_attributes(hid_t object, reference_reader& references, const 
       continue;
     }
     try {
+      if (name == text::digest_attribute && !digest_note(object).empty()) {
+        e.reason = "the digest of the values in this file; add one to the store with `digest`";
+        report.push_back(std::move(e));
+        continue;
+      }
       const handle attribute(H5Aopen(object, name.c_str(), H5P_DEFAULT), "open the attribute");
       const handle stored(H5Aget_type(attribute), "get the attribute's type");
       const type_description type = describe_type(stored);

@@ -38,6 +38,9 @@ herr_t list_attributes(hid_t object, H5_index_t index, H5_iter_order_t order, st
 // The strings of an attribute; empty if it has none. For HDF5's own attributes.
 std::vector<std::string> text_attribute(hid_t object, const char* name);
 
+// The digest of the values that `export` has noted at the root of a file; "" if absent.
+std::string digest_note(hid_t root);
+
 // True if values of type `stored` are changed by a conversion to `memory` and back; padding bits do not count. `values` holds
 // `count` stored values.
 bool is_conversion_lossy(hid_t stored, hid_t memory, std::span<const std::byte> values, std::size_t count);

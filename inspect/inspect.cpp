@@ -14,6 +14,7 @@
 #include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
 #include "io/zip_archive.hpp"
+#include "zarr/read/store_reader.hpp"
 
 #include <filesystem>
 #include <system_error>
@@ -38,9 +39,9 @@ inspected_tree read(const inspect_options& options) {
     store.max_string_bytes = options.memory / 4;
     return inspection::read_zarr(store, parts.object, options);
   };
-  if (io::is_web(name) || (io::is_object_store(name) && is_object(parts.file, options.remote)))
+  if ((io::is_web(name) && !zarr::is_store_name(name)) || (io::is_object_store(name) && is_object(parts.file, options.remote)))
     return inspection::read_hdf5(parts.file, parts.object, options);
-  if (io::is_object_store(name))
+  if (io::is_remote(name))
     return read_store(zarr::open_store(parts.file, options.remote, {}, options.memory, zarr::access_pattern::partial));
   std::error_code e;
   const fs::file_status s = fs::status(parts.file, e);

@@ -33,18 +33,6 @@ std::string relative_path(const std::string& folder, const std::string& path) {
   return path.substr(folder == "/" ? 1 : folder.size() + 1);
 }
 
-// A path in a URL of HTTP. Names in S3 are as they are.
-std::string escaped_path(const std::string& path) {
-  std::string out;
-  for (const char c : path) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       std::string_view("-._~/!$&'()*+,;=:@").find(c) != std::string_view::npos;
-    if (plain) out += c;
-    else text::append_percent_escape(out, c);
-  }
-  return out;
-}
-
 [[noreturn]] void throw_invalid_base(const std::string& reason) { throw zarrbits::error(errc::invalid_option, reason); }
 
 void check_url(const std::string& url) {
@@ -90,7 +78,7 @@ std::string source_url_map::published_url(const std::string& url) const {
                           "\"" + path + "\" is not in \"" + base_->folder +
                               "\", so that `base` gives it no URL; name a folder that has all sources: `base` FOLDER=URL",
                           {path});
-  return base_->url + "/" + (is_web(base_->url) ? escaped_path(name) : name);
+  return base_->url + "/" + (is_web(base_->url) ? text::escape_url_path(name) : name);
 }
 
 std::string source_url_map::local_url(const std::string& url) const {

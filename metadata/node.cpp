@@ -205,6 +205,48 @@ Json take_annotation(Json& node) {
 template json take_annotation(json& node);
 template text::json take_annotation(text::json& node);
 
+void set_note(text::json& node, const std::string& key, text::json value) {
+  text::json& attributes = mutable_attributes(node);
+  if (attributes.contains(text::annotation_key) && attributes[text::annotation_key].is_object())
+    attributes[text::annotation_key][key] = std::move(value);
+  else if (node.contains(text::annotation_key) && node[text::annotation_key].is_object())
+    node[text::annotation_key][key] = std::move(value);
+  else attributes[text::hidden_annotation_key][key] = std::move(value);  // in a place that xarray does not show
+}
+
+namespace {
+
+// Notes of which nothing is left are removed, too.
+template <class Json>
+std::string take_digest_from(Json& parent, const char* notes_key) {
+  const auto notes = parent.find(notes_key);
+  if (notes == parent.end() || !notes->is_object()) return {};
+  const auto entry = notes->find(text::digest_note_key);
+  if (entry == notes->end() || !entry->is_string()) return {};
+  const std::string digest = entry->template get<std::string>();
+  if (!digest.starts_with(text::digest_note_prefix)) return {};
+  notes->erase(entry);
+  if (notes->empty()) parent.erase(notes);
+  return digest;
+}
+
+}  // namespace
+
+template <class Json>
+std::string take_digest_note(Json& node) {
+  std::string digest;
+  if (!node.is_object()) return digest;
+  if (const auto attributes = node.find("attributes"); attributes != node.end() && attributes->is_object()) {
+    for (const char* key : {text::annotation_key, text::hidden_annotation_key}) {
+      if (std::string noted = take_digest_from(*attributes, key); !noted.empty()) digest = std::move(noted);
+    }
+  }
+  if (std::string noted = take_digest_from(node, text::annotation_key); !noted.empty()) digest = std::move(noted);
+  return digest;
+}
+template std::string take_digest_note(json& node);
+template std::string take_digest_note(text::json& node);
+
 void set_remarks(text::json& node, const std::vector<detail::attribute_remark>& remarks) {
   text::json list = text::json::array();
   for (const auto& r : remarks) list.push_back({r.attribute, r.left_out, r.reason});

@@ -154,6 +154,12 @@ text::json take_attributes(text::json& node);
 template <class Json>
 Json take_annotation(Json& node);
 
+// Adds one of zarrbits' notes at the place where this node has such notes.
+void set_note(text::json& node, const std::string& key, text::json value);
+// Removes and returns the digest of the values that is noted at the root of a store; "" if absent.
+template <class Json>
+std::string take_digest_note(Json& node);
+
 // What became of attributes of Zarr v2: a member that no store has. Readers may ignore it.
 void set_remarks(text::json& node, const std::vector<detail::attribute_remark>& remarks);
 std::vector<detail::attribute_remark> take_remarks(text::json& node);

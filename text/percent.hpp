@@ -46,6 +46,18 @@ inline std::optional<std::string> percent_decode(std::string_view text) {
   return out;
 }
 
+// A path in a URL of HTTP. Names in S3 are as they are.
+inline std::string escape_url_path(std::string_view path) {
+  std::string out;
+  for (const char c : path) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::string_view("-._~/!$&'()*+,;=:@").find(c) != std::string_view::npos;
+    if (plain) out += c;
+    else append_percent_escape(out, c);
+  }
+  return out;
+}
+
 }  // namespace zarrbits::text
 
 #endif

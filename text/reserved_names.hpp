@@ -13,6 +13,11 @@ namespace zarrbits::text {
 constexpr const char* annotation_key = "zarrbits";
 // The key of the same notes among attributes that xarray and netCDF-C hide: they hide names with this prefix.
 constexpr const char* hidden_annotation_key = "_nc_zarrbits";
+// Among the notes of a store's root: the digest of its values, in this form. An HDF5 file has the same text as an attribute of
+// its root. No copy has it, because its values may be others.
+constexpr const char* digest_note_key = "digest";
+constexpr const char* digest_attribute = "zarrbits_digest";
+constexpr std::string_view digest_note_prefix = "zarrbits digest ";
 // In metadata that are translated from Zarr v2, and in no store: what became of attributes.
 constexpr const char* remarks_key = "zarrbits.remarks";
 // A name in a store with this prefix belongs to the converter.

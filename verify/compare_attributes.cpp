@@ -29,12 +29,12 @@ herr_t add_name(hid_t, const char* name, const H5A_info_t*, void* out) {
   }
 }
 
-// Internal attributes of HDF5 and netCDF. Dimension names and data types keep what matters of them.
+// Internal attributes of HDF5 and netCDF, and ours. Dimension names and data types keep what matters of them.
 bool is_bookkeeping(const std::string& name, bool scale) {
   static const std::set<std::string> internal_names = {"DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS",
                                                        "_NCProperties",  "_Netcdf4Dimid",  "_Netcdf4Coordinates",
                                                        "_nc3_strict"};
-  return internal_names.contains(name) || (scale && (name == "CLASS" || name == "NAME"));
+  return internal_names.contains(name) || name == text::digest_attribute || (scale && (name == "CLASS" || name == "NAME"));
 }
 
 std::string quote_name(const std::string& name) { return format_text(text::escape_name(name)); }

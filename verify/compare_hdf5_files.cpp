@@ -13,6 +13,7 @@
 #include "verify/hdf5_pairs.hpp"
 #include "verify/tree_comparison.hpp"
 #include "verify/value_format.hpp"
+#include "zarr/read/store_reader.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -207,7 +208,7 @@ class files_comparison {
 bool is_hdf5_name(const std::string& name) {
   namespace fs = std::filesystem;
   const std::string file = split_source(name).file;
-  if (io::is_web(file)) return true;  // no store is there
+  if (io::is_web(file)) return !zarr::is_store_name(file);
   if (io::is_remote(file)) {
     static const std::set<std::string> extensions = {".h5", ".hdf5", ".he5", ".nc", ".nc4"};
     return extensions.contains(fs::path(file).extension().string());

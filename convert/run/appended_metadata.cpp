@@ -137,7 +137,7 @@ class appended_metadata_writer {
     if (limits.contains("maxshape") && limits["maxshape"].is_array() && limits["maxshape"].size() > axis &&
         limits["maxshape"][axis].is_number()) {
       limits["maxshape"][axis] = o.joined->length;
-      store_.set_note(node, "maxshape", limits["maxshape"]);
+      metadata::set_note(node, "maxshape", limits["maxshape"]);
     }
     converter_.close(index);
     result_.objects.push_back(std::move(e));
@@ -173,7 +173,7 @@ class appended_metadata_writer {
     const std::string name = text::escape_name(o.link_name);
     if (o.overrides.shape.empty() || !lengths.contains(name) || !lengths[name].is_object()) return;
     lengths[name]["length"] = o.overrides.shape[0];
-    store_.set_note(changed(group), "dimensions", lengths);
+    metadata::set_note(changed(group), "dimensions", lengths);
   }
 
   void root() {
@@ -182,7 +182,7 @@ class appended_metadata_writer {
     text::json list = notes.contains("sources") ? notes["sources"] : text::json::array();
     for (text::json& note : append::source_notes(converter_.joined_sources(), converter_.files()))
       list.push_back(std::move(note));
-    store_.set_note(node, "sources", std::move(list));
+    metadata::set_note(node, "sources", std::move(list));
     consolidate();
   }
 

@@ -3,9 +3,9 @@
 
 #include "convert/concat/joined_parts.hpp"
 #include "convert/run/dataset_metadata.hpp"
+#include "convert/run/node_attributes.hpp"
 #include "hdf5/attributes.hpp"
 #include "hdf5/dimensions.hpp"
-#include "hdf5/file_references.hpp"
 #include "hdf5/type_json.hpp"
 #include "io/files.hpp"
 #include "text/base64.hpp"
@@ -55,16 +55,6 @@ converted_object not_selected(converted_object e) {
   return e;
 }
 
-void remove_attribute(text::json& attributes, const std::string& name) {
-  attributes.erase(name);
-  attributes.erase(name + "_source");
-  const auto notes = attributes.find(text::annotation_key);
-  if (notes == attributes.end()) return;
-  for (const char* kind : {"attribute_types", "attribute_shapes", "attribute_values"}) {
-    if (const auto of = notes->find(kind); of != notes->end()) of->erase(name);
-  }
-}
-
 // Writes the metadata of all objects when their chunks are written, and makes their entries of the report.
 class metadata_writer {
  public:
@@ -101,11 +91,8 @@ class metadata_writer {
 
   text::json attributes_of(const hdf5::source_object& o, hid_t object, const hdf5::type_description* leaf,
                            std::vector<converted_object>& report) {
-    hdf5::file_references references(source_, object);
-    hdf5::attribute_form form = converter_.rules() ? converter_.rules()->form : hdf5::attribute_form();
-    form.notes_shown = converter_.options().convention == convention::none;
     std::vector<hdf5::attribute_report> attribute_reports;
-    text::json user = hdf5::convert_attributes(object, references, leaf, form, memory(), attribute_reports);
+    text::json user = node_attributes(converter_, o, object, leaf, attribute_reports);
     for (hdf5::attribute_report& a : attribute_reports) {
       converted_object& e = report.emplace_back();
       e.path = o.path;
@@ -116,10 +103,6 @@ class metadata_writer {
       e.lossy = a.lossy;
       e.reason = std::move(a.reason);
     }
-    if (o.joined) {
-      for (const std::string& name : o.joined->removed_attributes) remove_attribute(user, name);
-    }
-    if (converter_.rules() && converter_.rules()->attributes) converter_.rules()->attributes(source_, o, object, leaf, user);
     return user;
   }
 

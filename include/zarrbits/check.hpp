@@ -63,7 +63,7 @@ const char* to_string(finding_severity severity) noexcept;
 struct integrity_finding {
   finding_severity severity = finding_severity::problem;
   std::string rule;    // "chunk", "missing", "metadata", "consolidated", "dimensions", "key", "grid", "leftover", "link",
-                       // "attribute", "netcdf", "file"
+                       // "attribute", "netcdf", "file", "digest"
   std::string path;    // of the array or group: "/a/b"
   std::string key;     // of the object in the store, below `path`, or of the chunk in the file: "c/0/1"; empty: `path` itself
   std::string reason;  // in words
@@ -88,6 +88,7 @@ struct integrity_report {
   std::vector<checked_array> arrays;                       // in the order of their paths
   std::vector<integrity_finding> findings;                 // the first ones of each array and kind
   std::uint64_t problems = 0, unchecked = 0, notices = 0;  // all of them, also those that are not among `findings`
+  std::string digest;                                      // of all values, if one was noted and all were read again
   double seconds = 0;                                      // elapsed time
   // True if there is no problem, and everything could be checked.
   bool is_sound() const noexcept { return problems == 0 && unchecked == 0; }

@@ -33,6 +33,7 @@ struct digest_options {
   // an object of it, which then is the root.
   std::string source = {};
   remote_access remote = {};                        // how a source on a server is reached
+  bool attributes = false;                          // also digests of attributes
   bool any_nan = false;                             // all NaNs are one value; not set: their bits count
   std::vector<std::string> include = {};            // patterns of paths: only these arrays, as in convert_options
   std::vector<std::string> exclude = {};            // and without these
@@ -59,12 +60,19 @@ struct array_digest {
   std::vector<std::string> sums = {}, fill_sums = {};
 };
 
+// The digest of the attributes of one array or group.
+struct attribute_digest {
+  std::string path;    // as that of an array
+  std::string digest;  // 64 hexadecimal digits
+};
+
 // The digests of all arrays, in the order of their paths.
 struct digest_report {
-  std::string source;                // as in the options
-  std::vector<array_digest> arrays;  // each that is selected
-  std::string digest;                // of all paths and digests, 64 hexadecimal digits; empty if an array has none
-  double seconds = 0;                // elapsed time
+  std::string source;                                            // as in the options
+  std::vector<array_digest> arrays;                              // each that is selected
+  std::optional<std::vector<attribute_digest>> attributes = {};  // if requested: of each object that has some
+  std::string digest;  // of all paths and digests, 64 hexadecimal digits; empty if an array has none
+  double seconds = 0;  // elapsed time
   // What the values are a share of, and the patterns that selected arrays.
   struct partition_type {
     convert_options::share_type share;
@@ -85,6 +93,10 @@ void check_options(const digest_options& options);
 // The digests of a source whose shares were read by several runs: of the reports that report_json() made of these, in files, in
 // any order. Throws error if one is missing or repeated, or if they are not of the same source, options and shapes.
 [[nodiscard]] digest_report add_digests(const std::vector<std::string>& files);
+
+// Notes the digest of all values at the root of a store of Zarr v3 in a directory or in S3, or of an HDF5 file, for check().
+// Returns the reason if such a store has no place for it, "" otherwise. Throws error if it cannot be written.
+std::string note_digest(const std::string& name, const std::string& digest, const remote_access& remote = {});
 
 // The hash of an object of a store, as it is stored, or of a file.
 struct object_hash {

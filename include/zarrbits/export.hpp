@@ -35,6 +35,8 @@ enum class export_filter {
   zstd,     // shuffle and Zstandard, filter 32015, whose readers need a plugin
 };
 
+struct export_report;
+
 // What is exported, and how.
 struct export_options {
   // A directory, a file "x.zip", references, or "s3://bucket/prefix"; with ":/a/b" at the end, a node of it.
@@ -58,6 +60,8 @@ struct export_options {
   std::uint64_t memory = std::uint64_t{512} << 20;  // limit for chunks in progress, and for values that are read as a whole
   std::function<void(const std::string& path, std::uint64_t done, std::uint64_t chunks)> progress = {};  // called repeatedly
   std::function<void(const std::string& sentence)> warning = {};  // called with a promise that this run cannot keep
+  // Called before the last step, with the temporary name of the complete file; if it throws an exception, there is no file.
+  std::function<void(const std::string& file, const export_report& report)> before_done = {};
 };
 
 // What became of one object of the store.

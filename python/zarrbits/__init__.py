@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from zarrbits_codecs.zarr_codec import PackbitsCodec
 
     from .calls import (
+        add_digests,
         check,
         check_layout,
         convert,
@@ -93,6 +94,7 @@ _LATER = {
     "export_store": "zarrbits.calls",
     "repack": "zarrbits.calls",
     "digest": "zarrbits.calls",
+    "add_digests": "zarrbits.calls",
     "check": "zarrbits.calls",
     "check_layout": "zarrbits.calls",
     "plan": "zarrbits.calls",
@@ -136,6 +138,7 @@ __all__ = [
     "export_store",
     "repack",
     "digest",
+    "add_digests",
     "check_layout",
     "check",
     "plan",

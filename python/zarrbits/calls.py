@@ -15,7 +15,9 @@ FileNotFoundError, FileExistsError, PermissionError, ValueError.
 
 from __future__ import annotations
 
+import json
 import os
+import tempfile
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -467,14 +469,16 @@ def check_layout(
     return LayoutCheck(name_of(source), status == 0, document["findings"], document)
 
 
-@_explained("digest", "partition", "add", "manifest", "dandi")
+@_explained("digest", "add", "manifest", "dandi")
 def digest(
     source: Location,
     *,
     progress: Wanted = True,
     include: Many = None,
     exclude: Many = None,
+    attributes: bool = False,
     nan: Literal["bits", "any"] | None = None,
+    partition: str | None = None,
     threads: int | None = None,
     memory: int | str | None = None,
     allow_expansion: bool = False,
@@ -495,6 +499,18 @@ def digest(
     with shown(progress) as told:
         document, _ = run("digest", [source], options, (0, 3), told)
     return Digest(name_of(source), document["digest"], document["arrays"], document)
+
+
+def add_digests(parts: Iterable[Digest]) -> Digest:
+    """The digests of a source that digest(partition=...) has read in parts, of all of these, in any order."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = []
+        for i, part in enumerate(parts):
+            files.append(os.path.join(folder, f"{i}.json"))
+            with open(files[-1], "w", encoding="utf-8") as file:
+                json.dump(part.document, file)
+        document, _ = run("digest", files, {"add": True}, (0, 3))
+    return Digest(document["source"], document["digest"], document["arrays"], document)
 
 
 @_explained("verify")
@@ -533,7 +549,7 @@ def verify(
     return Verification(status in (0, 3), status == 0, document)
 
 
-@_explained("check", "partition")
+@_explained("check")
 def check(
     name: Location,
     *,
@@ -542,6 +558,7 @@ def check(
     sample: str | None = None,
     seed: int | None = None,
     no_missing: bool = False,
+    partition: str | None = None,
     threads: int | None = None,
     memory: int | str | None = None,
     external: Many = None,

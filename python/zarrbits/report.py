@@ -166,7 +166,7 @@ class Repack(_Shown):
 
 @dataclass(frozen=True, repr=False)
 class Digest(_Shown):
-    """Digests of values. `digest`: of all arrays together; None if an array has none."""
+    """Digests of values. `digest`: of all arrays together; None if an array has none, and of a partition."""
 
     source: str
     digest: str | None

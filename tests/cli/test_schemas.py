@@ -129,6 +129,11 @@ def test_plan_verify_inspect_suggest_doctor(tmp_path):
     printed("export", "export", "--json", "-q", store, tmp_path / "back.h5")
     printed("repack", "repack", "--json", "-q", "--chunk", "/packable=100", source, tmp_path / "repacked.h5")
     printed("digest", "digest", "--json", source)
+    assert printed("digest", "digest", "--attributes", "--json", source)["attributes"]
+    assert printed("report", "convert", "-q", "--digest", "--json", source, tmp_path / "noted.zarr")["digest"]["noted"]
+    assert not printed("report", "convert", "-q", "--digest", "--json", source, tmp_path / "noted.zip")["digest"]["noted"]
+    assert printed("check", "check", "--json", "-q", tmp_path / "noted.zarr")["digest"]
+    assert printed("export", "export", "--digest", "--json", "-q", store, tmp_path / "noted.h5")["digest"]["noted"]
     printed("repack-check", "repack", "--check", "--json", tmp_path / "repacked.h5")
     assert printed("check", "check", "--json", "-q", source)["format"] == "HDF5"
     (store / "stray").write_bytes(b"")

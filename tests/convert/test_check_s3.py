@@ -62,3 +62,20 @@ def test_a_file(server, tmp_path):
     upload(server, tmp_path)
     report = check(server, "in.h5")
     assert report["format"] == "HDF5" and report["arrays"][0]["checked"] == 40, report
+
+
+@pytest.mark.parametrize("name", ["noted", "noted.zarr"])
+def test_a_noted_digest_is_compared(server, tmp_path, name):
+    with h5py.File(tmp_path / "in.h5", "w") as f:
+        f.create_dataset("v", data=np.arange(100.0), chunks=(30,))
+    arguments = ["-q", "--digest", "--json", "--compress", "none", tmp_path / "in.h5", f"s3://{BUCKET}/{name}"]
+    done = run("convert", *arguments, "--endpoint", server.url)
+    if done.returncode == 1 and "built without" in done.stderr:
+        pytest.skip("THIS BUILD HAS NO S3")
+    digests = json.loads(done.stdout)["digest"]
+    assert digests["noted"] and not [key for key in server.objects if "zarrbits-" in key], server.objects.keys()
+    report = check(server, name)
+    assert report["digest"] == digests["source"] == digests["target"] and not report["findings"]
+    chunk = server.objects[f"{name}/v/c/1"]
+    server.objects[f"{name}/v/c/1"] = Stored(chunk.body[:8][::-1] + chunk.body[8:])
+    assert [f["rule"] for f in check(server, name, status=3)["findings"]] == ["digest"]

@@ -2,6 +2,7 @@
 """The digest of a file is that of its stores, and of the files made of them: whatever holds the values.
 ZARRBITS_CORPUS says where files of others are; ZARRBITS_CASES=all asks for all of them."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from harness import run
-from value_digests import array_digest
+from value_digests import array_digest, array_sums
 
 CORPUS = os.environ.get("ZARRBITS_CORPUS")
 
@@ -117,6 +118,50 @@ def test_a_store_of_zarr_v2_has_the_digest_of_v3(tmp_path):
     (tmp_path / "v2.zarr/f/1.1").unlink()
     values[3:, 2:4] = 1.5
     assert digests(tmp_path / "v2.zarr") == {"/f": array_digest(values.astype("<f4")), "/s": array_digest(arrays["s"][0])}
+
+
+def datetime(unit):
+    return {"name": "numpy.datetime64", "configuration": {"unit": unit, "scale_factor": 10}}
+
+
+def fixed(name, length):
+    return {"name": name, "configuration": {"length_bytes": length}}
+
+
+TIMES, TEXTS = np.array([0, 5, -(2**63)], "<i8"), np.array(["ab", "", "\U0001f600"], "<U2")
+BYTES, COMPLEX = np.array([b"abc", b"", b"a\0b"], "S3"), np.array([1 + 2j, -0.0, 3], "<c8")
+# Zarr's name of the data type, the values, a fill value, and the name in the digest
+TYPES = {
+    "microseconds": (datetime("\u03bcs"), TIMES, "NaT", "numpy.datetime64[10us]"),
+    "us": (datetime("us"), TIMES, "NaT", "numpy.datetime64[10us]"),
+    "utf32": (fixed("fixed_length_utf32", 8), TEXTS.view("<u4").reshape(3, 2), "", "fixed_length_utf32[8]"),
+    "terminated": (fixed("null_terminated_bytes", 3), BYTES.view("u1").reshape(3, 3), "", "null_terminated_bytes[3]"),
+    "complex": ("complex_float32", COMPLEX, [0, 0], "complex64"),
+    "complex64": ("complex64", COMPLEX, [0, 0], "complex64"),
+    "raw": ("r24", BYTES.view("u1").reshape(3, 3), [0, 0, 0], "r24"),
+}
+
+
+@pytest.mark.parametrize("case", list(TYPES))
+def test_data_types_that_only_zarr_has(tmp_path, case):
+    data_type, values, fill, name = TYPES[case]
+    document = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": [3],
+        "data_type": data_type,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [3]}},
+        "chunk_key_encoding": {"name": "default"},
+        "fill_value": fill,
+        "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+    }
+    (tmp_path / "c").mkdir()
+    (tmp_path / "zarr.json").write_text(json.dumps(document))
+    (tmp_path / "c/0").write_bytes(values.tobytes())
+    elements = np.frombuffer(values.tobytes(), f"V{values.nbytes // 3}")
+    sums = [f"{total:032x}" for total in array_sums(elements)]
+    text = f"zarrbits digest 1\ntype {name}\nshape 3\nsum {sums[0]} {sums[1]}\n"
+    assert digests(tmp_path) == {"/": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def sample():

@@ -268,10 +268,8 @@ def test_no_option_of_the_command_is_forgotten(folder):
             "progress",
             "storage_options",  # become options and secrets
         }
-        if name == "digest":  # of objects, not of values
-            flags -= {"manifest", "dandi", "partition", "add"}
-        if name == "check":  # a share is for one process of several
-            flags -= {"partition"}
+        if name == "digest":  # of objects, not of values; and add_digests()
+            flags -= {"manifest", "dandi", "add"}
         if name == "repack":  # target=None, and check_layout()
             flags -= {"in_place", "check", "partition"}
         assert flags == parameters and len(flags) >= 1, (name, flags ^ parameters)
@@ -565,3 +563,19 @@ def test_digest_is_that_of_the_converted_store(folder):
         first["/none"]
     with pytest.raises(FileNotFoundError):
         zarrbits.digest(os.path.join(folder, "missing.h5"))
+
+
+def test_digests_and_checks_of_partitions(folder):
+    source, target = (os.path.join(folder, n) for n in ("in.h5", "out.zarr"))
+    with h5py.File(source, "w") as f:
+        f.create_dataset("v", data=np.arange(2000.0).reshape(40, 50), chunks=(5, 50))
+    zarrbits.convert(source, target, progress=False)
+    for name in source, target:
+        parts = [zarrbits.digest(name, partition=f"{i}/3", progress=False) for i in (2, 0, 1)]
+        assert all(part.digest is None and not any(a["digest"] for a in part.arrays) for part in parts)
+        whole = zarrbits.add_digests(parts)
+        assert (whole.digest, whole["/v"]) == (zarrbits.digest(name).digest, zarrbits.digest(name)["/v"])
+        with pytest.raises(zarrbits.Error, match="of partition 1/3 is missing"):
+            zarrbits.add_digests(parts[:2])
+        checks = [zarrbits.check(name, partition=f"{i}/3", progress=False) for i in range(3)]
+        assert all(c.sound and c.arrays[0]["checked"] < 8 for c in checks) and sum(c.arrays[0]["checked"] for c in checks) == 8

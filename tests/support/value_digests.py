@@ -2,6 +2,9 @@
 """Digests as docs/reference/digest.md has them, by numpy and hashlib alone."""
 
 import hashlib
+import json
+import math
+import struct
 
 import numpy as np
 
@@ -59,7 +62,29 @@ def array_digest(values, name=None):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def tree_digest(digests):
-    """Of the digests of arrays, by their paths."""
-    lines = [f"{digest} {len(path.encode())}:{path}\n" for path, digest in sorted(digests.items(), key=lambda d: d[0].encode())]
-    return hashlib.sha256(("zarrbits digest 1 tree\n" + "".join(lines)).encode()).hexdigest()
+def lines_of(digests):
+    return "".join(
+        f"{digest} {len(path.encode())}:{path}\n" for path, digest in sorted(digests.items(), key=lambda d: d[0].encode())
+    )
+
+
+def tree_digest(digests, attributes=None):
+    """Of the digests of arrays, by their paths, and of those of attributes."""
+    text = "zarrbits digest 1 tree\n" + lines_of(digests) + ("" if attributes is None else "attributes\n" + lines_of(attributes))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def canonical_attribute(value):
+    """Numbers, texts, booleans and lists of these."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return int(value) if value == int(value) and abs(value) < 2**53 else {"float64": struct.pack(">d", value).hex()}
+    return value
+
+
+def attribute_digest(attributes):
+    """Of the attributes of an object that count, as numpy's and Python's values."""
+    plain = {name: [canonical_attribute(v) for v in np.asarray(value).ravel().tolist()] for name, value in attributes.items()}
+    text = json.dumps(plain, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(f"zarrbits digest 1 attributes\n{text}\n".encode()).hexdigest()

@@ -10,6 +10,7 @@
 #include "text/reserved_names.hpp"
 #include "zarr/read/readable_folders.hpp"
 #include "zarr/read/v2_store.hpp"
+#include "zarr/read/web_reader.hpp"
 
 #include <zarrbits/source_name.hpp>
 
@@ -305,11 +306,7 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
                       errc::unsupported);
 #endif
   }
-  if (io::is_web(name))
-    throw store_error("a store at \"" + name +
-                          "\" cannot be read; use a directory, a .zip file, \"s3://bucket/prefix\", \"gs://bucket/prefix\" or "
-                          "\"az://container/prefix\"",
-                      errc::unsupported);
+  if (io::is_web(name)) return open_web(name, remote, memory);
   if (!remote.endpoint.empty() && !io::any_in_object_store(sources))
     throw store_error("an endpoint is only for a store or a source \"s3://...\", \"gs://...\" or \"az://...\", not for \"" +
                       name + "\"");
@@ -360,8 +357,7 @@ bool is_store_name(const std::string& source) {
   const std::string name = split_source(source).file;
   std::string last = name;
   while (last.size() > 1 && last.back() == '/') last.pop_back();
-  if (io::is_web(name)) return false;
-  if (io::is_object_store(name)) return last.ends_with(".zarr") || name.ends_with('/');
+  if (io::is_remote(name)) return last.ends_with(".zarr") || name.ends_with('/');
   std::error_code e;
   if (fs::is_directory(name, e)) return true;
   if (!fs::is_regular_file(name, e)) return false;

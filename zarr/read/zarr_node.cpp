@@ -50,6 +50,7 @@ text::json read_metadata(const store_folder& folder, std::vector<detail::attribu
     throw store_error(e.what());
   }
   if (!j.is_object()) throw store_error((folder / "zarr.json").name() + " is not a JSON object");
+  metadata::take_digest_note(j);  // only noted_digest() has it: it is true of this store alone
   for (detail::attribute_remark& r : metadata::take_remarks(j)) remarks.push_back(std::move(r));
   return j;
 }
@@ -79,6 +80,13 @@ json read_node(const store_folder& folder) {
   json j = read_metadata(folder, exists);
   if (!exists) throw store_error("there is no " + (folder / "zarr.json").name());
   return j;
+}
+
+std::string noted_digest(const store_folder& folder) {
+  const auto bytes = read_metadata_bytes(folder);
+  if (!bytes) return {};
+  text::json node = text::parse_untrusted_json({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+  return metadata::take_digest_note(node);
 }
 
 metadata::node_kind kind_of(const store_folder& folder) {
@@ -197,7 +205,10 @@ std::vector<std::string> differing_consolidated(const store_folder& group) {
     listed.insert(path);
     json consolidated_node = node;
     bool is_equal = consolidated_node.is_object();
-    if (is_equal) gather_notes(consolidated_node);  // as read_node() does
+    if (is_equal) {  // as read_node() does
+      metadata::take_digest_note(consolidated_node);
+      gather_notes(consolidated_node);
+    }
     try {
       is_equal = is_equal && metadata::same_node(consolidated_node, read_node(group / path));
     } catch (const store_error&) {

@@ -89,6 +89,9 @@ struct stored_node {
 };
 stored_node read_stored_node(const store_folder& folder);
 
+// The digest of the values that is noted in a zarr.json, which the functions below and above do not show; "" if absent.
+std::string noted_digest(const store_folder& folder);
+
 // A zarr.json with any content. Throws store_error if it is missing, no JSON object, or absurdly nested.
 nlohmann::json read_node(const store_folder& folder);
 
