@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t min_chunks_for_trial = 16;  // fewer are encoded in the time of a trial
 constexpr std::size_t max_samples = 8;            // chunks of a dataset, for an estimate
 constexpr std::uint64_t max_sample_bytes = 256U << 20;
+constexpr std::uint64_t min_decoded_at_once = 1U << 20;  // by a thread, of chunks that are smaller
 
 double seconds_since(std::chrono::steady_clock::time_point begun) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
@@ -69,13 +70,14 @@ hdf5::pipeline recoder::fastest_encoding() const {
       !find_deflate(of_source) || needed_.size() < min_chunks_for_trial)
     return fast;
   deflate->values[0] = 1;
-  double before = 0, after = 0;
-  for (const std::size_t i : {needed_.size() / 3, 2 * needed_.size() / 3}) {
-    const array::box b = d.grid.box_of(d.grid.chunk_at(needed_[i]));
-    before += reader_.stored_bytes(b);
-    after += static_cast<double>(hdf5::apply(fast, reader_.read(b)).size());
-  }
-  return after <= before ? fast : d.filters;
+  const std::size_t tried[2] = {needed_.size() / 3, 2 * needed_.size() / 3};
+  double before[2] = {}, after[2] = {};
+  in_all_threads(2, [&](std::size_t i) {
+    const array::box b = d.grid.box_of(d.grid.chunk_at(needed_[tried[i]]));
+    before[i] = reader_.stored_bytes(b);
+    after[i] = static_cast<double>(hdf5::apply(fast, reader_.read(b)).size());
+  });
+  return after[0] + after[1] <= before[0] + before[1] ? fast : d.filters;
 }
 
 // Chunks of the copy, put together from all of the source's that they share values with, unless these are too many to read: then
@@ -172,9 +174,15 @@ void recoder::decode(std::span<loaded_box> boxes) const {
     reader_.fill(boxes[i].values, boxes[i].box.elements());
     if (!dataset_.chunks) reader_.read_unchunked(boxes[i].values, boxes[i].box);
   });
-  in_all_threads(chunks.size(), [&](std::size_t i) {
-    loaded_box& b = boxes[chunks[i].box];
-    reader_.decode(chunks[i].index, b.values, b.box);
+  if (chunks.empty()) return;
+  // small chunks that lie beside each other in a box share lines of the cache, which threads would take from each other
+  const std::size_t at_once = static_cast<std::size_t>(std::clamp<std::uint64_t>(
+      min_decoded_at_once / std::max<std::uint64_t>(dataset_.source_chunk_bytes(), 1), 1, chunks.size() / 64 + 1));
+  in_all_threads((chunks.size() + at_once - 1) / at_once, [&](std::size_t run) {
+    for (std::size_t i = run * at_once; i < std::min((run + 1) * at_once, chunks.size()); ++i) {
+      loaded_box& b = boxes[chunks[i].box];
+      reader_.decode(chunks[i].index, b.values, b.box);
+    }
   });
 }
 

@@ -268,6 +268,11 @@ def test_what_does_not_belong_together(tmp_path):
     assert not Store(str(tmp_path / "skip.zarr")).has("v")
     for option in (["--order", "name"], ["--allow-overlap"], ["--resume"], ["--partition", "0/2"], ["--grid", "rectilinear"]):
         assert f"{option[0]} goes with one dimension" in sentence(options=option)
+    for name in "far1.h5", "far2.h5":
+        with h5py.File(write(tmp_path / name, {"t": [len(name)], "x": [0]}, {}), "r+") as f:
+            f.create_dataset("sparse", (1 << 50,), "u1", chunks=(64,))[5] = 1
+    far = [tmp_path / "far1.h5", tmp_path / "far2.h5"]
+    assert "far larger than what the file has of it" in refused("convert", "--concat", "x,t", *far, tmp_path / "no.zarr")
     assert "only whole local files" in sentence("https://127.0.0.1:9/x.nc")
     with open(tmp_path / "text.nc", "w", encoding="ascii") as f:
         f.write("no HDF5 file")
