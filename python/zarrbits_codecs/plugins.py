@@ -199,8 +199,8 @@ def _load_in_new(package: str, before: set[str]) -> None:
 
 
 class _Later:
-    """Has the filters loaded after a module was imported that brings a libhdf5. It finds nothing itself. A finder without the base
-    class importlib.abc.MetaPathFinder, whose import takes half of the time of `import zarrbits`."""
+    """Has the filters loaded after a module was imported that brings a libhdf5. It finds nothing itself. It has no base class:
+    importing importlib.abc takes half of the time of `import zarrbits`."""
 
     def __init__(self) -> None:
         self._asking = threading.local()
