@@ -18,9 +18,10 @@ namespace zarrbits::repacking {
 
 namespace {
 
-constexpr std::uint64_t compared_bytes = 16U << 20;                         // of a dataset, at a time
-constexpr std::uint64_t max_sparse_bytes = 1U << 30, max_expansion = 1000;  // of a dataset that is compared, and what is stored
-constexpr std::uint64_t max_coordinate_values = 1U << 24;                   // of one file along a dimension
+constexpr std::uint64_t compared_bytes = 16U << 20;  // of a dataset, at a time
+constexpr std::uint64_t max_sparse_bytes = 1U << 30,
+                        max_expansion = 1000;              // of the bytes of a dataset that is compared to those that are stored
+constexpr std::uint64_t max_coordinate_values = 1U << 24;  // of one file along a dimension
 constexpr std::size_t max_named_notes = 20;
 
 // What the values of a dataset mean: files whose terms differ have no common array.

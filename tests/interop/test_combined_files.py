@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Files with parts of several dimensions beside xarray: what combine_by_coords makes of them, and what is in the copy, in the
+"""Files with parts of several dimensions beside xarray: what combine_by_coords makes of them is in the copy, in the
 references and in the file with virtual datasets (as netCDF4 and h5netcdf read it). Where xarray refuses, so does zarrbits.
 
 ZARRBITS_CASES: layouts, 25 by default. ZARRBITS_SEED: others.
