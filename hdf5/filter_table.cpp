@@ -34,6 +34,17 @@ compressors::buffer undo_checksum(const filter&, compressors::buffer in, size_be
 
 int level_in_parameters(const filter& f, int otherwise) { return f.values.empty() ? otherwise : static_cast<int>(f.values[0]); }
 
+// The filter's parameters: two versions, the type size, the size of a chunk, level, shuffle, compressor.
+compressors::buffer encode_blosc(const filter& f, compressors::buffer in) {
+  const auto parameter = [&](std::size_t i, unsigned otherwise) { return f.values.size() > i ? f.values[i] : otherwise; };
+  const unsigned typesize = parameter(2, 1), level = parameter(4, 5), shuffle = parameter(5, 1), compressor = parameter(6, 0);
+  if (typesize == 0 || level > 9 || shuffle >= compressors::blosc_shuffle_names.size() ||
+      compressor >= compressors::blosc_compressor_names.size())
+    throw compressors::corrupt_chunk("filter blosc: parameters that this version does not know");
+  return compressors::blosc_buffer(in, typesize, static_cast<int>(level), static_cast<int>(shuffle),
+                                   std::string(compressors::blosc_compressor_names[compressor]));
+}
+
 // nbit and scaleoffset make as many elements as their parameters say, of a size that these say.
 std::size_t size_in_parameters(const filter& f) {
   return f.values.size() > 4 ? static_cast<std::size_t>(std::uint64_t{f.values[2]} * f.values[4]) : 0;
@@ -118,6 +129,7 @@ constexpr known_filter table[] =
      .undo = [](const filter&, compressors::buffer in,
                 size_before size) { return compressors::decompress_blosc(in, size.bytes); },
      .declared_size = [](const filter&, encoded_bytes in) { return compressors::blosc_size(in); },
+     .apply = encode_blosc,
      .registered_name = "blosc"},
     {.id = zstd_filter,
      .role = known_filter::compresses,

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -74,17 +76,31 @@ struct byte_counter {
 };
 thread_local byte_counter* current = nullptr;
 
+constexpr std::string_view count_tag = "zarrbits_count:";
+
+// The number after our tag; nothing for opaque bytes of others: h5py has conversions to such for its objects, which libhdf5 would
+// replace by ours.
+std::optional<std::size_t> counted_number(hid_t opaque) {
+  char* const tag = H5Tget_tag(opaque);
+  const std::string_view text = tag ? tag : "";
+  std::optional<std::size_t> number;
+  if (text.substr(0, count_tag.size()) == count_tag) number = std::strtoul(tag + count_tag.size(), nullptr, 10);
+  H5free_memory(tag);
+  return number;
+}
+
 herr_t count_values(hid_t source_type, hid_t target_type, H5T_cdata_t* state, std::size_t n, std::size_t stride, std::size_t,
                     void* values, void*, hid_t) {
-  if (state->command == H5T_CONV_INIT) state->need_bkg = H5T_BKG_NO;
+  if (state->command == H5T_CONV_INIT) {
+    state->need_bkg = H5T_BKG_NO;
+    return counted_number(target_type) ? 0 : -1;
+  }
   if (state->command != H5T_CONV_CONV) return 0;
   if (!current) return -1;
   try {
-    char* tag = H5Tget_tag(target_type);
-    const std::size_t number = tag ? std::strtoul(tag, nullptr, 10) : current->types.size();
-    H5free_memory(tag);
-    if (number >= current->types.size()) return -1;
-    const type_description& type = *current->types[number];
+    const std::optional<std::size_t> number = counted_number(target_type);
+    if (!number || *number >= current->types.size()) return -1;
+    const type_description& type = *current->types[*number];
     const std::size_t size = H5Tget_size(source_type);
     std::vector<std::byte> one(std::max(size, type.size)), background(one.size());
     vlen_allocator memory(current->max_bytes);
@@ -105,7 +121,7 @@ herr_t count_values(hid_t source_type, hid_t target_type, H5T_cdata_t* state, st
 
 handle opaque_bytes(std::size_t number) {
   handle t(H5Tcreate(H5T_OPAQUE, sizeof(hvl_t)), "make an opaque type");
-  check(H5Tset_tag(t, std::to_string(number).c_str()), "make an opaque type");
+  check(H5Tset_tag(t, (std::string(count_tag) + std::to_string(number)).c_str()), "make an opaque type");
   return t;
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <zarrbits/hdf5_decoders.hpp>
 #include <zarrbits/hdf5_file.h>
 #include <zarrbits/hdf5_file.hpp>
 
@@ -8,6 +9,7 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,10 +57,12 @@ int guard(const F& f) noexcept {
   }
 }
 
-char* copy_of(const std::string& bytes, size_t* size) {
+template <class Bytes>
+char* copy_of(const Bytes& bytes, size_t* size) {
   char* copy = static_cast<char*>(std::malloc(bytes.size() + 1));
   if (!copy) throw std::bad_alloc();
-  std::memcpy(copy, bytes.c_str(), bytes.size() + 1);
+  std::memcpy(copy, bytes.data(), bytes.size());
+  copy[bytes.size()] = '\0';
   *size = bytes.size();
   return copy;
 }
@@ -104,6 +108,18 @@ zarrbits::hdf5_box box_of(size_t rank, const uint64_t* first, const uint64_t* co
     return p ? std::vector<std::uint64_t>(p, p + rank) : std::vector<std::uint64_t>();
   };
   return {numbers(first), numbers(count), numbers(step)};
+}
+
+std::vector<zarrbits::hdf5::chunk_filter> filters_of(std::span<const unsigned> numbers) {
+  std::vector<zarrbits::hdf5::chunk_filter> filters;
+  while (!numbers.empty()) {
+    if (numbers.size() < 2 || numbers[1] > numbers.size() - 2)
+      throw zarrbits::error(errc::invalid_option, "`filters` ends within a filter; pass all parameters of each");
+    const std::span<const unsigned> values = numbers.subspan(2, numbers[1]);
+    filters.push_back({static_cast<int>(numbers[0]), {values.begin(), values.end()}});
+    numbers = numbers.subspan(2 + values.size());
+  }
+  return filters;
 }
 
 }  // namespace
@@ -160,6 +176,36 @@ ZARRBITS_EXPORTED void zarrbits_hdf5_statistics(const zarrbits_hdf5_file* file, 
   const zarrbits::hdf5_statistics s = file->file.statistics();
   const std::uint64_t numbers[] = {s.decoded_chunks, s.cached_chunks, s.empty_chunks, s.plain_bytes, s.libhdf5_values};
   std::memcpy(out, numbers, sizeof numbers);
+}
+
+ZARRBITS_EXPORTED int zarrbits_hdf5_has_decoders(const unsigned* filters, size_t length) {
+  bool result = false;
+  guard([&] { result = zarrbits::hdf5::has_decoders(filters_of({filters, length})); });
+  return result ? 1 : 0;
+}
+
+ZARRBITS_EXPORTED int zarrbits_hdf5_has_encoders(const unsigned* filters, size_t length) {
+  bool result = false;
+  guard([&] { result = zarrbits::hdf5::has_encoders(filters_of({filters, length})); });
+  return result ? 1 : 0;
+}
+
+ZARRBITS_EXPORTED int zarrbits_hdf5_decode_chunk(const unsigned* filters, size_t length, unsigned mask, const void* stored,
+                                                 size_t stored_size, void* values, size_t size) {
+  return guard([&] {
+    zarrbits::hdf5::decode_chunk(filters_of({filters, length}), mask, {static_cast<const std::byte*>(stored), stored_size},
+                                 {static_cast<std::byte*>(values), size});
+  });
+}
+
+ZARRBITS_EXPORTED char* zarrbits_hdf5_encode_chunk(const unsigned* filters, size_t length, const void* values, size_t size,
+                                                   size_t* stored_size) {
+  char* bytes = nullptr;
+  guard([&] {
+    bytes = copy_of(zarrbits::hdf5::encode_chunk(filters_of({filters, length}), {static_cast<const std::byte*>(values), size}),
+                    stored_size);
+  });
+  return bytes;
 }
 
 }  // extern "C"

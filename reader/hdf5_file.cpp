@@ -163,6 +163,8 @@ struct hdf5_file::content {
       const std::string& refusal = main->file->external_files().refusal();
       if (!refusal.empty())
         throw error(errc::refused, name + " cannot be opened: it lies in another file, " + refusal, {path, object});
+      if (object.find_first_not_of('/') == std::string::npos)
+        throw error(errc::damaged_source, name + " cannot be opened: " + reason + "; the file is damaged", {path, object});
       throw error(errc::not_found, name + " cannot be opened: " + reason, {path, object});
     }
     if (info_of(h).fileno == info_of(main->file->file()).fileno) return {main, std::move(h)};

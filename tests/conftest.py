@@ -14,6 +14,7 @@ pytest.register_assert_rewrite(
     "dandi_trees",
     "doctor",
     "file_differences",
+    "filtered_rows",
     "golden_vectors",
     "harness",
     "https_conversion",

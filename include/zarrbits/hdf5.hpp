@@ -15,8 +15,9 @@
 // Define ZARRBITS_HDF5_ZLIB in all of a program or in none of it. Deflate makes the same bytes as libhdf5 does if both have the
 // same zlib.
 //
-// Define ZARRBITS_HDF5_DECODERS in all of a program, and link zarrbits::convert: read_chunks() then decodes, in all threads and
-// with no plugin, every pipeline of the filters in <zarrbits/hdf5_decoders.hpp>.
+// Define ZARRBITS_HDF5_DECODERS in all of a program, and link zarrbits::convert: read_chunks() then decodes, and write_chunks()
+// encodes, in all threads and with no plugin, every pipeline of the filters in <zarrbits/hdf5_decoders.hpp>. Values are
+// the same then; the bytes of compressed chunks differ from those of libhdf5's deflate and of plugins.
 //
 // Link zarrbits::core and zarrbits::hdf5, your libhdf5, and threads. Only the calling thread calls HDF5, so that a libhdf5 that
 // is not thread-safe will do. They ask HDF5 for the plugins of the dataset; whole chunks need none. No other thread may use it in
@@ -31,6 +32,7 @@
 #include <zarrbits/detail/hdf5_rows.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace zarrbits::hdf5 {
@@ -38,6 +40,12 @@ namespace zarrbits::hdf5 {
 // How write_chunks() and read_chunks() work.
 struct chunk_options {
   unsigned threads = 0;  // that work, with the calling one; 0: one for each processor
+};
+
+// How rows were read or written.
+struct chunk_counts {
+  std::uint64_t chunks = 0;          // encoded or decoded here
+  std::uint64_t libhdf5_values = 0;  // that H5Dwrite() wrote or H5Dread() read
 };
 
 // Writes rows along the first dimension, beginning with row `first`: `rows` holds all values of each of them, in C order and in
@@ -49,19 +57,21 @@ struct chunk_options {
 // with HDF5's reason; rows may be written in part then. Faster with whole chunks of rows, that is if `first` and the number of
 // rows are multiples of the chunk's length.
 template <elements_in_memory R>
-void write_chunks(hid_t dataset, hsize_t first, const R& rows, const chunk_options& options = {}) {
+chunk_counts write_chunks(hid_t dataset, hsize_t first, const R& rows, const chunk_options& options = {}) {
   using T = std::ranges::range_value_t<R>;
-  detail::dataset_rows(dataset, detail::memory_of<T>(), true)
-      .write(first, std::as_bytes(std::span(rows)), detail::threads_or_all(options.threads));
+  const detail::dataset_rows d(dataset, detail::memory_of<T>(), true);
+  d.write(first, std::as_bytes(std::span(rows)), detail::threads_or_all(options.threads));
+  return {d.chunks(), d.libhdf5_values()};
 }
 
 // Reads rows along the first dimension into `rows`, as many as it holds, beginning with row `first`. Values that were never
 // written are the fill value. Throws as write_chunks() does, and damaged_source for a chunk that cannot be decoded.
 template <writable_elements R>
-void read_chunks(hid_t dataset, hsize_t first, R&& rows, const chunk_options& options = {}) {
+chunk_counts read_chunks(hid_t dataset, hsize_t first, R&& rows, const chunk_options& options = {}) {
   using T = std::ranges::range_value_t<R>;
-  detail::dataset_rows(dataset, detail::memory_of<T>(), false)
-      .read(first, std::as_writable_bytes(std::span(rows)), detail::threads_or_all(options.threads));
+  const detail::dataset_rows d(dataset, detail::memory_of<T>(), false);
+  d.read(first, std::as_writable_bytes(std::span(rows)), detail::threads_or_all(options.threads));
+  return {d.chunks(), d.libhdf5_values()};
 }
 
 }  // namespace zarrbits::hdf5

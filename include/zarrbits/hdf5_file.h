@@ -63,6 +63,17 @@ char* zarrbits_hdf5_read_packed(const zarrbits_hdf5_dataset* dataset, size_t ran
 /* hdf5_statistics, its members in order. */
 void zarrbits_hdf5_statistics(const zarrbits_hdf5_file* file, uint64_t out[5]);
 
+/* <zarrbits/hdf5_decoders.hpp>, for chunks that another libhdf5 reads and writes. `filters`: of each filter in the order of
+ * writing its number, the number of its parameters, and these; `length` numbers in all. 1 if there are decoders, or encoders, for
+ * all. */
+int zarrbits_hdf5_has_decoders(const unsigned* filters, size_t length);
+int zarrbits_hdf5_has_encoders(const unsigned* filters, size_t length);
+/* Decodes a stored chunk to `size` bytes. Returns 0, or the number of the error. */
+int zarrbits_hdf5_decode_chunk(const unsigned* filters, size_t length, unsigned mask, const void* stored, size_t stored_size,
+                               void* values, size_t size);
+/* Encodes a chunk: `stored_size` bytes to free; NULL on error. */
+char* zarrbits_hdf5_encode_chunk(const unsigned* filters, size_t length, const void* values, size_t size, size_t* stored_size);
+
 #ifdef __cplusplus
 }
 #endif

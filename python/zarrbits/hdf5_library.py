@@ -55,6 +55,10 @@ def library() -> Any:
         ("read", ctypes.c_int, [pointer, size, pointer, pointer, pointer, pointer, size]),
         ("read_packed", pointer, [pointer, size, pointer, pointer, pointer, pointer]),
         ("statistics", None, [pointer, pointer]),
+        ("has_decoders", ctypes.c_int, [pointer, size]),
+        ("has_encoders", ctypes.c_int, [pointer, size]),
+        ("decode_chunk", ctypes.c_int, [pointer, size, ctypes.c_uint, text, size, pointer, size]),
+        ("encode_chunk", pointer, [pointer, size, pointer, size, pointer]),
     ):
         function = getattr(loaded, "zarrbits_hdf5_" + name)
         function.restype, function.argtypes = result, arguments
@@ -131,3 +135,25 @@ class OpenDataset:
         return _bytes_of(
             library().zarrbits_hdf5_read_packed, self.pointer, rank, numbers(*first), numbers(*count), numbers(*step)
         )
+
+
+class Pipeline:
+    """The filters of a dataset, each a number and its parameters, for chunks that another libhdf5 reads and writes."""
+
+    def __init__(self, filters: Sequence[tuple[int, Sequence[int]]]) -> None:
+        numbers = [n for number, values in filters for n in (number, len(values), *values)]
+        self._filters = (ctypes.c_uint * len(numbers))(*numbers), len(numbers)
+
+    def can_decode(self) -> bool:
+        return bool(library().zarrbits_hdf5_has_decoders(*self._filters))
+
+    def can_encode(self) -> bool:
+        return bool(library().zarrbits_hdf5_has_encoders(*self._filters))
+
+    def decode(self, stored: bytes, mask: int, address: int, size: int) -> None:
+        """Into memory."""
+        if library().zarrbits_hdf5_decode_chunk(*self._filters, mask, stored, len(stored), address, size):
+            raise _failure()
+
+    def encode(self, address: int, size: int) -> bytes:
+        return _bytes_of(library().zarrbits_hdf5_encode_chunk, *self._filters, address, size)

@@ -77,9 +77,15 @@ def attributes_of(obj: Any) -> dict[str, Any]:
 
 
 class NetcdfGroup:
-    """A group. Names of dimensions are also those of the groups above it."""
+    """A group. Names of dimensions are also those of the groups above it.
 
-    def __init__(self, group: Group | File, parent: NetcdfGroup | None = None) -> None:
+    phony_dims: dimensions without names are numbered in the order of the groups in the file ("sort"), or in that in which groups
+    are opened ("access"), as by h5netcdf.
+    """
+
+    def __init__(self, group: Group | File, parent: NetcdfGroup | None = None, phony_dims: str = "access") -> None:
+        if phony_dims not in ("sort", "access"):
+            raise ValueError(f'zarrbits: phony_dims is {phony_dims!r}; use "sort" or "access"')
         self.group, self.parent = group, parent
         self.root: NetcdfGroup = parent.root if parent else self
         if parent is None:
@@ -110,6 +116,12 @@ class NetcdfGroup:
             for _ in range(named[size], count):
                 self.dimensions[f"phony_dim_{self.root.phony_count}"] = Dimension(size, is_phony=True)
                 self.root.phony_count += 1
+        if parent is None and phony_dims == "sort":
+            self._open_all_groups()
+
+    def _open_all_groups(self) -> None:
+        for name in self.group_names:
+            self.child(name)._open_all_groups()
 
     def _dimension(self, scale: Dataset) -> Dimension:
         size, is_unlimited = len(scale), scale.maxshape == (None,)

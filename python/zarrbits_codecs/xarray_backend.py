@@ -39,15 +39,17 @@ class _Array(BackendArray):
 class ZarrbitsStore(AbstractDataStore):
     """A group of an open file. It can be pickled; then it opens the file again."""
 
-    def __init__(self, file: Any, group: str = "", decode_vlen_strings: bool = True, view: Any = None) -> None:
+    def __init__(
+        self, file: Any, group: str = "", decode_vlen_strings: bool = True, phony_dims: str = "access", view: Any = None
+    ) -> None:
         from zarrbits.netcdf_view import NetcdfGroup
 
-        self.file, self.path, self.decode_vlen_strings = file, group, decode_vlen_strings
-        self.view = view or NetcdfGroup(file)
+        self.file, self.path, self.decode_vlen_strings, self.phony_dims = file, group, decode_vlen_strings, phony_dims
+        self.view = view or NetcdfGroup(file, phony_dims=phony_dims)
         self.group = self.view.descend(group)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.file, self.path, self.decode_vlen_strings)
+        return type(self), (self.file, self.path, self.decode_vlen_strings, self.phony_dims)
 
     def _attributes(self, source: Any) -> dict[str, Any]:
         from zarrbits.netcdf_view import attributes_of
@@ -107,7 +109,8 @@ class ZarrbitsStore(AbstractDataStore):
 class ZarrbitsBackendEntrypoint(BackendEntrypoint):
     """Reads netCDF-4 and HDF5 files, also at URLs, in several threads.
 
-    file_options: those of zarrbits.File, such as {"threads": 2}.
+    file_options: those of zarrbits.File, such as {"threads": 2}. phony_dims: "sort" or "access", as for engine="h5netcdf"; None
+    is "access", without a warning.
     """
 
     description = "Open netCDF-4 and HDF5 files, decoded in several threads by zarrbits"
@@ -124,6 +127,7 @@ class ZarrbitsBackendEntrypoint(BackendEntrypoint):
         "decode_timedelta",
         "group",
         "decode_vlen_strings",
+        "phony_dims",
         "file_options",
     )
 
@@ -143,6 +147,7 @@ class ZarrbitsBackendEntrypoint(BackendEntrypoint):
         decode_timedelta: Any = None,
         group: str | None = None,
         decode_vlen_strings: bool = True,
+        phony_dims: str | None = None,
         file_options: Mapping[str, Any] | None = None,
     ) -> Any:
         from zarrbits.hdf5_file import File
@@ -150,7 +155,7 @@ class ZarrbitsBackendEntrypoint(BackendEntrypoint):
         file = File(os.fspath(filename_or_obj), **(file_options or {}))
         try:
             return _decoded(
-                ZarrbitsStore(file, group or "", decode_vlen_strings),
+                ZarrbitsStore(file, group or "", decode_vlen_strings, phony_dims or "access"),
                 mask_and_scale=mask_and_scale,
                 decode_times=decode_times,
                 concat_characters=concat_characters,
@@ -169,6 +174,7 @@ class ZarrbitsBackendEntrypoint(BackendEntrypoint):
         *,
         group: str | None = None,
         decode_vlen_strings: bool = True,
+        phony_dims: str | None = None,
         file_options: Mapping[str, Any] | None = None,
         **decoding: Any,
     ) -> dict[str, Any]:
@@ -177,16 +183,15 @@ class ZarrbitsBackendEntrypoint(BackendEntrypoint):
 
         file = File(os.fspath(filename_or_obj), **(file_options or {}))
         try:
-            view = NetcdfGroup(file)
+            phony = phony_dims or "access"
+            view = NetcdfGroup(file, phony_dims=phony)
             groups: dict[str, Any] = {}
-            pending = [("/", view.descend(group or ""), (group or "").strip("/"))]
+            pending = [("/", (group or "").strip("/"))]
             while pending:
-                name, current, path = pending.pop(0)
-                groups[name] = _decoded(ZarrbitsStore(file, path, decode_vlen_strings, view), **decoding)
-                pending[:0] = [
-                    (f"{name.rstrip('/')}/{child}", current.child(child), f"{path}/{child}".strip("/"))
-                    for child in current.group_names
-                ]
+                name, path = pending.pop(0)
+                current = view.descend(path)  # not before its turn: the numbers of phony dimensions follow
+                groups[name] = _decoded(ZarrbitsStore(file, path, decode_vlen_strings, phony, view), **decoding)
+                pending[:0] = [(f"{name.rstrip('/')}/{child}", f"{path}/{child}".strip("/")) for child in current.group_names]
             return groups
         except BaseException:
             file.close()

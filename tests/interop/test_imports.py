@@ -25,6 +25,11 @@ import h5py, numpy as np, os, zarr, zarrbits
 x = np.arange(64 * 64, dtype="u2").reshape(64, 64) % 4096
 with h5py.File("packed.h5", "w") as f:
     f.create_dataset("x", data=x, chunks=(8, 64), **zarrbits.packbits(bits=12))
+with h5py.File("texts.nc", "w") as f:
+    f.create_dataset("x", data=x, chunks=(8, 64), compression="gzip", shuffle=True)
+    f.create_dataset("texts", data=["a", "bc", ""], dtype=h5py.string_dtype())
+    f.attrs["units"] = "K"
+    f["texts"].attrs["names"] = ["d", "e"]
 zarr.create_array("packed.zarr", data=x, chunks=(8, 64), compressors=None, serializer=zarrbits.PackbitsCodec(last_bit=11))
 """
 # what works after these imports, as JSON
@@ -71,6 +76,30 @@ def netcdf4_reads():
         with netCDF4.Dataset("packed.h5") as f:
             f.set_auto_mask(False)
             assert (f["x"][...] == x).all()
+@attempt
+def zarrbits_file():
+    # before and after the others read, which it may share a libhdf5 with
+    def by_zarrbits():
+        with zarrbits.File("texts.nc") as f:
+            assert (f["x"][...] == x).all() and f["texts"][...].tolist() == [b"a", b"bc", b""]
+            assert f.attrs["units"] == "K" and f["texts"].attrs["names"].tolist() == ["d", "e"]
+            assert f.statistics()["decoded_chunks"] == 8
+    def by_others():
+        if "h5py" in globals():
+            with h5py.File("texts.nc") as f:
+                assert (f["x"][...] == x).all() and f["texts"][...].tolist() == [b"a", b"bc", b""]
+                assert f.attrs["units"] == "K" and f["texts"].attrs["names"].tolist() == ["d", "e"]
+                assert "zarrbits" not in globals() or (zarrbits.read(f["x"]) == x).all()
+        if "netCDF4" in globals():
+            with netCDF4.Dataset("texts.nc") as f:
+                f.set_auto_mask(False)
+                assert (f["x"][...] == x).all() and f["texts"][...].tolist() == ["a", "bc", ""]
+                assert f.units == "K" and f["texts"].names == ["d", "e"]
+    turns = [by_others, by_zarrbits] if "zarrbits" in globals() else [by_others]
+    if "zarrbits" in globals() and sys.argv[1].split(",").index("zarrbits") % 2:
+        turns.reverse()
+    for turn in 2 * turns:
+        turn()
 print(json.dumps(works), flush=True)
 os._exit(0)  # libraries that were broken crash at the end
 """

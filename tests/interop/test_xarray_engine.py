@@ -7,6 +7,7 @@ import concurrent.futures
 import glob
 import multiprocessing
 import os
+import pathlib
 import pickle
 import sys
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from conftest import ROOT
 
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests/convert")]
 import zarrbits
 from zarrbits import hdf5_library
 
@@ -28,6 +29,7 @@ try:
     hdf5_library.library()
 except zarrbits.Error as e:
     pytest.skip(str(e), allow_module_level=True)
+from http_server import Answer, Server
 from zarrbits_codecs.xarray_backend import ZarrbitsBackendEntrypoint as engine
 
 DECODED, RAW = {}, {"decode_cf": False}
@@ -99,6 +101,29 @@ def test_lazy_indexing_is_that_of_other_engines(path):
         xarray.testing.assert_identical(ours.isel(key).load(), theirs.isel(key).load())
 
 
+@pytest.mark.parametrize("phony_dims", ["sort", "access"])
+def test_dimensions_without_names_are_those_of_h5netcdf(tmp_path, phony_dims):
+    """They are numbered in another order if only one group is opened."""
+    path = str(tmp_path / "phony.h5")
+    with h5py.File(path, "w") as f:
+        for group, shape in (("", (3, 4)), ("b", (5, 5)), ("a", (6, 3)), ("a/c", (6, 7)), ("d", (4, 5))):
+            f[f"{group}/x"] = np.arange(np.prod(shape)).reshape(shape)
+            f[f"{group}/y"] = np.arange(shape[0])
+    options = {"phony_dims": phony_dims}
+    xarray.testing.assert_identical(loaded(path, engine, **options), loaded(path, "h5netcdf", **options))
+    dimensions = {}
+    for group in ("/", "a", "a/c", "b", "d"):
+        ours, theirs = (xarray.open_dataset(path, engine=e, group=group, **options) for e in (engine, "h5netcdf"))
+        xarray.testing.assert_identical(ours.load(), theirs.load())
+        xarray.testing.assert_identical(
+            pickle.loads(pickle.dumps(xarray.open_dataset(path, engine=engine, group=group, **options))), theirs
+        )
+        dimensions[group] = ours["x"].dims
+    assert (dimensions["d"] == ("phony_dim_2", "phony_dim_3")) is (phony_dims == "access")
+    with pytest.raises(ValueError, match='phony_dims is .sorted.; use "sort" or "access"'):
+        xarray.open_dataset(path, engine=engine, phony_dims="sorted")
+
+
 def mean_of(dataset):
     return float(dataset["t"].mean())
 
@@ -121,6 +146,20 @@ def test_several_files(path, tmp_path):
     files = [path, str(tmp_path / "in2.nc")]
     a, b = (xarray.open_mfdataset(files, engine=e, combine="nested", concat_dim="time").load() for e in (engine, "h5netcdf"))
     xarray.testing.assert_identical(a, b)
+
+
+def test_urls(path):
+    with Server() as server:
+        url = server.put("in.nc", pathlib.Path(path).read_bytes())
+        xarray.testing.assert_identical(loaded(url, engine), loaded(path, "h5netcdf"))
+        lazy = xarray.open_dataset(url, engine=engine)
+        assert mean_of(pickle.loads(pickle.dumps(lazy))) == mean_of(xarray.open_dataset(path, engine="h5netcdf"))
+        server.fault = lambda request, proceed: proceed() if request.headers.get("X-Key") == "sesame" else Answer(401)
+        options = {"file_options": {"headers": ["X-Key: sesame"]}}
+        xarray.testing.assert_identical(loaded(url, engine, **options), loaded(path, "h5netcdf"))
+        with pytest.raises(zarrbits.Error):
+            xarray.open_dataset(url, engine=engine)
+        assert server.mistakes == []
 
 
 def test_the_engine_is_found_by_its_name(path, tmp_path, monkeypatch):

@@ -89,7 +89,7 @@ def compare_dataset(theirs, ours, random, boxes, where, max_bytes):
             ):
                 continue
             expected = theirs[selection]
-        except MemoryError:
+        except (MemoryError, OSError):  # libhdf5 refuses some empty boxes of virtual datasets
             continue
         same(expected, ours[selection], theirs.file, ours.file, f"{where}[{selection}]")
 

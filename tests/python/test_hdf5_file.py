@@ -126,9 +126,10 @@ def path(tmp_path):
 
 
 def test_every_type_and_layout_is_read_as_h5py_reads_it(path, random):
-    datasets, attributes, different, only_ours, _ = compare_files(path, random, boxes=30)
+    datasets, attributes, different, only_ours, only_theirs = compare_files(path, random, boxes=30)
     assert datasets > 35 and attributes > 8
     assert different == [] and only_ours == []
+    assert only_theirs == []  # h5py may share its libhdf5 with us, which must not change it
 
 
 def test_random_chunks_and_filters_are_read_as_h5py_reads_them(tmp_path, random):
@@ -327,6 +328,35 @@ def test_damaged_files_end_in_exceptions(path, tmp_path, random):
     with concurrent.futures.ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         for damaged, outcome in zip(paths, pool.map(read_whole_file, paths)):
             assert isinstance(outcome, int), damaged
+
+
+def test_a_damaged_root_group_is_an_error_of_the_file(tmp_path):
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w", libver="latest") as f:
+        f["a"] = 1
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"OHDR", b"OHDX", 1))
+    with pytest.raises((OSError, RuntimeError)), h5py.File(path) as f:
+        list(f)
+    with pytest.raises(zarrbits.Error, match="the file is damaged") as refusal:
+        zarrbits.File(path)
+    assert refusal.value.code == "damaged_source" and not isinstance(refusal.value, KeyError)
+
+
+def test_empty_virtual_datasets_have_empty_boxes(tmp_path):
+    """libhdf5 cannot read some: its mapping has no bounds."""
+    path = tmp_path / "x.h5"
+    properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    unlimited = h5py.h5s.UNLIMITED
+    file_space = h5py.h5s.create_simple((0, 4, 4), (unlimited, 4, 4))
+    file_space.select_hyperslab((0, 0, 0), (unlimited, 1, 1), stride=(1, 1, 1), block=(1, 4, 4))
+    source = h5py.h5s.create_simple((1, 4, 4))
+    properties.set_virtual(file_space, b"absent_%b.h5", b"/d", source)
+    with h5py.File(path, "w", libver="latest") as f:
+        h5py.h5d.create(f.id, b"v", h5py.h5t.STD_I32LE, h5py.h5s.create_simple((0, 4, 4), (unlimited, 4, 4)), properties)
+    with zarrbits.File(path) as g:
+        assert g["v"].shape == (0, 4, 4)
+        assert g["v"][...].shape == (0, 4, 4) and g["v"][:, 2, [1, 3]].shape == (0, 2) and g["v"][:, ::2, 1].shape == (0, 2)
 
 
 def read_whole_file(path):

@@ -21,6 +21,7 @@ widths: dict[str, int] = zarrbits.suggest("in.h5").bits
 zarrbits.convert("in.h5", "out.zarr", partition="0/2")
 whole: zarrbits.Report = zarrbits.finalize("in.h5", "out.zarr")
 zarrbits.write(zarrbits.read(None, ..., threads=2), [1, 2], first=3)
+zarrbits.write(None, zarrbits.read(None, 3, out=None, counts={"chunks": 0}), slice(2), counts={})
 zarrbits.write(None, [1], threads="2")  # type: ignore[arg-type]
 print(zarrbits.inspect("in.h5").trees, zarrbits.doctor().healthy)
 zarrbits.open_references("refs.json", storage_options={"anon": True}, check=False).read_only

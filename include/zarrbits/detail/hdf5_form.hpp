@@ -62,7 +62,7 @@ class dataset_form {
   std::optional<codec> packed_;
   std::vector<after_filter> after_;  // the filters after packbits or bytes
 #ifdef ZARRBITS_HDF5_DECODERS
-  std::vector<chunk_filter> others_;  // to read: all filters, if the first is neither packbits nor bytes
+  std::vector<chunk_filter> others_;  // all filters, if the program has decoders (to write: encoders) for them
 #endif
   std::string missing_;                       // why HDF5 does not have the plugin of a filter; empty if it has
   bool leaves_absent_ = false;                // a chunk that was never written has no values at all
@@ -142,10 +142,10 @@ class dataset_form {
     chunk_ = std::move(chunk);
   }
 
-  // Decoders for all filters, if the program has them.
+  // Decoders, or encoders, for all filters, if the program has them.
   bool choose_others([[maybe_unused]] hid_t properties, [[maybe_unused]] int filters, [[maybe_unused]] bool to_write) {
 #ifdef ZARRBITS_HDF5_DECODERS
-    for (int i = 0; i < filters && !to_write; ++i) {
+    for (int i = 0; i < filters; ++i) {
       constexpr std::size_t max_values = 256;  // H5Pget_filter2() takes no more
       unsigned flags = 0;
       std::size_t n = max_values;
@@ -155,7 +155,7 @@ class dataset_form {
       values.resize((std::min)(n, max_values));
       others_.push_back({id, std::move(values)});
     }
-    if (!has_decoders(others_)) others_.clear();
+    if (!(to_write ? has_encoders(others_) : has_decoders(others_))) others_.clear();
 #endif
     return has_others();
   }

@@ -51,7 +51,13 @@ class dataset_rows : private dataset_form {
                [&](hid_t m, hid_t f) { return H5Dread(dataset_, other_sign_, m, f, H5P_DEFAULT, rows.data()); });
   }
 
+  // Chunks that were encoded or decoded here, and values that libhdf5 read or wrote.
+  std::uint64_t chunks() const { return chunks_; }
+  std::uint64_t libhdf5_values() const { return libhdf5_values_; }
+
  private:
+  mutable std::uint64_t chunks_ = 0, libhdf5_values_ = 0;  // of the calling thread alone
+
   // Whether an integer is negative, or would be if it were signed.
   bool has_top_bit(std::span<const std::byte> values) const {
     const std::size_t size = H5Tget_size(memory_), top = std::endian::native == std::endian::big ? 0 : size - 1;
@@ -91,6 +97,7 @@ class dataset_rows : private dataset_form {
     std::vector<hsize_t> start(shape_.size(), 0), count = shape_;
     start[0] = begin;
     count[0] = end - begin;
+    libhdf5_values_ += product(count, 0, count.size());
     const handle file(H5Dget_space(dataset_), H5Sclose);
     const handle memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
     check(H5Sselect_hyperslab(file, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr), dataset_, "select the rows");
@@ -223,11 +230,13 @@ class dataset_rows : private dataset_form {
         }
         here.ready = values;
         encode(here, values);
-        apply_after(here, at);
+        if (has_others()) encode_others(here, at);
+        else apply_after(here, at);
           },
           [&](std::size_t i, std::size_t p) {
         const place& here = places[p];
         const std::vector<hsize_t> at = start_of(list, i);
+        ++chunks_;
         check_chunk(H5Dwrite_chunk(dataset_, H5P_DEFAULT, here.mask, at.data(), here.ready.size(), here.ready.data()), at,
                     "write");
       });
@@ -247,6 +256,18 @@ class dataset_rows : private dataset_form {
       reverse(values, here.stored);
       here.ready = here.stored;
     }
+  }
+
+  void encode_others([[maybe_unused]] place& here, [[maybe_unused]] const std::vector<hsize_t>& at) const {
+#ifdef ZARRBITS_HDF5_DECODERS
+    here.mask = 0;
+    try {
+      here.other = zarrbits::hdf5::encode_chunk(others_, here.ready);
+    } catch (const error& e) {
+      throw chunk_failure{e.kind(), chunk_at(at) + " cannot be written: " + e.what()};
+    }
+    here.ready = here.other;
+#endif
   }
 
   void apply_after(place& here, const std::vector<hsize_t>& at) const {
@@ -307,13 +328,17 @@ class dataset_rows : private dataset_form {
 #endif
       if (status < 0 && is_absent()) return here.stored.clear();  // HDF5 has it in its cache, as nothing but fill values
       check_chunk(status, at, "read");
-      if (here.mask == 0 || has_others() || (after_.empty() && size == chunk_bytes_)) return;
+      if (here.mask == 0 || has_others() || (after_.empty() && size == chunk_bytes_)) {
+        ++chunks_;
+        return;
+      }
     }
     here.via_libhdf5 = true;
     here.stored.resize(chunk_bytes_);
     fill(here.stored);
     std::vector<hsize_t> inside(at.size());
     for (std::size_t d = 0; d < at.size(); ++d) inside[d] = (std::min)(chunk_[d], shape_[d] - at[d]);
+    libhdf5_values_ += product(inside, 0, inside.size());
     const handle file(H5Dget_space(dataset_), H5Sclose);
     const handle memory(H5Screate_simple(static_cast<int>(chunk_.size()), chunk_.data(), nullptr), H5Sclose);
     const std::vector<hsize_t> zero(at.size(), 0);
