@@ -25,6 +25,16 @@ README = pathlib.Path(__file__).parents[2] / "README.md"
 S3_FILES = int(os.environ.get("ZARRBITS_NEWCOMERS_FILES", "24"))
 
 
+def tile(path, y, x):
+    with h5py.File(path, "w") as f:
+        for name, values in ("time", [0.0]), ("y", np.arange(y, y + 3.0)), ("x", np.arange(x, x + 3.0)):
+            f[name] = values
+            f[name].make_scale(name)
+        d = f.create_dataset("height", data=np.full((1, 3, 3), y + x, "f4"), chunks=True)
+        for i, name in enumerate(("time", "y", "x")):
+            d.dims[i].attach_scale(f[name])
+
+
 def day(path, n):
     """A file of a day as netCDF-4 has it: 24 hours of temperature on a small grid."""
     with h5py.File(path, "w") as f:
@@ -65,6 +75,9 @@ def test_readme_to_the_first_stores(tmp_path):
     (tmp_path / "data").mkdir()
     for n in range(3):
         day(tmp_path / "data" / f"{n}.nc", n)
+    (tmp_path / "tiles").mkdir()
+    for y, x in (0, 0), (0, 3), (3, 0), (3, 3):
+        tile(tmp_path / f"tiles/{y}{x}.nc", y, x)
     day(tmp_path / "tomorrow.nc", 3)
     for line in lines:
         done = subprocess.run(
