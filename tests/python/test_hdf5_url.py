@@ -24,7 +24,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "convert
 import s3_server  # noqa: E402
 from http_server import Answer, Server, certificate  # noqa: E402
 
-LARGE = np.random.default_rng(1).integers(0, 1 << 30, (16, 256, 256), dtype="i4")  # 4 MiB that do not compress
+LARGE = np.random.default_rng(1).integers(0, 1 << 30, (64, 256, 256), dtype="i4")  # 16 MiB that do not compress
 
 
 @pytest.fixture(autouse=True)
