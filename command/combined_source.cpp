@@ -13,11 +13,12 @@
 #include <nlohmann/json.hpp>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <random>
 #include <set>
+#include <sys/stat.h>
 #include <utility>
 
 namespace zarrbits::command {
@@ -49,6 +50,32 @@ text::json json_of(const combine_report& r, const std::string& target) {
   return {{"version", 1}, {"target", text::escape_name(target)}, {"bytes", r.bytes}, {"files", files}, {"notes", notes}};
 }
 
+combine_options combination_of(const std::string& source, const concatenation& concat, bool lock, const std::string& target) {
+  using different = combine_options::different_type;
+  combine_options options;
+  options.sources = concat.sources;
+  options.sources.insert(options.sources.begin(), source);
+  options.dimensions = names_in(concat.dimension);
+  options.target = target;
+  options.lock = lock;
+  options.different = concat.different == concatenation::different_type::first  ? different::first
+                      : concat.different == concatenation::different_type::skip ? different::skip
+                                                                                : different::refuse;
+  return options;
+}
+
+combine_report combine_with_progress(combine_options options, bool quiet,
+                                     const std::function<void(const std::string&)>& set_current) {
+  progress line(quiet);
+  options.progress = [&](const std::string& file, std::uint64_t done, std::uint64_t files) {
+    set_current(file.starts_with('/') ? "/" + file : file);
+    line.update({done, files, false, 0, 0, file});
+  };
+  combine_report r = combine(options);
+  set_current("");
+  return r;
+}
+
 void print_notes(const combine_report& r) {
   for (const std::string& note : r.notes) print_error("note: " + note);
 }
@@ -66,34 +93,14 @@ void require_single_dimension(const std::optional<concatenation>& concat, const 
                       concat->dimension + " ... ALL.nc\", and use that as the source");
 }
 
-combine_options combination_of(const std::string& source, const concatenation& concat, bool lock, const std::string& target,
-                               const std::function<void(const std::string&)>& set_current) {
-  using different = combine_options::different_type;
-  combine_options options;
-  options.sources = concat.sources;
-  options.sources.insert(options.sources.begin(), source);
-  options.dimensions = names_in(concat.dimension);
-  options.target = target;
-  options.lock = lock;
-  options.different = concat.different == concatenation::different_type::first  ? different::first
-                      : concat.different == concatenation::different_type::skip ? different::skip
-                                                                                : different::refuse;
-  options.progress = [set_current](const std::string& file, std::uint64_t, std::uint64_t) {
-    set_current(file.starts_with('/') ? "/" + file : file);
-  };
-  return options;
-}
-
 combined_source::combined_source(const std::optional<concatenation>& concat) {
   if (!has_several_dimensions(concat)) return;
-  std::string name = (std::filesystem::temp_directory_path() / "zarrbits-XXXXXX").string();
-  if (!::mkdtemp(name.data()))
-    throw error(errc::io_failed,
-                "cannot make the folder " + quote(name) + ": " + std::strerror(errno) + "; set TMPDIR to another place", {name});
-  folder_ = name;
+  std::random_device random;
+  folder_ =
+      (std::filesystem::temp_directory_path() / ("zarrbits-" + std::to_string(random()) + std::to_string(random()))).string();
 }
 
-combined_source::~combined_source() {
+void combined_source::remove() noexcept {
   std::error_code e;
   if (is_used()) std::filesystem::remove_all(folder_, e);
 }
@@ -102,15 +109,13 @@ void combined_source::replace(std::string& source, std::optional<concatenation>&
                               bool lock, bool quiet, const std::function<void(const std::string&)>& set_current) {
   if (!is_used()) return;
   namespace fs = std::filesystem;
-  combine_options options = combination_of(source, *concat, lock, folder_ + "/all.nc", set_current);
+  if (::mkdir(folder_.c_str(), S_IRWXU) != 0)
+    throw error(errc::io_failed,
+                "cannot make the folder " + quote(folder_) + ": " + std::strerror(errno) + "; set TMPDIR to another place",
+                {folder_});
+  combine_options options = combination_of(source, *concat, lock, folder_ + "/all.nc");
   options.relative_names = false;
-  progress line(quiet);
-  options.progress = [&, shown = options.progress](const std::string& file, std::uint64_t done, std::uint64_t files) {
-    shown(file, done, files);
-    line.update({done, files, false, 0, 0, file});
-  };
-  report_ = combine(options);
-  set_current("");
+  report_ = combine_with_progress(options, quiet, set_current);
   if (!quiet) print_notes(report_);
   std::set<std::string> folders;
   for (const std::string& name : options.sources) folders.insert(fs::absolute(name).lexically_normal().parent_path().string());
@@ -140,19 +145,10 @@ int write_combined_file(const convert_options& options, bool quiet, const std::s
   return run_in_subprocess(
       options.source,
       [&](const auto& set_current) {
-    combine_options how = combination_of(options.source, *options.concat, options.lock, options.store, set_current);
+    combine_options how = combination_of(options.source, *options.concat, options.lock, options.store);
     how.overwrite = options.overwrite;
     how.sync = options.sync;
-    combine_report r;
-    {
-      progress line(quiet);
-      how.progress = [&, shown = how.progress](const std::string& file, std::uint64_t done, std::uint64_t files) {
-        shown(file, done, files);
-        line.update({done, files, false, 0, 0, file});
-      };
-      r = combine(how);
-    }
-    set_current("");
+    const combine_report r = combine_with_progress(how, quiet, set_current);
     const std::string document = json_of(r, options.store).dump(1) + "\n";
     if (!report.empty()) write_report(report, document);
     if (as_json) std::cout << printable_json(document) << std::flush;

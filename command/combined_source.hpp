@@ -25,20 +25,20 @@ bool has_several_dimensions(const std::optional<concatenation>& concat);
 // Throws usage_error for what goes with one dimension alone, named by its option.
 void require_single_dimension(const std::optional<concatenation>& concat, const char* option);
 
-combine_options combination_of(const std::string& source, const concatenation& concat, bool lock, const std::string& target,
-                               const std::function<void(const std::string&)>& set_current);
-
 class combined_source {
  public:
-  // Makes a folder if there are several dimensions. Throws zarrbits::error.
+  // Chooses the name of a folder if there are several dimensions. The child makes it: whoever knows the name can remove it.
   explicit combined_source(const std::optional<concatenation>& concat);
-  ~combined_source();
+  ~combined_source() { remove(); }
   combined_source(const combined_source&) = delete;
   combined_source& operator=(const combined_source&) = delete;
 
-  // Combines the files, and makes them one source; nothing without a folder. The notes go to standard error unless `quiet`.
+  // Combines the files, and makes them one source; nothing without a folder. Throws zarrbits::error. The notes go to standard
+  // error unless `quiet`.
   void replace(std::string& source, std::optional<concatenation>& concat, std::vector<std::string>& external, bool lock,
                bool quiet, const std::function<void(const std::string&)>& set_current);
+  // Removes the folder: for clean_up() of run_in_subprocess(), after which a signal ends the process.
+  void remove() noexcept;
   bool is_used() const { return !folder_.empty(); }
   // The result of converting it, with the names of the files.
   convert_result described(convert_result result) const;

@@ -175,6 +175,7 @@ int run(convert_kind kind, int argc, char** argv) {
     return print_result(arguments, result, at_hand);
       },
       [&](bool interrupted) {
+    combined.remove();
     if (interrupted) io::cancel_s3_retries();
     const auto unfinished = unfinished_work(options, interrupted);
     const bool stays = keep || (unfinished && unfinished->units_done > 0);

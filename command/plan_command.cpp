@@ -123,7 +123,9 @@ int plan_main(int argc, char** argv) {
   convert_arguments arguments;
   if (const auto over = parse_convert_arguments(arguments, convert_kind::plan, argc, argv)) return *over;
   combined_source combined(arguments.options.concat);
-  return run_in_subprocess(arguments.options.source, [&](const auto& set_current) {
+  return run_in_subprocess(
+      arguments.options.source,
+      [&](const auto& set_current) {
     convert_options& options = arguments.options;
     combined.replace(options.source, options.concat, options.external, options.lock, true, set_current);
     arguments.options.progress = [&](const convert_progress& p) { set_current(p.path.empty() ? "/" : std::string(p.path)); };
@@ -140,7 +142,8 @@ int plan_main(int argc, char** argv) {
                                           [](const planned_dataset& d) { return d.outcome == outcome::skipped; }) &&
                              std::none_of(p.sources.begin(), p.sources.end(), [](const joined_source& s) { return s.left_out; });
     return static_cast<int>((is_complete && p.refused_files.empty()) || arguments.allow_lossy ? exit_success : exit_loss);
-  });
+      },
+      [&](bool) { combined.remove(); });
 }
 
 }  // namespace zarrbits::command

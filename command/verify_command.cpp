@@ -207,7 +207,9 @@ int verify_main(int argc, char** argv) {
   }
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
   tune_heap(options.memory);
-  return run_in_subprocess(file, [&](const auto& set_current) {
+  return run_in_subprocess(
+      file,
+      [&](const auto& set_current) {
     const std::string source = options.source;
     combined.replace(options.source, options.concat, options.external, options.lock, true, set_current);
     verify_result r;
@@ -232,7 +234,8 @@ int verify_main(int argc, char** argv) {
       if (!quiet) print_counts(r, options.source, options.store);
     }
     return status;
-  });
+      },
+      [&](bool) { combined.remove(); });
 }
 
 }  // namespace zarrbits::command

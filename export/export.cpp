@@ -67,9 +67,6 @@ hdf5::created_file create_file(const std::string& name, const export_options& op
     hdf5::check(H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST), "ask for the latest format");
   else if (needs_headers_of_1_8(tree))
     hdf5::check(H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST), "ask for the format of HDF5 1.8");
-#if H5_VERSION_GE(1, 10, 7)
-  hdf5::check(H5Pset_file_locking(access, false, true), "leave the lock to its owner");  // ours, of the unfinished file
-#endif
   return {name, creation, access};
 }
 
@@ -80,9 +77,8 @@ spec_rules rules_of(const store_tree& tree, const export_options& options, bool 
   return {netcdf, netcdf && (wants_netcdf(options) || !tree.has_notes)};
 }
 
-// libhdf5 names the system's error only where a system call failed.
 std::string remedy_for(const std::string& reason) {
-  return reason.find("errno") == std::string::npos ? "" : "; check the space and the permissions there";
+  return hdf5::is_of_system(reason) ? "; check the space and the permissions there" : "";
 }
 
 // A file within a store would become a part of it.

@@ -3,8 +3,12 @@
 
 namespace zarrbits::hdf5 {
 
-created_file::created_file(const std::string& name, hid_t creation, hid_t access)
-    : file_(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation, access), "create the file") {}
+created_file::created_file(const std::string& name, hid_t creation, hid_t access) {
+#if H5_VERSION_GE(1, 10, 7)
+  check(H5Pset_file_locking(access, false, true), "leave the lock to its owner");
+#endif
+  file_ = handle(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation, access), "create the file");
+}
 
 void created_file::finish() {
   if (H5Fget_obj_count(file_, H5F_OBJ_ALL) > 1) throw failure("objects of the file are still open");

@@ -16,8 +16,12 @@
 
 namespace zarrbits::hdf5 {
 
+// Whether the reason of a failure names an error of the system: libhdf5 does that only where a system call failed.
+inline bool is_of_system(const std::string& reason) { return reason.find("errno") != std::string::npos; }
+
 class created_file {
  public:
+  // `access` gets no lock of libhdf5's: the unfinished file is its writer's, who has one.
   created_file(const std::string& name, hid_t creation, hid_t access);
 
   operator hid_t() const noexcept { return file_; }

@@ -104,9 +104,6 @@ class combiner {
         const hdf5::handle access(H5Pcreate(H5P_FILE_ACCESS), "create properties");
         hdf5::check(H5Pset_libver_bounds(access, lowest_format(source->view(), changes), H5F_LIBVER_LATEST),
                     "choose the format of the file");
-#if H5_VERSION_GE(1, 10, 7)
-        hdf5::check(H5Pset_file_locking(access, false, true), "leave the lock to its owner");  // ours, of the unfinished file
-#endif
         file.emplace(target.temporary(), copies.creation_properties(0), access);
       }
       copy_objects(k, *file, *source, copies, changes);

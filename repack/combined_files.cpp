@@ -287,8 +287,7 @@ void combined_files::place(const std::string& path, combined_dataset& d) {
     if (std::any_of(d.parts[i].blocks.begin(), d.parts[i].blocks.end(), [](const block_values* b) { return b->empty(); }))
       continue;
     const auto [entry, is_new] = d.placed.try_emplace(first, i);
-    const bool is_coordinate = d.axes.size() == 1 && d.axes[0] == path;  // its blocks are equal
-    if (!is_new && !is_coordinate) repeated_[d.parts[i].file].push_back({path, entry->second});
+    if (!is_new && !d.is_coordinate(path)) repeated_[d.parts[i].file].push_back({path, entry->second});
   }
 }
 
@@ -334,17 +333,12 @@ void combined_files::compare_repeated() {
 }
 
 void combined_files::describe() {
-  for (combined_file& f : report_.files) {
-    for (combined_range& r : f.place) r.first = 0;
-  }
   for (const std::string& path : order_) {
     const combined_dataset& d = datasets_.at(path);
     for (const combined_dataset::file_part& p : d.parts) {
-      const array::extents first = first_of(d, p);
-      for (std::size_t i = 0; i < d.axes.size(); ++i) {
-        for (combined_range& r : report_.files[p.file].place) {
-          if (r.dimension == d.axes[i]) r.first = first[i];
-        }
+      if (!d.is_coordinate(path)) break;
+      for (combined_range& r : report_.files[p.file].place) {
+        if (r.dimension == path) r.first = first_of(d, p)[0];
       }
     }
     std::uint64_t places = 1;

@@ -9,6 +9,7 @@
 #ifndef ZARRBITS_REPACK_COMBINED_FILES_HPP
 #define ZARRBITS_REPACK_COMBINED_FILES_HPP
 
+#include "hdf5/created_file.hpp"
 #include "repack/coordinate_blocks.hpp"
 #include "repack/opened_file.hpp"
 
@@ -19,7 +20,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,6 +45,8 @@ struct combined_dataset {
   bool is_tiled() const {
     return std::any_of(axes.begin(), axes.end(), [](const std::string& axis) { return !axis.empty(); });
   }
+  // Its values are those that say where parts lie, so that they are equal for one place. `path`: its own.
+  bool is_coordinate(const std::string& path) const { return axes.size() == 1 && axes[0] == path; }
 };
 
 class combined_files {
@@ -72,7 +74,7 @@ class combined_files {
     try {
       use(name);
     } catch (const hdf5::failure& e) {
-      if (std::string_view(e.what()).find("errno") != std::string_view::npos) throw;  // of the new file
+      if (hdf5::is_of_system(e.what())) throw;  // of the new file
       throw error(errc::damaged_source, "\"" + name + "\" cannot be combined with the other files: " + e.what(), {name});
     } catch (const io::read_error& e) {
       throw error(errc::io_failed, "\"" + name + "\" cannot be read: " + e.what(), {name});

@@ -61,9 +61,6 @@ class new_file {
   void write(const std::string& name, std::uint64_t metadata_bytes, std::uint64_t page_size) const {
     const hdf5::handle access = access_properties();
     hdf5::check(H5Pset_meta_block_size(access, metadata_bytes), "set the size of the block of metadata");
-#if H5_VERSION_GE(1, 10, 7)
-    hdf5::check(H5Pset_file_locking(access, false, true), "leave the lock to its owner");  // ours, of the unfinished file
-#endif
     write(name, access, page_size, [](value_copier& values) { values.run(); });
   }
 
@@ -196,9 +193,6 @@ bool has_explicit_changes(const repack_options& o) {
   return !o.chunks.empty() || !o.filters.empty() || o.page_size > 0 || o.format != file_format::compatible;
 }
 
-// libhdf5 names the system's error only where a system call failed. The driver of the source has its own sentences.
-bool is_of_system(const std::string& reason) { return reason.find("errno") != std::string::npos; }
-
 void write_checked(const opened_file& source, const dataset_changes& changes, const repack_options& options,
                    const zarr::atomic_file& target, repack_report& report) {
   hdf5::require_pages_fit(options.source, options.page_size, source.file.user_block_size());
@@ -212,7 +206,7 @@ void write_checked(const opened_file& source, const dataset_changes& changes, co
     try {
       file.write(target.temporary(), metadata_bytes, page_size_for(metadata_bytes, source.file.user_block_size(), options));
     } catch (const hdf5::failure& e) {
-      if (!is_of_system(e.what())) throw;
+      if (!hdf5::is_of_system(e.what())) throw;  // the driver of the source has its own sentences
       throw error(errc::io_failed,
                   "cannot write \"" + target.path() + "\": " + e.what() + "; check the space and the permissions there",
                   {target.path()});

@@ -9,12 +9,14 @@ import itertools
 import json
 import os
 import shutil
+import subprocess
+import time
 
 import h5py
 import numpy as np
 import pytest
 
-from harness import convert, refused, report, run
+from harness import COMMAND, convert, refused, report, run
 from store import Store
 
 CASES, SEED = int(os.environ.get("ZARRBITS_CASES", "12")), int(os.environ.get("ZARRBITS_SEED", "1"))
@@ -153,6 +155,25 @@ def test_parts_in_no_file(tmp_path):
         lambda t, y, x: ((t >= 2) & (y >= 13) & (x >= 8)) | ((t < 2) & (y < 13) & (x < 4)),
     )
     run("verify", "-q", "--concat", "time,y,x", *paths, tmp_path / "all.zarr")
+
+
+@pytest.mark.parametrize("verb", ["convert", "plan", "verify"])
+def test_an_interrupted_run_leaves_no_temporary_file(tmp_path, verb):
+    paths = tiles(tmp_path / "tiles", BLOCKS, VARIABLES, chunks=3)
+    target = tmp_path / "all.zarr"
+    if verb == "verify":
+        convert("-q", "--concat", "time,y,x", *paths, target)
+    (tmp_path / "temporary").mkdir()
+    process = subprocess.Popen(
+        [COMMAND, verb, "-q" if verb != "plan" else "--json", "--concat", "time,y,x", *map(str, paths), str(target)],
+        env=os.environ | {"TMPDIR": str(tmp_path / "temporary")},
+        stdout=subprocess.DEVNULL,
+    )
+    while not os.listdir(tmp_path / "temporary") and process.poll() is None:
+        time.sleep(0.0005)
+    process.terminate()
+    process.wait(timeout=60)
+    assert os.listdir(tmp_path / "temporary") == []
 
 
 def test_falling_coordinates_and_a_group(tmp_path):
