@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <stdexcept>
+#include <zlib.h>
 
 namespace zarrbits::compressors {
 
@@ -118,6 +119,15 @@ buffer decompress_gzip_up_to(std::span<const std::byte> gzip, std::size_t likely
 buffer zlib_stream(std::span<const std::byte> bytes, int level) {
   if (bytes.size() >= 0x7FFFFFFFU) throw corrupt_chunk("a chunk of 2 GiB, which zlib's readers do not support");
   return compressed(bytes, level, libdeflate_zlib_compress_bound, libdeflate_zlib_compress);
+}
+
+std::size_t size_by_zlib(std::span<const std::byte> bytes, int level) {
+  uLongf size = ::compressBound(bytes.size());
+  buffer stream(size);
+  if (::compress2(reinterpret_cast<Bytef*>(stream.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size(),
+                  level) != Z_OK)
+    throw std::bad_alloc();
+  return size;
 }
 
 buffer zlib_to_gzip(std::span<const std::byte> zlib, std::size_t size, buffer& plain) {

@@ -20,6 +20,8 @@ buffer decompress_zlib_up_to(std::span<const std::byte> zlib, std::size_t max_si
 buffer decompress_zlib_up_to(std::span<const std::byte> zlib, std::size_t likely_size, std::size_t max_size);
 buffer decompress_gzip_up_to(std::span<const std::byte> gzip, std::size_t likely_size, std::size_t max_size);
 buffer zlib_stream(std::span<const std::byte> bytes, int level);
+// The size of the stream that zlib itself makes at this level.
+std::size_t size_by_zlib(std::span<const std::byte> bytes, int level);
 
 // A zlib stream as a gzip member with the same deflate payload. The stream is inflated once, to check it and for the CRC; `plain`
 // receives the decoded bytes.

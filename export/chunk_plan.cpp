@@ -53,6 +53,8 @@ bool is_shuffled_zlib(const text::json& c, std::size_t bytes_of_value) {
          number_in(c, "typesize", 255, 0) == bytes_of_value;
 }
 
+constexpr unsigned fastest_level = 1;  // of libdeflate
+
 constexpr unsigned own_magic = 0x5A504201, version_of_zarrbits = 0;
 
 }  // namespace
@@ -269,6 +271,24 @@ encoded_chunk chunk_plan::encode(std::vector<std::byte> values) const {
     out = entry->apply(f, std::move(out));
   }
   return result;
+}
+
+bool chunk_plan::may_deflate_faster() const noexcept {
+  return !copies_ && !filters_.empty() && filters_.back().id == H5Z_FILTER_DEFLATE && filters_.back().values[0] > fastest_level;
+}
+
+void chunk_plan::deflate_faster_if_no_larger(const std::vector<std::vector<std::byte>>& samples) {
+  chunk_plan before_deflate = *this;
+  before_deflate.filters_.pop_back();
+  const auto level = static_cast<int>(filters_.back().values[0]);
+  if (samples.empty()) return;
+  std::size_t by_zlib = 0, fast = 0;
+  for (const std::vector<std::byte>& elements : samples) {
+    const encoded_chunk chunk = before_deflate.encode(elements);
+    by_zlib += compressors::size_by_zlib(chunk.bytes(), level);
+    fast += compressors::zlib_stream(chunk.bytes(), fastest_level).size();
+  }
+  if (fast <= by_zlib) filters_.back().values[0] = fastest_level;
 }
 
 }  // namespace zarrbits::exporting

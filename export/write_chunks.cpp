@@ -83,6 +83,26 @@ std::vector<hsize_t> offset_of(const zarr_array& array, const chunk_index& chunk
   return result;
 }
 
+// Some of the chunks' elements, as chunk_plan::encode() takes them; none if they are damaged, or if they are few: these are encoded
+// in the time of a trial.
+std::vector<std::vector<std::byte>> samples_of(const zarr_array& array, const std::vector<chunk_index>& chunks) {
+  constexpr std::size_t min_chunks_for_trial = 32;
+  std::vector<std::vector<std::byte>> samples;
+  if (chunks.size() < min_chunks_for_trial) return samples;
+  for (const std::size_t i : {chunks.size() / 3, 2 * chunks.size() / 3}) {
+    try {
+      auto stored = array.read_stored(chunks[i]);
+      if (!stored) continue;
+      zarr::element_buffer values;
+      array.decode(std::move(*stored), values);
+      samples.push_back(std::move(values.data));
+    } catch (const zarr::store_error&) {  // said when it is written
+    } catch (const compressors::corrupt_chunk&) {
+    }
+  }
+  return samples;
+}
+
 // The chunks of a dataset, which threads take in order, and write in the same order.
 class ordered_chunks {
  public:
@@ -216,7 +236,7 @@ void put_chunk(const dataset_spec& form, const zarr_array& array, const zarr::el
 
 }  // namespace
 
-written_chunks write_chunks(hid_t dataset, const zarr::store_folder& folder, const dataset_spec& form, const chunk_plan& recipe,
+written_chunks write_chunks(hid_t dataset, const zarr::store_folder& folder, const dataset_spec& form, chunk_plan recipe,
                             const export_options& options, const chunk_progress& progress) {
   const zarr_array array(folder, codecs::make_decoder);
   const bool writes_fill = must_write_fill(array, form);
@@ -227,6 +247,7 @@ written_chunks write_chunks(hid_t dataset, const zarr::store_folder& folder, con
     cut.emplace(array, form, std::move(chunks), options.memory / 4);
     chunks = cut->chunks();
   }
+  if (!cut && recipe.may_deflate_faster()) recipe.deflate_faster_if_no_larger(samples_of(array, chunks));
   std::uint64_t bytes = H5Tget_size(form.type().file);
   for (const std::uint64_t extent : form.chunk) bytes *= extent;
   if (cut) bytes = std::max(bytes, bytes_of_longest(array));

@@ -57,3 +57,35 @@ def test_groups_in_groups(folder, name):
             assert f[path].attrs["path"] in (path, path.encode())
     if name == "b.h5":
         verify(store, back)
+
+
+def deflated_sizes(path, level=4):
+    """Of the chunks of the dataset "a", and what h5py and libhdf5's zlib make of the same chunks at this level."""
+    with h5py.File(path) as f, h5py.File(path + ".zlib", "w") as by_zlib:
+        old = f["a"]
+        assert old.compression == "gzip" and old.compression_opts == level and old.shuffle
+        new = by_zlib.create_dataset("a", data=old[()], chunks=old.chunks, compression="gzip", compression_opts=level, shuffle=True)
+        by_zlib.flush()
+        return old.id.get_storage_size(), new.id.get_storage_size()
+
+
+@pytest.mark.parametrize("values", ["steps", "words"])
+def test_chunks_are_no_larger_than_zlib_makes_them(folder, values):
+    """Of noisy steps libdeflate's first level is as small as zlib's fourth. Of words it is not, and a higher one is used."""
+    source, store, back = (os.path.join(folder, name) for name in ("s.h5", "s.zarr", "b.h5"))
+    rng, count = np.random.default_rng(1), 32 * 65536
+    if values == "steps":
+        data = np.round(280 + 10 * np.sin(np.arange(count) / 40) + rng.normal(0, 0.05, count), 2).astype("f4")
+    else:
+        words = rng.integers(0, 64, (500, 12), dtype="u2")
+        data = words[rng.zipf(1.3, count // 12 + 1) % 500].reshape(-1)[:count]
+    with h5py.File(source, "w") as f:
+        f.create_dataset("a", data=data, chunks=(65536,))
+    run("convert", "-q", "--compress", "zstd:1", source, store)
+    run("export", "-q", store, back)
+    verify(store, back)
+    stored, by_zlib = deflated_sizes(back)
+    assert stored <= by_zlib
+    run("export", "-q", "--overwrite", "--filter", "deflate:1", store, back)
+    fastest, _ = deflated_sizes(back, 1)
+    assert (stored == fastest) == (values == "steps")
