@@ -47,8 +47,8 @@ class chunk_plan {
 
   // Whether chunks are encoded with deflate, in which case a faster encoder may make them as small as readers expect them.
   bool may_deflate_faster() const noexcept;
-  // Uses libdeflate's first level, in half of the time of its fourth, if it makes these elements of chunks no larger than zlib does
-  // at the level of filters(), which stays what the file says.
+  // Uses libdeflate's first level, in half of the time of its fourth, if it makes these elements of chunks no larger than zlib
+  // does at the level of filters(), which stays what the file says.
   void deflate_faster_if_no_larger(const std::vector<std::vector<std::byte>>& samples);
 
  private:

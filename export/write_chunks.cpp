@@ -83,8 +83,8 @@ std::vector<hsize_t> offset_of(const zarr_array& array, const chunk_index& chunk
   return result;
 }
 
-// Some of the chunks' elements, as chunk_plan::encode() takes them; none if they are damaged, or if they are few: these are encoded
-// in the time of a trial.
+// Some of the chunks' elements, as chunk_plan::encode() takes them; none if they are damaged, or if they are few: these are
+// encoded in the time of a trial.
 std::vector<std::vector<std::byte>> samples_of(const zarr_array& array, const std::vector<chunk_index>& chunks) {
   constexpr std::size_t min_chunks_for_trial = 32;
   std::vector<std::vector<std::byte>> samples;

@@ -64,7 +64,9 @@ def deflated_sizes(path, level=4):
     with h5py.File(path) as f, h5py.File(path + ".zlib", "w") as by_zlib:
         old = f["a"]
         assert old.compression == "gzip" and old.compression_opts == level and old.shuffle
-        new = by_zlib.create_dataset("a", data=old[()], chunks=old.chunks, compression="gzip", compression_opts=level, shuffle=True)
+        new = by_zlib.create_dataset(
+            "a", data=old[()], chunks=old.chunks, compression="gzip", compression_opts=level, shuffle=True
+        )
         by_zlib.flush()
         return old.id.get_storage_size(), new.id.get_storage_size()
 
