@@ -58,32 +58,83 @@ void untranspose(std::span<const std::byte> in, std::byte* out, std::size_t elem
   unshuffle(std::span(planes).first(in.size()), out, element);
 }
 
+// The inverse of bits_to_bytes(): each 8 x 8 matrix is transposed back, and four more rounds are a whole turn of the index.
+void bytes_to_bits(const std::byte* plane, std::byte* rows, std::size_t row) {
+  std::size_t i = 0;
+  if constexpr (std::endian::native == std::endian::little) {
+    for (; i + 16 <= row; i += 16) {
+      bytes16 v[8];
+      for (unsigned k = 0; k < 8; ++k)
+        v[k] = reinterpret_cast<bytes16>(transposed(reinterpret_cast<words2>(load16(plane + 8 * i + 16 * k))));
+      zip<4>(v);
+      for (unsigned k = 0; k < 8; ++k) store16(rows + k * row + i, v[k]);
+    }
+  }
+  for (; i < row; ++i) {
+    std::uint64_t word = 0;
+    for (unsigned k = 0; k < 8; ++k) word |= std::to_integer<std::uint64_t>(plane[8 * i + k]) << (8 * k);
+    word = transposed(word);
+    for (unsigned k = 0; k < 8; ++k) rows[k * row + i] = static_cast<std::byte>(word >> (8 * k));
+  }
+}
+
+// The inverse of untranspose(); `out` has room for as many bytes.
+void transpose(std::span<const std::byte> in, std::byte* out, std::size_t element, buffer& planes) {
+  const std::size_t n = in.size() / element;
+  if (element == 1) return bytes_to_bits(in.data(), out, n / 8);
+  if (planes.size() < in.size()) planes.resize(in.size());
+  shuffle(in, planes.data(), element);
+  for (std::size_t b = 0; b < element; ++b) bytes_to_bits(planes.data() + b * n, out + b * n, n / 8);
+}
+
+// The filter's parameters: two versions, and these.
+struct parameters {
+  std::size_t element = 0;      // bytes
+  std::uint64_t per_block = 0;  // elements
+  unsigned compression = none;
+  int level = 0;  // of Zstandard
+  static constexpr unsigned none = 0, lz4 = 2, zstd = 3;
+
+  explicit parameters(std::span<const unsigned> values)
+      : element(values.size() > 2 ? values[2] : 0),
+        per_block(values.size() > 3 ? values[3] : 0),
+        compression(values.size() > 4 ? values[4] : 0),
+        level(values.size() > 5 ? static_cast<int>(values[5]) : 0) {}
+  // Sets the length of a block if it is 0, the filter's own. Throws corrupt_chunk.
+  void set_block() {
+    if (per_block == 0) per_block = std::max<std::uint64_t>(128, 8192 / element / 8 * 8);
+    if (per_block % 8 != 0) throw corrupt_chunk("bitshuffle: a block that is not a multiple of 8 elements");
+  }
+};
+
+void append_big_endian(buffer& out, std::uint64_t n, unsigned bytes) {
+  for (unsigned i = bytes; i-- > 0;) out.push_back(static_cast<std::byte>(n >> (8 * i)));
+}
+
 }  // namespace
 
 buffer decode_bitshuffle(std::span<const unsigned> values, std::span<const std::byte> in, std::size_t size) {
-  const std::size_t element = values.size() > 2 ? values[2] : 0;
-  const unsigned compression = values.size() > 4 ? values[4] : 0;
+  parameters p(values);
+  const std::size_t element = p.element;
   if (element == 0 || size % element != 0) throw corrupt_chunk("bitshuffle: an element size that does not fit the chunk");
-  std::uint64_t per_block = values.size() > 3 ? values[3] : 0;
-  if (compression != 0) {
+  if (p.compression != parameters::none) {
     if (take_big_endian(in, 8, "bitshuffle") != size)
       throw corrupt_chunk("bitshuffle: its declared length differs from the chunk's");
-    per_block = take_big_endian(in, 4, "bitshuffle") / element;
+    p.per_block = take_big_endian(in, 4, "bitshuffle") / element;
   }
-  if (per_block == 0) per_block = std::max<std::uint64_t>(128, 8192 / element / 8 * 8);
-  if (per_block % 8 != 0) throw corrupt_chunk("bitshuffle: a block that is not a multiple of 8 elements");
+  p.set_block();
   const std::size_t elements = size / element, aligned = elements / 8 * 8;
   buffer out(size), bits, planes;
   for (std::size_t index = 0; index < aligned;) {
-    const std::size_t n = std::min<std::size_t>(static_cast<std::size_t>(per_block), aligned - index);
+    const std::size_t n = std::min<std::size_t>(static_cast<std::size_t>(p.per_block), aligned - index);
     const auto block = std::span(out).subspan(index * element, n * element);
-    if (compression == 0) {
+    if (p.compression == parameters::none) {
       untranspose(take_bytes(in, n * element, "bitshuffle"), block.data(), element, planes);
     } else {
       const auto piece = take_bytes(in, take_big_endian(in, 4, "bitshuffle"), "bitshuffle");
       bits.resize(n * element);
-      if (compression == 2) lz4_block(piece, bits);
-      else if (compression == 3) zstd_block(piece, bits);
+      if (p.compression == parameters::lz4) lz4_block(piece, bits);
+      else if (p.compression == parameters::zstd) zstd_block(piece, bits);
       else throw corrupt_chunk("bitshuffle: an unknown compression");
       untranspose(bits, block.data(), element, planes);
     }
@@ -91,6 +142,41 @@ buffer decode_bitshuffle(std::span<const unsigned> values, std::span<const std::
   }
   const auto tail = take_bytes(in, (elements - aligned) * element, "bitshuffle");
   std::copy(tail.begin(), tail.end(), out.begin() + static_cast<std::ptrdiff_t>(aligned * element));
+  return out;
+}
+
+buffer encode_bitshuffle(std::span<const unsigned> values, std::span<const std::byte> in) {
+  parameters p(values);
+  if (p.element == 0 || in.size() % p.element != 0)
+    throw corrupt_chunk("bitshuffle: an element size that does not fit the chunk");
+  p.set_block();
+  const std::uint64_t block_bytes = p.per_block * p.element;
+  if (block_bytes > UINT32_MAX) throw corrupt_chunk("bitshuffle: a block of more than 4 GiB");
+  const std::size_t aligned = in.size() / p.element / 8 * 8 * p.element;  // bytes
+  buffer out, bits, planes;
+  out.reserve(in.size() + 64);
+  if (p.compression != parameters::none) {
+    append_big_endian(out, in.size(), 8);
+    append_big_endian(out, block_bytes, 4);
+  }
+  for (std::size_t offset = 0; offset < aligned;) {
+    const std::size_t n = std::min<std::size_t>(static_cast<std::size_t>(block_bytes), aligned - offset);
+    bits.resize(n);
+    transpose(in.subspan(offset, n), bits.data(), p.element, planes);
+    if (p.compression == parameters::none) {
+      out.insert(out.end(), bits.begin(), bits.end());
+    } else {
+      const std::size_t place = out.size();
+      append_big_endian(out, 0, 4);
+      if (p.compression == parameters::lz4) append_lz4_block(out, bits);
+      else if (p.compression == parameters::zstd) append_zstd_frame(out, bits, p.level);
+      else throw corrupt_chunk("bitshuffle: an unknown compression");
+      const std::size_t length = out.size() - place - 4;
+      for (unsigned i = 0; i < 4; ++i) out[place + i] = static_cast<std::byte>(length >> (8 * (3 - i)));
+    }
+    offset += n;
+  }
+  out.insert(out.end(), in.begin() + static_cast<std::ptrdiff_t>(aligned), in.end());
   return out;
 }
 

@@ -14,6 +14,7 @@ namespace zarrbits::compressors {
 
 // `values`: the filter's parameters. Throws corrupt_chunk.
 buffer decode_bitshuffle(std::span<const unsigned> values, std::span<const std::byte> in, std::size_t size);
+buffer encode_bitshuffle(std::span<const unsigned> values, std::span<const std::byte> in);
 // False if the compression inside is unknown.
 bool is_supported_bitshuffle(std::span<const unsigned> values);
 std::size_t bitshuffle_size(std::span<const unsigned> values, std::span<const std::byte> in);  // the declared size

@@ -71,14 +71,21 @@ buffer decompress_lz4_numcodecs_frame(std::span<const std::byte> in, std::size_t
   return out;
 }
 
-buffer lz4_numcodecs_frame(std::span<const std::byte> bytes) {
+void append_lz4_block(buffer& out, std::span<const std::byte> bytes) {
   if (bytes.size() > LZ4_MAX_INPUT_SIZE) throw corrupt_chunk("a chunk of 2 GiB, which LZ4 does not support");
-  buffer out(4 + static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(bytes.size()))));
-  put_length(out, bytes.size());
-  const int n = LZ4_compress_default(reinterpret_cast<const char*>(bytes.data()), reinterpret_cast<char*>(out.data() + 4),
-                                     static_cast<int>(bytes.size()), static_cast<int>(out.size() - 4));
+  const std::size_t before = out.size();
+  const int bound = LZ4_compressBound(static_cast<int>(bytes.size()));
+  out.resize(before + static_cast<std::size_t>(bound));
+  const int n = LZ4_compress_default(reinterpret_cast<const char*>(bytes.data()), reinterpret_cast<char*>(out.data() + before),
+                                     static_cast<int>(bytes.size()), bound);
   if (n <= 0) throw std::runtime_error("LZ4 cannot compress a chunk");
-  out.resize(4 + static_cast<std::size_t>(n));
+  out.resize(before + static_cast<std::size_t>(n));
+}
+
+buffer lz4_numcodecs_frame(std::span<const std::byte> bytes) {
+  buffer out(4);
+  put_length(out, bytes.size());
+  append_lz4_block(out, bytes);
   return out;
 }
 

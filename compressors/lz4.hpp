@@ -15,6 +15,8 @@ namespace zarrbits::compressors {
 
 // One block, of exactly `out.size()` bytes. Throws corrupt_chunk.
 void lz4_block(std::span<const std::byte> in, std::span<std::byte> out);
+// Appends a block. Throws corrupt_chunk for 2 GiB and more.
+void append_lz4_block(buffer& out, std::span<const std::byte> bytes);
 
 // Filter 32004: the length, the block length, and blocks, with all lengths big-endian. Throws corrupt_chunk.
 buffer decompress_lz4(std::span<const std::byte> in, std::size_t size);

@@ -14,6 +14,9 @@ namespace zarrbits::compressors {
 
 // `size`: upper limit of the decoded size. Throws corrupt_chunk.
 buffer decompress_lzf(std::span<const std::byte> in, std::size_t size);
+// Longer than `bytes` if these have no repetitions, which every decoder takes, and never as long: libhdf5, which stores such a
+// chunk without the filter when it writes it again, says so in the file only if its size changes.
+buffer lzf_block(std::span<const std::byte> bytes);
 
 }  // namespace zarrbits::compressors
 

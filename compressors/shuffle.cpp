@@ -69,6 +69,10 @@ std::size_t shuffle_squares(const std::byte* in, std::byte* out, std::size_t siz
   });
 }
 
+bool is_noop(const buffer& in, std::size_t element) { return element <= 1 || in.size() < element; }
+
+}  // namespace
+
 void shuffle(std::span<const std::byte> in, std::byte* out, std::size_t size) {
   const std::size_t n = in.size() / size;
   const std::byte* from = in.data();
@@ -81,10 +85,6 @@ void shuffle(std::span<const std::byte> in, std::byte* out, std::size_t size) {
   }
   std::copy(from + n * size, from + in.size(), out + n * size);
 }
-
-bool is_noop(const buffer& in, std::size_t element) { return element <= 1 || in.size() < element; }
-
-}  // namespace
 
 void unshuffle(std::span<const std::byte> in, std::byte* out, std::size_t size) {
   const std::size_t n = in.size() / size;

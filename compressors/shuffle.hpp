@@ -15,6 +15,7 @@ namespace zarrbits::compressors {
 buffer shuffled(buffer in, std::size_t element);
 buffer unshuffle(buffer in, std::size_t element);
 // `out` has the length of `in`, and does not overlap it.
+void shuffle(std::span<const std::byte> in, std::byte* out, std::size_t element);
 void unshuffle(std::span<const std::byte> in, std::byte* out, std::size_t element);
 
 }  // namespace zarrbits::compressors

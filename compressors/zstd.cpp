@@ -10,8 +10,30 @@
 
 namespace zarrbits::compressors {
 
+namespace {
+
+struct deleter {
+  void operator()(ZSTD_DCtx* c) const { ZSTD_freeDCtx(c); }
+  void operator()(ZSTD_CCtx* c) const { ZSTD_freeCCtx(c); }
+};
+
+// Each thread keeps both: to make one takes longer than a small block.
+ZSTD_DCtx* decompressor() {
+  thread_local const std::unique_ptr<ZSTD_DCtx, deleter> instance(ZSTD_createDCtx());
+  if (!instance) throw std::bad_alloc();
+  return instance.get();
+}
+
+ZSTD_CCtx* compressor() {
+  thread_local const std::unique_ptr<ZSTD_CCtx, deleter> instance(ZSTD_createCCtx());
+  if (!instance) throw std::bad_alloc();
+  return instance.get();
+}
+
+}  // namespace
+
 void zstd_block(std::span<const std::byte> in, std::span<std::byte> out) {
-  const std::size_t n = ZSTD_decompress(out.data(), out.size(), in.data(), in.size());
+  const std::size_t n = ZSTD_decompressDCtx(decompressor(), out.data(), out.size(), in.data(), in.size());
   if (ZSTD_isError(n)) throw corrupt_chunk(std::string("zstd: ") + ZSTD_getErrorName(n));
   if (n != out.size()) throw corrupt_chunk("zstd: its length differs from the chunk's");
 }
@@ -61,11 +83,17 @@ bool check_zstd(std::span<const std::byte> in, std::size_t size) {
   return true;
 }
 
-buffer zstd_frame(std::span<const std::byte> bytes, int level) {
-  buffer out(ZSTD_compressBound(bytes.size()));
-  const std::size_t n = ZSTD_compress(out.data(), out.size(), bytes.data(), bytes.size(), level);
+void append_zstd_frame(buffer& out, std::span<const std::byte> bytes, int level) {
+  const std::size_t before = out.size(), bound = ZSTD_compressBound(bytes.size());
+  out.resize(before + bound);
+  const std::size_t n = ZSTD_compressCCtx(compressor(), out.data() + before, bound, bytes.data(), bytes.size(), level);
   if (ZSTD_isError(n)) throw std::runtime_error("zstd cannot compress a chunk");
-  out.resize(n);
+  out.resize(before + n);
+}
+
+buffer zstd_frame(std::span<const std::byte> bytes, int level) {
+  buffer out;
+  append_zstd_frame(out, bytes, level);
   return out;
 }
 

@@ -26,6 +26,7 @@ std::size_t zstd_size(std::span<const std::byte> in);
 bool check_zstd(std::span<const std::byte> in, std::size_t size);
 
 buffer zstd_frame(std::span<const std::byte> bytes, int level);
+void append_zstd_frame(buffer& out, std::span<const std::byte> bytes, int level);
 // The size of the largest frame of so many bytes.
 std::size_t max_zstd_size(std::size_t size);
 

@@ -444,7 +444,8 @@ http_client::response http_client::send(const request& r) {
   header_list lines;
   for (const std::string& line : r.headers) append(lines, line);
   const auto set = [&](auto option, auto value) { curl_easy_setopt(handle, option, value); };
-  curl_easy_reset(handle);  // keeps its connections
+  set(CURLOPT_COOKIEFILE, static_cast<const char*>(nullptr));  // curl_easy_reset() of libcurl 7.88 leaks the list of such files
+  curl_easy_reset(handle);                                     // keeps its connections
   set(CURLOPT_URL, r.url.c_str());
   set(CURLOPT_PATH_AS_IS, 1L);
   set(CURLOPT_PROTOCOLS_STR, "http,https");

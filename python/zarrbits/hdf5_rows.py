@@ -41,6 +41,8 @@ _MAGIC = 0x5A504201
 _CHECKSUM_OR_FILLED = 1 << 19 | 1 << 20
 _PADDING = ("none", "first_byte", "last_byte")
 _NO_COMPRESSION = (2, 3, PACKBITS)  # shuffle, fletcher32
+_NO_CHUNK = (OSError, RuntimeError, ValueError, MemoryError)  # of read_direct_chunk(): it is not in the file, or damaged
+_UNKNOWN_MASK = 2**32 - 1  # HDF5 1.10 gives it for the only chunk of a dataset that is not in the file yet
 _TRY = 64  # chunks that chunk_iter() visits in less time than it takes to find out that one is not there
 # bytes of a chunk, decoded: handing a smaller one to a thread and to h5py takes longer than libhdf5 takes for it
 _WORTH = 1 << 20
@@ -346,13 +348,33 @@ def write(
                     continue
             yield at, lambda at=at: encoded(at)  # type: ignore[misc]
 
+    replaces = _may_have_chunks(dataset, math.prod(-(-len(w) // c) for w, c in zip(whole, made.chunk)))
     with ThreadPoolExecutor(count) as pool:
         for at, stored in _in_order(pool, calls(), 2 * count):
             if stored is None:
                 through_h5py(of_chunk(at))
             else:
+                if replaces:
+                    _drop_mask(dataset, at, len(stored))
                 dataset.id.write_direct_chunk(at, stored)
                 _count(counts, "chunks", 1)
+
+
+def _may_have_chunks(dataset: Any, wanted: int) -> bool:
+    """False if no chunk of the dataset is in the file, where it is worth it to find out: libhdf5 goes through all chunks."""
+    all_of_them = math.prod(-(-n // c) for n, c in zip(dataset.shape, dataset.chunks))
+    return _TRY * wanted < all_of_them or dataset.id.get_storage_size() > 0
+
+
+def _drop_mask(dataset: Any, at: tuple[int, ...], size: int) -> None:
+    """Of the chunk that is to be replaced by one of this size: libhdf5 keeps the filter mask of one of the same size, so that
+    readers would undo other filters than those of the new one. One of another size in between takes no place of its own."""
+    try:
+        mask, stored = dataset.id.read_direct_chunk(at)
+    except _NO_CHUNK:
+        return
+    if mask != 0 and len(stored) == size:
+        dataset.id.write_direct_chunk(at, b"\0" if size != 1 else b"\0\0")
 
 
 def _stored(dataset: Any, wanted: list[list[int]]) -> list[tuple[int, ...]] | None:
@@ -436,8 +458,10 @@ def _read_chunks(
         for at in itertools.product(*wanted) if stored_at is None else stored_at:
             try:
                 mask, stored = dataset.id.read_direct_chunk(at)
-            except (OSError, RuntimeError, ValueError):  # it is not in the file, or damaged
+            except _NO_CHUNK:
                 mask, stored = 0, None
+            if mask == _UNKNOWN_MASK:
+                stored = None
             yield at, lambda at=at, stored=stored, mask=mask: place(at, stored, mask)  # type: ignore[misc]
 
     with ThreadPoolExecutor(threads) as pool:

@@ -233,6 +233,35 @@ BOOST_AUTO_TEST_CASE(damage_and_masks_of_filters_after_ours) {
   H5Dclose(d);
 }
 
+BOOST_AUTO_TEST_CASE(a_chunk_that_replaces_one_without_filters_has_them) {
+  const file f;
+  const auto swapped = [](hid_t p) { BOOST_TEST_REQUIRE(H5Pset_zarrbits_bytes(p, 1) >= 0); };
+  const auto checked = [](hid_t p) {
+    packed(12)(p);
+    H5Pset_fletcher32(p);
+  };
+  const std::vector<std::uint16_t> values = some_values<std::uint16_t>(64, 12, false);
+  std::vector<std::uint16_t> all(64);
+  const hsize_t at[] = {0};
+  int number = 0;
+  for (const auto& [filters, size] :
+       {std::pair<set_up, std::size_t>(swapped, 128), std::pair<set_up, std::size_t>(checked, 100)}) {
+    const hid_t d = make(f, "x" + std::to_string(number++), H5T_STD_U16LE, {64}, {64}, filters);
+    const std::vector<char> other(size, 1);
+    BOOST_TEST(H5Dwrite_chunk(d, H5P_DEFAULT, 1, at, other.size(), other.data()) >= 0);
+    BOOST_TEST(chunks_of(d, {64}, {64}).at(0).first == 1u);
+    rows::write_chunks(d, 0, values);
+    const auto chunk = chunks_of(d, {64}, {64}).at(0);
+    BOOST_TEST(chunk.first == 0u);
+    BOOST_TEST(chunk.second.size() == size);
+    BOOST_TEST(H5Dread(d, H5T_NATIVE_UINT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, all.data()) >= 0);
+    BOOST_TEST((all == values));
+    rows::read_chunks(d, 0, all);
+    BOOST_TEST((all == values));
+    H5Dclose(d);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(other_types) {
   const hid_t boolean = H5Tenum_create(H5T_STD_I8LE);
   for (const auto& [name, value] : {std::pair<const char*, signed char>{"FALSE", 0}, {"TRUE", 1}})

@@ -57,7 +57,8 @@ inline std::vector<std::pair<std::uint32_t, std::vector<unsigned char>>> chunks_
     haddr_t address = HADDR_UNDEF;
     BOOST_TEST_REQUIRE(H5Dget_chunk_info_by_coord(d, at.data(), &mask, &address, &size) >= 0);
     std::vector<unsigned char> bytes(address == HADDR_UNDEF ? 0 : size);
-    if (!bytes.empty()) BOOST_TEST_REQUIRE(H5Dread_chunk(d, H5P_DEFAULT, at.data(), &mask, bytes.data()) >= 0);
+    std::uint32_t ignored = 0;  // HDF5 1.10 gives 0 for the chunk that H5Dwrite_chunk() wrote last
+    if (!bytes.empty()) BOOST_TEST_REQUIRE(H5Dread_chunk(d, H5P_DEFAULT, at.data(), &ignored, bytes.data()) >= 0);
     all.emplace_back(mask, bytes);
     std::size_t i = at.size();
     while (i > 0 && (at[i - 1] += chunk[i - 1]) >= shape[i - 1]) at[--i] = 0;

@@ -27,8 +27,11 @@ PIPELINES = {
     "bzip2": (hdf5plugin.BZip2(), True),
     **{f"blosc, {name}": (hdf5plugin.Blosc(cname=name), True) for name in ("lz4", "zstd", "blosclz", "zlib")},
     "blosc, bits": (hdf5plugin.Blosc(cname="lz4", shuffle=hdf5plugin.Blosc.BITSHUFFLE), True),
-    "bitshuffle, lz4": (hdf5plugin.Bitshuffle(cname="lz4"), False),
-    "bitshuffle, zstd": (hdf5plugin.Bitshuffle(cname="zstd"), False),
+    "bitshuffle": (hdf5plugin.Bitshuffle(cname="none"), True),
+    "bitshuffle, lz4": (hdf5plugin.Bitshuffle(cname="lz4"), True),
+    "bitshuffle, lz4 in blocks": (hdf5plugin.Bitshuffle(nelems=64, cname="lz4"), True),
+    "bitshuffle, zstd": (hdf5plugin.Bitshuffle(cname="zstd"), True),
+    "lzf": ({"compression": "lzf"}, True),
     "not ours": (hdf5plugin.Zfp(reversible=True), None),
 }
 
@@ -42,7 +45,7 @@ def test_values_are_those_of_h5py(tmp_path, monkeypatch, name):
     with h5py.File(tmp_path / "x.h5", "w") as f:
         read, write = filtered_rows.compare(f, {**options, **shuffle})
     assert (read["chunks"] > 100) is (is_encoded is not None)
-    assert (write["chunks"] > 40) is bool(is_encoded)
+    assert (write["chunks"] > 30) is bool(is_encoded)
 
 
 def test_large_chunks_are_encoded_and_decoded_here(tmp_path):

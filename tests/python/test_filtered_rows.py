@@ -35,7 +35,7 @@ PIPELINES = {
     "gzip": (GZIP, True),
     "shuffle, gzip, fletcher32": ({**GZIP, "shuffle": True, "fletcher32": True}, True),
     "fletcher32": ({"fletcher32": True}, True),
-    "lzf": ({"compression": "lzf", "shuffle": True}, False),
+    "lzf": ({"compression": "lzf", "shuffle": True}, True),
     "scaleoffset": ({"scaleoffset": 0, "compression": "gzip"}, False),
 }
 

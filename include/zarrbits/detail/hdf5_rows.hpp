@@ -237,10 +237,22 @@ class dataset_rows : private dataset_form {
         const place& here = places[p];
         const std::vector<hsize_t> at = start_of(list, i);
         ++chunks_;
+        drop_mask(at, here);
         check_chunk(H5Dwrite_chunk(dataset_, H5P_DEFAULT, here.mask, at.data(), here.ready.size(), here.ready.data()), at,
                     "write");
       });
     });
+  }
+
+  // libhdf5 keeps the filter mask of a chunk that another one of the same size replaces, so that readers would undo other filters
+  // than those of the new one. One of another size is written first, which takes no place of its own. Chunks that are packed, and
+  // no more, need no mask: their size says it.
+  void drop_mask(const std::vector<hsize_t>& at, const place& here) const {
+    if (after_.empty() && !has_others() && !filtered_is_reversed_) return;
+    hsize_t size = 0;
+    if (H5Dget_chunk_storage_size(dataset_, at.data(), &size) < 0 || size != here.ready.size()) return;
+    const std::byte other[2] = {};
+    check_chunk(H5Dwrite_chunk(dataset_, H5P_DEFAULT, here.mask, at.data(), size == 1 ? 2 : 1, other), at, "write");
   }
 
   void encode(place& here, std::span<const std::byte> values) const {
@@ -328,7 +340,8 @@ class dataset_rows : private dataset_form {
 #endif
       if (status < 0 && is_absent()) return here.stored.clear();  // HDF5 has it in its cache, as nothing but fill values
       check_chunk(status, at, "read");
-      if (here.mask == 0 || has_others() || (after_.empty() && size == chunk_bytes_)) {
+      // HDF5 1.10 gives all bits for the only chunk of a dataset that is not in the file yet, or not long enough
+      if (here.mask == 0 || (here.mask != UINT32_MAX && (has_others() || (after_.empty() && size == chunk_bytes_)))) {
         ++chunks_;
         return;
       }
