@@ -151,7 +151,7 @@ buffer encode_bitshuffle(std::span<const unsigned> values, std::span<const std::
     throw corrupt_chunk("bitshuffle: an element size that does not fit the chunk");
   p.set_block();
   const std::uint64_t block_bytes = p.per_block * p.element;
-  if (block_bytes > UINT32_MAX) throw corrupt_chunk("bitshuffle: a block of more than 4 GiB");
+  if (block_bytes > UINT32_MAX) throw corrupt_chunk("bitshuffle: a block of 4 GiB or more");
   const std::size_t aligned = in.size() / p.element / 8 * 8 * p.element;  // bytes
   buffer out, bits, planes;
   out.reserve(in.size() + 64);
