@@ -260,25 +260,32 @@ text::json fill_of(const variable& v) {
 
 constexpr std::uint64_t max_part_bytes = 8U << 20;
 
-// A part of a variable with 1 index along its first dimensions, and all along the others, so that it is one range of the file.
+// A part of a variable with 1 index along its first dimensions, some along the next, and all along the others, so that it is one
+// range of the file.
 std::vector<std::uint64_t> part_shape(const variable& v) {
   std::vector<std::uint64_t> part = v.shape;
   for (std::size_t d = 0; d < part.size(); ++d) {
-    const bool is_large = v.bytes_below(d) > max_part_bytes / std::max<std::uint64_t>(v.shape[d], 1);
-    if ((v.has_records && d == 0) || is_large) part[d] = 1;
-    else break;
+    const bool is_records = v.has_records && d == 0;
+    const std::uint64_t fitting = max_part_bytes / std::max<std::uint64_t>(v.bytes_below(d), 1);
+    if (!is_records && fitting >= part[d]) break;
+    part[d] = is_records ? 1 : std::max<std::uint64_t>(fitting, 1);
+    if (part[d] > 1) break;
   }
   return part;
 }
 
 class part_object final : public zarr::stored_object {
  public:
-  part_object(std::shared_ptr<const netcdf3_file> file, std::uint64_t offset, std::uint64_t size)
-      : file_(std::move(file)), offset_(offset), size_(size) {}
+  // `within`: the bytes of those of the part that are in the variable. The others, after its end, are zeros that nobody compares.
+  part_object(std::shared_ptr<const netcdf3_file> file, std::uint64_t offset, std::uint64_t size, std::uint64_t within)
+      : file_(std::move(file)), offset_(offset), size_(size), within_(within) {}
   std::uint64_t size() const override { return size_; }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    const auto n = static_cast<std::size_t>(std::clamp<std::uint64_t>(within_ - std::min(offset, within_), 0, out.size()));
+    std::fill(out.begin() + static_cast<std::ptrdiff_t>(n), out.end(), std::byte{});
+    if (n == 0) return;
     try {
-      file_->bytes->read(offset_ + offset, out);
+      file_->bytes->read(offset_ + offset, out.first(n));
     } catch (const io::read_error& e) {
       throw zarr::store_error(std::string("the netCDF-3 file cannot be read: ") + e.what());
     }
@@ -286,7 +293,7 @@ class part_object final : public zarr::stored_object {
 
  private:
   std::shared_ptr<const netcdf3_file> file_;
-  std::uint64_t offset_, size_;
+  std::uint64_t offset_, size_, within_;
 };
 
 class netcdf3_source final : public zarr::store_reader {
@@ -311,14 +318,15 @@ class netcdf3_source final : public zarr::store_reader {
     const auto index = dotted.index(rest, v.shape.size());
     if (!index) return nullptr;
     const std::vector<std::uint64_t> part = part_shape(v);
-    std::uint64_t offset = v.begin, size = v.size();
+    std::uint64_t offset = v.begin, size = v.size(), within = size;
     for (std::size_t d = 0; d < part.size(); ++d) {
       const std::uint64_t first = (*index)[d] * part[d];
       if (first >= v.shape[d]) return nullptr;
       offset += first * (v.has_records && d == 0 ? file_->stride : v.bytes_below(d));
       size *= part[d];
+      within *= std::min(part[d], v.shape[d] - first);
     }
-    return std::make_unique<part_object>(file_, offset, size);
+    return std::make_unique<part_object>(file_, offset, size, within);
   }
 
   void list(const std::string& folder, const std::function<bool(const zarr::store_entry&)>& visit) const override {
