@@ -89,7 +89,8 @@ class NetcdfGroup:
         self.group, self.parent = group, parent
         self.root: NetcdfGroup = parent.root if parent else self
         if parent is None:
-            self.phony_count = 0
+            self.phony_count = self.named_count = 0
+            self.sorts_phony_dims = phony_dims == "sort"
         self.dimensions: dict[str, Dimension] = {}
         self.group_names: list[str] = []
         self.variables: dict[str, Dataset] = {}
@@ -112,9 +113,12 @@ class NetcdfGroup:
                 if _NO_VARIABLE not in (note.encode() if isinstance(note, str) else note):
                     self.variables[name.replace(_PREFIX, "")] = member
         named = collections.Counter(None if d.is_unlimited else d.size for d in self.dimensions.values())
+        self.root.named_count += len(self.dimensions)
         for size, count in unnamed.items():
             for _ in range(named[size], count):
-                self.dimensions[f"phony_dim_{self.root.phony_count}"] = Dimension(size, is_phony=True)
+                # netCDF-C's numbers, and so those of "sort", are of all dimensions
+                number = self.root.phony_count + (self.root.named_count if self.root.sorts_phony_dims else 0)
+                self.dimensions[f"phony_dim_{number}"] = Dimension(size, is_phony=True)
                 self.root.phony_count += 1
         if parent is None and phony_dims == "sort":
             self._open_all_groups()

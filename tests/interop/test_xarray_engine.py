@@ -109,6 +109,9 @@ def test_dimensions_without_names_are_those_of_h5netcdf(tmp_path, phony_dims):
         for group, shape in (("", (3, 4)), ("b", (5, 5)), ("a", (6, 3)), ("a/c", (6, 7)), ("d", (4, 5))):
             f[f"{group}/x"] = np.arange(np.prod(shape)).reshape(shape)
             f[f"{group}/y"] = np.arange(shape[0])
+        for group, name in (("", "first"), ("b", "second"), ("b", "third")):  # named ones, which have numbers, too
+            f[f"{group}/{name}"] = np.arange(9)
+            f[f"{group}/{name}"].make_scale(name)
     options = {"phony_dims": phony_dims}
     xarray.testing.assert_identical(loaded(path, engine, **options), loaded(path, "h5netcdf", **options))
     dimensions = {}
