@@ -5,6 +5,7 @@
 #ifndef ZARRBITS_COMMAND_CONVERT_ARGUMENTS_HPP
 #define ZARRBITS_COMMAND_CONVERT_ARGUMENTS_HPP
 
+#include <zarrbits/combine.hpp>
 #include <zarrbits/convert.hpp>
 #include <zarrbits/detail/convert_front_end.hpp>
 
@@ -17,6 +18,7 @@ namespace zarrbits::command {
 struct convert_arguments {
   convert_options options;
   convert_front_end front_end;   // that of the options
+  std::optional<combine_options> combination;  // of files with parts of several dimensions
   std::string report;            // file for it; "": none
   std::string partition_origin;  // what made this process a share: an option, a launcher
   bool quiet = false, print_json = false;
