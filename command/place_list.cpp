@@ -28,8 +28,9 @@ class place_list {
   std::vector<std::vector<std::uint64_t>> read() {
     std::ifstream in(file_, std::ios::binary);
     std::ostringstream table;
-    if (in) table << in.rdbuf();
-    if (!in || in.bad() || !table) throw usage_error("cannot read the list of places " + quote(file_) + ": " + std::strerror(errno));
+    if (!in) throw usage_error("cannot read the list of places " + quote(file_) + ": " + std::strerror(errno));
+    table << in.rdbuf();
+    if (in.bad()) throw usage_error("cannot read the list of places " + quote(file_) + " to its end");
     std::vector<text::csv_record> records;
     try {
       records = text::parse_csv(std::move(table).str());

@@ -47,10 +47,12 @@ const coordinate_blocks::block* coordinate_blocks::add(values coordinates, const
 const coordinate_blocks::block* coordinate_blocks::add(std::uint64_t number, std::uint64_t length, values coordinates,
                                                        const std::string& file) {
   has_numbers_ = true;
-  const auto [entry, is_new] =
-      blocks_.try_emplace(values{static_cast<long double>(number)}, block{file, length, std::move(coordinates)});
-  const block& b = entry->second;
-  if (is_new) return &b;
+  const auto [entry, is_new] = blocks_.try_emplace(values{static_cast<long double>(number)}, block{file, length});
+  block& b = entry->second;
+  if (is_new) {
+    b.coordinates = std::move(coordinates);
+    return &b;
+  }
   const std::string place = "and both have the place " + std::to_string(number) + " along it; mend the list of places";
   if (b.length != length) refuse(path_, b.file, file, "are " + std::to_string(b.length) + " and " + std::to_string(length) + ", " + place);
   if (!are_same(b.coordinates, coordinates)) refuse(path_, b.file, file, "differ, " + place);
