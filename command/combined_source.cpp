@@ -89,9 +89,10 @@ std::optional<combine_options> find_combination(const concat_arguments& a, const
                                                 const std::optional<concatenation>& concat) {
   if (!concat) return {};
   if (concat->append && a.append.find(',') != std::string::npos)
-    throw usage_error("--append goes with one dimension; name the one that the new files continue. If each step of it is several files, "
-                      "write one file of them first, with \"zarrbits convert --virtual --concat " +
-                      a.append + " ... NEW.nc\", and append that");
+    throw usage_error(
+        "--append goes with one dimension; name the one that the new files continue. If each step of it is several files, "
+        "write one file of them first, with \"zarrbits convert --virtual --concat " +
+        a.append + " ... NEW.nc\", and append that");
   if (!a.combines()) return {};
   const std::optional<combine_options> combination = combination_of(a, source, *concat);
   if (a.overlap) require_single_dimension(combination, "--allow-overlap");
@@ -102,10 +103,11 @@ std::optional<combine_options> find_combination(const concat_arguments& a, const
 void require_single_dimension(const std::optional<combine_options>& combination, const char* option) {
   if (!combination) return;
   std::string concat = combination->new_dimension.empty() ? "" : " --concat-new " + combination->new_dimension;
-  for (const std::string& name : combination->dimensions) concat += (&name == combination->dimensions.data() ? " --concat " : ",") + name;
+  for (const std::string& name : combination->dimensions)
+    concat += (&name == combination->dimensions.data() ? " --concat " : ",") + name;
   if (!combination->places.empty()) concat += " --places LIST.csv";
-  throw usage_error(std::string(option) + " goes with one dimension; write one file first, with \"zarrbits convert --virtual" + concat +
-                    " ... ALL.nc\", and use that as the source");
+  throw usage_error(std::string(option) + " goes with one dimension; write one file first, with \"zarrbits convert --virtual" +
+                    concat + " ... ALL.nc\", and use that as the source");
 }
 
 combined_source::combined_source(std::optional<combine_options> combination) : combination_(std::move(combination)) {
@@ -158,7 +160,8 @@ convert_result combined_source::described(convert_result result) const {
   return result;
 }
 
-int write_combined_file(combine_options combination, const convert_options& options, bool quiet, const std::string& report, bool as_json) {
+int write_combined_file(combine_options combination, const convert_options& options, bool quiet, const std::string& report,
+                        bool as_json) {
   return run_in_subprocess(
       options.source,
       [&](const auto& set_current) {

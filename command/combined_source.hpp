@@ -55,7 +55,8 @@ class combined_source {
 };
 
 // zarrbits convert --virtual --concat DIMENSIONS *.nc all.nc
-int write_combined_file(combine_options combination, const convert_options& options, bool quiet, const std::string& report, bool as_json);
+int write_combined_file(combine_options combination, const convert_options& options, bool quiet, const std::string& report,
+                        bool as_json);
 
 }  // namespace zarrbits::command
 

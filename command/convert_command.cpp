@@ -136,7 +136,8 @@ int run(convert_kind kind, int argc, char** argv) {
   convert_arguments arguments;
   if (const auto over = parse_convert_arguments(arguments, kind, argc, argv)) return *over;
   convert_options& options = arguments.options;
-  if (arguments.is_virtual_file) return write_combined_file(*arguments.combination, options, arguments.quiet, arguments.report, arguments.print_json);
+  if (arguments.is_virtual_file)
+    return write_combined_file(*arguments.combination, options, arguments.quiet, arguments.report, arguments.print_json);
   combined_source combined(arguments.combination);
   arguments.front_end.is_source_temporary = combined.is_used();
   if (const auto write = arguments.front_end.before_done; write && combined.is_used())

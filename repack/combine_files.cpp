@@ -54,7 +54,7 @@ class combiner {
     if (d.is_stored()) return mapping;
     for (const auto& [first, i] : d.placed) {
       const array::extents shape = files_.shape_of(d, d.parts[i]);
-      if (array::product(shape) > 0) 
+      if (array::product(shape) > 0)
         mapping.parts.push_back({name_in_target(d.parts[i].file), path, first, shape, d.has_new_dimension});
     }
     return mapping;
@@ -118,8 +118,7 @@ class combiner {
     how.sync = options_.sync;
     how.source = options_.sources[0];
     zarr::atomic_file target(options_.target, zarr::unfinished_name(options_.target), how, {"an HDF5 file", hdf5::is_hdf5_file});
-    if (!options_.new_dimension.empty())
-      added_.emplace(options_.new_dimension, files_.length_of(files_.new_dimension_path()));
+    if (!options_.new_dimension.empty()) added_.emplace(options_.new_dimension, files_.length_of(files_.new_dimension_path()));
     std::set<std::size_t> givers;
     for (const auto& [path, d] : files_.datasets()) givers.insert(d.parts[0].file);
     givers.insert(0);

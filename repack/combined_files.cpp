@@ -275,7 +275,8 @@ const block* combined_files::add_block(opened_part& part, const std::string& pat
   const bool has_numbers = dims.size() == 1 && (kind == H5T_INTEGER || kind == H5T_FLOAT);
   if (!options_.places.empty()) {
     const auto d = std::find(options_.dimensions.begin(), options_.dimensions.end(), text::base_name(path));
-    const std::size_t column = static_cast<std::size_t>(d - options_.dimensions.begin()) + (options_.new_dimension.empty() ? 0 : 1);
+    const std::size_t column =
+        static_cast<std::size_t>(d - options_.dimensions.begin()) + (options_.new_dimension.empty() ? 0 : 1);
     const bool is_compared = has_values && has_numbers && dims[0] <= max_coordinate_values;
     return blocks.add(options_.places[part.number][column], length,
                       is_compared ? coordinates_of(part, path) : coordinate_blocks::values(), name);
@@ -404,8 +405,7 @@ combined_files::loaded_values combined_files::load(const opened_file& file, cons
   const combined_dataset& d = datasets_.at(path);
   const hdf5::handle dataset = open_object(file.file.file(), *file.tree.find(path));
   file.file.require_values(dataset);
-  const auto change =
-      d.stored_times ? conversion::change_of(d.time_encodings[p.encoding], *d.stored_times) : nullptr;
+  const auto change = d.stored_times ? conversion::change_of(d.time_encodings[p.encoding], *d.stored_times) : nullptr;
   const auto copy_of = [](hid_t type) { return hdf5::handle(H5Tcopy(type), "copy a datatype"); };
   loaded_values result{change ? copy_of(change->source_type()) : hdf5::handle(H5Dget_type(dataset), "get the datatype"), {}};
   const hsize_t n = array::product(shape_of(d, p));
@@ -514,7 +514,8 @@ void combined_files::describe() {
     for (const std::string& axis : d.axes) {
       if (!axis.empty()) places = array::saturating_mul(places, blocks_.at(axis).count());
     }
-    if (const std::uint64_t missing = places - std::min<std::uint64_t>(places, d.placed.size()); d.is_tiled() && !d.is_dimension_without_values && missing > 0)
+    if (const std::uint64_t missing = places - std::min<std::uint64_t>(places, d.placed.size());
+        d.is_tiled() && !d.is_dimension_without_values && missing > 0)
       add_note(std::to_string(missing) + " of the " + text::pluralize(places, "part") + " of \"" + text::escape_name(path) +
                "\" " + (missing == 1 ? "is" : "are") + " in no file, and read" + (missing == 1 ? "s" : "") +
                " as the fill value");

@@ -38,9 +38,9 @@ struct combined_dataset {
     std::vector<const block*> blocks;  // along the dimensions that the files have parts of
     std::size_t encoding = 0;          // which one of time_encodings
   };
-  array::extents dims;                       // those of the first file, with the new dimension
-  std::vector<std::string> axes;             // paths of their coordinate variables; "": all files have all of the dimension
-  bool has_new_dimension = false;            // the first one
+  array::extents dims;             // those of the first file, with the new dimension
+  std::vector<std::string> axes;   // paths of their coordinate variables; "": all files have all of the dimension
+  bool has_new_dimension = false;  // the first one
   std::uint64_t element_bytes = 0;
   std::map<std::string, std::string> terms;  // of its values
   bool is_copied = false;                    // its values are not mapped: it has no dimensions, or they lead to other objects
@@ -149,13 +149,13 @@ class combined_files {
   const combine_options& options_;
   combine_report report_;
   std::vector<io::file_state> states_;
-  std::map<std::string, coordinate_blocks> blocks_;                                   // by the path of the coordinate variable
-  std::map<std::string, conversion::cf_encoding> first_times_;                        // of coordinate variables, by path
-  std::vector<std::uint64_t> steps_;                                                  // of the files along the new dimension
-  std::vector<std::vector<std::pair<std::string, const block*>>> blocks_of_file_;     // with the paths of their dimensions
-  std::map<std::string, combined_dataset> datasets_;                                  // by path
-  std::vector<std::string> order_;                                                    // their paths, as they were first read
-  std::map<std::size_t, std::vector<repeated_part>> repeated_;                        // by file
+  std::map<std::string, coordinate_blocks> blocks_;                                // by the path of the coordinate variable
+  std::map<std::string, conversion::cf_encoding> first_times_;                     // of coordinate variables, by path
+  std::vector<std::uint64_t> steps_;                                               // of the files along the new dimension
+  std::vector<std::vector<std::pair<std::string, const block*>>> blocks_of_file_;  // with the paths of their dimensions
+  std::map<std::string, combined_dataset> datasets_;                               // by path
+  std::vector<std::string> order_;                                                 // their paths, as they were first read
+  std::map<std::size_t, std::vector<repeated_part>> repeated_;                     // by file
 };
 
 }  // namespace zarrbits::repacking

@@ -35,11 +35,12 @@ bool are_same(const coordinate_blocks::values& a, const coordinate_blocks::value
 
 const coordinate_blocks::block* coordinate_blocks::add(values coordinates, const std::string& file) {
   if (direction_of(coordinates) == 0)
-    throw error(errc::not_joinable,
-                "\"" + file + "\" cannot be combined: the values of \"" + text::escape_name(path_) +
-                    "\" neither rise nor fall; join the files along one dimension with `concat`, or list where each belongs with " +
-                    "`places`",
-                {file, path_});
+    throw error(
+        errc::not_joinable,
+        "\"" + file + "\" cannot be combined: the values of \"" + text::escape_name(path_) +
+            "\" neither rise nor fall; join the files along one dimension with `concat`, or list where each belongs with " +
+            "`places`",
+        {file, path_});
   const std::uint64_t length = coordinates.size();
   return &blocks_.try_emplace(std::move(coordinates), block{file, length}).first->second;
 }
@@ -54,7 +55,8 @@ const coordinate_blocks::block* coordinate_blocks::add(std::uint64_t number, std
     return &b;
   }
   const std::string place = "and both have the place " + std::to_string(number) + " along it; mend the list of places";
-  if (b.length != length) refuse(path_, b.file, file, "are " + std::to_string(b.length) + " and " + std::to_string(length) + ", " + place);
+  if (b.length != length)
+    refuse(path_, b.file, file, "are " + std::to_string(b.length) + " and " + std::to_string(length) + ", " + place);
   if (!are_same(b.coordinates, coordinates)) refuse(path_, b.file, file, "differ, " + place);
   return &b;
 }

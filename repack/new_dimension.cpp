@@ -78,9 +78,8 @@ void new_dimension::write_scale(hid_t target) const {
   const hdf5::handle space(H5Screate_simple(1, &length, nullptr), "create a dataspace"),
       properties(H5Pcreate(H5P_DATASET_CREATE), "create properties");
   hdf5::check(H5Pset_obj_track_times(properties, false), "leave out times");
-  const hdf5::handle scale(
-      H5Dcreate2(target, ("/" + name_).c_str(), H5T_IEEE_F32BE, space, H5P_DEFAULT, properties, H5P_DEFAULT),
-      "create the new dimension");
+  const hdf5::handle scale(H5Dcreate2(target, ("/" + name_).c_str(), H5T_IEEE_F32BE, space, H5P_DEFAULT, properties, H5P_DEFAULT),
+                           "create the new dimension");
   hdf5::write_text_attribute(scale, "CLASS", "DIMENSION_SCALE");
   hdf5::write_text_attribute(scale, "NAME", hdf5::name_without_variable(length_));
   if (last) hdf5::write_number_attribute(scale, dimension_number, {*last + 1}, true);

@@ -15,9 +15,9 @@ namespace zarrbits::repacking {
 
 struct virtual_mapping {
   struct part {
-    std::string file;             // as the new file names it
-    std::string dataset;          // path in that file
-    array::extents first, shape;  // of the box that all of the dataset's values fill
+    std::string file;                // as the new file names it
+    std::string dataset;             // path in that file
+    array::extents first, shape;     // of the box that all of the dataset's values fill
     bool has_new_dimension = false;  // the first one, of length 1, which the dataset does not have
   };
   array::extents dims;

@@ -30,13 +30,14 @@ struct combine_options {
   std::vector<std::string> sources = {};     // local files
   std::vector<std::string> dimensions = {};  // names of those that the files have parts of; each has a coordinate variable
   // Set: the files are also steps of a new dimension of this name, the first one of all datasets but the dimension scales. With
-  // `dimensions`, all files in one folder are the same step, and folders are in the order of the files; without, each file is one.
+  // `dimensions`, all files in one folder are the same step, and folders are in the order of the files; without, each file is
+  // one.
   std::string new_dimension = {};
   // Set: for each source its place along `new_dimension`, if that is set, and along each of `dimensions`, counted in files from 0
   // on. The dimensions need no coordinate variables then, and values of those may be in any order.
   std::vector<std::vector<std::uint64_t>> places = {};
-  std::string target = {};                   // the HDF5 file to write
-  bool relative_names = true;                // it names the sources relative to its own folder; false: by absolute names
+  std::string target = {};     // the HDF5 file to write
+  bool relative_names = true;  // it names the sources relative to its own folder; false: by absolute names
   // What to do with a dataset that several files have for the same place, with other values: fail with a sentence, take that of
   // the first file, or leave it out.
   enum class different_type { refuse, first, skip } different = different_type::refuse;

@@ -374,8 +374,12 @@ def test_members_that_cannot_be_told_apart(tmp_path):
     assert "has the name of the new dimension" in refused(
         "convert", "--concat-new", "tas", "--concat", "time", *paths, tmp_path / "no.zarr"
     )
-    assert 'has no "/"' in refused("convert", "--concat-new", "a/b", "--concat", "time", *paths, tmp_path / "no.zarr", status=None)
-    assert "name twice" in refused("convert", "--concat-new", "time", "--concat", "time", *paths, tmp_path / "no.zarr", status=None)
+    assert 'has no "/"' in refused(
+        "convert", "--concat-new", "a/b", "--concat", "time", *paths, tmp_path / "no.zarr", status=None
+    )
+    assert "name twice" in refused(
+        "convert", "--concat-new", "time", "--concat", "time", *paths, tmp_path / "no.zarr", status=None
+    )
 
 
 def test_places_from_a_list(tmp_path):
@@ -408,10 +412,14 @@ def test_places_from_a_list(tmp_path):
     np.testing.assert_array_equal(h5_reader(tmp_path / "all.nc")("v"), expected)
     # the same files as members of the first dimension
     with open(tmp_path / "new.csv", "w", encoding="utf-8") as f:
-        f.write("file,run,y\n" + "".join('"tiles/{}",{},{}\n'.format(p.name.replace('"', '""'), t, y) for (t, y), p in names.items()))
+        f.write(
+            "file,run,y\n" + "".join('"tiles/{}",{},{}\n'.format(p.name.replace('"', '""'), t, y) for (t, y), p in names.items())
+        )
     with h5py.File(names[1, 0], "r+") as f:
         f["time"][...] = 0
-    again = refused("convert", "--concat-new", "run", "--concat", "y", "--places", tmp_path / "new.csv", *names.values(), tmp_path / "n")
+    again = refused(
+        "convert", "--concat-new", "run", "--concat", "y", "--places", tmp_path / "new.csv", *names.values(), tmp_path / "n"
+    )
     assert "another length along dimension" in again
 
 
@@ -424,7 +432,9 @@ def test_lists_of_places_that_are_wrong(tmp_path):
         how = ("--concat", concat, "--places", tmp_path / "t" / "list.csv")
         return refused("convert", *how, *(paths if given is None else given), tmp_path / "no.zarr", status=None)
 
-    assert "line 3" in sentence([*right[:2], "p9.nc,0,1", *right[3:]]) and "is not among the files" in sentence([*right, "p9.nc,0,0"])
+    assert "line 3" in sentence([*right[:2], "p9.nc,0,1", *right[3:]]) and "is not among the files" in sentence(
+        [*right, "p9.nc,0,0"]
+    )
     assert "has no line for" in sentence(right[:4])
     assert "line 5" in sentence(right, given=paths[:3])
     assert "line 6" in sentence([*right, right[4]]) and "has a line already" in sentence([*right, right[4]])
@@ -433,7 +443,7 @@ def test_lists_of_places_that_are_wrong(tmp_path):
     assert 'names the columns, "file,t,x"' in sentence(["file,t,y", *right[1:]])
     assert 'begins with the line "file,t,x"' in sentence([])
     assert "a quote that nothing closes" in sentence([*right[:4], '"p1_1.nc,1,1'])
-    assert 'line 5 goes on after a field' in sentence([*right[:4], '"p1_1.nc"x,1,1'])
+    assert "line 5 goes on after a field" in sentence([*right[:4], '"p1_1.nc"x,1,1'])
     assert "line 5 has a quote within" in sentence([*right[:4], 'p"1_1.nc,1,1'])
     assert "no file has the place 1 along" in sentence([line.replace(",1,", ",2,") for line in right])
     assert "both have the place 0" in sentence([line.replace(",1,", ",0,") for line in right])
