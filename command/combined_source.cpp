@@ -3,6 +3,7 @@
 
 #include "command/child_process.hpp"
 #include "command/command_line.hpp"
+#include "command/place_list.hpp"
 #include "command/printable.hpp"
 #include "command/progress.hpp"
 #include "command/report_file.hpp"
@@ -50,20 +51,6 @@ text::json json_of(const combine_report& r, const std::string& target) {
   return {{"version", 1}, {"target", text::escape_name(target)}, {"bytes", r.bytes}, {"files", files}, {"notes", notes}};
 }
 
-combine_options combination_of(const std::string& source, const concatenation& concat, bool lock, const std::string& target) {
-  using different = combine_options::different_type;
-  combine_options options;
-  options.sources = concat.sources;
-  options.sources.insert(options.sources.begin(), source);
-  options.dimensions = names_in(concat.dimension);
-  options.target = target;
-  options.lock = lock;
-  options.different = concat.different == concatenation::different_type::first  ? different::first
-                      : concat.different == concatenation::different_type::skip ? different::skip
-                                                                                : different::refuse;
-  return options;
-}
-
 combine_report combine_with_progress(combine_options options, bool quiet,
                                      const std::function<void(const std::string&)>& set_current) {
   progress line(quiet);
@@ -82,19 +69,49 @@ void print_notes(const combine_report& r) {
 
 }  // namespace
 
-bool has_several_dimensions(const std::optional<concatenation>& concat) {
-  return concat && !concat->is_new && concat->dimension.find(',') != std::string::npos;
+combine_options combination_of(const concat_arguments& a, const std::string& source, const concatenation& concat) {
+  using different = combine_options::different_type;
+  combine_options options;
+  options.sources = concat.sources;
+  options.sources.insert(options.sources.begin(), source);
+  if (!a.dimension.empty()) options.dimensions = names_in(a.dimension);
+  options.new_dimension = a.fresh;
+  std::vector<std::string> names = options.dimensions;
+  if (!a.fresh.empty()) names.insert(names.begin(), a.fresh);
+  if (!a.places.empty()) options.places = read_place_list(a.places, options.sources, names);
+  options.different = concat.different == concatenation::different_type::first  ? different::first
+                      : concat.different == concatenation::different_type::skip ? different::skip
+                                                                                : different::refuse;
+  return options;
 }
 
-void require_single_dimension(const std::optional<concatenation>& concat, const char* option) {
-  if (has_several_dimensions(concat))
-    throw usage_error(std::string(option) +
-                      " goes with one dimension; write one file first, with \"zarrbits convert --virtual --concat " +
-                      concat->dimension + " ... ALL.nc\", and use that as the source");
+std::optional<combine_options> find_combination(const concat_arguments& a, const std::string& source,
+                                                const std::optional<concatenation>& concat) {
+  if (!concat) return {};
+  if (concat->append && a.append.find(',') != std::string::npos)
+    throw usage_error(
+        "--append goes with one dimension; name the one that the new files continue. If each step of it is several files, "
+        "write one file of them first, with \"zarrbits convert --virtual --concat " +
+        a.append + " ... NEW.nc\", and append that");
+  if (!a.combines()) return {};
+  const std::optional<combine_options> combination = combination_of(a, source, *concat);
+  if (a.overlap) require_single_dimension(combination, "--allow-overlap");
+  if (!a.order.empty()) require_single_dimension(combination, "--order");
+  return combination;
 }
 
-combined_source::combined_source(const std::optional<concatenation>& concat) {
-  if (!has_several_dimensions(concat)) return;
+void require_single_dimension(const std::optional<combine_options>& combination, const char* option) {
+  if (!combination) return;
+  std::string concat = combination->new_dimension.empty() ? "" : " --concat-new " + combination->new_dimension;
+  for (const std::string& name : combination->dimensions)
+    concat += (&name == combination->dimensions.data() ? " --concat " : ",") + name;
+  if (!combination->places.empty()) concat += " --places LIST.csv";
+  throw usage_error(std::string(option) + " goes with one dimension; write one file first, with \"zarrbits convert --virtual" +
+                    concat + " ... ALL.nc\", and use that as the source");
+}
+
+combined_source::combined_source(std::optional<combine_options> combination) : combination_(std::move(combination)) {
+  if (!combination_) return;
   std::random_device random;
   folder_ =
       (std::filesystem::temp_directory_path() / ("zarrbits-" + std::to_string(random()) + std::to_string(random()))).string();
@@ -113,7 +130,9 @@ void combined_source::replace(std::string& source, std::optional<concatenation>&
     throw error(errc::io_failed,
                 "cannot make the folder " + quote(folder_) + ": " + std::strerror(errno) + "; set TMPDIR to another place",
                 {folder_});
-  combine_options options = combination_of(source, *concat, lock, folder_ + "/all.nc");
+  combine_options options = *combination_;
+  options.lock = lock;
+  options.target = folder_ + "/all.nc";
   options.relative_names = false;
   report_ = combine_with_progress(options, quiet, set_current);
   if (!quiet) print_notes(report_);
@@ -141,11 +160,14 @@ convert_result combined_source::described(convert_result result) const {
   return result;
 }
 
-int write_combined_file(const convert_options& options, bool quiet, const std::string& report, bool as_json) {
+int write_combined_file(combine_options combination, const convert_options& options, bool quiet, const std::string& report,
+                        bool as_json) {
   return run_in_subprocess(
       options.source,
       [&](const auto& set_current) {
-    combine_options how = combination_of(options.source, *options.concat, options.lock, options.store);
+    combine_options how = std::move(combination);
+    how.target = options.store;
+    how.lock = options.lock;
     how.overwrite = options.overwrite;
     how.sync = options.sync;
     const combine_report r = combine_with_progress(how, quiet, set_current);

@@ -9,6 +9,8 @@
 #ifndef ZARRBITS_COMMAND_COMBINED_SOURCE_HPP
 #define ZARRBITS_COMMAND_COMBINED_SOURCE_HPP
 
+#include "command/source_list.hpp"
+
 #include <zarrbits/combine.hpp>
 #include <zarrbits/convert.hpp>
 
@@ -19,16 +21,19 @@
 
 namespace zarrbits::command {
 
-// Its dimensions have commas between them.
-bool has_several_dimensions(const std::optional<concatenation>& concat);
+// What the options ask for, without a target; nothing if conversions do it themselves. Throws usage_error for what goes with one
+// dimension alone.
+std::optional<combine_options> find_combination(const concat_arguments& arguments, const std::string& source,
+                                                const std::optional<concatenation>& concat);
+combine_options combination_of(const concat_arguments& arguments, const std::string& source, const concatenation& concat);
 
-// Throws usage_error for what goes with one dimension alone, named by its option.
-void require_single_dimension(const std::optional<concatenation>& concat, const char* option);
+// Throws usage_error for an option that goes with one dimension alone.
+void require_single_dimension(const std::optional<combine_options>& combination, const char* option);
 
 class combined_source {
  public:
-  // Chooses the name of a folder if there are several dimensions. The child makes it: whoever knows the name can remove it.
-  explicit combined_source(const std::optional<concatenation>& concat);
+  // Chooses the name of a folder if files are combined. The child makes it: whoever knows the name can remove it.
+  explicit combined_source(std::optional<combine_options> combination);
   ~combined_source() { remove(); }
   combined_source(const combined_source&) = delete;
   combined_source& operator=(const combined_source&) = delete;
@@ -44,12 +49,14 @@ class combined_source {
   convert_result described(convert_result result) const;
 
  private:
+  std::optional<combine_options> combination_;
   std::string folder_;
   combine_report report_;
 };
 
 // zarrbits convert --virtual --concat DIMENSIONS *.nc all.nc
-int write_combined_file(const convert_options& options, bool quiet, const std::string& report, bool as_json);
+int write_combined_file(combine_options combination, const convert_options& options, bool quiet, const std::string& report,
+                        bool as_json);
 
 }  // namespace zarrbits::command
 

@@ -375,21 +375,19 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   arguments.is_virtual_file =
       kind == convert_kind::convert && options.references && options.concat && zarr::is_hdf5_name(options.store);
   if (arguments.is_virtual_file) {
-    if (options.concat->is_new || options.concat->append)
-      throw usage_error("an HDF5 file is written with --concat alone; remove --concat-new or --append");
+    if (options.concat->append)
+      throw usage_error("an HDF5 file of references is written at once, with --concat or --concat-new; remove --append");
     if (!t.partition.empty() || options.resume)
       throw usage_error("an HDF5 file of references is written at once; remove --partition and --resume");
+    arguments.combination = combination_of(joined, options.source, *options.concat);
     return {};
   }
-  if (options.concat && (options.concat->append || !joined.order.empty() || joined.overlap))
-    require_single_dimension(options.concat, options.concat->append ? "--append"
-                                             : joined.overlap       ? "--allow-overlap"
-                                                                    : "--order");
+  arguments.combination = find_combination(joined, options.source, options.concat);
   if (kind != convert_kind::convert && kind != convert_kind::plan)
-    require_single_dimension(options.concat, finalizing ? "finalize" : "zarrbits-mpi");
-  if (!t.partition.empty()) require_single_dimension(options.concat, "--partition");
-  if (options.resume) require_single_dimension(options.concat, "--resume");
-  if (!t.grid.empty()) require_single_dimension(options.concat, "--grid");
+    require_single_dimension(arguments.combination, finalizing ? "finalize" : "zarrbits-mpi");
+  if (!t.partition.empty()) require_single_dimension(arguments.combination, "--partition");
+  if (options.resume) require_single_dimension(arguments.combination, "--resume");
+  if (!t.grid.empty()) require_single_dimension(arguments.combination, "--grid");
   if (!t.memory.empty()) options.memory = parse_bytes("--memory", t.memory);
   take_bits(t.bits, arguments);
   check_options(options);

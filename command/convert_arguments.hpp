@@ -5,6 +5,7 @@
 #ifndef ZARRBITS_COMMAND_CONVERT_ARGUMENTS_HPP
 #define ZARRBITS_COMMAND_CONVERT_ARGUMENTS_HPP
 
+#include <zarrbits/combine.hpp>
 #include <zarrbits/convert.hpp>
 #include <zarrbits/detail/convert_front_end.hpp>
 
@@ -16,9 +17,10 @@ namespace zarrbits::command {
 
 struct convert_arguments {
   convert_options options;
-  convert_front_end front_end;   // that of the options
-  std::string report;            // file for it; "": none
-  std::string partition_origin;  // what made this process a share: an option, a launcher
+  convert_front_end front_end;                 // that of the options
+  std::optional<combine_options> combination;  // of files with parts of several dimensions
+  std::string report;                          // file for it; "": none
+  std::string partition_origin;                // what made this process a share: an option, a launcher
   bool quiet = false, print_json = false;
   bool measures_time = false;    // of plan
   bool bits_auto = false;        // the bits of each dataset are to be found

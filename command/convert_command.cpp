@@ -105,7 +105,7 @@ std::string unique_text() {
 // A single-file store, and one that the same command starts over, is not continued.
 bool can_continue(const convert_options& options) {
   const bool is_single_file = options.references && !zarr::has_partitions(options.store);
-  return !is_single_file && !has_several_dimensions(options.concat) && !options.store.ends_with(".zip") &&
+  return !is_single_file && !front_end_of(options).is_source_temporary && !options.store.ends_with(".zip") &&
          !(options.concat && options.concat->append);
 }
 
@@ -136,8 +136,10 @@ int run(convert_kind kind, int argc, char** argv) {
   convert_arguments arguments;
   if (const auto over = parse_convert_arguments(arguments, kind, argc, argv)) return *over;
   convert_options& options = arguments.options;
-  if (arguments.is_virtual_file) return write_combined_file(options, arguments.quiet, arguments.report, arguments.print_json);
-  combined_source combined(options.concat);
+  if (arguments.is_virtual_file)
+    return write_combined_file(*arguments.combination, options, arguments.quiet, arguments.report, arguments.print_json);
+  combined_source combined(arguments.combination);
+  arguments.front_end.is_source_temporary = combined.is_used();
   if (const auto write = arguments.front_end.before_done; write && combined.is_used())
     arguments.front_end.before_done = [&combined, write](const convert_result& result) { write(combined.described(result)); };
   const bool finalizing = kind == convert_kind::finalize, keep = finalizing || options.resume || options.share;

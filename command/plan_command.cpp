@@ -122,7 +122,7 @@ int plan_main(int argc, char** argv) {
   if (is_repack(argc, argv)) return plan_repack_main(argc, argv);
   convert_arguments arguments;
   if (const auto over = parse_convert_arguments(arguments, convert_kind::plan, argc, argv)) return *over;
-  combined_source combined(arguments.options.concat);
+  combined_source combined(arguments.combination);
   return run_in_subprocess(
       arguments.options.source,
       [&](const auto& set_current) {

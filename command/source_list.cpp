@@ -124,9 +124,14 @@ void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
       ->group(group);
   app.add_option(
          "--concat-new", a.fresh,
-         "Join several files along a new dimension of this name: each file is one step of it. It becomes the first dimension of "
-         "all datasets but the dimension scales")
+         "Join several files along a new dimension of this name: each file is one step of it, or, with --concat, each folder of "
+         "files. It becomes the first dimension of all datasets but the dimension scales")
       ->type_name("DIMENSION")
+      ->group(group);
+  app.add_option("--places", a.places,
+                 "With --concat and --concat-new: a table of where each file belongs, and not its coordinates. The first line is "
+                 "file,time,x with the names of the dimensions; each other one a name and its places, counted in files from 0 on")
+      ->type_name("FILE.csv")
       ->group(group);
   if (may_append) {
     app.add_option(
@@ -151,13 +156,13 @@ void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
 
 std::optional<concatenation> take_sources(concat_arguments& a, std::string& source, std::string& store,
                                           const remote_access& remote, bool store_may_be_missing) {
-  if (!a.append.empty() + !a.dimension.empty() + !a.fresh.empty() > 1)
-    throw usage_error("use only one of --concat and --concat-new, which make a store, and --append, which extends one");
+  if (!a.append.empty() && !(a.dimension + a.fresh + a.places).empty())
+    throw usage_error("--append extends a store, and --concat, --concat-new and --places make one; use one or the other");
   if (a.dimension.empty() && a.append.empty() && a.fresh.empty()) {
     if (!a.extra_names.empty())
       throw usage_error(quote(a.extra_names.front()) + " is one name too many; to join several files, use --concat or --append");
-    if (!a.order.empty() || !a.different.empty() || a.overlap)
-      throw usage_error("--order, --different and --allow-overlap go with --concat or --append");
+    if (!a.order.empty() || !a.different.empty() || a.overlap || !a.places.empty())
+      throw usage_error("--order, --different, --places and --allow-overlap go with --concat or --append");
     return {};
   }
   std::vector<std::string> names{source};
@@ -174,7 +179,7 @@ std::optional<concatenation> take_sources(concat_arguments& a, std::string& sour
   source = names.front();
   concatenation concat;
   concat.append = !a.append.empty();
-  concat.is_new = !a.fresh.empty();
+  concat.is_new = a.dimension.empty() && !a.fresh.empty();
   concat.dimension = concat.append ? a.append : concat.is_new ? a.fresh : a.dimension;
   concat.sources.assign(names.begin() + 1, names.end());
   concat.order = parse_order(a.order);

@@ -27,8 +27,13 @@ std::vector<std::string> expand_sources(const std::vector<std::string>& names, c
 // Adds --concat and its companions; for all commands that take several sources.
 struct concat_arguments {
   std::vector<std::string> extra_names;  // names after the first two
-  std::string dimension, append, fresh, order, different;
+  std::string dimension, append, fresh, places, order, different;
   bool overlap = false;
+
+  // Beyond what conversions join themselves: several dimensions, or places from a list.
+  bool combines() const {
+    return dimension.find(',') != std::string::npos || (!dimension.empty() && !fresh.empty()) || !places.empty();
+  }
 };
 void add_concat_options(CLI::App& app, concat_arguments& arguments, bool may_append);
 // Evaluates them: the last name is the store, which may be left out if `store_may_be_missing`. Nothing without --concat. Throws

@@ -195,9 +195,10 @@ int verify_main(int argc, char** argv) {
   if (!memory.empty()) options.memory = parse_bytes("--memory", memory);
   options.threads = parse_threads(threads);
   if (options.links == link_policy::refuse) throw usage_error("--links is \"refuse\", which leaves no store; use keep or copy");
-  if (options.part) require_single_dimension(options.concat, "--part");
+  const std::optional<combine_options> combination = find_combination(joined, options.source, options.concat);
+  if (options.part) require_single_dimension(combination, "--part");
   check_options(options);
-  combined_source combined(options.concat);
+  combined_source combined(combination);
   const std::string file = split_source(options.source).file;
   if (!io::is_remote(file) && !std::filesystem::exists(file))
     throw error(errc::not_found, "verify: cannot open " + quote(file) + ": No such file or directory", {file});

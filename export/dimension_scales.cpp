@@ -5,44 +5,20 @@
 #include "export/netcdf_types.hpp"
 #include "export/path_references.hpp"
 #include "export/property_lists.hpp"
+#include "hdf5/scale_attributes.hpp"
 #include "text/name_escaping.hpp"
 #include "text/nfc.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <set>
 #include <utility>
 
 namespace zarrbits::exporting {
 
 namespace {
-
-// An attribute that is one string of fixed length, as H5DSset_scale() makes them.
-void write_text_attribute(hid_t object, const char* name, const std::string& text) {
-  const hdf5::handle type(H5Tcopy(H5T_C_S1), "copy a string type");
-  hdf5::check(H5Tset_size(type, text.size() + 1), "create a string type");
-  const hdf5::handle space(H5Screate(H5S_SCALAR), "create a dataspace");
-  const hdf5::handle attribute(H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT), "create an attribute of a scale");
-  hdf5::check(H5Awrite(attribute, type, text.c_str()), "write an attribute of a scale");
-}
-
-void write_number_attribute(hid_t object, const char* name, const std::vector<std::int32_t>& numbers, bool scalar) {
-  const hsize_t n = numbers.size();
-  const hdf5::handle space(scalar ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &n, nullptr), "create a dataspace");
-  const hdf5::handle attribute(H5Acreate2(object, name, H5T_STD_I32LE, space, H5P_DEFAULT, H5P_DEFAULT),
-                               "create an attribute of a scale");
-  hdf5::check(H5Awrite(attribute, H5T_NATIVE_INT32, numbers.data()), "write an attribute of a scale");
-}
-
-// An element of REFERENCE_LIST.
-struct user_of_scale {
-  hobj_ref_t dataset;
-  std::int32_t dimension;
-};
 
 bool is_unnamed(const std::string& dimension) { return dimension.empty() || text::is_phony(dimension); }
 
@@ -52,21 +28,6 @@ std::optional<std::int64_t> noted_id(const text::json& notes) {
   text::json id = values.is_object() ? values.value("_Netcdf4Dimid", text::json()) : text::json();
   if (id.is_array() && id.size() == 1) id = text::json(id[0]);
   return id.is_number_integer() ? std::optional(id.get<std::int64_t>()) : std::nullopt;
-}
-
-void write_users(hid_t object, const std::vector<user_of_scale>& users) {
-  const auto make = [](std::size_t size, std::size_t offset, hid_t number) {
-    hdf5::handle t(H5Tcreate(H5T_COMPOUND, size), "create a compound type");
-    hdf5::check(H5Tinsert(t, "dataset", 0, H5T_STD_REF_OBJ), "create a compound type");
-    hdf5::check(H5Tinsert(t, "dimension", offset, number), "create a compound type");
-    return t;
-  };
-  const hdf5::handle type = make(sizeof(user_of_scale), offsetof(user_of_scale, dimension), H5T_NATIVE_INT32);
-  const hsize_t n = users.size();
-  const hdf5::handle space(H5Screate_simple(1, &n, nullptr), "create a dataspace");
-  const hdf5::handle attribute(H5Acreate2(object, "REFERENCE_LIST", type, space, H5P_DEFAULT, H5P_DEFAULT),
-                               "create an attribute of a scale");
-  hdf5::check(H5Awrite(attribute, type, users.data()), "write an attribute of a scale");
 }
 
 }  // namespace
@@ -362,7 +323,7 @@ std::vector<std::int32_t> dimension_scales::ids() const {
 }
 
 void dimension_scales::attach(hid_t file) {
-  std::vector<std::vector<user_of_scale>> users(scales_.size());
+  std::vector<std::vector<hdf5::scale_user>> users(scales_.size());
   const std::vector<std::int32_t> id = ids();
   for (auto& [i, of] : of_node_) {
     const tree_node& n = tree_.nodes[i];
@@ -376,45 +337,33 @@ void dimension_scales::attach(hid_t file) {
     if (!id.empty() && has_all && (with_all_ids_.contains(i) || (is_scale(i) && of.size() > 1))) {
       std::vector<std::int32_t> coordinates;
       for (const auto& d : of) coordinates.push_back(id[*d]);
-      write_number_attribute(dataset, "_Netcdf4Coordinates", coordinates, false);
+      hdf5::write_number_attribute(dataset, "_Netcdf4Coordinates", coordinates, false);
     }
     if (is_scale(i)) continue;
     if (!id.empty() && has_all && with_first_id_.contains(i))
-      write_number_attribute(dataset, "_Netcdf4Dimid", {id[*of[0]]}, true);
-    std::vector<hobj_ref_t> references(of.size(), 0);
-    std::vector<hvl_t> list(of.size());
-    hobj_ref_t self = 0;
-    hdf5::check(H5Rcreate(&self, file, n.path.c_str(), H5R_OBJECT, -1), "refer to a dataset");
+      hdf5::write_number_attribute(dataset, "_Netcdf4Dimid", {id[*of[0]]}, true);
+    std::vector<std::vector<hobj_ref_t>> list(of.size());
+    const hobj_ref_t self = hdf5::reference_to(file, n.path);
     bool has_scale = false;
     for (std::size_t d = 0; d < of.size(); ++d) {
-      list[d] = {0, nullptr};
       if (!of[d]) continue;
       const scale& s = scales_[*of[d]];
       if (!is_made(s)) continue;
-      hdf5::check(H5Rcreate(&references[d], file, path_of(s).c_str(), H5R_OBJECT, -1), "refer to a dimension");
-      list[d] = {1, &references[d]};
+      list[d] = {hdf5::reference_to(file, path_of(s))};
       users[*of[d]].push_back({self, static_cast<std::int32_t>(d)});
       has_scale = true;
     }
-    if (!has_scale) continue;
-    const hdf5::handle type(H5Tvlen_create(H5T_STD_REF_OBJ), "create a sequence type");
-    const hsize_t rank = list.size();
-    const hdf5::handle space(H5Screate_simple(1, &rank, nullptr), "create a dataspace");
-    const hdf5::handle attribute(H5Acreate2(dataset, "DIMENSION_LIST", type, space, H5P_DEFAULT, H5P_DEFAULT),
-                                 "create DIMENSION_LIST");
-    hdf5::check(H5Awrite(attribute, type, list.data()), "write DIMENSION_LIST");
+    if (has_scale) hdf5::write_scale_list(dataset, std::move(list));
   }
   for (std::size_t k = 0; k < scales_.size(); ++k) {
     const scale& s = scales_[k];
     if (!is_made(s)) continue;
     const hdf5::handle dataset(H5Dopen2(file, path_of(s).c_str(), H5P_DEFAULT), "open a dimension");
-    char bare[80];
-    std::snprintf(bare, sizeof bare, "This is a netCDF dimension but not a netCDF variable.%10llu",
-                  static_cast<unsigned long long>(s.length));
-    write_text_attribute(dataset, "CLASS", "DIMENSION_SCALE");
-    if (H5Aexists(dataset, "NAME") <= 0) write_text_attribute(dataset, "NAME", s.variable ? s.name : bare);
-    if (!id.empty()) write_number_attribute(dataset, "_Netcdf4Dimid", {id[k]}, true);
-    if (!users[k].empty()) write_users(dataset, users[k]);
+    hdf5::write_text_attribute(dataset, "CLASS", "DIMENSION_SCALE");
+    if (H5Aexists(dataset, "NAME") <= 0)
+      hdf5::write_text_attribute(dataset, "NAME", s.variable ? s.name : hdf5::name_without_variable(s.length));
+    if (!id.empty()) hdf5::write_number_attribute(dataset, "_Netcdf4Dimid", {id[k]}, true);
+    if (!users[k].empty()) hdf5::write_scale_users(dataset, users[k]);
   }
 }
 

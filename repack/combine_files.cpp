@@ -8,11 +8,14 @@
 #include "hdf5/created_file.hpp"
 #include "hdf5/foreign_format.hpp"
 #include "io/remote_url.hpp"
+#include "repack/box_reader.hpp"
 #include "repack/combined_files.hpp"
+#include "repack/new_dimension.hpp"
 #include "repack/value_copier.hpp"
 #include "zarr/read/store_reader.hpp"
 #include "zarr/write/atomic_file.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -20,12 +23,11 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace zarrbits::repacking {
 
 namespace {
-
-constexpr std::uint64_t max_compact_bytes = 64000;  // libhdf5's limit is 64 KiB, with the message's header
 
 class combiner {
  public:
@@ -48,10 +50,12 @@ class combiner {
   }
 
   virtual_mapping mapping_of(const std::string& path, const combined_dataset& d) const {
-    virtual_mapping mapping{d.shape, {}};
+    virtual_mapping mapping{d.shape, {}, d.stored_type};
+    if (d.is_stored()) return mapping;
     for (const auto& [first, i] : d.placed) {
       const array::extents shape = files_.shape_of(d, d.parts[i]);
-      if (array::product(shape) > 0) mapping.parts.push_back({name_in_target(d.parts[i].file), path, first, shape});
+      if (array::product(shape) > 0)
+        mapping.parts.push_back({name_in_target(d.parts[i].file), path, first, shape, d.has_new_dimension});
     }
     return mapping;
   }
@@ -71,17 +75,40 @@ class combiner {
     });
   }
   // The datasets that this file gives get their mapping; others are not written again.
-  dataset_changes changes_for(std::size_t k, const opened_file& source) const {
+  dataset_changes changes_for(std::size_t k, const opened_file& source) {
     dataset_changes changes;
     for (const tree_object& o : source.tree.objects) {
       if (o.kind != H5I_DATASET) continue;
       const combined_dataset& d = files_.datasets().at(o.path);
       if (!d.is_copied || d.parts[0].file != k) changes[o.address].mapping = mapping_of(o.path, d);
-      else
-        changes[o.address].is_compact =
-            d.dims.empty() && source.contents.datasets.at(o.address).element_bytes <= max_compact_bytes;
+      if (!added_) continue;
+      changes[o.address].omitted_attributes = new_dimension::attributes(d.has_new_dimension);
+      if (d.parts[0].file == k && !d.is_left_out) added_->add(source, o, d.has_new_dimension);
     }
     return changes;
+  }
+
+  // Values that the new file has itself.
+  void write_stored(hid_t target) {
+    std::map<std::size_t, std::vector<std::pair<std::string, const combined_dataset::file_part*>>> parts;  // by file
+    for (const auto& [path, d] : files_.datasets()) {
+      if (!d.is_stored() || d.is_dimension_without_values || d.is_left_out) continue;
+      for (const auto& [first, i] : d.placed) parts[d.parts[i].file].emplace_back(path, &d.parts[i]);
+    }
+    for (const auto& [k, list] : parts) {
+      const std::shared_ptr<opened_file> source = files_.open(k);
+      files_.require_same(k, *source);
+      for (const auto& [path, part] : list) {
+        std::optional<combined_files::loaded_values> values;
+        files_.with_file(k, [&, &path = path, &part = part](const std::string&) { values = files_.load(*source, path, *part); });
+        const hdf5::handle dataset(H5Dopen2(target, path.c_str(), H5P_DEFAULT), "open a dataset");
+        const array::box place = files_.place_of(files_.datasets().at(path), *part);
+        const hdf5::handle memory = space_of({array::product(place.shape)});
+        hdf5::check(H5Dwrite(dataset, values->type, memory, selected_space(dataset, place), H5P_DEFAULT, values->bytes.data()),
+                    "write values");
+        H5Dvlen_reclaim(values->type, memory, H5P_DEFAULT, values->bytes.data());
+      }
+    }
   }
 
   void write() {
@@ -91,6 +118,7 @@ class combiner {
     how.sync = options_.sync;
     how.source = options_.sources[0];
     zarr::atomic_file target(options_.target, zarr::unfinished_name(options_.target), how, {"an HDF5 file", hdf5::is_hdf5_file});
+    if (!options_.new_dimension.empty()) added_.emplace(options_.new_dimension, files_.length_of(files_.new_dimension_path()));
     std::set<std::size_t> givers;
     for (const auto& [path, d] : files_.datasets()) givers.insert(d.parts[0].file);
     givers.insert(0);
@@ -111,6 +139,8 @@ class combiner {
     for (const std::string& path : files_.order()) {
       if (files_.datasets().at(path).is_left_out) hdf5::check(H5Ldelete(*file, path.c_str(), H5P_DEFAULT), "leave out a dataset");
     }
+    if (added_) added_->write(*file);
+    write_stored(*file);
     file->finish();
     files_.report().bytes = std::filesystem::file_size(target.temporary());
     target.finish();
@@ -118,6 +148,7 @@ class combiner {
 
   const combine_options& options_;
   combined_files files_;
+  std::optional<new_dimension> added_;
   std::map<std::string, haddr_t> addresses_;  // of objects in the new file, by path
 };
 
@@ -127,9 +158,30 @@ class combiner {
 
 namespace zarrbits {
 
+namespace {
+
+void require_dimensions(const combine_options& options) {
+  if (options.dimensions.empty() && options.new_dimension.empty())
+    throw error(errc::invalid_option, "there is no dimension to combine the files along; name one");
+  if (options.new_dimension.find_first_of("/:") != std::string::npos)
+    throw error(errc::invalid_option, "the name of a new dimension has no \"/\" and no \":\", unlike \"" + options.new_dimension +
+                                          "\"; choose another name");
+  std::set<std::string> names(options.dimensions.begin(), options.dimensions.end());
+  if (names.size() < options.dimensions.size() || names.contains(options.new_dimension))
+    throw error(errc::invalid_option, "the dimensions to combine the files along have a name twice; name each once");
+  const std::size_t columns = options.dimensions.size() + (options.new_dimension.empty() ? 0 : 1);
+  const bool is_whole = options.places.size() == options.sources.size() &&
+                        std::all_of(options.places.begin(), options.places.end(),
+                                    [&](const std::vector<std::uint64_t>& place) { return place.size() == columns; });
+  if (!options.places.empty() && !is_whole)
+    throw error(errc::invalid_option, "`places` has not one place for each file and dimension; list all of them");
+}
+
+}  // namespace
+
 combine_report combine(const combine_options& options) {
   if (options.sources.empty()) throw error(errc::invalid_option, "there are no files to combine");
-  if (options.dimensions.empty()) throw error(errc::invalid_option, "there is no dimension to combine the files along; name one");
+  require_dimensions(options);
   if (options.target.empty() || options.target.find("://") != std::string::npos)
     throw error(errc::invalid_option, "a file is written to a local disk, not to \"" + options.target + "\"");
   for (const std::string& name : options.sources) {

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "repack/combined_files.hpp"
 
-#include "array/box.hpp"
 #include "array/chunk_grid.hpp"
 #include "hdf5/attributes.hpp"
 #include "hdf5/chunk_form.hpp"
 #include "hdf5/dimensions.hpp"
 #include "repack/reference_map.hpp"
+#include "text/cf_calendar.hpp"
 #include "text/format.hpp"
 #include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
 
+#include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <set>
 
 namespace zarrbits::repacking {
 
@@ -22,6 +25,7 @@ constexpr std::uint64_t compared_bytes = 16U << 20;  // of a dataset, at a time
 constexpr std::uint64_t max_sparse_bytes = 1U << 30,
                         max_expansion = 1000;              // of the bytes of a dataset that is compared to those that are stored
 constexpr std::uint64_t max_coordinate_values = 1U << 24;  // of one file along a dimension
+constexpr std::uint64_t max_stored_bytes = 256U << 20;     // of a dataset that the new file has itself
 constexpr std::size_t max_named_notes = 20;
 
 // What the values of a dataset mean: files whose terms differ have no common array.
@@ -73,6 +77,32 @@ std::string path_in_scope(const opened_file& file, const tree_object& o, const s
   }
   return "/" + name;
 }
+// As in a store, where inherited_units are found.
+std::string store_path_of(const std::string& path) {
+  std::string result;
+  for (std::size_t begin = 1; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    result += "/" + text::node_name(path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return result;
+}
+conversion::inherited_units inherited_units_of(const opened_file& file) {
+  std::map<std::string, const tree_object*> objects;
+  std::set<std::string> paths;
+  for (const tree_object& o : file.tree.objects) {
+    if (o.kind == H5I_DATASET && paths.insert(store_path_of(o.path)).second) objects[store_path_of(o.path)] = &o;
+  }
+  std::string opened_path;
+  hdf5::handle opened;
+  return conversion::find_inherited_units(paths, [&](const std::string& path, const char* name) -> std::string {
+    if (opened_path != path) opened = open_object(file.file.file(), *objects.at(path));
+    opened_path = path;
+    if (H5Aexists(opened, name) <= 0) return "";
+    const std::vector<std::string> texts = hdf5::text_attribute(opened, name);
+    return texts.size() == 1 ? texts[0] : "";
+  });
+}
 bool are_equal(const opened_file& a, const opened_file& b, const std::string& path) {
   const tree_object &in_a = *a.tree.find(path), &in_b = *b.tree.find(path);
   const hdf5::handle x = open_object(a.file.file(), in_a), y = open_object(b.file.file(), in_b);
@@ -123,15 +153,29 @@ bool are_equal(const opened_file& a, const opened_file& b, const std::string& pa
 }  // namespace
 
 void combined_files::read() {
+  number_steps();
   for (std::size_t k = 0; k < options_.sources.size(); ++k) {
     report_progress(k);
     read_file(k);
   }
   require_dimensions();
+  for (auto& [path, d] : datasets_) reconcile_times(path, d);
   for (auto& [path, blocks] : blocks_) blocks.arrange();
   for (auto& [path, d] : datasets_) place(path, d);
   compare_repeated();
   describe();
+}
+
+// Where the files are along the new dimension.
+void combined_files::number_steps() {
+  if (options_.new_dimension.empty()) return;
+  std::map<std::string, std::uint64_t> folders;
+  for (std::size_t k = 0; k < options_.sources.size(); ++k) {
+    const std::string folder = std::filesystem::path(options_.sources[k]).lexically_normal().parent_path().string();
+    steps_.push_back(!options_.places.empty()      ? options_.places[k][0]
+                     : options_.dimensions.empty() ? k
+                                                   : folders.try_emplace(folder, folders.size()).first->second);
+  }
 }
 
 void combined_files::report_progress(std::size_t k) const {
@@ -179,90 +223,204 @@ std::vector<std::string> combined_files::axes_of(const opened_file& file, const 
   return axes;
 }
 
-const block_values* combined_files::block_of(std::size_t k, const opened_file& file, const std::string& path) {
-  const auto [entry, is_new] = coordinates_.try_emplace(path, nullptr);
+// Units and calendar, if the values are times.
+std::optional<conversion::cf_encoding> combined_files::opened_part::times_of(const std::string& path, hid_t dataset) const {
+  hdf5::handle lender;
+  if (const auto entry = lenders.find(store_path_of(path)); entry != lenders.end()) {
+    for (const tree_object& o : file.tree.objects) {
+      if (o.kind == H5I_DATASET && store_path_of(o.path) == entry->second) lender = open_object(file.file.file(), o);
+    }
+  }
+  conversion::cf_encoding encoding = conversion::read_cf_encoding(dataset, lender);
+  return text::is_time_units(encoding.units) ? std::optional(std::move(encoding)) : std::nullopt;
+}
+
+// The values of a coordinate variable, times in units of the first file that has it.
+coordinate_blocks::values combined_files::coordinates_of(const opened_part& part, const std::string& path) {
+  const tree_object& o = *part.file.tree.find(path);
+  const hdf5::handle dataset = open_object(part.file.file.file(), o);
+  coordinate_blocks::values values(static_cast<std::size_t>(part.file.contents.datasets.at(o.address).dims[0]));
+  if (values.empty()) return values;
+  hdf5::check(H5Dread(dataset, H5T_NATIVE_LDOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read the coordinates");
+  const auto times = part.times_of(path, dataset);
+  if (!times) return values;
+  const conversion::cf_encoding& first = first_times_.try_emplace(path, *times).first->second;
+  if (times->units == first.units && times->calendar == first.calendar) return values;
+  const auto epoch = text::parse_epoch(times->units, times->calendar), target = text::parse_epoch(first.units, first.calendar);
+  if (!epoch || !target) return values;  // reconcile_times() refuses them
+  for (long double& v : values)
+    v = std::round(v * static_cast<long double>(epoch->unit) + static_cast<long double>(epoch->start - target->start)) /
+        static_cast<long double>(target->unit);
+  return values;
+}
+
+const block* combined_files::block_of(opened_part& part, const std::string& path, std::uint64_t length) {
+  const auto [entry, is_new] = part.coordinates.try_emplace(path, nullptr);
   if (!is_new) return entry->second;
-  const std::string& name = options_.sources[k];
-  const tree_object* const o = file.tree.find(path);
-  const std::string remedy = "; the files need a coordinate variable for each dimension that they are combined along";
-  if (!o || o->kind != H5I_DATASET) refuse(name, path, "is not there" + remedy);
-  const hdf5::handle dataset = open_object(file.file.file(), *o);
-  const dataset_layout& l = file.contents.datasets.at(o->address);
-  const hdf5::handle type(H5Dget_type(dataset), "get the datatype");
-  const H5T_class_t kind = H5Tget_class(type);
-  if (hdf5::is_dimension_without_variable(dataset)) refuse(name, path, "has no values" + remedy);
-  if (l.dims.size() != 1 || (kind != H5T_INTEGER && kind != H5T_FLOAT)) refuse(name, path, "is not a list of numbers" + remedy);
-  if (l.dims[0] > max_coordinate_values)
+  entry->second = add_block(part, path, length);
+  blocks_of_file_[part.number].emplace_back(path, entry->second);
+  return entry->second;
+}
+
+const block* combined_files::add_block(opened_part& part, const std::string& path, std::uint64_t length) {
+  const std::string& name = options_.sources[part.number];
+  coordinate_blocks& blocks = blocks_.try_emplace(path, path).first->second;
+  if (path == new_dimension_path()) return blocks.add(steps_[part.number], 1, {}, name);
+  const tree_object* const o = part.file.tree.find(path);
+  const bool is_dataset = o && o->kind == H5I_DATASET;
+  const hdf5::handle dataset = is_dataset ? open_object(part.file.file.file(), *o) : hdf5::handle();
+  const array::extents dims = is_dataset ? part.file.contents.datasets.at(o->address).dims : array::extents();
+  const H5T_class_t kind = is_dataset ? H5Tget_class(hdf5::handle(H5Dget_type(dataset), "get the datatype")) : H5T_NO_CLASS;
+  const bool has_values = is_dataset && !hdf5::is_dimension_without_variable(dataset);
+  const bool has_numbers = dims.size() == 1 && (kind == H5T_INTEGER || kind == H5T_FLOAT);
+  if (!options_.places.empty()) {
+    const auto d = std::find(options_.dimensions.begin(), options_.dimensions.end(), text::base_name(path));
+    const std::size_t column =
+        static_cast<std::size_t>(d - options_.dimensions.begin()) + (options_.new_dimension.empty() ? 0 : 1);
+    const bool is_compared = has_values && has_numbers && dims[0] <= max_coordinate_values;
+    return blocks.add(options_.places[part.number][column], length,
+                      is_compared ? coordinates_of(part, path) : coordinate_blocks::values(), name);
+  }
+  const std::string remedy =
+      "; the files need a coordinate variable for each dimension that they are combined along, or a list of `places`";
+  if (!is_dataset) refuse(name, path, "is not there" + remedy);
+  if (!has_values) refuse(name, path, "has no values" + remedy);
+  if (!has_numbers) refuse(name, path, "is not a list of numbers" + remedy);
+  if (dims[0] > max_coordinate_values)
     refuse(
         name, path,
         "has more than " + std::to_string(max_coordinate_values) + " values; join the files along one dimension with `concat`");
-  block_values values(static_cast<std::size_t>(l.dims[0]));
-  if (!values.empty())
-    hdf5::check(H5Dread(dataset, H5T_NATIVE_LDOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read the coordinates");
-  coordinate_blocks& blocks = blocks_.try_emplace(path, path).first->second;
-  const block_values* const block = blocks.add(std::move(values), name);
-  report_.files[k].place.push_back({path, 0, l.dims[0]});
-  return entry->second = block;
+  return blocks.add(coordinates_of(part, path), name);
 }
 
 void combined_files::read_file(std::size_t k) {
   with_file(k, [&](const std::string& name) {
     const opened_file file(name, hdf5::source_options{.lock = options_.lock});
-    coordinates_.clear();
     combined_file& f = report_.files.emplace_back();
     f.file = name;
     f.bytes = file.file.state().size;
     states_.push_back(file.file.state());
+    blocks_of_file_.emplace_back();
+    if (const std::string path = new_dimension_path(); !path.empty() && file.tree.find(path))
+      refuse(name, path, "has the name of the new dimension; choose another name");
+    opened_part part{k, file, inherited_units_of(file)};
     for (const tree_object& o : file.tree.objects) {
-      if (o.kind == H5I_DATASET) read_dataset(k, file, o);
+      if (o.kind == H5I_DATASET) read_dataset(part, o);
     }
   });
 }
 
-void combined_files::read_dataset(std::size_t k, const opened_file& file, const tree_object& o) {
-  const std::string& name = options_.sources[k];
-  const hdf5::handle dataset = open_object(file.file.file(), o);
+combined_dataset combined_files::describe_dataset(const opened_part& part, const tree_object& o, hid_t dataset) const {
   const hdf5::handle type(H5Dget_type(dataset), "get the datatype"),
-      properties(H5Dget_create_plist(dataset), "get the properties");
-  const dataset_layout& l = file.contents.datasets.at(o.address);
-  combined_dataset found;
-  found.dims = l.dims;
-  found.axes = axes_of(file, o, dataset, l.dims.size());
-  found.terms["datatype"] = encoded_type(type);
-  found.terms["fill value"] = hdf5::fill_bytes(properties, type);
-  for (const char* term : terms_of_values) found.terms[term] = text_of_attribute(dataset, term);
-  found.is_copied = l.dims.empty() || (l.linked_values && !found.is_tiled());
-  if (found.is_tiled() && reference_map::has_references(type))
-    refuse(name, o.path, "has references, which lead to objects of one file");
-  auto [entry, is_new] = datasets_.try_emplace(o.path, found);
+      properties(H5Dget_create_plist(dataset), "get the properties"), space(H5Dget_space(dataset), "get the dataspace");
+  const dataset_layout& l = part.file.contents.datasets.at(o.address);
+  combined_dataset d;
+  d.dims = l.dims;
+  d.element_bytes = l.element_bytes;
+  d.axes = axes_of(part.file, o, dataset, l.dims.size());
+  d.is_dimension_without_values = d.is_tiled() && hdf5::is_dimension_without_variable(dataset);
+  d.terms["datatype"] = encoded_type(type);
+  d.terms["fill value"] = hdf5::fill_bytes(properties, type);
+  for (const char* term : terms_of_values) d.terms[term] = text_of_attribute(dataset, term);
+  if (auto times = part.times_of(o.path, dataset)) {
+    d.terms["units"] = "\"" + times->units + "\"";
+    d.time_units[times->units + "\n" + times->calendar] = 0;
+    d.time_encodings.push_back(std::move(*times));
+  }
+  d.has_new_dimension = !options_.new_dimension.empty() && !hdf5::is_dimension_scale(dataset) && !d.is_coordinate(o.path) &&
+                        H5Sget_simple_extent_type(space) != H5S_NULL;
+  if (d.has_new_dimension) {
+    d.dims.insert(d.dims.begin(), 1);
+    d.axes.insert(d.axes.begin(), new_dimension_path());
+  }
+  d.is_copied = d.dims.empty() || (l.linked_values && !d.is_tiled());
+  if (d.is_tiled() && reference_map::has_references(type))
+    refuse(options_.sources[part.number], o.path, "has references, which lead to objects of one file");
+  return d;
+}
+
+void combined_files::require_same_terms(std::size_t k, const std::string& path, const combined_dataset& d,
+                                        const combined_dataset& other) const {
+  const std::string& name = options_.sources[k];
+  if (d.dims.size() != other.dims.size() || d.has_new_dimension != other.has_new_dimension)
+    refuse(name, path, "has another number of dimensions");
+  if (d.axes != other.axes) refuse(name, path, "has other dimensions");
+  const bool are_times = !d.time_encodings.empty() && !other.time_encodings.empty() && d.is_tiled();
+  for (const auto& [term, value] : other.terms) {
+    const std::string& first = d.terms.at(term);
+    if (first == value || (are_times && (term == "units" || term == "calendar"))) continue;
+    const bool is_text = term != "datatype" && term != "fill value";
+    refuse(name, path,
+           "has another " + term +
+               (is_text ? " than in \"" + options_.sources[d.parts[0].file] + "\" (" + value + " and " + first + ")" : "") +
+               "; convert it first, or leave the file out");
+  }
+  for (std::size_t i = 0; i < d.axes.size(); ++i) {
+    if (d.axes[i].empty() && d.dims[i] != other.dims[i])
+      refuse(name, path,
+             "has another length along dimension " + std::to_string(i) + ": " + std::to_string(other.dims[i]) + " instead of " +
+                 std::to_string(d.dims[i]) + "; name the dimension, if the files have parts of it");
+  }
+}
+
+void combined_files::read_dataset(opened_part& part, const tree_object& o) {
+  combined_dataset in_file = describe_dataset(part, o, open_object(part.file.file.file(), o));
+  const auto [entry, is_new] = datasets_.try_emplace(o.path, in_file);
   combined_dataset& d = entry->second;
   if (is_new) order_.push_back(o.path);
-  if (d.dims.size() != found.dims.size()) refuse(name, o.path, "has another number of dimensions");
-  if (d.axes != found.axes) refuse(name, o.path, "has other dimensions");
-  for (const auto& [term, value] : found.terms) {
-    if (d.terms[term] == value) continue;
-    const bool is_text = term != "datatype" && term != "fill value";
-    refuse(
-        name, o.path,
-        "has another " + term +
-            (is_text ? " than in \"" + options_.sources[d.parts[0].file] + "\" (" + value + " and " + d.terms[term] + ")" : "") +
-            "; convert it first, or leave the file out");
+  else require_same_terms(part.number, o.path, d, in_file);
+  combined_dataset::file_part& p = d.parts.emplace_back();
+  p.file = part.number;
+  if (!in_file.time_encodings.empty()) {
+    const auto [units, is_first] = d.time_units.try_emplace(in_file.time_units.begin()->first, d.time_encodings.size());
+    if (is_first) d.time_encodings.push_back(std::move(in_file.time_encodings[0]));
+    p.encoding = units->second;
   }
-  combined_dataset::file_part part{k, {}};
-  for (std::size_t i = 0; i < found.axes.size(); ++i) {
-    if (!found.axes[i].empty()) {
-      part.blocks.push_back(block_of(k, file, found.axes[i]));
-      if (part.blocks.back()->size() != l.dims[i])
-        refuse(name, o.path,
-               "has " + std::to_string(l.dims[i]) + " elements along \"" + text::escape_name(found.axes[i]) + "\", which has " +
-                   std::to_string(part.blocks.back()->size()));
-    } else if (d.dims[i] != found.dims[i]) {
-      refuse(name, o.path,
-             "has another length along dimension " + std::to_string(i) + ": " + std::to_string(found.dims[i]) + " instead of " +
-                 std::to_string(d.dims[i]) + "; name the dimension, if the files have parts of it");
-    }
+  for (std::size_t i = 0; i < in_file.axes.size(); ++i) {
+    const std::string& axis = in_file.axes[i];
+    if (axis.empty()) continue;
+    p.blocks.push_back(block_of(part, axis, in_file.dims[i]));
+    if (p.blocks.back()->length != in_file.dims[i])
+      refuse(options_.sources[part.number], o.path,
+             "has " + std::to_string(in_file.dims[i]) + " elements along \"" + text::escape_name(axis) + "\", which has " +
+                 std::to_string(p.blocks.back()->length));
   }
-  d.parts.push_back(std::move(part));
+}
+
+// What several files have in units of their own, the new file has in those of the first.
+void combined_files::reconcile_times(const std::string& path, combined_dataset& d) const {
+  if (d.time_encodings.size() < 2) return;
+  std::vector<std::string> names(d.time_encodings.size());
+  for (auto p = d.parts.rbegin(); p != d.parts.rend(); ++p) names[p->encoding] = options_.sources[p->file];
+  d.stored_times = conversion::reconcile(d.time_encodings, names, text::escape_name(path), false);
+  const conversion::cf_encoding &first = d.time_encodings[0], &stored = d.stored_times->encoding;
+  if (stored.kind == first.kind) return;
+  if (first.fill || first.missing)
+    refuse(names[1], path, "has other units of time than in \"" + names[0] + "\", and missing values; convert it first");
+  d.stored_type = H5T_IEEE_F64LE;
+}
+
+combined_files::loaded_values combined_files::load(const opened_file& file, const std::string& path,
+                                                   const combined_dataset::file_part& p) const {
+  const combined_dataset& d = datasets_.at(path);
+  const hdf5::handle dataset = open_object(file.file.file(), *file.tree.find(path));
+  file.file.require_values(dataset);
+  const auto change = d.stored_times ? conversion::change_of(d.time_encodings[p.encoding], *d.stored_times) : nullptr;
+  const auto copy_of = [](hid_t type) { return hdf5::handle(H5Tcopy(type), "copy a datatype"); };
+  loaded_values result{change ? copy_of(change->source_type()) : hdf5::handle(H5Dget_type(dataset), "get the datatype"), {}};
+  const hsize_t n = array::product(shape_of(d, p));
+  result.bytes.resize(static_cast<std::size_t>(n) * H5Tget_size(result.type));
+  if (n == 0) return result;
+  const hdf5::handle memory(H5Screate_simple(1, &n, nullptr), "create a dataspace");
+  hdf5::check(H5Dread(dataset, result.type, memory, H5S_ALL, H5P_DEFAULT, result.bytes.data()), "read values");
+  if (!change) return result;
+  try {
+    std::vector<std::byte> converted(result.bytes.size());
+    change->apply(result.bytes.data(), converted.data(), static_cast<std::size_t>(n));
+    return {copy_of(change->target_type()), std::move(converted)};
+  } catch (const conversion::unrepresentable_value& e) {
+    refuse(options_.sources[p.file], path, std::string("has another epoch than in the first file: ") + e.what());
+  }
 }
 
 void combined_files::require_dimensions() const {
@@ -284,18 +442,24 @@ void combined_files::place(const std::string& path, combined_dataset& d) {
   }
   for (std::size_t i = 0; i < d.parts.size(); ++i) {
     const array::extents first = first_of(d, d.parts[i]);
-    if (std::any_of(d.parts[i].blocks.begin(), d.parts[i].blocks.end(), [](const block_values* b) { return b->empty(); }))
-      continue;
+    const std::vector<const block*>& blocks = d.parts[i].blocks;
+    if (std::any_of(blocks.begin(), blocks.end(), [](const block* b) { return b->length == 0; })) continue;
     const auto [entry, is_new] = d.placed.try_emplace(first, i);
-    if (!is_new && !d.is_coordinate(path)) repeated_[d.parts[i].file].push_back({path, entry->second});
+    const bool is_compared_already = d.is_coordinate(path) && (options_.places.empty() || !blocks[0]->coordinates.empty());
+    if (!is_new && !is_compared_already && !d.is_dimension_without_values)
+      repeated_[d.parts[i].file].push_back({path, entry->second, i});
   }
+  const std::uint64_t stored = array::saturating_mul(array::product(d.shape), std::max<std::uint64_t>(d.element_bytes, 8));
+  if (d.is_stored() && !d.is_dimension_without_values && stored > max_stored_bytes)
+    refuse(options_.sources[d.parts[0].file], path,
+           d.stored_times ? "is large, and its units of time differ between the files; convert it first"
+                          : "is too large to be stored once for each step of the new dimension; leave it out of the files");
 }
 
 array::extents combined_files::first_of(const combined_dataset& d, const combined_dataset::file_part& p) const {
   array::extents first(d.dims.size(), 0);
   for (std::size_t i = 0, b = 0; i < d.axes.size(); ++i) {
-    if (!d.axes[i].empty()) first[i] = p.blocks[b]->empty() ? 0 : blocks_.at(d.axes[i]).first(*p.blocks[b]);
-    if (!d.axes[i].empty()) ++b;
+    if (!d.axes[i].empty()) first[i] = p.blocks[b++]->first;
   }
   return first;
 }
@@ -303,27 +467,35 @@ array::extents combined_files::first_of(const combined_dataset& d, const combine
 array::extents combined_files::shape_of(const combined_dataset& d, const combined_dataset::file_part& p) const {
   array::extents shape = d.dims;
   for (std::size_t i = 0, b = 0; i < d.axes.size(); ++i) {
-    if (!d.axes[i].empty()) shape[i] = p.blocks[b++]->size();
+    if (!d.axes[i].empty()) shape[i] = p.blocks[b++]->length;
   }
   return shape;
 }
 
 // Several files have values for one place.
 void combined_files::compare_repeated() {
+  const std::string remedy =
+      options_.new_dimension.empty() || !options_.places.empty()
+          ? ""
+          : "; files in one folder are one step of \"" + options_.new_dimension + "\", a list of `places` says otherwise";
   std::size_t other = SIZE_MAX;
   std::shared_ptr<opened_file> other_file;
   for (const auto& [k, list] : repeated_) {
     with_file(k, [&, k = k, &list = list](const std::string& name) {
       const std::shared_ptr<opened_file> file = open(k);
-      for (const auto& [path, i] : list) {
+      for (const repeated_part& r : list) {
+        const std::string& path = r.path;
         combined_dataset& d = datasets_.at(path);
         if (d.is_left_out) continue;
-        const std::size_t first = d.parts[i].file;
+        const std::size_t first = d.parts[r.first].file;
         if (other != first) other_file = open(other = first);
-        if (are_equal(*file, *other_file, path)) continue;
+        if (d.parts[r.first].encoding == d.parts[r.part].encoding
+                ? are_equal(*file, *other_file, path)
+                : load(*file, path, d.parts[r.part]).bytes == load(*other_file, path, d.parts[r.first]).bytes)
+          continue;
         const std::string reason = "differs from that of \"" + options_.sources[first] + "\", and both are for the same place";
         if (options_.different == combine_options::different_type::refuse)
-          refuse(name, path, reason + "; see `different`, or leave it out of the files");
+          refuse(name, path, reason + "; see `different`, or leave it out of the files" + remedy);
         add_note("\"" + text::escape_name(path) + "\" of \"" + name + "\" " + reason +
                  (options_.different == combine_options::different_type::first ? "; that one is used" : "; it is left out"));
         d.is_left_out = options_.different == combine_options::different_type::skip;
@@ -333,19 +505,17 @@ void combined_files::compare_repeated() {
 }
 
 void combined_files::describe() {
+  for (std::size_t k = 0; k < report_.files.size(); ++k) {
+    for (const auto& [path, b] : blocks_of_file_[k]) report_.files[k].place.push_back({path, b->first, b->length});
+  }
   for (const std::string& path : order_) {
     const combined_dataset& d = datasets_.at(path);
-    for (const combined_dataset::file_part& p : d.parts) {
-      if (!d.is_coordinate(path)) break;
-      for (combined_range& r : report_.files[p.file].place) {
-        if (r.dimension == path) r.first = first_of(d, p)[0];
-      }
-    }
     std::uint64_t places = 1;
     for (const std::string& axis : d.axes) {
       if (!axis.empty()) places = array::saturating_mul(places, blocks_.at(axis).count());
     }
-    if (const std::uint64_t missing = places - std::min<std::uint64_t>(places, d.placed.size()); d.is_tiled() && missing > 0)
+    if (const std::uint64_t missing = places - std::min<std::uint64_t>(places, d.placed.size());
+        d.is_tiled() && !d.is_dimension_without_values && missing > 0)
       add_note(std::to_string(missing) + " of the " + text::pluralize(places, "part") + " of \"" + text::escape_name(path) +
                "\" " + (missing == 1 ? "is" : "are") + " in no file, and read" + (missing == 1 ? "s" : "") +
                " as the fill value");

@@ -9,6 +9,9 @@
 #ifndef ZARRBITS_REPACK_COMBINED_FILES_HPP
 #define ZARRBITS_REPACK_COMBINED_FILES_HPP
 
+#include "array/box.hpp"
+#include "convert/concat/cf_encoding.hpp"
+#include "convert/concat/inherited_units.hpp"
 #include "hdf5/created_file.hpp"
 #include "repack/coordinate_blocks.hpp"
 #include "repack/opened_file.hpp"
@@ -19,24 +22,29 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace zarrbits::repacking {
 
-using block_values = coordinate_blocks::values;
+using block = coordinate_blocks::block;
 
 // A dataset of all files that have it.
 struct combined_dataset {
   struct file_part {
     std::size_t file = 0;
-    std::vector<const block_values*> blocks;  // along the dimensions that the files have parts of
+    std::vector<const block*> blocks;  // along the dimensions that the files have parts of
+    std::size_t encoding = 0;          // which one of time_encodings
   };
-  array::extents dims;                       // those of the first file
-  std::vector<std::string> axes;             // paths of their coordinate variables; "": all files have all of the dimension
+  array::extents dims;             // those of the first file, with the new dimension
+  std::vector<std::string> axes;   // paths of their coordinate variables; "": all files have all of the dimension
+  bool has_new_dimension = false;  // the first one
+  std::uint64_t element_bytes = 0;
   std::map<std::string, std::string> terms;  // of its values
   bool is_copied = false;                    // its values are not mapped: it has no dimensions, or they lead to other objects
+  bool is_dimension_without_values = false;
   std::vector<file_part> parts;
   std::map<array::extents, std::size_t> placed = {};  // which of them counts, by the index of its first value
   array::extents shape = {};                          // of the whole
@@ -45,8 +53,16 @@ struct combined_dataset {
   bool is_tiled() const {
     return std::any_of(axes.begin(), axes.end(), [](const std::string& axis) { return !axis.empty(); });
   }
-  // Its values are those that say where parts lie, so that they are equal for one place. `path`: its own.
+  // Its values are those that say where parts lie. `path`: its own.
   bool is_coordinate(const std::string& path) const { return axes.size() == 1 && axes[0] == path; }
+
+  std::vector<conversion::cf_encoding> time_encodings = {};          // of times: those that differ in units or calendar
+  std::map<std::string, std::size_t> time_units = {};                // which one of them has these units and calendar
+  std::optional<conversion::reconciled_encoding> stored_times = {};  // set if they differ: what the new file has
+  hid_t stored_type = H5I_INVALID_HID;                               // of those, if it is another one than in the files
+
+  // The new file has the values itself: a virtual dataset cannot convert times, nor map what has no dimensions.
+  bool is_stored() const { return stored_times || is_dimension_without_values || (has_new_dimension && dims.size() == 1); }
 };
 
 class combined_files {
@@ -61,6 +77,19 @@ class combined_files {
   const std::vector<std::string>& order() const { return order_; }
   combine_report& report() { return report_; }
   array::extents shape_of(const combined_dataset& d, const combined_dataset::file_part& p) const;
+  array::box place_of(const combined_dataset& d, const combined_dataset::file_part& p) const {
+    return {first_of(d, p), shape_of(d, p)};
+  }
+  // The path of the new dimension; "" without one.
+  std::string new_dimension_path() const { return options_.new_dimension.empty() ? "" : "/" + options_.new_dimension; }
+  std::uint64_t length_of(const std::string& axis) const { return blocks_.at(axis).length(); }
+  // The values of a dataset that the new file stores, as it has them: in memory, of the type that is returned. Throws
+  // zarrbits::error, hdf5::failure.
+  struct loaded_values {
+    hdf5::handle type;
+    std::vector<std::byte> bytes;
+  };
+  loaded_values load(const opened_file& file, const std::string& path, const combined_dataset::file_part& p) const;
 
   std::shared_ptr<opened_file> open(std::size_t k) const;
   // Throws zarrbits::error if the file is another one than when it was read.
@@ -82,12 +111,33 @@ class combined_files {
   }
 
  private:
+  // What is known while the datasets of a file are read.
+  struct opened_part {
+    std::size_t number;
+    const opened_file& file;
+    conversion::inherited_units lenders;                // of the datasets that say no units of time themselves
+    std::map<std::string, const block*> coordinates{};  // by path
+    std::optional<conversion::cf_encoding> times_of(const std::string& path, hid_t dataset) const;
+  };
+
+  // A part of a dataset for a place that another one has.
+  struct repeated_part {
+    std::string path;
+    std::size_t first, part;  // which of its parts
+  };
+
+  void number_steps();
   void read_file(std::size_t k);
   // The names of the dimensions, as paths of their scales; "" for those that are not among the options'.
   std::vector<std::string> axes_of(const opened_file& file, const tree_object& o, hid_t dataset, std::size_t rank) const;
-  const block_values* block_of(std::size_t k, const opened_file& file, const std::string& path);
-  void read_dataset(std::size_t k, const opened_file& file, const tree_object& o);
+  const block* block_of(opened_part& part, const std::string& path, std::uint64_t length);
+  coordinate_blocks::values coordinates_of(const opened_part& part, const std::string& path);
+  const block* add_block(opened_part& part, const std::string& path, std::uint64_t length);
+  combined_dataset describe_dataset(const opened_part& part, const tree_object& o, hid_t dataset) const;
+  void require_same_terms(std::size_t k, const std::string& path, const combined_dataset& d, const combined_dataset& other) const;
+  void read_dataset(opened_part& part, const tree_object& o);
   void require_dimensions() const;
+  void reconcile_times(const std::string& path, combined_dataset& d) const;
   void place(const std::string& path, combined_dataset& d);
   array::extents first_of(const combined_dataset& d, const combined_dataset::file_part& p) const;
   // Several files have values for one place.
@@ -99,11 +149,13 @@ class combined_files {
   const combine_options& options_;
   combine_report report_;
   std::vector<io::file_state> states_;
-  std::map<std::string, coordinate_blocks> blocks_;                                   // by the path of the coordinate variable
-  std::map<std::string, const block_values*> coordinates_;                            // of the file that is read, by path
-  std::map<std::string, combined_dataset> datasets_;                                  // by path
-  std::vector<std::string> order_;                                                    // their paths, as they were first read
-  std::map<std::size_t, std::vector<std::pair<std::string, std::size_t>>> repeated_;  // by file: path, and the part before it
+  std::map<std::string, coordinate_blocks> blocks_;                                // by the path of the coordinate variable
+  std::map<std::string, conversion::cf_encoding> first_times_;                     // of coordinate variables, by path
+  std::vector<std::uint64_t> steps_;                                               // of the files along the new dimension
+  std::vector<std::vector<std::pair<std::string, const block*>>> blocks_of_file_;  // with the paths of their dimensions
+  std::map<std::string, combined_dataset> datasets_;                               // by path
+  std::vector<std::string> order_;                                                 // their paths, as they were first read
+  std::map<std::size_t, std::vector<repeated_part>> repeated_;                     // by file
 };
 
 }  // namespace zarrbits::repacking

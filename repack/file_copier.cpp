@@ -339,18 +339,19 @@ hdf5::handle file_copier::create_dataset(hid_t group, const tree_link& link, con
   }
   const auto change = changes_.find(o.address);
   const bool is_changed = change != changes_.end();
+  hdf5::handle other_type;
   if (is_changed && change->second.mapping) {
     const virtual_mapping& mapping = *change->second.mapping;
-    properties = virtual_properties(mapping, properties, stored_type);
+    if (mapping.type >= 0) other_type = hdf5::handle(H5Tcopy(mapping.type), "copy a datatype");
+    properties = virtual_properties(mapping, properties, other_type ? other_type.get() : stored_type.get());
     space = hdf5::handle(H5Screate_simple(static_cast<int>(mapping.dims.size()), hdf5::to_hsize(mapping.dims).data(), nullptr),
                          "create a dataspace");
   }
-  if (is_changed && change->second.is_compact) hdf5::check(H5Pset_layout(properties, H5D_COMPACT), "set the layout");
   reset_layout(properties, is_changed && !change->second.chunk.empty() ? change->second.chunk : hdf5::chunk_extent(properties));
   if (filters.partial_unfiltered && !is_changed)
     hdf5::check(H5Pset_chunk_opts(properties, H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS), "set the options of chunks");
   if (is_changed && change->second.filters) set_filters(properties, *change->second.filters);
-  const hdf5::handle type = type_in_target(stored_type);
+  const hdf5::handle type = other_type ? std::move(other_type) : type_in_target(stored_type);
   hdf5::handle copy;
   if (const auto created = recoded_.find(o.address); created != recoded_.end()) {
     copy = std::move(created->second);
@@ -378,7 +379,9 @@ void file_copier::copy_comment(const tree_object& o) const {
 
 void file_copier::copy_attributes(const tree_object& o) {
   const hdf5::handle from = open_object(source_.file(), o), to = open_copy(o);
+  const auto change = changes_.find(o.address);
   for (const std::string& name : attribute_names(from, o.kind)) {
+    if (change != changes_.end() && change->second.omitted_attributes.contains(name)) continue;
     try {
       copy_attribute(from, to, name);
     } catch (const hdf5::failure& e) {

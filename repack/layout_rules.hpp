@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,9 @@ struct dataset_change {
   std::string reason = {};                                // a rule, or an option
   bool has_chosen_filters = false;                        // by an option
   std::optional<virtual_mapping> mapping = {};            // set: its values are in other files
-  bool is_compact = false;                                // its values are with its metadata, where nothing can refer to them
+  std::set<std::string> omitted_attributes = {};          // names
 
-  explicit operator bool() const { return !chunk.empty() || filters || mapping || is_compact; }
+  explicit operator bool() const { return !chunk.empty() || filters || mapping || !omitted_attributes.empty(); }
 };
 using dataset_changes = std::map<haddr_t, dataset_change>;
 

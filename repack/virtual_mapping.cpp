@@ -34,7 +34,9 @@ hdf5::handle virtual_properties(const virtual_mapping& mapping, hid_t properties
   const hdf5::handle whole(H5Screate_simple(static_cast<int>(mapping.dims.size()), hdf5::to_hsize(mapping.dims).data(), nullptr),
                            "create a dataspace");
   for (const virtual_mapping::part& p : mapping.parts) {
-    const hdf5::handle source(H5Screate_simple(static_cast<int>(p.shape.size()), hdf5::to_hsize(p.shape).data(), nullptr),
+    array::extents shape = p.shape;
+    if (p.has_new_dimension) shape.erase(shape.begin());
+    const hdf5::handle source(H5Screate_simple(static_cast<int>(shape.size()), hdf5::to_hsize(shape).data(), nullptr),
                               "create a dataspace");
     hdf5::check(H5Sselect_hyperslab(whole, H5S_SELECT_SET, hdf5::to_hsize(p.first).data(), nullptr,
                                     hdf5::to_hsize(p.shape).data(), nullptr),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A dataset whose values are in the datasets of other files.
+// A dataset whose values are in the datasets of other files, or are written into it later.
 //
 #ifndef ZARRBITS_REPACK_VIRTUAL_MAPPING_HPP
 #define ZARRBITS_REPACK_VIRTUAL_MAPPING_HPP
@@ -15,12 +15,14 @@ namespace zarrbits::repacking {
 
 struct virtual_mapping {
   struct part {
-    std::string file;             // as the new file names it
-    std::string dataset;          // path in that file
-    array::extents first, shape;  // of the box that all of the dataset's values fill
+    std::string file;                // as the new file names it
+    std::string dataset;             // path in that file
+    array::extents first, shape;     // of the box that all of the dataset's values fill
+    bool has_new_dimension = false;  // the first one, of length 1, which the dataset does not have
   };
   array::extents dims;
-  std::vector<part> parts;
+  std::vector<part> parts;       // none: values are written later
+  hid_t type = H5I_INVALID_HID;  // another one than that of the parts, if set; not owned
 };
 
 // Properties for a virtual dataset with the fill value and the order of attributes of one of its parts, which has the type.

@@ -10,8 +10,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <functional>
-#include <set>
 #include <vector>
 
 namespace zarrbits::conversion {
@@ -32,9 +30,10 @@ std::string find_variable(const std::string& origin, const std::string& name, co
   return "";
 }
 
-// `text`: an attribute of a variable; "" if it has no such text.
-inherited_units inherited_units_among(const std::set<std::string>& variables,
-                                      const std::function<std::string(const std::string& path, const char* name)>& text) {
+}  // namespace
+
+inherited_units find_inherited_units(const std::set<std::string>& variables,
+                                     const std::function<std::string(const std::string& path, const char* name)>& text) {
   inherited_units result;
   for (const std::string& path : variables) {
     for (const char* attribute : naming_attributes) {
@@ -44,8 +43,6 @@ inherited_units inherited_units_among(const std::set<std::string>& variables,
   }
   return result;
 }
-
-}  // namespace
 
 inherited_units find_inherited_units(const hdf5::source_file& file) {
   std::set<std::string> variables;
@@ -57,7 +54,7 @@ inherited_units find_inherited_units(const hdf5::source_file& file) {
   }
   std::string open_path;
   hdf5::handle open;
-  return inherited_units_among(variables, [&](const std::string& path, const char* name) -> std::string {
+  return find_inherited_units(variables, [&](const std::string& path, const char* name) -> std::string {
     std::vector<std::string> text;
     hdf5::skip_reason([&] {  // what cannot be read is reported where the variable is
       if (open_path != path) open = file.open(*objects.at(path));
@@ -73,7 +70,7 @@ inherited_units find_inherited_units(const std::map<std::string, text::json>& no
   for (const auto& [path, node] : nodes) {
     if (metadata::is_array(node)) variables.insert(path);
   }
-  return inherited_units_among(variables, [&](const std::string& path, const char* name) -> std::string {
+  return find_inherited_units(variables, [&](const std::string& path, const char* name) -> std::string {
     return text::text_member(metadata::attributes_of(nodes.at(path)), name);
   });
 }

@@ -13,7 +13,9 @@
 #include "hdf5/source_file.hpp"
 #include "text/json_text.hpp"
 
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 namespace zarrbits::conversion {
@@ -21,6 +23,9 @@ namespace zarrbits::conversion {
 // The path in the store of the variable that lends its units of time, by the path of the one that inherits them.
 using inherited_units = std::map<std::string, std::string>;
 
+// `variables`: paths in a store. `text`: an attribute of one of them; "" if it has no such text.
+inherited_units find_inherited_units(const std::set<std::string>& variables,
+                                     const std::function<std::string(const std::string& path, const char* name)>& text);
 // `file`: after walk() and a convention's override_schema().
 inherited_units find_inherited_units(const hdf5::source_file& file);
 // `nodes`: the zarr.json of each node of a store, by its path.

@@ -8,6 +8,7 @@ namespace zarrbits::conversion {
 zarr::store_writer_options target_options(const convert_options& options, const std::string& source_file) {
   return {.run = front_end_of(options).run,
           .source = source_file,
+          .is_source_temporary = front_end_of(options).is_source_temporary,
           .sync = options.sync,
           .warning = options.warning,
           .references = options.references,

@@ -6,9 +6,10 @@
 //   zarrbits::combine({.sources = {"m1x0y0.nc", "m1x1y0.nc", "m2x0y0.nc"}, .dimensions = {"time", "x", "y"}, .target =
 //   "all.nc"});
 //
-// Along each of the dimensions the values of its coordinate variable are in order, and say where a file's part lies. A part that
-// no file has reads as the fill value. Datasets without such a dimension are equal in all files. HDF5 1.10 or newer, and what
-// builds on it, reads the file, and convert() copies the chunks of its parts, or refers to them.
+// Along each of the dimensions the values of its coordinate variable are in order, and say where a file's part lies; or a list
+// does (`places`). A part that no file has reads as the fill value. Datasets without such a dimension are equal in all files.
+// HDF5 1.10 or newer, and what builds on it, reads the file, and convert() copies the chunks of its parts, or refers to them.
+// Times of another epoch are stored in that of the first file.
 //
 // Needs libhdf5 at link time, the header does not. It keeps process-wide state: call these functions from one thread at a time.
 //
@@ -28,8 +29,15 @@ namespace zarrbits {
 struct combine_options {
   std::vector<std::string> sources = {};     // local files
   std::vector<std::string> dimensions = {};  // names of those that the files have parts of; each has a coordinate variable
-  std::string target = {};                   // the HDF5 file to write
-  bool relative_names = true;                // it names the sources relative to its own folder; false: by absolute names
+  // Set: the files are also steps of a new dimension of this name, the first one of all datasets but the dimension scales. With
+  // `dimensions`, all files in one folder are the same step, and folders are in the order of the files; without, each file is
+  // one.
+  std::string new_dimension = {};
+  // Set: for each source its place along `new_dimension`, if that is set, and along each of `dimensions`, counted in files from 0
+  // on. The dimensions need no coordinate variables then, and values of those may be in any order.
+  std::vector<std::vector<std::uint64_t>> places = {};
+  std::string target = {};     // the HDF5 file to write
+  bool relative_names = true;  // it names the sources relative to its own folder; false: by absolute names
   // What to do with a dataset that several files have for the same place, with other values: fail with a sentence, take that of
   // the first file, or leave it out.
   enum class different_type { refuse, first, skip } different = different_type::refuse;
@@ -41,7 +49,7 @@ struct combine_options {
 
 // Where a file lies along one dimension.
 struct combined_range {
-  std::string dimension;    // path of its coordinate variable: "/time"
+  std::string dimension;    // path of its coordinate variable: "/time"; of a new one "/" and its name
   std::uint64_t first = 0;  // its first index
   std::uint64_t count = 0;  // its length
 };

@@ -8,8 +8,11 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Join several files along this dimension: its name, or PATTERN:N for axis N of the datasets; or along several, where '
             'their coordinates belong: time,y,x. A source may also be @LIST.txt or a quoted "*.nc"'),
         'concat_new': ('DIMENSION',
-            'Join several files along a new dimension of this name: each file is one step of it. It becomes the first dimension of '
-            'all datasets but the dimension scales'),
+            'Join several files along a new dimension of this name: each file is one step of it, or, with --concat, each folder of '
+            'files. It becomes the first dimension of all datasets but the dimension scales'),
+        'places': ('FILE.csv',
+            'With --concat and --concat-new: a table of where each file belongs, and not its coordinates. The first line is '
+            'file,time,x with the names of the dimensions; each other one a name and its places, counted in files from 0 on'),
         'append': ('DIMENSION',
             'Append these files to an existing store in a directory, in S3 or of references, along this dimension; files that are '
             'already in it are skipped'),
@@ -132,8 +135,11 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Join several files along this dimension: its name, or PATTERN:N for axis N of the datasets; or along several, where '
             'their coordinates belong: time,y,x. A source may also be @LIST.txt or a quoted "*.nc"'),
         'concat_new': ('DIMENSION',
-            'Join several files along a new dimension of this name: each file is one step of it. It becomes the first dimension of '
-            'all datasets but the dimension scales'),
+            'Join several files along a new dimension of this name: each file is one step of it, or, with --concat, each folder of '
+            'files. It becomes the first dimension of all datasets but the dimension scales'),
+        'places': ('FILE.csv',
+            'With --concat and --concat-new: a table of where each file belongs, and not its coordinates. The first line is '
+            'file,time,x with the names of the dimensions; each other one a name and its places, counted in files from 0 on'),
         'order': ('ORDER',
             "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
         'different': ('HOW',
@@ -242,8 +248,11 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Join several files along this dimension: its name, or PATTERN:N for axis N of the datasets; or along several, where '
             'their coordinates belong: time,y,x. A source may also be @LIST.txt or a quoted "*.nc"'),
         'concat_new': ('DIMENSION',
-            'Join several files along a new dimension of this name: each file is one step of it. It becomes the first dimension of '
-            'all datasets but the dimension scales'),
+            'Join several files along a new dimension of this name: each file is one step of it, or, with --concat, each folder of '
+            'files. It becomes the first dimension of all datasets but the dimension scales'),
+        'places': ('FILE.csv',
+            'With --concat and --concat-new: a table of where each file belongs, and not its coordinates. The first line is '
+            'file,time,x with the names of the dimensions; each other one a name and its places, counted in files from 0 on'),
         'append': ('DIMENSION',
             'Append these files to an existing store in a directory, in S3 or of references, along this dimension; files that are '
             'already in it are skipped'),
@@ -524,8 +533,11 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Join several files along this dimension: its name, or PATTERN:N for axis N of the datasets; or along several, where '
             'their coordinates belong: time,y,x. A source may also be @LIST.txt or a quoted "*.nc"'),
         'concat_new': ('DIMENSION',
-            'Join several files along a new dimension of this name: each file is one step of it. It becomes the first dimension of '
-            'all datasets but the dimension scales'),
+            'Join several files along a new dimension of this name: each file is one step of it, or, with --concat, each folder of '
+            'files. It becomes the first dimension of all datasets but the dimension scales'),
+        'places': ('FILE.csv',
+            'With --concat and --concat-new: a table of where each file belongs, and not its coordinates. The first line is '
+            'file,time,x with the names of the dimensions; each other one a name and its places, counted in files from 0 on'),
         'order': ('ORDER',
             "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
         'different': ('HOW',

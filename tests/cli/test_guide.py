@@ -78,8 +78,11 @@ def write_files(folder):
     write_hours(folder / "tomorrow.nc", 72, 24)
     for first, count in ((0, 31), (31, 28), (59, 31)):
         write_hours(folder / f"months/{first:02}.nc", first, count)
+    places = ["file,y,x"]
     for y, x in (0, 0), (0, 4), (4, 0), (4, 4):
         write_tile(folder / f"tiles/{y}{x}.nc", y, x)
+        places.append(f"{y}{x}.nc,{y // 4},{x // 4}")
+    (folder / "tiles/places.csv").write_text("\n".join(places) + "\n", encoding="utf-8")
 
 
 def write_tile(path, y, x):
@@ -148,7 +151,7 @@ def test_commands_print_what_the_page_shows(page, tmp_path):
         months = store.Store(str(tmp_path / "months.zarr"))
         assert months.meta("t2m")["chunk_grid"]["name"] == "rectilinear" and (months.read("t2m") == HOURS[:90]).all()
         assert store.Store(str(tmp_path / "runs.zarr")).meta("image")["shape"] == [3, 3, 4]
-        for name in "map.zarr", "again.zarr":
+        for name in "map.zarr", "again.zarr", "placed.zarr":
             tiles = store.Store(str(tmp_path / name)).read("t2m")
             assert (tiles == np.add.outer(np.arange(2), np.add.outer(np.arange(8), 10 * np.arange(8)))).all()
 

@@ -299,3 +299,211 @@ def test_what_does_not_belong_together(tmp_path):
         f.write("no HDF5 file")
     assert "text.nc" in sentence(tmp_path / "text.nc")
     assert not (tmp_path / "no.zarr").exists()
+
+
+def members(folder, missing=(), **how):
+    """An ensemble: a folder for each member, with a file for each part of time."""
+    paths = []
+    for i, member in enumerate(["r1", "r2", "r10"]):
+        os.makedirs(folder / member, exist_ok=True)
+        for t, times in enumerate([[0, 1], [2, 3, 4]]):
+            if (i, t) in missing:
+                continue
+            paths.append(write(folder / member / f"t{t}.nc", {"time": times, "x": [5, 6]}, {"tas": ("time", "x")}, **how))
+            with h5py.File(paths[-1], "r+") as f:
+                f["tas"][...] += 1000 * i
+                f["run"] = f"run {i}"
+                f["weight"] = np.float32(i)
+    return paths
+
+
+def check_members(read, missing=lambda m, t: m < 0):
+    m, t, x = np.meshgrid(np.arange(3), np.arange(5), [5, 6], indexing="ij")
+    np.testing.assert_array_equal(read("tas"), np.where(missing(m, t), -1.0, 1000 * m + t + 100 * x))
+    np.testing.assert_array_equal(read("time"), np.arange(5))
+    np.testing.assert_array_equal(read("x"), [5, 6])
+    np.testing.assert_array_equal(read("weight"), [0, 1, 2])
+
+
+def test_members(tmp_path):
+    """--concat-new beside --concat: files of one folder are one step."""
+    paths = members(tmp_path / "e", chunks=2)
+    how = ("--concat-new", "member", "--concat", "time")
+    convert("-q", *how, *paths, tmp_path / "all.zarr")
+    store = Store(str(tmp_path / "all.zarr"))
+    check_members(store.read)
+    assert store.meta("tas")["dimension_names"] == ["member", "time", "x"]
+    assert store.read("run").tolist() == ["run 0", "run 1", "run 2"]
+    run("verify", "-q", *how, *paths, tmp_path / "all.zarr")
+    convert("-q", "--virtual", "--zarr-format", "3", *how, *paths, tmp_path / "all.json")
+    run("verify", "-q", *how, *paths, tmp_path / "all.json")
+    with open(tmp_path / "all.json", encoding="utf-8") as f:
+        assert all("/e/r" in v[0] for v in json.load(f)["refs"].values() if isinstance(v, list))  # to no temporary file
+    convert("-q", "--virtual", *how, *paths, tmp_path / "all.nc")
+    check_members(h5_reader(tmp_path / "all.nc"))
+    with h5py.File(tmp_path / "all.nc") as f:
+        assert [d[0].name for d in f["tas"].dims] == ["/member", "/time", "/x"]
+        assert f["time"].attrs["axis"] == "TIME"
+        assert {(f[r].name, int(i)) for r, i in f["time"].attrs["REFERENCE_LIST"]} == {("/tas", 1)}
+    convert("-q", tmp_path / "all.nc", tmp_path / "again.zarr")
+    check_members(Store(str(tmp_path / "again.zarr")).read)
+
+
+def test_members_without_some_files(tmp_path):
+    paths = members(tmp_path / "e", missing=[(1, 1)], chunks=2)
+    done = run("convert", "--concat-new", "member", "--concat", "time", *paths, tmp_path / "all.zarr")
+    assert 'note: 1 of the 6 parts of "/tas" is in no file, and reads as the fill value' in done.stderr
+    check_members(Store(str(tmp_path / "all.zarr")).read, lambda m, t: (m == 1) & (t >= 2))
+
+
+def test_members_as_an_hdf5_file(tmp_path):
+    """--concat-new alone: each file is a step."""
+    paths = [members(tmp_path / "e")[i] for i in (0, 2, 4)]
+    convert("-q", "--virtual", "--concat-new", "member", *paths, tmp_path / "all.nc")
+    with h5py.File(tmp_path / "all.nc") as f:
+        assert f["tas"].shape == (3, 2, 2) and f["tas"][:, 0, 0].tolist() == [500, 1500, 2500]
+        assert f["time"].shape == (2,)
+
+
+def test_members_that_cannot_be_told_apart(tmp_path):
+    paths = members(tmp_path / "e")
+    os.rename(tmp_path / "e" / "r2" / "t0.nc", tmp_path / "e" / "r1" / "other.nc")
+    paths[2] = tmp_path / "e" / "r1" / "other.nc"
+    how = ("convert", "--concat-new", "member", "--concat", "time")
+    assert 'files in one folder are one step of "member"' in refused(*how, *paths, tmp_path / "no.zarr")
+    assert "has the name of the new dimension" in refused(
+        "convert", "--concat-new", "tas", "--concat", "time", *paths, tmp_path / "no.zarr"
+    )
+    assert 'has no "/"' in refused(
+        "convert", "--concat-new", "a/b", "--concat", "time", *paths, tmp_path / "no.zarr", status=None
+    )
+    assert "name twice" in refused(
+        "convert", "--concat-new", "time", "--concat", "time", *paths, tmp_path / "no.zarr", status=None
+    )
+
+
+def test_places_from_a_list(tmp_path):
+    """By numbers, in any order of columns and lines, where coordinates neither rise nor fall or are missing."""
+    names, parts = {}, ([[3, 1], [2]], [[0, 9], [4, 4, 4]])
+    (tmp_path / "tiles").mkdir()
+    for t, y in itertools.product(range(2), range(2)):
+        name = f'{"ab"[t]}, "{y}".nc'
+        names[t, y] = tmp_path / "tiles" / name
+        with h5py.File(names[t, y], "w") as f:
+            f["time"] = np.array(parts[0][t], "f8")
+            f["time"].make_scale("time")
+            f["y"] = np.zeros(len(parts[1][y]), ">f4")
+            f["y"].make_scale("This is a netCDF dimension but not a netCDF variable.         2")
+            f["v"] = np.array(parts[0][t], "f8")[:, None] * 100 + np.array(parts[1][y])
+            for i, d in enumerate(["time", "y"]):
+                f["v"].dims[i].attach_scale(f[d])
+    lines = ["y,file,time".replace("y,file", "file,y")] + [
+        '"{}",{},{}'.format(p.name.replace('"', '""'), y, t) for (t, y), p in reversed(names.items())
+    ]
+    (tmp_path / "tiles" / "places.csv").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode() + b"\r\n")
+    how = ("--concat", "time,y", "--places", tmp_path / "tiles" / "places.csv")
+    convert("-q", *how, *names.values(), tmp_path / "all.zarr")
+    store = Store(str(tmp_path / "all.zarr"))
+    expected = np.array([3, 1, 2.0])[:, None] * 100 + np.array([0, 9, 4, 4, 4])
+    np.testing.assert_array_equal(store.read("v"), expected)
+    assert store.read("time").tolist() == [3, 1, 2] and store.meta("v")["dimension_names"] == ["time", "y"]
+    run("verify", "-q", *how, *names.values(), tmp_path / "all.zarr")
+    convert("-q", "--virtual", *how, *names.values(), tmp_path / "all.nc")
+    np.testing.assert_array_equal(h5_reader(tmp_path / "all.nc")("v"), expected)
+    # the same files as members of the first dimension
+    with open(tmp_path / "new.csv", "w", encoding="utf-8") as f:
+        f.write(
+            "file,run,y\n" + "".join('"tiles/{}",{},{}\n'.format(p.name.replace('"', '""'), t, y) for (t, y), p in names.items())
+        )
+    with h5py.File(names[1, 0], "r+") as f:
+        f["time"][...] = 0
+    again = refused(
+        "convert", "--concat-new", "run", "--concat", "y", "--places", tmp_path / "new.csv", *names.values(), tmp_path / "n"
+    )
+    assert "another length along dimension" in again
+
+
+def test_lists_of_places_that_are_wrong(tmp_path):
+    paths = tiles(tmp_path / "t", {"t": [[0, 1], [2, 3]], "x": [[0], [1]]}, {"v": ("t", "x")})
+    right = ["file,t,x", "p0_0.nc,0,0", "p0_1.nc,0,1", "p1_0.nc,1,0", "p1_1.nc,1,1"]
+
+    def sentence(lines, given=None, concat="t,x"):
+        (tmp_path / "t" / "list.csv").write_text("\n".join(lines), encoding="utf-8")
+        how = ("--concat", concat, "--places", tmp_path / "t" / "list.csv")
+        return refused("convert", *how, *(paths if given is None else given), tmp_path / "no.zarr", status=None)
+
+    assert "line 3" in sentence([*right[:2], "p9.nc,0,1", *right[3:]]) and "is not among the files" in sentence(
+        [*right, "p9.nc,0,0"]
+    )
+    assert "has no line for" in sentence(right[:4])
+    assert "line 5" in sentence(right, given=paths[:3])
+    assert "line 6" in sentence([*right, right[4]]) and "has a line already" in sentence([*right, right[4]])
+    assert "is not a place" in sentence([*right[:4], "p1_1.nc,1,-1"]) and "line 5" in sentence([*right[:4], "p1_1.nc,1,x"])
+    assert "has 2 fields" in sentence([*right[:4], "p1_1.nc,1"])
+    assert 'names the columns, "file,t,x"' in sentence(["file,t,y", *right[1:]])
+    assert 'begins with the line "file,t,x"' in sentence([])
+    assert "a quote that nothing closes" in sentence([*right[:4], '"p1_1.nc,1,1'])
+    assert "line 5 goes on after a field" in sentence([*right[:4], '"p1_1.nc"x,1,1'])
+    assert "line 5 has a quote within" in sentence([*right[:4], 'p"1_1.nc,1,1'])
+    assert "no file has the place 1 along" in sentence([line.replace(",1,", ",2,") for line in right])
+    assert "both have the place 0" in sentence([line.replace(",1,", ",0,") for line in right])
+    assert "is given twice" in sentence(right, given=[*paths, paths[0]])
+    assert "go with --concat" in refused("convert", "--places", "x.csv", paths[0], tmp_path / "no.zarr", status=None)
+    assert "cannot read the list of places" in refused(
+        "convert", "--concat", "t", "--places", tmp_path / "none.csv", *paths, tmp_path / "no.zarr", status=None
+    )
+    assert not (tmp_path / "no.zarr").exists()
+
+
+def times(path, units, values, x, dtype="i4", **attributes):
+    """netCDF with bounds that inherit their units."""
+    with h5py.File(path, "w") as f:
+        f["time"] = np.asarray(values, dtype)
+        f["time"].make_scale("time")
+        f["time"].attrs.update({"units": units, "bounds": "time_bnds"} | attributes)
+        f["time_bnds"] = np.stack([np.asarray(values), np.asarray(values) + 1], 1).astype(dtype)
+        f["x"] = np.asarray(x, "f8")
+        f["x"].make_scale("x")
+        f.create_dataset("v", data=np.asarray(values, "f8")[:, None] + np.asarray(x, "f8"), chunks=(len(values), len(x)))
+        f["time_bnds"].dims[0].attach_scale(f["time"])
+        for i, d in enumerate(["time", "x"]):
+            f["v"].dims[i].attach_scale(f[d])
+    return path
+
+
+def test_times_of_other_epochs(tmp_path):
+    """They are stored in the units of the first file, and so are their bounds; references name no temporary file."""
+    paths = [
+        times(tmp_path / f"{t}{x}.nc", f"days since 2000-01-{1 + 10 * t:02}", np.arange(10), [2 * x, 2 * x + 1])
+        for t, x in itertools.product(range(2), range(2))
+    ]
+    convert("-q", "--concat", "time,x", *paths[::-1], tmp_path / "all.zarr")
+    store = Store(str(tmp_path / "all.zarr"))
+    assert store.attributes("time")["units"] == "days since 2000-01-11"
+    assert store.read("time").tolist() == list(range(-10, 10)) and store.read("time").dtype == np.int32
+    assert store.read("time_bnds").tolist() == [[i, i + 1] for i in range(-10, 10)]
+    run("verify", "-q", "--concat", "time,x", *paths[::-1], tmp_path / "all.zarr")
+    convert("-q", "--virtual", "--inline", "0", "--concat", "time,x", *paths, tmp_path / "all.json")
+    run("verify", "-q", "--concat", "time,x", *paths, tmp_path / "all.json")
+    with open(tmp_path / "all.json", encoding="utf-8") as f:
+        files = {v[0] for v in json.load(f)["refs"].values() if isinstance(v, list)}
+    assert files == {f"file://{p}" for p in (*paths, tmp_path / "all.json.data")}
+    # hours that are no whole number of days
+    halves = [times(tmp_path / f"h{i}.nc", f"days since 2000-01-01 {12 * i}:00", [i], [0, 1]) for i in range(2)]
+    convert("-q", "--virtual", "--concat", "x,time", *halves, tmp_path / "halves.nc")
+    with h5py.File(tmp_path / "halves.nc") as f:
+        assert f["time"][...].tolist() == [0, 1.5] and f["time_bnds"][...].tolist() == [[0, 1], [1.5, 2.5]]
+
+
+def test_times_that_do_not_fit_together(tmp_path):
+    first = times(tmp_path / "a.nc", "days since 2000-01-01", [0, 1], [0, 1])
+
+    def sentence(units, values=(5, 6), **how):
+        other = times(tmp_path / "b.nc", units, values, [0, 1], **how)
+        return refused("convert", "--concat", "time,x", first, other, tmp_path / "no.zarr")
+
+    assert "calendars" in sentence("days since 2000-01-01", calendar="noleap")
+    assert "another units" in sentence("m")
+    assert "their units are" in sentence("months since 2000-01-01")
+    assert "another datatype" in sentence("days since 2000-01-03", dtype="f8")
+    assert "not a whole number of units" in sentence("hours since 2000-01-01", values=(5 * 24, 6 * 24 + 1))

@@ -54,6 +54,7 @@ ELSEWHERE = {
     *(
         "concat",
         "concat_new",
+        "places",
         "append",
         "order",
         "different",

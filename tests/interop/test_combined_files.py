@@ -5,8 +5,12 @@ references and in the file with virtual datasets (as netCDF4 and h5netcdf read i
 ZARRBITS_CASES: layouts, 25 by default. ZARRBITS_SEED: others.
 """
 
+import glob
 import itertools
 import os
+import pathlib
+import re
+import shlex
 
 import numpy as np
 import pytest
@@ -114,3 +118,122 @@ def test_what_xarray_refuses(tmp_path, fault):
     with pytest.raises(ValueError):
         xr.combine_by_coords([xr.open_dataset(p) for p in paths], **HOW | {"join": "exact"})
     assert "cannot be combined" in refused("convert", "--concat", "y,x", *paths, tmp_path / "no.zarr")
+
+
+def ensemble(folder, dice, cut_time):
+    """A folder for each member, which has a part of time in each file; what xarray makes of it."""
+    whole, cuts = layout(dice)
+    whole = whole.drop_vars("w")  # its dimensions begin with another one
+    paths, of_members = [], []
+    for i, name in enumerate(["r1", "r2", "r10"]):
+        (folder / name).mkdir()
+        member = whole.assign(v=whole["v"] + i, level=float(i))
+        edges = np.concatenate([[0], np.cumsum(cuts["time"])]) if cut_time else [0, whole.sizes["time"]]
+        files = []
+        for k, (a, b) in enumerate(itertools.pairwise(edges)):
+            files.append(str(folder / name / f"{k}.nc"))
+            encoding = {n: {"_FillValue": None} for n in (*whole.coords, "area", "level")}
+            member.isel(time=slice(int(a), int(b))).to_netcdf(files[-1], engine="netcdf4", encoding=encoding)
+        of_members.append(xr.combine_by_coords([xr.open_dataset(f, engine="netcdf4") for f in files], **HOW).load())
+        paths += files
+    expected = xr.concat(of_members, "member", data_vars="all", coords="different", compat="equals", combine_attrs="override")
+    return paths, whole, expected
+
+
+@pytest.mark.parametrize("cut_time", [True, False])
+def test_members_as_xarray_concatenates_them(tmp_path, cut_time):
+    dice = np.random.default_rng(SEED)
+    for case in range(max(CASES // 5, 2)):
+        folder = tmp_path / str(case)
+        folder.mkdir()
+        paths, _, expected = ensemble(folder, dice, cut_time)
+        how = ["--concat-new", "member", "--concat", "time"]
+        convert("-q", *how, *paths, folder / "all.zarr")
+        with xr.open_zarr(folder / "all.zarr") as copy:
+            xr.testing.assert_identical(copy.load(), expected)
+        convert("-q", "--virtual", *how, *paths, folder / "all.nc")
+        for engine in "netcdf4", "h5netcdf":
+            with xr.open_dataset(folder / "all.nc", engine=engine) as virtual:
+                xr.testing.assert_identical(virtual.load(), expected)
+        convert("-q", "--virtual", *how, *paths, folder / "all.json")
+        run("verify", "-q", *how, *paths, folder / "all.json")
+
+
+def test_places_as_combine_nested_has_them(tmp_path):
+    """Without coordinates of y and x."""
+    dice = np.random.default_rng(SEED)
+    grid, lines = [[[] for _ in range(2)] for _ in range(2)], ["file,run,y,x"]
+    for i, y, x in itertools.product(range(2), range(2), range(3)):
+        dataset = xr.Dataset({"v": (("y", "x"), dice.random((3 + y, 2 + x)), {"units": "m"})}, attrs={"title": "tiles"})
+        path = tmp_path / f"{dice.integers(1 << 40)}.nc"
+        dataset.to_netcdf(path, encoding={"v": {"_FillValue": None}})
+        lines.append(f"{path.name},{i},{y},{x}")
+        grid[i][y].append(xr.open_dataset(path, engine="netcdf4"))
+    expected = xr.combine_nested(grid, ["run", "y", "x"], data_vars="all", compat="equals", combine_attrs="override").load()
+    (tmp_path / "places.csv").write_text("\n".join(lines), encoding="utf-8")
+    how = ["--concat-new", "run", "--concat", "y,x", "--places", tmp_path / "places.csv"]
+    paths = sorted(tmp_path.glob("*.nc"))
+    convert("-q", *how, *paths, tmp_path / "all.zarr")
+    with xr.open_zarr(tmp_path / "all.zarr") as copy:
+        xr.testing.assert_identical(copy.load(), expected)
+    convert("-q", "--virtual", *how, *paths, tmp_path / "all.h5")
+    for engine in "netcdf4", "h5netcdf":
+        with xr.open_dataset(tmp_path / "all.h5", engine=engine) as virtual:
+            xr.testing.assert_identical(virtual.load(), expected)
+
+
+@pytest.mark.parametrize("unit", ["hours", "days", "seconds"])
+def test_epochs_of_their_own(tmp_path, unit):
+    """Each file counts time from its own first day, as many models write it."""
+    time = np.datetime64("2001-02-27", "ns") + np.arange(40) * np.timedelta64(6, "h")
+    values = np.random.default_rng(SEED).random((40, 6))
+    whole = xr.Dataset({"v": (("time", "x"), values)}, {"time": time, "x": np.arange(6.0)})
+    whole["time_bnds"] = (("time", "bnds"), np.stack([time, time + np.timedelta64(6, "h")], 1))
+    whole["time"].attrs["bounds"] = "time_bnds"
+    paths = []
+    for a, b in itertools.pairwise([0, 8, 12, 24, 40]):
+        for x in (slice(0, 2), slice(2, 6)):
+            epoch = np.datetime_as_string(time[a], "s").replace("T", " ")
+            encoding = {n: {"_FillValue": None} for n in ("v", "x")}
+            encoding["time"] = {"units": f"{unit} since {epoch}", "dtype": "f8" if unit == "days" else "i8", "_FillValue": None}
+            encoding["time_bnds"] = {"_FillValue": None}
+            paths.append(str(tmp_path / f"{a}_{x.start}.nc"))
+            whole.isel(time=slice(a, b), x=x).to_netcdf(paths[-1], engine="netcdf4", encoding=encoding)
+    expected = xr.combine_by_coords([xr.open_dataset(p, engine="netcdf4") for p in paths], **HOW).load()
+    xr.testing.assert_equal(expected, whole)
+    convert("-q", "--concat", "time,x", *paths, tmp_path / "all.zarr")
+    with xr.open_zarr(tmp_path / "all.zarr") as copy:
+        xr.testing.assert_identical(copy.load(), expected)
+    convert("-q", "--virtual", "--concat", "time,x", *paths, tmp_path / "all.nc")
+    with xr.open_dataset(tmp_path / "all.nc", engine="netcdf4") as virtual:
+        xr.testing.assert_identical(virtual.load(), expected)
+    convert("-q", "--virtual", "--concat", "time,x", *paths, tmp_path / "all.json")
+    run("verify", "-q", "--concat", "time,x", *paths, tmp_path / "all.json")
+
+
+def test_the_four_layouts_of_the_guide(tmp_path):
+    """The commands below "The four layouts" in docs/guide/many-files.md, beside what their table says of open_mfdataset."""
+    whole, cuts = layout(np.random.default_rng(SEED + 1))
+    guide = pathlib.Path(__file__).resolve().parents[2] / "docs/guide/many-files.md"
+    rows = re.findall(r"^\|.*?\| `zarrbits (convert .*?)` \| `(.*?)` \|$", guide.read_text(encoding="utf-8"), re.M)
+    assert len(rows) == 4
+    encoding = {n: {"_FillValue": None} for n in whole.variables if n != "first"}
+    for folder in "data", "tiles", "r1", "r2", "vars":
+        (tmp_path / folder).mkdir()
+    edges = np.concatenate([[0], np.cumsum(cuts["time"])])
+    for k, (a, b) in enumerate(itertools.pairwise(edges)):
+        part = whole.isel(time=slice(int(a), int(b)))
+        part.to_netcdf(tmp_path / "data" / f"{k}.nc", encoding=encoding)
+        for i, member in enumerate(("r1", "r2")):
+            part.assign(v=part["v"] + i).to_netcdf(tmp_path / member / f"t{k}.nc", encoding=encoding)
+        for name in "v", "w":
+            part[[name]].to_netcdf(tmp_path / "vars" / f"{name}{k}.nc", encoding={n: {"_FillValue": None} for n in whole.coords})
+    list(parts(whole, {n: cuts.get(n, [whole.sizes[n]]) for n in whole.sizes}, tmp_path / "tiles"))
+    for command, call in rows:
+        arguments = shlex.split(command.replace("y,x", ",".join(n for n in whole.sizes if n != "time")))
+        run(*arguments, cwd=tmp_path)
+        files = sorted(glob.glob(str(tmp_path / arguments[-2])))
+        names = {"files": files, "runs": [files[: len(files) // 2], files[len(files) // 2 :]]}
+        opened = eval(call, {**names, "open_mfdataset": xr.open_mfdataset, "concat": xr.concat})  # pylint: disable=eval-used
+        with opened as expected, xr.open_zarr(tmp_path / arguments[-1]) as copy:
+            xr.testing.assert_equal(copy.load(), expected.load())

@@ -215,7 +215,15 @@ void reference_store_writer::put(std::string_view key, std::span<const std::byte
   add(key, {data_file_, offset, bytes.size()});
 }
 
+bool reference_store_writer::is_temporary(int fd) const {
+  struct stat source {
+  }, opened{};
+  return options_.is_source_temporary && ::stat(options_.source.c_str(), &source) == 0 && ::fstat(fd, &opened) == 0 &&
+         source.st_dev == opened.st_dev && source.st_ino == opened.st_ino;
+}
+
 void reference_store_writer::put_range(std::string_view key, int fd, std::uint64_t offset, std::uint64_t size) {
+  if (is_temporary(fd)) return store_writer::put_range(key, fd, offset, size);
   io::require_range(fd, offset, size);
   add(key, {number_of(fd), offset, size});
 }

@@ -75,6 +75,7 @@ class reference_store_writer final : public store_writer {
   void load_existing();
   void add(std::string_view key, const member& entry);
   void add_text(std::string_view key, std::string text);
+  bool is_temporary(int fd) const;
   bool has_room(std::uint64_t size);
   std::size_t number_of(int fd);
   std::size_t number_of(const std::string& url, const io::file_state& state);

@@ -144,10 +144,11 @@ struct store_writer_options {
     finalize,  // like attach, but there must be an unfinished store
     append,    // references only: add to the existing ones
   } target = if_exists::refuse;
-  bool shared = false;      // with attach: other processes write to it too; otherwise no other may
-  std::string run = {};     // identifies this run's work for remove_unfinished(); kept in the store until it is complete
-  std::string source = {};  // the input file: a store that contains it is never removed
-  bool sync = false;        // flush everything to disk before it counts as written
+  bool shared = false;               // with attach: other processes write to it too; otherwise no other may
+  std::string run = {};              // identifies this run's work for remove_unfinished(); kept in the store until it is complete
+  std::string source = {};           // the input file: a store that contains it is never removed
+  bool is_source_temporary = false;  // references do not name the input file: its bytes are copied
+  bool sync = false;                 // flush everything to disk before it counts as written
   std::function<void(const std::string&)> warning = {};  // called with a sentence on what the target's server does not support
   std::optional<std::uint64_t> references = {};     // refer to bytes of sources; objects larger than this are stored next to them
   std::optional<source_base> base = {};             // what references call local files; without a folder: that of `source`

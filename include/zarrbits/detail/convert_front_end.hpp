@@ -25,7 +25,8 @@ struct convert_front_end {
   std::function<void(const convert_result&)> before_done = {};
   // A string unique to this run: distinguishes what this run leaves, if it is killed, from what others leave.
   std::string run = {};
-  bool measure_first = false;  // add up the stored bytes first, for a progress bar
+  bool is_source_temporary = false;  // what the source has itself is not referred to, but copied
+  bool measure_first = false;        // add up the stored bytes first, for a progress bar
 };
 
 // That of the options; without one, one that adds nothing.

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "repack/new_dimension.hpp"
+
+#include "hdf5/attributes.hpp"
+#include "hdf5/dimensions.hpp"
+#include "hdf5/scale_attributes.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+namespace zarrbits::repacking {
+
+namespace {
+
+constexpr const char* dimension_number = "_Netcdf4Dimid";  // netCDF's, of a scale
+
+void write_labels(hid_t dataset, const std::vector<std::string>& labels) {
+  const hdf5::handle type(H5Tcopy(H5T_C_S1), "copy a string type");
+  hdf5::check(H5Tset_size(type, H5T_VARIABLE), "create a string type");
+  const hsize_t n = labels.size();
+  const hdf5::handle space(H5Screate_simple(1, &n, nullptr), "create a dataspace");
+  const hdf5::handle attribute(H5Acreate2(dataset, "DIMENSION_LABELS", type, space, H5P_DEFAULT, H5P_DEFAULT),
+                               "create DIMENSION_LABELS");
+  std::vector<const char*> texts;
+  for (const std::string& label : labels) texts.push_back(label.c_str());
+  hdf5::check(H5Awrite(attribute, type, texts.data()), "write DIMENSION_LABELS");
+}
+
+std::optional<std::int32_t> number_of_dimension(hid_t scale) {
+  if (H5Aexists(scale, dimension_number) <= 0) return {};
+  const hdf5::handle attribute(H5Aopen(scale, dimension_number, H5P_DEFAULT), "open an attribute of a scale");
+  const hdf5::handle space(H5Aget_space(attribute), "get a dataspace");
+  std::int32_t number = 0;
+  if (H5Sget_simple_extent_npoints(space) != 1 || H5Aread(attribute, H5T_NATIVE_INT32, &number) < 0) {
+    H5Eclear2(H5E_DEFAULT);
+    return {};
+  }
+  return number;
+}
+
+}  // namespace
+
+std::set<std::string> new_dimension::attributes(bool has_dimension) {
+  if (!has_dimension) return {"DIMENSION_LIST", "REFERENCE_LIST"};
+  return {"DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_Netcdf4Coordinates", dimension_number};
+}
+
+void new_dimension::add(const opened_file& source, const tree_object& o, bool has_dimension) {
+  const hdf5::handle dataset = open_object(source.file.file(), o);
+  const std::size_t rank = source.contents.datasets.at(o.address).dims.size();
+  dataset_dimensions d{has_dimension, std::vector<std::vector<std::string>>(rank), {}};
+  const auto scales = hdf5::dimension_scales(dataset, rank);
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    for (const hobj_ref_t& reference : scales[i]) {
+      const hdf5::handle scale(H5Rdereference2(dataset, H5P_DEFAULT, H5R_OBJECT, &reference));
+      H5O_info_t info;
+      std::memset(&info, 0, sizeof info);
+      const bool is_object = scale && H5Oget_info2(scale, &info, H5O_INFO_BASIC) >= 0;
+      H5Eclear2(H5E_DEFAULT);
+      const auto object = is_object ? source.tree.index.find(info.addr) : source.tree.index.end();
+      if (object != source.tree.index.end()) d.scales[i].push_back(source.tree.objects[object->second].path);
+    }
+  }
+  if (has_dimension && H5Aexists(dataset, "DIMENSION_LABELS") > 0) d.labels = hdf5::text_attribute(dataset, "DIMENSION_LABELS");
+  d.labels.resize(d.labels.empty() ? 0 : rank);
+  datasets_.emplace(o.path, std::move(d));
+}
+
+// As netCDF has a dimension without a variable.
+void new_dimension::write_scale(hid_t target) const {
+  std::optional<std::int32_t> last;
+  for (const auto& [path, d] : datasets_) {
+    const hdf5::handle dataset(H5Dopen2(target, path.c_str(), H5P_DEFAULT), "open a dataset");
+    if (hdf5::is_dimension_scale(dataset)) last = std::max(last, number_of_dimension(dataset));
+  }
+  const hsize_t length = length_;
+  const hdf5::handle space(H5Screate_simple(1, &length, nullptr), "create a dataspace"),
+      properties(H5Pcreate(H5P_DATASET_CREATE), "create properties");
+  hdf5::check(H5Pset_obj_track_times(properties, false), "leave out times");
+  const hdf5::handle scale(H5Dcreate2(target, ("/" + name_).c_str(), H5T_IEEE_F32BE, space, H5P_DEFAULT, properties, H5P_DEFAULT),
+                           "create the new dimension");
+  hdf5::write_text_attribute(scale, "CLASS", "DIMENSION_SCALE");
+  hdf5::write_text_attribute(scale, "NAME", hdf5::name_without_variable(length_));
+  if (last) hdf5::write_number_attribute(scale, dimension_number, {*last + 1}, true);
+}
+
+void new_dimension::write(hid_t target) const {
+  write_scale(target);
+  std::map<std::string, std::vector<hdf5::scale_user>> users;
+  for (const auto& [path, d] : datasets_) {
+    std::vector<std::vector<std::string>> scales = d.scales;
+    std::vector<std::string> labels = d.labels;
+    if (d.has_dimension) {
+      scales.insert(scales.begin(), {"/" + name_});
+      if (!labels.empty()) labels.insert(labels.begin(), name_);
+    }
+    const hdf5::handle dataset(H5Dopen2(target, path.c_str(), H5P_DEFAULT), "open a dataset");
+    if (!labels.empty()) write_labels(dataset, labels);
+    std::vector<std::vector<hobj_ref_t>> list(scales.size());
+    bool has_scale = false;
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+      for (const std::string& scale : scales[i]) {
+        list[i].push_back(hdf5::reference_to(target, scale));
+        users[scale].push_back({hdf5::reference_to(target, path), static_cast<std::int32_t>(i)});
+        has_scale = true;
+      }
+    }
+    if (has_scale) hdf5::write_scale_list(dataset, std::move(list));
+  }
+  for (const auto& [path, list] : users)
+    hdf5::write_scale_users(hdf5::handle(H5Dopen2(target, path.c_str(), H5P_DEFAULT), "open a dimension"), list);
+}
+
+}  // namespace zarrbits::repacking
