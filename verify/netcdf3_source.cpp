@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/netcdf3_source.hpp"
 
+#include "io/remote_file.hpp"
+
 #include "metadata/array_metadata.hpp"
 #include "metadata/chunk_key_encoding.hpp"
 #include "metadata/missing_value.hpp"
@@ -273,12 +275,15 @@ std::vector<std::uint64_t> part_shape(const variable& v) {
 
 class part_object final : public zarr::stored_object {
  public:
-  part_object(std::shared_ptr<const netcdf3_file> file, std::uint64_t offset, std::uint64_t size)
-      : file_(std::move(file)), offset_(offset), size_(size) {}
+  // `is_alone`: the next part is not close to it in the file.
+  part_object(std::shared_ptr<const netcdf3_file> file, std::uint64_t offset, std::uint64_t size, bool is_alone)
+      : file_(std::move(file)), offset_(offset), size_(size), is_alone_(is_alone) {}
   std::uint64_t size() const override { return size_; }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
+    const io::remote_file* remote = is_alone_ ? file_->bytes->remote() : nullptr;
     try {
-      file_->bytes->read(offset_ + offset, out);
+      if (remote) remote->read_alone(offset_ + offset, out);
+      else file_->bytes->read(offset_ + offset, out);
     } catch (const io::read_error& e) {
       throw zarr::store_error(std::string("the netCDF-3 file cannot be read: ") + e.what());
     }
@@ -287,11 +292,13 @@ class part_object final : public zarr::stored_object {
  private:
   std::shared_ptr<const netcdf3_file> file_;
   std::uint64_t offset_, size_;
+  bool is_alone_;
 };
 
 class netcdf3_source final : public zarr::store_reader {
  public:
-  explicit netcdf3_source(netcdf3_file file) : file_(std::make_shared<const netcdf3_file>(std::move(file))) {
+  netcdf3_source(netcdf3_file file, std::uint64_t cache)
+      : file_(std::make_shared<const netcdf3_file>(std::move(file))), cache_(cache) {
     std::vector<std::string_view> names;
     for (const variable& v : file_->variables) names.push_back(v.name);
     const std::vector<std::string> nodes = text::node_names(names);
@@ -318,7 +325,9 @@ class netcdf3_source final : public zarr::store_reader {
       offset += first * (v.has_records && d == 0 ? file_->stride : v.bytes_below(d));
       size *= part[d];
     }
-    return std::make_unique<part_object>(file_, offset, size);
+    const bool is_alone = v.has_records && !io::is_small_gap(file_->stride - std::min(file_->stride, v.bytes_below(0))) &&
+                          file_->bytes->state().size > cache_;
+    return std::make_unique<part_object>(file_, offset, size, is_alone);
   }
 
   void list(const std::string& folder, const std::function<bool(const zarr::store_entry&)>& visit) const override {
@@ -343,6 +352,7 @@ class netcdf3_source final : public zarr::store_reader {
   }
 
   std::shared_ptr<const netcdf3_file> file_;
+  std::uint64_t cache_;
   std::map<std::string, const variable*> variables_;
 };
 
@@ -351,7 +361,7 @@ class netcdf3_source final : public zarr::store_reader {
 zarr::store_folder read_netcdf3_source(const std::string& name, std::shared_ptr<const io::byte_source> file,
                                        std::uint64_t memory) {
   try {
-    return {std::make_shared<netcdf3_source>(parse(std::move(file), memory)), name};
+    return {std::make_shared<netcdf3_source>(parse(std::move(file), memory), memory), name};
   } catch (const io::read_error& e) {
     throw zarr::store_error("\"" + name + "\" cannot be read: " + e.what());
   }

@@ -127,6 +127,7 @@ def convert(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
     include: Many = None,
@@ -250,6 +251,7 @@ def finalize(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
     external: Many = None,
@@ -306,6 +308,7 @@ def plan(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
     include: Many = None,
@@ -369,6 +372,7 @@ def export_store(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Export:
@@ -409,6 +413,7 @@ def repack(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Repack:
@@ -461,6 +466,7 @@ def check_layout(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> LayoutCheck:
@@ -491,6 +497,7 @@ def digest(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Digest:
@@ -533,6 +540,7 @@ def verify(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
     external: Many = None,
@@ -570,6 +578,7 @@ def check(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Check:
@@ -592,6 +601,7 @@ def inspect(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
     no_lock: bool = False,
@@ -618,6 +628,7 @@ def suggest(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Suggestions:
@@ -639,6 +650,7 @@ def doctor(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Diagnosis:
