@@ -310,7 +310,8 @@ bool s3_append::replace(const replaced_metadata& metadata, io::retry_policy& tri
                                        .only_if = client_.if_unchanged(existing)});
     // not in time, or of a lost attempt that replaced it, or of another program
     const bool failed = stored.status == 404 || stored.status == 409 || stored.status == 412;
-    if ((!failed && stored.status >= 300) || (failed && !tries.wait()))
+    const std::string reason = std::to_string(stored.status) + " from " + client_.settings().url;
+    if ((!failed && stored.status >= 300) || (failed && !tries.wait(reason)))
       throw zarrbits::error(
           errc::server_failed,
           client_.settings().server_name() + " does not replace \"" + key + "\": it answers " + std::to_string(stored.status),

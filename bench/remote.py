@@ -2,7 +2,8 @@
 """Files on a server, by HTTP: requests, bytes, elapsed time and CPU time (user + system, of the whole process and its threads) of
 zarrbits and its peers. The server is that of the tests, on this machine; each request waits as long as a distant one would.
 
---small: files of a twentieth, for CI: the goals of requests and bytes hold there, too; times say little."""
+--small: files of a twentieth, for CI: the goals of requests and bytes hold there, too; times say little.
+--count: one run of each, without a delay, and a table of requests and bytes alone, which are the same on a busy machine."""
 
 import argparse
 import json
@@ -31,6 +32,7 @@ TITLES = {
     "paged": "netCDF-4 in pages of 4 MiB (cloud-optimised)",
     "scattered": "{n} variables, metadata all over",
     "chunks": "{n} small chunks",
+    "sparse": "{n} of 4,000 chunks written",
 }
 
 
@@ -89,7 +91,18 @@ def make_chunks(path, small):
     return count
 
 
-MAKE = {"paged": make_paged, "scattered": make_scattered, "chunks": make_chunks}
+def make_sparse(path, small):
+    """Most chunks of each variable were never written."""
+    rng, every = np.random.default_rng(4), 40 if small else 4
+    with h5py.File(path, "w") as f:
+        for i in range(4):
+            v = f.create_dataset(f"v{i}", (1000, 100, 100), "f4", chunks=(1, 100, 100), compression="gzip", shuffle=True)
+            for j in range(0, 1000, every):
+                v[j] = noise(rng, (100, 100))
+    return 4 * len(range(0, 1000, every))
+
+
+MAKE = {"paged": make_paged, "scattered": make_scattered, "chunks": make_chunks, "sparse": make_sparse}
 
 
 # Peers: programs with the arguments WHAT URL OUT. What they print is the seconds that they took after their imports.
@@ -132,6 +145,22 @@ def opened(url):
     return h5py.File(fsspec.filesystem("http").open(url{how}), "r")
 """
     + H5PY
+    + TELL
+)
+H5NETCDF = (
+    """
+import sys, fsspec, xarray as xr
+"""
+    + CLOCK
+    + """
+what, url, out = sys.argv[1:]
+with fsspec.filesystem("http").open(url) as file:
+    ds = xr.open_dataset(file, engine="h5netcdf", decode_cf=False, phony_dims="access", chunks=None)
+    if what == "convert":
+        for v in ds.variables.values():
+            v.encoding = {}
+        ds.to_zarr(out, zarr_format=3, consolidated=False)
+"""
     + TELL
 )
 ROS3 = (
@@ -209,6 +238,11 @@ def ways(arguments):
                 tasks[task]["h5py over fsspec" + name] = [*python, program, task, "{url}", "{out}"]
     else:
         skipped.append("h5py over fsspec")
+    if has(arguments.python, "h5netcdf, fsspec, aiohttp, xarray, zarr"):
+        for task in ("plan", "convert"):
+            tasks[task]["h5netcdf over fsspec"] = [*python, H5NETCDF, task, "{url}", "{out}"]
+    else:
+        skipped.append("h5netcdf over fsspec")
     if has(arguments.python, "virtualizarr, obstore, xarray"):
         for task in tasks:
             out = "{out}.json" if task == "virtual" else "{out}"
@@ -328,6 +362,20 @@ def table(title, size, rows, nets):
     return [*lines, ""]
 
 
+def count_table(results):
+    """Requests and MB of each way, with a column for each file."""
+    names = list(results)
+    lines = ["| | | " + " | ".join(f"{n}, {results[n]['size'] / 1e6:.0f} MB" for n in names) + " |"]
+    lines += ["|---|---|" + "---|" * len(names)]
+    for task, way in dict.fromkeys((r["task"], r["way"]) for n in names for r in results[n]["rows"] if r["way"] != CURL):
+        cells = []
+        for n in names:
+            row = next(r for r in results[n]["rows"] if (r["task"], r["way"]) == (task, way))
+            cells.append(f"{row['requests']:,.0f}, {row['bytes'] / 1e6:.1f}" if "requests" in row else row["why"])
+        lines.append("| " + " | ".join([task, way, *cells]) + " |")
+    return [*lines, ""]
+
+
 def goals(results):
     """[(goal, at most, reached or None, reached without the imports of the peer or None)]"""
     nets, out = next(iter(results.values()))["nets"], []
@@ -380,6 +428,7 @@ def main():
     parser.add_argument("--command", required=True, help="zarrbits")
     parser.add_argument("--python", help="that has fsspec, aiohttp, h5py, zarr, xarray, virtualizarr and kerchunk")
     parser.add_argument("--small", action="store_true", help="a twentieth of the data, delays of 0 and 20 ms")
+    parser.add_argument("--count", action="store_true", help="requests and bytes alone, in one round")
     parser.add_argument("--only", choices=MAKE, action="append", help="this file")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--limit", type=float, default=300, help="seconds after which a way is given up")
@@ -387,7 +436,9 @@ def main():
     parser.add_argument("--json", help="also writes the figures to this file")
     parser.add_argument("--check", action="store_true", help="exit status 1 where a goal of requests or bytes is missed")
     arguments = parser.parse_args()
-    nets, tasks, results = NETS[:2] if arguments.small else NETS, ways(arguments), {}
+    nets, tasks, results = NETS[:1] if arguments.count else NETS[:2] if arguments.small else NETS, ways(arguments), {}
+    if arguments.count:
+        arguments.rounds = 1
     lines = []
     with tempfile.TemporaryDirectory(dir=arguments.folder, prefix="zarrbits-remote-") as folder:
         folder = pathlib.Path(folder)
@@ -401,11 +452,11 @@ def main():
                     rows += measure(server, path, net, tasks, arguments, given_up)
                 size = path.stat().st_size
             results[name] = {"size": size, "nets": nets, "rows": rows}
-            lines += table(TITLES[name].format(n=count), size, rows, nets)
-            print("\n".join(lines), file=sys.stderr, flush=True)
             path.unlink()
+            lines = count_table(results) if arguments.count else lines + table(TITLES[name].format(n=count), size, rows, nets)
+            print("\n".join(lines), file=sys.stderr, flush=True)
     found = goals(results)
-    lines = [*goal_table(found), *lines]
+    lines = lines if arguments.count else [*goal_table(found), *lines]
     print("\n".join(lines))
     if arguments.json:
         pathlib.Path(arguments.json).write_text(json.dumps({"files": results, "goals": found}, indent=1))

@@ -15,7 +15,6 @@
 #include "digest/digest_note.hpp"
 #include "io/netcdf3_header.hpp"
 #include "io/reference_table.hpp"
-#include "io/remote_object.hpp"
 #include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
 #include "io/zip_archive.hpp"
@@ -41,12 +40,11 @@ namespace fs = std::filesystem;
 enum class tree_kind { file, directory_store, single_file_store, remote_store };
 
 tree_kind kind_of(const std::string& name, const remote_access& remote) {
-  if (io::is_web(name)) return zarr::is_store_name(name) ? tree_kind::remote_store : tree_kind::file;
-  if (io::is_object_store(name)) {
-    // a store is a prefix of names, and has none itself
-    const bool is_object = name.find('/', name.find("://") + 3) != std::string::npos && !name.ends_with('/') &&
-                           io::find_object(name, remote)->current_state().regular;
-    return is_object ? tree_kind::file : tree_kind::remote_store;
+  if (io::is_remote(name)) {
+    // a store in S3 is a prefix of names, and has none itself
+    const bool is_file = zarr::probe_source(name, remote) || (io::is_web(name) && !zarr::is_store_name(name));
+    if (io::is_netcdf3_file(name)) return tree_kind::single_file_store;
+    return is_file ? tree_kind::file : tree_kind::remote_store;
   }
   std::error_code e;
   const fs::file_status s = fs::status(name, e);

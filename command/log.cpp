@@ -45,6 +45,7 @@ std::string with_flags(std::string_view sentence) {
       {"`links`", "--links"},
       {"`memory`", "--memory"},
       {"`metadata_only`", "--metadata"},
+      {"`no_etag`", "--no-etag"},
       {"`no_sign_request`", "--no-sign-request"},
       {"`order`", "--order"},
       {"`request_payer`", "--request-payer"},

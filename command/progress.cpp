@@ -2,6 +2,7 @@
 #include "command/progress.hpp"
 
 #include "command/command_line.hpp"
+#include "io/s3_access.hpp"
 #include "text/format.hpp"
 
 #include <nlohmann/json.hpp>
@@ -71,6 +72,7 @@ progress::progress(bool quiet) : screen_(describe_terminal(STDERR_FILENO)) {
       descriptor_ = number;
       interval_ = std::chrono::milliseconds(100);
       last_ -= interval_;
+      io::set_wait_listener([this](const std::string& text) { show_wait(text); });
       return;
     }
   }
@@ -79,17 +81,21 @@ progress::progress(bool quiet) : screen_(describe_terminal(STDERR_FILENO)) {
   if (screen_.present) {
     interval_ = std::chrono::milliseconds(100);
     last_ -= interval_;  // at once
+    io::set_wait_listener([this](const std::string& text) { show_wait(text); });
     return;
   }
   const char* value = std::getenv("ZARRBITS_PROGRESS_SECONDS");
   const double seconds = value && *value ? std::strtod(value, nullptr) : 20;
-  if (seconds > 0) interval_ = std::chrono::milliseconds(std::max(1LL, std::llround(1000 * std::min(seconds, 1e6))));
+  if (seconds <= 0) return;
+  interval_ = std::chrono::milliseconds(std::max(1LL, std::llround(1000 * std::min(seconds, 1e6))));
+  io::set_wait_listener([this](const std::string& text) { show_wait(text); });
 }
 
-void progress::write_line() const {
+void progress::write_line(const std::string& wait) const {
   const progress_state& s = state_;
-  const nlohmann::ordered_json line{
+  nlohmann::ordered_json line{
       {"done", s.done}, {"total", s.total}, {"objects_done", s.objects_done}, {"objects", s.objects}, {"path", s.path}};
+  if (!wait.empty()) line["waiting"] = wait;
   const std::string text = text::json_text(line) + "\n";
   std::size_t written = 0;
   while (written < text.size()) {  // if the reader is gone, SIGPIPE says so, as everywhere
@@ -100,33 +106,45 @@ void progress::write_line() const {
 }
 
 progress::~progress() {
+  io::set_wait_listener(nullptr);
   if (descriptor_ >= 0) write_line();
   if (drawn_) std::fputs("\r\x1b[K", stderr);
 }
 
 void progress::update(const progress_state& s) {
+  const std::lock_guard lock(mutex_);
+  state_ = s;
+  draw(s, "");
+}
+
+// What is not drawn, because another line was drawn a moment ago, is drawn after the next attempt.
+void progress::show_wait(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  draw(state_, text);
+}
+
+// `wait`: what a server is waited for; "" if none is.
+void progress::draw(const progress_state& s, const std::string& wait) {
   const auto now = clock::now();
-  if (descriptor_ >= 0) state_ = s;
   if (!is_visible() || now - last_ < interval_) return;
   last_ = now;
-  if (descriptor_ >= 0) return write_line();
+  if (descriptor_ >= 0) return write_line(wait);
   const double seconds = std::chrono::duration<double>(now - started_).count();
   const double part = completed_fraction(s);
   const std::string percent = std::to_string(static_cast<int>(part * 100)) + " %";
   if (!screen_.present) {
     std::string line = percent;
-    for (const std::string& word : {objects(s, " of "), amount(s), rate(s, seconds), time_left(s, seconds)}) {
+    for (const std::string& word :
+         {objects(s, " of "), amount(s), rate(s, seconds), wait.empty() ? time_left(s, seconds) : wait}) {
       if (!word.empty()) line += ", " + word;
     }
     if (logs_json()) {
-      write_log_line("progress", {{"done", s.done},
-                                  {"total", s.total},
-                                  {"objects_done", s.objects_done},
-                                  {"objects", s.objects},
-                                  {"seconds", seconds},
-                                  {"path", s.path}});
+      nlohmann::ordered_json fields{{"done", s.done},       {"total", s.total},   {"objects_done", s.objects_done},
+                                    {"objects", s.objects}, {"seconds", seconds}, {"path", s.path}};
+      if (!wait.empty()) fields["waiting"] = wait;
+      write_log_line("progress", fields);
     } else {
-      print_error(time_text() + " " + line + (s.path.empty() ? "" : ", at " + quote(s.path)));
+      print_error(time_text() + " " + line + (s.path.empty() || !wait.empty() ? "" : ", at " + quote(s.path)));
     }
     return;
   }
@@ -137,6 +155,14 @@ void progress::update(const progress_state& s) {
                     filled = static_cast<std::size_t>(part * static_cast<double>(bar));
   std::string line = "[" + std::string(filled, '#') + std::string(bar - filled, '.') + "] " +
                      std::string(percent.size() < 5 ? 5 - percent.size() : 0, ' ') + percent;
+  if (!wait.empty()) {
+    const std::size_t bar_columns = display_width(line);
+    if (bar_columns + 3 < screen_.columns) line += "  " + shorten(printable(wait), screen_.columns - bar_columns - 3, false);
+    std::fprintf(stderr, "\r%s\x1b[K", line.c_str());
+    std::fflush(stderr);
+    drawn_ = true;
+    return;
+  }
   constexpr std::size_t min_path_columns = 14;
   for (const std::string& word : {time_left(s, seconds), amount(s), rate(s, seconds), objects(s, "/")}) {
     // the later ones are dropped if the name of the current object needs the room

@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 namespace zarrbits::command {
@@ -29,12 +30,14 @@ class progress {
  public:
   // Draws nothing if `quiet`. Without a terminal, ZARRBITS_PROGRESS_SECONDS in the environment sets the time between two lines; 0
   // means none. If ZARRBITS_PROGRESS_FD names a descriptor of this process, it gets lines of JSON instead, for programs, `quiet`
-  // or not: {"done": n, "total": n, "objects_done": n, "objects": n, "path": "/a"}. The last line has the final counts.
+  // or not: {"done": n, "total": n, "objects_done": n, "objects": n, "path": "/a"}, with "waiting" while a server is waited for.
+  // The last line has the final counts.
   explicit progress(bool quiet = false);
   ~progress();  // the line on the terminal is gone
   progress(const progress&) = delete;
   progress& operator=(const progress&) = delete;
 
+  // Thread-safe.
   void update(const progress_state& s);
   bool is_visible() const noexcept { return interval_.count() > 0; }
 
@@ -46,7 +49,10 @@ class progress {
   bool drawn_ = false;
   int descriptor_ = -1;  // of ZARRBITS_PROGRESS_FD
   progress_state state_;
-  void write_line() const;
+  std::mutex mutex_;
+  void draw(const progress_state& s, const std::string& wait);
+  void show_wait(const std::string& text);
+  void write_line(const std::string& wait = {}) const;
 };
 
 // "12 s", "3 min 05 s", "2 h 10 min"

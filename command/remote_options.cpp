@@ -44,6 +44,9 @@ void add_remote_options(CLI::App& app, remote_access& remote, const std::string&
   app.add_flag("--follow-private", remote.follow_private,
                "With https://: follow redirects to addresses of this machine and of private networks")
       ->group(group);
+  app.add_flag("--no-etag", remote.no_etag,
+               "With https://: compare the length of a file, and not its ETag or time, which differ between mirrors")
+      ->group(group);
   app.add_option("--connections", remote.connections, "Requests at a time to the server of a source (16)")
       ->type_name("N")
       ->group(group);

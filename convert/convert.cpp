@@ -18,6 +18,7 @@
 #include "convert/run/link_policy.hpp"
 #include "convert/run/partition.hpp"
 #include "io/netcdf3_header.hpp"
+#include "io/remote_file.hpp"
 #include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
 #include "text/format.hpp"
@@ -30,6 +31,11 @@
 #include <chrono>
 #include <ctime>
 #include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <tuple>
@@ -116,6 +122,13 @@ void check_options(const convert_options& options) {
                               (zarr::is_store_name(options.source) ? "export" : "repack") + "\", or a name such as OUT.zarr",
                           {io::redact_url(options.store)});
   }
+  const bool grows = options.concat && options.concat->append;
+  if (!grows && io::is_object_store(options.store) &&
+      (options.store.ends_with(".zip") || options.store.ends_with(".json") || options.store.ends_with(".parquet")))
+    throw zarrbits::error(errc::invalid_option,
+                          "a store in one file, and references, are written to a local disk, not to \"" + options.store +
+                              "\"; write it to a disk, and upload it from there, or use a name such as OUT.zarr",
+                          {options.store});
   if (options.concat && io::is_netcdf3_file(split_source(options.source).file))
     throw zarrbits::error(errc::invalid_option,
                           "only HDF5 files are joined, and \"" + options.source +
@@ -124,7 +137,6 @@ void check_options(const convert_options& options) {
   if (zarr::is_store_name(options.source)) check_store_options(options);
   if (options.base) check_base(options);
   if (options.references) check_references(options);
-  const bool grows = options.concat && options.concat->append;
   if (!options.references && !grows && options.format == zarr_format::both)
     throw zarrbits::error(errc::invalid_option,
                           "a copy has one format, and only `references` have the metadata of both; set `format` to 2 or 3");
@@ -199,6 +211,33 @@ convert_options effective_options(const convert_options& requested) {
   return options;
 }
 
+// Calls `warning` once for each sentence. Thread-safe.
+std::function<void(const std::string&)> without_repetition(const std::function<void(const std::string&)>& warning) {
+  struct sentence_set {
+    std::mutex mutex;
+    std::set<std::string> sentences;
+  };
+  return [warning, previous = std::make_shared<sentence_set>()](const std::string& sentence) {
+    const std::lock_guard lock(previous->mutex);
+    if (previous->sentences.insert(sentence).second) warning(sentence);
+  };
+}
+
+// Checks the options, and looks at a source on a server whose name does not say what it is.
+convert_options prepared_options(const convert_options& requested, bool writes) {
+  convert_options options = effective_options(requested);
+  check_options(options);
+  if (options.concat || !io::is_remote(options.source)) return options;
+  if (options.warning) options.warning = without_repetition(options.warning);  // the conversion looks at the servers, too
+  io::init_s3({options.source}, writes ? options.store : "", options.remote, options.warning);
+  const auto state = zarr::probe_source(options.source, options.remote);
+  if (state && state->etag.empty() && options.warning && !options.share)
+    options.warning(io::unnoticed_change_warning(split_source(options.source).file, options.remote));
+  options = effective_options(options);
+  check_options(options);
+  return options;
+}
+
 // When a conversion began, on both clocks.
 struct start_time {
   std::chrono::steady_clock::time_point steady = std::chrono::steady_clock::now();
@@ -268,9 +307,8 @@ convert_result finish_conversion(hdf5_conversion& work, const start_time& starte
 }  // namespace
 
 convert_result convert(const convert_options& requested) {
-  const convert_options options = effective_options(requested);
-  check_options(options);
   const start_time started;
+  const convert_options options = prepared_options(requested, true);
   if (zarr::is_store_name(options.source)) return convert_store(options, started.text());
   const hdf5::silence quiet;
   if (options.concat && options.concat->append) {
@@ -322,17 +360,15 @@ std::optional<std::uint64_t> free_bytes(const std::string& store) {
 }  // namespace
 
 convert_plan plan(const convert_options& requested, const plan_options& further) {
-  const convert_options options = effective_options(requested);
-  check_options(options);
+  const convert_options options = prepared_options(requested, false);
   convert_plan result = plan_source(options, further);
   result.free_bytes = free_bytes(options.store);
   return result;
 }
 
 convert_result finalize(const convert_options& requested) {
-  const convert_options options = effective_options(requested);
-  check_options(options);
   const start_time started;
+  const convert_options options = prepared_options(requested, true);
   if (zarr::is_store_name(options.source)) return finalize_store(options, started.text());
   const hdf5::silence quiet;
   hdf5_conversion work(options, hdf5_conversion::mode::finalize);

@@ -10,7 +10,6 @@
 #include "digest/canonical_attributes.hpp"
 #include "digest/conversion_source.hpp"
 #include "digest/partial_digests.hpp"
-#include "io/s3_access.hpp"
 #include "io/thread_pool.hpp"
 #include "metadata/node.hpp"
 #include "text/format.hpp"
@@ -219,9 +218,6 @@ class store_digest {
 
 }  // namespace
 
-void digest_zarr(const digest_options& options, digest_report& report) {
-  io::init_s3({options.source}, "", options.remote, options.warning);
-  store_digest(options).run(report);
-}
+void digest_zarr(const digest_options& options, digest_report& report) { store_digest(options).run(report); }
 
 }  // namespace zarrbits::digesting

@@ -157,6 +157,7 @@ export_report export_store(const export_options& requested) {
   report.target = options.target;
   zarr::as_public_errors(options.store, options.target, errc::damaged_source, [&] {
     io::init_s3({}, options.store, options.remote, options.warning);
+    zarr::probe_source(options.store, options.remote);
     const source_name store = split_source(options.store);
     exporting::refuse_target_in_store(store.file, options.target);
     zarr::store_folder opened_store =

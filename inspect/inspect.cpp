@@ -10,7 +10,6 @@
 #include "inspect/tree_readers.hpp"
 #include "io/netcdf3_header.hpp"
 #include "io/reference_table.hpp"
-#include "io/remote_object.hpp"
 #include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
 #include "io/zip_archive.hpp"
@@ -25,12 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// True for a file; a store in S3 is a prefix of names, and has none itself.
-bool is_object(const std::string& name, const remote_access& remote) {
-  return name.find('/', name.find("://") + 3) != std::string::npos && !name.ends_with('/') &&
-         io::find_object(name, remote)->current_state().regular;
-}
-
 inspected_tree read(const inspect_options& options) {
   const std::string& name = options.name;
   io::init_s3({}, name, options.remote, options.warning);
@@ -39,7 +32,9 @@ inspected_tree read(const inspect_options& options) {
     store.max_string_bytes = options.memory / 4;
     return inspection::read_zarr(store, parts.object, options);
   };
-  if ((io::is_web(name) && !zarr::is_store_name(name)) || (io::is_object_store(name) && is_object(parts.file, options.remote)))
+  // a store in S3 is a prefix of names, and has none itself
+  const bool is_file = zarr::probe_source(name, options.remote) || (io::is_web(name) && !zarr::is_store_name(name));
+  if (io::is_remote(name) && is_file && !zarr::is_store_name(name))
     return inspection::read_hdf5(parts.file, parts.object, options);
   if (io::is_remote(name))
     return read_store(zarr::open_store(parts.file, options.remote, {}, options.memory, zarr::access_pattern::partial));

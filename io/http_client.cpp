@@ -18,7 +18,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <random>
 #include <thread>
@@ -41,6 +43,27 @@ constexpr std::size_t max_header_bytes = 256 << 10;
 // Once this is set, the first request that gets no response is the last one.
 enum class cancellation { none, requested, aborted };
 std::atomic<cancellation> cancellation_state = cancellation::none;
+
+constexpr double silent_seconds = 3;  // that a request may wait before people are told
+
+struct wait_listener {
+  std::mutex mutex;
+  std::function<void(const std::string&)> call;
+  // Never ends: threads may wait for a server at the exit.
+  static wait_listener& instance() {
+    static auto* const listener = new wait_listener();
+    return *listener;
+  }
+};
+
+void report_wait(const std::string& reason, long milliseconds, unsigned attempt) {
+  wait_listener& listener = wait_listener::instance();
+  const std::lock_guard lock(listener.mutex);
+  if (!listener.call) return;
+  const std::string seconds = milliseconds < 1000 ? "less than 1" : std::to_string((milliseconds + 500) / 1000);
+  listener.call(reason + ", again in " + seconds + " s, attempt " + std::to_string(attempt) + " of " +
+                std::to_string(retry_policy::max_attempts));
+}
 
 // True if the error may be temporary, so that another attempt may succeed.
 bool is_transient_error(int error) {
@@ -305,7 +328,13 @@ double retry_policy::timeout() const {
   return cancellation_state == cancellation::none ? http_timeout() : std::min(1.0, http_timeout());
 }
 
-bool retry_policy::wait(double wish) {
+void set_wait_listener(std::function<void(const std::string&)> listener) {
+  wait_listener& current = wait_listener::instance();
+  const std::lock_guard lock(current.mutex);
+  current.call = std::move(listener);
+}
+
+bool retry_policy::wait(const std::string& reason, double wish) {
   if (cancellation_state != cancellation::none) {
     cancellation_state = cancellation::aborted;
     return false;
@@ -317,9 +346,10 @@ bool retry_policy::wait(double wish) {
       static_cast<long>(std::min(static_cast<double>(longest_pause.count()), http_timeout() * 1000 / 6)));
   const auto max_pause = std::min(longest, first_pause * (1 << std::min(attempts_, 10U)));
   const long requested = static_cast<long>(1000 * std::min(std::max(wish, 0.0), http_timeout()));
-  std::this_thread::sleep_for(std::chrono::milliseconds(
-      std::max(requested, std::uniform_int_distribution<long>(max_pause.count() / 4, max_pause.count())(random))));
+  const long pause = std::max(requested, std::uniform_int_distribution<long>(max_pause.count() / 4, max_pause.count())(random));
   ++attempts_;
+  if (spent + static_cast<double>(pause) / 1000 > silent_seconds) report_wait(reason, pause, attempts_);
+  std::this_thread::sleep_for(std::chrono::milliseconds(pause));
   return true;
 }
 

@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -49,8 +50,9 @@ class retry_policy {
   static constexpr unsigned max_attempts = 10;
   // Seconds that the next attempt may go without progress.
   double timeout() const;
-  // Waits, and returns true if there is to be another attempt. `wish`: seconds that the server asked for; 0: none.
-  bool wait(double wish = 0);
+  // Waits, and returns true if there is to be another attempt. `reason`: what happened, such as "503 from host". `wish`: seconds
+  // that the server asked for; 0: none.
+  bool wait(const std::string& reason, double wish = 0);
   unsigned attempts() const { return attempts_; }
   // ", after 3 attempts", or "".
   std::string attempts_text() const;
@@ -106,7 +108,9 @@ class http_client {
     std::string reason = {};                          // of the error
 
     std::string_view header(const std::string& name) const;  // "" if absent
-    double retry_after() const;                              // seconds that the server asks for, as a number or a date; or 0
+    // What it is, for people: "503".
+    std::string summary() const { return error ? "no response" : std::to_string(status); }
+    double retry_after() const;  // seconds that the server asks for, as a number or a date; or 0
     // A 206 whose bytes, in request::output, are those of this range, or as many of them as the file has.
     bool has(const byte_range& requested) const;
   };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "io/netcdf3_header.hpp"
 
+#include "io/remote_file.hpp"
+#include "io/remote_url.hpp"
 #include "text/format.hpp"
 #include "text/name_escaping.hpp"
 
@@ -291,6 +293,7 @@ bool is_netcdf3(std::string_view head) noexcept {
 
 bool is_netcdf3_file(const std::string& path) noexcept {
   try {
+    if (is_remote(path)) return is_netcdf3(probed_signature(path));
     const file_descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!file || !state_of(file.get()).regular) return false;
     std::string head(magic_bytes, '\0');

@@ -78,7 +78,7 @@ struct netcdf3_header {
 
 // True if a file begins as one of netCDF-3 does.
 bool is_netcdf3(std::string_view head) noexcept;
-// Whether a local file is one; false if it cannot be read.
+// Whether a local file is one, or one on a server that was probed (remote_file.hpp); false if it cannot be read.
 bool is_netcdf3_file(const std::string& path) noexcept;
 
 // `memory`: bytes that the header may take. Throws netcdf3_error, and what reading the file throws.

@@ -349,6 +349,42 @@ reference_table read_references(const std::string& path, std::uint64_t memory) {
   return table;
 }
 
+namespace {
+
+// Looks for the object "zarrbits" at the top, and stops there: programs that save JSON again change its order and its blanks.
+class signature_finder final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool is_found() const noexcept { return is_found_; }
+
+  bool start_object(std::size_t) override {
+    is_found_ = depth_ == 1 && key_ == "zarrbits";
+    ++depth_;
+    return !is_found_;
+  }
+  bool end_object() override { return --depth_ > 0; }
+  bool start_array(std::size_t) override { return depth_++ > 0; }
+  bool end_array() override { return --depth_ > 0; }
+  bool key(std::string& name) override {
+    if (depth_ == 1) key_ = name;
+    return true;
+  }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(std::int64_t) override { return true; }
+  bool number_unsigned(std::uint64_t) override { return true; }
+  bool number_float(double, const std::string&) override { return true; }
+  bool string(std::string&) override { return true; }
+  bool binary(nlohmann::json::binary_t&) override { return false; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override { return false; }
+
+ private:
+  std::string key_;
+  std::size_t depth_ = 0;
+  bool is_found_ = false;
+};
+
+}  // namespace
+
 bool is_zarrbits_references(const std::string& path) noexcept {
   try {
     std::error_code e;
@@ -356,7 +392,12 @@ bool is_zarrbits_references(const std::string& path) noexcept {
     const file_descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     const std::string_view begin = references_signature;
     std::string head(begin.size(), '\0');
-    return fd && ::pread(fd.get(), head.data(), head.size(), 0) == static_cast<ssize_t>(head.size()) && head == begin;
+    if (!fd || !state_of(fd.get()).regular) return false;
+    if (::pread(fd.get(), head.data(), head.size(), 0) == static_cast<ssize_t>(head.size()) && head == begin) return true;
+    std::ifstream in("/proc/self/fd/" + std::to_string(fd.get()), std::ios::binary);
+    signature_finder finder;
+    nlohmann::json::sax_parse(in, &finder);
+    return finder.is_found();
   } catch (...) {
     return false;
   }

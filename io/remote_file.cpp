@@ -279,6 +279,48 @@ struct remote_file::impl : std::enable_shared_from_this<remote_file::impl> {
   }
 };
 
+namespace {
+
+constexpr std::size_t signature_bytes = 8;
+
+// The beginning of a file that is opened next.
+struct probe {
+  std::unique_ptr<remote_object> object;
+  file_state state;
+  std::shared_ptr<remote_file::pending_fetch::group> head;
+};
+
+struct probe_registry {
+  std::mutex mutex;
+  std::map<std::string, probe> probes;
+  std::map<std::string, std::string> signatures;  // by name
+};
+
+probe_registry& probed() {
+  static probe_registry instance;
+  return instance;
+}
+
+// The request that finds a file brings its first pages: the superblock, and all metadata of many files.
+probe open_head(const std::string& name, const remote_access& remote, std::uint64_t head_bytes) {
+  probe result{find_object(name, remote), {}, std::make_shared<remote_file::pending_fetch::group>(0, head_bytes)};
+  std::span<std::byte>& bytes = result.head->bytes;
+  result.state = result.object->open(bytes);
+  bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), result.state.size)));
+  return result;
+}
+
+// What probe_remote_file() brought; else a request.
+probe take_head(const std::string& name, const remote_access& remote, std::uint64_t head_bytes) {
+  {
+    const std::lock_guard lock(probed().mutex);
+    if (auto node = probed().probes.extract(name)) return std::move(node.mapped());
+  }
+  return open_head(name, remote, head_bytes);
+}
+
+}  // namespace
+
 remote_file::remote_file(const std::string& name, const remote_access& remote, std::uint64_t cache,
                          const std::optional<file_state>& expected, access_hint hint)
     : in_(std::make_shared<impl>()) {
@@ -289,17 +331,16 @@ remote_file::remote_file(const std::string& name, const remote_access& remote, s
   // a request for a part of the cache, so that a few places of the file have room in it
   if (in_->is_full_read)
     in_->max_request_bytes = std::min(max_full_request, std::max<std::uint64_t>(1, in_->max_pages / 4) * page_size);
-  in_->object = find_object(name, remote);
   if (expected) {
+    in_->object = find_object(name, remote);
     in_->state = *expected;
     return;
   }
-  // the request that finds the file brings its first pages: the superblock, and all metadata of many files
-  auto first = std::make_shared<pending_fetch::group>(0, in_->is_full_read ? in_->max_request_bytes : page_size);
-  in_->state = in_->object->open(first->bytes);
-  first->bytes = first->bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(first->bytes.size(), in_->state.size)));
-  const std::uint64_t count = std::max<std::uint64_t>(1, (first->bytes.size() + page_size - 1) / page_size);
-  in_->add({std::move(first), 0, count});
+  probe first = take_head(name, remote, in_->is_full_read ? in_->max_request_bytes : page_size);
+  in_->object = std::move(first.object);
+  in_->state = first.state;
+  const std::uint64_t count = std::max<std::uint64_t>(1, (first.head->bytes.size() + page_size - 1) / page_size);
+  in_->add({std::move(first.head), 0, count});
   in_->expected = 1;
 }
 
@@ -313,16 +354,17 @@ void remote_file::read(std::uint64_t offset, std::span<std::byte> out) const { r
 
 void remote_file::read_metadata(std::uint64_t offset, std::span<std::byte> out) const { read_pages(offset, out, 3); }
 
+void remote_file::read_alone(std::uint64_t offset, std::span<std::byte> out) const {
+  const auto direct = fetch({{offset, out.size()}});
+  const auto bytes = direct->bytes({offset, out.size()});
+  std::memcpy(out.data(), bytes.data(), bytes.size());
+}
+
 // Reads ahead when `wait` pages were read in order.
 void remote_file::read_pages(std::uint64_t offset, std::span<std::byte> out, unsigned wait) const {
   in_->require(offset, out.size());
   if (out.empty()) return;
-  if (out.size() > in_->max_request_bytes) {
-    const auto direct = fetch({{offset, out.size()}});
-    const auto bytes = direct->bytes({offset, out.size()});
-    std::memcpy(out.data(), bytes.data(), bytes.size());
-    return;
-  }
+  if (out.size() > in_->max_request_bytes) return read_alone(offset, out);
   const std::uint64_t first = offset / page_size, last = (offset + out.size() - 1) / page_size;
   std::vector<std::shared_ptr<pending_fetch::group>> groups;
   {
@@ -356,7 +398,7 @@ std::shared_ptr<const remote_file::pending_fetch> remote_file::fetch(std::vector
     for (++i; i < ranges.size(); ++i) {
       const std::uint64_t next = std::max(end, ranges[i].offset + ranges[i].size);
       const bool overlaps = ranges[i].offset < end,
-                 is_close = ranges[i].offset <= end + max_range_gap && next - begin <= max_partial_request;
+                 is_close = !overlaps && is_small_gap(ranges[i].offset - end) && next - begin <= max_partial_request;
       if (!overlaps && !is_close) break;
       end = next;
     }
@@ -377,6 +419,39 @@ std::span<const std::byte> remote_file::pending_fetch::bytes(const byte_range& r
     throw read_error(past_end_message);
   g.wait();
   return g.bytes.subspan(static_cast<std::size_t>(range.offset - g.offset), static_cast<std::size_t>(range.size));
+}
+
+bool is_small_gap(std::uint64_t bytes) noexcept { return bytes <= max_range_gap; }
+
+std::optional<file_state> probe_remote_file(const std::string& name, const remote_access& remote, access_hint hint) {
+  try {
+    probe p = open_head(name, remote, hint == access_hint::full ? max_full_request : remote_file::page_size);
+    const file_state state = p.state;
+    std::string signature(std::min(p.head->bytes.size(), signature_bytes), '\0');
+    std::memcpy(signature.data(), p.head->bytes.data(), signature.size());
+    const std::lock_guard lock(probed().mutex);
+    probed().signatures[name] = std::move(signature);
+    probed().probes[name] = std::move(p);
+    return state;
+  } catch (const zarrbits::error& e) {
+    const std::lock_guard lock(probed().mutex);
+    probed().signatures.erase(name);
+    probed().probes.erase(name);
+    if (e.kind() != errc::not_found) throw;
+    return {};
+  }
+}
+
+std::string probed_signature(const std::string& name) {
+  const std::lock_guard lock(probed().mutex);
+  const auto entry = probed().signatures.find(name);
+  return entry == probed().signatures.end() ? "" : entry->second;
+}
+
+std::string unnoticed_change_warning(const std::string& name, const remote_access& remote) {
+  return (remote.no_etag ? "with `no_etag`, neither the ETag of \"" + name + "\" nor the time of its last change is compared"
+                         : "the server of \"" + name + "\" sends neither an ETag nor a time of the last change") +
+         ": a change that keeps the file's length while it is read goes unnoticed; make sure that no process writes to it";
 }
 
 std::shared_ptr<const byte_source> open_bytes(const std::string& name, const remote_access& remote, const file_state& expected) {

@@ -40,6 +40,8 @@ class remote_file final : public byte_source {
   void read(std::uint64_t offset, std::span<std::byte> out) const override;
   // Like read(), for bytes whose neighbours are less likely to be read next than those of values are.
   void read_metadata(std::uint64_t offset, std::span<std::byte> out) const;
+  // Like read(), for bytes whose neighbours are not read next: they are not downloaded.
+  void read_alone(std::uint64_t offset, std::span<std::byte> out) const;
   const remote_file* remote() const noexcept override { return this; }
 
   // Ranges that are being downloaded.
@@ -48,9 +50,10 @@ class remote_file final : public byte_source {
     // The bytes of one of them, as long as this object exists; waits for them. Throws zarrbits::error. Callable from any thread.
     std::span<const std::byte> bytes(const byte_range& range) const;
 
+    struct group;
+
    private:
     friend class remote_file;
-    struct group;
     std::vector<std::shared_ptr<group>> groups_;  // by offset
   };
   // Throws read_error if the file does not have them.
@@ -62,6 +65,18 @@ class remote_file final : public byte_source {
   struct impl;
   const std::shared_ptr<impl> in_;  // downloads hold it, too
 };
+
+// True for ranges that are downloaded by one request although there are `bytes` bytes between them.
+bool is_small_gap(std::uint64_t bytes) noexcept;
+
+// Downloads the beginning of a file, for its format: the next remote_file of this name needs no request of its own for that.
+// Returns its state; nothing if there is no such file. Throws zarrbits::error.
+std::optional<file_state> probe_remote_file(const std::string& name, const remote_access& remote,
+                                            access_hint hint = access_hint::partial);
+// The first 8 bytes of a file that was probed; "" if it was not.
+std::string probed_signature(const std::string& name);
+// For a file whose state has no ETag.
+std::string unnoticed_change_warning(const std::string& name, const remote_access& remote);
 
 }  // namespace zarrbits::io
 

@@ -88,6 +88,7 @@ void init_s3(const std::vector<std::string>& sources, const std::string& store, 
 void init_s3(const std::vector<std::string>&, const std::string&, const remote_access&,
              const std::function<void(const std::string&)>&) {}
 void cancel_s3_retries() noexcept {}
+void set_wait_listener(std::function<void(const std::string&)>) {}
 
 #endif
 

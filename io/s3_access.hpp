@@ -19,6 +19,10 @@ namespace zarrbits::io {
 // one, and all later ones fail.
 void cancel_s3_retries() noexcept;
 
+// `listener` is called, by any thread, with what a request waits for, if that takes more than three seconds: "503 from host,
+// again in 8 s, attempt 3 of 10". Null: nobody is told.
+void set_wait_listener(std::function<void(const std::string&)> listener);
+
 // Called before sources are opened and a store is begun: finds the credentials of those in S3. Calls `warning` if requests, or
 // secrets of sources at http://, go over plain http to another machine. Throws zarrbits::error if there are no credentials.
 void init_s3(const std::vector<std::string>& sources, const std::string& store, const remote_access& remote,

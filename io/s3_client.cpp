@@ -308,7 +308,7 @@ s3_client::response s3_client::send(const request& r) {
                                                   (method == "PUT" && (result.status == 400 || result.status == 501)));
     const bool no_such_range = r.range.size > 0 && result.status == 416;
     if (!got.error && !retry && understood && (good || absent || condition || no_such_range)) return result;
-    if (retry && tries.wait(got.retry_after())) continue;
+    if (retry && tries.wait(got.summary() + " from " + settings_.url, got.retry_after())) continue;
     if (got.error) {
       throw zarrbits::error(errc::server_failed,
                             settings_.server_name() + " at " + location->url + " cannot be reached for " + object +

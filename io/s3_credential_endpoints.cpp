@@ -66,7 +66,7 @@ http_client::response ask_for_credentials(http_client& client, http_client::requ
     if (patience <= 0) r.timeout = tries.timeout();
     http_client::response got = client.send(r);
     const bool retry = got.error ? got.transient : is_transient(got.status);
-    if (retry && tries.attempts() < attempts && tries.wait()) continue;
+    if (retry && tries.attempts() < attempts && tries.wait(got.summary() + " from " + server_name)) continue;
     if (got.error) {
       fail(
           server_name + " cannot be reached for credentials" + tries.attempts_text() + ": " + got.reason +

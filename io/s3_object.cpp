@@ -37,7 +37,8 @@ class object_in_s3 final : public remote_object {
       if (response.status == 206 && response.total != state.size) throw_changed();
       const bool is_full = response.status == 200 && offset == 0 && out.size() == state.size;
       if ((response.status == 206 || is_full) && response.received == out.size()) return;
-      if (tries.attempts() == max_mismatched_responses || !tries.wait()) throw_mismatch(offset, out.size(), response);
+      if (tries.attempts() == max_mismatched_responses || !tries.wait("another range from " + client_.settings().url))
+        throw_mismatch(offset, out.size(), response);
     }
   }
 

@@ -75,6 +75,7 @@ class web_object final : public remote_object {
         url_(full_url(name_)),
         headers_(headers_of(remote)),
         follow_private_(remote.follow_private),
+        no_etag_(remote.no_etag),
         client_(shared_http_client(ca_file_of(remote))) {}
 
   file_state open(std::span<std::byte> head) override {
@@ -125,7 +126,8 @@ class web_object final : public remote_object {
 
  private:
   // What the server says of the content: a strong ETag, else the time of its last change.
-  static std::string identity(const http_client::response& r) {
+  std::string identity(const http_client::response& r) const {
+    if (no_etag_) return {};
     const std::string_view etag = r.header("etag");
     if (etag.size() > 2 && etag.front() == '"') return text::escape_name(etag);  // which is UTF-8: it is noted
     if (const std::string_view time = r.header("last-modified"); !time.empty()) return "modified " + text::escape_name(time);
@@ -178,7 +180,7 @@ class web_object final : public remote_object {
         if (response.private_address) throw_redirect_refused(url, "which is a private address; `follow_private` allows that");
         // a name that is misspelt is not worth as much patience as a network that fails in the middle
         const bool misspelt = response.no_such_host && !state && tries.attempts() >= max_mismatched_responses;
-        if (response.transient && !misspelt && tries.wait()) continue;
+        if (response.transient && !misspelt && tries.wait(summary_of(response, url))) continue;
         throw_unreachable(url, response, tries);
       }
       if (!response.redirect.empty() && response.status >= 300 && response.status < 400) {
@@ -189,7 +191,7 @@ class web_object final : public remote_object {
         continue;
       }
       if (is_transient(response.status)) {
-        if (tries.wait(response.retry_after())) continue;
+        if (tries.wait(summary_of(response, url), response.retry_after())) continue;
         throw_refused(url, response, tries);
       }
       // what a signed URL leads to ends after a time: the first one leads to a new one
@@ -215,7 +217,7 @@ class web_object final : public remote_object {
         return;
       }
       if (response.status == 200 && state) throw_ranges_unsupported();
-      if (++misunderstood < max_mismatched_responses && tries.wait()) continue;
+      if (++misunderstood < max_mismatched_responses && tries.wait(summary_of(response, url))) continue;
       throw zarrbits::error(errc::server_failed,
                             "the server of \"" + name_ + "\" answers " + std::to_string(response.status) + " with " +
                                 std::to_string(response.received) + " bytes and the range \"" +
@@ -223,6 +225,10 @@ class web_object final : public remote_object {
                                 range_text(r.range) + " were wanted" + tries.attempts_text() + "; download the file first",
                             {name_});
     }
+  }
+
+  static std::string summary_of(const http_client::response& response, const std::string& url) {
+    return response.summary() + " from " + std::string(host_of(display_url(url)));
   }
 
   std::string target() const {
@@ -284,7 +290,7 @@ class web_object final : public remote_object {
 
   const std::string name_, url_;
   const std::vector<std::string> headers_;
-  const bool follow_private_;
+  const bool follow_private_, no_etag_;
   http_client& client_;
   mutable std::mutex mutex_;
   std::string redirected_;  // what the URL leads to, as long as that works

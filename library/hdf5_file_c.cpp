@@ -89,6 +89,7 @@ void set_option(zarrbits::hdf5_file_options& o, std::string_view name, std::stri
   else if (name == "no_sign_request") o.remote.no_sign_request = flag;
   else if (name == "request_payer") o.remote.request_payer = flag;
   else if (name == "follow_private") o.remote.follow_private = flag;
+  else if (name == "no_etag") o.remote.no_etag = flag;
   else throw zarrbits::error(errc::invalid_option, "there is no option \"" + std::string(name) + "\"; remove it");
 }
 

@@ -23,6 +23,7 @@ pytest.register_assert_rewrite(
     "kills",
     "random_files",
     "screen",
+    "stopped_runs",
     "store",
     "stores_by_hand",
     "targets",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/netcdf3_source.hpp"
 
+#include "io/remote_file.hpp"
+
 #include "metadata/array_metadata.hpp"
 #include "metadata/chunk_key_encoding.hpp"
 #include "metadata/missing_value.hpp"
@@ -277,15 +279,19 @@ std::vector<std::uint64_t> part_shape(const variable& v) {
 class part_object final : public zarr::stored_object {
  public:
   // `within`: the bytes of those of the part that are in the variable. The others, after its end, are zeros that nobody compares.
-  part_object(std::shared_ptr<const netcdf3_file> file, std::uint64_t offset, std::uint64_t size, std::uint64_t within)
-      : file_(std::move(file)), offset_(offset), size_(size), within_(within) {}
+  // `is_alone`: the next part is not close to it in the file.
+  part_object(std::shared_ptr<const netcdf3_file> file, std::uint64_t offset, std::uint64_t size, std::uint64_t within,
+              bool is_alone)
+      : file_(std::move(file)), offset_(offset), size_(size), within_(within), is_alone_(is_alone) {}
   std::uint64_t size() const override { return size_; }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     const auto n = static_cast<std::size_t>(std::clamp<std::uint64_t>(within_ - std::min(offset, within_), 0, out.size()));
     std::fill(out.begin() + static_cast<std::ptrdiff_t>(n), out.end(), std::byte{});
     if (n == 0) return;
+    const io::remote_file* remote = is_alone_ ? file_->bytes->remote() : nullptr;
     try {
-      file_->bytes->read(offset_ + offset, out.first(n));
+      if (remote) remote->read_alone(offset_ + offset, out.first(n));
+      else file_->bytes->read(offset_ + offset, out.first(n));
     } catch (const io::read_error& e) {
       throw zarr::store_error(std::string("the netCDF-3 file cannot be read: ") + e.what());
     }
@@ -294,11 +300,13 @@ class part_object final : public zarr::stored_object {
  private:
   std::shared_ptr<const netcdf3_file> file_;
   std::uint64_t offset_, size_, within_;
+  bool is_alone_;
 };
 
 class netcdf3_source final : public zarr::store_reader {
  public:
-  explicit netcdf3_source(netcdf3_file file) : file_(std::make_shared<const netcdf3_file>(std::move(file))) {
+  netcdf3_source(netcdf3_file file, std::uint64_t cache)
+      : file_(std::make_shared<const netcdf3_file>(std::move(file))), cache_(cache) {
     std::vector<std::string_view> names;
     for (const variable& v : file_->variables) names.push_back(v.name);
     const std::vector<std::string> nodes = text::node_names(names);
@@ -326,7 +334,9 @@ class netcdf3_source final : public zarr::store_reader {
       size *= part[d];
       within *= std::min(part[d], v.shape[d] - first);
     }
-    return std::make_unique<part_object>(file_, offset, size, within);
+    const bool is_alone = v.has_records && !io::is_small_gap(file_->stride - std::min(file_->stride, v.bytes_below(0))) &&
+                          file_->bytes->state().size > cache_;
+    return std::make_unique<part_object>(file_, offset, size, within, is_alone);
   }
 
   void list(const std::string& folder, const std::function<bool(const zarr::store_entry&)>& visit) const override {
@@ -351,6 +361,7 @@ class netcdf3_source final : public zarr::store_reader {
   }
 
   std::shared_ptr<const netcdf3_file> file_;
+  std::uint64_t cache_;
   std::map<std::string, const variable*> variables_;
 };
 
@@ -359,7 +370,7 @@ class netcdf3_source final : public zarr::store_reader {
 zarr::store_folder read_netcdf3_source(const std::string& name, std::shared_ptr<const io::byte_source> file,
                                        std::uint64_t memory) {
   try {
-    return {std::make_shared<netcdf3_source>(parse(std::move(file), memory)), name};
+    return {std::make_shared<netcdf3_source>(parse(std::move(file), memory), memory), name};
   } catch (const io::read_error& e) {
     throw zarr::store_error("\"" + name + "\" cannot be read: " + e.what());
   }

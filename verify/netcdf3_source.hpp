@@ -15,7 +15,7 @@
 
 namespace zarrbits::verification {
 
-// `memory`: bytes that the header may take. Throws store_error.
+// `memory`: bytes that the header may take, and that are kept of a file on a server. Throws store_error.
 zarr::store_folder read_netcdf3_source(const std::string& name, std::shared_ptr<const io::byte_source> file,
                                        std::uint64_t memory);
 

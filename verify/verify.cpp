@@ -9,6 +9,8 @@
 #include "io/byte_source.hpp"
 #include "io/netcdf3_header.hpp"
 #include "io/reference_table.hpp"
+#include "io/remote_file.hpp"
+#include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
 #include "io/thread_pool.hpp"
 #include "text/json_text.hpp"
@@ -55,8 +57,14 @@ zarr::store_folder open_store_source(const verify_options& options) {
   const source_name name = split_source(options.source);
   if (!io::is_netcdf3_file(name.file))
     return zarr::open_source_store(options.source, options.remote, io::allowed_paths({}, options.external), options.memory);
-  io::file_descriptor file(::open(name.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  const auto bytes = std::make_shared<const io::local_bytes>(std::move(file));
+  std::shared_ptr<const io::byte_source> bytes;
+  if (io::is_remote(name.file)) {
+    bytes = std::make_shared<const io::remote_file>(name.file, options.remote, options.memory / 4, std::nullopt,
+                                                    extent_of(options, name));
+  } else {
+    io::file_descriptor file(::open(name.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    bytes = std::make_shared<const io::local_bytes>(std::move(file));
+  }
   return zarr::node_at(read_netcdf3_source(name.file, bytes, options.memory / 4), name.object);
 }
 
@@ -203,6 +211,37 @@ bool is_whole_store(const verify_options& options) {
   }
 }
 
+namespace {
+
+// `is_store_file`: the store is an HDF5 file.
+verify_result compare(const verify_options& options, const std::vector<std::string>& sources, bool is_store_file) {
+  if (is_store_file) {
+    if (options.concat)
+      throw zarrbits::error(errc::invalid_option,
+                            "\"" + options.store + "\" is an HDF5 file, which is compared with one other file; remove `concat`");
+    return verification::compare_hdf5_files(options);
+  }
+  const io::source_url_map names(options.base, sources, options.store);
+  const auto extent = verification::extent_of(options, options.concat ? source_name() : split_source(options.source));
+  zarr::store_folder store =
+      zarr::open_store(options.store, options.remote, io::allowed_paths(sources, options.external), options.memory,
+                       extent == io::access_hint::full ? zarr::access_pattern::full : zarr::access_pattern::partial,
+                       zarr::symbolic_links::follow, &names);
+  store.max_string_bytes = options.memory / 2;
+  io::thread_pool pool(options.threads ? options.threads : detail::usable_processors(), verification::work_memory(options));
+  if (zarr::is_store_name(options.source)) {
+    if (options.concat)
+      throw zarrbits::error(errc::invalid_option,
+                            "only HDF5 files are joined, and the source is a Zarr store; leave out `concat`");
+    return verification::compare_stores(options, verification::open_store_source(options), store, pool);
+  }
+  if (options.concat) return verification::verify_joined(options, store, pool);
+  verification::comparison_progress progress(options.progress);
+  return verification::verify_one(options, store, split_source(options.source), nullptr, true, progress, pool);
+}
+
+}  // namespace
+
 verify_result verify(const verify_options& requested) {
   verify_options options = requested;
   options.source = io::redact_url(options.source);
@@ -212,39 +251,18 @@ verify_result verify(const verify_options& requested) {
   check_options(options);
   const hdf5::silence quiet;
   return zarr::as_public_errors(options.store, options.source, errc::damaged_store, [&] {
-    const bool is_store_file = !zarr::is_store_name(options.store) && verification::is_hdf5_name(options.store);
-    if (!options.concat && is_store_file && zarr::is_store_name(options.source)) {
+    io::init_s3(verification::sources_of(options), options.store, options.remote, options.warning);
+    if (!options.concat)
+      zarr::probe_source(options.source, options.remote, verification::extent_of(options, split_source(options.source)));
+    const bool is_store_file = !zarr::is_store_name(options.store) && verification::is_hdf5_name(options.store),
+               is_exchanged = !options.concat && is_store_file && zarr::is_store_name(options.source);
+    if (is_exchanged) {
       std::swap(options.source, options.store);
-      verify_result result = verify(options);
-      result.is_exchanged = true;
-      return result;
+      check_options(options);
     }
-    const std::vector<std::string> sources = verification::sources_of(options);
-    io::init_s3(sources, options.store, options.remote, options.warning);
-    if (is_store_file) {
-      if (options.concat)
-        throw zarrbits::error(
-            errc::invalid_option,
-            "\"" + options.store + "\" is an HDF5 file, which is compared with one other file; remove `concat`");
-      return verification::compare_hdf5_files(options);
-    }
-    const io::source_url_map names(options.base, sources, options.store);
-    const auto extent = verification::extent_of(options, options.concat ? source_name() : split_source(options.source));
-    zarr::store_folder store =
-        zarr::open_store(options.store, options.remote, io::allowed_paths(sources, options.external), options.memory,
-                         extent == io::access_hint::full ? zarr::access_pattern::full : zarr::access_pattern::partial,
-                         zarr::symbolic_links::follow, &names);
-    store.max_string_bytes = options.memory / 2;
-    io::thread_pool pool(options.threads ? options.threads : detail::usable_processors(), verification::work_memory(options));
-    if (zarr::is_store_name(options.source)) {
-      if (options.concat)
-        throw zarrbits::error(errc::invalid_option,
-                              "only HDF5 files are joined, and the source is a Zarr store; leave out `concat`");
-      return verification::compare_stores(options, verification::open_store_source(options), store, pool);
-    }
-    if (options.concat) return verification::verify_joined(options, store, pool);
-    verification::comparison_progress progress(options.progress);
-    return verification::verify_one(options, store, split_source(options.source), nullptr, true, progress, pool);
+    verify_result result = compare(options, verification::sources_of(options), is_store_file && !is_exchanged);
+    result.is_exchanged = is_exchanged;
+    return result;
   });
 }
 

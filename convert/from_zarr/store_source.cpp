@@ -42,13 +42,20 @@ source_node read_or_skip(const store_folder& folder, const std::string& path, bo
   return skipped;
 }
 
+// How much of files on servers will be read.
+zarr::access_pattern access_pattern_for(const convert_options& options) {
+  const bool reads_all =
+      !options.references && options.include.empty() && options.exclude.empty() && split_source(options.source).object.empty();
+  return reads_all ? zarr::access_pattern::full : zarr::access_pattern::partial;
+}
+
 }  // namespace
 
 source_nodes read_nodes(const convert_options& options, const std::function<void(const std::string& path)>& callback) {
   source_nodes result;
-  result.nodes.push_back(
-      read_one(zarr::open_source_store(options.source, options.remote, io::allowed_paths({}, options.external), options.memory),
-               "/", result.consolidated));
+  result.nodes.push_back(read_one(zarr::open_source_store(options.source, options.remote, io::allowed_paths({}, options.external),
+                                                          options.memory, access_pattern_for(options)),
+                                  "/", result.consolidated));
   for (std::size_t i = 0; i < result.nodes.size(); ++i) {
     if (result.nodes[i].is_array || !result.nodes[i].unreadable.empty()) continue;
     const std::string path = result.nodes[i].path;

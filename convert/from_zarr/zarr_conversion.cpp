@@ -598,6 +598,7 @@ convert_result zarr_conversion::finalized(const std::string& started) {
     });
   }
   if (const auto& call = front_end_of(options_).before_done) call(result);
+  source_.nodes[0].folder.require_unchanged();
   out_->finish();
   if (is_references) std::tie(result.store_objects, result.store_bytes) = zarr::count_reference_files(options_.store);
   return result;

@@ -15,6 +15,7 @@
 #include "hdf5/attributes.hpp"
 #include "hdf5/dimensions.hpp"
 #include "hdf5/external_files.hpp"
+#include "io/remote_file.hpp"
 #include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
 #include "text/coordinates.hpp"
@@ -168,9 +169,7 @@ void hdf5_conversion::warn_of_source() const {
     options_.warning("\"" + name_.file +
                      "\" is marked as open for writing (SWMR): what its writer has not brought to the file yet is not converted");
   if (io::is_remote(name_.file) && source_->etag().empty())
-    options_.warning("the server of \"" + name_.file +
-                     "\" sends neither an ETag nor a time of the last change: a change that keeps the file's length while it is "
-                     "read goes unnoticed; make sure that no process writes to it");
+    options_.warning(io::unnoticed_change_warning(name_.file, options_.remote));
   warn_of_links(*source_, options_);
   const std::string hint = rules_ || options_.convention ? "" : conventions::convention_hint(*source_);
   if (!hint.empty()) options_.warning(hint);

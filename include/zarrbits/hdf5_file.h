@@ -36,7 +36,7 @@ int zarrbits_hdf5_error_code(void);
 
 /* Opens a file or URL. `options`: lines "NAME VALUE" of the members of hdf5_file_options and remote_access: threads, chunk_cache,
  * remote_cache, lock (0 or 1), external (repeatable), endpoint, profile, ca_file, header (repeatable), no_sign_request,
- * request_payer, follow_private. NULL on error. */
+ * request_payer, follow_private, no_etag. NULL on error. */
 zarrbits_hdf5_file* zarrbits_hdf5_open(const char* path, const char* options);
 /* Closes it; NULL is allowed. */
 void zarrbits_hdf5_close(zarrbits_hdf5_file* file);

@@ -27,7 +27,8 @@ struct remote_access {
   std::vector<std::string> headers = {};
   std::string ca_file = {};     // certificates to trust, in PEM; "": AWS_CA_BUNDLE, SSL_CERT_FILE, else the system's
   bool follow_private = false;  // follow redirects of http and https to loopback, link-local and private addresses
-  unsigned connections = 16;    // requests at a time to the servers of sources; at least 1
+  bool no_etag = false;  // of http and https: compare a file's length, and not its ETag or time, which differ between mirrors
+  unsigned connections = 16;  // requests at a time to the servers of sources; at least 1
 };
 
 }  // namespace zarrbits

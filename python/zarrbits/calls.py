@@ -128,6 +128,7 @@ def convert(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
     include: Many = None,
@@ -252,6 +253,7 @@ def finalize(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
     external: Many = None,
@@ -309,6 +311,7 @@ def plan(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
     include: Many = None,
@@ -372,6 +375,7 @@ def export_store(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Export:
@@ -412,6 +416,7 @@ def repack(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Repack:
@@ -464,6 +469,7 @@ def check_layout(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> LayoutCheck:
@@ -494,6 +500,7 @@ def digest(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Digest:
@@ -537,6 +544,7 @@ def verify(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
     external: Many = None,
@@ -574,6 +582,7 @@ def check(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Check:
@@ -596,6 +605,7 @@ def inspect(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
     no_lock: bool = False,
@@ -622,6 +632,7 @@ def suggest(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Suggestions:
@@ -643,6 +654,7 @@ def doctor(
     header: Many = None,
     ca_file: Path | None = None,
     follow_private: bool = False,
+    no_etag: bool = False,
     connections: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
 ) -> Diagnosis:

@@ -78,6 +78,7 @@ class Server:
         self.fault, self.conditions, self.page = fault, conditions, page
         self.objects, self.uploads, self.upload_keys, self.upload_times, self.lock = {}, {}, {}, {}, threading.RLock()
         self.requests, self.wrong_signatures, self.connects = [], [], 0
+        self.versions = {}  # (key, version): object
         self.google, self.tokens, self.public = google, set(tokens), public
         self.prefix, self.algorithm = ("x-goog-", "GOOG4") if google else ("x-amz-", "AWS4")
         server = self
@@ -150,6 +151,11 @@ class Server:
     def __exit__(self, *_):
         self.http.shutdown()
         self.http.server_close()
+
+    def put_version(self, key, body, version):
+        """An object in place of another one, which stays as a version of it."""
+        self.objects[key] = Stored(body)
+        self.versions[key, version] = self.objects[key]
 
     def content(self, prefix, unfinished=True):
         with self.lock:
@@ -257,9 +263,10 @@ class Server:
         return {"x-goog-generation": str(self.objects[key].generation)} if self.google else {}
 
     def do_get(self, r):
-        there = self.objects.get(r.key)
+        version = r.query.get("versionId")
+        there = self.versions.get((r.key, version)) if version else self.objects.get(r.key)
         if not there:
-            return error(404, "NoSuchKey")
+            return error(404, "NoSuchVersion" if version else "NoSuchKey")
         match = r.headers.get("If-Match")
         if match and match.strip('"') != there.etag:
             return error(412, "PreconditionFailed")

@@ -12,6 +12,7 @@ import pytest
 from aws_servers import Service
 from azure_server import ACCOUNT, KEY, AzureServer, error
 from harness import contents
+from promises import promise
 from s3_conversion import S3, run
 from s3_server import BUCKET, Answer, Stored
 
@@ -194,6 +195,7 @@ class TestAzure(S3):
             done = run("convert", "-q", IN_BUCKET, target, "--overwrite", "--no-sign-request", "--endpoint", s.url, **NOBODY)
             self.refused(done, "ResourceNotFound" if "ResourceNotFound" in done.stderr else "404", "not public")
 
+    @promise("A name at `abfs://` leads only")
     def test_names(self):
         account = "abfs://bucket@another.dfs.core.windows.net/x"
         for name, words in (
@@ -266,12 +268,14 @@ class TestAzure(S3):
         with AzureServer(fault=endless) as s:
             self.refused(self.convert(s, **SHARED_KEY), "does not end")
 
+    @promise("Access tokens of Google and Azure")
     def test_secrets_go_by_https_alone(self):
         for url in ("http://zarrbits.invalid/x", "http://192.0.2.1:9000/x"):
             for secret in ({"AZURE_STORAGE_TOKEN": TOKEN}, {"AZURE_STORAGE_SAS_TOKEN": SAS}):
                 done = run("convert", "-q", self.source, TARGET, "--endpoint", url, **NOBODY, **secret)
                 self.refused(done, "plain http", url)
 
+    @promise("They go only to the server")
     def test_redirects_get_no_secret(self):
         with AzureServer() as other:
 

@@ -13,6 +13,7 @@ import pytest
 
 from aws_servers import Service
 from harness import contents
+from promises import promise
 from s3_conversion import S3, run
 from s3_server import BUCKET, KEY, SECRET, Answer, Server, Stored, error
 
@@ -297,11 +298,13 @@ class TestGoogle(S3):
         with Server(google=True) as s:
             self.refused(self.convert(s, GOOGLE_OAUTH_ACCESS_TOKEN=TOKEN), "401", "InvalidSecurity")
 
+    @promise("Access tokens of Google and Azure")
     def test_a_token_goes_by_https_alone(self):
         for url in ("http://zarrbits.invalid", "http://192.0.2.1:9000"):
             done = run("convert", "-q", self.source, TARGET, "--endpoint", url, **NOBODY, GOOGLE_OAUTH_ACCESS_TOKEN=TOKEN)
             self.refused(done, "plain http", url)
 
+    @promise("They go only to the server")
     def test_redirects_get_no_token(self):
         with Server(google=True) as other:
 

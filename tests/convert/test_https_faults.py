@@ -17,6 +17,7 @@ from harness import same
 from http_server import Answer, Server, redirect, reset
 from https_conversion import NATIVE, PAGE, large, make, make_days, refused, scattered, z
 from kills import has_units
+from promises import promise
 
 pytest_plugins = ["https_conversion"]  # its fixtures
 
@@ -85,6 +86,7 @@ def once_for_each_range(times, answer):
 # What a server says of lengths and ranges
 
 
+@promise("Every response of a source is")
 def test_a_total_that_is_too_long(server, small):
     """The file would have more bytes than come."""
 
@@ -419,6 +421,7 @@ def test_slow_and_steady_is_not_given_up(server, url):
     right(url, ZARRBITS_S3_PATIENCE="0.5")
 
 
+@promise("No response, header, list or XML")
 @pytest.mark.parametrize("when", ["first", "later"])
 def test_headers_without_end(server, url, when):
     def flood(r, go):
@@ -437,6 +440,7 @@ def test_headers_without_end(server, url, when):
     wrong(url, "too long")
 
 
+@promise("No response, header, list or XML")
 def test_a_body_without_end(server, url):
     def flood(r, go):
         def write(handler):
@@ -592,6 +596,7 @@ def test_redirects_to_nonsense(server, url, to):
     assert "\x1b" not in wrong(url)
 
 
+@promise("A redirect leads neither to a")
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "0x7f.1", "2130706433", "0"])
 def test_redirects_to_this_machine_are_not_followed(server, url, host):
     """Whatever the name of it is. None of these leaves this machine."""
@@ -614,6 +619,8 @@ def test_a_redirect_to_this_machine_later(server, url):
         assert inside.requests == []
 
 
+@promise("A redirect leads neither to a")
+@promise("A proxy looks names up itself")
 @pytest.mark.parametrize("host", ["10.1.2.3", "169.254.169.254", "0x0a.1", "[fd00::1]", "localhost", "a.localhost"])
 def test_a_redirect_to_a_private_address_does_not_pass_a_proxy(server, url, host):
     """The proxy would connect to it."""
@@ -623,6 +630,16 @@ def test_a_redirect_to_a_private_address_does_not_pass_a_proxy(server, url, host
         assert proxy.requests == []
 
 
+@promise("A proxy looks names up itself")
+def test_a_proxy_looks_up_names_itself(server, url):
+    """This machine knows no address of the name, and the proxy does."""
+    with Server() as proxy:
+        proxy.files = server.files
+        server.fault = lambda r, go: redirect("http://archive.invalid/in.h5")
+        right(url, http_proxy=proxy.url, no_proxy="127.0.0.1")
+        assert {r.headers["Host"] for r in proxy.requests} == {"archive.invalid"}
+
+
 def test_a_proxy_that_requires_a_login_is_asked_once(server, url):
     with Server(lambda r, go: Answer(407, b"", {"Proxy-Authenticate": 'Basic realm="x"'})) as proxy:
         done = z("convert", "http://192.0.2.1/in.h5", "out.zarr", status=1, http_proxy=proxy.url)
@@ -630,6 +647,7 @@ def test_a_proxy_that_requires_a_login_is_asked_once(server, url):
         assert len(proxy.requests) == 1
 
 
+@promise("A redirect leads neither to a")
 @pytest.mark.parametrize("exceptions", ["{host}", ".invalid, {host}", "*", "{HOST}", "example.org {host}"])
 def test_a_redirect_past_the_proxy_is_checked(server, url, exceptions):
     """NO_PROXY has the name, so that the request goes directly to what the name leads to: this machine."""

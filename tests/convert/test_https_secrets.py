@@ -17,6 +17,7 @@ from https_conversion import NATIVE, PAGE, environment, large, make, make_days, 
 from kills import begin, has_units, journals, kill
 
 pytest_plugins = ["https_conversion"]  # its fixtures
+from promises import promise
 from s3_conversion import children
 
 SECRET = "geheim"
@@ -60,6 +61,7 @@ def commands_of(process):
 # The query of a URL
 
 
+@promise("Secrets in URLs are not printed")
 @pytest.mark.parametrize("kind", QUERIES)
 def test_a_query_is_in_no_output(server, kind):
     body = make("in.h5")
@@ -99,6 +101,7 @@ def test_a_query_is_in_no_output(server, kind):
     assert {v[0].partition("?")[0] for v in refs["refs"].values() if isinstance(v, list)} >= {plain}
 
 
+@promise("Secrets in URLs are not printed")
 @pytest.mark.parametrize("status", [403, 404, 500])
 def test_a_query_is_in_no_error(server, status):
     url = f"{server.url}/in.h5?{SIGNED}"
@@ -132,6 +135,8 @@ def test_a_query_is_in_no_wrong_usage(server):
     assert is_told(*said) == []
 
 
+@promise("Secrets in URLs are not printed")
+@promise("Credentials are never in stores, reports")
 def test_a_name_and_a_password_in_a_url(server):
     """Used or refused: they are not told."""
     server.put("in.h5", make("in.h5"))
@@ -171,6 +176,7 @@ def test_a_password_with_a_slash_is_not_told(server):
         assert is_told(*done) == []
 
 
+@promise("Keys, tokens, headers or passwords over")
 def test_secrets_over_plain_http_to_another_machine_are_warned_of(server, tmp_path):
     """No request leaves this machine: a proxy takes them."""
     netrc = tmp_path / "given.netrc"
@@ -359,6 +365,7 @@ def test_headers(server, way):
     assert is_told(*done) == []
 
 
+@promise("They go only to the server")
 @pytest.mark.parametrize("other", ["localhost", "127.0.0.1"], ids=["another name", "another port"])
 @pytest.mark.parametrize("way", ["header", "variable", "user"])
 def test_another_host_gets_no_header(server, other, way):
@@ -397,6 +404,7 @@ def basic(user, password):
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
+@promise("They go only to the server")
 @pytest.mark.parametrize("way", ["HOME", "NETRC"])
 def test_netrc(server, way):
     url = server.put("in.h5", make("in.h5"))
@@ -493,6 +501,7 @@ def test_a_file_of_certificates_that_is_none(certified, what):
         assert s.requests == []
 
 
+@promise("A redirect leads neither to a")
 def test_from_https_to_http_is_not_followed(server, certified):
     """Whatever is allowed otherwise."""
     to = server.put("in.h5", make("in.h5"))

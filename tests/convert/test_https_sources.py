@@ -30,6 +30,7 @@ from https_conversion import (
     z,
 )
 from kills import begin, has_units, kill
+from promises import promise
 
 pytest_plugins = ["https_conversion"]  # its fixtures
 
@@ -396,6 +397,7 @@ def test_references_to_many_sources(server):
     z("verify", "--concat", "t", days[0], *remote[1:], "refs.json")
 
 
+@promise("`verify` and `--append` read only files")
 def test_references_lead_to_no_other_file(server):
     one, other = server.put("data/in.h5", make("in.h5")), server.put("other/in.h5", make("other.h5"))
     references(one)

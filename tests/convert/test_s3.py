@@ -18,6 +18,7 @@ import numpy as np
 
 import s3_server
 from harness import COMMAND, contents
+from promises import promise
 from s3_conversion import GROUP, MARK, S3, TARGET, children, environment, run
 from s3_server import Answer, Server
 
@@ -68,6 +69,7 @@ class TestS3(S3):
             assert self.convert(s, "--overwrite", "--zarr-format", "2").returncode == 0
             assert s.content("out.zarr") == expected
 
+    @promise("An object counts as written only")
     def test_an_upload_that_is_not_confirmed_is_none(self):
         ns = 'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
         answers = {
@@ -91,6 +93,7 @@ class TestS3(S3):
         with Server(shorter) as s:
             self.sentence(self.convert(s, source=self.large), "joined", "16777216 bytes")
 
+    @promise("An object counts as written only")
     def test_an_etag_shows_that_bytes_arrived(self):
         wrong = "0123456789abcdef" * 2
         for kinds in (("put",), ("part",)):
@@ -123,6 +126,7 @@ class TestS3(S3):
                 assert self.convert(s).returncode == 0
                 self.whole(s)
 
+    @promise("An object counts as written only")
     def test_what_is_not_listed_is_not_there(self):
         def lost(r, go):
             return (
@@ -162,6 +166,7 @@ class TestS3(S3):
             assert self.convert(s, "--resume").returncode == 0
             self.whole(s)
 
+    @promise("No response, header, list or XML")
     def test_lists_that_do_not_end(self):
         pages = iter(range(10**9))
 
@@ -190,6 +195,7 @@ class TestS3(S3):
                     assert done.returncode != 0
                     assert "does not end" in done.stdout + done.stderr
 
+    @promise("No response, header, list or XML")
     def test_xml_that_is_deep_or_wide_kills_nothing(self):
         deep = b"<ListBucketResult>" + b"<a>" * 3_000_000
         for body in (
@@ -207,6 +213,7 @@ class TestS3(S3):
                     assert done.returncode == 1, done.stderr
                     assert len(done.stderr.splitlines()) == 1, done.stderr
 
+    @promise("No response, header, list or XML")
     def test_answers_are_bounded(self):
         def huge(handler):
             handler.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
@@ -224,6 +231,7 @@ class TestS3(S3):
             with Server(lambda r, go: kind if r.kind == "list" else go()) as s:
                 self.sentence(self.convert(s), "response is too long")
 
+    @promise("No response, header, list or XML")
     def test_a_server_that_is_slow_for_ever(self):
         def drip(handler):
             handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
@@ -243,6 +251,7 @@ class TestS3(S3):
             for done in pool.map(one, (drip, silence)):
                 self.sentence(done, "cannot be reached")
 
+    @promise("A redirect leads neither to a")
     def test_redirects_are_not_followed(self):
         with Server() as other:
             for status in (301, 302, 307, 308):
@@ -250,6 +259,7 @@ class TestS3(S3):
                     self.sentence(self.convert(s), str(status))
             assert other.requests == []
 
+    @promise("Of two conversions into one target")
     def test_one_of_two_conversions_says_no(self):
         for conditions in ("kept", "ignored", "rejected"):
             for options in ([], ["--overwrite"]):
@@ -358,6 +368,7 @@ class TestS3(S3):
                 assert "out.zarr.neighbour/x" in s.objects
                 assert "out" in s.objects
 
+    @promise("An object counts as written only")
     def test_keys_that_are_not_ours_are_not_removed(self):
         """A server that lists more than it was asked for."""
         strange = [

@@ -13,6 +13,7 @@ import pytest
 
 from aws_servers import Container, Instance, Keys, Service, SignedServer, Sts, in_time, region_of, used_keys
 from harness import contents
+from promises import promise
 from s3_conversion import S3, TARGET, run
 from s3_server import Answer, Stored, error
 
@@ -340,6 +341,7 @@ class TestProcess(Credentials):
                 self.works(s, **self.profile('cat "' + str(output).replace('"', '\\"') + '"'))
                 assert s.used == [keys.access]
 
+    @promise("A program that is named as")
     def test_no_shell(self):
         seen = self.folder / "seen"
         with SignedServer(USER) as s:
@@ -421,6 +423,7 @@ class TestContainerAndInstance(Credentials):
                 self.works(s, **USER.variables, AWS_CONTAINER_CREDENTIALS_FULL_URI=task.url + "/task")
                 assert len(task.asked) == before
 
+    @promise("Proxies see no requests for metadata")
     def test_what_is_wrong_with_a_container(self):
         for url in (
             "http://0.0.0.0:1/task",
@@ -448,6 +451,7 @@ class TestContainerAndInstance(Credentials):
                 self.refused(done, "the container's credential server", *words, secrets=["geheim", *Keys("x").secrets])
                 assert s.requests == []
 
+    @promise("Proxies see no requests for metadata")
     def test_of_an_instance(self):
         keys = Keys("instance")
         with SignedServer(keys) as s, Instance([keys]) as instance:
@@ -503,6 +507,7 @@ class Ending:
 class TestEnds(Credentials):
     """Each process of the command asks by itself, so that servers count more than one request."""
 
+    @promise("The process that reads has the")
     def test_they_are_replaced_before_they_end(self):
         first, second = Keys("first", 200), Keys("second")
 
@@ -573,6 +578,7 @@ class TestRegion(Credentials):
 
         return fault
 
+    @promise("They go only to the server")
     def test_the_server_says_in_which_region_a_bucket_is(self):
         def moved(r, _):
             return Answer(301, b"", {"x-amz-bucket-region": "eu-lab-1", "Location": "http://127.0.0.1:1/"})
@@ -590,6 +596,7 @@ class TestRegion(Credentials):
                 wrong = [r for r in s.requests if region_of(r.headers) != "eu-lab-1"]
                 assert 1 <= len(wrong) <= 4, len(wrong)  # once for each client of a few processes
 
+    @promise("They go only to the server")
     def test_what_is_not_a_region(self):
         for region in ("server.invalid/x", "a b", "x" * 100, "EU", "eu-lab-1\u00e9", ""):
 

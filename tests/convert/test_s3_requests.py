@@ -5,6 +5,7 @@ few descriptors, reasons that have their own remedies."""
 import json
 import resource
 
+import h5py
 import pytest
 
 import harness
@@ -51,26 +52,45 @@ class TestRequests(S3):
 
     def test_a_version(self):
         """Of an object that has another one now; names with a version are as fsspec has them."""
-
-        def versions(r, go):
-            if "versionId" not in r.query:
-                return go()
-            if r.query["versionId"] != "old/1+2":
-                return error(404, "NoSuchVersion")
-            r.key = "old"
-            return go()
-
-        with Server(versions) as s:
-            s.objects["old"], s.objects["in.h5"] = Stored(self.source.read_bytes()), Stored(self.other.read_bytes())
+        with Server() as s:
+            s.put_version("in.h5", self.source.read_bytes(), "old/1+2")
+            s.put_version("in.h5", self.other.read_bytes(), "new")
             name = "s3://bucket/in.h5?versionId=old/1+2"
             self.reads(s, name)
-            refs = self.folder / "refs.json"
-            assert run("convert", "-q", "--virtual", name, refs, "--endpoint", s.url).returncode == 0
-            urls = {v[0] for v in json.loads(refs.read_text())["refs"].values() if isinstance(v, list)}
-            assert urls == {name}
-            assert run("verify", name, refs, "--endpoint", s.url).returncode == 0
+            ranges = [r for r in s.requests if r.query.get("versionId") == "old/1+2" and "Range" in r.headers]
+            assert ranges and all(r.query == {"versionId": "old/1+2"} for r in s.requests)
+            target = self.folder / "read.zarr"
+            assert run("verify", name, target, "--endpoint", s.url).returncode == 0
+            assert run("verify", "s3://bucket/in.h5", target, "--endpoint", s.url).returncode == 1
             done = self.convert(s, source="s3://bucket/in.h5?versionId=2", target=self.folder / "none.zarr")
             self.sentence(done, "no such object")
+
+    def test_references_name_no_version(self):
+        """s3fs ignores it unless it is told to be aware of versions, and so do others: they would read another one's bytes."""
+        with Server() as s:
+            s.put_version("in.h5", self.source.read_bytes(), "old")
+            done = run(
+                "convert", "-q", "--virtual", "s3://bucket/in.h5?versionId=old", self.folder / "v.json", "--endpoint", s.url
+            )
+            self.sentence(done, "version", "copy")
+            assert not (self.folder / "v.json").exists()
+
+    def test_a_version_is_appended_once(self):
+        with Server() as s:
+            for number in range(3):
+                with h5py.File(self.folder / "day.h5", "w") as f:
+                    f.create_dataset("t", data=[number], maxshape=(None,), chunks=(1,))
+                s.put_version("day.h5", (self.folder / "day.h5").read_bytes(), f"v{number}")
+            first, second = (f"s3://bucket/day.h5?versionId=v{n}" for n in (0, 1))
+            store = self.folder / "days.zarr"
+            options = ("--endpoint", s.url)
+            assert run("convert", "-q", "--concat", "/t:0", first, second, store, *options).returncode == 0
+            before = contents(store)
+            done = run("convert", "-q", "--append", "/t:0", second, store, *options)
+            assert done.returncode == 0 and contents(store) == before, done.stderr
+            done = run("convert", "-q", "--append", "/t:0", "s3://bucket/day.h5?versionId=v2", store, *options)
+            assert done.returncode == 0, done.stderr
+            assert json.loads((store / "t/zarr.json").read_text())["shape"] == [3]
 
     def test_keys_with_empty_parts(self):
         with Server() as s:

@@ -13,8 +13,12 @@ import numpy as np
 import pytest
 
 from harness import COMMAND, contents, same
+from promises import promise
 from s3_conversion import environment, run
 from s3_server import BUCKET, Answer, Server, Stored, error
+from stopped_runs import stopped_and_replaced
+
+pytest_plugins = ["stopped_runs"]  # its fixture
 
 SOURCE = f"s3://{BUCKET}/in.h5"
 STORE = f"s3://{BUCKET}/in.zarr"
@@ -130,6 +134,7 @@ def without(*names):
     return make
 
 
+@promise("Every response of a source is")
 @pytest.mark.parametrize("replaces", [True, False])
 def test_the_time_of_a_change_where_there_is_no_etag(server, replaces):
     server.fault = without("ETag")(server, replaces)
@@ -181,6 +186,7 @@ NOT_ABSENT = {
 }
 
 
+@promise("An object is absent only if")
 @pytest.mark.parametrize("which", NOT_ABSENT)
 @pytest.mark.parametrize("verb", ["export", "convert", "verify", "include"])
 def test_a_404_that_is_not_of_the_object_is_no_absent_chunk(server, which, verb):
@@ -225,49 +231,7 @@ def test_a_404_for_a_target_is_no_empty_target(server, which):
 # A process that is stopped while another one takes the target over
 
 
-def stopped_and_replaced(server, first, second, copies=False):
-    """The first command is stopped in the middle of its chunks until the second one has ended; returns both."""
-    seen = []
-
-    def slow(r, go):
-        is_copy = "x-amz-copy-source" in r.headers
-        if r.kind in ("put", "part") and "/c/" in r.key and not done and is_copy == copies:
-            seen.append(r.key)
-            time.sleep(0.05)
-        return go()
-
-    done = []
-    server.fault = slow
-    process = subprocess.Popen(
-        [COMMAND, *first, "--endpoint", server.url],
-        env=environment(ZARRBITS_S3_PATIENCE="1"),
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    limit = time.monotonic() + 30
-    while len(seen) < 5 and time.monotonic() < limit and process.poll() is None:
-        time.sleep(0.01)
-    assert len(seen) >= 5 and process.poll() is None
-    os.killpg(process.pid, signal.SIGSTOP)
-    time.sleep(3)  # longer than the life of a lock, which is 2 s with this patience
-    done.append(run(*second, "--endpoint", server.url, ZARRBITS_S3_PATIENCE="1"))
-    before = {k: o.body for k, o in server.objects.items()}
-    os.killpg(process.pid, signal.SIGCONT)
-    said = process.communicate(timeout=60)[1]
-    assert {k: o.body for k, o in server.objects.items()} == before
-    return process.returncode, said, done[0]
-
-
-@pytest.fixture
-def many_chunks():
-    for name, factor in (("one.h5", 1), ("two.h5", 2)):
-        with h5py.File(name, "w") as f:
-            f.create_dataset("a", data=np.arange(40, dtype="i4") * factor, chunks=(1,))
-    for name in ("one", "two"):
-        assert run("convert", "-q", f"{name}.h5", f"{name}.zarr").returncode == 0
-
-
+@promise("In S3, a process that was")
 @pytest.mark.parametrize("threads", ["1", "8"])
 @pytest.mark.parametrize("conditions", ["kept", "ignored"])
 def test_a_conversion_that_was_stopped_writes_nothing_into_what_replaced_it(many_chunks, threads, conditions):
@@ -375,6 +339,7 @@ def test_a_server_that_lists_no_uploads():
             assert s.content("out.zarr") == contents("whole.zarr")
 
 
+@promise("No response, header, list or XML")
 def test_a_list_without_end_takes_no_more_memory_than_allowed():
     """Other keys in each page, each with another token, in order: only their number shows that it does not end."""
     count = iter(range(10**9))

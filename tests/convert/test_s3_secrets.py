@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from harness import COMMAND
+from promises import promise
 from s3_conversion import S3, TARGET, children, environment, run
 from s3_server import SECRET, Server
 
@@ -21,6 +22,7 @@ def core_limit(pid):
 
 
 class TestSecrets(S3):
+    @promise("Credentials are never in stores, reports")
     def test_keys_are_in_no_command_line_and_no_core_dump(self):
         """The processes that have them do not leave them behind: not to other users, and not on the disk."""
         most = resource.getrlimit(resource.RLIMIT_CORE)[1]
@@ -81,6 +83,7 @@ class TestSecrets(S3):
                 if name.startswith("s3:") and command[:2] == ("convert", name):
                     self.sentence(done, "user name or a password", status=2)
 
+    @promise("Keys, tokens, headers or passwords over")
     def test_plain_http_to_another_machine_is_warned_of(self):
         for url, warned in (
             ("http://192.0.2.1:1", True),

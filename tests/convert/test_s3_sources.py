@@ -15,6 +15,7 @@ import pytest
 
 from harness import same
 from https_conversion import kept_stores
+from promises import promise
 from s3_conversion import run
 from s3_server import BUCKET, KEY, SECRET, Server, Stored, error, reset
 
@@ -463,6 +464,7 @@ def test_references_to_many_sources(server):
     z(server, "verify", "--concat", "t", names[0], remote[1], "refs.json")
 
 
+@promise("`verify` and `--append` read only files")
 def test_references_lead_to_no_other_object(server):
     names = upload(server, write_large("in.h5", 0), write_large("other.h5", 9))
     server.objects["other/in.h5"] = server.objects["data/other.h5"]

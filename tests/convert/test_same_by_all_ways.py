@@ -67,7 +67,17 @@ ELSEWHERE = {
     ),
     *("overwrite", "resume", "partition", "threads", "scratch", "fsync", "external", "no_lock"),
     *("report", "json", "allow_lossy", "quiet", "log_format"),
-    *("endpoint", "no_sign_request", "request_payer", "aws_profile", "header", "ca_file", "follow_private", "connections"),
+    *(
+        "endpoint",
+        "no_sign_request",
+        "request_payer",
+        "aws_profile",
+        "header",
+        "ca_file",
+        "follow_private",
+        "no_etag",
+        "connections",
+    ),
 }
 
 

@@ -177,7 +177,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   if (begin.starts_with("CDF")) {
-    read_file(data, size, [](const std::string& path) { return open_netcdf3(path, std::uint64_t{64} << 20); });
+    read_file(data, size,
+              [](const std::string& path) { return open_netcdf3(path, {}, std::uint64_t{64} << 20, access_pattern::full); });
     return 0;
   }
   if (begin.starts_with('{')) {

@@ -17,6 +17,7 @@ from zarrbits.servers import is_private
 sys.path.insert(0, str(ROOT / "tests/convert"))
 
 from http_server import Server, redirect  # noqa: E402
+from promises import promise
 
 pytest.importorskip("fsspec")
 pytest.importorskip("aiohttp")
@@ -59,6 +60,7 @@ def told(server):
     return [r for r in server.requests if "secret" in str(r.headers)]
 
 
+@promise("Python's `open_references` and `to_icechunk` read only")
 @pytest.mark.parametrize("check", [True, False])
 def test_a_private_address_is_read_only_if_it_is_named(servers, refs, check):
     for external in (None, servers[0].url, [refs.parent]):
@@ -69,6 +71,7 @@ def test_a_private_address_is_read_only_if_it_is_named(servers, refs, check):
         assert np.array_equal(read(refs, external=external, check=check), np.concatenate([VALUES, VALUES + 1]))
 
 
+@promise("Python's `open_references` and `to_icechunk` read only")
 def test_to_icechunk_reads_no_private_address(servers, refs, tmp_path):
     pytest.importorskip("icechunk")
     with pytest.raises(zarrbits.Error, match="private address"):
@@ -77,6 +80,7 @@ def test_to_icechunk_reads_no_private_address(servers, refs, tmp_path):
     zarrbits.to_icechunk(refs, tmp_path / "repository", external=[s.url for s in servers])
 
 
+@promise("Secrets in `storage_options` go only to")
 @pytest.mark.parametrize("secret", SECRETS, ids=str)
 def test_secrets_go_to_the_server_that_was_named(servers, refs, secret):
     with pytest.raises(zarrbits.Error, match="not said for which server"):
@@ -89,6 +93,7 @@ def test_secrets_go_to_the_server_that_was_named(servers, refs, secret):
     assert told(servers[1]) == [] and servers[1].requests
 
 
+@promise("Secrets in `storage_options` go only to")
 @pytest.mark.parametrize("secret", SECRETS, ids=str)
 def test_a_redirect_gets_no_secret(servers, refs, secret):
     one, other = servers

@@ -4,6 +4,8 @@
 //
 #include "io/byte_source.hpp"
 #include "io/netcdf3_header.hpp"
+#include "io/remote_file.hpp"
+#include "io/remote_url.hpp"
 #include "metadata/node.hpp"
 #include "text/json_text.hpp"
 #include "zarr/read/netcdf3_chunks.hpp"
@@ -51,6 +53,14 @@ io::file_state state_of_chunk(const io::file_state& file, const netcdf3_rows& ro
 struct open_file {
   std::string name;
   std::unique_ptr<const io::byte_source> bytes;
+  std::uint64_t cache = 0;  // bytes of a file on a server that are kept
+
+  // Null if values are read through the cache: with those between them, if these are read later, or are few.
+  const io::remote_file* remote_for(const netcdf3_rows& rows) const {
+    const io::remote_file* remote = bytes->remote();
+    if (!remote || remote->state().size <= cache || io::is_small_gap(rows.stride - rows.bytes)) return nullptr;
+    return remote;
+  }
 };
 
 // A chunk that is one range of the file.
@@ -60,10 +70,18 @@ class file_range final : public stored_object {
   std::uint64_t size() const override { return rows_.chunk_bytes; }
   io::file_state state() const override { return state_of_chunk(file_->bytes->state(), rows_); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    with_file_errors(file_->name, [&] { file_->bytes->read(rows_.offset + offset, out); });
+    with_file_errors(file_->name, [&] {
+      if (const io::remote_file* remote = file_->remote_for(rows_)) remote->read_alone(rows_.offset + offset, out);
+      else file_->bytes->read(rows_.offset + offset, out);
+    });
   }
   std::optional<object_location> location() const override {
-    return object_location{.descriptor = file_->bytes->descriptor(), .offset = rows_.offset};
+    object_location result{.descriptor = file_->bytes->descriptor(), .offset = rows_.offset};
+    if (const io::remote_file* remote = file_->bytes->remote()) {
+      result.url = remote->name();
+      result.state = remote->state();
+    }
+    return result;
   }
 
  private:
@@ -80,6 +98,7 @@ class gathered_object final : public stored_object {
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     with_file_errors(file_->name, [&] {
       if (rows_.stride == rows_.bytes) read_range(offset, out);
+      else if (const io::remote_file* remote = file_->remote_for(rows_)) read_remote_rows(*remote, offset, out);
       else read_rows(offset, out);
     });
   }
@@ -90,6 +109,31 @@ class gathered_object final : public stored_object {
     const auto present = static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), in_file - std::min(offset, in_file)));
     if (present > 0) file_->bytes->read(rows_.offset + offset, out.first(present));
     std::fill(out.begin() + static_cast<std::ptrdiff_t>(present), out.end(), std::byte{0});
+  }
+
+  // Calls `visit` with the place in the file, and in `out`, of each part of a row.
+  template <class F>
+  void for_each_row(std::uint64_t offset, std::span<std::byte> out, const F& visit) const {
+    while (!out.empty()) {
+      const std::uint64_t row = offset / rows_.bytes, inside = offset % rows_.bytes;
+      if (row >= rows_.count) return;
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), rows_.bytes - inside));
+      visit(rows_.offset + row * rows_.stride + inside, out.first(n));
+      out = out.subspan(n);
+      offset += n;
+    }
+  }
+
+  // Several requests at a time.
+  void read_remote_rows(const io::remote_file& remote, std::uint64_t offset, std::span<std::byte> out) const {
+    std::vector<io::byte_range> ranges;
+    for_each_row(offset, out, [&](std::uint64_t begin, std::span<std::byte> row) { ranges.push_back({begin, row.size()}); });
+    const auto pending = remote.fetch(std::move(ranges));
+    std::fill(out.begin(), out.end(), std::byte{0});
+    for_each_row(offset, out, [&](std::uint64_t begin, std::span<std::byte> row) {
+      const auto bytes = pending->bytes({begin, row.size()});
+      std::memcpy(row.data(), bytes.data(), bytes.size());
+    });
   }
 
   // Rows that are close to each other are read together.
@@ -123,8 +167,8 @@ class gathered_object final : public stored_object {
 
 class netcdf3_reader final : public store_reader {
  public:
-  netcdf3_reader(std::string name, std::unique_ptr<const io::byte_source> bytes, std::uint64_t memory)
-      : file_(std::make_shared<const open_file>(open_file{std::move(name), std::move(bytes)})), memory_(memory) {
+  netcdf3_reader(open_file file, std::uint64_t memory)
+      : file_(std::make_shared<const open_file>(std::move(file))), memory_(memory) {
     with_file_errors(file_->name, [&] { header_ = io::read_netcdf3_header(*file_->bytes, memory_); });
     node_names_ = netcdf3_node_names(header_);
     for (std::size_t i = 0; i < node_names_.size(); ++i) {
@@ -174,11 +218,20 @@ class netcdf3_reader final : public store_reader {
     }
   }
 
+  void require_unchanged() const override {
+    const io::remote_file* remote = file_->bytes->remote();
+    with_file_errors(file_->name, [&] { require_opened(remote ? remote->state_now() : file_->bytes->state()); });
+  }
+
  private:
+  void require_opened(const io::file_state& state) const {
+    if (state == opened_) return;
+    throw store_error("\"" + file_->name + "\" changed while it was read; start over when no process is writing to it",
+                      errc::changed);
+  }
+
   std::unique_ptr<stored_object> metadata_object(std::string text) const {
-    if (file_->bytes->state() != opened_)
-      throw store_error("\"" + file_->name + "\" changed while it was read; start over when no process is writing to it",
-                        errc::changed);
+    require_opened(file_->bytes->state());
     return std::make_unique<text_object>(std::move(text));
   }
 
@@ -219,10 +272,17 @@ class netcdf3_reader final : public store_reader {
 
 }  // namespace
 
-std::shared_ptr<const store_reader> open_netcdf3(const std::string& path, std::uint64_t memory) {
+std::shared_ptr<const store_reader> open_netcdf3(const std::string& path, const remote_access& remote, std::uint64_t memory,
+                                                 access_pattern use) {
+  if (io::is_remote(path)) {
+    const auto hint = use == access_pattern::full ? io::access_hint::full : io::access_hint::partial;
+    auto bytes =
+        with_file_errors(path, [&] { return std::make_unique<const io::remote_file>(path, remote, memory, std::nullopt, hint); });
+    return std::make_shared<netcdf3_reader>(open_file{path, std::move(bytes), memory}, memory);
+  }
   io::file_descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) throw store_error("cannot open \"" + path + "\": " + std::generic_category().message(errno));
-  return std::make_shared<netcdf3_reader>(path, std::make_unique<const io::local_bytes>(std::move(file)), memory);
+  return std::make_shared<netcdf3_reader>(open_file{path, std::make_unique<const io::local_bytes>(std::move(file))}, memory);
 }
 
 }  // namespace zarrbits::zarr

@@ -298,6 +298,7 @@ namespace {
 std::shared_ptr<const store_reader> open_reader(const std::string& name, const remote_access& remote,
                                                 const std::vector<std::string>& sources, std::uint64_t memory, access_pattern use,
                                                 symbolic_links links, const io::source_url_map* names) {
+  if (io::is_remote(name) && io::is_netcdf3_file(name)) return open_netcdf3(name, remote, memory, use);
   if (io::is_object_store(name)) {
 #ifdef ZARRBITS_WITH_S3
     return open_s3(name, remote, memory, use);
@@ -320,7 +321,7 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
     return open_references(name, remote, sources, memory, use, names);
   if (fs::is_directory(s)) return std::make_shared<directory_reader>(name, links, sources);
   if (io::is_zip_file(name)) return open_zip(name);
-  if (io::is_netcdf3_file(name)) return open_netcdf3(name, memory);
+  if (io::is_netcdf3_file(name)) return open_netcdf3(name, remote, memory, use);
   if (!name.ends_with(".json"))
     throw store_error(
         "\"" + name +
@@ -353,23 +354,39 @@ store_folder open_store(const std::string& name, const remote_access& remote, co
   }
 }
 
+namespace {
+
+std::string without_slashes(std::string name) {
+  while (name.size() > 1 && name.back() == '/') name.pop_back();
+  return name;
+}
+
+bool is_remote_store(const std::string& name) { return name.ends_with('/') || name.ends_with(".zarr"); }
+
+}  // namespace
+
 bool is_store_name(const std::string& source) {
-  const std::string name = split_source(source).file;
-  std::string last = name;
-  while (last.size() > 1 && last.back() == '/') last.pop_back();
-  if (io::is_remote(name)) return last.ends_with(".zarr") || name.ends_with('/');
+  const std::string name = split_source(source).file, last = without_slashes(name);
+  if (io::is_remote(name)) return is_remote_store(name) || io::is_netcdf3_file(name);
   std::error_code e;
   if (fs::is_directory(name, e)) return true;
   if (!fs::is_regular_file(name, e)) return false;
   return last.ends_with(".zip") || last.ends_with(".json") || io::is_netcdf3_file(name);
 }
 
+std::optional<io::file_state> probe_source(const std::string& source, const remote_access& remote, io::access_hint hint) {
+  const std::string name = split_source(source).file;
+  const bool is_bucket = io::is_object_store(name) && name.find('/', name.find("://") + 3) == std::string::npos;
+  if (!io::is_remote(name) || is_bucket || is_remote_store(name)) return {};
+  return io::probe_remote_file(name, remote, hint);
+}
+
 store_folder open_source_store(const std::string& source, const remote_access& remote, const std::vector<std::string>& sources,
-                               std::uint64_t memory) {
+                               std::uint64_t memory, access_pattern use) {
   const source_name name = split_source(source);
   std::vector<std::string> readable = sources;
   readable.push_back(name.file);  // references lead to files beside them
-  store_folder root = open_store(name.file, remote, readable, memory / 4, access_pattern::full);
+  store_folder root = open_store(name.file, remote, readable, memory / 4, use);
   root.max_string_bytes = memory / 4;
   return node_at(root, name.object);
 }

@@ -8,6 +8,7 @@
 #ifndef ZARRBITS_ZARR_READ_STORE_READER_HPP
 #define ZARRBITS_ZARR_READ_STORE_READER_HPP
 
+#include "io/byte_source.hpp"
 #include "io/files.hpp"
 #include "io/source_url_map.hpp"
 #include "metadata/parse_error.hpp"
@@ -132,6 +133,8 @@ class store_reader {
   virtual void list(const std::string& folder, const std::function<bool(const store_entry&)>& visit) const = 0;
   // True if the store is of Zarr v2, and its metadata are translated.
   virtual bool is_v2() const noexcept { return false; }
+  // For a store that is one file: throws errc::changed if it is another one than was opened. Asks the server of a remote one.
+  virtual void require_unchanged() const {}
 };
 
 // A folder of a store: a node's, or the root.
@@ -152,6 +155,7 @@ class store_folder {
   std::unique_ptr<stored_object> open(const std::string& child) const;
   void list(const std::function<bool(const store_entry&)>& visit) const { store_->list(path_, visit); }
   bool is_v2() const noexcept { return store_->is_v2(); }
+  void require_unchanged() const { store_->require_unchanged(); }
   // True for a group without metadata, as nodes() finds them.
   bool is_bare() const noexcept { return is_bare_; }
   // The folders in a group that are nodes. One without metadata is a group, too, if there are nodes in it, at any depth: some
@@ -195,20 +199,26 @@ store_folder open_store(const std::string& name, const remote_access& remote, co
                         std::uint64_t memory, access_pattern use = access_pattern::sparse,
                         symbolic_links links = symbolic_links::follow, const io::source_url_map* names = nullptr);
 // True if a source is read as a Zarr store, by its name and what the file system says: a directory (HDF5 files are none),
-// "x.zip", references "x.json", a netCDF-3 file, "s3://bucket/x.zarr" or "s3://bucket/prefix/". Its name may end with ":/a/b", a
-// node.
+// "x.zip", references "x.json", a netCDF-3 file (on a server: if it was probed), "s3://bucket/x.zarr" or "s3://bucket/prefix/".
+// Its name may end with ":/a/b", a node.
 bool is_store_name(const std::string& source);
+// Looks at the first bytes of a source on a server whose name does not say whether it is a store: it may be a netCDF-3 file. The
+// program that then opens it gets these bytes without another request. Returns its state; nothing if there is no such file, or
+// its name says it. Throws zarrbits::error.
+std::optional<io::file_state> probe_source(const std::string& source, const remote_access& remote,
+                                           io::access_hint hint = io::access_hint::partial);
 // Opens such a source.
 store_folder open_source_store(const std::string& source, const remote_access& remote, const std::vector<std::string>& sources,
-                               std::uint64_t memory);
+                               std::uint64_t memory, access_pattern use = access_pattern::full);
 // The group or array at this path: "/a/b", or "" for the root. Throws store_error.
 store_folder node_at(const store_folder& root, const std::string& path);
 // Like open_store(), for a directory or "s3://bucket/prefix" without a zarr.json: an incomplete store.
 store_folder open_folder(const std::string& name, const remote_access& remote = {});
 
 std::shared_ptr<const store_reader> open_zip(const std::string& path);  // zip_reader.cpp
-// A netCDF-3 file; `memory`: bytes that its header may take.
-std::shared_ptr<const store_reader> open_netcdf3(const std::string& path, std::uint64_t memory);  // netcdf3_reader.cpp
+// A netCDF-3 file; `memory`: bytes that its header may take, and bytes of a file on a server that are kept.
+std::shared_ptr<const store_reader> open_netcdf3(const std::string& path, const remote_access& remote, std::uint64_t memory,
+                                                 access_pattern use);  // netcdf3_reader.cpp
 std::shared_ptr<const store_reader> open_references(const std::string& path, const remote_access& remote,
                                                     const std::vector<std::string>& sources, std::uint64_t memory,
                                                     access_pattern use,

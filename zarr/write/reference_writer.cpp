@@ -5,6 +5,7 @@
 #include "zarr/write/reference_writer.hpp"
 
 #include "io/remote_url.hpp"
+#include "io/s3_version.hpp"
 #include "metadata/node.hpp"
 #include "text/base64.hpp"
 #include "text/json_text.hpp"
@@ -119,6 +120,12 @@ bool is_parquet_target(const std::string& path) {
 }
 
 void require_public_name(const std::string& url) {
+  if (io::version_in(url) != std::string::npos)
+    throw zarrbits::error(
+        errc::unsupported,
+        "references cannot name the source \"" + url +
+            "\": their readers ignore the version, and read the newest one; copy this version to a key of its own",
+        {url});
   if (!io::has_hashed_query(url)) return;
   throw zarrbits::error(errc::unsupported,
                         "references cannot name the source \"" + url.substr(0, url.rfind('?')) +
