@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .hdf5_file import Dataset, Datatype, File, Group
-from .hdf5_values import Empty
+from .hdf5_values import Empty, Reference
 
 _HIDDEN = frozenset(
     "REFERENCE_LIST CLASS DIMENSION_LIST NAME _Netcdf4Dimid _Netcdf4Coordinates _nc3_strict _NCProperties".split()
@@ -31,7 +31,8 @@ def _scales_of(dataset: Dataset) -> list[list[str]]:
     lists = dataset.attrs.get("DIMENSION_LIST")
     if lists is None or isinstance(lists, Empty):
         return [[] for _ in range(dataset.ndim)]
-    return [[ref.name.split("/")[-1] for ref in refs if ref] for refs in lists]
+    # programs before HDF5's dimension scales wrote a reference in place of a list
+    return [[ref.name.split("/")[-1] for ref in ([refs] if isinstance(refs, Reference) else refs) if ref] for refs in lists]
 
 
 def _labels(dataset: Dataset) -> str:
@@ -163,7 +164,13 @@ class NetcdfGroup:
     def dimensions_of(self, variable: str) -> tuple[str, ...]:
         """The names of a variable's dimensions."""
         if variable not in self._names:
-            self._names[variable] = self._dimensions_of(self.variables[variable])
+            names = self._dimensions_of(self.variables[variable])
+            if unknown := sorted(set(names) - self.all_dimensions.keys()):
+                raise ValueError(
+                    f'zarrbits: "{unknown[0]}", which gives the variable "{self.variables[variable].name}" a dimension, '
+                    "is not a dimension scale of its group or one above; use zarrbits.File"
+                )
+            self._names[variable] = names
         return self._names[variable]
 
     def _dimensions_of(self, dataset: Dataset) -> tuple[str, ...]:

@@ -127,6 +127,19 @@ def test_dimensions_without_names_are_those_of_h5netcdf(tmp_path, phony_dims):
         xarray.open_dataset(path, engine=engine, phony_dims="sorted")
 
 
+def test_references_to_scales_that_are_not_in_lists(tmp_path):
+    """As old programs write them, before HDF5 had dimension scales: the other groups of the file can be opened."""
+    path = str(tmp_path / "old.h5")
+    with h5py.File(path, "w") as f:
+        f["lat"], f["g/x"] = np.arange(3.0), np.arange(4.0)
+        f["t"] = np.arange(3.0)
+        f["t"].attrs.create("DIMENSION_LIST", np.array([f["lat"].ref], h5py.ref_dtype), dtype=h5py.ref_dtype)
+    ours, theirs = (xarray.open_dataset(path, engine=e, phony_dims="sort", group="g").load() for e in (engine, "h5netcdf"))
+    xarray.testing.assert_identical(ours, theirs)
+    with pytest.raises(ValueError, match='"lat", which gives the variable "/t" a dimension, is not a dimension scale'):
+        xarray.open_dataset(path, engine=engine)
+
+
 def mean_of(dataset):
     return float(dataset["t"].mean())
 
