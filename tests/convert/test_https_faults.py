@@ -634,7 +634,6 @@ def test_a_redirect_to_a_private_address_does_not_pass_a_proxy(server, url, host
 def test_a_proxy_looks_up_names_itself(server, url):
     """This machine knows no address of the name, and the proxy does."""
 
-
     def forward(r, go):
         r.name = r.name.removeprefix("http://archive.invalid/")
         return go()

@@ -146,7 +146,18 @@ def google(tmp_path_factory):
         pytest.skip("there is no fake-gcs-server")
     port, folder = free_port(), tmp_path_factory.mktemp("gcs")
     url = f"http://127.0.0.1:{port}"
-    words = ["-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-backend", "memory", "-public-host", f"127.0.0.1:{port}"]
+    words = [
+        "-scheme",
+        "http",
+        "-host",
+        "127.0.0.1",
+        "-port",
+        str(port),
+        "-backend",
+        "memory",
+        "-public-host",
+        f"127.0.0.1:{port}",
+    ]
     with started([os.environ["ZARRBITS_FAKE_GCS"], *words], port, folder / "log"):
         send("POST", f"{url}/storage/v1/b", b'{"name": "bucket"}', {"Content-Type": "application/json"})
         yield url
