@@ -443,7 +443,7 @@ def main():
     with tempfile.TemporaryDirectory(dir=arguments.folder, prefix="zarrbits-remote-") as folder:
         folder = pathlib.Path(folder)
         for name in arguments.only or MAKE:
-            path = folder / f"{name}.nc"
+            path = folder / f"{name}.h5"  # at .nc, verify wants the types of netCDF
             count = MAKE[name](path, arguments.small)
             with Server() as server:
                 server.put(path.name, path.read_bytes())

@@ -290,6 +290,18 @@ std::string system_certificates() {
   return {};
 }
 
+const char* certificate_remedy(CURL* handle, CURLcode error) {
+  constexpr long unspecified = 1, not_yet_valid = 9, expired = 10;  // OpenSSL's X509_V_ERR_...
+  long verdict = unspecified;
+  curl_easy_getinfo(handle, CURLINFO_SSL_VERIFYRESULT, &verdict);
+  if (verdict == expired || verdict == not_yet_valid)
+    return "; check the clock of this machine, or ask the server's operator for a certificate that is valid today";
+  // libcurl compares the name itself, after OpenSSL has accepted the certificate, and before it takes over OpenSSL's verdict
+  if (error == CURLE_PEER_FAILED_VERIFICATION && verdict <= unspecified)
+    return "; use the name that the server's certificate has";
+  return "; name the file of the certificates to trust as `ca_file` or in AWS_CA_BUNDLE";
+}
+
 struct list_deleter {
   void operator()(curl_slist* l) const { curl_slist_free_all(l); }
 };
@@ -563,7 +575,8 @@ http_client::response http_client::send(const request& r) {
     result.transient =
         !result.too_long && !result.private_address && !needs_proxy_login && (in.too_late || is_transient_error(error));
     result.no_such_host = error == CURLE_COULDNT_RESOLVE_HOST;
-    result.certificate = error == CURLE_PEER_FAILED_VERIFICATION || error == CURLE_SSL_CACERT_BADFILE;
+    if (error == CURLE_PEER_FAILED_VERIFICATION || error == CURLE_SSL_CACERT_BADFILE)
+      result.certificate_remedy = certificate_remedy(handle, error);
     result.reason = result.too_long                          ? "its response is too long"
                     : result.private_address                 ? private_address_text
                     : needs_proxy_login                      ? proxy_login_text

@@ -101,11 +101,12 @@ class http_client {
     std::string redirect = {};                        // absolute URL of a 3xx
     bool error = false;                               // it did not arrive, or not all of it
     bool transient = false;                           // the error may be temporary
-    bool certificate = false;                         // the error is that the server cannot be verified
-    bool no_such_host = false;                        // the error is that the name has no address
-    bool private_address = false;                     // the error is that the server has a private address
-    bool too_long = false;                            // the error is that the body, or its headers, are too long
-    std::string reason = {};                          // of the error
+    // What to do if the error is that the server cannot be verified: "; name the file ..."; else "".
+    std::string certificate_remedy = {};
+    bool no_such_host = false;     // the error is that the name has no address
+    bool private_address = false;  // the error is that the server has a private address
+    bool too_long = false;         // the error is that the body, or its headers, are too long
+    std::string reason = {};       // of the error
 
     std::string_view header(const std::string& name) const;  // "" if absent
     // What it is, for people: "503".

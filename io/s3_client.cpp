@@ -313,8 +313,7 @@ s3_client::response s3_client::send(const request& r) {
       throw zarrbits::error(errc::server_failed,
                             settings_.server_name() + " at " + location->url + " cannot be reached for " + object +
                                 tries.attempts_text() + ": " + got.reason +
-                                (got.certificate ? "; name the file of the certificates to trust as `ca_file` or in AWS_CA_BUNDLE"
-                                                 : "; check `endpoint` and the network"),
+                                (got.certificate_remedy.empty() ? "; check `endpoint` and the network" : got.certificate_remedy),
                             {location->url});
     }
     if (!understood && result.status == 206) {

@@ -68,10 +68,9 @@ http_client::response ask_for_credentials(http_client& client, http_client::requ
     const bool retry = got.error ? got.transient : is_transient(got.status);
     if (retry && tries.attempts() < attempts && tries.wait(got.summary() + " from " + server_name)) continue;
     if (got.error) {
-      fail(
-          server_name + " cannot be reached for credentials" + tries.attempts_text() + ": " + got.reason +
-              (got.certificate ? "; name the file of the certificates to trust as `ca_file`" : "; check its URL and the network"),
-          errc::server_failed);
+      fail(server_name + " cannot be reached for credentials" + tries.attempts_text() + ": " + got.reason +
+               (got.certificate_remedy.empty() ? "; check its URL and the network" : got.certificate_remedy),
+           errc::server_failed);
     }
     return got;
   }

@@ -260,9 +260,9 @@ class web_object final : public remote_object {
     throw zarrbits::error(errc::server_failed,
                           "the server " + std::string(server_of(display_url(url))) + " cannot be reached for \"" + name_ + "\"" +
                               tries.attempts_text() + ": " + response.reason +
-                              (response.certificate ? "; name the file of the certificates to trust as `ca_file`"
-                               : response.too_long  ? "; download the file first"
-                                                    : "; check the name and the network"),
+                              (!response.certificate_remedy.empty() ? response.certificate_remedy
+                               : response.too_long                  ? "; download the file first"
+                                                                    : "; check the name and the network"),
                           {name_});
   }
 

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 import time
 
 import pytest
@@ -489,6 +490,43 @@ def test_a_certificate_of_another_host(tmp_path, certified):
     with Server(certificate=certified) as s:  # by its address, which the certificate does not have
         refused("convert", "-q", s.put("in.h5", b"x"), "out.zarr", "--ca-file", certified[0], words=("certificate",))
         assert s.requests == []
+
+
+def test_each_fault_of_a_certificate_has_its_remedy(tmp_path, certified):
+    """Time, name and authority."""
+    request, key, expired = (tmp_path / n for n in ("old.csr", "old-key.pem", "old.pem"))
+    words = ["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=localhost"]
+    subprocess.run(
+        [*words, "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", request], check=True, capture_output=True
+    )
+    words = [
+        "openssl",
+        "x509",
+        "-req",
+        "-in",
+        request,
+        "-signkey",
+        key,
+        "-days",
+        "-1",
+        "-copy_extensions",
+        "copy",
+        "-out",
+        expired,
+    ]
+    subprocess.run(words, check=True, capture_output=True)
+    other = certificate(tmp_path, "DNS:elsewhere.example", name="other")
+    cases = {
+        "time": ((str(expired), str(key)), str(expired), ["expired", "clock"]),
+        "name": (other, other[0], ["name that the server's certificate has"]),
+        "authority": (other, certified[0], ["--ca-file"]),
+    }
+    for pair, trusted, remedy in cases.values():
+        with Server(certificate=pair, host="localhost") as s:
+            refused("convert", "-q", s.put("in.h5", b"x"), "out.zarr", "--ca-file", trusted, words=remedy)
+            name = ["s3://bucket/in.h5", "out.zarr", "--endpoint", s.url, "--no-sign-request"]
+            refused("convert", "-q", *name, "--ca-file", trusted, words=remedy)
+            assert s.requests == []
 
 
 @pytest.mark.parametrize("what", ["none", "not one", "a folder"])
