@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Daily netCDF files to one store: CPU time (user + system, of the whole process and all its threads), the ways taking turns."""
+"""Daily netCDF files, or tiles of a map, to one store: CPU time (user + system, of the whole process and all its threads), the
+ways taking turns."""
 
 import argparse
 import json
@@ -23,6 +24,28 @@ for i in range(days):
     how = {"zlib": True, "shuffle": True, "complevel": 4, "chunksizes": (24, 91, 180)}
     xr.Dataset(field, coords={"time": time, "lat": lat, "lon": lon}).to_netcdf(
         f"{sys.argv[1]}/d{i:04}.nc", unlimited_dims=["time"], encoding={"t2m": how, "u10": how, "time": {"units": "hours since 2000-01-01", "dtype": "i8"}})
+"""  # noqa: E501
+MAKE_TILES = """
+import sys, h5py, numpy as np
+noise, number, side = np.random.default_rng(1), int(sys.argv[2]), 64
+across = max(int((number / 4) ** .5), 1)
+for i in range(number):
+    t, y, x = i // across ** 2, i // across % across, i % across
+    with h5py.File(f"{sys.argv[1]}/{i:05}.nc", "w") as f:
+        for name, first, n in ("time", 6 * t, 6), ("y", side * y, side), ("x", side * x, side):
+            f[name] = np.arange(first, first + n, dtype="f8")
+            f[name].make_scale(name)
+        values = np.round(noise.normal(280, 5, (6, side, side)), 1).astype("f4")
+        d = f.create_dataset("t2m", data=values, chunks=values.shape, compression="gzip", shuffle=True)
+        for k, name in enumerate(("time", "y", "x")):
+            d.dims[k].attach_scale(f[name])
+"""
+XARRAY_TILES = """
+import glob, sys, xarray as xr
+ds = xr.open_mfdataset(sorted(glob.glob(sys.argv[1] + "/*.nc")), data_vars="minimal", coords="minimal", compat="override", join="outer", decode_times=False)
+for v in ds.variables.values():
+    v.encoding = {}
+ds.to_zarr(sys.argv[2], zarr_format=3, consolidated=False)
 """  # noqa: E501
 XARRAY = """
 import glob, sys, xarray as xr
@@ -51,6 +74,10 @@ session = icechunk.Repository.create(icechunk.local_filesystem_storage(sys.argv[
 ds.vz.to_icechunk(session.store)
 session.commit("all")
 """
+VIRTUALIZARR_TILES = VIRTUALIZARR.replace('["time", "lat", "lon"]', '["time", "y", "x"], decode_times=False').replace(
+    'xr.concat(one, dim="time", data_vars="minimal", coords="minimal", compat="override", combine_attrs="override")',
+    'xr.combine_by_coords(one, data_vars="minimal", coords="minimal", compat="override", join="outer", combine_attrs="override")',
+)
 KERCHUNK = """
 import glob, sys, json
 from kerchunk.hdf import SingleHdf5ToZarr
@@ -117,20 +144,43 @@ def measure(arguments, folder, days):
         "cp -r of the native store": ["cp", "-r", folder / "native", "{out}"],
     }
     subprocess.run([str(c).replace("{out}", str(folder / "native")) for c in ways["zarrbits, native"]], check=True)
-    out, seconds = folder / "out", {}
-    for _ in range(arguments.rounds):
+    rows = medians(ways, folder / "out", arguments.rounds)
+    slices = read_slices(ways, folder / "slices", python)
+    stored = sum(f.stat().st_size for f in sources.iterdir())
+    shutil.rmtree(sources)
+    shutil.rmtree(folder / "native")
+    return stored, rows, slices
+
+
+def medians(ways, out, rounds):
+    seconds = {}
+    for _ in range(rounds):
         for name, command in ways.items():
             remove(out)
             cpu = cpu_of([str(c).replace("{out}", str(out)) for c in command])
             if cpu is not None:
                 seconds.setdefault(name, []).append(cpu)
     remove(out)
-    slices = read_slices(ways, folder / "slices", python)
+    return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def measure_tiles(arguments, folder, number):
+    sources = folder / f"tiles{number}"
+    sources.mkdir()
+    python = [arguments.python, "-W", "ignore", "-c"]
+    subprocess.run([*python, MAKE_TILES, sources, str(number)], check=True)
+    zarrbits = [arguments.command, "convert", "--quiet", "--concat", "time,y,x", f"{sources}/*.nc", "{out}"]
+    ways = {
+        "zarrbits, native": zarrbits + ["--profile", "native"],
+        "zarrbits": zarrbits,
+        "xarray, open_mfdataset to to_zarr": python + [XARRAY_TILES, sources, "{out}"],
+        "zarrbits --virtual, JSON": zarrbits[:-1] + ["--virtual", "{out}.json"],
+        "VirtualiZarr to icechunk, references alone": python + [VIRTUALIZARR_TILES, sources, "{out}"],
+    }
+    rows = medians(ways, folder / "out", arguments.rounds)
     stored = sum(f.stat().st_size for f in sources.iterdir())
-    rows = {name: statistics.median(times) for name, times in seconds.items()}
     shutil.rmtree(sources)
-    shutil.rmtree(folder / "native")
-    return stored, rows, slices
+    return stored, rows, {}
 
 
 def read_slices(ways, out, python):
@@ -152,15 +202,15 @@ def read_slices(ways, out, python):
     return json.loads(read.stdout)
 
 
-def table(days, stored, rows, slices):
+def table(what, stored, rows, slices):
     base = rows.get("xarray, open_mfdataset to to_zarr")
-    lines = [f"{days} files, {stored / 1e6:.0f} MB", "", "| | CPU s | times xarray |", "|---|---|---|"]
+    lines = [f"{what}, {stored / 1e6:.0f} MB", "", "| | CPU s | times xarray |", "|---|---|---|"]
     for name, cpu in rows.items():
         lines.append(f"| {name} | {cpu:.2f} | {f'{base / cpu:.1f}' if base else ''} |")
-    for i, (what, times) in enumerate(slices.items()):
+    for i, (part, times) in enumerate(slices.items()):
         if i == 0:
             lines += ["", f"| read through references, ms | {' | '.join(times)} |", "|---|" + "---|" * len(times)]
-        lines.append(f"| {what} | {' | '.join(f'{t * 1e3:.1f}' for t in times.values())} |")
+        lines.append(f"| {part} | {' | '.join(f'{t * 1e3:.1f}' for t in times.values())} |")
     return lines + [""]
 
 
@@ -168,7 +218,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--command", required=True)
     parser.add_argument("--python", required=True, help="that has xarray, netCDF4, h5py, virtualizarr, icechunk and kerchunk")
-    parser.add_argument("--days", type=int, nargs="+", default=[40, 400])
+    parser.add_argument("--days", type=int, nargs="*", default=[40, 400])
+    parser.add_argument("--tiles", type=int, nargs="*", default=[2500])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder")
     arguments = parser.parse_args()
@@ -177,7 +228,9 @@ def main():
     with tempfile.TemporaryDirectory(dir=arguments.folder, prefix="zarrbits-many-") as folder:
         for days in arguments.days:
             stored, rows, slices = measure(arguments, pathlib.Path(folder), days)
-            lines += table(days, stored, rows, slices)
+            lines += table(f"{days} daily files", stored, rows, slices)
+        for number in arguments.tiles:
+            lines += table(f"{number} tiles", *measure_tiles(arguments, pathlib.Path(folder), number))
     print("\n".join(lines))
 
 

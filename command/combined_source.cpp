@@ -122,8 +122,9 @@ void combined_source::remove() noexcept {
   if (is_used()) std::filesystem::remove_all(folder_, e);
 }
 
-void combined_source::replace(std::string& source, std::optional<concatenation>& concat, std::vector<std::string>& external,
-                              bool lock, bool quiet, const std::function<void(const std::string&)>& set_current) {
+void combined_source::replace(std::string& source, std::optional<concatenation>& concat, std::optional<source_base>& base,
+                              std::vector<std::string>& external, bool lock, bool quiet,
+                              const std::function<void(const std::string&)>& set_current) {
   if (!is_used()) return;
   namespace fs = std::filesystem;
   if (::mkdir(folder_.c_str(), S_IRWXU) != 0)
@@ -139,6 +140,8 @@ void combined_source::replace(std::string& source, std::optional<concatenation>&
   std::set<std::string> folders;
   for (const std::string& name : options.sources) folders.insert(fs::absolute(name).lexically_normal().parent_path().string());
   external.insert(external.end(), folders.begin(), folders.end());
+  if (base && base->folder.empty() && base->url != ".")
+    base->folder = fs::absolute(source).lexically_normal().parent_path().string();
   source = options.target;
   concat.reset();
 }

@@ -40,8 +40,9 @@ class combined_source {
 
   // Combines the files, and makes them one source; nothing without a folder. Throws zarrbits::error. The notes go to standard
   // error unless `quiet`.
-  void replace(std::string& source, std::optional<concatenation>& concat, std::vector<std::string>& external, bool lock,
-               bool quiet, const std::function<void(const std::string&)>& set_current);
+  void replace(std::string& source, std::optional<concatenation>& concat, std::optional<source_base>& base,
+               std::vector<std::string>& external, bool lock, bool quiet,
+               const std::function<void(const std::string&)>& set_current);
   // Removes the folder: for clean_up() of run_in_subprocess(), after which a signal ends the process.
   void remove() noexcept;
   bool is_used() const { return !folder_.empty(); }

@@ -377,7 +377,8 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   if (arguments.is_virtual_file) {
     if (options.concat->append)
       throw usage_error("an HDF5 file of references is written at once, with --concat or --concat-new; remove --append");
-    if (!t.partition.empty() || options.resume)
+    take_partition(t.partition, kind, arguments);
+    if (options.share || options.resume)
       throw usage_error("an HDF5 file of references is written at once; remove --partition and --resume");
     arguments.combination = combination_of(joined, options.source, *options.concat);
     return {};
@@ -385,7 +386,6 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   arguments.combination = find_combination(joined, options.source, options.concat);
   if (kind != convert_kind::convert && kind != convert_kind::plan)
     require_single_dimension(arguments.combination, finalizing ? "finalize" : "zarrbits-mpi");
-  if (!t.partition.empty()) require_single_dimension(arguments.combination, "--partition");
   if (options.resume) require_single_dimension(arguments.combination, "--resume");
   if (!t.grid.empty()) require_single_dimension(arguments.combination, "--grid");
   if (!t.memory.empty()) options.memory = parse_bytes("--memory", t.memory);
@@ -398,6 +398,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
   if (!arguments.quiet) options.note = [](const std::string& sentence) { print_error("note: " + sentence); };
   take_partition(t.partition, kind, arguments);
+  if (options.share) require_single_dimension(arguments.combination, "--partition");
   if (arguments.has_digest && (options.share || options.concat || !t.convention.empty()))
     throw usage_error(
         "--digest compares one source with a whole store; remove it, or --partition, --concat, --append and --convention");

@@ -148,7 +148,7 @@ int run(convert_kind kind, int argc, char** argv) {
       options.source,
       [&](const std::function<void(const std::string&)>& at_hand) {
     if ((options.resume || finalizing) && is_up_to_date(arguments, at_hand)) return static_cast<int>(exit_success);
-    combined.replace(options.source, options.concat, options.external, options.lock, arguments.quiet, at_hand);
+    combined.replace(options.source, options.concat, options.base, options.external, options.lock, arguments.quiet, at_hand);
     if (arguments.bits_auto) find_bits(options, at_hand);
     convert_result result;
     {

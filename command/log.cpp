@@ -21,6 +21,7 @@ std::string with_flags(std::string_view sentence) {
   static constexpr option options[] = {
       {"`allow_expansion`", "--allow-expansion"},
       {"`allow_overlap`", "--allow-overlap"},
+      {"`places`", "--places"},
       {"`append`", "--append"},
       {"`bits`", "--bits"},
       {"`checksum`", "--checksum"},

@@ -98,8 +98,12 @@ class chunk_source : public opened_dataset {
   virtual bool is_remote() const { return bytes->remote() != nullptr; }
   // The bytes of the file that a chunk lies in. Callable from any thread. Throws zarrbits::error.
   virtual std::shared_ptr<const io::byte_source> bytes_of(std::size_t file) const;
-  // Throws zarrbits::error if a file has changed from which chunks are copied, and that no other code checks.
-  virtual void require_unchanged() const {}
+  // Throws zarrbits::error if a file has changed from which chunks of these shards are copied, and that no other code checks.
+  // Callable from any thread.
+  virtual void require_unchanged(std::uint64_t first, std::uint64_t count) const {
+    static_cast<void>(first);
+    static_cast<void>(count);
+  }
 
   // Reads a block, in the type `memory` with `size` bytes for each element, into the corner of an array of extent `out_shape`, or
   // to `corner` in it. Strings and sequences go to `strings`. Throws failure, corrupt_chunk, unsupported_dataset.

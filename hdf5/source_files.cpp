@@ -89,11 +89,14 @@ std::shared_ptr<const io::byte_source> source_files::bytes(std::size_t file) con
 }
 
 void source_files::require_unchanged() const {
-  for (const entry& e : files_) {
-    if (!e.state.regular) continue;
-    const auto reopened = io::open_bytes(e.name, options_.remote, e.state);
-    if (!reopened || (reopened->remote() ? reopened->remote()->state_now() : reopened->state()) != e.state) changed(e.name);
-  }
+  for (std::size_t i = 0; i < files_.size(); ++i) require_unchanged(i);
+}
+
+void source_files::require_unchanged(std::size_t file) const {
+  const entry& e = files_[file];
+  if (!e.state.regular) return;
+  const auto reopened = io::open_bytes(e.name, options_.remote, e.state);
+  if (!reopened || (reopened->remote() ? reopened->remote()->state_now() : reopened->state()) != e.state) changed(e.name);
 }
 
 void source_files::add(entry file) {

@@ -68,6 +68,7 @@ class source_files {
   bool any_remote() const { return any_remote_; }
   // Throws zarrbits::error if a file has changed. Asks the server once for each remote file.
   void require_unchanged() const;
+  void require_unchanged(std::size_t file) const;
 
  private:
   // The last requested values, newest first.

@@ -5,6 +5,7 @@
 #include "hdf5/source_files.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace zarrbits::hdf5 {
 
@@ -65,8 +66,15 @@ std::shared_ptr<const io::byte_source> virtual_dataset::bytes_of(std::size_t num
   return number == no_file ? source_dataset::bytes_of(number) : mapped_->files().bytes(number);
 }
 
-void virtual_dataset::require_unchanged() const {
-  if (is_composite()) mapped_->files().require_unchanged();
+// Not of all sources: each of thousands of units has a few of thousands of files.
+void virtual_dataset::require_unchanged(std::uint64_t first, std::uint64_t count) const {
+  if (!is_composite()) return;
+  std::set<std::size_t> numbers;
+  array::for_each_matching_chunk(shards, first, count, boxes_with_values(), [&](const array::extents& index) {
+    mapped_->add_files(grid.start(index), grid.inside(index), numbers);
+    return true;
+  });
+  for (const std::size_t number : numbers) mapped_->files().require_unchanged(number);
 }
 
 std::unique_ptr<chunk_source> open_dataset(source_file& file, const source_object& object) {

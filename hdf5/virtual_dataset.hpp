@@ -33,7 +33,7 @@ class virtual_dataset final : public source_dataset {
   bool skips_empty() const override { return mapped_ != nullptr; }
   stored_chunk find_chunk(const array::extents& first, std::uint64_t size) const override;
   std::shared_ptr<const io::byte_source> bytes_of(std::size_t file) const override;
-  void require_unchanged() const override;
+  void require_unchanged(std::uint64_t first, std::uint64_t count) const override;
 
  private:
   // If a chunk is one chunk of a source.

@@ -195,6 +195,14 @@ bool virtual_parts::intersects(const array::extents& first, const array::extents
   return has_values;
 }
 
+void virtual_parts::add_files(const array::extents& first, const array::extents& count, std::set<std::size_t>& numbers) const {
+  if (list_.empty()) return;
+  for_each_over(first, count, [&](const part& p) {
+    if (!p.source_blocks.empty()) numbers.insert(p.file);
+    return true;
+  });
+}
+
 std::optional<chunk_in_files> virtual_parts::find(const array::extents& first, const array::extents& count) const {
   const part* only = nullptr;
   std::size_t met = 0;

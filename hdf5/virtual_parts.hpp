@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace zarrbits::hdf5 {
@@ -47,6 +48,8 @@ class virtual_parts {
 
   // True if a block can hold mapped values. Of a virtual dataset of terabytes with few sources, only such blocks are read.
   bool intersects(const array::extents& first, const array::extents& count) const;
+  // Adds the files whose chunks may be in a block.
+  void add_files(const array::extents& first, const array::extents& count, std::set<std::size_t>& numbers) const;
   // The shape of chunks that may be chunks of the array; empty if none may be.
   const array::extents& chunk() const { return chunk_; }
   // For a block of that shape, smaller only at the array's edge: the chunk of a source that it is.

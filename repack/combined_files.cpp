@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "repack/combined_files.hpp"
 
-#include "array/chunk_grid.hpp"
 #include "hdf5/attributes.hpp"
-#include "hdf5/chunk_form.hpp"
 #include "hdf5/dimensions.hpp"
+#include "repack/equal_values.hpp"
 #include "repack/reference_map.hpp"
 #include "text/cf_calendar.hpp"
 #include "text/format.hpp"
@@ -21,9 +20,6 @@ namespace zarrbits::repacking {
 
 namespace {
 
-constexpr std::uint64_t compared_bytes = 16U << 20;  // of a dataset, at a time
-constexpr std::uint64_t max_sparse_bytes = 1U << 30,
-                        max_expansion = 1000;              // of the bytes of a dataset that is compared to those that are stored
 constexpr std::uint64_t max_coordinate_values = 1U << 24;  // of one file along a dimension
 constexpr std::uint64_t max_stored_bytes = 256U << 20;     // of a dataset that the new file has itself
 constexpr std::size_t max_named_notes = 20;
@@ -102,53 +98,6 @@ conversion::inherited_units inherited_units_of(const opened_file& file) {
     const std::vector<std::string> texts = hdf5::text_attribute(opened, name);
     return texts.size() == 1 ? texts[0] : "";
   });
-}
-bool are_equal(const opened_file& a, const opened_file& b, const std::string& path) {
-  const tree_object &in_a = *a.tree.find(path), &in_b = *b.tree.find(path);
-  const hdf5::handle x = open_object(a.file.file(), in_a), y = open_object(b.file.file(), in_b);
-  const hdf5::handle type(H5Dget_type(x), "get the datatype");
-  if (reference_map::has_references(type)) return true;  // they lead to objects of their own files
-  const array::extents dims = a.contents.datasets.at(in_a.address).dims;
-  if (H5Sget_simple_extent_type(hdf5::handle(H5Dget_space(x), "get the dataspace")) == H5S_NULL) return true;
-  a.file.require_values(x);
-  b.file.require_values(y);
-  const std::size_t size = H5Tget_size(type);
-  const bool linked = reference_map::has_linked_values(type);
-  const auto same = [&](hid_t memory, hid_t space_x, hid_t space_y, std::uint64_t n) {
-    std::vector<std::byte> p(static_cast<std::size_t>(n) * size), q(p.size());
-    hdf5::check(H5Dread(x, type, memory, space_x, H5P_DEFAULT, p.data()), "read values");
-    hdf5::check(H5Dread(y, type, memory, space_y, H5P_DEFAULT, q.data()), "read values");
-    const bool equal = reference_map::are_equal(type, p.data(), q.data(), n);
-    if (linked) {
-      const hsize_t count = n;
-      const hdf5::handle all(H5Screate_simple(1, &count, nullptr), "create a dataspace");
-      H5Dvlen_reclaim(type, all, H5P_DEFAULT, p.data());
-      H5Dvlen_reclaim(type, all, H5P_DEFAULT, q.data());
-    }
-    return equal;
-  };
-  if (dims.empty()) return same(H5S_ALL, H5S_ALL, H5S_ALL, 1);
-  const std::uint64_t stored =
-      a.contents.datasets.at(in_a.address).stored_bytes + b.contents.datasets.at(in_b.address).stored_bytes;
-  const std::uint64_t bytes = array::saturating_mul(array::product(dims), size);
-  if (bytes == 0 || stored == 0) return true;
-  if (bytes > max_sparse_bytes && bytes / max_expansion > stored)
-    refuse(b.file.path(), path, "is far larger than what the file has of it, and other files have it, too; leave it out of them");
-  const array::chunk_grid pieces{dims, array::chunk_shape_for(dims, size, compared_bytes)};
-  for (std::uint64_t i = 0; i < pieces.chunks(); ++i) {
-    const array::box piece = pieces.box_of(pieces.chunk_at(i));
-    const auto select = [&](hid_t dataset) {
-      hdf5::handle space(H5Dget_space(dataset), "get the dataspace");
-      hdf5::check(H5Sselect_hyperslab(space, H5S_SELECT_SET, hdf5::to_hsize(piece.first).data(), nullptr,
-                                      hdf5::to_hsize(piece.shape).data(), nullptr),
-                  "select values");
-      return space;
-    };
-    const hsize_t n = piece.elements();
-    const hdf5::handle memory(H5Screate_simple(1, &n, nullptr), "create a dataspace");
-    if (!same(memory, select(x), select(y), n)) return false;
-  }
-  return true;
 }
 }  // namespace
 
@@ -475,7 +424,7 @@ array::extents combined_files::shape_of(const combined_dataset& d, const combine
 // Several files have values for one place.
 void combined_files::compare_repeated() {
   const std::string remedy =
-      options_.new_dimension.empty() || !options_.places.empty()
+      options_.new_dimension.empty() || options_.dimensions.empty() || !options_.places.empty()
           ? ""
           : "; files in one folder are one step of \"" + options_.new_dimension + "\", a list of `places` says otherwise";
   std::size_t other = SIZE_MAX;
@@ -490,7 +439,7 @@ void combined_files::compare_repeated() {
         const std::size_t first = d.parts[r.first].file;
         if (other != first) other_file = open(other = first);
         if (d.parts[r.first].encoding == d.parts[r.part].encoding
-                ? are_equal(*file, *other_file, path)
+                ? have_equal_values(*file, *other_file, path)
                 : load(*file, path, d.parts[r.part]).bytes == load(*other_file, path, d.parts[r.first]).bytes)
           continue;
         const std::string reason = "differs from that of \"" + options_.sources[first] + "\", and both are for the same place";

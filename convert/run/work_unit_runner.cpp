@@ -111,7 +111,7 @@ void work_unit_runner::submit(chunk_batch& next) {
 
 void work_unit_runner::release(const std::shared_ptr<work_unit_state>& unit) {
   if (!unit->close()) return;
-  unit->dataset->data.require_unchanged();
+  unit->dataset->data.require_unchanged(unit->range.first, unit->range.count);
   const std::lock_guard one_at_a_time(mutex_);
   if (unit->begin_again()) repeat_.push_back(unit);
   else callbacks_.unit_done(unit->id, unit->take());

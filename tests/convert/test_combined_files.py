@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import shutil
+import signal
 import subprocess
 import time
 
@@ -119,6 +120,11 @@ def test_references(tmp_path):
             got = np.frombuffer(f.read(size), "f8").reshape(2, 2)
         np.testing.assert_array_equal(got, field([np.arange(2 * y, 2 * y + 2), np.arange(2 * x, 2 * x + 2)]))
     run("verify", "-q", "--concat", "x,y", *paths, tmp_path / "all.json")
+    convert(
+        "-q", "--virtual", "--base", "https://host/map", "--zarr-format", "3", "--concat", "x,y", *paths, tmp_path / "web.json"
+    )
+    with open(tmp_path / "web.json", encoding="utf-8") as f:
+        assert json.load(f)["refs"]["v/c/0/0"][0] == "https://host/map/p0_0.nc"
 
 
 def test_an_hdf5_file_of_virtual_datasets(tmp_path):
@@ -507,3 +513,50 @@ def test_times_that_do_not_fit_together(tmp_path):
     assert "their units are" in sentence("months since 2000-01-01")
     assert "another datatype" in sentence("days since 2000-01-03", dtype="f8")
     assert "not a whole number of units" in sentence("hours since 2000-01-01", values=(5 * 24, 6 * 24 + 1))
+
+
+def test_append_the_tiles_of_a_new_time(tmp_path):
+    """As one file of them, along the one dimension that they extend."""
+    blocks = {"time": [[0, 1], [2, 3], [4, 5]], "x": [[0, 1], [2, 3]]}
+    paths = tiles(tmp_path / "tiles", blocks, {"v": ("time", "x")}, chunks=2)
+    convert("-q", "--concat", "time,x", *paths[:4], tmp_path / "all.zarr")
+    sentence = refused("convert", "--append", "time,x", *paths[4:], tmp_path / "all.zarr", status=None)
+    assert "--append goes with one dimension" in sentence and "convert --virtual --concat time,x ... NEW.nc" in sentence
+    assert "cannot be" in refused("convert", "--append", "time", *paths[4:], tmp_path / "all.zarr")
+    convert("-q", "--virtual", "--concat", "time,x", *paths[4:], tmp_path / "new.nc")
+    convert("-q", "--append", "time", tmp_path / "new.nc", tmp_path / "all.zarr")
+    check(Store(str(tmp_path / "all.zarr")).read, whole(blocks), {"v": ("time", "x")})
+    run("verify", "-q", "--concat", "time,x", *paths, tmp_path / "all.zarr")
+
+
+def test_a_part_that_changes_meanwhile(tmp_path):
+    """The unit that has copied its chunk looks at the file once more, at no other file."""
+    parts = [[2 * i, 2 * i + 1] for i in range(40)]
+    paths = [
+        write(str(tmp_path / f"{i:02}.nc"), {"y": p, "x": np.arange(1 << 16)}, {"v": ("y", "x")}, 1 << 17)
+        for i, p in enumerate(parts)
+    ]
+    convert("-q", "--virtual", "--concat", "y", *paths, tmp_path / "all.nc")
+    for attempt in range(30):
+        out = tmp_path / f"{attempt}.zarr"
+        with subprocess.Popen(
+            [COMMAND, "convert", "-q", "--threads", "1", tmp_path / "all.nc", out],
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            while not (out / "v/c/0/0").exists() and process.poll() is None:
+                pass
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGSTOP)
+            is_between = (out / "v/c/0/0").exists() and not (out / "v/c/39/0").exists()
+            if is_between:
+                with open(paths[0], "ab") as f:
+                    f.write(b"\0")
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGCONT)
+            said = process.communicate()[1]
+        if is_between:
+            assert process.returncode == 1 and f'"{paths[0]}" changed while it was converted' in said, said
+            return
+    pytest.skip("the conversion was never stopped between two chunks")

@@ -579,3 +579,21 @@ def test_digests_and_checks_of_partitions(folder):
             zarrbits.add_digests(parts[:2])
         checks = [zarrbits.check(name, partition=f"{i}/3", progress=False) for i in range(3)]
         assert all(c.sound and c.arrays[0]["checked"] < 8 for c in checks) and sum(c.arrays[0]["checked"] for c in checks) == 8
+
+
+def test_files_with_places(tmp_path):
+    paths = [tmp_path / f"{y}{x}.h5" for y in range(2) for x in range(2)]
+    for path in paths:
+        with h5py.File(path, "w") as f:
+            f["v"] = np.full((2, 3), int(path.stem))
+            for i, name in enumerate(("y", "x")):
+                f[name] = np.zeros(f["v"].shape[i])
+                f[name].make_scale(name)
+                f["v"].dims[i].attach_scale(f[name])
+    (tmp_path / "places.csv").write_text(
+        "file,y,x\n" + "".join(f"{p.name},{p.stem[0]},{p.stem[1]}\n" for p in paths), encoding="utf-8"
+    )
+    how = {"concat": "y,x", "places": tmp_path / "places.csv"}
+    assert not zarrbits.convert(paths, tmp_path / "all.zarr", **how).lost
+    assert zarrbits.verify(paths, tmp_path / "all.zarr", **how).equal
+    assert {d["path"] for d in zarrbits.plan(paths, **how).datasets} == {"/v", "/y", "/x"}
