@@ -112,9 +112,11 @@ void require_single_dimension(const std::optional<combine_options>& combination,
 
 combined_source::combined_source(std::optional<combine_options> combination) : combination_(std::move(combination)) {
   if (!combination_) return;
+  std::error_code e;
+  const std::filesystem::path place = std::filesystem::temp_directory_path(e);
+  if (e) throw command_error("there is no folder for temporary files: " + e.message() + "; set TMPDIR to one");
   std::random_device random;
-  folder_ =
-      (std::filesystem::temp_directory_path() / ("zarrbits-" + std::to_string(random()) + std::to_string(random()))).string();
+  folder_ = (place / ("zarrbits-" + std::to_string(random()) + std::to_string(random()))).string();
 }
 
 void combined_source::remove() noexcept {

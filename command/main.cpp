@@ -6,6 +6,7 @@
 #include "command/command_line.hpp"
 #include "command/location.hpp"
 #include "command/remote_options.hpp"
+#include "io/remote_file.hpp"
 #include "text/closest_match.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -13,6 +14,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
 #include <hdf5.h>
@@ -129,5 +131,12 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   // at the end of the program, libhdf5 may fail to close objects of a damaged file, and print its own messages on standard error
   H5dont_atexit();
-  return zarrbits::command::run_guarded(zarrbits::command::dispatch, argc, pointers.data());
+  const int status = zarrbits::command::run_guarded(zarrbits::command::dispatch, argc, pointers.data());
+  // after a failure, other downloads may go on, with objects that exit() destroys
+  if (zarrbits::io::downloads_are_running()) {
+    std::cout.flush();
+    std::fflush(nullptr);
+    ::_exit(status);
+  }
+  return status;
 }

@@ -61,6 +61,10 @@ class download_pool {
     }
     ready_.notify_one();
   }
+  bool is_running() {
+    const std::lock_guard lock(mutex_);
+    return running_ > 0 || !waiting_.empty();
+  }
   void slow_down() {
     const std::lock_guard lock(mutex_);
     allowed_ = std::max(1.0, std::min(allowed_, static_cast<double>(running_)) * 0.5);
@@ -96,6 +100,8 @@ class download_pool {
 };
 
 }  // namespace
+
+bool downloads_are_running() { return download_pool::instance().is_running(); }
 
 // Bytes that come by one or more requests.
 struct remote_file::pending_fetch::group {

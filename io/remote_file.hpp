@@ -68,6 +68,8 @@ class remote_file final : public byte_source {
 
 // True for ranges that are downloaded by one request although there are `bytes` bytes between them.
 bool is_small_gap(std::uint64_t bytes) noexcept;
+// Whether a thread of this process waits for a server, whose answer nobody may want any more.
+bool downloads_are_running();
 
 // Downloads the beginning of a file, for its format: the next remote_file of this name needs no request of its own for that.
 // Returns its state; nothing if there is no such file. Throws zarrbits::error.

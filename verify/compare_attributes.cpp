@@ -255,7 +255,9 @@ std::string metadata_comparison::type_fault(const attribute_values& a, const nod
   if (rules_.hdmf && a.type.kind == source_kind::reference && !noted &&
       plain_reference(rules_, key, value, n.store_path) != value)
     return "";
-  if (is_exported_type(source, key, value, metadata::data_type_of(n.node), rules_.one_element_is_scalar)) return "";
+  const json array_type = metadata::data_type_of(n.node);
+  if (is_exported_type(source, key, value, array_type, rules_.one_element_is_scalar)) return "";
+  if (rules_.may_be_plain && is_exported_type(source, key, value, array_type, false)) return "";
   return type_difference(source, "none that is given");
 }
 

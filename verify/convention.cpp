@@ -21,7 +21,9 @@ convention convention_of(const json& root, source_tree& tree) {
   if (note == "netcdf") c.netcdf = std::make_shared<const netcdf_dimensions>(tree);
   for (const char* key : {"sources", "selection"}) c.is_part = c.is_part || !metadata::note_of(root, key).is_null();
   const bool has_notes = attributes.contains(text::annotation_key);
-  if (note.is_null() && (has_netcdf_dimensions(tree) || (!has_notes && has_netcdf_name(tree)))) {
+  const bool has_dimensions = note.is_null() && has_netcdf_dimensions(tree);
+  c.may_be_plain = note.is_null() && !has_dimensions && !has_notes && has_netcdf_name(tree);
+  if (has_dimensions || c.may_be_plain) {
     c.exported = std::make_shared<const netcdf_dimensions>(tree);
     c.one_element_is_scalar = true;
   }

@@ -26,6 +26,8 @@ struct convention {
   std::shared_ptr<const netcdf_dimensions> netcdf;  // source of names and lengths; null: HDF5's
   // Those of a netCDF file whose store declares no convention, as a file that was exported has them; null: it is none.
   std::shared_ptr<const netcdf_dimensions> exported;
+  // Only the name says so: it may as well be a plain HDF5 file that was converted.
+  bool may_be_plain = false;
 
   // The store has a part of a netCDF file, or of several: a file made of it has other dimensions, and its own numbers for them.
   bool is_part = false;

@@ -121,6 +121,20 @@ def test_booleans_that_are_neither(folder):
     assert r.returncode == 1 and b"/flags" in r.stdout, r.stdout
 
 
+def test_plain_file_with_a_name_of_netcdf(folder):
+    """Nothing in the store says that it was not made by netCDF."""
+    source, store = os.path.join(folder, "in.nc"), os.path.join(folder, "out.zarr")
+    with h5py.File(source, "w") as f:
+        f.attrs["title"] = "of variable length"
+        f.create_dataset("x", data=np.arange(3.0)).attrs["units"] = np.bytes_("K")
+    assert run("convert", source, store, "-q").returncode == 0
+    r = run("verify", source, store)
+    assert r.returncode == 0, r.stdout
+    with h5py.File(source, "r+") as f:
+        f.attrs["title"] = "of another text"
+    assert run("verify", source, store).returncode == 1
+
+
 def test_many_children_take_time_in_proportion(tmp_path):
     """Groups, and links to them: four times as many take four times as long, not sixteen times."""
     taken = []
