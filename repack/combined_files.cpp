@@ -2,6 +2,7 @@
 #include "repack/combined_files.hpp"
 
 #include "hdf5/attributes.hpp"
+#include "hdf5/chunk_form.hpp"
 #include "hdf5/dimensions.hpp"
 #include "repack/equal_values.hpp"
 #include "repack/reference_map.hpp"

@@ -4,6 +4,7 @@
 #include "io/files.hpp"
 #include "io/netcdf3_header.hpp"
 #include "io/reference_table.hpp"
+#include "io/remote_file.hpp"
 #include "io/remote_url.hpp"
 #include "io/zip_archive.hpp"
 #include "metadata/array_metadata.hpp"
