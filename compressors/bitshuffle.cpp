@@ -107,10 +107,6 @@ struct parameters {
   }
 };
 
-void append_big_endian(buffer& out, std::uint64_t n, unsigned bytes) {
-  for (unsigned i = bytes; i-- > 0;) out.push_back(static_cast<std::byte>(n >> (8 * i)));
-}
-
 }  // namespace
 
 buffer decode_bitshuffle(std::span<const unsigned> values, std::span<const std::byte> in, std::size_t size) {
@@ -156,8 +152,9 @@ buffer encode_bitshuffle(std::span<const unsigned> values, std::span<const std::
   buffer out, bits, planes;
   out.reserve(in.size() + 64);
   if (p.compression != parameters::none) {
-    append_big_endian(out, in.size(), 8);
-    append_big_endian(out, block_bytes, 4);
+    out.resize(12);
+    put_big_endian(std::span(out).first(8), in.size());
+    put_big_endian(std::span(out).subspan(8), block_bytes);
   }
   for (std::size_t offset = 0; offset < aligned;) {
     const std::size_t n = std::min<std::size_t>(static_cast<std::size_t>(block_bytes), aligned - offset);
@@ -167,12 +164,11 @@ buffer encode_bitshuffle(std::span<const unsigned> values, std::span<const std::
       out.insert(out.end(), bits.begin(), bits.end());
     } else {
       const std::size_t place = out.size();
-      append_big_endian(out, 0, 4);
+      out.resize(place + 4);  // for its length
       if (p.compression == parameters::lz4) append_lz4_block(out, bits);
       else if (p.compression == parameters::zstd) append_zstd_frame(out, bits, p.level);
       else throw corrupt_chunk("bitshuffle: an unknown compression");
-      const std::size_t length = out.size() - place - 4;
-      for (unsigned i = 0; i < 4; ++i) out[place + i] = static_cast<std::byte>(length >> (8 * (3 - i)));
+      put_big_endian(std::span(out).subspan(place, 4), out.size() - place - 4);
     }
     offset += n;
   }
@@ -181,11 +177,13 @@ buffer encode_bitshuffle(std::span<const unsigned> values, std::span<const std::
 }
 
 bool is_supported_bitshuffle(std::span<const unsigned> values) {
-  return values.size() >= 5 && (values[4] == 0 || values[4] == 2 || values[4] == 3);
+  const unsigned compression = parameters(values).compression;
+  return values.size() >= 5 &&
+         (compression == parameters::none || compression == parameters::lz4 || compression == parameters::zstd);
 }
 
 std::size_t bitshuffle_size(std::span<const unsigned> values, std::span<const std::byte> in) {
-  if (values.size() <= 4 || values[4] == 0) return in.size();
+  if (parameters(values).compression == parameters::none) return in.size();
   return static_cast<std::size_t>(take_big_endian(in, 8, "bitshuffle"));
 }
 

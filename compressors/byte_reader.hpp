@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Takes numbers and pieces from the beginning of a stream, for several codecs. `codec` names the codec in exceptions.
+// Takes numbers and pieces from the beginning of a stream, for several codecs, and puts numbers into one. `codec` names the codec
+// in exceptions.
 //
 #ifndef ZARRBITS_COMPRESSORS_BYTE_READER_HPP
 #define ZARRBITS_COMPRESSORS_BYTE_READER_HPP
@@ -22,6 +23,11 @@ inline std::uint64_t take_big_endian(std::span<const std::byte>& in, std::size_t
   for (std::size_t i = 0; i < n; ++i) v = v << 8 | std::to_integer<std::uint64_t>(in[i]);
   in = in.subspan(n);
   return v;
+}
+
+// The inverse: a number of out.size() bytes.
+inline void put_big_endian(std::span<std::byte> out, std::uint64_t n) {
+  for (std::size_t i = out.size(); i-- > 0; n >>= 8) out[i] = static_cast<std::byte>(n);
 }
 
 inline std::span<const std::byte> take_bytes(std::span<const std::byte>& in, std::uint64_t n, const char* codec) {

@@ -26,12 +26,10 @@ std::size_t declared_length(std::span<const std::byte> in) {
 // A chunk of filter 32004 of one block.
 buffer framed_block(std::span<const std::byte> block, std::size_t size) {
   buffer out(16 + block.size());
-  const auto put_big = [&](std::size_t offset, std::size_t bytes, std::uint64_t n) {
-    for (std::size_t i = 0; i < bytes; ++i) out[offset + i] = static_cast<std::byte>(n >> (8 * (bytes - 1 - i)));
-  };
-  put_big(0, 8, size);
-  put_big(8, 4, size);
-  put_big(12, 4, block.size());
+  const std::span<std::byte> head(out);
+  put_big_endian(head.subspan(0, 8), size);
+  put_big_endian(head.subspan(8, 4), size);
+  put_big_endian(head.subspan(12, 4), block.size());
   std::copy(block.begin(), block.end(), out.begin() + 16);
   return out;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "repack/combined_files.hpp"
 
+#include "convert/concat/inherited_units.hpp"
 #include "hdf5/attributes.hpp"
 #include "hdf5/chunk_form.hpp"
 #include "hdf5/dimensions.hpp"
@@ -84,21 +85,32 @@ std::string store_path_of(const std::string& path) {
   }
   return result;
 }
-conversion::inherited_units inherited_units_of(const opened_file& file) {
-  std::map<std::string, const tree_object*> objects;
+// The datasets that lend others their units of time, by the paths of these.
+std::map<std::string, const tree_object*> lenders_of_units(const opened_file& file) {
+  std::map<std::string, const tree_object*> objects;  // by their paths in a store
   std::set<std::string> paths;
   for (const tree_object& o : file.tree.objects) {
-    if (o.kind == H5I_DATASET && paths.insert(store_path_of(o.path)).second) objects[store_path_of(o.path)] = &o;
+    if (o.kind != H5I_DATASET) continue;
+    const std::string path = store_path_of(o.path);
+    if (paths.insert(path).second) objects[path] = &o;
   }
   std::string opened_path;
   hdf5::handle opened;
-  return conversion::find_inherited_units(paths, [&](const std::string& path, const char* name) -> std::string {
-    if (opened_path != path) opened = open_object(file.file.file(), *objects.at(path));
-    opened_path = path;
-    if (H5Aexists(opened, name) <= 0) return "";
-    const std::vector<std::string> texts = hdf5::text_attribute(opened, name);
-    return texts.size() == 1 ? texts[0] : "";
-  });
+  const conversion::inherited_units lenders =
+      conversion::find_inherited_units(paths, [&](const std::string& path, const char* name) -> std::string {
+        if (opened_path != path) opened = open_object(file.file.file(), *objects.at(path));
+        opened_path = path;
+        if (H5Aexists(opened, name) <= 0) return "";
+        const std::vector<std::string> texts = hdf5::text_attribute(opened, name);
+        return texts.size() == 1 ? texts[0] : "";
+      });
+  std::map<std::string, const tree_object*> result;
+  for (const tree_object& o : file.tree.objects) {
+    if (o.kind != H5I_DATASET) continue;
+    if (const auto entry = lenders.find(store_path_of(o.path)); entry != lenders.end())
+      result[o.path] = objects.at(entry->second);
+  }
+  return result;
 }
 }  // namespace
 
@@ -176,11 +188,7 @@ std::vector<std::string> combined_files::axes_of(const opened_file& file, const 
 // Units and calendar, if the values are times.
 std::optional<conversion::cf_encoding> combined_files::opened_part::times_of(const std::string& path, hid_t dataset) const {
   hdf5::handle lender;
-  if (const auto entry = lenders.find(store_path_of(path)); entry != lenders.end()) {
-    for (const tree_object& o : file.tree.objects) {
-      if (o.kind == H5I_DATASET && store_path_of(o.path) == entry->second) lender = open_object(file.file.file(), o);
-    }
-  }
+  if (const auto entry = lenders.find(path); entry != lenders.end()) lender = open_object(file.file.file(), *entry->second);
   conversion::cf_encoding encoding = conversion::read_cf_encoding(dataset, lender);
   return text::is_time_units(encoding.units) ? std::optional(std::move(encoding)) : std::nullopt;
 }
@@ -253,7 +261,7 @@ void combined_files::read_file(std::size_t k) {
     blocks_of_file_.emplace_back();
     if (const std::string path = new_dimension_path(); !path.empty() && file.tree.find(path))
       refuse(name, path, "has the name of the new dimension; choose another name");
-    opened_part part{k, file, inherited_units_of(file)};
+    opened_part part{k, file, lenders_of_units(file)};
     for (const tree_object& o : file.tree.objects) {
       if (o.kind == H5I_DATASET) read_dataset(part, o);
     }

@@ -11,7 +11,6 @@
 
 #include "array/box.hpp"
 #include "convert/concat/cf_encoding.hpp"
-#include "convert/concat/inherited_units.hpp"
 #include "hdf5/created_file.hpp"
 #include "repack/coordinate_blocks.hpp"
 #include "repack/opened_file.hpp"
@@ -115,7 +114,7 @@ class combined_files {
   struct opened_part {
     std::size_t number;
     const opened_file& file;
-    conversion::inherited_units lenders;                // of the datasets that say no units of time themselves
+    std::map<std::string, const tree_object*> lenders;  // of the datasets that say no units of time themselves, by path
     std::map<std::string, const block*> coordinates{};  // by path
     std::optional<conversion::cf_encoding> times_of(const std::string& path, hid_t dataset) const;
   };
