@@ -31,6 +31,7 @@ std::string with_flags(std::string_view sentence) {
       {"`base`", "--base"},
       {"`compress`", "--compress"},
       {"`concat`", "--concat"},
+      {"`is_new`", "--concat-new"},
       {"`convention`", "--convention"},
       {"`different`", "--different"},
       {"`endpoint`", "--endpoint"},

@@ -118,8 +118,9 @@ void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
       ->type_name("");
   app.add_option(
          "--concat", a.dimension,
-         "Join several files along this dimension: its name, or PATTERN:N for axis N of the datasets; or along several, where "
-         "their coordinates belong: time,y,x. A source may also be @LIST.txt or a quoted \"*.nc\"")
+         "Join several files, or several Zarr stores, along this dimension: its name, or PATTERN:N for axis N of the datasets; "
+         "or "
+         "files along several, where their coordinates belong: time,y,x. A source may also be @LIST.txt or a quoted \"*.nc\"")
       ->type_name("DIMENSION")
       ->group(group);
   app.add_option(

@@ -5,6 +5,7 @@
 #include "command/progress.hpp"
 #include "command/terminal.hpp"
 #include "text/format.hpp"
+#include "zarr/read/store_reader.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -157,7 +158,8 @@ void print_summary(const convert_result& r) {
   if (r.seconds > 0)
     last += ", " + format_bytes(static_cast<std::uint64_t>(static_cast<double>(total.source) / r.seconds)) + "/s";
   if (!r.sources.empty()) {
-    last = pluralize(joined, "file") + (fresh < joined ? ", " + std::to_string(fresh) + " of them new," : "") + " joined" +
+    last = pluralize(joined, zarr::is_store_name(r.source) ? "store" : "file") +
+           (fresh < joined ? ", " + std::to_string(fresh) + " of them new," : "") + " joined" +
            (left_out > 0 ? ", " + std::to_string(left_out) + " left out" : "") +
            (notes > 0 ? ", with " + pluralize(notes, "note") + " on them: see --report or --json" : "") + "\n" +
            notes_text(r.sources, false, max_notes) + last;

@@ -179,6 +179,10 @@ void set_dimension_names(json& array, const std::vector<std::string>& names) {
   for (const std::string& name : names) list.push_back(name.empty() ? json() : json(name));
 }
 
+void set_data_type(text::json& array, text::json data_type) { array["data_type"] = std::move(data_type); }
+
+void set_fill_value(text::json& array, text::json value) { array["fill_value"] = std::move(value); }
+
 void set_chunk_grid(text::json& array, text::json grid) { array["chunk_grid"] = std::move(grid); }
 
 void set_codecs(text::json& array, text::json codecs) { array["codecs"] = std::move(codecs); }

@@ -136,6 +136,8 @@ bool same_node(const nlohmann::json& a, const nlohmann::json& b);
 void set_extent(text::json& array, std::size_t dimension, std::uint64_t extent);
 void set_dimension_name(text::json& array, std::size_t dimension, const std::string& name);
 void set_dimension_names(nlohmann::json& array, const std::vector<std::string>& names);
+void set_data_type(text::json& array, text::json data_type);
+void set_fill_value(text::json& array, text::json value);
 void set_chunk_grid(text::json& array, text::json grid);
 void set_codecs(text::json& array, text::json codecs);
 void set_key_encoding(text::json& array, const chunk_key_encoding& keys);

@@ -4,15 +4,18 @@
 #include "metadata/missing_value.hpp"
 #include "metadata/node.hpp"
 #include "text/coordinates.hpp"
+#include "text/format.hpp"
 #include "text/json_text.hpp"
 #include "text/memory_estimate.hpp"
 #include "text/reserved_names.hpp"
 #include "text/selection.hpp"
 #include "verify/blocks.hpp"
+#include "verify/cf_meaning.hpp"
 #include "verify/chunk_warning.hpp"
 #include "verify/compare_metadata.hpp"
 #include "verify/comparison_progress.hpp"
 #include "verify/decode/plain_codec_chain.hpp"
+#include "verify/implied_units.hpp"
 #include "verify/ordered_outcomes.hpp"
 #include "verify/tree_comparison.hpp"
 #include "verify/value_format.hpp"
@@ -21,12 +24,15 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 
 namespace zarrbits::verification {
@@ -38,6 +44,17 @@ namespace {
 using numbers = std::vector<std::uint64_t>;
 
 constexpr std::uint64_t max_parts_at_once = 64;
+
+// "/images:0": the pattern of paths, and the axis.
+std::optional<std::pair<std::string, std::size_t>> axis_pattern_of(const std::string& dimension) {
+  const auto colon = dimension.rfind(':');
+  if (colon == std::string::npos) return {};
+  std::size_t axis = 0;
+  const char* const end = dimension.data() + dimension.size();
+  const auto [parsed_end, problem] = std::from_chars(dimension.data() + colon + 1, end, axis);
+  if (problem != std::errc() || parsed_end != end) return {};
+  return std::pair(dimension.substr(0, colon), axis);
+}
 
 // Elements [first, first + shape).
 struct part {
@@ -193,6 +210,32 @@ struct node {
 
 using nodes_by_path = std::map<std::string, node>;
 
+// The joined arrays of a store, while its sources are compared one after the other.
+struct joined_stores {
+  std::string dimension;
+  bool all_equal = true;                                         // arrays without the dimension must be equal in every source
+  bool is_first = true;                                          // the source is the first one
+  std::map<std::string, std::uint64_t> ends = {}, lengths = {};  // of each dimension: end of the sources before; in this one
+  std::map<std::string, std::string> dimensions = {};            // of each array: path of the dimension's variable, or its own
+  std::map<std::string, std::uint64_t> array_lengths = {};       // of the store's arrays, along the axis
+};
+
+// Where the source's array lies in the store's.
+struct place {
+  std::size_t axis = 0;
+  std::uint64_t first = 0;
+
+  part in_store(part region) const {
+    if (!region.first.empty()) region.first[axis] += first;
+    return region;
+  }
+};
+
+// Numbers that may be stored in other terms.
+struct meanings {
+  cf_meaning source, store;
+};
+
 // By their paths; "/" is the root.
 nodes_by_path nodes_of(const zarr::store_folder& root, comparison_progress& progress) {
   constexpr std::size_t longest_path = 4000;
@@ -232,13 +275,17 @@ nodes_by_path nodes_of(const zarr::store_folder& root, comparison_progress& prog
 
 class stores_comparison {
  public:
+  // `joined`: null if the store has one source.
   stores_comparison(const verify_options& options, const zarr::store_folder& source, const zarr::store_folder& store,
-                    io::thread_pool& pool)
+                    io::thread_pool& pool, joined_stores* joined = nullptr)
       : options_(options),
         pool_(pool),
         progress_(options.progress),
+        source_root_(source),
+        store_root_(store),
         source_(nodes_of(source, progress_)),
-        store_(nodes_of(store, progress_)) {}
+        store_(nodes_of(store, progress_)),
+        joined_(joined) {}
 
   verify_result run() {
     const std::string sentence = text::node_memory_warning(options_.source, source_.size(), options_.memory);
@@ -260,7 +307,7 @@ class stores_comparison {
     }
     selection.require_all_matched();
     for (const auto& [path, n] : store_) {
-      if (!source_.contains(path)) result_.only_in_store.push_back(path);
+      if (!source_.contains(path) && is_compared_as_whole()) result_.only_in_store.push_back(path);
     }
     return std::move(result_);
   }
@@ -276,6 +323,39 @@ class stores_comparison {
     }
     return text::unselected_coordinates(
         is_selected, [&](const std::string& path) { return metadata::referenced_variables(source_.at(path).document); });
+  }
+
+  bool is_compared_as_whole() const { return !joined_ || joined_->is_first; }
+
+  // As netCDF looks for a dimension: in the group, then in those above.
+  std::string dimension_path(const std::string& path) const {
+    for (std::string group = path; !group.empty();) {
+      group.resize(group.rfind('/'));
+      const std::string variable = group + "/" + joined_->dimension;
+      if (const auto entry = source_.find(variable); entry != source_.end() && metadata::is_array(entry->second.document))
+        return variable;
+    }
+    return path;
+  }
+
+  // Nothing if the array is not joined.
+  std::optional<place> place_of(const std::string& path, const json& document) {
+    if (!joined_) return {};
+    std::optional<std::size_t> axis;
+    if (const auto pattern = axis_pattern_of(joined_->dimension)) {
+      text::selection paths({pattern->first}, {});
+      if (paths.matches(path) && pattern->second < metadata::rank_of(document)) axis = pattern->second;
+    } else {
+      const std::vector<std::string> names = metadata::dimension_names_in(text::json(document));
+      const auto match = std::find(names.begin(), names.end(), joined_->dimension);
+      if (match != names.end()) axis = static_cast<std::size_t>(match - names.begin());
+    }
+    if (!axis) return {};
+    const auto [dimension, is_new] = joined_->dimensions.emplace(path, "");
+    if (is_new) dimension->second = dimension_path(path);
+    std::uint64_t& length = joined_->lengths[dimension->second];
+    length = std::max(length, metadata::extent_of(document, *axis));
+    return place{*axis, joined_->ends[dimension->second]};
   }
 
   finding make_finding(const std::string& path, const char* kind) const {
@@ -300,6 +380,7 @@ class stores_comparison {
       f.reason = "is not in the store";
       return add_finding(result_, std::move(f));
     }
+    const std::optional<place> joined_place = is_array ? place_of(path, source.document) : std::nullopt;
     const node& store = entry->second;
     if (!store.unreadable.empty()) {
       f.outcome = verdict::differs;
@@ -325,9 +406,9 @@ class stores_comparison {
                      : "has consolidated metadata in the store that disagree with the zarr.json of \"" + differing_nodes.front() +
                            "\", which was compared";
     }
-    if (is_array) compare_arrays(source, store, f);
+    if (is_array) compare_arrays(source, store, joined_place, f);
     add_finding(result_, std::move(f));
-    compare_attributes(path, source.document, store.document);
+    if (is_compared_as_whole()) compare_attributes(path, source.document, store.document, joined_place.has_value());
   }
 
   // A value that xarray does not take, which is in the notes instead.
@@ -336,9 +417,14 @@ class stores_comparison {
     return noted.is_object() && noted.contains(name) && text::sorted_json_text(noted[name]) == text::sorted_json_text(value);
   }
 
-  void compare_attributes(const std::string& path, const json& source, const json& store) {
+  void compare_attributes(const std::string& path, const json& source, const json& store, bool is_joined) {
     const json a = metadata::attributes_or_empty(source), b = metadata::attributes_or_empty(store);
+    // joined numbers may be unpacked, and then have no such attributes
+    static const std::set<std::string> of_packed_numbers = {"scale_factor", "add_offset", "_FillValue", "missing_value",
+                                                            "valid_min",    "valid_max",  "valid_range"};
+    const bool may_be_unpacked = is_joined && metadata::data_type_of(source) != metadata::data_type_of(store);
     for (const auto& [name, value] : a.items()) {
+      if (may_be_unpacked && of_packed_numbers.contains(name)) continue;
       finding f = make_finding(path, "attribute");
       f.attribute = name;
       if (!b.contains(name) && name == "_FillValue" && is_noted(b, name, value)) {
@@ -366,14 +452,14 @@ class stores_comparison {
     return all_unnamed ? json() : names;
   }
 
-  void compare_arrays(const node& source, const node& store, finding& f) {
+  void compare_arrays(const node& source, const node& store, const std::optional<place>& joined_place, finding& f) {
     try {
       finding names = make_finding(f.path, "dimension names");
       if (const json a = names_in(source.document), b = names_in(store.document); a != b) {
         names.outcome = verdict::differs;
         names.reason = "are " + text::sorted_json_text(a) + ", and in the store " + text::sorted_json_text(b);
       }
-      add_finding(result_, std::move(names));
+      if (is_compared_as_whole()) add_finding(result_, std::move(names));
       std::optional<zarr::zarr_array> source_array;
       try {
         source_array.emplace(source.folder, make_plain_decoder);
@@ -383,6 +469,7 @@ class stores_comparison {
         return;
       }
       const zarr::zarr_array store_array(store.folder, make_plain_decoder);
+      if (joined_place) return compare_joined(*source_array, store_array, source, store, *joined_place, f);
       const json a = metadata::data_type_of(source.document), b = metadata::data_type_of(store.document);
       if (!differs(f, "data type", a, b) && !differs(f, "shape", json(source_array->shape()), json(store_array.shape()))) {
         const bool is_same_fill =
@@ -403,6 +490,41 @@ class stores_comparison {
       f.outcome = verdict::unchecked;
       f.reason = std::string("cannot be compared: this reader does not support ") + e.what();
     }
+  }
+
+  // The source's part of an array of several sources.
+  void compare_joined(const zarr::zarr_array& a, const zarr::zarr_array& b, const node& source, const node& store,
+                      const place& joined_place, finding& f) {
+    const std::size_t axis = joined_place.axis;
+    joined_->array_lengths[f.path] = axis < b.shape().size() ? b.shape()[axis] : 0;
+    numbers expected = a.shape();
+    if (b.shape().size() == expected.size()) expected[axis] = std::max(b.shape()[axis], joined_place.first + expected[axis]);
+    if (differs(f, "shape", json(expected), json(b.shape()))) return;
+    std::optional<meanings> of_numbers;
+    const inherited_units lent_in_store = units_in_store_.units_for(store_root_, f.path);
+    inherited_units lent_in_source = units_in_source_.units_for(source_root_, f.path);
+    if (lent_in_source.units.empty() && !lent_in_store.units.empty()) {  // the store has the first source's attributes
+      if (const auto entry = source_.find(lent_in_store.path); entry != source_.end()) {
+        const json lender = metadata::attributes_or_empty(entry->second.document);
+        lent_in_source = {text_in(lender, "units"), text_in(lender, "calendar"), lent_in_store.path};
+      }
+    }
+    auto meaning_of_source = meaning_in_store(source.document, a, lent_in_source),
+         meaning_of_store = meaning_in_store(store.document, b, lent_in_store);
+    const json source_type = metadata::data_type_of(source.document), store_type = metadata::data_type_of(store.document);
+    const bool is_same_type = text::sorted_json_text(source_type) == text::sorted_json_text(store_type);
+    if (meaning_of_source && meaning_of_store && !(is_same_type && *meaning_of_source == *meaning_of_store))
+      of_numbers.emplace(meanings{std::move(*meaning_of_source), std::move(*meaning_of_store)});
+    else if (differs(f, "data type", source_type, store_type)) return;
+    if (compare_values(a, b, f, joined_place, of_numbers) || f.outcome == verdict::differs) return;
+    // some elements are in no chunk
+    if (!is_same_element(a, a.fill(), b, b.fill(), of_numbers, 0))
+      differs(f, "fill value", metadata::fill_value_of(source.document), metadata::fill_value_of(store.document));
+  }
+
+  static std::string text_in(const json& attributes, const char* name) {
+    const auto entry = attributes.find(name);
+    return entry != attributes.end() && entry->is_string() ? entry->get<std::string>() : "";
   }
 
   static bool differs(finding& f, const char* property, const json& a, const json& b) {
@@ -433,14 +555,16 @@ class stores_comparison {
   }
 
   // False if some elements are in no chunk of either array.
-  bool compare_values(const zarr::zarr_array& a, const zarr::zarr_array& b, finding& f) {
+  bool compare_values(const zarr::zarr_array& a, const zarr::zarr_array& b, finding& f, const place& joined_place = {},
+                      const std::optional<meanings>& of_numbers = {}) {
     const numbers& shape = a.shape();
     if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) return true;
     const numbers step = shape_of_parts(a, b);
     numbers grid;
     for (std::size_t d = 0; d < shape.size(); ++d) grid.push_back((shape[d] - 1) / step[d] + 1);
     numbers parts;
-    for (const zarr::zarr_array* array : {&a, &b}) add_parts(*array, step, grid, parts);
+    add_parts(a, {}, shape, step, grid, parts);
+    add_parts(b, joined_place, shape, step, grid, parts);
     std::sort(parts.begin(), parts.end());
     parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
     bool is_differing_before_end = false;
@@ -473,12 +597,12 @@ class stores_comparison {
                               : a.type().size * (2 * p->elements() + 4 * (product(a.chunk_shape()) + product(b.chunk_shape())));
       queue.reserve(std::max(cost, work_memory(options_) / max_parts_at_once));
       const auto chunks_of_a = std::make_shared<const part_chunks>(a, *p),
-                 chunks_of_b = std::make_shared<const part_chunks>(b, *p);
+                 chunks_of_b = std::make_shared<const part_chunks>(b, joined_place.in_store(*p));
       const bool is_last_part = number == parts.back();
       const bool continues =
-          queue.submit(std::max(cost, work_memory(options_) / max_parts_at_once), [=, &a, &b](part_outcome& o) {
+          queue.submit(std::max(cost, work_memory(options_) / max_parts_at_once), [=, &a, &b, &of_numbers](part_outcome& o) {
             o.is_last_part = is_last_part;
-            compare_part(a, *chunks_of_a, b, *chunks_of_b, *p, o);
+            compare_part(a, *chunks_of_a, b, *chunks_of_b, *p, joined_place, of_numbers, o);
           });
       progress_.add_bytes(p->elements() * a.type().size);
       if (!continues) break;
@@ -492,8 +616,10 @@ class stores_comparison {
     return is_complete;
   }
 
-  // The numbers of the parts that have elements of existing objects; all others have only the fill value.
-  void add_parts(const zarr::zarr_array& array, const numbers& step, const numbers& grid, numbers& parts) const {
+  // The numbers of the parts that have elements of existing objects; all others have only the fill value. `shape`: of the
+  // compared region, which has this place in the array.
+  void add_parts(const zarr::zarr_array& array, const place& in_array, const numbers& shape, const numbers& step,
+                 const numbers& grid, numbers& parts) const {
     std::uint64_t total = 1;
     for (const std::uint64_t n : grid) {
       if (__builtin_mul_overflow(total, n, &total)) throw zarr::not_supported("arrays of more than 2^64 chunks");
@@ -504,8 +630,12 @@ class stores_comparison {
       for (std::size_t d = 0; d < object.size(); ++d) {
         const std::uint64_t shard_length = array.chunks_per_shard()[d], next = (object[d] + 1) * shard_length;
         const std::uint64_t end = next < array.chunks()[d] ? array.grid(d).start(next) : array.shape()[d];
-        first.push_back(array.grid(d).start(object[d] * shard_length) / step[d]);
-        last.push_back((end - 1) / step[d]);
+        const std::uint64_t begin = d == in_array.axis ? in_array.first : 0,
+                            first_element = std::max(array.grid(d).start(object[d] * shard_length), begin),
+                            end_element = std::min(end, begin + shape[d]);
+        if (first_element >= end_element) return true;  // it is in another source
+        first.push_back((first_element - begin) / step[d]);
+        last.push_back((end_element - begin - 1) / step[d]);
       }
       for_each_position(first, last, [&](const numbers& grid_position) {
         std::uint64_t number = 0;
@@ -522,7 +652,8 @@ class stores_comparison {
   }
 
   static void compare_part(const zarr::zarr_array& a, const part_chunks& chunks_of_a, const zarr::zarr_array& b,
-                           const part_chunks& chunks_of_b, const part& p, part_outcome& o) {
+                           const part_chunks& chunks_of_b, const part& p, const place& joined_place,
+                           const std::optional<meanings>& of_numbers, part_outcome& o) {
     std::optional<part_values> of_source;
     try {
       of_source.emplace(a, p, chunks_of_a);
@@ -530,14 +661,13 @@ class stores_comparison {
       o.unreadable = e.what();
       return;
     }
-    const part_values of_store(b, p, chunks_of_b);
+    const part region_in_store = joined_place.in_store(p);
+    const part_values of_store(b, region_in_store, chunks_of_b);
     const zarr::element_buffer &x = of_source->values(), &y = of_store.values();
     const std::size_t n = p.elements(), size = a.type().size;
-    if (x.data == y.data && x.strings == y.strings) return;
+    if (!of_numbers && x.data == y.data && x.strings == y.strings) return;
     for (std::size_t i = 0; i < n; ++i) {
-      const bool is_equal = a.type().variable() ? x.strings[i] == y.strings[i]
-                                                : std::memcmp(x.data.data() + i * size, y.data.data() + i * size, size) == 0;
-      if (is_equal) continue;
+      if (is_same_element(a, x, b, y, of_numbers, i)) continue;
       o.differing_index.emplace(p.shape.size());
       std::size_t remainder = i;
       for (std::size_t d = p.shape.size(); d-- > 0;) {
@@ -545,15 +675,28 @@ class stores_comparison {
         remainder /= static_cast<std::size_t>(p.shape[d]);
       }
       o.source_value = a.type().variable() ? format_text(x.strings[i]) : hex(x.data.data() + i * size, size);
-      o.store_value = a.type().variable() ? format_text(y.strings[i]) : hex(y.data.data() + i * size, size);
+      o.store_value = a.type().variable() ? format_text(y.strings[i]) : hex(y.data.data() + i * b.type().size, b.type().size);
       return;
     }
+  }
+
+  // The element `i` of both.
+  static bool is_same_element(const zarr::zarr_array& a, const zarr::element_buffer& x, const zarr::zarr_array& b,
+                              const zarr::element_buffer& y, const std::optional<meanings>& of_numbers, std::size_t i) {
+    if (a.type().variable()) return x.strings[i] == y.strings[i];
+    const std::byte *const p = x.data.data() + i * a.type().size, *const q = y.data.data() + i * b.type().size;
+    if (of_numbers)
+      return same_value(of_numbers->source, store_number(a.type(), p), of_numbers->store, store_number(b.type(), q));
+    return std::memcmp(p, q, a.type().size) == 0;
   }
 
   const verify_options& options_;
   io::thread_pool& pool_;
   comparison_progress progress_;
+  const zarr::store_folder source_root_, store_root_;
   const nodes_by_path source_, store_;
+  joined_stores* const joined_;
+  store_inherited_units units_in_source_, units_in_store_;
   verify_result result_;
 };
 
@@ -562,6 +705,71 @@ class stores_comparison {
 verify_result compare_stores(const verify_options& options, const zarr::store_folder& source, const zarr::store_folder& store,
                              io::thread_pool& pool) {
   return stores_comparison(options, source, store, pool).run();
+}
+
+verify_result compare_joined_stores(const verify_options& options, const std::vector<std::string>& sources,
+                                    const std::function<zarr::store_folder(const std::string& name)>& open,
+                                    const zarr::store_folder& store, io::thread_pool& pool) {
+  verify_result result;
+  joined_stores joined{.dimension = options.concat->dimension,
+                       .all_equal = options.concat->different == concatenation::different_type::refuse};
+  for (const std::string& name : sources) {
+    verify_result one = stores_comparison(options, open(name), store, pool, &joined).run();
+    for (const auto& [dimension, length] : joined.lengths) joined.ends[dimension] += length;
+    joined.lengths.clear();
+    if (std::exchange(joined.is_first, false)) {
+      result = std::move(one);
+      continue;
+    }
+    for (finding& f : one.findings) {
+      const bool may_be_left_out = f.outcome == verdict::missing || !joined.dimensions.contains(f.path);
+      if (f.kind != "dataset" || (may_be_left_out && !joined.all_equal)) continue;
+      f.reason += " (\"" + name + "\")";
+      result.findings.push_back(std::move(f));
+    }
+    for (std::size_t i = 0; i < verdict_count; ++i) result.datasets[i] += one.datasets[i];
+    result.elements += one.elements;
+    result.elements_unchecked += one.elements_unchecked;
+  }
+  for (const auto& [path, length] : joined.array_lengths) {
+    const std::uint64_t sum_of_sources = joined.ends[joined.dimensions.at(path)];
+    if (length == sum_of_sources) continue;
+    finding f;
+    f.path = f.store_path = path;
+    f.kind = "dataset";
+    f.outcome = verdict::differs;
+    f.reason = "has " + text::pluralize(length, "element") + " along the dimension in the store, and its sources together have " +
+               std::to_string(sum_of_sources);
+    add_finding(result, std::move(f));
+  }
+  return result;
+}
+
+long double first_value_in_store(const zarr::store_folder& source, const std::string& dimension) {
+  const std::function<void(const verify_progress&)> nobody;
+  comparison_progress progress(nobody);
+  for (const auto& [path, n] : nodes_of(source, progress)) {
+    if (!metadata::is_array(n.document) || !n.unreadable.empty() || path.substr(path.rfind('/') + 1) != dimension) continue;
+    const zarr::zarr_array array(n.folder, make_plain_decoder);
+    const auto meaning = meaning_in_store(n.document, array, {});
+    if (!meaning || array.shape().size() != 1) continue;
+    for (std::uint64_t chunk = 0; chunk < array.grid(0).chunks(); ++chunk) {
+      zarr::element_buffer elements;
+      const bool is_stored = array.read_chunk({chunk}, elements);
+      const std::uint64_t first = array.grid(0).start(chunk),
+                          length = std::min(array.grid(0).length(chunk), array.shape()[0] - first);
+      for (std::uint64_t i = 0; i < length; ++i) {
+        const std::byte* const element =
+            is_stored ? elements.data.data() + static_cast<std::size_t>(i) * array.type().size : array.fill().data.data();
+        if (const auto value = instant(*meaning, store_number(array.type(), element))) return *value;
+        if (!is_stored) break;
+      }
+    }
+  }
+  throw error(errc::no_match,
+              "\"" + source.name() + "\" has no variable \"" + dimension +
+                  "\" with a first value, by which the stores were to be ordered; set another `order`",
+              {source.name(), dimension});
 }
 
 }  // namespace zarrbits::verification

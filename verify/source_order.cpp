@@ -3,9 +3,12 @@
 
 #include "hdf5/open_source.hpp"
 #include "hdf5/registered_decoders.hpp"
+#include "io/reference_table.hpp"
 #include "text/natural_order.hpp"
 #include "verify/cf_meaning.hpp"
+#include "verify/compare_stores.hpp"
 #include "verify/source_tree.hpp"
+#include "zarr/read/store_reader.hpp"
 
 #include <zarrbits/error.hpp>
 #include <zarrbits/source_name.hpp>
@@ -43,6 +46,10 @@ std::optional<long double> first_meaning(hid_t dataset) {
 
 // The first value of the variable with the dimension's name.
 long double first_value(const std::string& source, const verify_options& options) {
+  if (zarr::is_store_name(source))
+    return first_value_in_store(
+        zarr::open_source_store(source, options.remote, io::allowed_paths({}, options.external), options.memory),
+        options.concat->dimension);
   const source_name name = split_source(source);
   const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
   const hdf5::opened_source file(name.file, access.get(), options.remote, options.memory / 4, options.external, options.lock);

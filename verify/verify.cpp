@@ -53,10 +53,10 @@ verify_result verify_one(const verify_options& options, const zarr::store_folder
 }
 
 // A source that is read as a store. A netCDF-3 file has a reader here that the conversion does not share.
-zarr::store_folder open_store_source(const verify_options& options) {
-  const source_name name = split_source(options.source);
+zarr::store_folder open_store_source(const verify_options& options, const std::string& source) {
+  const source_name name = split_source(source);
   if (!io::is_netcdf3_file(name.file))
-    return zarr::open_source_store(options.source, options.remote, io::allowed_paths({}, options.external), options.memory);
+    return zarr::open_source_store(source, options.remote, io::allowed_paths({}, options.external), options.memory);
   std::shared_ptr<const io::byte_source> bytes;
   if (io::is_remote(name.file)) {
     bytes = std::make_shared<const io::remote_file>(name.file, options.remote, options.memory / 4, std::nullopt,
@@ -66,6 +66,20 @@ zarr::store_folder open_store_source(const verify_options& options) {
     bytes = std::make_shared<const io::local_bytes>(std::move(file));
   }
   return zarr::node_at(read_netcdf3_source(name.file, bytes, options.memory / 4), name.object);
+}
+
+// Throws zarrbits::error for options that only files have.
+void check_joined_stores(const verify_options& options, const std::vector<std::string>& sources) {
+  for (const std::string& name : sources) {
+    if (!zarr::is_store_name(name))
+      throw error(errc::invalid_option,
+                  "Zarr stores are joined with Zarr stores, and files with files: \"" + options.source + "\" is a store, and \"" +
+                      name + "\" is not; make a store of it first",
+                  {name});
+  }
+  if (options.concat->is_new)
+    throw error(errc::invalid_option, "a new dimension is for HDF5 files, and the source is a Zarr store; leave out `is_new`");
+  if (options.part) throw error(errc::invalid_option, "a joined store is compared with all of its Zarr stores; leave out `part`");
 }
 
 // The store as all but the first of the joined files need it: of them, only values are compared. Its root does not list the
@@ -230,10 +244,12 @@ verify_result compare(const verify_options& options, const std::vector<std::stri
   store.max_string_bytes = options.memory / 2;
   io::thread_pool pool(options.threads ? options.threads : detail::usable_processors(), verification::work_memory(options));
   if (zarr::is_store_name(options.source)) {
-    if (options.concat)
-      throw zarrbits::error(errc::invalid_option,
-                            "only HDF5 files are joined, and the source is a Zarr store; leave out `concat`");
-    return verification::compare_stores(options, verification::open_store_source(options), store, pool);
+    if (!options.concat)
+      return verification::compare_stores(options, verification::open_store_source(options, options.source), store, pool);
+    verification::check_joined_stores(options, sources);
+    return verification::compare_joined_stores(
+        options, verification::sources_in_order(options),
+        [&](const std::string& name) { return verification::open_store_source(options, name); }, store, pool);
   }
   if (options.concat) return verification::verify_joined(options, store, pool);
   verification::comparison_progress progress(options.progress);

@@ -60,6 +60,9 @@ cf_encoding read_cf_encoding(hid_t dataset, hid_t lender = H5I_INVALID_HID);
 // `model`. `lender`: the zarr.json of the variable that it inherits from, or null.
 cf_encoding stored_cf_encoding(const text::json& node, const append::existing_array& array, const cf_encoding& model,
                                const text::json* lender);
+// Like that, for an array of such numbers. `fill`: the value of its attribute "_FillValue", if it has one that can be read.
+cf_encoding stored_cf_encoding(const text::json& node, const number_kind& kind, const std::optional<cf_number>& fill,
+                               const cf_encoding& model, const text::json* lender);
 
 // The terms of an array that is made of several variables.
 struct reconciled_encoding {

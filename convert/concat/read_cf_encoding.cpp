@@ -108,9 +108,24 @@ cf_encoding read_cf_encoding(hid_t dataset, hid_t lender) {
 
 cf_encoding stored_cf_encoding(const text::json& node, const append::existing_array& array, const cf_encoding& model,
                                const text::json* lender) {
+  if (!array.missing) return {};
+  cf_number fill;
+  const number_kind kind = kind_of(array.number);
+  fill.is_integer = kind.is_integer;
+  fill.size = kind.size;
+  const auto& [type, bytes] = *array.missing;
+  compressors::buffer value = bytes;
+  value.resize(sizeof(double));
+  hdf5::check(H5Tconvert(type, kind.is_integer ? H5T_NATIVE_INT64 : H5T_NATIVE_DOUBLE, 1, value.data(), nullptr, H5P_DEFAULT),
+              "convert a fill value");
+  std::memcpy(kind.is_integer ? static_cast<void*>(&fill.integer_value) : &fill.real, value.data(), sizeof(double));
+  return stored_cf_encoding(node, kind, fill, model, lender);
+}
+
+cf_encoding stored_cf_encoding(const text::json& node, const number_kind& kind, const std::optional<cf_number>& fill,
+                               const cf_encoding& model, const text::json* lender) {
   cf_encoding t;
-  if (!array.missing) return t;
-  t.kind = kind_of(array.number);
+  t.kind = kind;
   const text::json& attributes = metadata::attributes_of(node);
   const auto value_in = [](const text::json& object, const char* name) -> text::json {
     if (!object.contains(name)) return nullptr;
@@ -146,16 +161,7 @@ cf_encoding stored_cf_encoding(const text::json& node, const append::existing_ar
     t.unread[unread->first] =
         attributes.contains("_FillValue") ? text::json_text(value_in(attributes, "_FillValue")) : unread->second;
   } else if (attributes.contains("_FillValue")) {
-    const auto& [type, bytes] = *array.missing;
-    cf_number n;
-    n.is_integer = t.kind.is_integer;
-    n.size = t.kind.size;
-    compressors::buffer value = bytes;
-    value.resize(sizeof(double));
-    hdf5::check(H5Tconvert(type, n.is_integer ? H5T_NATIVE_INT64 : H5T_NATIVE_DOUBLE, 1, value.data(), nullptr, H5P_DEFAULT),
-                "convert a fill value");
-    std::memcpy(n.is_integer ? static_cast<void*>(&n.integer_value) : &n.real, value.data(), sizeof(double));
-    t.fill = n;
+    t.fill = fill;
   }
   t.units = text("units");
   t.calendar = text::is_time_units(t.units) ? text::calendar_name(text("calendar")) : "";

@@ -13,7 +13,6 @@
 namespace zarrbits::conversion {
 
 using zarr::element_buffer;
-using zarr::zarr_array;
 using zarr_strategy = zarr_array_plan::strategy_type;
 
 namespace {
@@ -34,7 +33,7 @@ std::uint64_t product_of(const array::extents& grid) { return array::box{array::
 
 }  // namespace
 
-rechunker::rechunker(const zarr_array& array, const zarr_array_plan& change, const std::string& path,
+rechunker::rechunker(const source_array& array, const zarr_array_plan& change, const std::string& path,
                      const convert_options& options, zarr::store_writer* out)
     : array_(array),
       change_(change),
@@ -66,10 +65,12 @@ void rechunker::list() {
                                         ", more than the memory can list; increase `memory`, or use larger chunks");
   };
   std::vector<std::pair<std::uint64_t, std::uint64_t>> listed;
-  array_.for_each_object([&](const zarr_array::chunk_index& index, const zarr::store_entry& object) {
+  array_.for_each_object([&](const array::extents& index, const zarr::store_entry& object, std::size_t part) {
     if (listed.size() >= max_count) throw too_many();
     listed.emplace_back(array::ravel(index, source_grid_), zarr::fingerprint(object.state));
     source_bytes_ += object.size;
+    if (bytes_of_parts_.size() <= part) bytes_of_parts_.resize(part + 1);
+    bytes_of_parts_[part] += object.size;
     return true;
   });
   std::sort(listed.begin(), listed.end());
@@ -242,17 +243,18 @@ void rechunker::require_listed(const zarr::stored_object* object, const array::e
 }
 
 // Where an existing object has the chunk; a shard may be without it.
-std::optional<zarr_array::object_range> rechunker::find_chunk(const zarr_array& array, const array::extents& chunk) const {
+std::optional<zarr::zarr_array::object_range> rechunker::find_chunk(const source_array& array,
+                                                                    const array::extents& chunk) const {
   auto stored = array.find_stored(chunk);
   if (stored) require_listed(stored->object.get(), object_of(chunk));
   else require_listed(array.open_object(object_of(chunk)).get(), object_of(chunk));
   return stored;
 }
 
-bool rechunker::read(const zarr_array& array, const array::extents& chunk, element_buffer& target) const {
+bool rechunker::read(const source_array& array, const array::extents& chunk, element_buffer& target) const {
   const auto stored = find_chunk(array, chunk);
   if (!stored) return false;
-  std::vector<std::byte> bytes = zarr_array::read(*stored);
+  std::vector<std::byte> bytes = zarr::zarr_array::read(*stored);
   require_listed(stored->object.get(), object_of(chunk));  // it may have been written in place meanwhile
   array.decode(chunk, std::move(bytes), target);
   return true;
@@ -283,7 +285,7 @@ rechunker::values rechunker::filled(const array::box& b) const {
   return v;
 }
 
-void rechunker::read_chunks(const zarr_array& array, const array::box& b, values& target, numbers& present,
+void rechunker::read_chunks(const source_array& array, const array::box& b, values& target, numbers& present,
                             array_result& result) const {
   std::vector<array::extents> chunks;
   array::for_each_index(source_chunks(b), [&](const array::extents& chunk) {
@@ -351,7 +353,7 @@ bool rechunker::refer_to(const std::string& key, const zarr::stored_object& obje
   return true;
 }
 
-void rechunker::copy_object(const zarr_array& array, const array::extents& object, array_result& result) const {
+void rechunker::copy_object(const source_array& array, const array::extents& object, array_result& result) const {
   const auto source = array.open_object(object);
   require_listed(source.get(), object);
   const std::string key = key_of(object);
@@ -378,7 +380,7 @@ void rechunker::copy_object(const zarr_array& array, const array::extents& objec
 }
 
 // The bytes of a chunk that stays as it is, or none if it does not exist or the kernel has copied it.
-std::optional<compressors::buffer> rechunker::resharded(const zarr_array& array, const array::extents& object,
+std::optional<compressors::buffer> rechunker::resharded(const source_array& array, const array::extents& object,
                                                         const array::extents& chunk, zarr::shard_writer* shard,
                                                         std::size_t number, array_result& result) const {
   const auto stored = find_chunk(array, chunk);
@@ -391,7 +393,7 @@ std::optional<compressors::buffer> rechunker::resharded(const zarr_array& array,
   }
   const int file = stored->object->descriptor();
   if (file < 0) {
-    const std::vector<std::byte> bytes = zarr_array::read(*stored);
+    const std::vector<std::byte> bytes = zarr::zarr_array::read(*stored);
     return compressors::buffer(bytes.begin(), bytes.end());
   }
   const std::uint64_t sizes[] = {stored->size};
@@ -406,14 +408,15 @@ std::optional<compressors::buffer> rechunker::resharded(const zarr_array& array,
 }
 
 // Chunks of the same shape, in other objects or with other codecs.
-void rechunker::make_object(const zarr_array& array, const array::extents& object, array_result& result) const {
+void rechunker::make_object(const source_array& array, const array::extents& object, array_result& result) const {
   element_buffer one;
   write_object(
       object,
       [&](const array::extents& chunk, zarr::shard_writer* shard, std::size_t number) -> std::optional<compressors::buffer> {
         try {
           if (!object_exists(chunk)) return missing_chunk(array, chunk);
-          if (change_.strategy == zarr_strategy::reshard) return resharded(array, object, chunk, shard, number, result);
+          if (change_.strategy == zarr_strategy::reshard || (change_.keeps_stored_chunks && array.is_stored_chunk(chunk)))
+            return resharded(array, object, chunk, shard, number, result);
           if (!read(array, chunk, one)) return missing_chunk(array, chunk);
         } catch (const zarr::store_error& e) {
           if (e.code == errc::changed) throw has_changed();
@@ -438,7 +441,7 @@ bool rechunker::is_fill(const values& v) const {
                             std::memcmp(v.data.data(), v.data.data() + size, v.data.size() - size) == 0);
 }
 
-std::optional<compressors::buffer> rechunker::missing_chunk(const zarr_array& array, const array::extents& chunk) const {
+std::optional<compressors::buffer> rechunker::missing_chunk(const source_array& array, const array::extents& chunk) const {
   if (!gap_encoder_) return {};
   const array::extents shape = array.shape_of(chunk);
   const values v = filled({array::extents(shape.size(), 0), shape});
@@ -446,7 +449,7 @@ std::optional<compressors::buffer> rechunker::missing_chunk(const zarr_array& ar
 }
 
 // A lost chunk, or one that is missing, where objects stay as they are.
-void rechunker::put_missing_chunk(const zarr_array& array, const array::extents& chunk, array_result& result) const {
+void rechunker::put_missing_chunk(const source_array& array, const array::extents& chunk, array_result& result) const {
   const auto bytes = missing_chunk(array, chunk);
   if (!bytes) return;
   out_->put(key_of(chunk), *bytes);
@@ -490,7 +493,7 @@ void rechunker::write_region(const array::box& region, const Each& callback, arr
   });
 }
 
-void rechunker::make_region(const zarr_array& array, const array::extents& index, array_result& result) const {
+void rechunker::make_region(const source_array& array, const array::extents& index, array_result& result) const {
   const array::box region = regions_.box_of(index);
   if (change_.chunk_by_chunk) return make_chunk_by_chunk(array, region, result);
   values v = filled(region);
@@ -509,7 +512,7 @@ void rechunker::make_region(const zarr_array& array, const array::extents& index
 }
 
 // Like make_region(), if the memory does not hold the region.
-void rechunker::make_chunk_by_chunk(const zarr_array& array, const array::box& region, array_result& result) const {
+void rechunker::make_chunk_by_chunk(const source_array& array, const array::box& region, array_result& result) const {
   write_region(
       region,
       [&](const array::box& chunk, const array::box& inside) -> std::optional<compressors::buffer> {
@@ -524,7 +527,7 @@ void rechunker::make_chunk_by_chunk(const zarr_array& array, const array::box& r
 
 array_result rechunker::make(std::uint64_t first, std::uint64_t count) const {
   array_result result;
-  const zarr_array array = array_;  // it keeps a shard open, so each thread has its own
+  const source_array array = array_;  // it keeps a shard open, so each thread has its own
   for (std::uint64_t i = first; i < first + count; ++i) {
     const array::extents index = array::unravel(items_.at(static_cast<std::size_t>(i)), items_grid_);
     switch (change_.strategy) {
@@ -585,7 +588,7 @@ std::uint64_t rechunker::plan_staging(const std::vector<bool>& needed, const std
 }
 
 void rechunker::stage(std::uint64_t number, array_result& result) {
-  const zarr_array array = array_;
+  const source_array array = array_;
   const array::box b = staged_boxes_.box_of(array::unravel(staged_.at(static_cast<std::size_t>(number)), staged_grid_));
   values v = filled(b);
   numbers chunks_read;

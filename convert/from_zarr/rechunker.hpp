@@ -13,6 +13,7 @@
 #define ZARRBITS_CONVERT_FROM_ZARR_RECHUNKER_HPP
 
 #include "array/chunk_grid.hpp"
+#include "convert/from_zarr/source_array.hpp"
 #include "convert/from_zarr/zarr_array_plan.hpp"
 #include "convert/run/work_unit_result.hpp"
 #include "io/scratch_file.hpp"
@@ -31,12 +32,14 @@ namespace zarrbits::conversion {
 class rechunker {
  public:
   // The references live as long as this. `path`: "/a/b", of the array in both stores. `out`: null if nothing is to be made.
-  rechunker(const zarr::zarr_array& array, const zarr_array_plan& change, const std::string& path, const convert_options& options,
+  rechunker(const source_array& array, const zarr_array_plan& change, const std::string& path, const convert_options& options,
             zarr::store_writer* out);
 
   // Throws store_error, not_supported, and zarrbits::error if the memory cannot hold the list.
   void list();
   std::uint64_t source_bytes() const noexcept { return source_bytes_; }
+  // Those of each part of a joined array.
+  const std::vector<std::uint64_t>& bytes_of_parts() const noexcept { return bytes_of_parts_; }
   // Adds which objects of the source list() found, and their states.
   void add_identity(text::sha256& sum) const;
   // What is made one by one: objects of the target, or regions of them.
@@ -79,22 +82,22 @@ class rechunker {
   error has_changed() const;
   // Throws that for an object that was changed or removed since list().
   void require_listed(const zarr::stored_object* object, const array::extents& index) const;
-  std::optional<zarr::zarr_array::object_range> find_chunk(const zarr::zarr_array& array, const array::extents& chunk) const;
-  bool read(const zarr::zarr_array& array, const array::extents& chunk, zarr::element_buffer& target) const;
+  std::optional<zarr::zarr_array::object_range> find_chunk(const source_array& array, const array::extents& chunk) const;
+  bool read(const source_array& array, const array::extents& chunk, zarr::element_buffer& target) const;
 
   // True if the target now refers to these bytes of an object, which stay where they are.
   bool refer_to(const std::string& key, const zarr::stored_object& object, std::uint64_t offset, std::uint64_t size) const;
-  void copy_object(const zarr::zarr_array& array, const array::extents& object, array_result& result) const;
-  void make_object(const zarr::zarr_array& array, const array::extents& object, array_result& result) const;
-  std::optional<compressors::buffer> resharded(const zarr::zarr_array& array, const array::extents& object,
+  void copy_object(const source_array& array, const array::extents& object, array_result& result) const;
+  void make_object(const source_array& array, const array::extents& object, array_result& result) const;
+  std::optional<compressors::buffer> resharded(const source_array& array, const array::extents& object,
                                                const array::extents& chunk, zarr::shard_writer* shard, std::size_t number,
                                                array_result& result) const;
-  void make_region(const zarr::zarr_array& array, const array::extents& region, array_result& result) const;
-  void make_chunk_by_chunk(const zarr::zarr_array& array, const array::box& region, array_result& result) const;
+  void make_region(const source_array& array, const array::extents& region, array_result& result) const;
+  void make_chunk_by_chunk(const source_array& array, const array::box& region, array_result& result) const;
   bool is_fill(const values& v) const;
   // The bytes of a chunk that the source does not have; none if the target need not have it.
-  std::optional<compressors::buffer> missing_chunk(const zarr::zarr_array& array, const array::extents& chunk) const;
-  void put_missing_chunk(const zarr::zarr_array& array, const array::extents& chunk, array_result& result) const;
+  std::optional<compressors::buffer> missing_chunk(const source_array& array, const array::extents& chunk) const;
+  void put_missing_chunk(const source_array& array, const array::extents& chunk, array_result& result) const;
   std::optional<compressors::buffer> encoded(const values& from, const array::box& of_from, const array::box& chunk,
                                              const array::box& inside) const;
   template <class Each>
@@ -104,8 +107,7 @@ class rechunker {
 
   values filled(const array::box& b) const;
   // Reads the source's chunks that share elements with the box, and adds the numbers of those that exist.
-  void read_chunks(const zarr::zarr_array& array, const array::box& b, values& target, numbers& present,
-                   array_result& result) const;
+  void read_chunks(const source_array& array, const array::box& b, values& target, numbers& present, array_result& result) const;
   void read_tiles(const array::box& region, values& target) const;
   std::uint64_t tile_offset(const array::box& tile, const array::box& region) const;
   bool is_present(const array::box& b, const numbers& present) const;
@@ -118,7 +120,7 @@ class rechunker {
   std::string key_of(const array::extents& object) const;
   void record_lost_chunk(array_result& result, const array::extents& chunk, const std::string& reason) const;
 
-  const zarr::zarr_array& array_;
+  const source_array& array_;
   const zarr_array_plan& change_;
   const std::string& path_;
   const convert_options& options_;
@@ -133,6 +135,7 @@ class rechunker {
   numbers states_;    // theirs, when they were listed
   numbers items_;
   std::uint64_t source_bytes_ = 0;
+  std::vector<std::uint64_t> bytes_of_parts_;
   std::optional<codecs::chunk_encoder> gap_encoder_;  // if missing chunks are written
   std::unique_ptr<io::scratch_file> scratch_;
   array::extents staged_grid_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "convert/from_zarr/store_source.hpp"
 
+#include "convert/from_zarr/join_stores.hpp"
 #include "io/reference_table.hpp"
 #include "metadata/node.hpp"
 #include "text/coordinates.hpp"
@@ -51,9 +52,10 @@ zarr::access_pattern access_pattern_for(const convert_options& options) {
 
 }  // namespace
 
-source_nodes read_nodes(const convert_options& options, const std::function<void(const std::string& path)>& callback) {
+source_nodes read_tree(const std::string& source, const convert_options& options,
+                       const std::function<void(const std::string& path)>& callback) {
   source_nodes result;
-  result.nodes.push_back(read_one(zarr::open_source_store(options.source, options.remote, io::allowed_paths({}, options.external),
+  result.nodes.push_back(read_one(zarr::open_source_store(source, options.remote, io::allowed_paths({}, options.external),
                                                           options.memory, access_pattern_for(options)),
                                   "/", result.consolidated));
   for (std::size_t i = 0; i < result.nodes.size(); ++i) {
@@ -73,7 +75,6 @@ source_nodes read_nodes(const convert_options& options, const std::function<void
       result.nodes.push_back(std::move(node));
     }
   }
-  select_nodes(result, options);
   return result;
 }
 
@@ -105,6 +106,14 @@ void select_nodes(source_nodes& source, const convert_options& options) {
   for (std::size_t i = source.nodes.size(); i-- > 1;) {
     if (source.nodes[i].selected) source.nodes[source.nodes[i].parent].selected = true;
   }
+}
+
+source_nodes read_nodes(const convert_options& options, const std::function<void(const std::string& path)>& callback) {
+  source_nodes result = read_tree(options.source, options, callback);
+  select_nodes(result, options);
+  if (options.concat) join_stores(result, options, callback);
+  else result.roots = {result.nodes.front().folder};
+  return result;
 }
 
 }  // namespace zarrbits::conversion

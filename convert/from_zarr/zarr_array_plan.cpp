@@ -24,7 +24,6 @@ namespace {
 
 using metadata::codec_id;
 using metadata::codec_id_in;
-using zarr::zarr_array;
 using zarr::zarr_kind;
 using zarr::zarr_type;
 
@@ -65,7 +64,7 @@ std::optional<bits_request> bits_for(const zarr_type& type, const std::string& p
 }
 
 // The codec from array to bytes, as the options want it; and what comes before it.
-text::json front_codecs(const text::json& codecs, const zarr_array& array, const text::json& document, const std::string& path,
+text::json front_codecs(const text::json& codecs, const source_array& array, const text::json& document, const std::string& path,
                         const convert_options& options, bool bits_suffice, bool& packs_if_it_fits) {
   text::json front = text::json::array();
   for (const text::json& codec : codecs) {
@@ -95,7 +94,7 @@ text::json front_codecs(const text::json& codecs, const zarr_array& array, const
 }
 
 // The codecs from bytes to bytes.
-text::json last_codecs(const text::json& codecs, const zarr_array& array, const convert_options& options) {
+text::json last_codecs(const text::json& codecs, const source_array& array, const convert_options& options) {
   text::json last = text::json::array();
   bool of_numcodecs = false, checksum = false, compresses = false;
   for (const text::json& codec : codecs) {
@@ -122,7 +121,7 @@ text::json last_codecs(const text::json& codecs, const zarr_array& array, const 
 
 // The codecs of re-encoded chunks. Filters of numcodecs from array to array are not written: without them the values
 // are the same ones. numcodecs' shuffle takes whole elements only, so it goes where chunks may have a part of one.
-text::json writable_codecs(const text::json& codecs, const zarr_array& array, const text::json& data_type,
+text::json writable_codecs(const text::json& codecs, const source_array& array, const text::json& data_type,
                            const array::extents* chunk) {
   text::json result = text::json::array();
   const zarr_type& type = array.type();
@@ -177,29 +176,33 @@ bool is_only_in_v2(const text::json& codecs) {
 }
 
 // Not set: the array keeps its chunks.
-std::optional<array::extents> requested_chunk(const zarr_array& array, const text::json& document, const std::string& path,
+std::optional<array::extents> requested_chunk(const source_array& array, const text::json& document, const std::string& path,
                                               const convert_options& options) {
   const array::extents& shape = array.shape();
   if (shape.empty()) return {};
-  array::extents chunk = array.chunk_shape();
+  // stores that end within chunks, or have chunks of different lengths
+  const bool has_several_lengths = array.is_joined() && !array.is_regular() && options.grid != grid_type::rectilinear;
+  array::extents chunk = has_several_lengths ? array.usual_chunk() : array.chunk_shape();
   bool is_requested = options.chunk.size() == shape.size();
   for (std::size_t d = 0; is_requested && d < shape.size(); ++d)
     chunk[d] = std::min(options.chunk[d], std::max<std::uint64_t>(shape[d], 1));
   if (use_dimension_chunks(options.chunk_along, path, metadata::dimension_names_in(document), shape, chunk)) is_requested = true;
+  if (has_several_lengths) return chunk;
   if (!is_requested || (array.is_regular() && chunk == array.chunk_shape())) return {};
   return chunk;
 }
 
 // Chunks in a shard along each dimension.
-array::extents chunks_in_shard(const zarr_array& array, const array::extents& chunk, const convert_options& options) {
-  const array::extents& current = array.chunks_per_shard();
+array::extents chunks_in_shard(const source_array& array, const array::extents& chunk, const convert_options& options) {
+  const array::extents current = options.references ? array.chunks_per_shard() : array.usual_per_shard(),
+                       usual_chunk = array.usual_chunk();
   const bool is_requested = options.shard.bytes > 0 || !options.shard.shape.empty();
   if (is_requested && (options.shard.shape.empty() || options.shard.shape.size() == array.shape().size())) {
     return chunks_per_shard(options.shard, {array.shape(), chunk}, std::max<std::uint64_t>(element_bytes(array.type()), 1));
   }
   array::extents n;
   for (std::size_t d = 0; d < chunk.size(); ++d) {
-    const std::uint64_t length = current[d] * array.chunk_shape()[d];
+    const std::uint64_t length = current[d] * usual_chunk[d];
     n.push_back(array::product(current) == 1 ? 1 : length / chunk[d] + (length % chunk[d] != 0));
   }
   return n;
@@ -248,7 +251,7 @@ std::string zarr_array_plan::description() const {
          array::joined_text(plan.region);
 }
 
-zarr_array_plan plan_zarr_array(const zarr_array& array, const text::json& document, const std::string& path,
+zarr_array_plan plan_zarr_array(const source_array& array, const text::json& document, const std::string& path,
                                 const convert_options& options, bool bits_suffice) {
   zarr_array_plan change;
   change.shape = array.shape();
@@ -274,8 +277,9 @@ zarr_array_plan plan_zarr_array(const zarr_array& array, const text::json& docum
   if (!same_grid || change.codecs != source_codecs || (is_only_in_v2(source_codecs) && !options.is_v2_copy()))
     change.codecs = writable_codecs(change.codecs, array, metadata::data_type_of(document),
                                     change.regular || !same_grid ? &change.chunk : nullptr);
-  const bool same_codecs = change.codecs == source_codecs;
-  const bool same_objects = change.per_shard == array.chunks_per_shard();
+  change.keeps_stored_chunks = change.codecs == source_codecs;
+  const bool same_codecs = change.keeps_stored_chunks && array.has_stored_chunks();
+  const bool same_objects = change.per_shard == array.chunks_per_shard() && !array.divides_shards();
   change.strategy = !same_grid      ? zarr_strategy::rechunk
                     : !same_codecs  ? zarr_strategy::recode
                     : !same_objects ? zarr_strategy::reshard

@@ -8,6 +8,7 @@
 #include "array/box.hpp"
 #include "array/rechunk_plan.hpp"
 #include "codecs/chunk_encoder.hpp"
+#include "convert/from_zarr/source_array.hpp"
 #include "text/json_text.hpp"
 #include "zarr/read/zarr_reader.hpp"
 
@@ -32,6 +33,7 @@ struct zarr_array_plan {
   array::extents shape, chunk, per_shard;        // of the target; per_shard: chunks of an object
   bool shards = false, regular = true;           // regular: the source's chunks all have one shape
   bool packs_if_it_fits = false;                 // values that do not fit make the array one of bytes
+  bool keeps_stored_chunks = false;              // recode: source_array::is_stored_chunk() says which
   bool writes_gaps = false;                      // Zarr v2 does not have the fill value: missing chunks are written
   std::optional<codecs::chunk_encoder> encoder;  // recode, rechunk
   array::rechunk_plan plan;                      // rechunk
@@ -43,7 +45,7 @@ struct zarr_array_plan {
 };
 
 // `bits_suffice`: whether the values fit in convert_options::bits. Throws zarrbits::error, store_error and not_supported.
-zarr_array_plan plan_zarr_array(const zarr::zarr_array& array, const text::json& document, const std::string& path,
+zarr_array_plan plan_zarr_array(const source_array& array, const text::json& document, const std::string& path,
                                 const convert_options& options, bool bits_suffice);
 
 // Bytes of an element in memory, about.

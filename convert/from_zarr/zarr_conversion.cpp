@@ -2,7 +2,11 @@
 #include "convert/from_zarr/zarr_conversion.hpp"
 
 #include "codecs/codec_chain.hpp"
+#include "convert/concat/file_order.hpp"
+#include "convert/concat/joined_parts.hpp"
+#include "convert/from_zarr/join_stores.hpp"
 #include "convert/from_zarr/rechunker.hpp"
+#include "convert/from_zarr/source_array.hpp"
 #include "convert/from_zarr/store_source.hpp"
 #include "convert/plan/dimension_chunks.hpp"
 #include "convert/run/chunk_measurement.hpp"
@@ -43,12 +47,11 @@ namespace zarrbits::conversion {
 
 namespace {
 
-using zarr::zarr_array;
 using zarr_strategy = zarr_array_plan::strategy_type;
 
 // An array, and what becomes of it.
 struct array_work {
-  std::unique_ptr<zarr_array> array;
+  std::unique_ptr<source_array> array;
   std::shared_ptr<const zarr_array_plan> change;
   std::shared_ptr<rechunker> chunks;
   std::string skipped;  // why it is not converted
@@ -106,6 +109,7 @@ class zarr_conversion {
     return options_.scratch.empty() ? io::scratch_folder_for(options_.store) : options_.scratch;
   }
   converted_object write_node(std::size_t node);
+  std::vector<joined_source> sources_with_bytes() const;
   std::string worded(const std::string& reason) const {
     const auto& wording = front_end_of(options_).wording;
     return wording ? wording(reason) : reason;
@@ -129,23 +133,25 @@ std::string without_slashes(std::string path) {
 }
 
 // A target within the source would become a part of it.
-void refuse_target_within(const convert_options& options) {
-  if (io::is_object_store(options.source) != io::is_object_store(options.store) || options.store.empty()) return;
+void refuse_target_within(const convert_options& options, const std::string& source_name) {
+  if (io::is_object_store(source_name) != io::is_object_store(options.store) || options.store.empty()) return;
   const auto place = [](const std::string& name) {
     std::error_code e;
     if (io::is_object_store(name)) return name;
     return without_slashes(std::filesystem::weakly_canonical(std::filesystem::absolute(name), e).native());
   };
-  const std::string source = place(split_source(options.source).file), target = place(options.store);
+  const std::string source = place(split_source(source_name).file), target = place(options.store);
   if (io::may_be_within(target, source))
     throw error(errc::invalid_option, "\"" + options.store + "\" is the source, or in it; choose another place for the new store",
                 {options.store});
 }
 
 zarr_conversion::zarr_conversion(const convert_options& requested, mode run_mode) : options_(requested) {
-  io::init_s3({options_.source}, run_mode == mode::dry_run ? "" : options_.store, options_.remote, options_.warning);
+  io::init_s3(given_sources(options_.source, options_.concat), run_mode == mode::dry_run ? "" : options_.store, options_.remote,
+              options_.warning);
+  if (options_.concat) order_stores(options_);
   source_ = read_nodes(options_, [&](const std::string& path) { set_current(path); });
-  refuse_target_within(options_);
+  for (const std::string& name : given_sources(options_.source, options_.concat)) refuse_target_within(options_, name);
   require_applicable_options();
   warn_of_nodes();
   if (const std::string sentence = text::coordinates_note(source_.coordinates, options_.with_coordinates);
@@ -198,7 +204,10 @@ void zarr_conversion::open_target(mode run_mode) {
   out_ = zarr::make_store_writer(options_.store, target);
   const bool begun = run_mode == mode::full && out_->found_unfinished(), goes_on = begun || joins || run_mode == mode::finalize;
   if (goes_on) {
-    if (load_plan(*out_, options_, begun)) select_nodes(source_, options_);
+    if (load_plan(*out_, options_, begun)) {
+      if (options_.concat) source_ = read_nodes(options_, [&](const std::string& path) { set_current(path); });
+      else select_nodes(source_, options_);
+    }
     options_.memory = region_memory_of(*out_, options_.memory);
   }
   const bool consolidated = options_.consolidate.value_or(source_.consolidated);
@@ -211,6 +220,7 @@ void zarr_conversion::open_target(mode run_mode) {
 source_identity zarr_conversion::identity() {
   source_identity id;
   text::sha256 sum;
+  if (!source_.checksum.empty()) sum.add_field(source_.checksum);
   for (std::size_t i = 0; i < source_.nodes.size(); ++i) {
     const source_node& n = source_.nodes[i];
     sum.add_field(n.path);
@@ -301,7 +311,7 @@ array_work& zarr_conversion::work_of(std::size_t node) {
   const source_node& n = source_.nodes[node];
   set_current(n.path);
   work.skipped = zarr::reason_unreadable([&] {
-    work.array = std::make_unique<zarr_array>(n.folder, codecs::make_decoder);
+    work.array = std::make_unique<source_array>(open_source_array(n));
     work.change = std::make_shared<const zarr_array_plan>(plan_zarr_array(*work.array, n.document, n.path, options_, true));
     work.chunks = std::make_shared<rechunker>(*work.array, *work.change, n.path, options_, out_.get());
   });
@@ -382,6 +392,8 @@ work_unit_result zarr_conversion::make(std::size_t node, const chunk_range& rang
     converted = fallback.make(0, fallback.items());
     converted.assumed.bits_suffice = false;
     converted.unpacked = e.what();
+  } catch (const unrepresentable_value& e) {
+    throw error(errc::not_joinable, "array \"" + n.path + "\" cannot be joined: " + e.what(), {options_.source, n.path});
   } catch (const compressors::corrupt_chunk& e) {
     throw error(errc::damaged_source, "array \"" + n.path + "\" of \"" + options_.source + "\": " + e.what(),
                 {options_.source, n.path});
@@ -587,6 +599,7 @@ convert_result zarr_conversion::finalized(const std::string& started) {
     }
   }
   result.objects = std::move(objects);
+  result.sources = sources_with_bytes();
   const bool is_references = zarr::is_reference_target(options_.store);
   if (!is_references &&
       (!io::is_object_store(options_.store) || out_->found_unfinished())) {  // also what other processes and earlier runs wrote
@@ -598,10 +611,22 @@ convert_result zarr_conversion::finalized(const std::string& started) {
     });
   }
   if (const auto& call = front_end_of(options_).before_done) call(result);
-  source_.nodes[0].folder.require_unchanged();
+  for (const zarr::store_folder& root : source_.roots) root.require_unchanged();
   out_->finish();
   if (is_references) std::tie(result.store_objects, result.store_bytes) = zarr::count_reference_files(options_.store);
   return result;
+}
+
+// Joined stores, each with the bytes of its metadata, and of its chunks in the arrays that are joined.
+std::vector<joined_source> zarr_conversion::sources_with_bytes() const {
+  std::vector<joined_source> sources = source_.sources;
+  for (const auto& [node, work] : works_) {
+    const auto& joined = source_.nodes[node].joined;
+    if (!joined || !work.chunks) continue;
+    const std::vector<std::uint64_t>& bytes = work.chunks->bytes_of_parts();
+    for (std::size_t part = 0; part < bytes.size(); ++part) sources.at(source_of_part(*joined, part)).bytes += bytes[part];
+  }
+  return sources;
 }
 
 void zarr_conversion::require_all_done() {
@@ -617,8 +642,10 @@ std::optional<std::uint64_t> zarr_conversion::estimate(std::size_t node) {
   const array_work& work = works_.at(node);
   const std::uint64_t items = work.chunks->items();
   if (items == 0) return 0;
-  const std::string source = split_source(options_.source).file;
-  if (io::is_remote(source) || zarr::is_reference_target(source)) return {};
+  for (const std::string& name : given_sources(options_.source, options_.concat)) {
+    const std::string source = split_source(name).file;
+    if (io::is_remote(source) || zarr::is_reference_target(source)) return {};
+  }
   if (work.chunks->has_two_passes() || work.change->packs_if_it_fits || work.chunks->memory() > max_item_bytes) return {};
   const std::uint64_t item_bytes = std::max<std::uint64_t>(1, work.chunks->memory()),
                       count = std::min(items, std::clamp<std::uint64_t>(sample_bytes / item_bytes, 1, max_samples));
@@ -685,6 +712,7 @@ convert_plan zarr_conversion::plan() {
     if (p.estimated_bytes) *result.estimated_bytes += *p.estimated_bytes;
     else result.estimated_bytes.reset();
   }
+  result.sources = sources_with_bytes();
   return result;
 }
 
@@ -701,6 +729,8 @@ auto with_public_errors(const convert_options& options, Run&& run) {
     throw error(errc::unsupported, "\"" + source + "\" cannot be read: this reader does not support " + e.what(), {source});
   } catch (const text::json::exception& e) {
     throw error(errc::damaged_source, "the metadata of \"" + source + "\" are invalid: " + e.what(), {source});
+  } catch (const unrepresentable_value& e) {
+    throw error(errc::not_joinable, std::string("the stores cannot be joined: ") + e.what(), {source});
   }
 }
 
@@ -710,7 +740,17 @@ void check_store_options(const convert_options& options) {
   const auto refuse = [](bool is_given, const char* option, const char* reason) {
     if (is_given) throw error(errc::invalid_option, std::string(reason) + "; leave out `" + option + "`");
   };
-  refuse(options.concat.has_value(), "concat", "only HDF5 files are joined, and the source is a Zarr store");
+  if (options.concat) {
+    for (const std::string& name : options.concat->sources) {
+      if (!zarr::is_store_name(name))
+        throw error(errc::invalid_option,
+                    "Zarr stores are joined with Zarr stores, and files with files: \"" + options.source +
+                        "\" is a store, and \"" + name + "\" is not; make a store of it first",
+                    {name});
+    }
+    refuse(options.concat->append, "append", "HDF5 files are appended to a store, and the source is a Zarr store");
+    refuse(options.concat->is_new, "is_new", "a new dimension is for HDF5 files, and the source is a Zarr store");
+  }
   if (options.references) {
     constexpr const char* stay = "references point to the chunks of the source, which stay as they are";
     refuse(options.compress.has_value(), "compress", stay);

@@ -89,7 +89,7 @@ enum class grid_type {
 // Its name, as in the plan: "regular".
 const char* to_string(grid_type g) noexcept;
 
-// Several files as one store; see docs/guide/many-files.md.
+// Several files, or several Zarr stores, as one store; see docs/guide/many-files.md.
 struct concatenation {
   // The dimension along which datasets are joined: its name, or an axis of the datasets that match a pattern of paths: "time",
   // "/images:0". Datasets without it must be equal in all files.

@@ -5,8 +5,8 @@
 OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
     'convert': {
         'concat': ('DIMENSION',
-            'Join several files along this dimension: its name, or PATTERN:N for axis N of the datasets; or along several, where '
-            'their coordinates belong: time,y,x. A source may also be @LIST.txt or a quoted "*.nc"'),
+            'Join several files, or several Zarr stores, along this dimension: its name, or PATTERN:N for axis N of the datasets; or '
+            'files along several, where their coordinates belong: time,y,x. A source may also be @LIST.txt or a quoted "*.nc"'),
         'concat_new': ('DIMENSION',
             'Join several files along a new dimension of this name: each file is one step of it, or, with --concat, each folder of '
             'files. It becomes the first dimension of all datasets but the dimension scales'),
@@ -134,8 +134,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     'finalize': {
         'concat': ('DIMENSION',
-            'Join several files along this dimension: its name, or PATTERN:N for axis N of the datasets; or along several, where '
-            'their coordinates belong: time,y,x. A source may also be @LIST.txt or a quoted "*.nc"'),
+            'Join several files, or several Zarr stores, along this dimension: its name, or PATTERN:N for axis N of the datasets; or '
+            'files along several, where their coordinates belong: time,y,x. A source may also be @LIST.txt or a quoted "*.nc"'),
         'concat_new': ('DIMENSION',
             'Join several files along a new dimension of this name: each file is one step of it, or, with --concat, each folder of '
             'files. It becomes the first dimension of all datasets but the dimension scales'),
@@ -249,8 +249,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     'plan': {
         'concat': ('DIMENSION',
-            'Join several files along this dimension: its name, or PATTERN:N for axis N of the datasets; or along several, where '
-            'their coordinates belong: time,y,x. A source may also be @LIST.txt or a quoted "*.nc"'),
+            'Join several files, or several Zarr stores, along this dimension: its name, or PATTERN:N for axis N of the datasets; or '
+            'files along several, where their coordinates belong: time,y,x. A source may also be @LIST.txt or a quoted "*.nc"'),
         'concat_new': ('DIMENSION',
             'Join several files along a new dimension of this name: each file is one step of it, or, with --concat, each folder of '
             'files. It becomes the first dimension of all datasets but the dimension scales'),
@@ -542,8 +542,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         'links': ('keep|copy',
             'As given to convert: with copy, the store must have what links lead to; with keep, notes are enough'),
         'concat': ('DIMENSION',
-            'Join several files along this dimension: its name, or PATTERN:N for axis N of the datasets; or along several, where '
-            'their coordinates belong: time,y,x. A source may also be @LIST.txt or a quoted "*.nc"'),
+            'Join several files, or several Zarr stores, along this dimension: its name, or PATTERN:N for axis N of the datasets; or '
+            'files along several, where their coordinates belong: time,y,x. A source may also be @LIST.txt or a quoted "*.nc"'),
         'concat_new': ('DIMENSION',
             'Join several files along a new dimension of this name: each file is one step of it, or, with --concat, each folder of '
             'files. It becomes the first dimension of all datasets but the dimension scales'),

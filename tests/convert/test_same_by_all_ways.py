@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 """Every option makes the same store in one process, in shares that `finalize` completes, and in a run that is resumed: what the
-later commands are not told is in the plan. From a file, and from a store with numcodecs' codecs."""
+later commands are not told is in the plan. From a file, from a store with numcodecs' codecs, and from two such stores that are
+joined."""
 
 import pathlib
 import runpy
@@ -101,10 +102,17 @@ def source_of(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     make(folder / "in.h5")
     if request.param == "file":
-        return request.param, folder / "in.h5"
+        return request.param, [folder / "in.h5"]
     convert(folder / "in.h5", folder / "in.zarr", "-q", "--profile", "native", "--consolidate")
     assert b"numcodecs.shuffle" in (folder / "in.zarr/camera/zarr.json").read_bytes()
-    return request.param, folder / "in.zarr"
+    if request.param == "store":
+        return request.param, [folder / "in.zarr"]
+    # the rows of the second one follow in `camera`, whose chunks of 10 rows end within the first
+    with h5py.File(folder / "in.h5", "r+") as f:
+        f["row"][...] += 33
+        f["camera"][...] = f["camera"][...] // 2
+    convert(folder / "in.h5", folder / "more.zarr", "-q", "--profile", "native", "--consolidate")
+    return request.param, ["--concat", "row", folder / "in.zarr", folder / "more.zarr"]
 
 
 def cases(kind):
@@ -118,19 +126,19 @@ def test_every_option_has_a_case():
 
 
 @pytest.mark.parametrize(
-    ("source", "way"), [(kind, way) for kind in ("file", "store") for way in cases(kind)], indirect=["source"]
+    ("source", "way"), [(kind, way) for kind in ("file", "store", "stores") for way in cases(kind)], indirect=["source"]
 )
 def test_shares_and_resumed_runs_make_what_one_process_makes(source, tmp_path, way):
-    kind, path = source
+    kind, paths = source
     options = cases(kind)[way]
-    convert(path, tmp_path / "one.zarr", "-q", *options)
-    if kind == "file" and "include" not in way and "exclude" not in way:
-        verify(path, tmp_path / "one.zarr", status=(0, 3))
+    convert(*paths, tmp_path / "one.zarr", "-q", *options)
+    if kind != "store" and not {"--include", "--exclude"} & set(options):
+        verify(*paths, tmp_path / "one.zarr", status=(0, 3))
     for share in range(2):
-        convert(path, tmp_path / "shares.zarr", "-q", "--partition", f"{share}/2", *options)
-    run("finalize", path, tmp_path / "shares.zarr", "-q")
+        convert(*paths, tmp_path / "shares.zarr", "-q", "--partition", f"{share}/2", *options)
+    run("finalize", *paths, tmp_path / "shares.zarr", "-q")
     same(tmp_path / "one.zarr", tmp_path / "shares.zarr")
     for name, again in (("plain", []), ("told", options)):
-        convert(path, tmp_path / f"{name}.zarr", "-q", "--partition", "0/2", *options)
-        convert(path, tmp_path / f"{name}.zarr", "-q", "--resume", *again)
+        convert(*paths, tmp_path / f"{name}.zarr", "-q", "--partition", "0/2", *options)
+        convert(*paths, tmp_path / f"{name}.zarr", "-q", "--resume", *again)
         same(tmp_path / "one.zarr", tmp_path / f"{name}.zarr")
