@@ -21,6 +21,7 @@ struct convert_worker::state {
   const hdf5::silence quiet = {};
   convert_options options;
   std::unique_ptr<hdf5_conversion> work = {};
+  std::unique_ptr<conversion::zarr_worker> of_store = {};  // if the source is a Zarr store
 
   void join() { work = std::make_unique<hdf5_conversion>(options, hdf5_conversion::mode::worker); }
 };
@@ -29,11 +30,9 @@ convert_worker::convert_worker(const convert_options& options) : state_(new stat
   state_->options.source = io::redact_url(options.source);
   state_->options.overwrite = false;  // begin_store() has done this
   state_->options.resume = false;
-  if (zarr::is_store_name(state_->options.source))
-    throw error(errc::invalid_option,
-                "the source is a Zarr store, whose chunks are not handed out one by one; divide the work with `share`");
   check_options(state_->options);
-  state_->join();
+  if (zarr::is_store_name(state_->options.source)) state_->of_store = conversion::join_conversion(state_->options);
+  else state_->join();
 }
 
 convert_worker::~convert_worker() = default;
@@ -41,6 +40,7 @@ convert_worker::convert_worker(convert_worker&& other) noexcept = default;
 convert_worker& convert_worker::operator=(convert_worker&& other) noexcept = default;
 
 std::vector<convert_worker::unit> convert_worker::missing() {
+  if (state_->of_store) return state_->of_store->missing();
   std::vector<unit> units;
   for (const auto& u : state_->work->units()) {
     if (!state_->work->has_result(u.id))
@@ -50,6 +50,7 @@ std::vector<convert_worker::unit> convert_worker::missing() {
 }
 
 void convert_worker::make(const unit& u) {
+  if (state_->of_store) return state_->of_store->make(u);
   const conversion::planned_unit one[] = {{{u.dataset, u.number}, {}}};
   try {
     state_->work->run(one);

@@ -624,7 +624,13 @@ source_array open_source_array(const source_node& node) {
       part.array.emplace(*p.folder, codecs::make_decoder);
       part.change = change_to(joined.kind, p);
       element_buffer fill = part.array->fill();
-      if (part.change) part.change(fill);
+      try {
+        if (part.change) part.change(fill);
+      } catch (const unrepresentable_value& e) {
+        fill = whole.fill;
+        part.own_fill = fill;
+        part.unrepresentable_fill = e.what();
+      }
       if (fill.data != whole.fill.data || fill.strings != whole.fill.strings) part.own_fill = std::move(fill);
     }
     parts.push_back(std::move(part));

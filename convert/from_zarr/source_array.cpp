@@ -2,6 +2,7 @@
 #include "convert/from_zarr/source_array.hpp"
 
 #include "array/chunk_grid.hpp"
+#include "convert/concat/joined_parts.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -224,6 +225,8 @@ void source_array::decode(const extents& chunk, std::vector<std::byte> stored, e
   const located entry = find_part(chunk, first_chunk_);
   const part& p = parts_[entry.part];
   if (p.own_fill && stored.empty() && !p.array->find_stored(entry.index)) {
+    if (!p.unrepresentable_fill.empty())
+      throw unrepresentable_value("of its fill value, which chunks have that were never written: " + p.unrepresentable_fill);
     const auto n = static_cast<std::size_t>(box{extents(chunk.size(), 0), shape_of(chunk)}.elements());
     out = {};
     if (type().variable()) {

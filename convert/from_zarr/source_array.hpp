@@ -19,12 +19,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace zarrbits::conversion {
 
-// Not thread-safe: it keeps a shard open. Each thread has its own copy. Throws store_error and not_supported, as zarr_array does.
+// Not thread-safe: it keeps a shard open. Each thread has its own copy. Throws store_error and not_supported, as zarr_array does,
+// and unrepresentable_value for elements that the whole cannot have.
 class source_array {
  public:
   using extents = array::extents;
@@ -39,6 +41,8 @@ class source_array {
     // One element, of the whole's type: what chunks have that the part does not have, if not the fill value of the whole. Such
     // chunks are listed, opened and decoded like the others.
     std::optional<zarr::element_buffer> own_fill = {};
+    // Why the whole cannot have that value, and such a chunk is an unrepresentable_value; "" if it can.
+    std::string unrepresentable_fill = {};
   };
   // What all parts together are.
   struct whole {

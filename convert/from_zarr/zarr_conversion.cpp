@@ -77,6 +77,10 @@ class zarr_conversion {
 
   zarr_conversion(const convert_options& requested, mode run_mode);
   void run(bool only_share);
+  std::vector<planned_unit> units();
+  std::vector<convert_worker::unit> missing();
+  // Makes these units, except those in the journal.
+  void run(const std::vector<planned_unit>& own_units);
   convert_plan plan();
   convert_result finalized(const std::string& started);
   // What this process has done: of a share, all of it.
@@ -94,7 +98,6 @@ class zarr_conversion {
   void require_applicable_options() const;
   array_work& work_of(std::size_t node);
   void list_chunks(array_work& work, const std::string& path);
-  std::vector<planned_unit> units();
   void run_array(std::size_t node, const std::vector<std::uint64_t>& numbers, io::thread_pool& queue);
   void stage(array_work& work, const std::vector<std::uint64_t>& numbers, io::thread_pool& queue,
              work_unit_result& staging_result);
@@ -473,6 +476,11 @@ void zarr_conversion::run(bool only_share) {
                                                   ? units_of_partition(all_units, options_.share->index, options_.share->count)
                                                   : all_units;
   if (journal_) journal_->begin(all_units.size(), own_units.size());
+  run(own_units);
+  if (journal_ && only_share) journal_->end();
+}
+
+void zarr_conversion::run(const std::vector<planned_unit>& own_units) {
   bytes_ = bytes_of(own_units);
   for (std::size_t i = 0; i < own_units.size(); ++i) {
     if (i == 0 || own_units[i].id.dataset != own_units[i - 1].id.dataset) warn_of_chunks(own_units[i].id.dataset);
@@ -499,9 +507,15 @@ void zarr_conversion::run(bool only_share) {
     }
     queue.finish();
   }
-  if (!journal_) return;
-  journal_->flush();
-  if (only_share) journal_->end();
+  if (journal_) journal_->flush();
+}
+
+std::vector<convert_worker::unit> zarr_conversion::missing() {
+  std::vector<convert_worker::unit> result;
+  for (const planned_unit& u : units()) {
+    if (!results_.contains(u.id)) result.push_back({u.id.dataset, u.id.number, source_.nodes[u.id.dataset].path});
+  }
+  return result;
 }
 
 std::string zarr_conversion::keep_partial_store() {
@@ -734,6 +748,34 @@ auto with_public_errors(const convert_options& options, Run&& run) {
   }
 }
 
+class conversion_worker final : public zarr_worker {
+ public:
+  explicit conversion_worker(const convert_options& options) : options_(options) {
+    with_public_errors(options_, [&] {
+      work_ = std::make_unique<zarr_conversion>(options_, zarr_conversion::mode::worker);
+      for (const planned_unit& u : work_->units()) units_.emplace(u.id, u);
+    });
+  }
+
+  std::vector<convert_worker::unit> missing() override {
+    return with_public_errors(options_, [&] { return work_->missing(); });
+  }
+
+  void make(const convert_worker::unit& u) override {
+    with_public_errors(options_, [&] {
+      const auto entry = units_.find({u.dataset, u.number});
+      if (entry == units_.end())
+        throw error(errc::invalid_option, "there is no unit " + std::to_string(u.number) + " of \"" + u.path + "\"");
+      work_->run({entry->second});
+    });
+  }
+
+ private:
+  convert_options options_;
+  std::unique_ptr<zarr_conversion> work_;
+  std::map<work_unit_id, planned_unit> units_;
+};
+
 }  // namespace
 
 void check_store_options(const convert_options& options) {
@@ -782,6 +824,10 @@ convert_result convert_store(const convert_options& options, const std::string& 
       throw;
     }
   });
+}
+
+std::unique_ptr<zarr_worker> join_conversion(const convert_options& options) {
+  return std::make_unique<conversion_worker>(options);
 }
 
 convert_result finalize_store(const convert_options& options, const std::string& started) {

@@ -8,7 +8,9 @@
 
 #include <zarrbits/convert.hpp>
 
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace zarrbits::conversion {
 
@@ -16,6 +18,16 @@ namespace zarrbits::conversion {
 convert_result convert_store(const convert_options& options, const std::string& started);
 convert_result finalize_store(const convert_options& options, const std::string& started);
 convert_plan plan_store(const convert_options& options);
+
+// What convert_worker does with such a source.
+class zarr_worker {
+ public:
+  virtual ~zarr_worker() = default;
+  virtual std::vector<convert_worker::unit> missing() = 0;
+  virtual void make(const convert_worker::unit& u) = 0;
+};
+// Joins the store. Throws zarrbits::error.
+std::unique_ptr<zarr_worker> join_conversion(const convert_options& options);
 
 // Throws zarrbits::error for options that have no meaning for a Zarr store.
 void check_store_options(const convert_options& options);

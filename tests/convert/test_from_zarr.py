@@ -225,7 +225,7 @@ def test_damaged_chunks(source, tmp_path):
 
 
 def test_what_has_no_meaning_for_a_store_is_refused(source, tmp_path):
-    for option in (["--convention", "netcdf"], ["--links", "keep"], ["--concat", "time"]):
+    for option in (["--convention", "netcdf"], ["--links", "keep"]):
         assert "Zarr store" in run("convert", source[1], tmp_path / "b.zarr", *option, status=2).stderr
     assert "or in it" in run("convert", source[1], source[1] + "/deeper.zarr", status=2).stderr
     assert "the arrays have" in refused("convert", source[1], tmp_path / "b.zarr", "--chunk", "1x2x3x4")

@@ -64,6 +64,34 @@ BOOST_AUTO_TEST_CASE(workers_make_the_units_between_them) {
   BOOST_CHECK_THROW(begin_store(c.elsewhere(0)), zarrbits::error);
 }
 
+BOOST_AUTO_TEST_CASE(workers_convert_stores) {
+  const case_of_three c;
+  zarrbits::convert_options all{.source = c.store(), .store = c.folder() / "again.zarr"};
+  zarrbits::convert_options mine = all;
+  mine.share = zarrbits::convert_options::share_type{.index = 0, .count = 2};
+  begin_store(mine);
+  {
+    zarrbits::convert_worker first(mine), second(mine);
+    const auto units = first.missing();
+    BOOST_REQUIRE(units.size() == 30U);  // three arrays of ten chunks
+    BOOST_TEST(units[14].path == "/b");
+    for (std::size_t i = 0; i + 1 < units.size(); ++i) (i % 2 == 0 ? first : second).make(units[i]);
+    BOOST_CHECK_EXCEPTION(first.make({units[0].dataset, 99, "/a"}), zarrbits::error,
+                          [](const zarrbits::error& e) { return e.what() == std::string("there is no unit 99 of \"/a\""); });
+  }
+  BOOST_CHECK_EXCEPTION((void)zarrbits::finalize(all), zarrbits::error,
+                        [](const zarrbits::error& e) { return std::string(e.what()).starts_with("1 of 30 units are missing"); });
+  {
+    zarrbits::convert_worker third(mine);
+    BOOST_REQUIRE(third.missing().size() == 1U);
+    third.make(third.missing()[0]);
+  }
+  BOOST_TEST(!zarrbits::finalize(all).has_losses());
+  const auto r = zarrbits::verify({.source = c.source(), .store = all.store});
+  BOOST_TEST(r.elements == 300U);
+  BOOST_TEST((!r.failed() && !r.incomplete()));
+}
+
 BOOST_AUTO_TEST_CASE(a_dataset_is_planned_once) {
   const case_of_three c;
   using zarrbits::conversion::hdf5_conversion;

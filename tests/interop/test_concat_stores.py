@@ -41,7 +41,7 @@ def part(dice, begin, count, whole):
     return result, times[-1] + (times.freq or pd.Timedelta(1, "D"))
 
 
-def encoding(dice, whole, dataset):
+def encoding(whole, dataset):
     count = dataset.sizes["time"]
     chunk = min(whole["chunk"], count) if whole["cut"] else whole["chunk"]
     result = {"heat": {"chunks": (chunk, 5, 4)}, "rain": {"chunks": (5, chunk)}, "count": {"chunks": (chunk,)}}
@@ -50,7 +50,7 @@ def encoding(dice, whole, dataset):
     if whole["packed"]:
         result["rain"] |= {"dtype": "i2", "scale_factor": 0.01, "_FillValue": -99}
     if whole["units"]:
-        result["time"] = {"units": whole["units"], "dtype": dice.choice(["i8", "f8"])}
+        result["time"] = {"units": whole["units"], "dtype": whole["times"]}
     return result
 
 
@@ -68,7 +68,8 @@ def layouts():
                 "shards": False,
                 "packed": bool(dice.random() < 0.3),
                 "units": dice.choice(["", "", "hours since 1970-01-01", "seconds since 2001-02-03"]),
-                "counts": [int(n) for n in dice.integers(1, 30, dice.integers(2, 5))],
+                "times": dice.choice(["i8", "f8"]),
+                "counts": [int(n) for n in dice.integers(2, 30, dice.integers(2, 5))],
             },
         )
 
@@ -81,7 +82,7 @@ def test_layouts_as_xarray_joins_them(tmp_path):
             dataset, begin = part(dice, begin, count, whole)
             names.append(tmp_path / f"{case}-{k}.zarr")
             dataset.to_zarr(
-                names[-1], zarr_format=whole["format"], encoding=encoding(dice, whole, dataset), consolidated=whole["format"] == 2
+                names[-1], zarr_format=whole["format"], encoding=encoding(whole, dataset), consolidated=whole["format"] == 2
             )
         expected = xr.concat([xr.open_zarr(n) for n in names], "time", **HOW).load()
         ways = {"plain": [], "chunks": ["--chunk", "time:6"], "gzip": ["--compress", "gzip:1"], "shards": ["--shard", "32k"]}
