@@ -218,6 +218,8 @@ struct joined_stores {
   std::map<std::string, std::uint64_t> ends = {}, lengths = {};  // of each dimension: end of the sources before; in this one
   std::map<std::string, std::string> dimensions = {};            // of each array: path of the dimension's variable, or its own
   std::map<std::string, std::uint64_t> array_lengths = {};       // of the store's arrays, along the axis
+  std::map<std::string, std::vector<numbers>> objects = {};      // of the store's arrays, ordered along the axis: listed once
+  nodes_by_path store = {};                                      // its nodes, read once
 };
 
 // Where the source's array lies in the store's.
@@ -284,7 +286,8 @@ class stores_comparison {
         source_root_(source),
         store_root_(store),
         source_(nodes_of(source, progress_)),
-        store_(nodes_of(store, progress_)),
+        nodes_of_store_(joined ? nodes_by_path() : nodes_of(store, progress_)),
+        store_(joined ? joined->store : nodes_of_store_),
         joined_(joined) {}
 
   verify_result run() {
@@ -397,8 +400,8 @@ class stores_comparison {
       f.reason = fault;
       return add_finding(result_, std::move(f));
     }
-    const std::string older = zarr::v2_metadata_key(store.folder);
-    const auto differing_nodes = zarr::differing_consolidated(store.folder);
+    const std::string older = is_compared_as_whole() ? zarr::v2_metadata_key(store.folder) : "";
+    const auto differing_nodes = is_compared_as_whole() ? zarr::differing_consolidated(store.folder) : std::vector<std::string>();
     if (!older.empty() || !differing_nodes.empty()) {
       f.outcome = verdict::unchecked;
       f.reason = !older.empty()
@@ -563,8 +566,9 @@ class stores_comparison {
     numbers grid;
     for (std::size_t d = 0; d < shape.size(); ++d) grid.push_back((shape[d] - 1) / step[d] + 1);
     numbers parts;
-    add_parts(a, {}, shape, step, grid, parts);
-    add_parts(b, joined_place, shape, step, grid, parts);
+    add_parts(a, shape, step, grid, parts);
+    if (joined_ && joined_->dimensions.contains(f.path)) add_parts_of_joined(b, f.path, joined_place, shape, step, grid, parts);
+    else add_parts(b, shape, step, grid, parts);
     std::sort(parts.begin(), parts.end());
     parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
     bool is_differing_before_end = false;
@@ -616,39 +620,71 @@ class stores_comparison {
     return is_complete;
   }
 
-  // The numbers of the parts that have elements of existing objects; all others have only the fill value. `shape`: of the
-  // compared region, which has this place in the array.
-  void add_parts(const zarr::zarr_array& array, const place& in_array, const numbers& shape, const numbers& step,
-                 const numbers& grid, numbers& parts) const {
+  // Adds the numbers of the parts that have elements of existing objects; all others have only the fill value. `shape`: of the
+  // compared region.
+  void add_parts(const zarr::zarr_array& array, const numbers& shape, const numbers& step, const numbers& grid,
+                 numbers& parts) const {
+    require_countable(grid);
+    array.for_each_object([&](const numbers& object, const zarr::store_entry&) {
+      add_parts_of(array, object, {}, shape, step, grid, parts);
+      return true;
+    });
+  }
+
+  // As above, for the region that is at this place of an array of the store.
+  void add_parts_of_joined(const zarr::zarr_array& array, const std::string& path, const place& in_array, const numbers& shape,
+                           const numbers& step, const numbers& grid, numbers& parts) const {
+    require_countable(grid);
+    const std::size_t axis = in_array.axis;
+    const auto [entry, is_new] = joined_->objects.try_emplace(path);
+    std::vector<numbers>& objects = entry->second;
+    if (is_new) {
+      array.for_each_object([&](const numbers& object, const zarr::store_entry&) {
+        objects.push_back(object);
+        if (objects.size() > max_parts()) throw zarr::not_supported("more chunks than the memory can list");
+        return true;
+      });
+      std::sort(objects.begin(), objects.end(), [&](const numbers& x, const numbers& y) { return x[axis] < y[axis]; });
+    }
+    const std::uint64_t in_object = array.chunks_per_shard()[axis], first = array.grid(axis).chunk_of(in_array.first) / in_object,
+                        last = array.grid(axis).chunk_of(in_array.first + shape[axis] - 1) / in_object;
+    const auto begin = std::lower_bound(objects.begin(), objects.end(), first,
+                                        [&](const numbers& object, std::uint64_t index) { return object[axis] < index; });
+    for (auto object = begin; object != objects.end() && (*object)[axis] <= last; ++object)
+      add_parts_of(array, *object, in_array, shape, step, grid, parts);
+  }
+
+  std::size_t max_parts() const { return static_cast<std::size_t>(options_.memory / 64); }
+
+  static void require_countable(const numbers& grid) {
     std::uint64_t total = 1;
     for (const std::uint64_t n : grid) {
       if (__builtin_mul_overflow(total, n, &total)) throw zarr::not_supported("arrays of more than 2^64 chunks");
     }
-    const std::size_t max_parts = static_cast<std::size_t>(options_.memory / 64);
-    array.for_each_object([&](const numbers& object, const zarr::store_entry&) {
-      numbers first, last;
-      for (std::size_t d = 0; d < object.size(); ++d) {
-        const std::uint64_t shard_length = array.chunks_per_shard()[d], next = (object[d] + 1) * shard_length;
-        const std::uint64_t end = next < array.chunks()[d] ? array.grid(d).start(next) : array.shape()[d];
-        const std::uint64_t begin = d == in_array.axis ? in_array.first : 0,
-                            first_element = std::max(array.grid(d).start(object[d] * shard_length), begin),
-                            end_element = std::min(end, begin + shape[d]);
-        if (first_element >= end_element) return true;  // it is in another source
-        first.push_back((first_element - begin) / step[d]);
-        last.push_back((end_element - begin - 1) / step[d]);
-      }
-      for_each_position(first, last, [&](const numbers& grid_position) {
-        std::uint64_t number = 0;
-        for (std::size_t d = 0; d < grid_position.size(); ++d) number = number * grid[d] + grid_position[d];
-        if (parts.empty() || parts.back() != number) parts.push_back(number);
-      });
-      if (parts.size() > max_parts) {
-        std::sort(parts.begin(), parts.end());
-        parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
-        if (parts.size() > max_parts / 2) throw zarr::not_supported("more chunks than the memory can list");
-      }
-      return true;
+  }
+
+  void add_parts_of(const zarr::zarr_array& array, const numbers& object, const place& in_array, const numbers& shape,
+                    const numbers& step, const numbers& grid, numbers& parts) const {
+    numbers first, last;
+    for (std::size_t d = 0; d < object.size(); ++d) {
+      const std::uint64_t shard_length = array.chunks_per_shard()[d], next = (object[d] + 1) * shard_length;
+      const std::uint64_t end = next < array.chunks()[d] ? array.grid(d).start(next) : array.shape()[d];
+      const std::uint64_t begin = d == in_array.axis ? in_array.first : 0,
+                          first_element = std::max(array.grid(d).start(object[d] * shard_length), begin),
+                          end_element = std::min(end, begin + shape[d]);
+      if (first_element >= end_element) return;  // it is in another source
+      first.push_back((first_element - begin) / step[d]);
+      last.push_back((end_element - begin - 1) / step[d]);
+    }
+    for_each_position(first, last, [&](const numbers& grid_position) {
+      std::uint64_t number = 0;
+      for (std::size_t d = 0; d < grid_position.size(); ++d) number = number * grid[d] + grid_position[d];
+      if (parts.empty() || parts.back() != number) parts.push_back(number);
     });
+    if (parts.size() <= max_parts()) return;
+    std::sort(parts.begin(), parts.end());
+    parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
+    if (parts.size() > max_parts() / 2) throw zarr::not_supported("more chunks than the memory can list");
   }
 
   static void compare_part(const zarr::zarr_array& a, const part_chunks& chunks_of_a, const zarr::zarr_array& b,
@@ -694,7 +730,8 @@ class stores_comparison {
   io::thread_pool& pool_;
   comparison_progress progress_;
   const zarr::store_folder source_root_, store_root_;
-  const nodes_by_path source_, store_;
+  const nodes_by_path source_, nodes_of_store_;
+  const nodes_by_path& store_;
   joined_stores* const joined_;
   store_inherited_units units_in_source_, units_in_store_;
   verify_result result_;
@@ -713,6 +750,8 @@ verify_result compare_joined_stores(const verify_options& options, const std::ve
   verify_result result;
   joined_stores joined{.dimension = options.concat->dimension,
                        .all_equal = options.concat->different == concatenation::different_type::refuse};
+  comparison_progress progress(options.progress);
+  joined.store = nodes_of(store, progress);
   for (const std::string& name : sources) {
     verify_result one = stores_comparison(options, open(name), store, pool, &joined).run();
     for (const auto& [dimension, length] : joined.lengths) joined.ends[dimension] += length;
