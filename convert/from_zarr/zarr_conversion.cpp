@@ -10,12 +10,12 @@
 #include "convert/run/partition.hpp"
 #include "convert/run/target_options.hpp"
 #include "io/remote_url.hpp"
-#include "io/s3_access.hpp"
 #include "io/scratch_file.hpp"
 #include "io/thread_pool.hpp"
 #include "metadata/array_metadata.hpp"
 #include "metadata/node.hpp"
 #include "metadata/v2_metadata.hpp"
+#include "remote/s3_access.hpp"
 #include "text/coordinates.hpp"
 #include "text/format.hpp"
 #include "text/memory_estimate.hpp"
@@ -143,7 +143,7 @@ void refuse_target_within(const convert_options& options) {
 }
 
 zarr_conversion::zarr_conversion(const convert_options& requested, mode run_mode) : options_(requested) {
-  io::init_s3({options_.source}, run_mode == mode::dry_run ? "" : options_.store, options_.remote, options_.warning);
+  remote::init_s3({options_.source}, run_mode == mode::dry_run ? "" : options_.store, options_.remote, options_.warning);
   source_ = read_nodes(options_, [&](const std::string& path) { set_current(path); });
   refuse_target_within(options_);
   require_applicable_options();

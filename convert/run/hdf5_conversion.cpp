@@ -15,9 +15,9 @@
 #include "hdf5/attributes.hpp"
 #include "hdf5/dimensions.hpp"
 #include "hdf5/external_files.hpp"
-#include "io/remote_file.hpp"
 #include "io/remote_url.hpp"
-#include "io/s3_access.hpp"
+#include "remote/remote_file.hpp"
+#include "remote/s3_access.hpp"
 #include "text/coordinates.hpp"
 #include "text/format.hpp"
 #include "text/memory_estimate.hpp"
@@ -81,8 +81,8 @@ std::vector<std::string> find_coordinates(const hdf5::source_file& file, const c
 hdf5_conversion::hdf5_conversion(const convert_options& requested, mode run_mode,
                                  std::shared_ptr<const append::append_target> grown)
     : options_(requested), grown_(std::move(grown)) {
-  io::init_s3(given_sources(options_.source, options_.concat), run_mode == mode::dry_run ? "" : options_.store, options_.remote,
-              options_.warning);
+  remote::init_s3(given_sources(options_.source, options_.concat), run_mode == mode::dry_run ? "" : options_.store,
+                  options_.remote, options_.warning);
   order_sources();
   // the plan says which objects are selected, without which files may not be joined
   if (run_mode == mode::finalize) {
@@ -169,7 +169,7 @@ void hdf5_conversion::warn_of_source() const {
     options_.warning("\"" + name_.file +
                      "\" is marked as open for writing (SWMR): what its writer has not brought to the file yet is not converted");
   if (io::is_remote(name_.file) && source_->etag().empty())
-    options_.warning(io::unnoticed_change_warning(name_.file, options_.remote));
+    options_.warning(remote::unnoticed_change_warning(name_.file, options_.remote));
   warn_of_links(*source_, options_);
   const std::string hint = rules_ || options_.convention ? "" : conventions::convention_hint(*source_);
   if (!hint.empty()) options_.warning(hint);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/read/store_reader.hpp"
 
-#include "io/s3_listing.hpp"
+#include "remote/s3_listing.hpp"
 #include "zarr/read/sorted_keys.hpp"
 
 #include <zarrbits/error.hpp>
@@ -33,7 +33,7 @@ io::file_state state_in_s3(std::uint64_t size, const std::string& validator) {
 class s3_object final : public stored_object {
  public:
   // `validator`: only this state of it is read; "": any of this size.
-  s3_object(io::s3_client& client, std::string key, std::uint64_t size, std::string validator)
+  s3_object(remote::s3_client& client, std::string key, std::uint64_t size, std::string validator)
       : client_(client), key_(std::move(key)), size_(size), validator_(std::move(validator)) {}
   std::uint64_t size() const override { return size_; }
   io::file_state state() const override { return state_in_s3(size_, validator_); }
@@ -41,8 +41,8 @@ class s3_object final : public stored_object {
     while (!out.empty()) {
       const auto piece = out.first(std::min(out.size(), max_request_bytes));
       const auto response = with_s3_errors([&] {
-        io::s3_client::request r{.key = key_, .range = {offset, piece.size()}, .output = piece};
-        if (io::is_etag(validator_)) r.only_if["if-match"] = "\"" + validator_ + "\"";
+        remote::s3_client::request r{.key = key_, .range = {offset, piece.size()}, .output = piece};
+        if (remote::is_etag(validator_)) r.only_if["if-match"] = "\"" + validator_ + "\"";
         return client_.send(r);
       });
       const bool differs =
@@ -60,7 +60,7 @@ class s3_object final : public stored_object {
 
  private:
   static constexpr std::size_t max_request_bytes = 32U << 20;
-  io::s3_client& client_;
+  remote::s3_client& client_;
   std::string key_;
   std::uint64_t size_;
   std::string validator_;
@@ -68,7 +68,7 @@ class s3_object final : public stored_object {
 
 class s3_reader final : public store_reader {
  public:
-  s3_reader(const std::string& name, const remote_access& remote) : client_(io::read_s3_settings(name, remote)) {}
+  s3_reader(const std::string& name, const remote_access& remote) : client_(remote::read_s3_settings(name, remote)) {}
 
   std::unique_ptr<stored_object> open(const std::string& key) const override {
     const auto response = with_s3_errors([&] { return client_.send({.method = "HEAD", .key = full_key(key)}); });
@@ -82,13 +82,13 @@ class s3_reader final : public store_reader {
     std::string start = full_key(folder);
     if (!start.empty()) start += '/';
     with_s3_errors([&] {
-      io::for_each_object(client_, start, true, io::no_limit, [&](io::s3_entry&& object) {
+      remote::for_each_object(client_, start, true, remote::no_limit, [&](remote::s3_entry&& object) {
         store_entry e;
         e.name = object.key.substr(start.size());
         e.is_folder = e.name.back() == '/';
         if (e.is_folder) e.name.pop_back();
         e.size = object.size;
-        if (!e.is_folder) e.state = state_in_s3(object.size, io::s3_validator(object.etag, object.modified));
+        if (!e.is_folder) e.state = state_in_s3(object.size, remote::s3_validator(object.etag, object.modified));
         return visit(e);
       });
     });
@@ -100,7 +100,7 @@ class s3_reader final : public store_reader {
     return prefix.empty() || key.empty() ? prefix + key : prefix + "/" + key;
   }
 
-  mutable io::s3_client client_;  // thread-safe
+  mutable remote::s3_client client_;  // thread-safe
 };
 
 // One listing says what there is, and how long it is. What is read is kept: small objects (all metadata are) as long as the
@@ -109,13 +109,13 @@ class s3_snapshot final : public store_reader {
  public:
   // `memory`: limit of the list.
   s3_snapshot(const std::string& name, const remote_access& remote, std::uint64_t memory)
-      : client_(io::read_s3_settings(name, remote)) {
+      : client_(remote::read_s3_settings(name, remote)) {
     const std::string& prefix = client_.settings().prefix;
     const std::string start = prefix.empty() ? "" : prefix + "/";
     const std::uint64_t limit = std::max(memory, min_list_bytes);
     std::uint64_t list_bytes = 0;
     with_s3_errors([&] {
-      io::for_each_object(client_, start, false, io::no_limit, [&](io::s3_entry&& e) {
+      remote::for_each_object(client_, start, false, remote::no_limit, [&](remote::s3_entry&& e) {
         if (e.key.size() <= start.size()) return true;
         list_bytes += entry_bytes + e.key.size();
         if (list_bytes > limit) {
@@ -124,7 +124,7 @@ class s3_snapshot final : public store_reader {
                                     " objects, and their list takes more memory than is allowed; increase `memory`",
                                 {name});
         }
-        objects_.emplace(e.key.substr(start.size()), listed_object{e.size, io::s3_validator(e.etag, e.modified)});
+        objects_.emplace(e.key.substr(start.size()), listed_object{e.size, remote::s3_validator(e.etag, e.modified)});
         return true;
       });
     });
@@ -214,7 +214,7 @@ class s3_snapshot final : public store_reader {
     return recent_.front().second;
   }
 
-  mutable io::s3_client client_;  // thread-safe
+  mutable remote::s3_client client_;  // thread-safe
   std::map<std::string, listed_object> objects_;
   mutable std::mutex mutex_;
   mutable std::map<std::string, bytes> small_objects_;
