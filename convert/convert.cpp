@@ -230,7 +230,7 @@ convert_options prepared_options(const convert_options& requested, bool writes) 
   if (options.warning) options.warning = without_repetition(options.warning);  // the conversion looks at the servers, too
   remote::init_s3({options.source}, writes ? options.store : "", options.remote, options.warning);
   const auto state = zarr::probe_source(options.source, options.remote);
-  if (state && state->etag.empty() && options.warning && !options.share)
+  if (state && state->size > 0 && state->etag.empty() && options.warning && !options.share)
     options.warning(remote::unnoticed_change_warning(split_source(options.source).file, options.remote));
   options = effective_options(options);
   check_options(options);

@@ -136,7 +136,8 @@ azure_account find_azure_account(const std::string& target, const remote_access&
     a.name = name.account;
     suffix = name.suffix;
   }
-  a.url = checked_server(std::move(server), "the Azure server", "`endpoint`, AZURE_STORAGE_ENDPOINT and BlobEndpoint");
+  a.url = checked_server(std::move(server), "the Azure server", "`endpoint`, AZURE_STORAGE_ENDPOINT and BlobEndpoint",
+                         io::cloud::azure);
   if (a.name.empty()) a.name = account_in_url(a.url);
   if (!a.name.empty() && !has_only(a.name, lower_case))
     refuse("the name of the storage account has other characters than small letters and digits; check AZURE_STORAGE_ACCOUNT");

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One object on a server, by HTTP or S3: what it is, and ranges of it. Every response is checked to be of the same content as the
-// first one.
+// One object on a server, by HTTP, S3, or what Google and Azure speak: what it is, and ranges of it. Every response is checked to
+// be of the same content as the first one, and to have the bytes that were requested.
+//
+//   const auto object = find_object("https://host/in.nc", remote);
+//   const io::file_state state = object->open(head);
+//   object->read(state, 4096, out);
 //
 #ifndef ZARRBITS_REMOTE_REMOTE_OBJECT_HPP
 #define ZARRBITS_REMOTE_REMOTE_OBJECT_HPP
@@ -10,7 +14,6 @@
 
 #include <zarrbits/remote_access.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,7 +22,7 @@
 
 namespace zarrbits::remote {
 
-constexpr unsigned max_mismatched_responses = 3;  // attempts whose responses do not belong to the request
+class s3_client;
 
 // Thread-safe after open().
 class remote_object {
@@ -37,16 +40,13 @@ class remote_object {
   // Its state now; not regular if it is absent. Throws zarrbits::error.
   virtual io::file_state current_state() = 0;
   // Servers said that there were too many requests: so often.
-  std::uint64_t slowed_down() const { return slowed_down_; }
-
- protected:
-  std::atomic<std::uint64_t> slowed_down_ = 0;
+  virtual std::uint64_t slowed_down() const = 0;
 };
 
 // "s3://bucket/key", "https://host/path". Throws zarrbits::error if the name, or this build, is not one for that.
 std::unique_ptr<remote_object> find_object(const std::string& name, const remote_access& remote);
-std::unique_ptr<remote_object> find_web_object(const std::string& name, const remote_access& remote);  // web_object.cpp
-std::unique_ptr<remote_object> find_s3_object(const std::string& name, const remote_access& remote);   // s3_object.cpp
+// An object of a bucket whose client lives longer.
+std::unique_ptr<remote_object> find_object(s3_client& client, const std::string& key);
 
 }  // namespace zarrbits::remote
 

@@ -17,8 +17,8 @@ namespace zarrbits::remote {
 
 namespace {
 
-constexpr std::string_view modified_prefix = "modified ", amazon_prefix = "x-amz-";
-constexpr unsigned max_mismatches = 3, max_region_changes = 2;
+constexpr std::string_view amazon_prefix = "x-amz-";
+constexpr unsigned max_region_changes = 2;
 
 std::string etag_of(const http_client::response& got) {
   std::string etag(got.header("etag"));
@@ -138,6 +138,10 @@ std::string region_in(const http_client::response& got, const xml_element& error
 
 }  // namespace
 
+validators s3_validators(const http_client::response& got) {
+  return {.etag = etag_of(got), .modified = s3_validator("", std::string(got.header("last-modified")))};
+}
+
 std::optional<double> seconds_of(const std::string& time) {
   for (const char* form : {"%Y-%m-%dT%H:%M:%S", "%a, %d %b %Y %H:%M:%S GMT"}) {
     std::tm utc{};
@@ -154,14 +158,24 @@ std::string s3_validator(const std::string& etag, const std::string& modified) {
   std::tm utc{};
   char text[64];
   if (!::gmtime_r(&time, &utc) || std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &utc) == 0) return {};
-  return std::string(modified_prefix) + text;
+  return modified_prefix + std::string(text);
 }
 
 bool is_etag(const std::string& validator) { return !validator.empty() && !validator.starts_with(modified_prefix); }
 
-bool s3_client::response::is_other_state(const std::string& known) const {
-  if (is_etag(known) || known.empty()) return !etag.empty() && etag != known;
-  return modified != known;
+s3_client::response s3_client::response_of(http_client::response& got) {
+  const validators content = s3_validators(got);
+  return {.status = got.status,
+          .body = std::move(got.body),
+          .etag = content.etag,
+          .generation = std::string(got.header("x-goog-generation")),
+          .etag_is_md5 = has_md5_as_etag(got),
+          .md5 = std::string(got.header("content-md5")),
+          .copy_status = std::string(got.header("x-ms-copy-status")),
+          .copy_progress = std::string(got.header("x-ms-copy-progress")),
+          .date = std::string(got.header("date")),
+          .modified = content.modified,
+          .length = got.length};
 }
 
 s3_client::s3_client(s3_settings settings)
@@ -250,92 +264,106 @@ void s3_client::require_secure_token(const s3_credentials& keys) const {
                         {settings_.url});
 }
 
-s3_client::response s3_client::send(const request& r) {
-  retry_policy::throw_if_cancelled(settings_.url);
-  const std::string_view method = r.method;
-  const std::string object = "\"" + settings_.name_of(r.key) + "\"";
-  bool renewed = false;
-  unsigned moves = 0, misunderstood = 0;
-  for (retry_policy tries;;) {
-    const auto location = current_place();
-    const s3_credentials keys = settings_.credentials->current();
-    require_secure_token(keys);
-    http_client::response got = attempt(r, *location, keys, tries.timeout());
-    response result{.status = got.status,
-                    .body = std::move(got.body),
-                    .received = got.received,
-                    .total = got.range.total.value_or(0),
-                    .etag = etag_of(got),
-                    .generation = std::string(got.header("x-goog-generation")),
-                    .etag_is_md5 = has_md5_as_etag(got),
-                    .md5 = std::string(got.header("content-md5")),
-                    .copy_status = std::string(got.header("x-ms-copy-status")),
-                    .copy_progress = std::string(got.header("x-ms-copy-progress")),
-                    .date = std::string(got.header("date")),
-                    .length = got.length,
-                    .attempts = tries.attempts()};
-    result.modified = s3_validator("", std::string(got.header("last-modified")));
-    const bool good = !got.error && result.status >= 200 && result.status < 300;
-    if (!(good && method == "GET" && !*r.expected_element)) {  // an unexpected body may still be an <Error>
-      if (auto xml = parse_xml(result.body)) result.xml = std::move(*xml);
+// One request, with the credentials and at the place of its last attempt.
+class s3_client::exchange final : public request_loop {
+ public:
+  exchange(s3_client& client, const request& r)
+      : request_loop(r.range, r.is_known_host, client.slowed_down_), client_(client), request_(r), method_(r.method) {}
+
+  response result() {
+    run();
+    result_.attempts = attempts();
+    return std::move(result_);
+  }
+
+ private:
+  std::string server() const override { return client_.settings_.url; }
+
+  http_client::response send(double timeout) override {
+    location_ = client_.current_place();
+    keys_ = client_.settings_.credentials->current();
+    client_.require_secure_token(keys_);
+    return client_.attempt(request_, *location_, keys_, timeout);
+  }
+
+  next_step judge(http_client::response& got) override {
+    result_ = response_of(got);
+    const bool good = !got.error && got.status >= 200 && got.status < 300;
+    if (!(good && method_ == "GET" && !*request_.expected_element)) {  // an unexpected body may still be an <Error>
+      if (auto xml = parse_xml(result_.body)) result_.xml = std::move(*xml);
     }
-    if (settings_.is_azure() && !good && result.body.empty()) result.xml = error_in_headers(got);
-    if (!got.error && !good) {
-      if (moves < max_region_changes && move_to_region(region_in(got, result.xml), *location)) {
-        ++moves;
-        continue;
-      }
-      if (!renewed && may_be_renewed(r, result, keys) && settings_.credentials->renew(keys)) {
-        renewed = true;
-        continue;
-      }
+    if (client_.settings_.is_azure() && !good && result_.body.empty()) result_.xml = error_in_headers(got);
+    if (request_.check && got.too_long && got.status == 200) return request_.check(got);  // the server ignores the range
+    if (got.error) return got.transient ? next_step::retry : next_step::refuse;
+    if (good) return judge_content(got);
+    if (moves_ < max_region_changes && client_.move_to_region(region_in(got, result_.xml), *location_)) {
+      ++moves_;
+      return next_step::repeat;
     }
-    bool retry = got.error ? got.transient : is_transient(result.status), understood = true;
-    if (good && (*r.expected_element ? result.xml.name != r.expected_element : result.xml.name == "Error")) {
-      // a server begins its response to a long operation before the result is known
-      understood = false;
-      retry = result.xml.name == "Error" ? is_transient_error(result.xml) : ++misunderstood < max_mismatches;
+    if (!is_renewed_ && may_be_renewed(request_, result_, keys_) && client_.settings_.credentials->renew(keys_)) {
+      is_renewed_ = true;
+      return next_step::repeat;
     }
-    if (result.status == 206 && !got.error && !got.has(r.range)) {
-      understood = false;
-      retry = ++misunderstood < max_mismatches;
+    if (got.status == 404) {
+      const bool says_nothing = method_ == "HEAD" && result_.xml.name.empty();
+      if (says_nothing) return client_.confirms_absence(request_) ? next_step::accept : next_step::mismatch;
+      return is_absence(result_.xml) ? next_step::accept : next_step::refuse;
     }
-    const bool says_nothing = method == "HEAD" && result.xml.name.empty();
-    const bool absent = result.status == 404 && (says_nothing ? !got.error && confirms_absence(r) : is_absence(result.xml));
-    const bool appeared = result.status == 404 && says_nothing && !got.error && !absent;
-    if (appeared) retry = ++misunderstood < max_mismatches;
-    const bool condition = !r.only_if.empty() && (result.status == 409 || result.status == 412 ||
-                                                  (method == "PUT" && (result.status == 400 || result.status == 501)));
-    const bool no_such_range = r.range.size > 0 && result.status == 416;
-    if (!got.error && !retry && understood && (good || absent || condition || no_such_range)) return result;
-    if (retry && tries.wait(got.summary() + " from " + settings_.url, got.retry_after())) continue;
+    if (is_transient(got.status)) return next_step::retry;
+    const bool no_such_range = request_.range.size > 0 && got.status == 416;
+    if (no_such_range) return request_.check ? request_.check(got) : next_step::accept;
+    const bool condition = !request_.only_if.empty() && (got.status == 409 || got.status == 412 ||
+                                                         (method_ == "PUT" && (got.status == 400 || got.status == 501)));
+    return condition ? next_step::accept : next_step::refuse;
+  }
+
+  // For a 2xx.
+  next_step judge_content(const http_client::response& got) {
+    // a server begins its response to a long operation before the result is known
+    if (result_.xml.name == "Error") return is_transient_error(result_.xml) ? next_step::retry : next_step::refuse;
+    if (*request_.expected_element && result_.xml.name != request_.expected_element) return next_step::mismatch;
+    return request_.check ? request_.check(got) : next_step::accept;
+  }
+
+  std::string object_text() const { return "\"" + client_.settings_.name_of(request_.key) + "\""; }
+
+  [[noreturn]] void refuse(const http_client::response& got) override {
     if (got.error) {
       throw zarrbits::error(errc::server_failed,
-                            settings_.server_name() + " at " + location->url + " cannot be reached for " + object +
-                                tries.attempts_text() + ": " + got.reason +
+                            client_.settings_.server_name() + " at " + location_->url + " cannot be reached for " +
+                                object_text() + attempts_text() + ": " + got.reason +
                                 (got.certificate_remedy.empty() ? "; check `endpoint` and the network" : got.certificate_remedy),
-                            {location->url});
+                            {location_->url});
     }
-    if (!understood && result.status == 206) {
+    if (got.status == 404) client_.throw_not_found(request_, result_, keys_);
+    if (got.status >= 200 && got.status < 300 && result_.xml.name != "Error") {
       throw zarrbits::error(errc::server_failed,
-                            settings_.server_name() + " at " + location->url + " answers " + r.method + " of " + object +
-                                tries.attempts_text() + " with " + std::to_string(result.received + result.body.size()) +
-                                " bytes and the range \"" + std::string(got.header("content-range").substr(0, 80)) + "\", but " +
-                                (r.range.size > 0 ? "bytes " + io::range_text(r.range) : std::string("no range")) +
-                                " were wanted; check `endpoint`",
-                            {location->url});
-    }
-    if (result.status == 404) throw_not_found(r, result, keys);
-    if (!understood && result.xml.name != "Error") {
-      throw zarrbits::error(errc::server_failed,
-                            settings_.server_name() + " at " + location->url + " answers " + r.method + " of " + object +
-                                tries.attempts_text() + " with " + std::to_string(result.status) +
+                            client_.settings_.server_name() + " at " + location_->url + " answers " + request_.method + " of " +
+                                object_text() + attempts_text() + " with " + std::to_string(got.status) +
                                 ", but without the response that belongs to this status; check `endpoint`",
-                            {location->url});
+                            {location_->url});
     }
-    throw_refused(r, result, keys, tries.attempts_text());
+    client_.throw_refused(request_, result_, keys_, attempts_text());
   }
-}
+
+  [[noreturn]] void refuse_range(const http_client::response&, const std::string& reason) override {
+    throw zarrbits::error(errc::server_failed,
+                          client_.settings_.server_name() + " at " + location_->url + " answers " + request_.method + " of " +
+                              object_text() + " with " + reason + "; check `endpoint`",
+                          {location_->url});
+  }
+
+  s3_client& client_;
+  const request& request_;
+  const std::string_view method_;
+  std::shared_ptr<const place> location_;
+  s3_credentials keys_;
+  response result_;
+  bool is_renewed_ = false;
+  unsigned moves_ = 0;
+};
+
+s3_client::response s3_client::send(const request& r) { return exchange(*this, r).result(); }
 
 // The response to a HEAD has no body, so that of a proxy, or of a server without the bucket, looks alike: a GET shows the
 // server's words. False if there is an object now. Throws zarrbits::error if it is another 404.

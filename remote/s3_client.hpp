@@ -11,6 +11,8 @@
 
 #include "io/byte_range.hpp"
 #include "remote/http_client.hpp"
+#include "remote/object_server.hpp"
+#include "remote/request_loop.hpp"
 #include "remote/s3_settings.hpp"
 #include "remote/xml.hpp"
 
@@ -45,6 +47,8 @@ class write_lease {
 // The ETag, else "modified " and the time of the last change as in HTTP's headers; "" if the server says neither. `modified` may
 // also have the form of a list of objects.
 std::string s3_validator(const std::string& etag, const std::string& modified);
+// Those of a response.
+validators s3_validators(const http_client::response& got);
 // True if it is an ETag that a condition may have.
 bool is_etag(const std::string& validator);
 // Seconds since 1970 of "2026-01-31T12:34:56.000Z", or of "Sat, 31 Jan 2026 12:34:56 GMT".
@@ -70,12 +74,12 @@ class s3_client {
     std::map<std::string, std::string> headers =
         {};                                 // more of them, in Amazon's words, such as x-amz-copy-source; names in lower case
     std::size_t max_body_bytes = 16 << 20;  // limit of a response in bytes; a longer one is an error
+    response_check check = {};              // for a range: of a 2xx, of a 416, and of a 200 that is longer than the output
+    bool is_known_host = true;              // else a name that has no address is given up soon
   };
   struct response {
     long status = 0;
     std::string body = {};
-    std::size_t received = 0;      // bytes in request::output
-    std::uint64_t total = 0;       // size of the whole object, from the response to a range; 0 if that does not say
     xml_element xml = {};          // if an `expected_element` was required
     std::string etag = {};         // without quotes
     std::string generation = {};   // of Google's objects, which the conditions of writes name
@@ -87,9 +91,7 @@ class s3_client {
     std::string modified = {};  // s3_validator() of the time of the last change alone
 
     std::string validator() const { return etag.empty() ? modified : etag; }  // as s3_validator() has it
-    // True if the object is not in the state that has this validator, as far as the response shows.
-    bool is_other_state(const std::string& known) const;
-    long long length = -1;  // from a HEAD
+    long long length = -1;                                                    // from a HEAD
     unsigned attempts = 1;
   };
   // Returns responses of 2xx, of 404 if the server says that the object, or the upload, is absent, and of 416 to a range. Any
@@ -110,12 +112,16 @@ class s3_client {
   void set_lease(write_lease* lease) { lease_ = lease; }
 
   const s3_settings& settings() const { return settings_; }
+  // How often the server said that there were too many requests.
+  std::uint64_t slowed_down() const { return slowed_down_; }
 
  private:
   // Where requests go: "https://host:9000", "host:9000" and "/bucket" are parts of the URL.
   struct place {
     std::string region, url, server, host, path;
   };
+  class exchange;
+  static response response_of(http_client::response& got);
   static std::shared_ptr<const place> place_of(const std::string& url, const std::string& region);
   std::shared_ptr<const place> current_place() const;
   bool move_to_region(const std::string& region, const place& previous);
@@ -133,6 +139,7 @@ class s3_client {
   mutable std::mutex mutex_;
   std::shared_ptr<const place> place_;  // changes if the server says in which region the bucket is
   std::atomic<write_lease*> lease_ = nullptr;
+  std::atomic<std::uint64_t> slowed_down_ = 0;
 };
 
 }  // namespace zarrbits::remote

@@ -97,7 +97,8 @@ class search {
       if (url.empty() && !ignores_configured) url = candidate;
     }
     if (url.empty()) url = "https://sts." + region_ + "." + amazon_domain(region_);
-    return {checked_server(std::move(url), "the server STS", "AWS_ENDPOINT_URL_STS and AWS_ENDPOINT_URL"), region_, ca_file_};
+    return {checked_server(std::move(url), "the server STS", "AWS_ENDPOINT_URL_STS and AWS_ENDPOINT_URL", io::cloud::s3), region_,
+            ca_file_};
   }
 
   // `users`: the profiles that have this one as their source.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "remote/remote_object.hpp"
-
+//
+// Objects at s3://, gs:// and az://.
+//
+#include "remote/object_server.hpp"
 #include "remote/s3_client.hpp"
 #include "remote/s3_version.hpp"
 
 #include <zarrbits/error.hpp>
 
-#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -14,79 +15,51 @@ namespace zarrbits::remote {
 
 namespace {
 
-class object_in_s3 final : public remote_object {
+class s3_object final : public object_server {
  public:
-  object_in_s3(const std::string& name, const remote_access& remote) : object_in_s3(name, read_s3_settings(name, remote)) {}
+  s3_object(std::string name, std::shared_ptr<s3_client> client, std::string key, std::map<std::string, std::string> version)
+      : name_(std::move(name)), client_(std::move(client)), key_(std::move(key)), version_(std::move(version)) {}
 
-  io::file_state open(std::span<std::byte> head) override {
-    const auto response = client_.send({.key = key_, .query = version_, .range = {0, head.size()}, .output = head});
-    if (response.status == 404) throw_not_found();
-    if (response.status == 416) return current_state();
-    io::file_state state{.regular = true, .size = response.total, .etag = response.validator()};
-    if (response.status == 200) state.size = response.received;
-    if (response.received != std::min<std::uint64_t>(head.size(), state.size)) throw_mismatch(0, head.size(), response);
-    return state;
+  long get(const request& r) override {
+    s3_client::request sent{.key = key_, .query = version_, .range = r.range, .output = r.output, .check = r.check};
+    if (r.validator && is_etag(*r.validator)) sent.only_if["if-match"] = "\"" + *r.validator + "\"";
+    sent.is_known_host = r.validator != nullptr;
+    return client_->send(sent).status;
   }
-
-  void read(const io::file_state& state, std::uint64_t offset, std::span<std::byte> out) override {
-    s3_client::request r{.key = key_, .query = version_, .range = {offset, out.size()}, .output = out};
-    if (is_etag(state.etag)) r.only_if["if-match"] = "\"" + state.etag + "\"";
-    for (retry_policy tries;;) {
-      const auto response = client_.send(r);
-      if (response.status == 404 || response.status == 412 || response.is_other_state(state.etag)) throw_changed();
-      if (response.status == 206 && response.total != state.size) throw_changed();
-      const bool is_full = response.status == 200 && offset == 0 && out.size() == state.size;
-      if ((response.status == 206 || is_full) && response.received == out.size()) return;
-      if (tries.attempts() == max_mismatched_responses || !tries.wait("another range from " + client_.settings().url))
-        throw_mismatch(offset, out.size(), response);
-    }
-  }
-
-  io::file_state current_state() override {
-    const auto response = client_.send({.method = "HEAD", .key = key_, .query = version_});
-    if (response.status == 404) return {};
-    return {true, static_cast<std::uint64_t>(std::max(response.length, 0LL)), 0, 0, response.validator()};
-  }
-
- private:
-  object_in_s3(const std::string& name, s3_settings settings) : name_(name), key_(settings.prefix), client_(std::move(settings)) {
-    if (const std::size_t version = version_in(name_); version != std::string::npos) {
-      version_ = {{"versionId", name_.substr(version + version_parameter.size())}};
-      key_.resize(key_.size() - (name_.size() - version));
-    }
-    if (key_.empty())
-      throw zarrbits::error(errc::invalid_option, "\"" + name_ + "\" names a bucket; use the name of an HDF5 file in it",
-                            {name_});
-  }
-
-  [[noreturn]] void throw_not_found() const {
+  validators validators_of(const http_client::response& got) const override { return s3_validators(got); }
+  std::uint64_t slowed_down() const override { return client_->slowed_down(); }
+  [[noreturn]] void throw_not_found(long) const override {
     throw zarrbits::error(
         errc::not_found,
         "cannot open \"" + name_ + "\": there is no such object; use the name of an HDF5 file, and check `endpoint`", {name_});
   }
-  [[noreturn]] void throw_changed() const {
-    throw zarrbits::error(
-        errc::changed,
-        "the source \"" + name_ + "\" changed while it was read; convert it again when no process is writing to it", {name_});
-  }
-  [[noreturn]] void throw_mismatch(std::uint64_t offset, std::size_t size, const s3_client::response& response) const {
-    throw zarrbits::error(errc::server_failed,
-                          client_.settings().server_name() + " answers " + std::to_string(response.status) + " with " +
-                              std::to_string(response.received) + " bytes of \"" + name_ + "\", but bytes " +
-                              io::range_text({offset, size}) + " were wanted; check `endpoint`",
-                          {name_});
-  }
 
+ private:
   const std::string name_;
-  std::string key_;
-  std::map<std::string, std::string> version_ = {};  // "versionId"; of a name "s3://bucket/key?versionId=..."
-  s3_client client_;
+  const std::shared_ptr<s3_client> client_;
+  const std::string key_;
+  const std::map<std::string, std::string> version_;  // "versionId"; of a name "s3://bucket/key?versionId=..."
 };
 
 }  // namespace
 
-std::unique_ptr<remote_object> find_s3_object(const std::string& name, const remote_access& remote) {
-  return std::make_unique<object_in_s3>(name, remote);
+std::unique_ptr<object_server> find_s3_server(const std::string& name, const remote_access& remote) {
+  s3_settings settings = read_s3_settings(name, remote);
+  std::string key = settings.prefix;
+  std::map<std::string, std::string> version;
+  if (const std::size_t begin = version_in(name); begin != std::string::npos) {
+    version = {{"versionId", name.substr(begin + version_parameter.size())}};
+    key.resize(key.size() - (name.size() - begin));
+  }
+  if (key.empty())
+    throw zarrbits::error(errc::invalid_option, "\"" + name + "\" names a bucket; use the name of an HDF5 file in it", {name});
+  return std::make_unique<s3_object>(name, std::make_shared<s3_client>(std::move(settings)), std::move(key), std::move(version));
+}
+
+std::unique_ptr<object_server> find_s3_server(s3_client& client, const std::string& key) {
+  return std::make_unique<s3_object>(client.settings().name_of(key),
+                                     std::shared_ptr<s3_client>(std::shared_ptr<s3_client>(), &client), key,
+                                     std::map<std::string, std::string>());
 }
 
 }  // namespace zarrbits::remote

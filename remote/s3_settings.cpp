@@ -81,7 +81,7 @@ void read_google_settings(s3_settings& s, const std::string& target, const remot
   std::string emulator = environment_value("STORAGE_EMULATOR_HOST");
   if (!emulator.empty() && emulator.find("://") == std::string::npos) emulator.insert(0, "http://");
   const std::string server = checked_server(first_of({remote.endpoint, emulator, "https://storage.googleapis.com"}),
-                                            "the Cloud Storage server", "`endpoint` and STORAGE_EMULATOR_HOST");
+                                            "the Cloud Storage server", "`endpoint` and STORAGE_EMULATOR_HOST", s.kind);
   s.region = "auto";
   s.url = server + "/" + s.bucket;
   s.ca_file = first_of({remote.ca_file, environment_value("AWS_CA_BUNDLE"), environment_value("SSL_CERT_FILE")});
@@ -126,11 +126,9 @@ s3_settings read_s3_settings(const std::string& target, const remote_access& rem
       s.bucket.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") != std::string::npos) {
     const std::string name = io::display_url(target);
     if (name.find('@') != std::string::npos) {
-      throw zarrbits::error(
-          errc::invalid_option,
-          "\"" + name + "\" contains a user name or a password, which it does not use; write it as " + example +
-              (s.is_google() ? ", and set the keys as GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY"
-                             : ", and set the keys as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile"));
+      throw zarrbits::error(errc::invalid_option,
+                            "\"" + name + "\" contains a user name or a password, which it does not use; write it as " + example +
+                                ", and set the keys as " + key_settings(s.kind));
     }
     throw zarrbits::error(errc::invalid_option, "\"" + name + "\" does not name " + (s.is_google() ? "a " : "an ") +
                                                     s.bucket_kind() + "; write it as " + example);
@@ -164,7 +162,7 @@ s3_settings read_s3_settings(const std::string& target, const remote_access& rem
                            profiles.value_in("services", services, "s3.endpoint_url"), profile_value("endpoint_url")});
   }
   const std::string server =
-      checked_server(first_of({remote.endpoint, configured}), "the S3 server", "`endpoint` and AWS_ENDPOINT_URL");
+      checked_server(first_of({remote.endpoint, configured}), "the S3 server", "`endpoint` and AWS_ENDPOINT_URL", s.kind);
   s.is_amazon = server.empty();
   const std::string style = text::case_fold(profile_value("s3.addressing_style"));
   s.amazon = {.fips = setting("AWS_USE_FIPS_ENDPOINT", "use_fips_endpoint"),

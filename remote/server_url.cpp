@@ -21,14 +21,22 @@ bool is_loopback(std::string_view host) {
 
 bool is_plaintext_remote(std::string_view url) { return url.starts_with("http://") && !is_loopback(host_of(url)); }
 
+std::string key_settings(io::cloud kind) {
+  switch (kind) {
+    case io::cloud::google: return "GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY";
+    case io::cloud::azure: return "AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY";
+    default: return "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile";
+  }
+}
+
 // A password may be anywhere before an "@".
-std::string checked_server(std::string url, const std::string& description, const std::string& source) {
+std::string checked_server(std::string url, const std::string& description, const std::string& source,
+                           std::optional<io::cloud> kind) {
   while (!url.empty() && url.back() == '/') url.pop_back();
   if (url.find('@') != std::string::npos) {
-    throw zarrbits::error(errc::invalid_option,
-                          "the URL of " + description +
-                              " contains a user name or a password, which it does not use; remove them, and set the keys "
-                              "as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile");
+    throw zarrbits::error(errc::invalid_option, "the URL of " + description +
+                                                    " contains a user name or a password, which it does not use; remove them" +
+                                                    (kind ? ", and set the keys as " + key_settings(*kind) : ""));
   }
   const bool web = url.starts_with("http://") || url.starts_with("https://");
   for (const char c : url) {

@@ -5,6 +5,9 @@
 #ifndef ZARRBITS_REMOTE_SERVER_URL_HPP
 #define ZARRBITS_REMOTE_SERVER_URL_HPP
 
+#include "io/remote_url.hpp"
+
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,8 +21,12 @@ bool is_loopback(std::string_view host);
 bool is_plaintext_remote(std::string_view url);
 
 // The URL without "/" at its end; "" stays "". Throws zarrbits::error if it is not a URL, or has a user: `description` is what it
-// is of, `source` where it may come from, for the sentence, which never repeats a password.
-std::string checked_server(std::string url, const std::string& description, const std::string& source);
+// is of, `source` where it may come from, `kind` whose keys are meant by a user in it, for the sentence, which never repeats a
+// password.
+std::string checked_server(std::string url, const std::string& description, const std::string& source,
+                           std::optional<io::cloud> kind = {});
+// Where keys are set, for sentences.
+std::string key_settings(io::cloud kind);
 
 }  // namespace zarrbits::remote
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "remote/remote_object.hpp"
-
+//
+// Files at https:// and http://: redirects, and which secrets go to which server.
+//
 #include "io/remote_url.hpp"
 #include "remote/http_client.hpp"
+#include "remote/object_server.hpp"
 #include "remote/server_url.hpp"
 #include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
@@ -10,6 +12,7 @@
 #include <zarrbits/error.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <string_view>
@@ -20,7 +23,6 @@ namespace zarrbits::remote {
 
 namespace {
 
-constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 62;  // bytes of a file
 constexpr unsigned max_redirects = 10;
 
 // "https://host:8000" of a URL; what requests with secrets go to.
@@ -56,19 +58,7 @@ std::vector<std::string> headers_of(const remote_access& remote) {
   return headers;
 }
 
-// True for a list such as "gzip, aws-chunked" that has a compression. Of the other names, one is about how the file was uploaded,
-// and one is a mistake for a charset.
-bool is_compression(std::string_view codings) {
-  while (!codings.empty()) {
-    codings.remove_prefix(std::min(codings.find_first_not_of(", \t"), codings.size()));
-    const std::string coding = text::case_fold(codings.substr(0, codings.find_first_of(", \t")));
-    codings.remove_prefix(coding.size());
-    if (!coding.empty() && coding != "identity" && coding != "aws-chunked" && coding != "utf-8") return true;
-  }
-  return false;
-}
-
-class web_object final : public remote_object {
+class web_object final : public object_server {
  public:
   web_object(std::string name, const remote_access& remote)
       : name_(std::move(name)),
@@ -78,214 +68,33 @@ class web_object final : public remote_object {
         no_etag_(remote.no_etag),
         client_(shared_http_client(ca_file_of(remote))) {}
 
-  io::file_state open(std::span<std::byte> head) override {
-    std::size_t got = 0;
-    io::file_state state;
-    ask("GET", nullptr, 0, head, [&](const http_client::response& r) {
-      state = {.regular = true, .etag = identity(r)};
-      got = r.received;
-      if (r.status == 416) return true;  // an empty file has no first byte
-      if (r.status == 200) {             // a server without ranges sent all of it
-        state.size = r.received;
-        return r.length < 0 || static_cast<std::uint64_t>(r.length) == r.received;
-      }
-      if (!r.has({0, head.size()}) || !r.range.total || *r.range.total > max_file_bytes) return false;
-      state.size = *r.range.total;
-      return true;
-    });
-    return state;
+  long get(const request& r) override;
+
+  // A strong ETag, the time of the last change, or else a weak ETag.
+  validators validators_of(const http_client::response& got) const override {
+    if (no_etag_) return {};
+    const std::string_view etag = got.header("etag"), time = got.header("last-modified");
+    validators result{.modified = time.empty() ? "" : modified_prefix + text::escape_name(time)};
+    const bool is_strong = etag.size() > 2 && etag.front() == '"';
+    if (is_strong || time.empty()) result.etag = text::escape_name(etag);  // which is UTF-8: it is noted
+    return result;
   }
 
-  void read(const io::file_state& state, std::uint64_t offset, std::span<std::byte> out) override {
-    ask("GET", &state, offset, out, [&](const http_client::response& r) {
-      require_same(state, r);
-      if (r.status == 200) return offset == 0 && r.received == out.size() && state.size == out.size();
-      if (r.range.total && *r.range.total != state.size) throw_changed();
-      return r.has({offset, out.size()}) && r.received == out.size();
-    });
+  [[noreturn]] void throw_not_found(long status) const override {
+    throw zarrbits::error(
+        errc::not_found,
+        "cannot open \"" + name_ + "\": there is no such file (the server answers " + std::to_string(status) + "); check the URL",
+        {name_});
   }
 
-  io::file_state current_state() override {
-    io::file_state state;
-    std::byte first{};
-    const std::span<std::byte> one(&first, 1);
-    // not HEAD: a signed URL is signed for GET alone
-    ask("GET", nullptr, 0, one, [&](const http_client::response& r) {
-      state = {.regular = true, .etag = identity(r)};
-      if (r.status == 416) return true;
-      if (r.status == 200) {
-        state.size = r.too_long && r.length >= 0 ? static_cast<std::uint64_t>(r.length) : r.received;
-        return true;
-      }
-      if (!r.has({0, 1}) || !r.range.total) return false;
-      state.size = *r.range.total;
-      return true;
-    });
-    return state;
-  }
+  std::uint64_t slowed_down() const override { return slowed_down_; }
 
  private:
-  // What the server says of the content: a strong ETag, else the time of its last change.
-  std::string identity(const http_client::response& r) const {
-    if (no_etag_) return {};
-    const std::string_view etag = r.header("etag");
-    if (etag.size() > 2 && etag.front() == '"') return text::escape_name(etag);  // which is UTF-8: it is noted
-    if (const std::string_view time = r.header("last-modified"); !time.empty()) return "modified " + text::escape_name(time);
-    return text::escape_name(etag);
-  }
-
-  [[noreturn]] void throw_changed() const {
-    throw zarrbits::error(
-        errc::changed,
-        "the source \"" + name_ + "\" changed while it was read; convert it again when no process is writing to it", {name_});
-  }
-
-  void require_same(const io::file_state& state, const http_client::response& r) const {
-    if (r.status == 206 || r.status == 200) {
-      const std::string current = identity(r);
-      if (current != state.etag) throw_changed();
-    }
-  }
-
-  // Repeats a request until `understood` accepts its response: 206, 200, or 416 if the state is unknown.
-  template <class F>
-  void ask(const char* method, const io::file_state* state, std::uint64_t offset, std::span<std::byte> out, const F& understood) {
-    std::string url = target();
-    unsigned redirects = 0, misunderstood = 0;
-    bool asked_again = false;
-    for (retry_policy tries;;) {
-      retry_policy::throw_if_cancelled(std::string(server_of(io::display_url(url))));
-      const bool first_hop = server_of(url) == server_of(url_);
-      http_client::request r{.method = method,
-                             .url = url,
-                             .range = {offset, out.size()},
-                             .output = out,
-                             .max_body_bytes = 64U << 10,
-                             .timeout = tries.timeout(),
-                             // a redirect over plain http gets no password that others could read
-                             .netrc = first_hop || !is_plaintext_remote(url),
-                             .cookies = true,
-                             .no_private_address = !first_hop && !follow_private_,
-                             .newer_http = true};
-      r.headers.emplace_back("Accept-Encoding: identity");
-      if (state && state->etag.starts_with('"') && state->etag.find('%') == std::string::npos)
-        r.headers.push_back("If-Match: " + state->etag);
-      if (first_hop) r.headers.insert(r.headers.end(), headers_.begin(), headers_.end());
-      const http_client::response response = client_.send(r);
-      if (response.status == 429 || response.status == 503) ++slowed_down_;
-      // a body that is longer than the range: the server ignores it
-      const bool ignored = response.too_long && response.status == 200;
-      if (response.error && !(ignored && out.size() == 1 && !state)) {
-        if (ignored) throw_ranges_unsupported();
-        if (response.private_address) throw_redirect_refused(url, "which is a private address; `follow_private` allows that");
-        // a name that is misspelt is not worth as much patience as a network that fails in the middle
-        const bool misspelt = response.no_such_host && !state && tries.attempts() >= max_mismatched_responses;
-        if (response.transient && !misspelt && tries.wait(summary_of(response, url))) continue;
-        throw_unreachable(url, response, tries);
-      }
-      if (!response.redirect.empty() && response.status >= 300 && response.status < 400) {
-        if (++redirects > max_redirects)
-          throw_redirect_refused(response.redirect, "after " + std::to_string(max_redirects) + " others, which does not end");
-        require_allowed(url, response.redirect);
-        url = response.redirect;
-        continue;
-      }
-      if (is_transient(response.status)) {
-        if (tries.wait(summary_of(response, url), response.retry_after())) continue;
-        throw_refused(url, response, tries);
-      }
-      // what a signed URL leads to ends after a time: the first one leads to a new one
-      const bool ended = response.status == 400 || response.status == 401 || response.status == 403 || response.status == 410;
-      if (ended && url != url_ && !asked_again) {
-        asked_again = true;
-        redirects = 0;
-        url = url_;
-        continue;
-      }
-      if (response.status == 412) throw_changed();
-      const bool empty = response.status == 416 && (!state || offset >= state->size);
-      if (response.status != 200 && response.status != 206 && !empty) throw_refused(url, response, tries);
-      if (const std::string_view coding = response.header("content-encoding"); is_compression(coding)) {
-        throw zarrbits::error(errc::server_failed,
-                              "the server of \"" + name_ + "\" compresses what it sends (" + std::string(coding.substr(0, 40)) +
-                                  "), so that ranges are not those of the file; download the file first",
-                              {name_});
-      }
-      if (understood(response)) {
-        const std::lock_guard lock(mutex_);
-        redirected_ = url == url_ ? "" : url;
-        return;
-      }
-      if (response.status == 200 && state) throw_ranges_unsupported();
-      if (++misunderstood < max_mismatched_responses && tries.wait(summary_of(response, url))) continue;
-      throw zarrbits::error(errc::server_failed,
-                            "the server of \"" + name_ + "\" answers " + std::to_string(response.status) + " with " +
-                                std::to_string(response.received) + " bytes and the range \"" +
-                                std::string(response.header("content-range").substr(0, 80)) + "\", but bytes " +
-                                io::range_text(r.range) + " were wanted" + tries.attempts_text() + "; download the file first",
-                            {name_});
-    }
-  }
-
-  static std::string summary_of(const http_client::response& response, const std::string& url) {
-    return response.summary() + " from " + std::string(host_of(io::display_url(url)));
-  }
+  class exchange;
 
   std::string target() const {
     const std::lock_guard lock(mutex_);
     return redirected_.empty() ? url_ : redirected_;
-  }
-
-  void require_allowed(const std::string& from, const std::string& to) const {
-    if (!io::is_web(to)) throw_redirect_refused(to, "which is neither https nor http");
-    if (from.starts_with("https:") && !to.starts_with("https:")) throw_redirect_refused(to, "which is not https");
-  }
-
-  [[noreturn]] void throw_redirect_refused(const std::string& location, const std::string& reason) const {
-    throw zarrbits::error(errc::refused,
-                          "the server of \"" + name_ + "\" redirects to \"" + io::display_url(location).substr(0, 200) + "\", " +
-                              reason + (reason.find(';') == std::string::npos ? "; download the file first" : ""),
-                          {name_});
-  }
-
-  [[noreturn]] void throw_ranges_unsupported() const {
-    throw zarrbits::error(
-        errc::unsupported,
-        "the server of \"" + name_ + "\" does not send parts of files (it ignores the header Range); download the file first",
-        {name_});
-  }
-
-  [[noreturn]] void throw_unreachable(const std::string& url, const http_client::response& response,
-                                      const retry_policy& tries) const {
-    throw zarrbits::error(errc::server_failed,
-                          "the server " + std::string(server_of(io::display_url(url))) + " cannot be reached for \"" + name_ +
-                              "\"" + tries.attempts_text() + ": " + response.reason +
-                              (!response.certificate_remedy.empty() ? response.certificate_remedy
-                               : response.too_long                  ? "; download the file first"
-                                                                    : "; check the name and the network"),
-                          {name_});
-  }
-
-  [[noreturn]] void throw_refused(const std::string& url, const http_client::response& response,
-                                  const retry_policy& tries) const {
-    const std::string status_text = std::to_string(response.status) + tries.attempts_text();
-    if (response.status == 404 || response.status == 410) {
-      throw zarrbits::error(
-          errc::not_found,
-          "cannot open \"" + name_ + "\": there is no such file (the server answers " + status_text + "); check the URL",
-          {name_});
-    }
-    if (response.status == 401 || response.status == 403) {
-      throw zarrbits::error(errc::permission_denied,
-                            "the server " + std::string(server_of(io::display_url(url))) + " does not allow reading \"" + name_ +
-                                "\": " + status_text +
-                                "; send what it asks for, such as a token, by `headers`, or a user and a password in ~/.netrc",
-                            {name_});
-    }
-    throw zarrbits::error(errc::server_failed,
-                          "the server " + std::string(server_of(io::display_url(url))) + " refuses \"" + name_ +
-                              "\": " + status_text + "; check the URL",
-                          {name_});
   }
 
   const std::string name_, url_;
@@ -294,11 +103,129 @@ class web_object final : public remote_object {
   http_client& client_;
   mutable std::mutex mutex_;
   std::string redirected_;  // what the URL leads to, as long as that works
+  std::atomic<std::uint64_t> slowed_down_ = 0;
 };
+
+class web_object::exchange final : public request_loop {
+ public:
+  exchange(web_object& object, const object_server::request& r)
+      : request_loop(r.range, r.validator != nullptr, object.slowed_down_), object_(object), request_(r), url_(object.target()) {}
+
+  long status() {
+    run();
+    return status_;
+  }
+
+ private:
+  std::string server() const override { return std::string(host_of(io::display_url(url_))); }
+
+  http_client::response send(double timeout) override {
+    const bool first_hop = is_first_hop();
+    http_client::request sent{.url = url_,
+                              .range = request_.range,
+                              .output = request_.output,
+                              .max_body_bytes = 64U << 10,
+                              .timeout = timeout,
+                              // a redirect over plain http gets no password that others could read
+                              .netrc = first_hop || !is_plaintext_remote(url_),
+                              .cookies = true,
+                              .no_private_address = !first_hop && !object_.follow_private_,
+                              .newer_http = true};
+    sent.headers.emplace_back("Accept-Encoding: identity");
+    const std::string etag = request_.validator ? *request_.validator : "";
+    if (etag.starts_with('"') && etag.find('%') == std::string::npos) sent.headers.push_back("If-Match: " + etag);
+    if (first_hop) sent.headers.insert(sent.headers.end(), object_.headers_.begin(), object_.headers_.end());
+    return object_.client_.send(sent);
+  }
+
+  next_step judge(http_client::response& got) override {
+    status_ = got.status;
+    if (got.too_long && got.status == 200) return request_.check(got);  // the server ignores the range
+    if (got.error) return got.transient ? next_step::retry : next_step::refuse;
+    if (!got.redirect.empty() && got.status >= 300 && got.status < 400) {
+      follow(got.redirect);
+      return next_step::repeat;
+    }
+    if (is_transient(got.status)) return next_step::retry;
+    // what a signed URL leads to ends after a time: the first one leads to a new one
+    const bool ended = got.status == 400 || got.status == 401 || got.status == 403 || got.status == 410;
+    if (ended && url_ != object_.url_ && !is_restarted_) {
+      is_restarted_ = true;
+      redirects_ = 0;
+      url_ = object_.url_;
+      return next_step::repeat;
+    }
+    if (got.status == 404 || got.status == 410 || (got.status == 412 && request_.validator)) return next_step::accept;
+    if (got.status != 200 && got.status != 206 && got.status != 416) return next_step::refuse;
+    const next_step step = request_.check(got);
+    if (step != next_step::accept) return step;
+    const std::lock_guard lock(object_.mutex_);
+    object_.redirected_ = url_ == object_.url_ ? "" : url_;
+    return step;
+  }
+
+  bool is_first_hop() const { return server_of(url_) == server_of(object_.url_); }
+
+  void follow(const std::string& location) {
+    if (++redirects_ > max_redirects)
+      throw_redirect_refused(location, "after " + std::to_string(max_redirects) + " others, which does not end");
+    if (!io::is_web(location)) throw_redirect_refused(location, "which is neither https nor http");
+    if (url_.starts_with("https:") && !location.starts_with("https:")) throw_redirect_refused(location, "which is not https");
+    url_ = location;
+  }
+
+  [[noreturn]] void throw_redirect_refused(const std::string& location, const std::string& reason) const {
+    throw zarrbits::error(errc::refused,
+                          "the server of \"" + object_.name_ + "\" redirects to \"" + io::display_url(location).substr(0, 200) +
+                              "\", " + reason + (reason.find(';') == std::string::npos ? "; download the file first" : ""),
+                          {object_.name_});
+  }
+
+  std::string server_url() const { return std::string(server_of(io::display_url(url_))); }
+
+  [[noreturn]] void refuse(const http_client::response& got) override {
+    const std::string& name = object_.name_;
+    if (got.private_address) throw_redirect_refused(url_, "which is a private address; `follow_private` allows that");
+    if (got.error) {
+      throw zarrbits::error(errc::server_failed,
+                            "the server " + server_url() + " cannot be reached for \"" + name + "\"" + attempts_text() + ": " +
+                                got.reason +
+                                (!got.certificate_remedy.empty() ? got.certificate_remedy
+                                 : got.too_long                  ? "; download the file first"
+                                                                 : "; check the name and the network"),
+                            {name});
+    }
+    const std::string status_text = std::to_string(got.status) + attempts_text();
+    if (got.status == 401 || got.status == 403) {
+      throw zarrbits::error(errc::permission_denied,
+                            "the server " + server_url() + " does not allow reading \"" + name + "\": " + status_text +
+                                "; send what it asks for, such as a token, by `headers`, or a user and a password in ~/.netrc",
+                            {name});
+    }
+    throw zarrbits::error(errc::server_failed,
+                          "the server " + server_url() + " refuses \"" + name + "\": " + status_text + "; check the URL", {name});
+  }
+
+  [[noreturn]] void refuse_range(const http_client::response&, const std::string& reason) override {
+    throw zarrbits::error(errc::server_failed,
+                          "the server " + server_url() + " answers the request for \"" + object_.name_ + "\" with " + reason +
+                              "; download the file first",
+                          {object_.name_});
+  }
+
+  web_object& object_;
+  const object_server::request& request_;
+  std::string url_;
+  unsigned redirects_ = 0;
+  bool is_restarted_ = false;
+  long status_ = 0;
+};
+
+long web_object::get(const request& r) { return exchange(*this, r).status(); }
 
 }  // namespace
 
-std::unique_ptr<remote_object> find_web_object(const std::string& name, const remote_access& remote) {
+std::unique_ptr<object_server> find_web_server(const std::string& name, const remote_access& remote) {
   if (server_of(name).size() <= name.find("://") + 3)
     throw zarrbits::error(errc::invalid_option, "\"" + name + "\" names no server; write it as \"https://host/path\"", {name});
   return std::make_unique<web_object>(name, remote);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/read/store_reader.hpp"
 
+#include "remote/remote_object.hpp"
 #include "remote/s3_listing.hpp"
 #include "zarr/read/sorted_keys.hpp"
 
@@ -38,27 +39,31 @@ class s3_object final : public stored_object {
   std::uint64_t size() const override { return size_; }
   io::file_state state() const override { return state_in_s3(size_, validator_); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    while (!out.empty()) {
-      const auto piece = out.first(std::min(out.size(), max_request_bytes));
-      const auto response = with_s3_errors([&] {
-        remote::s3_client::request r{.key = key_, .range = {offset, piece.size()}, .output = piece};
-        if (remote::is_etag(validator_)) r.only_if["if-match"] = "\"" + validator_ + "\"";
-        return client_.send(r);
-      });
-      const bool differs =
-          (!validator_.empty() && response.is_other_state(validator_)) || (response.status == 206 && response.total != size_);
-      if (response.status == 404 || response.status == 412 || differs)
-        throw store_error("\"" + key_ + "\" was changed while the store was read", errc::changed);
-      if (response.received != piece.size() || (response.status != 206 && (offset != 0 || piece.size() != size_))) {
-        throw store_error(client_.settings().server_name() + " does not return all of \"" + key_ +
-                          "\": it was changed, or the server does not support ranges");
+    if (out.empty()) return;
+    try {
+      const auto object = remote::find_object(client_, key_);
+      io::file_state expected = state();
+      if (validator_.empty()) {
+        expected = object->current_state();
+        if (expected.size != size_) throw_changed();
       }
-      offset += piece.size();
-      out = out.subspan(piece.size());
+      while (!out.empty()) {
+        const auto piece = out.first(std::min(out.size(), max_request_bytes));
+        object->read(expected, offset, piece);
+        offset += piece.size();
+        out = out.subspan(piece.size());
+      }
+    } catch (const zarrbits::error& e) {
+      if (e.kind() == errc::changed) throw_changed();
+      throw store_error(e.what(), e.kind());
     }
   }
 
  private:
+  [[noreturn]] void throw_changed() const {
+    throw store_error("\"" + key_ + "\" was changed while the store was read", errc::changed);
+  }
+
   static constexpr std::size_t max_request_bytes = 32U << 20;
   remote::s3_client& client_;
   std::string key_;

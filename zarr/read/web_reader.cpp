@@ -137,12 +137,7 @@ class web_reader final : public store_reader {
 
   // Not regular if it is absent.
   io::file_state state_of(const std::string& key) const {
-    try {
-      return remote::find_object(url_of(key), remote_)->current_state();
-    } catch (const zarrbits::error& e) {
-      if (e.kind() == errc::not_found) return {};
-      throw store_error(e.what(), e.kind());
-    }
+    return with_web_errors([&] { return remote::find_object(url_of(key), remote_)->current_state(); });
   }
 
   std::optional<text::json> read_json(const std::string& key) const {
