@@ -316,6 +316,12 @@ probe open_head(const std::string& name, const remote_access& remote, std::uint6
   return result;
 }
 
+std::string signature_in(const probe& p) {
+  std::string signature(std::min(p.head->bytes.size(), signature_bytes), '\0');
+  std::memcpy(signature.data(), p.head->bytes.data(), signature.size());
+  return signature;
+}
+
 // What probe_remote_file() brought; else a request.
 probe take_head(const std::string& name, const remote_access& remote, std::uint64_t head_bytes) {
   {
@@ -433,8 +439,7 @@ std::optional<io::file_state> probe_remote_file(const std::string& name, const r
   try {
     probe p = open_head(name, remote, hint == io::access_hint::full ? max_full_request : remote_file::page_size);
     const io::file_state state = p.state;
-    std::string signature(std::min(p.head->bytes.size(), signature_bytes), '\0');
-    std::memcpy(signature.data(), p.head->bytes.data(), signature.size());
+    std::string signature = signature_in(p);
     const std::lock_guard lock(probed().mutex);
     probed().signatures[name] = std::move(signature);
     probed().probes[name] = std::move(p);
@@ -445,6 +450,16 @@ std::optional<io::file_state> probe_remote_file(const std::string& name, const r
     probed().probes.erase(name);
     if (e.kind() != errc::not_found) throw;
     return {};
+  }
+}
+
+void probe_signature(const std::string& name, const remote_access& remote) {
+  try {
+    std::string signature = signature_in(open_head(name, remote, signature_bytes));
+    const std::lock_guard lock(probed().mutex);
+    probed().signatures[name] = std::move(signature);
+  } catch (const zarrbits::error& e) {
+    if (e.kind() != errc::not_found) throw;
   }
 }
 

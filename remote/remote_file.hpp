@@ -75,6 +75,8 @@ bool downloads_are_running();
 // Returns its state; nothing if there is no such file. Throws zarrbits::error.
 std::optional<io::file_state> probe_remote_file(const std::string& name, const remote_access& remote,
                                                 io::access_hint hint = io::access_hint::partial);
+// Downloads nothing but the first 8 bytes, and keeps nothing else.
+void probe_signature(const std::string& name, const remote_access& remote);
 // The first 8 bytes of a file that was probed; "" if it was not.
 std::string probed_signature(const std::string& name);
 // A file, "s3://bucket/key" or "https://host/path", whose state is known: other content is an error. Null if a local file cannot

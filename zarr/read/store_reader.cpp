@@ -364,6 +364,11 @@ std::string without_slashes(std::string name) {
 
 bool is_remote_store(const std::string& name) { return name.ends_with('/') || name.ends_with(".zarr"); }
 
+bool may_be_remote_file(const std::string& name) {
+  const bool is_bucket = io::is_object_store(name) && name.find('/', name.find("://") + 3) == std::string::npos;
+  return io::is_remote(name) && !is_bucket && !is_remote_store(name);
+}
+
 }  // namespace
 
 bool is_store_name(const std::string& source) {
@@ -390,9 +395,13 @@ bool is_netcdf3_file(const std::string& path) noexcept {
 
 std::optional<io::file_state> probe_source(const std::string& source, const remote_access& remote, io::access_hint hint) {
   const std::string name = split_source(source).file;
-  const bool is_bucket = io::is_object_store(name) && name.find('/', name.find("://") + 3) == std::string::npos;
-  if (!io::is_remote(name) || is_bucket || is_remote_store(name)) return {};
-  return remote::probe_remote_file(name, remote, hint);
+  return may_be_remote_file(name) ? remote::probe_remote_file(name, remote, hint) : std::nullopt;
+}
+
+bool is_store_source(const std::string& source, const remote_access& remote) {
+  const std::string name = split_source(source).file;
+  if (may_be_remote_file(name) && remote::probed_signature(name).empty()) remote::probe_signature(name, remote);
+  return is_store_name(source);
 }
 
 store_folder open_source_store(const std::string& source, const remote_access& remote, const std::vector<std::string>& sources,
