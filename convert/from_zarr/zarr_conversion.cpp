@@ -22,6 +22,7 @@
 #include "text/name_escaping.hpp"
 #include "text/selection.hpp"
 #include "text/sha256.hpp"
+#include "text/warning.hpp"
 #include "zarr/read/unreadable_node.hpp"
 #include "zarr/write/consolidate.hpp"
 #include "zarr/write/reference_writer.hpp"
@@ -148,9 +149,8 @@ zarr_conversion::zarr_conversion(const convert_options& requested, mode run_mode
   refuse_target_within(options_);
   require_applicable_options();
   warn_of_nodes();
-  if (const std::string sentence = text::coordinates_note(source_.coordinates, options_.with_coordinates);
-      options_.note && !options_.share && !sentence.empty())
-    options_.note(sentence);
+  if (!options_.share)
+    text::report_sentence(options_.note, text::coordinates_note(source_.coordinates, options_.with_coordinates));
   if (run_mode == mode::dry_run) return;
   open_target(run_mode);
 }
@@ -394,7 +394,7 @@ work_unit_result zarr_conversion::make(std::size_t node, const chunk_range& rang
 // All metadata stay in memory until the end.
 void zarr_conversion::warn_of_nodes() const {
   const std::string sentence = text::node_memory_warning(options_.source, source_.nodes.size(), options_.memory);
-  if (!sentence.empty() && options_.warning) options_.warning(sentence);
+  text::report_sentence(options_.warning, sentence);
 }
 
 void zarr_conversion::warn_of_chunks(std::size_t node) const {
@@ -405,7 +405,7 @@ void zarr_conversion::warn_of_chunks(std::size_t node) const {
       text::chunk_memory_warning({"array \"" + source_.nodes[node].path + "\" of \"" + options_.source + "\"",
                                   work.chunks->chunk_bytes(), work.chunks->memory()},
                                  options_.memory, "increase `memory`");
-  if (!sentence.empty()) options_.warning(sentence);
+  text::report_sentence(options_.warning, sentence);
 }
 
 // The first pass of two, for these units.

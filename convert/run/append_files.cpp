@@ -15,6 +15,7 @@
 #include "remote/s3_access.hpp"
 #include "text/memory_estimate.hpp"
 #include "text/node_names.hpp"
+#include "text/warning.hpp"
 #include "zarr/write/reference_writer.hpp"
 #include "zarr/write/store_writer.hpp"
 
@@ -114,8 +115,7 @@ new_files find_new_files(const convert_options& options) {
                   options,
                   {},
                   false};
-  const std::string warning = text::node_memory_warning(options.store, files.store->nodes().size(), options.memory);
-  if (!warning.empty() && options.warning) options.warning(warning);
+  text::report_sentence(options.warning, text::node_memory_warning(options.store, files.store->nodes().size(), options.memory));
   if (zarr::is_reference_target(options.store) && !files.options.references) files.options.references = default_inline_bytes;
   inherit_choices(*files.store, files.options);
   for (const std::string& name : names) {

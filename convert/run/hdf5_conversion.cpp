@@ -24,6 +24,7 @@
 #include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
 #include "text/selection.hpp"
+#include "text/warning.hpp"
 #include "zarr/write/consolidate.hpp"
 #include "zarr/write/reference_writer.hpp"
 #include "zarr/write/store_writer.hpp"
@@ -161,9 +162,7 @@ std::unique_ptr<hdf5::source_file> hdf5_conversion::read_source(bool tells_case_
 
 void hdf5_conversion::warn_of_source() const {
   if (options_.share) return;
-  if (const std::string sentence = text::coordinates_note(coordinates_, options_.with_coordinates);
-      options_.note && !sentence.empty())
-    options_.note(sentence);
+  text::report_sentence(options_.note, text::coordinates_note(coordinates_, options_.with_coordinates));
   if (!options_.warning) return;
   if (source_->swmr())
     options_.warning("\"" + name_.file +
@@ -172,7 +171,7 @@ void hdf5_conversion::warn_of_source() const {
     options_.warning(remote::unnoticed_change_warning(name_.file, options_.remote));
   warn_of_links(*source_, options_);
   const std::string hint = rules_ || options_.convention ? "" : conventions::convention_hint(*source_);
-  if (!hint.empty()) options_.warning(hint);
+  text::report_sentence(options_.warning, hint);
 }
 
 // True if the run takes part in what others began. Of a store in one file nothing is left of a run that was cut off: it is
@@ -284,7 +283,7 @@ void hdf5_conversion::warn_of_chunks(const hdf5::source_object& o, const dataset
   const std::string sentence =
       text::chunk_memory_warning({subject, chunk, required}, memory_limit_of(options_),
                                  grows ? "make the store again with smaller chunks" : "repack the file with smaller chunks");
-  if (!sentence.empty()) options_.warning(sentence);
+  text::report_sentence(options_.warning, sentence);
 }
 
 void count_source(const hdf5_conversion& converter, convert_result& result) {
