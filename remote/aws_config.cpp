@@ -92,6 +92,13 @@ bool is_true(const std::string& value) {
 
 bool is_true_setting(const std::string& value) { return text::case_fold(value) == "true"; }
 
+std::string ca_file_of(const remote_access& remote, const std::string& in_profile) {
+  for (const std::string& name : {remote.ca_file, environment_value("AWS_CA_BUNDLE"), in_profile}) {
+    if (!name.empty()) return name;
+  }
+  return environment_value("SSL_CERT_FILE");
+}
+
 std::optional<std::string> read_small_file(const std::string& path, std::size_t max_bytes) {
   const io::file_descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return {};

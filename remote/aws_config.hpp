@@ -5,6 +5,8 @@
 #ifndef ZARRBITS_REMOTE_AWS_CONFIG_HPP
 #define ZARRBITS_REMOTE_AWS_CONFIG_HPP
 
+#include <zarrbits/remote_access.hpp>
+
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -20,6 +22,10 @@ bool is_true(const std::string& value);
 
 // True for "true" in any case, which is all that the AWS tools take for it in their settings.
 bool is_true_setting(const std::string& value);
+
+// The file of certificates to trust: the option's, else that of AWS_CA_BUNDLE, of a profile, or of SSL_CERT_FILE; "": the
+// system's.
+std::string ca_file_of(const remote_access& remote, const std::string& in_profile = {});
 
 // The content of a file, as far as `max_bytes`; empty if it cannot be read.
 std::optional<std::string> read_small_file(const std::string& path, std::size_t max_bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A request that is repeated until its response can be used: how often, after which pauses, and what is required of a response,
+// A request that is repeated until its response can be used: how often, after which pauses, and the checks of every response,
 // whoever the server is. What its words mean is for the derived class to say.
 //
 #ifndef ZARRBITS_REMOTE_REQUEST_LOOP_HPP
@@ -53,7 +53,7 @@ class request_loop {
   virtual next_step judge(http_client::response& got) = 0;
   // Throws zarrbits::error.
   [[noreturn]] virtual void refuse(const http_client::response& got) = 0;
-  // The same, for wrong_range. `reason`: what the response has, and what was requested.
+  // Like refuse(), for wrong_range. `reason`: which bytes the response has, and which were requested.
   [[noreturn]] virtual void refuse_range(const http_client::response& got, const std::string& reason) = 0;
 
  private:

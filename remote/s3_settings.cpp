@@ -84,7 +84,7 @@ void read_google_settings(s3_settings& s, const std::string& target, const remot
                                             "the Cloud Storage server", "`endpoint` and STORAGE_EMULATOR_HOST", s.kind);
   s.region = "auto";
   s.url = server + "/" + s.bucket;
-  s.ca_file = first_of({remote.ca_file, environment_value("AWS_CA_BUNDLE"), environment_value("SSL_CERT_FILE")});
+  s.ca_file = ca_file_of(remote);
   s.credentials = std::make_shared<credential_source>(target, remote, s.region, s.ca_file);
 }
 
@@ -93,7 +93,7 @@ void read_azure_settings(s3_settings& s, const std::string& target, const remote
   s.bucket = s.bucket.substr(0, s.bucket.find('@'));
   s.region.clear();
   s.url = account.url + "/" + percent_encoded(s.bucket, false);
-  s.ca_file = first_of({remote.ca_file, environment_value("AWS_CA_BUNDLE"), environment_value("SSL_CERT_FILE")});
+  s.ca_file = ca_file_of(remote);
   s.credentials = std::make_shared<credential_source>(target, remote, s.region, s.ca_file);
 }
 
@@ -146,7 +146,7 @@ s3_settings read_s3_settings(const std::string& target, const remote_access& rem
   const auto profile_value = [&](const char* name) { return profiles.value(profile, name); };
   const auto variable = environment_value;
   s.region = first_of({variable("AWS_REGION"), variable("AWS_DEFAULT_REGION"), profile_value("region"), s.region});
-  s.ca_file = first_of({remote.ca_file, variable("AWS_CA_BUNDLE"), profile_value("ca_bundle"), variable("SSL_CERT_FILE")});
+  s.ca_file = ca_file_of(remote, profile_value("ca_bundle"));
   const auto setting = [&](const char* name, const char* in_profile) {
     const std::string value = variable(name);
     return is_true_setting(value.empty() ? profile_value(in_profile) : value);

@@ -3,6 +3,7 @@
 // Files at https:// and http://: redirects, and which secrets go to which server.
 //
 #include "io/remote_url.hpp"
+#include "remote/aws_config.hpp"
 #include "remote/http_client.hpp"
 #include "remote/object_server.hpp"
 #include "remote/server_url.hpp"
@@ -27,14 +28,6 @@ constexpr unsigned max_redirects = 10;
 
 // "https://host:8000" of a URL; what requests with secrets go to.
 std::string_view server_of(std::string_view url) { return url.substr(0, url.find_first_of("/?#", url.find("://") + 3)); }
-
-std::string ca_file_of(const remote_access& remote) {
-  if (!remote.ca_file.empty()) return remote.ca_file;
-  for (const char* name : {"AWS_CA_BUNDLE", "SSL_CERT_FILE"}) {
-    if (const char* value = std::getenv(name); value && *value) return value;
-  }
-  return {};
-}
 
 // Headers that the caller gave, and those of ZARRBITS_HEADERS, one on each line.
 std::vector<std::string> headers_of(const remote_access& remote) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""convert, verify and export end with the same status, and the same sentence, when the same thing fails on the way to a server."""
+"""convert, verify and export end with the same status when the same thing fails on the way to a server."""
 
 import contextlib
 import os
@@ -143,7 +143,7 @@ FAULTS = {
 
 
 def result(kind, fault, folder, fill, *command):
-    """The status of a command, and what it says; it leaves nothing that looks whole. "URL": of what is on the server."""
+    """The status of a command, and what it says; it leaves nothing that looks whole. "URL": of the file or the store."""
     with Cloud(kind) as cloud:
         url = fill(cloud)
         with FAULTS[fault][0](cloud, folder) as variables:

@@ -76,11 +76,9 @@ class s3_reader final : public store_reader {
   s3_reader(const std::string& name, const remote_access& remote) : client_(remote::read_s3_settings(name, remote)) {}
 
   std::unique_ptr<stored_object> open(const std::string& key) const override {
-    const auto response = with_s3_errors([&] { return client_.send({.method = "HEAD", .key = full_key(key)}); });
-    if (response.status == 404) return nullptr;
-    if (response.length < 0)
-      throw store_error(client_.settings().server_name() + " does not say how long \"" + full_key(key) + "\" is");
-    return std::make_unique<s3_object>(client_, full_key(key), static_cast<std::uint64_t>(response.length), response.validator());
+    const io::file_state state = with_s3_errors([&] { return remote::find_object(client_, full_key(key))->current_state(); });
+    if (!state.regular) return nullptr;
+    return std::make_unique<s3_object>(client_, full_key(key), state.size, state.etag);
   }
 
   void list(const std::string& folder, const std::function<bool(const store_entry&)>& visit) const override {
