@@ -108,7 +108,8 @@ void ranged_object::read(const io::file_state& state, std::uint64_t offset, std:
       if (offset != 0 || got.received != out.size() || state.size != out.size()) throw_ranges_unsupported();
       return next_step::accept;
     }
-    return got.status == 206 && got.received == out.size() ? next_step::accept : next_step::wrong_range;
+    const bool is_part = got.status == 206 && got.range.total && got.received == out.size();
+    return is_part ? next_step::accept : next_step::wrong_range;
   };
   const long status = server_->get({.range = {offset, out.size()}, .output = out, .validator = &state.etag, .check = check});
   if (is_absent_status(status) || status == 412) throw_changed();

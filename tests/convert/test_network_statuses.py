@@ -121,6 +121,20 @@ def compressed(cloud, go):
     return answer
 
 
+def without_total(cloud, go):
+    answer = go()
+    answer.headers["Content-Range"] = answer.headers["Content-Range"].split("/")[0] + "/*"
+    return answer
+
+
+def another_range(cloud, go):
+    answer = go()
+    first, rest = answer.headers["Content-Range"].removeprefix("bytes ").split("-", 1)
+    last, total = rest.split("/")
+    answer.headers["Content-Range"] = f"bytes {int(first) - 1}-{int(last) - 1}/{total}"
+    return answer
+
+
 def without_ranges(cloud, go):
     headers = {k: v for k, v in go().headers.items() if k not in ("Content-Range", "Content-Length")}
     return cloud.answer(200, pathlib.Path("in.h5").read_bytes(), headers)
@@ -138,6 +152,8 @@ FAULTS = {
     "later: gone": (later(gone), "changed while it was read|no such"),
     "later: without ETag": (later(without_etag), "changed while it was read"),
     "later: compressed": (later(compressed), "compresses what it sends"),
+    "later: without total": (later(without_total), "were wanted"),
+    "later: another range": (later(another_range), "were wanted"),
     "later: without ranges": (later(without_ranges), "does not send parts of files"),
 }
 
