@@ -6,8 +6,8 @@
 #include "append/staged_append.hpp"
 
 #include "io/files.hpp"
-#include "io/s3_client.hpp"
-#include "io/s3_listing.hpp"
+#include "remote/s3_client.hpp"
+#include "remote/s3_listing.hpp"
 #include "text/json_text.hpp"
 #include "text/node_names.hpp"
 #include "zarr/write/s3_lock.hpp"
@@ -74,9 +74,9 @@ class s3_append final : public staged_append {
   std::string list_key() const { return lock_.folder() + declared_list; }
   void take_lock();
   void require_lock();
-  io::s3_client::response get(const std::string& whole_key);
+  remote::s3_client::response get(const std::string& whole_key);
   std::string text_of(const std::string& whole_key);
-  std::vector<io::s3_entry> staged_chunks();
+  std::vector<remote::s3_entry> staged_chunks();
   void remove(const std::vector<std::string>& whole_keys);
   [[noreturn]] void fail_list(const std::string& listed, const std::string& written) const;
   template <class F>
@@ -89,9 +89,9 @@ class s3_append final : public staged_append {
   void remove_list() override;
   void move_chunks() override;
   void move_metadata(const replaced_metadata& metadata) override;
-  bool replace(const replaced_metadata& metadata, io::retry_policy& tries);
+  bool replace(const replaced_metadata& metadata, remote::retry_policy& tries);
 
-  io::s3_client client_;
+  remote::s3_client client_;
   const std::string root_;  // "" or "prefix/"
   const unsigned connections_;
   std::string declared_chunks_;
@@ -100,14 +100,14 @@ class s3_append final : public staged_append {
   zarr::s3_lock lock_;  // declared last: its heartbeat uses the others
 };
 
-std::string folder_in(const io::s3_client& client) {
+std::string folder_in(const remote::s3_client& client) {
   const std::string& prefix = client.settings().prefix;
   return prefix.empty() ? "" : prefix + "/";
 }
 
 s3_append::s3_append(const std::string& store, const zarr::store_writer_options& options)
     : staged_append(store),
-      client_(io::read_s3_target(store, options.remote)),
+      client_(remote::read_s3_target(store, options.remote)),
       root_(folder_in(client_)),
       connections_(std::max(1U, options.remote.connections)),
       lock_(client_, root_ + text::append_folder + "/", store, zarr::s3_lock::work::append) {
@@ -126,9 +126,9 @@ s3_append::s3_append(const std::string& store, const zarr::store_writer_options&
 
 // The work of a run that was killed stays as it is, with its lock, which is old after a while.
 void s3_append::take_lock() {
-  const auto objects = io::list_objects(client_, lock_.folder(), false, io::no_limit);
+  const auto objects = remote::list_objects(client_, lock_.folder(), false, remote::no_limit);
   const bool is_held =
-      std::any_of(objects.begin(), objects.end(), [&](const io::s3_entry& e) { return e.key == lock_.mark_key(); });
+      std::any_of(objects.begin(), objects.end(), [&](const remote::s3_entry& e) { return e.key == lock_.mark_key(); });
   if (is_held) lock_.require_idle(objects);
   if (lock_.acquire(is_held) && lock_.supports_if_match()) return;
   lock_.release();
@@ -157,7 +157,7 @@ void s3_append::require_lock() {
   if (!lock_.is_owner()) throw lock_.busy_error();
 }
 
-io::s3_client::response s3_append::get(const std::string& whole_key) {
+remote::s3_client::response s3_append::get(const std::string& whole_key) {
   return client_.send({.key = whole_key, .max_body_bytes = io::max_read_back});
 }
 
@@ -166,10 +166,10 @@ std::string s3_append::text_of(const std::string& whole_key) {
   return response.status == 404 ? "" : std::move(response.body);
 }
 
-std::vector<io::s3_entry> s3_append::staged_chunks() {
-  auto chunks = io::list_objects(client_, staged_key(""), false, io::no_limit);
+std::vector<remote::s3_entry> s3_append::staged_chunks() {
+  auto chunks = remote::list_objects(client_, staged_key(""), false, remote::no_limit);
   const std::string unfinished = staged_key(zarr::unfinished_key(""));  // of a server that did not remove it
-  std::erase_if(chunks, [&](const io::s3_entry& e) { return text::is_node_key(e.key) || e.key.starts_with(unfinished); });
+  std::erase_if(chunks, [&](const remote::s3_entry& e) { return text::is_node_key(e.key) || e.key.starts_with(unfinished); });
   return chunks;
 }
 
@@ -183,13 +183,13 @@ void s3_append::remove(const std::vector<std::string>& whole_keys) {
 void s3_append::remove_from_store(const std::vector<std::string>& keys) {
   std::set<std::string> unwanted, folders;
   for (const std::string& key : keys) unwanted.insert(store_key(key));
-  for (const io::s3_entry& e : keys.empty() ? std::vector<io::s3_entry>() : staged_chunks())
+  for (const remote::s3_entry& e : keys.empty() ? std::vector<remote::s3_entry>() : staged_chunks())
     unwanted.erase(store_key(e.key.substr(staged_key("").size())));
   for (const std::string& key : unwanted) folders.insert(key.substr(0, key.rfind('/') + 1));
   std::mutex mutex;
   std::vector<std::string> existing;
   for_each_parallel(std::vector<std::string>(folders.begin(), folders.end()), connections_, [&](const std::string& folder) {
-    io::for_each_object(client_, folder, true, io::no_limit, [&](io::s3_entry&& e) {
+    remote::for_each_object(client_, folder, true, remote::no_limit, [&](remote::s3_entry&& e) {
       const std::lock_guard lock(mutex);
       if (unwanted.contains(e.key)) existing.push_back(std::move(e.key));
       return true;
@@ -199,9 +199,9 @@ void s3_append::remove_from_store(const std::vector<std::string>& keys) {
 }
 
 void s3_append::discard() {
-  io::abort_uploads(client_, lock_.folder(), [](const std::string&, const std::string&) { return true; });
+  remote::abort_uploads(client_, lock_.folder(), [](const std::string&, const std::string&) { return true; });
   std::vector<std::string> keys;
-  for (io::s3_entry& e : io::list_objects(client_, lock_.folder(), false, io::no_limit)) {
+  for (remote::s3_entry& e : remote::list_objects(client_, lock_.folder(), false, remote::no_limit)) {
     const std::string_view leaf = std::string_view(e.key).substr(lock_.folder().size());
     if (leaf == declared_list) remove_list();  // first: no process may rely on the objects that go with it
     else if (leaf != zarr::s3_begun && leaf != zarr::s3_alive + lock_.token()) keys.push_back(std::move(e.key));
@@ -214,9 +214,9 @@ struct tally {
   std::string text() const { return text::json_text({{"objects", objects}, {"bytes", bytes}}); }
 };
 
-tally tally_of(const std::vector<io::s3_entry>& chunks) {
+tally tally_of(const std::vector<remote::s3_entry>& chunks) {
   tally total{chunks.size(), 0};
-  for (const io::s3_entry& e : chunks) total.bytes += e.size;
+  for (const remote::s3_entry& e : chunks) total.bytes += e.size;
   return total;
 }
 
@@ -256,7 +256,7 @@ void s3_append::as_part_of_the_move(F&& step) {
 
 void s3_append::move_chunks() {
   require_lock();
-  std::vector<io::s3_entry> chunks;
+  std::vector<remote::s3_entry> chunks;
   as_part_of_the_move([&] { chunks = staged_chunks(); });
   if (const std::string listed = tally_of(chunks).text(); listed != declared_chunks_) {
     remove_list();
@@ -265,10 +265,10 @@ void s3_append::move_chunks() {
   // a run that was killed in the move may have left some for the same places
   std::set<std::string> places;
   const std::size_t prefix_size = staged_key("").size();
-  for (const io::s3_entry& e : chunks) places.insert(store_key(e.key.substr(prefix_size)));
-  io::abort_uploads(client_, root_, [&](const std::string& key, const std::string&) { return places.contains(key); });
+  for (const remote::s3_entry& e : chunks) places.insert(store_key(e.key.substr(prefix_size)));
+  remote::abort_uploads(client_, root_, [&](const std::string& key, const std::string&) { return places.contains(key); });
   as_part_of_the_move([&] {
-    for_each_parallel(chunks, connections_, [&](const io::s3_entry& e) {
+    for_each_parallel(chunks, connections_, [&](const remote::s3_entry& e) {
       zarr::copy_object(client_, e.key, store_key(e.key.substr(prefix_size)), e.size);
       ++moved_;
     });
@@ -286,15 +286,15 @@ void s3_append::fail_list(const std::string& listed, const std::string& written)
 }
 
 void s3_append::move_metadata(const replaced_metadata& metadata) {
-  io::retry_policy tries;
+  remote::retry_policy tries;
   while (!replace(metadata, tries)) {
   }
 }
 
 // False if the condition failed: then a further look shows why.
-bool s3_append::replace(const replaced_metadata& metadata, io::retry_policy& tries) {
+bool s3_append::replace(const replaced_metadata& metadata, remote::retry_policy& tries) {
   const std::string key = store_key(metadata.key);
-  io::s3_client::response existing;
+  remote::s3_client::response existing;
   std::string text;
   bool replaced = false;
   as_part_of_the_move([&] { existing = get(key); });

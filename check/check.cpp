@@ -13,11 +13,10 @@
 #include "check/read_failure.hpp"
 #include "check/store_check.hpp"
 #include "digest/digest_note.hpp"
-#include "io/netcdf3_header.hpp"
 #include "io/reference_table.hpp"
 #include "io/remote_url.hpp"
-#include "io/s3_access.hpp"
 #include "io/zip_archive.hpp"
+#include "remote/s3_access.hpp"
 #include "text/format.hpp"
 #include "text/json_text.hpp"
 #include "text/name_escaping.hpp"
@@ -43,7 +42,7 @@ tree_kind kind_of(const std::string& name, const remote_access& remote) {
   if (io::is_remote(name)) {
     // a store in S3 is a prefix of names, and has none itself
     const bool is_file = zarr::probe_source(name, remote) || (io::is_web(name) && !zarr::is_store_name(name));
-    if (io::is_netcdf3_file(name)) return tree_kind::single_file_store;
+    if (zarr::is_netcdf3_file(name)) return tree_kind::single_file_store;
     return is_file ? tree_kind::file : tree_kind::remote_store;
   }
   std::error_code e;
@@ -51,7 +50,7 @@ tree_kind kind_of(const std::string& name, const remote_access& remote) {
   if (!fs::exists(s))
     throw error(errc::not_found, "cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"), {name});
   if (fs::is_directory(s)) return tree_kind::directory_store;
-  const bool is_store = io::is_zip_file(name) || io::is_netcdf3_file(name) || name.ends_with(".json") || name.ends_with(".zip");
+  const bool is_store = io::is_zip_file(name) || zarr::is_netcdf3_file(name) || name.ends_with(".json") || name.ends_with(".zip");
   return is_store ? tree_kind::single_file_store : tree_kind::file;
 }
 
@@ -60,7 +59,7 @@ bool has_references(const std::string& name, tree_kind kind) {
   std::error_code e;
   const auto holds = [&](const char* key) { return fs::exists(fs::path(name) / key, e); };
   if (kind == tree_kind::directory_store) return holds(io::references_metadata) && !holds("zarr.json") && !holds(".zgroup");
-  return kind == tree_kind::single_file_store && !io::is_zip_file(name) && !io::is_netcdf3_file(name);
+  return kind == tree_kind::single_file_store && !io::is_zip_file(name) && !zarr::is_netcdf3_file(name);
 }
 
 // What a run that writes this file, and was killed, left beside it.
@@ -161,7 +160,7 @@ void check_digest(const integrity_options& options, const std::string& note, boo
 }
 
 void check_tree(const integrity_options& options, finding_list& findings, integrity_report& report) {
-  io::init_s3(options.external, options.name, options.remote, options.warning);
+  remote::init_s3(options.external, options.name, options.remote, options.warning);
   const source_name name = split_source(options.name);
   const tree_kind kind = kind_of(name.file, options.remote);
   const std::string note =

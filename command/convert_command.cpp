@@ -14,7 +14,7 @@
 #include "command/report_file.hpp"
 #include "command/summary.hpp"
 #include "io/remote_url.hpp"
-#include "io/s3_access.hpp"
+#include "remote/s3_access.hpp"
 #include "text/format.hpp"
 #include "zarr/write/store_writer.hpp"
 
@@ -178,7 +178,7 @@ int run(convert_kind kind, int argc, char** argv) {
       },
       [&](bool interrupted) {
     combined.remove();
-    if (interrupted) io::cancel_s3_retries();
+    if (interrupted) remote::cancel_s3_retries();
     const auto unfinished = unfinished_work(options, interrupted);
     const bool stays = keep || (unfinished && unfinished->units_done > 0);
     const zarr::store_writer_options own_run{.run = arguments.front_end.run, .remote = options.remote};

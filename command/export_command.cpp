@@ -213,7 +213,8 @@ bool is_export(int argc, char** argv) {
   export_arguments a;
   add_export_options(app, a);
   add_log_format_option(app);
-  return can_parse(app, argc, argv) && zarr::is_store_name(a.options.store) && zarr::is_hdf5_name(a.options.target);
+  return can_parse(app, argc, argv) && zarr::is_hdf5_name(a.options.target) &&
+         zarr::is_store_source(a.options.store, a.options.remote);
 }
 
 int export_main(int argc, char** argv) {

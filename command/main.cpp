@@ -6,7 +6,7 @@
 #include "command/command_line.hpp"
 #include "command/location.hpp"
 #include "command/remote_options.hpp"
-#include "io/remote_file.hpp"
+#include "remote/remote_file.hpp"
 #include "text/closest_match.hpp"
 
 #include <zarrbits/convert.hpp>
@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
   H5dont_atexit();
   const int status = zarrbits::command::run_guarded(zarrbits::command::dispatch, argc, pointers.data());
   // after a failure, other downloads may go on, with objects that exit() destroys
-  if (zarrbits::io::downloads_are_running()) {
+  if (zarrbits::remote::downloads_are_running()) {
     std::cout.flush();
     std::fflush(nullptr);
     ::_exit(status);

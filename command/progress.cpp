@@ -2,7 +2,7 @@
 #include "command/progress.hpp"
 
 #include "command/command_line.hpp"
-#include "io/s3_access.hpp"
+#include "remote/s3_access.hpp"
 #include "text/format.hpp"
 
 #include <nlohmann/json.hpp>
@@ -72,7 +72,7 @@ progress::progress(bool quiet) : screen_(describe_terminal(STDERR_FILENO)) {
       descriptor_ = number;
       interval_ = std::chrono::milliseconds(100);
       last_ -= interval_;
-      io::set_wait_listener([this](const std::string& text) { show_wait(text); });
+      remote::set_wait_listener([this](const std::string& text) { show_wait(text); });
       return;
     }
   }
@@ -81,14 +81,14 @@ progress::progress(bool quiet) : screen_(describe_terminal(STDERR_FILENO)) {
   if (screen_.present) {
     interval_ = std::chrono::milliseconds(100);
     last_ -= interval_;  // at once
-    io::set_wait_listener([this](const std::string& text) { show_wait(text); });
+    remote::set_wait_listener([this](const std::string& text) { show_wait(text); });
     return;
   }
   const char* value = std::getenv("ZARRBITS_PROGRESS_SECONDS");
   const double seconds = value && *value ? std::strtod(value, nullptr) : 20;
   if (seconds <= 0) return;
   interval_ = std::chrono::milliseconds(std::max(1LL, std::llround(1000 * std::min(seconds, 1e6))));
-  io::set_wait_listener([this](const std::string& text) { show_wait(text); });
+  remote::set_wait_listener([this](const std::string& text) { show_wait(text); });
 }
 
 void progress::write_line(const std::string& wait) const {
@@ -106,7 +106,7 @@ void progress::write_line(const std::string& wait) const {
 }
 
 progress::~progress() {
-  io::set_wait_listener(nullptr);
+  remote::set_wait_listener(nullptr);
   if (descriptor_ >= 0) write_line();
   if (drawn_) std::fputs("\r\x1b[K", stderr);
 }

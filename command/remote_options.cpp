@@ -4,7 +4,7 @@
 #include "command/command_line.hpp"
 #include "command/location.hpp"
 #include "io/remote_url.hpp"
-#include "io/s3_access.hpp"
+#include "remote/s3_access.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -141,7 +141,7 @@ std::vector<std::string> take_arguments(int argc, char** argv) {
   }
   if (std::any_of(arguments.begin(), arguments.end(),
                   [](const std::string& a) { return a.find("://") != a.npos || a.starts_with('@'); }))
-    io::prevent_core_dumps();  // the keys of servers are in memory
+    remote::prevent_core_dumps();  // the keys of servers are in memory
   const std::vector<std::string> hidden = without_header_values(argc, argv);
   for (int i = 0; i < argc; ++i) {
     if (hidden[static_cast<std::size_t>(i)] != argv[i]) overwrite(argv[i], hidden[static_cast<std::size_t>(i)]);

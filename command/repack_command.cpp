@@ -304,8 +304,8 @@ bool is_repack(int argc, char** argv) {
   repack_arguments a;
   add_repack_options(app, a);
   add_log_format_option(app);
-  return can_parse(app, argc, argv) && a.files.size() == 2 && !a.check && !a.in_place && !zarr::is_store_name(a.files[0]) &&
-         zarr::is_hdf5_name(a.files[1]);
+  return can_parse(app, argc, argv) && a.files.size() == 2 && !a.check && !a.in_place && zarr::is_hdf5_name(a.files[1]) &&
+         !zarr::is_store_source(a.files[0], a.options.remote);
 }
 
 int repack_main(int argc, char** argv) { return run(argc, argv, false); }

@@ -5,7 +5,7 @@
 #include "command/location.hpp"
 #include "command/option_parsers.hpp"
 #include "io/remote_url.hpp"
-#include "io/s3_version.hpp"
+#include "remote/s3_version.hpp"
 #include "text/natural_order.hpp"
 #include "zarr/read/store_reader.hpp"
 
@@ -30,7 +30,7 @@ using io::is_web;
 
 // The query of a URL, and the version of an object in S3, which begin with a "?", are not patterns.
 bool is_pattern(const std::string& name) {
-  const std::size_t version = io::version_in(name);
+  const std::size_t version = remote::version_in(name);
   const std::size_t end = is_web(name) ? name.find('?') : version == std::string::npos ? name.size() : version;
   return name.substr(0, end).find_first_of("*?[") != std::string::npos;
 }
@@ -61,7 +61,7 @@ bool is_file(const std::string& source, const remote_access& remote) {
   const std::string file = split_source(source).file;
   std::error_code e;
   if (is_web(file)) return !zarr::is_store_name(file);
-  if (io::version_in(file) != std::string::npos) return true;
+  if (remote::version_in(file) != std::string::npos) return true;
   return is_object_store(file) ? !find_s3_sources(file, remote).empty() : std::filesystem::is_regular_file(file, e);
 }
 

@@ -17,10 +17,9 @@
 #include "convert/run/journal.hpp"
 #include "convert/run/link_policy.hpp"
 #include "convert/run/partition.hpp"
-#include "io/netcdf3_header.hpp"
-#include "io/remote_file.hpp"
 #include "io/remote_url.hpp"
-#include "io/s3_access.hpp"
+#include "remote/remote_file.hpp"
+#include "remote/s3_access.hpp"
 #include "text/format.hpp"
 #include "text/selection.hpp"
 #include "zarr/read/store_reader.hpp"
@@ -129,7 +128,7 @@ void check_options(const convert_options& options) {
                           "a store in one file, and references, are written to a local disk, not to \"" + options.store +
                               "\"; write it to a disk, and upload it from there, or use a name such as OUT.zarr",
                           {options.store});
-  if (options.concat && io::is_netcdf3_file(split_source(options.source).file))
+  if (options.concat && zarr::is_netcdf3_file(split_source(options.source).file))
     throw zarrbits::error(errc::invalid_option,
                           "only HDF5 files are joined, and \"" + options.source +
                               "\" is a netCDF-3 file; make netCDF-4 files first: \"nccopy -k nc4 IN.nc OUT.nc\"",
@@ -229,10 +228,10 @@ convert_options prepared_options(const convert_options& requested, bool writes) 
   check_options(options);
   if (options.concat || !io::is_remote(options.source)) return options;
   if (options.warning) options.warning = without_repetition(options.warning);  // the conversion looks at the servers, too
-  io::init_s3({options.source}, writes ? options.store : "", options.remote, options.warning);
+  remote::init_s3({options.source}, writes ? options.store : "", options.remote, options.warning);
   const auto state = zarr::probe_source(options.source, options.remote);
-  if (state && state->etag.empty() && options.warning && !options.share)
-    options.warning(io::unnoticed_change_warning(split_source(options.source).file, options.remote));
+  if (state && state->size > 0 && state->etag.empty() && options.warning && !options.share)
+    options.warning(remote::unnoticed_change_warning(split_source(options.source).file, options.remote));
   options = effective_options(options);
   check_options(options);
   return options;

@@ -12,7 +12,7 @@
 #include "digest/zarr_digest.hpp"
 #include "hdf5/h5.hpp"
 #include "io/remote_url.hpp"
-#include "io/s3_access.hpp"
+#include "remote/s3_access.hpp"
 #include "text/format.hpp"
 #include "text/json_text.hpp"
 #include "text/name_escaping.hpp"
@@ -78,7 +78,7 @@ digest_report digest(const digest_options& requested) {
   const std::string file = split_source(options.source).file;
   zarr::as_public_errors(file, file, errc::damaged_source, [&] {
     if (options.attributes) report.attributes.emplace();
-    io::init_s3({options.source}, "", options.remote, options.warning);
+    remote::init_s3({options.source}, "", options.remote, options.warning);
     zarr::probe_source(options.source, options.remote);
     if (zarr::is_store_name(options.source)) digesting::digest_zarr(options, report);
     else digesting::digest_hdf5(options, report);

@@ -3,8 +3,9 @@
 
 #include "io/byte_source.hpp"
 #include "io/remote_url.hpp"
-#include "io/s3_access.hpp"
 #include "io/thread_pool.hpp"
+#include "remote/remote_file.hpp"
+#include "remote/s3_access.hpp"
 #include "text/node_names.hpp"
 #include "text/sha256.hpp"
 #include "zarr/read/store_reader.hpp"
@@ -72,7 +73,7 @@ std::string hash_of(hash_function function, std::uint64_t size, const byte_reade
 }
 
 object_hash hash_file(const std::string& path, hash_function function) {
-  const auto file = io::open_bytes(path, {}, {});
+  const auto file = remote::open_bytes(path, {}, {});
   if (!file || !file->state().regular)
     throw error(errc::not_found, "cannot open \"" + path + "\"; check that it is a file, and can be read", {path});
   const std::uint64_t size = file->state().size;
@@ -94,7 +95,7 @@ std::vector<object_hash> hash_objects(const digest_options& options, hash_functi
   if (!io::is_remote(name) && !std::filesystem::is_directory(name, e)) return {hash_file(name, function)};
   if (io::is_remote(name) && !(io::is_object_store(name) && zarr::is_store_name(name)))
     throw error(errc::unsupported, "objects of \"" + name + "\" cannot be listed; copy it to this machine", {name});
-  io::init_s3({name}, "", options.remote, options.warning);
+  remote::init_s3({name}, "", options.remote, options.warning);
   const zarr::store_folder root = zarr::open_folder(name, options.remote);
   std::vector<object_hash> objects;
   std::mutex mutex;

@@ -14,7 +14,7 @@
 #include "hdf5/foreign_format.hpp"
 #include "io/reference_table.hpp"
 #include "io/remote_url.hpp"
-#include "io/s3_access.hpp"
+#include "remote/s3_access.hpp"
 #include "text/base64.hpp"
 #include "text/format.hpp"
 #include "zarr/read/zarr_reader.hpp"
@@ -156,7 +156,7 @@ export_report export_store(const export_options& requested) {
   report.store = options.store;
   report.target = options.target;
   zarr::as_public_errors(options.store, options.target, errc::damaged_source, [&] {
-    io::init_s3({}, options.store, options.remote, options.warning);
+    remote::init_s3({}, options.store, options.remote, options.warning);
     zarr::probe_source(options.store, options.remote);
     const source_name store = split_source(options.store);
     exporting::refuse_target_in_store(store.file, options.target);

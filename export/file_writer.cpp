@@ -12,6 +12,7 @@
 #include "text/memory_estimate.hpp"
 #include "text/name_escaping.hpp"
 #include "text/nfc.hpp"
+#include "text/warning.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -318,7 +319,7 @@ void file_writer::warn_of_chunks(const tree_node& n, const zarr_array& array, co
   const std::string sentence = text::chunk_memory_warning(
       {"array \"" + escape_name(n.path) + "\" of \"" + options_.store + "\"", bytes, max_copies * bytes}, options_.memory,
       "increase `memory`");
-  if (!sentence.empty() && options_.warning) options_.warning(sentence);
+  text::report_sentence(options_.warning, sentence);
 }
 
 void file_writer::create_dataset(std::size_t index) {

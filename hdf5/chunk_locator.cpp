@@ -2,7 +2,7 @@
 #include "hdf5/chunk_locator.hpp"
 
 #include "hdf5/file_driver.hpp"
-#include "io/remote_file.hpp"
+#include "remote/remote_file.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -77,7 +77,7 @@ struct chunk_locator::driver {
   // The settings of this driver in a property list. libhdf5 passes them on to files that it opens for this one.
   struct settings {
     std::shared_ptr<external_file_policy> policy;
-    std::shared_ptr<const io::remote_file> remote;  // the source, if it is on a server; else it is a local file
+    std::shared_ptr<const remote::remote_file> remote;  // the source, if it is on a server; else it is a local file
     std::shared_ptr<source_lock> lock;
   };
   struct file {
@@ -257,7 +257,7 @@ struct chunk_locator::driver {
 };
 
 void chunk_locator::set_driver(hid_t access, std::shared_ptr<external_file_policy> gate,
-                               std::shared_ptr<const io::remote_file> remote, std::shared_ptr<source_lock> lock) {
+                               std::shared_ptr<const remote::remote_file> remote, std::shared_ptr<source_lock> lock) {
   const driver::settings options{std::move(gate), std::move(remote), std::move(lock)};
   const hid_t id = driver::id();
   if (id < 0 || H5Pset_driver(access, id, &options) < 0) fail("set the file driver");
@@ -275,7 +275,7 @@ chunk_locator::chunk_locator(hid_t file) noexcept {
 
 int chunk_locator::descriptor() const noexcept { return file_ ? static_cast<driver::file*>(file_)->handle.descriptor : -1; }
 
-std::shared_ptr<const io::remote_file> chunk_locator::remote() const noexcept {
+std::shared_ptr<const remote::remote_file> chunk_locator::remote() const noexcept {
   return file_ ? static_cast<driver::file*>(file_)->options.remote : nullptr;
 }
 

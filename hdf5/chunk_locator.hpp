@@ -28,7 +28,7 @@ namespace zarrbits {
 class error;
 }
 
-namespace zarrbits::io {
+namespace zarrbits::remote {
 class remote_file;
 }
 
@@ -55,7 +55,7 @@ class chunk_locator {
   // for it if `gate` permits. Without `lock` no file is locked. Throws failure if libhdf5 rejects the driver: nothing would
   // be checked then.
   static void set_driver(hid_t access, std::shared_ptr<external_file_policy> gate,
-                         std::shared_ptr<const io::remote_file> remote = {}, std::shared_ptr<source_lock> lock = {});
+                         std::shared_ptr<const remote::remote_file> remote = {}, std::shared_ptr<source_lock> lock = {});
 
   chunk_locator() = default;
   // For a file that was opened this way; for any other file it finds nothing.
@@ -63,7 +63,7 @@ class chunk_locator {
   // The descriptor that libhdf5 reads from; negative if the file was not opened this way.
   int descriptor() const noexcept;
   // The remote file that libhdf5 reads; null if it is not one.
-  std::shared_ptr<const io::remote_file> remote() const noexcept;
+  std::shared_ptr<const remote::remote_file> remote() const noexcept;
   // State of the file when it was opened, before anything was read.
   io::file_state opened() const noexcept;
 

@@ -2,7 +2,7 @@
 #include "hdf5/file_bytes.hpp"
 
 #include "io/files.hpp"
-#include "io/remote_file.hpp"
+#include "remote/remote_file.hpp"
 
 #include <fcntl.h>
 

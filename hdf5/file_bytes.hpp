@@ -27,7 +27,7 @@ class file_bytes {
   // Its state now; of a remote file, when it was opened.
   io::file_state state() const { return bytes_->state(); }
   // Null if the file is local.
-  const io::remote_file* remote() const noexcept { return bytes_->remote(); }
+  const remote::remote_file* remote() const noexcept { return bytes_->remote(); }
   const std::shared_ptr<const io::byte_source>& source() const noexcept { return bytes_; }
   // Finds chunks in the file.
   const chunk_locator& chunks() const noexcept { return chunks_; }

@@ -3,8 +3,8 @@
 
 #include "hdf5/foreign_format.hpp"
 #include "io/files.hpp"
-#include "io/remote_file.hpp"
 #include "io/remote_url.hpp"
+#include "remote/remote_file.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -24,7 +24,7 @@ namespace {
 constexpr std::uint64_t head_bytes = 4096;
 
 // The beginning of the file; nothing if it cannot be read, which libhdf5 then reports. `remote`: null for a local file.
-std::optional<std::string> head_of(const std::string& name, const io::remote_file* remote) noexcept {
+std::optional<std::string> head_of(const std::string& name, const remote::remote_file* remote) noexcept {
   try {
     const io::file_descriptor fd(remote ? -1 : ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!remote && !fd) return {};
@@ -49,7 +49,7 @@ std::string driver_of(const std::string& head) {
 }
 
 // libhdf5's own message suggests h5clear even for a file that another process is writing to.
-std::string why_not_open(const std::string& name, const io::remote_file* remote, io::lock_state lock) {
+std::string why_not_open(const std::string& name, const remote::remote_file* remote, io::lock_state lock) {
   const std::string reason = last_error();
   if (!remote && lock == io::lock_state::contended)
     return "another process has it open for writing; convert it when it is closed";
@@ -96,7 +96,7 @@ opened_source::opened_source(std::string path, hid_t access, const remote_access
                              const std::vector<std::string>& external, bool lock, io::access_hint hint)
     : path_(std::move(path)) {
   const bool remote = io::is_remote(path_);
-  if (remote) remote_ = std::make_shared<const io::remote_file>(path_, server_access, cache, std::nullopt, hint);
+  if (remote) remote_ = std::make_shared<const remote::remote_file>(path_, server_access, cache, std::nullopt, hint);
   else io::require_file(path_);
   policy_ = std::make_shared<external_file_policy>(path_, remote, external);
   const auto locks = std::make_shared<source_lock>(source_lock{lock, io::lock_state::unsupported});

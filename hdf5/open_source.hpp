@@ -47,7 +47,7 @@ class opened_source {
   [[noreturn]] void changed() const;
 
   std::string path_;
-  std::shared_ptr<const io::remote_file> remote_;  // null for a local file
+  std::shared_ptr<const remote::remote_file> remote_;  // null for a local file
   std::shared_ptr<external_file_policy> policy_;
   std::uint64_t errors_before_ = driver_errors().count;
   handle file_;

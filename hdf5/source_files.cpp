@@ -4,8 +4,8 @@
 #include "hdf5/chunk_index.hpp"
 #include "hdf5/source_dataset.hpp"
 #include "io/files.hpp"
-#include "io/remote_file.hpp"
 #include "io/remote_url.hpp"
+#include "remote/remote_file.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -81,7 +81,7 @@ std::shared_ptr<const io::byte_source> source_files::bytes(std::size_t file) con
   const std::lock_guard guard(bytes_mutex_);
   return find_or(bytes_, file, max_open_sources, [&] {
     const entry& e = files_[file];
-    auto one = io::open_bytes(e.name, options_.remote, e.state);
+    auto one = remote::open_bytes(e.name, options_.remote, e.state);
     if (!one) io::throw_errno("cannot read the source", e.name, errno, "is it still there?");
     if (one->state() != e.state) changed(e.name);
     return one;
@@ -95,7 +95,7 @@ void source_files::require_unchanged() const {
 void source_files::require_unchanged(std::size_t file) const {
   const entry& e = files_[file];
   if (!e.state.regular) return;
-  const auto reopened = io::open_bytes(e.name, options_.remote, e.state);
+  const auto reopened = remote::open_bytes(e.name, options_.remote, e.state);
   if (!reopened || (reopened->remote() ? reopened->remote()->state_now() : reopened->state()) != e.state) changed(e.name);
 }
 

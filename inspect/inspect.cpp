@@ -8,11 +8,10 @@
 #include "hdf5/h5.hpp"
 #include "inspect/file_reports.hpp"
 #include "inspect/tree_readers.hpp"
-#include "io/netcdf3_header.hpp"
 #include "io/reference_table.hpp"
 #include "io/remote_url.hpp"
-#include "io/s3_access.hpp"
 #include "io/zip_archive.hpp"
+#include "remote/s3_access.hpp"
 #include "zarr/read/store_reader.hpp"
 
 #include <filesystem>
@@ -26,7 +25,7 @@ namespace fs = std::filesystem;
 
 inspected_tree read(const inspect_options& options) {
   const std::string& name = options.name;
-  io::init_s3({}, name, options.remote, options.warning);
+  remote::init_s3({}, name, options.remote, options.warning);
   const source_name parts = split_source(name);
   const auto read_store = [&](zarr::store_folder store) {
     store.max_string_bytes = options.memory / 4;
@@ -43,7 +42,7 @@ inspected_tree read(const inspect_options& options) {
   if (!fs::exists(s))
     throw zarrbits::error(errc::not_found, "cannot open \"" + name + "\": " + (e ? e.message() : "No such file or directory"),
                           {name});
-  if (fs::is_directory(s) || io::is_zip_file(parts.file) || io::is_netcdf3_file(parts.file) || parts.file.ends_with(".json"))
+  if (fs::is_directory(s) || io::is_zip_file(parts.file) || zarr::is_netcdf3_file(parts.file) || parts.file.ends_with(".json"))
     return read_store(zarr::open_store(parts.file, {}, {}, options.memory));
   return inspection::read_hdf5(parts.file, parts.object, options);
 }
@@ -61,7 +60,7 @@ inspected_tree inspect(const inspect_options& options) {
 
 std::optional<unfinished_store> find_unfinished(const std::string& store, const remote_access& remote) {
   return with_public_errors(store, [&]() -> std::optional<unfinished_store> {
-    io::init_s3({}, store, remote, {});
+    remote::init_s3({}, store, remote, {});
     std::error_code e;
     const std::string partitions = io::partitions_path(store);
     if (!io::is_object_store(store) && fs::is_directory(partitions, e) && !fs::exists(store, e))

@@ -2,8 +2,8 @@
 //
 // The bytes of an open file, wherever it is.
 //
-//   const std::shared_ptr<const byte_source> file = open_bytes("in.h5", {}, expected);
-//   file->read(512, out);
+//   const local_bytes file(std::move(descriptor));  // on a server: remote/remote_file.hpp
+//   file.read(512, out);
 //
 #ifndef ZARRBITS_IO_BYTE_SOURCE_HPP
 #define ZARRBITS_IO_BYTE_SOURCE_HPP
@@ -18,9 +18,11 @@
 #include <span>
 #include <string>
 
-namespace zarrbits::io {
-
+namespace zarrbits::remote {
 class remote_file;
+}
+
+namespace zarrbits::io {
 
 // How much will be read of a file on a server: some places, in requests of at most 4 MiB; or all of it, in few of 16 MiB.
 enum class access_hint { partial, full };
@@ -40,7 +42,7 @@ class byte_source {
   // For copies in the kernel; negative without a descriptor.
   virtual int descriptor() const noexcept { return -1; }
   // Itself, if it is remote; else null.
-  virtual const remote_file* remote() const noexcept { return nullptr; }
+  virtual const remote::remote_file* remote() const noexcept { return nullptr; }
 };
 
 // A file of the local file system.
@@ -54,10 +56,6 @@ class local_bytes final : public byte_source {
  private:
   const file_descriptor file_;
 };
-
-// A file, "s3://bucket/key" or "https://host/path", whose state is known: other content is an error. Null if a local file cannot
-// be opened; errno says why. Throws zarrbits::error.
-std::shared_ptr<const byte_source> open_bytes(const std::string& name, const remote_access& remote, const file_state& expected);
 
 }  // namespace zarrbits::io
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "io/netcdf3_header.hpp"
 
-#include "io/remote_file.hpp"
-#include "io/remote_url.hpp"
 #include "text/format.hpp"
 #include "text/name_escaping.hpp"
 
@@ -17,7 +15,6 @@ namespace zarrbits::io {
 
 namespace {
 
-constexpr std::size_t magic_bytes = 4;
 constexpr std::uint64_t max_rank = 1024;  // netCDF-C's
 // Tags of the lists.
 constexpr std::uint32_t dimension_tag = 10, variable_tag = 11, attribute_tag = 12;
@@ -288,26 +285,13 @@ std::size_t size_of(netcdf3_type type) {
 }
 
 bool is_netcdf3(std::string_view head) noexcept {
-  return head.size() >= magic_bytes && head.starts_with("CDF") && (head[3] == 1 || head[3] == 2 || head[3] == 5);
-}
-
-bool is_netcdf3_file(const std::string& path) noexcept {
-  try {
-    if (is_remote(path)) return is_netcdf3(probed_signature(path));
-    const file_descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (!file || !state_of(file.get()).regular) return false;
-    std::string head(magic_bytes, '\0');
-    read_range(file.get(), 0, std::as_writable_bytes(std::span(head)));
-    return is_netcdf3(head);
-  } catch (const read_error&) {
-    return false;
-  }
+  return head.size() >= netcdf3_magic_bytes && head.starts_with("CDF") && (head[3] == 1 || head[3] == 2 || head[3] == 5);
 }
 
 netcdf3_header read_netcdf3_header(const byte_source& file, std::uint64_t memory) {
   cursor in(file, memory);
   netcdf3_header header;
-  const std::string magic = in.bytes(magic_bytes);
+  const std::string magic = in.bytes(netcdf3_magic_bytes);
   if (!is_netcdf3(magic)) throw netcdf3_error("it does not begin as a netCDF-3 file, with \"CDF\" and 1, 2 or 5");
   header.version = static_cast<unsigned>(magic[3]);
   in.set_version(header.version);

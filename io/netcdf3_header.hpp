@@ -76,10 +76,9 @@ struct netcdf3_header {
   std::vector<netcdf3_variable> variables;
 };
 
+constexpr std::size_t netcdf3_magic_bytes = 4;
 // True if a file begins as one of netCDF-3 does.
 bool is_netcdf3(std::string_view head) noexcept;
-// Whether a local file is one, or one on a server that was probed (remote_file.hpp); false if it cannot be read.
-bool is_netcdf3_file(const std::string& path) noexcept;
 
 // `memory`: bytes that the header may take. Throws netcdf3_error, and what reading the file throws.
 netcdf3_header read_netcdf3_header(const byte_source& file, std::uint64_t memory);

@@ -3,6 +3,7 @@
 
 #include "text/memory_estimate.hpp"
 #include "text/name_escaping.hpp"
+#include "text/warning.hpp"
 
 #include <algorithm>
 
@@ -19,7 +20,7 @@ void warn_about_chunks(const verify_options& options, const std::string& path, c
   const std::string sentence = text::chunk_memory_warning(
       {"array \"" + text::escape_name(path) + "\" of \"" + options.store + "\"", bytes, copies * bytes}, options.memory,
       "increase `memory`");
-  if (!sentence.empty()) options.warning(sentence);
+  text::report_sentence(options.warning, sentence);
 }
 
 }  // namespace zarrbits::verification

@@ -9,6 +9,7 @@
 #include "text/memory_estimate.hpp"
 #include "text/reserved_names.hpp"
 #include "text/selection.hpp"
+#include "text/warning.hpp"
 #include "verify/blocks.hpp"
 #include "verify/cf_meaning.hpp"
 #include "verify/chunk_warning.hpp"
@@ -291,8 +292,7 @@ class stores_comparison {
         joined_(joined) {}
 
   verify_result run() {
-    const std::string sentence = text::node_memory_warning(options_.source, source_.size(), options_.memory);
-    if (!sentence.empty() && options_.warning) options_.warning(sentence);
+    text::report_sentence(options_.warning, text::node_memory_warning(options_.source, source_.size(), options_.memory));
     text::selection selection(text::include_patterns(options_.include, options_.with_coordinates, coordinates()),
                               options_.exclude);
     std::vector<std::pair<const nodes_by_path::value_type*, std::uint64_t>> selected;  // with their bytes

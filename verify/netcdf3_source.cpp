@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/netcdf3_source.hpp"
 
-#include "io/remote_file.hpp"
+#include "remote/remote_file.hpp"
 
 #include "metadata/array_metadata.hpp"
 #include "metadata/chunk_key_encoding.hpp"
@@ -288,7 +288,7 @@ class part_object final : public zarr::stored_object {
     const auto n = static_cast<std::size_t>(std::clamp<std::uint64_t>(within_ - std::min(offset, within_), 0, out.size()));
     std::fill(out.begin() + static_cast<std::ptrdiff_t>(n), out.end(), std::byte{});
     if (n == 0) return;
-    const io::remote_file* remote = is_alone_ ? file_->bytes->remote() : nullptr;
+    const remote::remote_file* remote = is_alone_ ? file_->bytes->remote() : nullptr;
     try {
       if (remote) remote->read_alone(offset_ + offset, out.first(n));
       else file_->bytes->read(offset_ + offset, out.first(n));
@@ -334,7 +334,7 @@ class netcdf3_source final : public zarr::store_reader {
       size *= part[d];
       within *= std::min(part[d], v.shape[d] - first);
     }
-    const bool is_alone = v.has_records && !io::is_small_gap(file_->stride - std::min(file_->stride, v.bytes_below(0))) &&
+    const bool is_alone = v.has_records && !remote::is_small_gap(file_->stride - std::min(file_->stride, v.bytes_below(0))) &&
                           file_->bytes->state().size > cache_;
     return std::make_unique<part_object>(file_, offset, size, within, is_alone);
   }

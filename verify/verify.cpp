@@ -7,12 +7,11 @@
 #include <zarrbits/verify.hpp>
 
 #include "io/byte_source.hpp"
-#include "io/netcdf3_header.hpp"
 #include "io/reference_table.hpp"
-#include "io/remote_file.hpp"
 #include "io/remote_url.hpp"
-#include "io/s3_access.hpp"
 #include "io/thread_pool.hpp"
+#include "remote/remote_file.hpp"
+#include "remote/s3_access.hpp"
 #include "text/json_text.hpp"
 #include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
@@ -55,12 +54,12 @@ verify_result verify_one(const verify_options& options, const zarr::store_folder
 // A source that is read as a store. A netCDF-3 file has a reader here that the conversion does not share.
 zarr::store_folder open_store_source(const verify_options& options, const std::string& source) {
   const source_name name = split_source(source);
-  if (!io::is_netcdf3_file(name.file))
+  if (!zarr::is_netcdf3_file(name.file))
     return zarr::open_source_store(source, options.remote, io::allowed_paths({}, options.external), options.memory);
   std::shared_ptr<const io::byte_source> bytes;
   if (io::is_remote(name.file)) {
-    bytes = std::make_shared<const io::remote_file>(name.file, options.remote, options.memory / 4, std::nullopt,
-                                                    extent_of(options, name));
+    bytes = std::make_shared<const remote::remote_file>(name.file, options.remote, options.memory / 4, std::nullopt,
+                                                        extent_of(options, name));
   } else {
     io::file_descriptor file(::open(name.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     bytes = std::make_shared<const io::local_bytes>(std::move(file));
@@ -202,7 +201,7 @@ void check_options(const verify_options& options) {
 }
 
 bool is_whole_store(const verify_options& options) {
-  io::init_s3(verification::sources_of(options), options.store, options.remote, {});
+  remote::init_s3(verification::sources_of(options), options.store, options.remote, {});
   try {
     using zarr::store_entry;
     const auto store = zarr::open_store(options.store, options.remote, verification::sources_of(options), options.memory);
@@ -267,7 +266,7 @@ verify_result verify(const verify_options& requested) {
   check_options(options);
   const hdf5::silence quiet;
   return zarr::as_public_errors(options.store, options.source, errc::damaged_store, [&] {
-    io::init_s3(verification::sources_of(options), options.store, options.remote, options.warning);
+    remote::init_s3(verification::sources_of(options), options.store, options.remote, options.warning);
     if (!options.concat)
       zarr::probe_source(options.source, options.remote, verification::extent_of(options, split_source(options.source)));
     const bool is_store_file = !zarr::is_store_name(options.store) && verification::is_hdf5_name(options.store),

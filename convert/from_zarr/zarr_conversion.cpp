@@ -14,18 +14,19 @@
 #include "convert/run/partition.hpp"
 #include "convert/run/target_options.hpp"
 #include "io/remote_url.hpp"
-#include "io/s3_access.hpp"
 #include "io/scratch_file.hpp"
 #include "io/thread_pool.hpp"
 #include "metadata/array_metadata.hpp"
 #include "metadata/node.hpp"
 #include "metadata/v2_metadata.hpp"
+#include "remote/s3_access.hpp"
 #include "text/coordinates.hpp"
 #include "text/format.hpp"
 #include "text/memory_estimate.hpp"
 #include "text/name_escaping.hpp"
 #include "text/selection.hpp"
 #include "text/sha256.hpp"
+#include "text/warning.hpp"
 #include "zarr/read/unreadable_node.hpp"
 #include "zarr/write/consolidate.hpp"
 #include "zarr/write/reference_writer.hpp"
@@ -150,16 +151,15 @@ void refuse_target_within(const convert_options& options, const std::string& sou
 }
 
 zarr_conversion::zarr_conversion(const convert_options& requested, mode run_mode) : options_(requested) {
-  io::init_s3(given_sources(options_.source, options_.concat), run_mode == mode::dry_run ? "" : options_.store, options_.remote,
+  remote::init_s3(given_sources(options_.source, options_.concat), run_mode == mode::dry_run ? "" : options_.store, options_.remote,
               options_.warning);
   if (options_.concat) order_stores(options_);
   source_ = read_nodes(options_, [&](const std::string& path) { set_current(path); });
   for (const std::string& name : given_sources(options_.source, options_.concat)) refuse_target_within(options_, name);
   require_applicable_options();
   warn_of_nodes();
-  if (const std::string sentence = text::coordinates_note(source_.coordinates, options_.with_coordinates);
-      options_.note && !options_.share && !sentence.empty())
-    options_.note(sentence);
+  if (!options_.share)
+    text::report_sentence(options_.note, text::coordinates_note(source_.coordinates, options_.with_coordinates));
   if (run_mode == mode::dry_run) return;
   open_target(run_mode);
 }
@@ -409,7 +409,7 @@ work_unit_result zarr_conversion::make(std::size_t node, const chunk_range& rang
 // All metadata stay in memory until the end.
 void zarr_conversion::warn_of_nodes() const {
   const std::string sentence = text::node_memory_warning(options_.source, source_.nodes.size(), options_.memory);
-  if (!sentence.empty() && options_.warning) options_.warning(sentence);
+  text::report_sentence(options_.warning, sentence);
 }
 
 void zarr_conversion::warn_of_chunks(std::size_t node) const {
@@ -420,7 +420,7 @@ void zarr_conversion::warn_of_chunks(std::size_t node) const {
       text::chunk_memory_warning({"array \"" + source_.nodes[node].path + "\" of \"" + options_.source + "\"",
                                   work.chunks->chunk_bytes(), work.chunks->memory()},
                                  options_.memory, "increase `memory`");
-  if (!sentence.empty()) options_.warning(sentence);
+  text::report_sentence(options_.warning, sentence);
 }
 
 // The first pass of two, for these units.

@@ -10,11 +10,12 @@
 #include "convert/run/hdf5_conversion.hpp"
 #include "io/files.hpp"
 #include "io/reference_table.hpp"
-#include "io/remote_object.hpp"
 #include "io/remote_url.hpp"
-#include "io/s3_access.hpp"
+#include "remote/remote_object.hpp"
+#include "remote/s3_access.hpp"
 #include "text/memory_estimate.hpp"
 #include "text/node_names.hpp"
+#include "text/warning.hpp"
 #include "zarr/write/reference_writer.hpp"
 #include "zarr/write/store_writer.hpp"
 
@@ -65,7 +66,7 @@ void inherit_choices(const append::append_target& store, convert_options& option
 
 // The current state of a file; not regular if absent.
 io::file_state current_state(const std::string& file, const remote_access& remote) {
-  if (io::is_remote(file)) return io::find_object(file, remote)->current_state();
+  if (io::is_remote(file)) return remote::find_object(file, remote)->current_state();
   return io::state_of(io::file_descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)).get());
 }
 
@@ -114,8 +115,7 @@ new_files find_new_files(const convert_options& options) {
                   options,
                   {},
                   false};
-  const std::string warning = text::node_memory_warning(options.store, files.store->nodes().size(), options.memory);
-  if (!warning.empty() && options.warning) options.warning(warning);
+  text::report_sentence(options.warning, text::node_memory_warning(options.store, files.store->nodes().size(), options.memory));
   if (zarr::is_reference_target(options.store) && !files.options.references) files.options.references = default_inline_bytes;
   inherit_choices(*files.store, files.options);
   for (const std::string& name : names) {

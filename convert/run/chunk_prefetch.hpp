@@ -7,7 +7,7 @@
 #define ZARRBITS_CONVERT_RUN_CHUNK_PREFETCH_HPP
 
 #include "convert/run/zarr_chunk_sink.hpp"
-#include "io/remote_file.hpp"
+#include "remote/remote_file.hpp"
 
 #include <cstddef>
 #include <map>
@@ -29,7 +29,7 @@ class chunk_prefetch {
   std::optional<std::span<const std::byte>> bytes(const stored_range& range) const;
 
  private:
-  std::map<std::size_t, std::shared_ptr<const io::remote_file::pending_fetch>> files_;
+  std::map<std::size_t, std::shared_ptr<const remote::remote_file::pending_fetch>> files_;
 };
 
 }  // namespace zarrbits::conversion

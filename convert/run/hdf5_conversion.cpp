@@ -15,15 +15,16 @@
 #include "hdf5/attributes.hpp"
 #include "hdf5/dimensions.hpp"
 #include "hdf5/external_files.hpp"
-#include "io/remote_file.hpp"
 #include "io/remote_url.hpp"
-#include "io/s3_access.hpp"
+#include "remote/remote_file.hpp"
+#include "remote/s3_access.hpp"
 #include "text/coordinates.hpp"
 #include "text/format.hpp"
 #include "text/memory_estimate.hpp"
 #include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
 #include "text/selection.hpp"
+#include "text/warning.hpp"
 #include "zarr/write/consolidate.hpp"
 #include "zarr/write/reference_writer.hpp"
 #include "zarr/write/store_writer.hpp"
@@ -81,8 +82,8 @@ std::vector<std::string> find_coordinates(const hdf5::source_file& file, const c
 hdf5_conversion::hdf5_conversion(const convert_options& requested, mode run_mode,
                                  std::shared_ptr<const append::append_target> grown)
     : options_(requested), grown_(std::move(grown)) {
-  io::init_s3(given_sources(options_.source, options_.concat), run_mode == mode::dry_run ? "" : options_.store, options_.remote,
-              options_.warning);
+  remote::init_s3(given_sources(options_.source, options_.concat), run_mode == mode::dry_run ? "" : options_.store,
+                  options_.remote, options_.warning);
   order_sources();
   // the plan says which objects are selected, without which files may not be joined
   if (run_mode == mode::finalize) {
@@ -161,18 +162,16 @@ std::unique_ptr<hdf5::source_file> hdf5_conversion::read_source(bool tells_case_
 
 void hdf5_conversion::warn_of_source() const {
   if (options_.share) return;
-  if (const std::string sentence = text::coordinates_note(coordinates_, options_.with_coordinates);
-      options_.note && !sentence.empty())
-    options_.note(sentence);
+  text::report_sentence(options_.note, text::coordinates_note(coordinates_, options_.with_coordinates));
   if (!options_.warning) return;
   if (source_->swmr())
     options_.warning("\"" + name_.file +
                      "\" is marked as open for writing (SWMR): what its writer has not brought to the file yet is not converted");
   if (io::is_remote(name_.file) && source_->etag().empty())
-    options_.warning(io::unnoticed_change_warning(name_.file, options_.remote));
+    options_.warning(remote::unnoticed_change_warning(name_.file, options_.remote));
   warn_of_links(*source_, options_);
   const std::string hint = rules_ || options_.convention ? "" : conventions::convention_hint(*source_);
-  if (!hint.empty()) options_.warning(hint);
+  text::report_sentence(options_.warning, hint);
 }
 
 // True if the run takes part in what others began. Of a store in one file nothing is left of a run that was cut off: it is
@@ -284,7 +283,7 @@ void hdf5_conversion::warn_of_chunks(const hdf5::source_object& o, const dataset
   const std::string sentence =
       text::chunk_memory_warning({subject, chunk, required}, memory_limit_of(options_),
                                  grows ? "make the store again with smaller chunks" : "repack the file with smaller chunks");
-  if (!sentence.empty()) options_.warning(sentence);
+  text::report_sentence(options_.warning, sentence);
 }
 
 void count_source(const hdf5_conversion& converter, convert_result& result) {

@@ -3,8 +3,8 @@
 
 #include "hdf5/source_files.hpp"
 #include "io/files.hpp"
-#include "io/remote_file.hpp"
 #include "metadata/chunk_key_encoding.hpp"
+#include "remote/remote_file.hpp"
 
 #include <zarrbits/convert.hpp>
 
@@ -28,7 +28,7 @@ void zarr_chunk_sink::put(const array::extents& chunk_index, std::span<const std
 
 void zarr_chunk_sink::put_range(const array::extents& chunk_index, const stored_range& range) {
   const auto source = plan_.data.bytes_of(range.file);
-  if (const io::remote_file* remote = out_.supports_references() ? source->remote() : nullptr)
+  if (const remote::remote_file* remote = out_.supports_references() ? source->remote() : nullptr)
     return out_.put_reference(key(chunk_index), remote->name(), remote->state(), range.offset, range.size);
   if (!shard_) return out_.put_range(key(chunk_index), source->descriptor(), range.offset, range.size);
   io::require_range(source->descriptor(), range.offset, range.size);  // afterwards libhdf5 could no longer be asked for the chunk

@@ -2,8 +2,8 @@
 //
 // Requests are signed as the azure-storage-blob package signs them: tests/golden/azure_signatures.json.
 //
-#include "io/azure_request.hpp"
 #include "io/remote_url.hpp"
+#include "remote/azure_request.hpp"
 #include "text/base64.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -31,27 +31,27 @@ BOOST_AUTO_TEST_CASE(requests_are_signed_as_azure_storage_blob_signs_them) {
     BOOST_TEST_CONTEXT(one["name"].get<std::string>()) {
       const std::string method = one["method"];
       const std::vector<std::byte> body(one["body_bytes"].get<std::size_t>());
-      const io::azure_request request{
+      const remote::azure_request request{
           .method = method.c_str(), .path = one["path"], .query = one["query"], .headers = one["headers"], .body = body};
-      const std::string text = io::azure_string_to_sign(request, account);
+      const std::string text = remote::azure_string_to_sign(request, account);
       BOOST_TEST(text == one["signed"].get<std::string>());
       const std::string bytes(reinterpret_cast<const char*>(key->data()), key->size());
-      BOOST_TEST("SharedKey " + account + ":" + text::base64(io::hmac_sha256(bytes, text)) ==
+      BOOST_TEST("SharedKey " + account + ":" + text::base64(remote::hmac_sha256(bytes, text)) ==
                  one["authorization"].get<std::string>());
     }
   }
 }
 
 BOOST_AUTO_TEST_CASE(what_azure_requires_of_each_request_is_sent) {
-  const auto headers_of = [](io::azure_request r, const io::s3_credentials& keys) {
-    return io::azure_headers(std::move(r), keys);
+  const auto headers_of = [](remote::azure_request r, const remote::s3_credentials& keys) {
+    return remote::azure_headers(std::move(r), keys);
   };
   const auto has = [](const std::vector<std::string>& lines, const std::string& line) {
     return std::find(lines.begin(), lines.end(), line) != lines.end();
   };
   const std::string text = "hello world";
   const auto body = std::as_bytes(std::span(text.data(), text.size()));
-  const io::s3_credentials token{.access_key = {}, .secret_key = {}, .bearer = "x"};
+  const remote::s3_credentials token{.access_key = {}, .secret_key = {}, .bearer = "x"};
   const auto put = headers_of({.method = "PUT", .path = "/c/k", .body = body}, token);
   BOOST_TEST(has(put, "x-ms-blob-type: BlockBlob"));
   BOOST_TEST(has(put, "content-md5: XrY7u+Ae7tCTyyK7j1rNww=="));

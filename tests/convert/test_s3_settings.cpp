@@ -3,8 +3,8 @@
 // Variables and profile files mean what they mean to botocore: tests/golden/s3_settings.json has the URL, the region and the key
 // that it uses in each case.
 //
-#include "io/s3_credentials.hpp"
-#include "io/s3_settings.hpp"
+#include "remote/s3_credentials.hpp"
+#include "remote/s3_settings.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <nlohmann/json.hpp>
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(settings_are_those_of_botocore) {
       fs::create_directories(home);
       set_environment(document, one, home);
       const zarrbits::remote_access remote{.endpoint = one.value("endpoint", ""), .profile = one.value("profile", "")};
-      const auto settings = zarrbits::io::read_s3_settings("s3://" + one.value("bucket", "bucket") + "/a/key", remote);
+      const auto settings = zarrbits::remote::read_s3_settings("s3://" + one.value("bucket", "bucket") + "/a/key", remote);
       const auto& expected = one["expected"];
       BOOST_TEST(settings.url + "/a/key" == expected["url"].get<std::string>());
       BOOST_TEST(settings.region == expected["region"].get<std::string>());

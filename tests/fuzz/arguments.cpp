@@ -11,7 +11,7 @@
 #include "command/convert_arguments.hpp"
 #include "text/selection.hpp"
 #ifdef ZARRBITS_WITH_S3
-#include "io/s3_settings.hpp"
+#include "remote/s3_settings.hpp"
 #endif
 
 #include <zarrbits/convert.hpp>
@@ -57,7 +57,7 @@ void s3_settings(std::string_view text) {
   const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
   for (const char* name : {"AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"}) ::setenv(name, path.c_str(), 1);
   try {
-    const auto s = io::read_s3_settings("s3://" + std::string(text.substr(0, end)), {});
+    const auto s = remote::read_s3_settings("s3://" + std::string(text.substr(0, end)), {});
     fuzz::require(s.credentials && !s.bucket.empty() && !s.region.empty() && !s.url.empty(), "settings are whole");
   } catch (...) {
     ::close(descriptor);

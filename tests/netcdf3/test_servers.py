@@ -6,6 +6,7 @@ import json
 import pathlib
 import sys
 
+import h5py
 import numpy as np
 import pytest
 
@@ -98,6 +99,38 @@ def test_an_export_is_that_of_a_local_file(cloud, small):
     z(cloud, "export", "-q", url, "out.h5")
     harness.run("export", "-q", small, "local.h5")
     harness.run("verify", "out.h5", "local.h5")
+
+
+def test_convert_to_an_hdf5_file_is_that_of_a_local_file(cloud, small):
+    """convert asks what the source is, and hands it to export."""
+    url = cloud.put("in.nc", small.read_bytes())
+    z(cloud, "convert", "-q", url, "out.h5")
+    assert len(cloud.requests) <= 4
+    harness.convert("-q", small, "local.h5")
+    harness.run("verify", "out.h5", "local.h5")
+    netcdf4_file = netcdf4_values(small, pathlib.Path("in4.nc"))
+    with h5py.File("out.h5") as f:
+        assert all(np.array_equal(f[name][()], values) for name, values in netcdf4_file.items())
+
+
+def test_what_only_repack_takes_is_refused_as_for_a_local_file(cloud, small):
+    url = cloud.put("in.nc", small.read_bytes())
+    remote = refused(cloud, "convert", "-q", url, "out.h5", "--layout", "cmip7", status=2)
+    local = harness.run("convert", "-q", small, "out.h5", "--layout", "cmip7", status=2).stderr.splitlines()
+    assert [remote.replace(url, str(small))] == local
+
+
+def test_an_hdf5_file_is_repacked(cloud):
+    with h5py.File("in.h5", "w") as f:
+        f.create_dataset("x", data=np.arange(1000), chunks=(100,))
+    url = cloud.put("in.h5", pathlib.Path("in.h5").read_bytes())
+    z(cloud, "convert", "-q", url, "out.h5", "--chunk", "/x=50")
+    with h5py.File("out.h5") as f:
+        assert f["x"].chunks == (50,) and np.array_equal(f["x"][()], np.arange(1000))
+
+
+def test_a_file_that_is_absent_does_not_become_an_hdf5_file(cloud):
+    assert "no such" in refused(cloud, "convert", "-q", cloud.name("none.nc"), "out.h5")
 
 
 def test_one_variable(cloud, small):

@@ -40,7 +40,8 @@ of_options = {"command/option_parsers.cpp", "command/convert_arguments.cpp", "co
 of_options |= {"repack/layout_rules.cpp"}
 # Below the jobs nothing knows their options and reports.
 of_jobs = re.compile(r"zarrbits/(convert\w*|verify|inspect|export|repack|digest|check)\.hpp")
-below_jobs = {"array", "text", "metadata", "io", "compressors", "hdf5", "zarr", "codecs", "core", "library", "streams", "filter"}
+below_jobs = {"array", "text", "metadata", "io", "remote", "compressors", "hdf5", "zarr", "codecs"}
+below_jobs |= {"core", "library", "streams", "filter"}
 # Elsewhere the namespace is the folder's name. These names belong to public functions, and to the language.
 namespaces = {
     "convert": "conversion",

@@ -4,9 +4,9 @@
 //
 #include "io/byte_source.hpp"
 #include "io/netcdf3_header.hpp"
-#include "io/remote_file.hpp"
 #include "io/remote_url.hpp"
 #include "metadata/node.hpp"
+#include "remote/remote_file.hpp"
 #include "text/json_text.hpp"
 #include "zarr/read/netcdf3_chunks.hpp"
 #include "zarr/read/netcdf3_metadata.hpp"
@@ -56,9 +56,9 @@ struct open_file {
   std::uint64_t cache = 0;  // bytes of a file on a server that are kept
 
   // Null if values are read through the cache: with those between them, if these are read later, or are few.
-  const io::remote_file* remote_for(const netcdf3_rows& rows) const {
-    const io::remote_file* remote = bytes->remote();
-    if (!remote || remote->state().size <= cache || io::is_small_gap(rows.stride - rows.bytes)) return nullptr;
+  const remote::remote_file* remote_for(const netcdf3_rows& rows) const {
+    const remote::remote_file* remote = bytes->remote();
+    if (!remote || remote->state().size <= cache || remote::is_small_gap(rows.stride - rows.bytes)) return nullptr;
     return remote;
   }
 };
@@ -71,13 +71,13 @@ class file_range final : public stored_object {
   io::file_state state() const override { return state_of_chunk(file_->bytes->state(), rows_); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     with_file_errors(file_->name, [&] {
-      if (const io::remote_file* remote = file_->remote_for(rows_)) remote->read_alone(rows_.offset + offset, out);
+      if (const remote::remote_file* remote = file_->remote_for(rows_)) remote->read_alone(rows_.offset + offset, out);
       else file_->bytes->read(rows_.offset + offset, out);
     });
   }
   std::optional<object_location> location() const override {
     object_location result{.descriptor = file_->bytes->descriptor(), .offset = rows_.offset};
-    if (const io::remote_file* remote = file_->bytes->remote()) {
+    if (const remote::remote_file* remote = file_->bytes->remote()) {
       result.url = remote->name();
       result.state = remote->state();
     }
@@ -98,7 +98,7 @@ class gathered_object final : public stored_object {
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     with_file_errors(file_->name, [&] {
       if (rows_.stride == rows_.bytes) read_range(offset, out);
-      else if (const io::remote_file* remote = file_->remote_for(rows_)) read_remote_rows(*remote, offset, out);
+      else if (const remote::remote_file* remote = file_->remote_for(rows_)) read_remote_rows(*remote, offset, out);
       else read_rows(offset, out);
     });
   }
@@ -125,7 +125,7 @@ class gathered_object final : public stored_object {
   }
 
   // Several requests at a time.
-  void read_remote_rows(const io::remote_file& remote, std::uint64_t offset, std::span<std::byte> out) const {
+  void read_remote_rows(const remote::remote_file& remote, std::uint64_t offset, std::span<std::byte> out) const {
     std::vector<io::byte_range> ranges;
     for_each_row(offset, out, [&](std::uint64_t begin, std::span<std::byte> row) { ranges.push_back({begin, row.size()}); });
     const auto pending = remote.fetch(std::move(ranges));
@@ -219,7 +219,7 @@ class netcdf3_reader final : public store_reader {
   }
 
   void require_unchanged() const override {
-    const io::remote_file* remote = file_->bytes->remote();
+    const remote::remote_file* remote = file_->bytes->remote();
     with_file_errors(file_->name, [&] { require_opened(remote ? remote->state_now() : file_->bytes->state()); });
   }
 
@@ -276,8 +276,8 @@ std::shared_ptr<const store_reader> open_netcdf3(const std::string& path, const 
                                                  access_pattern use) {
   if (io::is_remote(path)) {
     const auto hint = use == access_pattern::full ? io::access_hint::full : io::access_hint::partial;
-    auto bytes =
-        with_file_errors(path, [&] { return std::make_unique<const io::remote_file>(path, remote, memory, std::nullopt, hint); });
+    auto bytes = with_file_errors(
+        path, [&] { return std::make_unique<const remote::remote_file>(path, remote, memory, std::nullopt, hint); });
     return std::make_shared<netcdf3_reader>(open_file{path, std::move(bytes), memory}, memory);
   }
   io::file_descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

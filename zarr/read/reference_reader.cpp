@@ -5,8 +5,8 @@
 #include "io/byte_source.hpp"
 #include "io/files.hpp"
 #include "io/reference_table.hpp"
-#include "io/remote_file.hpp"
 #include "io/remote_url.hpp"
+#include "remote/remote_file.hpp"
 #include "text/node_names.hpp"
 #include "zarr/read/readable_folders.hpp"
 #include "zarr/read/sorted_keys.hpp"
@@ -55,7 +55,7 @@ class range_object final : public stored_object {
   }
 
   std::optional<object_location> location() const override {
-    if (const io::remote_file* remote = file_->remote())
+    if (const remote::remote_file* remote = file_->remote())
       return object_location{.url = remote->name(), .state = remote->state(), .offset = r_.offset};
     return object_location{.descriptor = file_->descriptor(), .offset = r_.offset};
   }
@@ -160,8 +160,8 @@ class reference_reader final : public store_reader {
     auto& source = remote_[number];
     try {
       if (!source) {
-        source = std::make_shared<const io::remote_file>(file.url, access_, cache, file.size_only ? std::nullopt : file.state,
-                                                         extent_);
+        source = std::make_shared<const remote::remote_file>(file.url, access_, cache, file.size_only ? std::nullopt : file.state,
+                                                             extent_);
         if (!io::is_unchanged(file, source->state()))
           throw zarrbits::error(errc::changed,
                                 "\"" + file.url + "\" has changed since the references were made; make them again");
@@ -218,7 +218,7 @@ class reference_reader final : public store_reader {
   std::vector<std::string> sources_;
   readable_folders folders_;
   io::access_hint extent_;
-  mutable std::map<std::size_t, std::shared_ptr<const io::remote_file>> remote_;
+  mutable std::map<std::size_t, std::shared_ptr<const remote::remote_file>> remote_;
   mutable std::mutex mutex_;
   mutable std::map<std::size_t, std::shared_ptr<const io::byte_source>> open_;
   mutable std::map<std::size_t, io::file_state> listed_;  // of local files

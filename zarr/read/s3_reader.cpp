@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/read/store_reader.hpp"
 
-#include "io/s3_listing.hpp"
+#include "remote/remote_object.hpp"
+#include "remote/s3_listing.hpp"
 #include "zarr/read/sorted_keys.hpp"
 
 #include <zarrbits/error.hpp>
@@ -33,34 +34,38 @@ io::file_state state_in_s3(std::uint64_t size, const std::string& validator) {
 class s3_object final : public stored_object {
  public:
   // `validator`: only this state of it is read; "": any of this size.
-  s3_object(io::s3_client& client, std::string key, std::uint64_t size, std::string validator)
+  s3_object(remote::s3_client& client, std::string key, std::uint64_t size, std::string validator)
       : client_(client), key_(std::move(key)), size_(size), validator_(std::move(validator)) {}
   std::uint64_t size() const override { return size_; }
   io::file_state state() const override { return state_in_s3(size_, validator_); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    while (!out.empty()) {
-      const auto piece = out.first(std::min(out.size(), max_request_bytes));
-      const auto response = with_s3_errors([&] {
-        io::s3_client::request r{.key = key_, .range = {offset, piece.size()}, .output = piece};
-        if (io::is_etag(validator_)) r.only_if["if-match"] = "\"" + validator_ + "\"";
-        return client_.send(r);
-      });
-      const bool differs =
-          (!validator_.empty() && response.is_other_state(validator_)) || (response.status == 206 && response.total != size_);
-      if (response.status == 404 || response.status == 412 || differs)
-        throw store_error("\"" + key_ + "\" was changed while the store was read", errc::changed);
-      if (response.received != piece.size() || (response.status != 206 && (offset != 0 || piece.size() != size_))) {
-        throw store_error(client_.settings().server_name() + " does not return all of \"" + key_ +
-                          "\": it was changed, or the server does not support ranges");
+    if (out.empty()) return;
+    try {
+      const auto object = remote::find_object(client_, key_);
+      io::file_state expected = state();
+      if (validator_.empty()) {
+        expected = object->current_state();
+        if (expected.size != size_) throw_changed();
       }
-      offset += piece.size();
-      out = out.subspan(piece.size());
+      while (!out.empty()) {
+        const auto piece = out.first(std::min(out.size(), max_request_bytes));
+        object->read(expected, offset, piece);
+        offset += piece.size();
+        out = out.subspan(piece.size());
+      }
+    } catch (const zarrbits::error& e) {
+      if (e.kind() == errc::changed) throw_changed();
+      throw store_error(e.what(), e.kind());
     }
   }
 
  private:
+  [[noreturn]] void throw_changed() const {
+    throw store_error("\"" + key_ + "\" was changed while the store was read", errc::changed);
+  }
+
   static constexpr std::size_t max_request_bytes = 32U << 20;
-  io::s3_client& client_;
+  remote::s3_client& client_;
   std::string key_;
   std::uint64_t size_;
   std::string validator_;
@@ -68,27 +73,25 @@ class s3_object final : public stored_object {
 
 class s3_reader final : public store_reader {
  public:
-  s3_reader(const std::string& name, const remote_access& remote) : client_(io::read_s3_settings(name, remote)) {}
+  s3_reader(const std::string& name, const remote_access& remote) : client_(remote::read_s3_settings(name, remote)) {}
 
   std::unique_ptr<stored_object> open(const std::string& key) const override {
-    const auto response = with_s3_errors([&] { return client_.send({.method = "HEAD", .key = full_key(key)}); });
-    if (response.status == 404) return nullptr;
-    if (response.length < 0)
-      throw store_error(client_.settings().server_name() + " does not say how long \"" + full_key(key) + "\" is");
-    return std::make_unique<s3_object>(client_, full_key(key), static_cast<std::uint64_t>(response.length), response.validator());
+    const io::file_state state = with_s3_errors([&] { return remote::find_object(client_, full_key(key))->current_state(); });
+    if (!state.regular) return nullptr;
+    return std::make_unique<s3_object>(client_, full_key(key), state.size, state.etag);
   }
 
   void list(const std::string& folder, const std::function<bool(const store_entry&)>& visit) const override {
     std::string start = full_key(folder);
     if (!start.empty()) start += '/';
     with_s3_errors([&] {
-      io::for_each_object(client_, start, true, io::no_limit, [&](io::s3_entry&& object) {
+      remote::for_each_object(client_, start, true, remote::no_limit, [&](remote::s3_entry&& object) {
         store_entry e;
         e.name = object.key.substr(start.size());
         e.is_folder = e.name.back() == '/';
         if (e.is_folder) e.name.pop_back();
         e.size = object.size;
-        if (!e.is_folder) e.state = state_in_s3(object.size, io::s3_validator(object.etag, object.modified));
+        if (!e.is_folder) e.state = state_in_s3(object.size, remote::s3_validator(object.etag, object.modified));
         return visit(e);
       });
     });
@@ -100,7 +103,7 @@ class s3_reader final : public store_reader {
     return prefix.empty() || key.empty() ? prefix + key : prefix + "/" + key;
   }
 
-  mutable io::s3_client client_;  // thread-safe
+  mutable remote::s3_client client_;  // thread-safe
 };
 
 // One listing says what there is, and how long it is. What is read is kept: small objects (all metadata are) as long as the
@@ -109,13 +112,13 @@ class s3_snapshot final : public store_reader {
  public:
   // `memory`: limit of the list.
   s3_snapshot(const std::string& name, const remote_access& remote, std::uint64_t memory)
-      : client_(io::read_s3_settings(name, remote)) {
+      : client_(remote::read_s3_settings(name, remote)) {
     const std::string& prefix = client_.settings().prefix;
     const std::string start = prefix.empty() ? "" : prefix + "/";
     const std::uint64_t limit = std::max(memory, min_list_bytes);
     std::uint64_t list_bytes = 0;
     with_s3_errors([&] {
-      io::for_each_object(client_, start, false, io::no_limit, [&](io::s3_entry&& e) {
+      remote::for_each_object(client_, start, false, remote::no_limit, [&](remote::s3_entry&& e) {
         if (e.key.size() <= start.size()) return true;
         list_bytes += entry_bytes + e.key.size();
         if (list_bytes > limit) {
@@ -124,7 +127,7 @@ class s3_snapshot final : public store_reader {
                                     " objects, and their list takes more memory than is allowed; increase `memory`",
                                 {name});
         }
-        objects_.emplace(e.key.substr(start.size()), listed_object{e.size, io::s3_validator(e.etag, e.modified)});
+        objects_.emplace(e.key.substr(start.size()), listed_object{e.size, remote::s3_validator(e.etag, e.modified)});
         return true;
       });
     });
@@ -214,7 +217,7 @@ class s3_snapshot final : public store_reader {
     return recent_.front().second;
   }
 
-  mutable io::s3_client client_;  // thread-safe
+  mutable remote::s3_client client_;  // thread-safe
   std::map<std::string, listed_object> objects_;
   mutable std::mutex mutex_;
   mutable std::map<std::string, bytes> small_objects_;

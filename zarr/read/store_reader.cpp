@@ -4,10 +4,10 @@
 #include "io/files.hpp"
 #include "io/netcdf3_header.hpp"
 #include "io/reference_table.hpp"
-#include "io/remote_file.hpp"
 #include "io/remote_url.hpp"
 #include "io/zip_archive.hpp"
 #include "metadata/array_metadata.hpp"
+#include "remote/remote_file.hpp"
 #include "text/reserved_names.hpp"
 #include "zarr/read/readable_folders.hpp"
 #include "zarr/read/v2_store.hpp"
@@ -299,7 +299,7 @@ namespace {
 std::shared_ptr<const store_reader> open_reader(const std::string& name, const remote_access& remote,
                                                 const std::vector<std::string>& sources, std::uint64_t memory, access_pattern use,
                                                 symbolic_links links, const io::source_url_map* names) {
-  if (io::is_remote(name) && io::is_netcdf3_file(name)) return open_netcdf3(name, remote, memory, use);
+  if (io::is_remote(name) && is_netcdf3_file(name)) return open_netcdf3(name, remote, memory, use);
   if (io::is_object_store(name)) {
 #ifdef ZARRBITS_WITH_S3
     return open_s3(name, remote, memory, use);
@@ -322,7 +322,7 @@ std::shared_ptr<const store_reader> open_reader(const std::string& name, const r
     return open_references(name, remote, sources, memory, use, names);
   if (fs::is_directory(s)) return std::make_shared<directory_reader>(name, links, sources);
   if (io::is_zip_file(name)) return open_zip(name);
-  if (io::is_netcdf3_file(name)) return open_netcdf3(name, remote, memory, use);
+  if (is_netcdf3_file(name)) return open_netcdf3(name, remote, memory, use);
   if (!name.ends_with(".json"))
     throw store_error(
         "\"" + name +
@@ -364,22 +364,44 @@ std::string without_slashes(std::string name) {
 
 bool is_remote_store(const std::string& name) { return name.ends_with('/') || name.ends_with(".zarr"); }
 
+bool may_be_remote_file(const std::string& name) {
+  const bool is_bucket = io::is_object_store(name) && name.find('/', name.find("://") + 3) == std::string::npos;
+  return io::is_remote(name) && !is_bucket && !is_remote_store(name);
+}
+
 }  // namespace
 
 bool is_store_name(const std::string& source) {
   const std::string name = split_source(source).file, last = without_slashes(name);
-  if (io::is_remote(name)) return is_remote_store(name) || io::is_netcdf3_file(name);
+  if (io::is_remote(name)) return is_remote_store(name) || is_netcdf3_file(name);
   std::error_code e;
   if (fs::is_directory(name, e)) return true;
   if (!fs::is_regular_file(name, e)) return false;
-  return last.ends_with(".zip") || last.ends_with(".json") || io::is_netcdf3_file(name);
+  return last.ends_with(".zip") || last.ends_with(".json") || is_netcdf3_file(name);
+}
+
+bool is_netcdf3_file(const std::string& path) noexcept {
+  try {
+    if (io::is_remote(path)) return io::is_netcdf3(remote::probed_signature(path));
+    const io::file_descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!file || !io::state_of(file.get()).regular) return false;
+    std::string head(io::netcdf3_magic_bytes, '\0');
+    io::read_range(file.get(), 0, std::as_writable_bytes(std::span(head)));
+    return io::is_netcdf3(head);
+  } catch (const io::read_error&) {
+    return false;
+  }
 }
 
 std::optional<io::file_state> probe_source(const std::string& source, const remote_access& remote, io::access_hint hint) {
   const std::string name = split_source(source).file;
-  const bool is_bucket = io::is_object_store(name) && name.find('/', name.find("://") + 3) == std::string::npos;
-  if (!io::is_remote(name) || is_bucket || is_remote_store(name)) return {};
-  return io::probe_remote_file(name, remote, hint);
+  return may_be_remote_file(name) ? remote::probe_remote_file(name, remote, hint) : std::nullopt;
+}
+
+bool is_store_source(const std::string& source, const remote_access& remote) {
+  const std::string name = split_source(source).file;
+  if (may_be_remote_file(name) && remote::probed_signature(name).empty()) remote::probe_signature(name, remote);
+  return is_store_name(source);
 }
 
 store_folder open_source_store(const std::string& source, const remote_access& remote, const std::vector<std::string>& sources,

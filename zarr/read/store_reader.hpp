@@ -202,6 +202,11 @@ store_folder open_store(const std::string& name, const remote_access& remote, co
 // "x.zip", references "x.json", a netCDF-3 file (on a server: if it was probed), "s3://bucket/x.zarr" or "s3://bucket/prefix/".
 // Its name may end with ":/a/b", a node.
 bool is_store_name(const std::string& source);
+// Like is_store_name(), but asks the server of a remote source whose name does not say it, unless it was asked before. For a
+// process that forks before the source is read: nothing but the answer is kept. Throws zarrbits::error.
+bool is_store_source(const std::string& source, const remote_access& remote);
+// Whether a local file is one of netCDF-3, or one on a server that was probed; false if it cannot be read.
+bool is_netcdf3_file(const std::string& path) noexcept;
 // Looks at the first bytes of a source on a server whose name does not say whether it is a store: it may be a netCDF-3 file. The
 // program that then opens it gets these bytes without another request. Returns its state; nothing if there is no such file, or
 // its name says it. Throws zarrbits::error.

@@ -5,11 +5,11 @@
 //
 #include "zarr/read/web_reader.hpp"
 
-#include "io/remote_object.hpp"
 #include "io/remote_url.hpp"
 #include "io/thread_pool.hpp"
 #include "metadata/node.hpp"
 #include "metadata/v2_metadata.hpp"
+#include "remote/remote_object.hpp"
 #include "text/json_text.hpp"
 #include "text/memory_estimate.hpp"
 #include "text/node_names.hpp"
@@ -44,7 +44,7 @@ auto with_web_errors(F&& f) {
 
 class web_file final : public stored_object {
  public:
-  web_file(std::unique_ptr<io::remote_object> object, io::file_state state)
+  web_file(std::unique_ptr<remote::remote_object> object, io::file_state state)
       : object_(std::move(object)), state_(std::move(state)) {}
   std::uint64_t size() const override { return state_.size; }
   io::file_state state() const override { return state_; }
@@ -53,7 +53,7 @@ class web_file final : public stored_object {
   }
 
  private:
-  std::unique_ptr<io::remote_object> object_;
+  std::unique_ptr<remote::remote_object> object_;
   io::file_state state_;
 };
 
@@ -97,7 +97,7 @@ class web_reader final : public store_reader {
       else if (listed_.contains(array_of(key))) return nullptr;
     }
     if (!state) state = state_of(key);
-    return state->regular ? std::make_unique<web_file>(io::find_object(url_of(key), remote_), *state) : nullptr;
+    return state->regular ? std::make_unique<web_file>(remote::find_object(url_of(key), remote_), *state) : nullptr;
   }
 
   void list(const std::string& folder, const std::function<bool(const store_entry&)>& visit) const override {
@@ -137,18 +137,13 @@ class web_reader final : public store_reader {
 
   // Not regular if it is absent.
   io::file_state state_of(const std::string& key) const {
-    try {
-      return io::find_object(url_of(key), remote_)->current_state();
-    } catch (const zarrbits::error& e) {
-      if (e.kind() == errc::not_found) return {};
-      throw store_error(e.what(), e.kind());
-    }
+    return with_web_errors([&] { return remote::find_object(url_of(key), remote_)->current_state(); });
   }
 
   std::optional<text::json> read_json(const std::string& key) const {
     const io::file_state state = state_of(key);
     if (!state.regular) return {};
-    const std::vector<std::byte> bytes = read_object(web_file(io::find_object(url_of(key), remote_), state), max_root_bytes);
+    const std::vector<std::byte> bytes = read_object(web_file(remote::find_object(url_of(key), remote_), state), max_root_bytes);
     const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (const std::string reason = text::json_memory_error(content, memory_); !reason.empty())
       throw store_error("\"" + url_of(key) + "\" " + reason);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "zarr/write/reference_store_writer.hpp"
 
-#include "io/remote_object.hpp"
 #include "io/remote_url.hpp"
+#include "remote/remote_object.hpp"
 #include "text/format.hpp"
 #include "text/node_names.hpp"
 
@@ -104,7 +104,7 @@ void reference_store_writer::load_existing() {
                             {path_});
     if (!remote && !f.url.starts_with(io::file_url)) continue;
     const std::string name = remote ? f.url : f.url.substr(io::file_url.size());
-    if (remote ? io::find_object(name, options_.remote)->current_state() != *f.state
+    if (remote ? remote::find_object(name, options_.remote)->current_state() != *f.state
                : ::stat(name.c_str(), &s) != 0 || !io::is_unchanged(f, io::state_in(s))) {
       throw zarrbits::error(errc::changed,
                             "\"" + name + "\" is not as it was when the references in \"" + path_ +

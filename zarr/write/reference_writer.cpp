@@ -5,8 +5,8 @@
 #include "zarr/write/reference_writer.hpp"
 
 #include "io/remote_url.hpp"
-#include "io/s3_version.hpp"
 #include "metadata/node.hpp"
+#include "remote/s3_version.hpp"
 #include "text/base64.hpp"
 #include "text/json_text.hpp"
 #include "text/node_names.hpp"
@@ -120,7 +120,7 @@ bool is_parquet_target(const std::string& path) {
 }
 
 void require_public_name(const std::string& url) {
-  if (io::version_in(url) != std::string::npos)
+  if (remote::version_in(url) != std::string::npos)
     throw zarrbits::error(
         errc::unsupported,
         "references cannot name the source \"" + url +

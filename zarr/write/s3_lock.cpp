@@ -19,7 +19,7 @@
 
 namespace zarrbits::zarr {
 
-double s3_lock_seconds() { return std::max(2.0, io::http_timeout()); }
+double s3_lock_seconds() { return std::max(2.0, remote::http_timeout()); }
 
 std::string mark_text(const s3_mark& mark) {
   text::json document = {{"zarrbits", version()}, {"run", mark.run}, {"holder", mark.holder}, {"sink", mark.sink}};
@@ -31,10 +31,10 @@ namespace {
 
 constexpr std::size_t max_mark_bytes = 64 << 20;
 
-bool is_conflict(const io::s3_client::response& r) { return r.status == 409 || r.status == 412; }
+bool is_conflict(const remote::s3_client::response& r) { return r.status == 409 || r.status == 412; }
 
 // Until those that wrote a mark at the same moment have written it, too.
-void wait_for_others() { std::this_thread::sleep_for(std::chrono::duration<double>(std::min(1.0, io::http_timeout() / 10))); }
+void wait_for_others() { std::this_thread::sleep_for(std::chrono::duration<double>(std::min(1.0, remote::http_timeout() / 10))); }
 
 }  // namespace
 
@@ -53,7 +53,7 @@ s3_mark parse_mark(std::string_view text) {
 
 std::string unfinished_key(std::string_view name) { return std::string(text::unfinished_folder) + "/" + std::string(name); }
 
-s3_heartbeat::s3_heartbeat(io::s3_client& client, std::string whole_key, std::string text,
+s3_heartbeat::s3_heartbeat(remote::s3_client& client, std::string whole_key, std::string text,
                            std::function<std::uint64_t()> progress)
     : thread_([this, &client, key = std::move(whole_key), body = std::move(text),
                progress = std::move(progress)](const std::stop_token& end) {
@@ -70,7 +70,7 @@ s3_heartbeat::s3_heartbeat(io::s3_client& client, std::string whole_key, std::st
         }
       }) {}
 
-s3_lock::s3_lock(io::s3_client& client, std::string folder, std::string target, work of)
+s3_lock::s3_lock(remote::s3_client& client, std::string folder, std::string target, work of)
     : client_(client), folder_(std::move(folder)), target_(std::move(target)), token_(io::unique_token()), work_(of) {
   set_run("", false);
 }
@@ -83,14 +83,14 @@ zarrbits::error s3_lock::busy_error() const {
                          {target_});
 }
 
-void s3_lock::require_idle(const std::vector<io::s3_entry>& objects) {
+void s3_lock::require_idle(const std::vector<remote::s3_entry>& objects) {
   const auto current_mark = client_.send({.key = mark_key(), .max_body_bytes = max_mark_bytes});
   if (current_mark.status == 404) return;
-  const auto server_time = io::seconds_of(current_mark.date);
+  const auto server_time = remote::seconds_of(current_mark.date);
   const bool is_shared = parse_mark(current_mark.body).shared;
-  for (const io::s3_entry& e : objects) {
+  for (const remote::s3_entry& e : objects) {
     if (is_shared && !e.key.starts_with(folder_ + s3_alive)) continue;
-    const auto modified = io::seconds_of(e.modified);
+    const auto modified = remote::seconds_of(e.modified);
     if (!server_time || !modified || *server_time - *modified >= s3_lock_seconds()) continue;
     throw zarrbits::error(
         errc::busy,
@@ -111,7 +111,7 @@ bool s3_lock::is_owner() {
 double s3_lock::require() {
   const double life = s3_lock_seconds();
   const std::lock_guard lock(lease_mutex_);
-  const double now = io::uptime();
+  const double now = remote::uptime();
   if (!lost_ && now - seen_ > life / 4) {
     const auto response = client_.send({.key = mark_key(), .max_body_bytes = max_mark_bytes});
     lost_ = response.status == 404 || response.body != leased_mark_;
@@ -127,7 +127,7 @@ double s3_lock::require() {
 }
 
 bool s3_lock::share() {
-  const double now = io::uptime();
+  const double now = remote::uptime();
   auto response = client_.send({.key = mark_key(), .max_body_bytes = max_mark_bytes});
   if (response.status == 404) return false;
   {
@@ -140,7 +140,7 @@ bool s3_lock::share() {
 }
 
 bool s3_lock::acquire(bool taken_over) {
-  const double begun = io::uptime();
+  const double begun = remote::uptime();
   const std::string key = mark_key();
   const auto body = std::as_bytes(std::span(mark_.data(), mark_.size()));
   std::map<std::string, std::string> only_if = client_.if_absent();
@@ -207,7 +207,7 @@ void s3_lock::release(const std::string& holder) {
     const auto response = client_.send({.key = key, .max_body_bytes = max_mark_bytes});
     return parse_mark(response.status == 404 ? "" : response.body);
   };
-  for (const io::s3_entry& e : io::list_objects(client_, folder_ + s3_alive, false, io::no_limit)) {
+  for (const remote::s3_entry& e : remote::list_objects(client_, folder_ + s3_alive, false, remote::no_limit)) {
     if (read_mark(e.key).holder == holder) client_.send({.method = "DELETE", .key = e.key});
   }
   const s3_mark mark = read_mark(mark_key());
@@ -218,8 +218,8 @@ void s3_lock::remove_sign_of_life() { client_.send({.method = "DELETE", .key = f
 
 void s3_writer::open_target(const std::string& target, const store_writer_options& options) {
   using if_exists = store_writer_options::if_exists;
-  const auto unfinished = io::list_objects(client_, full_key(unfinished_key("")), false, io::no_limit);
-  const bool has_objects = !unfinished.empty() || !io::list_objects(client_, full_key(""), false, 1).empty();
+  const auto unfinished = remote::list_objects(client_, full_key(unfinished_key("")), false, remote::no_limit);
+  const bool has_objects = !unfinished.empty() || !remote::list_objects(client_, full_key(""), false, 1).empty();
   lock_.set_run(options.run, !attaches(options.target));
   if (attaches(options.target)) return attach_target(target, options, unfinished, has_objects);
   const auto exists = [&] {
@@ -236,13 +236,13 @@ void s3_writer::open_target(const std::string& target, const store_writer_option
     lock_.require_idle(unfinished);
   }
   const bool taken_over = std::any_of(unfinished.begin(), unfinished.end(),
-                                      [&](const io::s3_entry& e) { return e.key == full_key(unfinished_key(s3_begun)); });
+                                      [&](const remote::s3_entry& e) { return e.key == full_key(unfinished_key(s3_begun)); });
   acquire_lock(target, options, taken_over);
   marked_ = true;
   try {
     if (!has_objects) {
       // another run may have begun and finished in between
-      for (const io::s3_entry& e : io::list_objects(client_, full_key(""), false, 2)) {
+      for (const remote::s3_entry& e : remote::list_objects(client_, full_key(""), false, 2)) {
         if (e.key != full_key(unfinished_key(s3_begun))) {
           remove_object(full_key(unfinished_key(s3_begun)));
           throw exists();
@@ -253,7 +253,7 @@ void s3_writer::open_target(const std::string& target, const store_writer_option
     start_heartbeat();
     put_object(client_, full_key(unfinished_key(text::removal_marker)), {});
     remove_all(false);
-    for (const io::s3_entry& e : io::list_objects(client_, full_key(""), false, io::no_limit)) {
+    for (const remote::s3_entry& e : remote::list_objects(client_, full_key(""), false, remote::no_limit)) {
       if (!e.key.starts_with(full_key(unfinished_key("")))) {
         throw zarrbits::error(errc::busy,
                               client_.settings().server_name() + " did not remove \"" + e.key +
@@ -270,10 +270,10 @@ void s3_writer::open_target(const std::string& target, const store_writer_option
 
 // Takes over what a killed run left, and that alone. False if there is nothing of the kind.
 bool s3_writer::try_resume(const std::string& target, const store_writer_options& options,
-                           const std::vector<io::s3_entry>& unfinished) {
+                           const std::vector<remote::s3_entry>& unfinished) {
   const auto has_object = [&](const char* name) {
     return std::any_of(unfinished.begin(), unfinished.end(),
-                       [&](const io::s3_entry& e) { return e.key == full_key(unfinished_key(name)); });
+                       [&](const remote::s3_entry& e) { return e.key == full_key(unfinished_key(name)); });
   };
   if (!has_object("plan") || has_object(text::removal_marker) || !text::is_zarrbits_plan(read_text(unfinished_key("plan"))))
     return false;
@@ -286,10 +286,10 @@ bool s3_writer::try_resume(const std::string& target, const store_writer_options
 }
 
 void s3_writer::attach_target(const std::string& target, const store_writer_options& options,
-                              const std::vector<io::s3_entry>& unfinished, bool has_objects) {
+                              const std::vector<remote::s3_entry>& unfinished, bool has_objects) {
   const store_writer_options::if_exists existing = options.target;
   bool begun = false;
-  for (const io::s3_entry& e : unfinished) {
+  for (const remote::s3_entry& e : unfinished) {
     if (e.key == full_key(unfinished_key(text::removal_marker))) {
       throw zarrbits::error(
           errc::already_exists,

@@ -5,7 +5,7 @@
 // that was stopped, or whose machine slept, so writes nothing into what another one made of the target in the meantime.
 //
 //   s3_lock lock(client, "prefix/out.zarr/.zarrbits-unfinished/", "s3://bucket/prefix/out.zarr", s3_lock::work::conversion);
-//   lock.require_idle(io::list_objects(client, lock.folder(), false, io::no_limit));
+//   lock.require_idle(remote::list_objects(client, lock.folder(), false, remote::no_limit));
 //   lock.set_run(run, true);
 //   const bool exclusive = lock.acquire(taken_over);  // false: the server ignores conditions
 //   lock.start_heartbeat([&] { return objects(); });
@@ -13,8 +13,8 @@
 #ifndef ZARRBITS_ZARR_WRITE_S3_LOCK_HPP
 #define ZARRBITS_ZARR_WRITE_S3_LOCK_HPP
 
-#include "io/s3_client.hpp"
-#include "io/s3_listing.hpp"
+#include "remote/s3_client.hpp"
+#include "remote/s3_listing.hpp"
 
 #include <zarrbits/error.hpp>
 
@@ -55,7 +55,7 @@ std::string unfinished_key(std::string_view name);
 // hour without any `progress`, so that a run that hangs does not look alive.
 class s3_heartbeat {
  public:
-  s3_heartbeat(io::s3_client& client, std::string whole_key, std::string text, std::function<std::uint64_t()> progress);
+  s3_heartbeat(remote::s3_client& client, std::string whole_key, std::string text, std::function<std::uint64_t()> progress);
 
  private:
   std::mutex mutex_;
@@ -63,11 +63,11 @@ class s3_heartbeat {
   std::jthread thread_;
 };
 
-class s3_lock final : public io::write_lease {
+class s3_lock final : public remote::write_lease {
  public:
   enum class work { conversion, append };  // for sentences
   // `folder`: a whole key that ends with "/". `target`: as the user wrote it.
-  s3_lock(io::s3_client& client, std::string folder, std::string target, work of);
+  s3_lock(remote::s3_client& client, std::string folder, std::string target, work of);
   ~s3_lock() override { end_lease(); }
 
   const std::string& folder() const { return folder_; }
@@ -81,7 +81,7 @@ class s3_lock final : public io::write_lease {
   // Throws zarrbits::error if one of these objects, those in the folder, was written a moment ago. A killed run leaves the same
   // objects as a run that still writes: only their age by the server's clock distinguishes them. A run that ended by itself has
   // removed its mark or, of those that share a target, its sign of life; what else it left may be new.
-  void require_idle(const std::vector<io::s3_entry>& objects);
+  void require_idle(const std::vector<remote::s3_entry>& objects);
   // Makes the mark, or replaces that of a run that ended. Throws zarrbits::error if another run has it. Returns false if the
   // server does not respect If-None-Match: another run may then have it, too.
   bool acquire(bool taken_over);
@@ -112,7 +112,7 @@ class s3_lock final : public io::write_lease {
  private:
   void set_mark(s3_mark mark) { mark_ = mark_text(state_ = std::move(mark)); }
 
-  io::s3_client& client_;
+  remote::s3_client& client_;
   const std::string folder_, target_, token_;
   const work work_;
   s3_mark state_;

@@ -13,7 +13,7 @@
 
 namespace zarrbits::zarr {
 
-void put_object(io::s3_client& client, const std::string& whole_key, std::span<const std::byte> bytes) {
+void put_object(remote::s3_client& client, const std::string& whole_key, std::span<const std::byte> bytes) {
   const auto response = client.store({.method = "PUT", .key = whole_key, .body = bytes});
   if (response.status == 404) {
     throw zarrbits::error(errc::not_found,
@@ -90,7 +90,7 @@ void s3_upload::send_part() {
 namespace {
 
 // The ETag in the response to a copy. Throws zarrbits::error if it is absent: then nothing confirms the copy.
-std::string etag_of_copy(const io::s3_client& client, const io::s3_client::response& response, const std::string& from,
+std::string etag_of_copy(const remote::s3_client& client, const remote::s3_client::response& response, const std::string& from,
                          const std::string& to) {
   std::string etag = response.xml.text_of("ETag");
   if (etag.starts_with('"') && etag.ends_with('"') && etag.size() > 1) etag = etag.substr(1, etag.size() - 2);
@@ -119,20 +119,20 @@ void s3_upload::append_copy(const std::string& whole_key, std::uint64_t offset, 
 namespace {
 
 // Azure answers at once, and may be copying then. Its copies have any size.
-void copy_in_azure(io::s3_client& client, const std::string& from, const std::string& to, std::uint64_t size) {
+void copy_in_azure(remote::s3_client& client, const std::string& from, const std::string& to, std::uint64_t size) {
   const auto begun = client.send({.method = "PUT", .key = to, .headers = {{"x-amz-copy-source", client.copy_source(from)}}});
   std::string progress;
-  double changed = io::uptime();
-  io::s3_client::response copy;
+  double changed = remote::uptime();
+  remote::s3_client::response copy;
   for (auto pause = std::chrono::milliseconds(50); begun.status != 404;
        pause = std::min(2 * pause, std::chrono::milliseconds(2000))) {
     copy = client.send({.method = "HEAD", .key = to});
     if (copy.copy_status != "pending") break;
     if (copy.copy_progress != progress) {
       progress = copy.copy_progress;
-      changed = io::uptime();
+      changed = remote::uptime();
     }
-    if (io::uptime() - changed > 10 * io::http_timeout()) break;
+    if (remote::uptime() - changed > 10 * remote::http_timeout()) break;
     std::this_thread::sleep_for(pause);
   }
   if (copy.copy_status == "success" && copy.length == static_cast<long long>(size)) return;
@@ -142,7 +142,7 @@ void copy_in_azure(io::s3_client& client, const std::string& from, const std::st
 
 }  // namespace
 
-void copy_object(io::s3_client& client, const std::string& from, const std::string& to, std::uint64_t size) {
+void copy_object(remote::s3_client& client, const std::string& from, const std::string& to, std::uint64_t size) {
   if (client.settings().is_azure()) return copy_in_azure(client, from, to, size);
   // a single copy may have 5 GiB, but takes as long as the server likes; 10,000 parts are allowed
   constexpr std::uint64_t min_part = 64 << 20, max_parts = 9000;
@@ -161,7 +161,7 @@ void copy_object(io::s3_client& client, const std::string& from, const std::stri
   upload.commit();
 }
 
-io::s3_client::response s3_upload::join_parts() {
+remote::s3_client::response s3_upload::join_parts() {
   if (client_.settings().is_azure()) {
     std::string list = "<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>";
     for (std::size_t i = 0; i < etags_.size(); ++i) list += "<Latest>" + block_name(i) + "</Latest>";

@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_ZARR_WRITE_S3_UPLOAD_HPP
 #define ZARRBITS_ZARR_WRITE_S3_UPLOAD_HPP
 
-#include "io/s3_client.hpp"
+#include "remote/s3_client.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -20,7 +20,7 @@ constexpr std::size_t first_part = 16 << 20;  // S3 requires at least 5 MiB, and
 
 class s3_upload {
  public:
-  s3_upload(io::s3_client& client, std::string whole_key) : client_(client), key_(std::move(whole_key)) {}
+  s3_upload(remote::s3_client& client, std::string whole_key) : client_(client), key_(std::move(whole_key)) {}
   s3_upload(const s3_upload&) = delete;
   s3_upload& operator=(const s3_upload&) = delete;
   ~s3_upload();
@@ -39,9 +39,9 @@ class s3_upload {
   void send_part();
   std::map<std::string, std::string> next_part() const;
   std::string block_name(std::size_t number) const;
-  io::s3_client::response join_parts();
+  remote::s3_client::response join_parts();
   void complete();
-  io::s3_client& client_;
+  remote::s3_client& client_;
   std::string key_, upload_;
   std::vector<std::byte> part_;
   std::vector<std::string> etags_;
@@ -49,10 +49,10 @@ class s3_upload {
 };
 
 // A PUT in one request. Throws zarrbits::error.
-void put_object(io::s3_client& client, const std::string& whole_key, std::span<const std::byte> bytes);
+void put_object(remote::s3_client& client, const std::string& whole_key, std::span<const std::byte> bytes);
 
 // The server copies an object of this size within the bucket; larger ones in several parts. Throws zarrbits::error.
-void copy_object(io::s3_client& client, const std::string& from, const std::string& to, std::uint64_t size);
+void copy_object(remote::s3_client& client, const std::string& from, const std::string& to, std::uint64_t size);
 
 }  // namespace zarrbits::zarr
 

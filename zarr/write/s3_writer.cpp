@@ -38,7 +38,7 @@ void s3_writer::tally::subtract(std::string_view key, std::uint64_t size) {
 }
 
 s3_writer::s3_writer(const std::string& target, const store_writer_options& options)
-    : client_(io::read_s3_target(target, options.remote)),
+    : client_(remote::read_s3_target(target, options.remote)),
       target_(target),
       joined_(attaches(options.target)),
       lock_(client_, full_key(unfinished_key("")), target, s3_lock::work::conversion) {
@@ -47,7 +47,7 @@ s3_writer::s3_writer(const std::string& target, const store_writer_options& opti
 }
 
 s3_writer::s3_writer(const std::string& target, const remote_access& remote)
-    : client_(io::read_s3_target(target, remote)),
+    : client_(remote::read_s3_target(target, remote)),
       target_(target),
       joined_(true),
       lock_(client_, full_key(unfinished_key("")), target, s3_lock::work::conversion) {}
@@ -129,7 +129,7 @@ std::vector<std::string> s3_writer::list(std::string_view folder) {
   const std::string start = folder.empty() ? full_key("") : full_key(folder) + "/";
   std::vector<std::string> keys;
   const std::size_t prefix_size = full_key("").size();
-  io::for_each_object(client_, start, true, io::no_limit, [&](io::s3_entry&& e) {
+  remote::for_each_object(client_, start, true, remote::no_limit, [&](remote::s3_entry&& e) {
     e.key.erase(0, prefix_size);
     if (e.key.back() == '/') e.key.pop_back();
     const std::string_view leaf = std::string_view(e.key).substr(e.key.rfind('/') + 1);
@@ -143,8 +143,8 @@ std::vector<std::string> s3_writer::list(std::string_view folder) {
 
 void s3_writer::for_each(std::string_view folder, const std::function<void(std::string_view key, std::uint64_t size)>& callback) {
   const std::size_t prefix_size = full_key("").size();
-  io::for_each_object(client_, folder.empty() ? full_key("") : full_key(folder) + "/", false, io::no_limit,
-                      [&](io::s3_entry&& e) {
+  remote::for_each_object(client_, folder.empty() ? full_key("") : full_key(folder) + "/", false, remote::no_limit,
+                          [&](remote::s3_entry&& e) {
     if (e.key.size() > prefix_size) callback(std::string_view(e.key).substr(prefix_size), e.size);
     return true;
   });
@@ -161,7 +161,7 @@ void s3_writer::remove_object(const std::string& whole_key) { client_.send({.met
 
 void s3_writer::remove(std::string_view folder) {
   if (folder.empty()) return;
-  for (const io::s3_entry& e : io::list_objects(client_, full_key(folder) + "/", false, io::no_limit)) {
+  for (const remote::s3_entry& e : remote::list_objects(client_, full_key(folder) + "/", false, remote::no_limit)) {
     remove_object(e.key);
     const std::lock_guard lock(tally_mutex_);
     const std::string_view key = std::string_view(e.key).substr(full_key("").size());
@@ -173,12 +173,12 @@ void s3_writer::remove(std::string_view folder) {
 // Those of runs that were killed. Call with the lock, and before this run has uploads of its own.
 void s3_writer::abort_old_uploads() {
   const std::string& prefix = client_.settings().prefix;
-  io::abort_uploads(client_, prefix.empty() ? "" : prefix + "/", [](const std::string&, const std::string&) { return true; });
+  remote::abort_uploads(client_, prefix.empty() ? "" : prefix + "/", [](const std::string&, const std::string&) { return true; });
 }
 
 // For a run that shares the target: only if no other run shows that it is alive, and those that a run which has just begun cannot
 // have.
-void s3_writer::abort_stale_uploads(const std::vector<io::s3_entry>& unfinished) {
+void s3_writer::abort_stale_uploads(const std::vector<remote::s3_entry>& unfinished) {
   try {
     lock_.require_idle(unfinished);
   } catch (const zarrbits::error& e) {
@@ -186,9 +186,9 @@ void s3_writer::abort_stale_uploads(const std::vector<io::s3_entry>& unfinished)
     throw;
   }
   const std::string& prefix = client_.settings().prefix;
-  const auto server_time = io::seconds_of(client_.send({.method = "HEAD", .key = lock_.mark_key()}).date);
-  io::abort_uploads(client_, prefix.empty() ? "" : prefix + "/", [&](const std::string&, const std::string& initiated) {
-    const auto time = io::seconds_of(initiated);
+  const auto server_time = remote::seconds_of(client_.send({.method = "HEAD", .key = lock_.mark_key()}).date);
+  remote::abort_uploads(client_, prefix.empty() ? "" : prefix + "/", [&](const std::string&, const std::string& initiated) {
+    const auto time = remote::seconds_of(initiated);
     return server_time && time && *server_time - *time >= s3_lock_seconds();
   });
 }
@@ -204,7 +204,8 @@ void s3_writer::remove_all(bool mark_too) {
   remove_root();
   abort_old_uploads();
   std::vector<std::string> keys;
-  for (io::s3_entry& e : io::list_objects(client_, full_key(""), false, io::no_limit)) keys.push_back(std::move(e.key));
+  for (remote::s3_entry& e : remote::list_objects(client_, full_key(""), false, remote::no_limit))
+    keys.push_back(std::move(e.key));
   const auto late = std::stable_partition(keys.begin(), keys.end(), metadata::is_metadata_key);
   std::sort(keys.begin(), late, [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
   const std::string begun = full_key(unfinished_key(s3_begun)), removing_key = full_key(unfinished_key(text::removal_marker));
@@ -229,7 +230,7 @@ void s3_writer::require_all_listed() {
     if (attempt > 0) std::this_thread::sleep_for(std::chrono::duration<double>(s3_lock_seconds() / 60 * attempt));
     listed = {};
     mine_there = 0;
-    io::for_each_object(client_, full_key(""), false, io::no_limit, [&](io::s3_entry&& e) {
+    remote::for_each_object(client_, full_key(""), false, remote::no_limit, [&](remote::s3_entry&& e) {
       const std::string_view key = std::string_view(e.key).substr(prefix_size);
       if (key.starts_with(unfinished)) return true;
       const auto own_entry = joined_ ? own_sizes_.find(std::hash<std::string_view>()(key)) : own_sizes_.end();
@@ -270,7 +271,7 @@ void s3_writer::finish() {
   remove_object(full_key(unfinished_key(text::plan_name)));
   finished_ = true;
   const std::string begun = full_key(unfinished_key(s3_begun));
-  for (const io::s3_entry& e : io::list_objects(client_, full_key(unfinished_key("")), false, io::no_limit)) {
+  for (const remote::s3_entry& e : remote::list_objects(client_, full_key(unfinished_key("")), false, remote::no_limit)) {
     if (e.key != begun) remove_object(e.key);
   }
   remove_object(begun);
@@ -290,7 +291,7 @@ bool s3_writer::remove_unfinished(const std::string& target, const store_writer_
   try {
     s3_writer sink(target, options.remote);
     if (!options.run.empty()) sink.release_append(options.run);
-    const auto unfinished = io::list_objects(sink.client_, sink.full_key(unfinished_key("")), false, io::no_limit);
+    const auto unfinished = remote::list_objects(sink.client_, sink.full_key(unfinished_key("")), false, remote::no_limit);
     if (unfinished.empty()) return false;
     if (options.run.empty()) {
       sink.lock_.require_idle(unfinished);

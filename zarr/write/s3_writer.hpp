@@ -8,8 +8,8 @@
 #ifndef ZARRBITS_ZARR_WRITE_S3_WRITER_HPP
 #define ZARRBITS_ZARR_WRITE_S3_WRITER_HPP
 
-#include "io/s3_client.hpp"
-#include "io/s3_listing.hpp"
+#include "remote/s3_client.hpp"
+#include "remote/s3_listing.hpp"
 #include "zarr/write/s3_lock.hpp"
 #include "zarr/write/store_writer.hpp"
 
@@ -59,9 +59,10 @@ class s3_writer final : public store_writer {
   std::string full_key(std::string_view key) const;
   std::string read_text(const std::string& key);  // "" if absent
   void open_target(const std::string& target, const store_writer_options& options);
-  bool try_resume(const std::string& target, const store_writer_options& options, const std::vector<io::s3_entry>& unfinished);
-  void attach_target(const std::string& target, const store_writer_options& options, const std::vector<io::s3_entry>& unfinished,
-                     bool has_objects);
+  bool try_resume(const std::string& target, const store_writer_options& options,
+                  const std::vector<remote::s3_entry>& unfinished);
+  void attach_target(const std::string& target, const store_writer_options& options,
+                     const std::vector<remote::s3_entry>& unfinished, bool has_objects);
   bool has_own_note();
   bool is_store();
   void remove_root();
@@ -76,9 +77,9 @@ class s3_writer final : public store_writer {
   void remove_object(const std::string& whole_key);
   void remove_all(bool mark_too);
   void abort_old_uploads();
-  void abort_stale_uploads(const std::vector<io::s3_entry>& unfinished);
+  void abort_stale_uploads(const std::vector<remote::s3_entry>& unfinished);
 
-  io::s3_client client_;
+  remote::s3_client client_;
   const std::string target_;
   std::mutex tally_mutex_;
   tally tally_;
