@@ -161,6 +161,7 @@ void combined_source::replace(std::string& source, std::optional<concatenation>&
   options.lock = lock;
   options.target = folder_ + "/" + name_for(options.sources);
   options.relative_names = false;
+  options.netcdf3 = true;
   report_ = combine_with_progress(options, quiet, set_current);
   set_fixed_time(options.target);
   if (!quiet) print_notes(report_);

@@ -17,7 +17,6 @@
 #include "convert/run/journal.hpp"
 #include "convert/run/link_policy.hpp"
 #include "convert/run/partition.hpp"
-#include "io/netcdf3_header.hpp"
 #include "io/remote_file.hpp"
 #include "io/remote_url.hpp"
 #include "io/s3_access.hpp"
@@ -129,12 +128,7 @@ void check_options(const convert_options& options) {
                           "a store in one file, and references, are written to a local disk, not to \"" + options.store +
                               "\"; write it to a disk, and upload it from there, or use a name such as OUT.zarr",
                           {options.store});
-  if (options.concat && io::is_netcdf3_file(split_source(options.source).file))
-    throw zarrbits::error(errc::invalid_option,
-                          "only HDF5 files are joined, and \"" + options.source +
-                              "\" is a netCDF-3 file; make netCDF-4 files first: \"nccopy -k nc4 IN.nc OUT.nc\"",
-                          {options.source});
-  if (zarr::is_store_name(options.source)) check_store_options(options);
+  if (zarr::is_store_source(options.source, options.concat.has_value())) check_store_options(options);
   if (options.base) check_base(options);
   if (options.references) check_references(options);
   if (!options.references && !grows && options.format == zarr_format::both)
@@ -201,7 +195,7 @@ convert_options effective_options(const convert_options& requested) {
   convert_options options = requested;
   if (options.is_v2_copy()) {  // also of a source that has others
     if (options.codec == array_codec::automatic) options.codec = array_codec::bytes;
-    if (zarr::is_store_name(options.source) && options.shard.shape.empty())
+    if (zarr::is_store_source(options.source, options.concat.has_value()) && options.shard.shape.empty())
       options.shard.bytes = std::max<std::uint64_t>(options.shard.bytes, 1);
   }
   options.source = io::redact_url(options.source);
@@ -309,7 +303,7 @@ convert_result finish_conversion(hdf5_conversion& work, const start_time& starte
 convert_result convert(const convert_options& requested) {
   const start_time started;
   const convert_options options = prepared_options(requested, true);
-  if (zarr::is_store_name(options.source)) return convert_store(options, started.text());
+  if (zarr::is_store_source(options.source, options.concat.has_value())) return convert_store(options, started.text());
   const hdf5::silence quiet;
   if (options.concat && options.concat->append) {
     convert_result result = append_files(options, started.text());
@@ -340,7 +334,7 @@ convert_result convert(const convert_options& requested) {
 namespace {
 
 convert_plan plan_source(const convert_options& options, const plan_options& further) {
-  if (zarr::is_store_name(options.source)) return plan_store(options);
+  if (zarr::is_store_source(options.source, options.concat.has_value())) return plan_store(options);
   const hdf5::silence quiet;
   if (options.concat && options.concat->append) return plan_append(options, further);
   return hdf5_conversion(options, hdf5_conversion::mode::dry_run).plan(further);
@@ -369,7 +363,7 @@ convert_plan plan(const convert_options& requested, const plan_options& further)
 convert_result finalize(const convert_options& requested) {
   const start_time started;
   const convert_options options = prepared_options(requested, true);
-  if (zarr::is_store_name(options.source)) return finalize_store(options, started.text());
+  if (zarr::is_store_source(options.source, options.concat.has_value())) return finalize_store(options, started.text());
   const hdf5::silence quiet;
   hdf5_conversion work(options, hdf5_conversion::mode::finalize);
   require_all_done(

@@ -29,7 +29,7 @@ convert_worker::convert_worker(const convert_options& options) : state_(new stat
   state_->options.source = io::redact_url(options.source);
   state_->options.overwrite = false;  // begin_store() has done this
   state_->options.resume = false;
-  if (zarr::is_store_name(state_->options.source))
+  if (zarr::is_store_source(state_->options.source, options.concat.has_value()))
     throw error(errc::invalid_option,
                 "the source is a Zarr store, whose chunks are not handed out one by one; divide the work with `share`");
   check_options(state_->options);

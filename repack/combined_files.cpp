@@ -148,7 +148,7 @@ void combined_files::report_progress(std::size_t k) const {
 
 std::shared_ptr<opened_file> combined_files::open(std::size_t k) const {
   return std::make_shared<opened_file>(options_.sources[k],
-                                       hdf5::source_options{.lock = options_.lock});
+                                       hdf5::source_options{.lock = options_.lock, .netcdf3 = options_.netcdf3});
 }
 
 bool combined_files::is_tiled_name(const std::string& name) const {
@@ -255,7 +255,7 @@ const block* combined_files::add_block(opened_part& part, const std::string& pat
 
 void combined_files::read_file(std::size_t k) {
   with_file(k, [&](const std::string& name) {
-    const opened_file file(name, hdf5::source_options{.lock = options_.lock});
+    const opened_file file(name, hdf5::source_options{.lock = options_.lock, .netcdf3 = options_.netcdf3});
     combined_file& f = report_.files.emplace_back();
     f.file = name;
     f.bytes = file.file.state().size;

@@ -229,7 +229,7 @@ verify_result compare(const verify_options& options, const std::vector<std::stri
                        zarr::symbolic_links::follow, &names);
   store.max_string_bytes = options.memory / 2;
   io::thread_pool pool(options.threads ? options.threads : detail::usable_processors(), verification::work_memory(options));
-  if (zarr::is_store_name(options.source)) {
+  if (zarr::is_store_source(options.source, options.concat.has_value())) {
     if (options.concat)
       throw zarrbits::error(errc::invalid_option,
                             "only HDF5 files are joined, and the source is a Zarr store; leave out `concat`");

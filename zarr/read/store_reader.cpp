@@ -375,6 +375,10 @@ bool is_store_name(const std::string& source) {
   return last.ends_with(".zip") || last.ends_with(".json") || io::is_netcdf3_file(name);
 }
 
+bool is_store_source(const std::string& source, bool is_joined) {
+  return is_store_name(source) && !(is_joined && io::is_netcdf3_file(split_source(source).file));
+}
+
 std::optional<io::file_state> probe_source(const std::string& source, const remote_access& remote, io::access_hint hint) {
   const std::string name = split_source(source).file;
   const bool is_bucket = io::is_object_store(name) && name.find('/', name.find("://") + 3) == std::string::npos;

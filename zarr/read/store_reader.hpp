@@ -202,6 +202,8 @@ store_folder open_store(const std::string& name, const remote_access& remote, co
 // "x.zip", references "x.json", a netCDF-3 file (on a server: if it was probed), "s3://bucket/x.zarr" or "s3://bucket/prefix/".
 // Its name may end with ":/a/b", a node.
 bool is_store_name(const std::string& source);
+// As is_store_name(), for a source that may be joined with others: netCDF-3 files are then read as HDF5 files are.
+bool is_store_source(const std::string& source, bool is_joined);
 // Looks at the first bytes of a source on a server whose name does not say whether it is a store: it may be a netCDF-3 file. The
 // program that then opens it gets these bytes without another request. Returns its state; nothing if there is no such file, or
 // its name says it. Throws zarrbits::error.
