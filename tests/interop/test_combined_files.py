@@ -103,7 +103,7 @@ def test_variables_in_files_of_their_own(tmp_path):
                 files.append(str(folder / f"{i}.nc"))
                 part = dataset.isel(time=slice(int(a), int(b))) if "time" in dataset.sizes else dataset
                 encoding = {name: {"chunksizes": tuple(min(3, s) for s in part[name].shape)}}
-                encoding.setdefault(name, {}).update({"_FillValue": None} if name == "area" else {})
+                encoding[name] |= {"_FillValue": None} if name == "area" else {}
                 encoding |= {n: {"_FillValue": None} for n in part.coords}
                 part.to_netcdf(files[-1], engine="netcdf4", encoding=encoding)
             of_variables.append(xr.combine_by_coords([xr.open_dataset(p, engine="netcdf4") for p in files], **HOW).load())
