@@ -9,12 +9,14 @@
 #include "command/report_file.hpp"
 #include "text/format.hpp"
 #include "text/name_escaping.hpp"
+#include "text/sha256.hpp"
 #include "zarr/write/atomic_file.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <iostream>
 #include <random>
@@ -61,6 +63,28 @@ combine_report combine_with_progress(combine_options options, bool quiet,
   combine_report r = combine(options);
   set_current("");
   return r;
+}
+
+// A name that follows from the files and their states: an unfinished store records it, and refuses other sources.
+std::string name_for(const std::vector<std::string>& sources) {
+  text::sha256 sum;
+  for (const std::string& name : sources) {
+    struct stat info {};
+    if (::stat(name.c_str(), &info) != 0) continue;  // combine() says why
+    sum.add_field(name);
+    sum.add_number(static_cast<std::uint64_t>(info.st_size));
+    sum.add_number(static_cast<std::uint64_t>(info.st_mtim.tv_sec));
+    sum.add_number(static_cast<std::uint64_t>(info.st_mtim.tv_nsec));
+  }
+  return sum.hex(32) + ".nc";
+}
+
+// A resumed run writes the file again. Its size, time and bytes must be equal for the store to accept it.
+void set_fixed_time(const std::string& path) {
+  constexpr timespec fixed[2] = {};
+  if (::utimensat(AT_FDCWD, path.c_str(), fixed, 0) != 0)
+    throw error(errc::io_failed,
+                "cannot set the time of " + quote(path) + ": " + std::strerror(errno) + "; set TMPDIR to another place", {path});
 }
 
 void print_notes(const combine_report& r) {
@@ -135,9 +159,11 @@ void combined_source::replace(std::string& source, std::optional<concatenation>&
                 {folder_});
   combine_options options = *combination_;
   options.lock = lock;
-  options.target = folder_ + "/all.nc";
+  options.target = folder_ + "/" + name_for(options.sources);
   options.relative_names = false;
+  options.netcdf3 = true;
   report_ = combine_with_progress(options, quiet, set_current);
+  set_fixed_time(options.target);
   if (!quiet) print_notes(report_);
   std::set<std::string> folders;
   for (const std::string& name : options.sources) folders.insert(fs::absolute(name).lexically_normal().parent_path().string());

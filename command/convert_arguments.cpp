@@ -384,9 +384,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
     return {};
   }
   arguments.combination = find_combination(joined, options.source, options.concat);
-  if (kind != convert_kind::convert && kind != convert_kind::plan)
-    require_single_dimension(arguments.combination, finalizing ? "finalize" : "zarrbits-mpi");
-  if (options.resume) require_single_dimension(arguments.combination, "--resume");
+  if (kind == convert_kind::mpi) require_single_dimension(arguments.combination, "zarrbits-mpi");
   if (!t.grid.empty()) require_single_dimension(arguments.combination, "--grid");
   if (!t.memory.empty()) options.memory = parse_bytes("--memory", t.memory);
   take_bits(t.bits, arguments);
@@ -398,7 +396,6 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
   if (!arguments.quiet) options.note = [](const std::string& sentence) { print_error("note: " + sentence); };
   take_partition(t.partition, kind, arguments);
-  if (options.share) require_single_dimension(arguments.combination, "--partition");
   if (arguments.has_digest && (options.share || options.concat || !t.convention.empty()))
     throw usage_error(
         "--digest compares one source with a whole store; remove it, or --partition, --concat, --append and --convention");

@@ -105,8 +105,7 @@ std::string unique_text() {
 // A single-file store, and one that the same command starts over, is not continued.
 bool can_continue(const convert_options& options) {
   const bool is_single_file = options.references && !zarr::has_partitions(options.store);
-  return !is_single_file && !front_end_of(options).is_source_temporary && !options.store.ends_with(".zip") &&
-         !(options.concat && options.concat->append);
+  return !is_single_file && !options.store.ends_with(".zip") && !(options.concat && options.concat->append);
 }
 
 // What a signal or a crash left. Empty if there is nothing, or a server does not respond.
@@ -147,8 +146,8 @@ int run(convert_kind kind, int argc, char** argv) {
   return run_in_subprocess(
       options.source,
       [&](const std::function<void(const std::string&)>& at_hand) {
-    if ((options.resume || finalizing) && is_up_to_date(arguments, at_hand)) return static_cast<int>(exit_success);
     combined.replace(options.source, options.concat, options.base, options.external, options.lock, arguments.quiet, at_hand);
+    if ((options.resume || finalizing) && is_up_to_date(arguments, at_hand)) return static_cast<int>(exit_success);
     if (arguments.bits_auto) find_bits(options, at_hand);
     convert_result result;
     {

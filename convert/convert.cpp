@@ -100,6 +100,16 @@ void check_v2_copy(const convert_options& options) {
   refuse(options.grid == grid_type::rectilinear, "grid", "all chunks of an array of Zarr v2 have one shape");
 }
 
+void check_joined_files(const convert_options& options) {
+  for (const std::string& name : options.concat->sources) {
+    if (zarr::is_read_as_store(name, true))
+      throw zarrbits::error(errc::invalid_option,
+                            "Zarr stores are joined with Zarr stores, and files with files: \"" + name + "\" is a store, and \"" +
+                                options.source + "\" is not; make a store of it first",
+                            {name});
+  }
+}
+
 void check_base(const convert_options& options) {
   const bool grows = options.concat && options.concat->append;
   if (!options.references && !(grows && zarr::is_reference_target(options.store)))
@@ -128,12 +138,8 @@ void check_options(const convert_options& options) {
                           "a store in one file, and references, are written to a local disk, not to \"" + options.store +
                               "\"; write it to a disk, and upload it from there, or use a name such as OUT.zarr",
                           {options.store});
-  if (options.concat && zarr::is_netcdf3_file(split_source(options.source).file))
-    throw zarrbits::error(errc::invalid_option,
-                          "only HDF5 files are joined, and \"" + options.source +
-                              "\" is a netCDF-3 file; make netCDF-4 files first: \"nccopy -k nc4 IN.nc OUT.nc\"",
-                          {options.source});
-  if (zarr::is_store_name(options.source)) check_store_options(options);
+  if (zarr::is_read_as_store(options.source, options.concat.has_value())) check_store_options(options);
+  else if (options.concat) check_joined_files(options);
   if (options.base) check_base(options);
   if (options.references) check_references(options);
   if (!options.references && !grows && options.format == zarr_format::both)
@@ -200,7 +206,7 @@ convert_options effective_options(const convert_options& requested) {
   convert_options options = requested;
   if (options.is_v2_copy()) {  // also of a source that has others
     if (options.codec == array_codec::automatic) options.codec = array_codec::bytes;
-    if (zarr::is_store_name(options.source) && options.shard.shape.empty())
+    if (zarr::is_read_as_store(options.source, options.concat.has_value()) && options.shard.shape.empty())
       options.shard.bytes = std::max<std::uint64_t>(options.shard.bytes, 1);
   }
   options.source = io::redact_url(options.source);
@@ -308,7 +314,7 @@ convert_result finish_conversion(hdf5_conversion& work, const start_time& starte
 convert_result convert(const convert_options& requested) {
   const start_time started;
   const convert_options options = prepared_options(requested, true);
-  if (zarr::is_store_name(options.source)) return convert_store(options, started.text());
+  if (zarr::is_read_as_store(options.source, options.concat.has_value())) return convert_store(options, started.text());
   const hdf5::silence quiet;
   if (options.concat && options.concat->append) {
     convert_result result = append_files(options, started.text());
@@ -339,7 +345,7 @@ convert_result convert(const convert_options& requested) {
 namespace {
 
 convert_plan plan_source(const convert_options& options, const plan_options& further) {
-  if (zarr::is_store_name(options.source)) return plan_store(options);
+  if (zarr::is_read_as_store(options.source, options.concat.has_value())) return plan_store(options);
   const hdf5::silence quiet;
   if (options.concat && options.concat->append) return plan_append(options, further);
   return hdf5_conversion(options, hdf5_conversion::mode::dry_run).plan(further);
@@ -368,7 +374,7 @@ convert_plan plan(const convert_options& requested, const plan_options& further)
 convert_result finalize(const convert_options& requested) {
   const start_time started;
   const convert_options options = prepared_options(requested, true);
-  if (zarr::is_store_name(options.source)) return finalize_store(options, started.text());
+  if (zarr::is_read_as_store(options.source, options.concat.has_value())) return finalize_store(options, started.text());
   const hdf5::silence quiet;
   hdf5_conversion work(options, hdf5_conversion::mode::finalize);
   require_all_done(

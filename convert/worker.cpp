@@ -31,7 +31,8 @@ convert_worker::convert_worker(const convert_options& options) : state_(new stat
   state_->options.overwrite = false;  // begin_store() has done this
   state_->options.resume = false;
   check_options(state_->options);
-  if (zarr::is_store_name(state_->options.source)) state_->of_store = conversion::join_conversion(state_->options);
+  if (zarr::is_read_as_store(state_->options.source, options.concat.has_value()))
+    state_->of_store = conversion::join_conversion(state_->options);
   else state_->join();
 }
 

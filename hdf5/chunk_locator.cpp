@@ -2,6 +2,7 @@
 #include "hdf5/chunk_locator.hpp"
 
 #include "hdf5/file_driver.hpp"
+#include "hdf5/netcdf3_view.hpp"
 #include "remote/remote_file.hpp"
 
 #include <zarrbits/error.hpp>
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <ctime>
 #include <exception>
+#include <fcntl.h>
 #include <functional>
 #include <new>
 #include <sys/stat.h>
@@ -79,6 +81,7 @@ struct chunk_locator::driver {
     std::shared_ptr<external_file_policy> policy;
     std::shared_ptr<const remote::remote_file> remote;  // the source, if it is on a server; else it is a local file
     std::shared_ptr<source_lock> lock;
+    std::shared_ptr<netcdf3_access> netcdf3;
   };
   struct file {
     H5FD_t base;  // libhdf5's; it comes first
@@ -96,6 +99,7 @@ struct chunk_locator::driver {
     haddr_t last_metadata;
     io::file_state opened;
     std::string name;
+    std::unique_ptr<const netcdf3_view> netcdf3;  // null for an HDF5 file
   };
   // Keeps libhdf5's errors. Its public functions, which this driver calls, clear earlier errors: when an open fails, such a
   // function closes the file, and the reason of the failure would be lost.
@@ -143,10 +147,40 @@ struct chunk_locator::driver {
       f->opened = remote ? options->remote->state() : settled_state_of(f->handle.descriptor);
       f->name = name;
       f->source = source;
+      if (!view_netcdf3(*f)) {
+        close(reinterpret_cast<H5FD_t*>(f));
+        return nullptr;
+      }
     } else if (lower_file) {
       H5FDclose(lower_file);
     }
     return reinterpret_cast<H5FD_t*>(f);
+  }
+  // False for a netCDF-3 file that may be read as such, and cannot.
+  static bool view_netcdf3(file& f) noexcept {
+    netcdf3_access* const access = f.options.netcdf3.get();
+    if (!access || !f.opened.regular) return true;
+    const saved_errors errors;
+    std::string reason;
+    try {
+      std::shared_ptr<const io::byte_source> bytes = f.options.remote;
+      if (!bytes)
+        bytes = std::make_shared<const io::local_bytes>(io::file_descriptor(::fcntl(f.handle.descriptor, F_DUPFD_CLOEXEC, 0)));
+      std::string head(static_cast<std::size_t>(std::min<std::uint64_t>(f.opened.size, 4)), '\0');
+      bytes->read(0, std::as_writable_bytes(std::span(head)));
+      if (io::is_netcdf3(head)) f.netcdf3 = std::make_unique<const netcdf3_view>(std::move(bytes), access->cache);
+      return true;
+    } catch (const zarrbits::error& e) {
+      record_error(e);
+      return false;
+    } catch (const failure& e) {
+      reason = std::string("it cannot be read like a netCDF-4 file: ") + e.what();
+    } catch (const std::exception& e) {
+      reason = e.what();
+    }
+    if (f.source) access->reason = reason;
+    else record_error(f.name, reason);
+    return false;
   }
   static void* get_settings(H5FD_t* f) { return copy_settings(&of(f).options); }
   static void* copy_settings(const void* source) { return new (std::nothrow) settings(*static_cast<const settings*>(source)); }
@@ -185,6 +219,7 @@ struct chunk_locator::driver {
     return 0;
   }
   static haddr_t get_eof(const H5FD_t* f, H5FD_mem_t type) {
+    if (const auto& view = reinterpret_cast<const file*>(f)->netcdf3) return view->end();
     return underlying(f) ? H5FDget_eof(underlying(f), type) : reinterpret_cast<const file*>(f)->opened.size;
   }
   static herr_t get_handle(H5FD_t* f, hid_t, void** handle) {
@@ -193,7 +228,7 @@ struct chunk_locator::driver {
   }
   static herr_t read(H5FD_t* f, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, void* out) {
     file& us = of(f);
-    if (type != H5FD_MEM_DRAW && type != H5FD_MEM_GHEAP) us.last_metadata = std::max(us.last_metadata, address);
+    if (type != H5FD_MEM_DRAW && type != H5FD_MEM_GHEAP && !us.netcdf3) us.last_metadata = std::max(us.last_metadata, address);
     if (!us.locating || type != H5FD_MEM_DRAW) return read_bytes(us, type, address, {static_cast<std::byte*>(out), size});
     us.unsure = us.located;
     us.located = true;
@@ -204,10 +239,13 @@ struct chunk_locator::driver {
   // libhdf5's own driver returns zeros beyond the end of the file.
   static herr_t read_bytes(const file& us, H5FD_mem_t type, haddr_t address, std::span<std::byte> out) {
     std::string reason = "the file ends before the range that was to be read";
-    const bool inside = !us.opened.regular || (address <= us.opened.size && out.size() <= us.opened.size - address);
+    const bool is_in_file = !us.netcdf3 || us.netcdf3->is_in_file(type, address);
+    const bool inside =
+        !is_in_file || !us.opened.regular || (address <= us.opened.size && out.size() <= us.opened.size - address);
     try {
       if (inside) {
-        if (us.options.remote && type == H5FD_MEM_DRAW) us.options.remote->read(address, out);
+        if (!is_in_file) us.netcdf3->read(address, out);
+        else if (us.options.remote && type == H5FD_MEM_DRAW) us.options.remote->read(address, out);
         else if (us.options.remote) us.options.remote->read_metadata(address, out);
         else io::read_range(us.handle.descriptor, address, out);
         return 0;
@@ -257,8 +295,9 @@ struct chunk_locator::driver {
 };
 
 void chunk_locator::set_driver(hid_t access, std::shared_ptr<external_file_policy> gate,
-                               std::shared_ptr<const remote::remote_file> remote, std::shared_ptr<source_lock> lock) {
-  const driver::settings options{std::move(gate), std::move(remote), std::move(lock)};
+                               std::shared_ptr<const remote::remote_file> remote, std::shared_ptr<source_lock> lock,
+                               std::shared_ptr<netcdf3_access> netcdf3) {
+  const driver::settings options{std::move(gate), std::move(remote), std::move(lock), std::move(netcdf3)};
   const hid_t id = driver::id();
   if (id < 0 || H5Pset_driver(access, id, &options) < 0) fail("set the file driver");
 }
@@ -302,7 +341,7 @@ std::optional<chunk_locator::range> chunk_locator::find(hid_t dataset, const arr
     H5Eclear2(H5E_DEFAULT);
     return {};
   }
-  if (!f.located || f.unsure) return {};
+  if (!f.located || f.unsure || (f.netcdf3 && !netcdf3_view::is_range(f.address))) return {};
   return range{f.address, f.size};
 }
 

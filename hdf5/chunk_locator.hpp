@@ -49,13 +49,21 @@ struct source_lock {
   io::lock_state state = io::lock_state::unsupported;  // of the source
 };
 
+// Lets netCDF-3 files be read as HDF5 files (netcdf3_view.hpp): the source, and what libhdf5 opens for it, such as the parts of a
+// virtual dataset that combines them.
+struct netcdf3_access {
+  std::uint64_t cache = 0;  // bytes of a file on a server that are kept
+  std::string reason = {};  // why the source cannot be read
+};
+
 class chunk_locator {
  public:
   // Makes `access` open files through our driver: the source, which may be remote, and any other local file that libhdf5 opens
-  // for it if `gate` permits. Without `lock` no file is locked. Throws failure if libhdf5 rejects the driver: nothing would
-  // be checked then.
+  // for it if `gate` permits. Without `lock` no file is locked, without `netcdf3` no netCDF-3 file is read. Throws failure if
+  // libhdf5 rejects the driver: nothing would be checked then.
   static void set_driver(hid_t access, std::shared_ptr<external_file_policy> gate,
-                         std::shared_ptr<const remote::remote_file> remote = {}, std::shared_ptr<source_lock> lock = {});
+                         std::shared_ptr<const remote::remote_file> remote = {}, std::shared_ptr<source_lock> lock = {},
+                         std::shared_ptr<netcdf3_access> netcdf3 = {});
 
   chunk_locator() = default;
   // For a file that was opened this way; for any other file it finds nothing.
@@ -71,7 +79,8 @@ class chunk_locator {
   // 0 if it has read none. The caller holds lock, or is alone.
   std::uint64_t take_last_metadata() noexcept;
 
-  // Where the bytes of a chunk are in the file, and its filter mask. Empty if unknown: call H5Dread_chunk then. For chunks
+  // Where the bytes of a chunk are in the file, and its filter mask. Empty if unknown, or if the file does not have them as one
+  // range: call H5Dread_chunk then. For chunks
   // without filters in a damaged file, libhdf5 reports one size and reads another: this is the one that it reads. The caller
   // holds lock, or is alone.
   struct range {

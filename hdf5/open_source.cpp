@@ -93,15 +93,16 @@ writer_mark writer_mark_of(const std::string& file) noexcept {
 }
 
 opened_source::opened_source(std::string path, hid_t access, const remote_access& server_access, std::uint64_t cache,
-                             const std::vector<std::string>& external, bool lock, io::access_hint hint)
+                             const std::vector<std::string>& external, bool lock, io::access_hint hint, bool netcdf3)
     : path_(std::move(path)) {
   const bool remote = io::is_remote(path_);
   if (remote) remote_ = std::make_shared<const remote::remote_file>(path_, server_access, cache, std::nullopt, hint);
   else io::require_file(path_);
   policy_ = std::make_shared<external_file_policy>(path_, remote, external);
   const auto locks = std::make_shared<source_lock>(source_lock{lock, io::lock_state::unsupported});
+  const auto as_netcdf3 = netcdf3 ? std::make_shared<netcdf3_access>(netcdf3_access{cache}) : nullptr;
   try {
-    chunk_locator::set_driver(access, policy_, remote_, locks);
+    chunk_locator::set_driver(access, policy_, remote_, locks, as_netcdf3);
   } catch (const failure& e) {
     throw zarrbits::error(errc::unsupported,
                           "cannot open \"" + path_ + "\": " + e.what() + "; build zarrbits with another libhdf5", {path_});
@@ -117,7 +118,8 @@ opened_source::opened_source(std::string path, hid_t access, const remote_access
   policy_->source_is_open();
   if (!file_) {
     require_no_server_error();
-    const std::string reason = why_not_open(path_, remote_.get(), locks->state);
+    const std::string reason =
+        !as_netcdf3 || as_netcdf3->reason.empty() ? why_not_open(path_, remote_.get(), locks->state) : as_netcdf3->reason;
     throw zarrbits::error(!remote && locks->state == io::lock_state::contended ? errc::busy : errc::damaged_source,
                           "cannot open \"" + path_ + "\"" + (reason.starts_with("as ") ? " " : ": ") + reason, {path_});
   }

@@ -25,9 +25,10 @@ class opened_source {
  public:
   // Opens a file, "s3://bucket/key" or "https://host/path", of which `cache` bytes are kept. `access`: the access properties,
   // with any cache. `external`: other files that may be read for it. Without `lock`, reads files that others have open for
-  // writing. `hint`: how much of a file on a server will be read. Throws zarrbits::error.
+  // writing. `hint`: how much of a file on a server will be read. `netcdf3`: files may be netCDF-3. Throws zarrbits::error.
   opened_source(std::string path, hid_t access, const remote_access& server_access, std::uint64_t cache,
-                const std::vector<std::string>& external, bool lock, io::access_hint hint = io::access_hint::partial);
+                const std::vector<std::string>& external, bool lock, io::access_hint hint = io::access_hint::partial,
+                bool netcdf3 = false);
 
   hid_t file() const { return file_; }
   const std::shared_ptr<external_file_policy>& policy() const { return policy_; }

@@ -62,7 +62,8 @@ source_file::source_file(const std::string& path, const source_options& options)
   handle access(H5Pcreate(H5P_FILE_ACCESS), "create a property list");
   // size of the hash table: a prime number, many times the number of chunks that the cache is likely to hold
   if (options.chunk_cache > 0) H5Pset_cache(access, 0, 12421, static_cast<std::size_t>(options.chunk_cache), 0.75);
-  opened_ = std::make_unique<const opened_source>(path, access, options.remote, options.cache, options.external, options.lock);
+  opened_ = std::make_unique<const opened_source>(path, access, options.remote, options.cache, options.external, options.lock,
+                                                  io::access_hint::partial, options.netcdf3);
   policy_ = opened_->policy();
   bytes_ = std::make_shared<const file_bytes>(opened_->chunks());
 }

@@ -96,6 +96,7 @@ struct source_options {
   std::uint64_t cache = 64U << 20;         // bytes of a remote file that are kept in memory
   std::vector<std::string> external = {};  // further folders whose files may be read for it, or "all"
   bool lock = true;                        // false: also open a file that another process has open for writing
+  bool netcdf3 = false;                    // it, and the parts of its virtual datasets, may be netCDF-3 files
 };
 
 class source_file final {

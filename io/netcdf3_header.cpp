@@ -268,6 +268,24 @@ void require_within_file(const netcdf3_header& header, const std::optional<exten
   require_disjoint(std::move(extents));
 }
 
+std::string default_fill(netcdf3_type type) {
+  using namespace std::string_literals;
+  switch (type) {
+    case netcdf3_type::int8: return "\x81"s;  // -127
+    case netcdf3_type::character: return "\0"s;
+    case netcdf3_type::int16: return "\x80\x01"s;                // -32767
+    case netcdf3_type::int32: return "\x80\0\0\x01"s;            // -2147483647
+    case netcdf3_type::float32: return "\x7C\xF0\0\0"s;          // 9.969209968386869e+36
+    case netcdf3_type::float64: return "\x47\x9E\0\0\0\0\0\0"s;  // the same
+    case netcdf3_type::uint8: return "\xFF"s;
+    case netcdf3_type::uint16: return "\xFF\xFF"s;
+    case netcdf3_type::uint32: return "\xFF\xFF\xFF\xFF"s;
+    case netcdf3_type::int64: return "\x80\0\0\0\0\0\0\x02"s;               // -9223372036854775806
+    case netcdf3_type::uint64: return "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFE"s;  // 18446744073709551614
+  }
+  return "";
+}
+
 }  // namespace
 
 std::size_t size_of(netcdf3_type type) {
@@ -282,6 +300,13 @@ std::size_t size_of(netcdf3_type type) {
     case netcdf3_type::uint32: return 4;
     default: return 8;
   }
+}
+
+std::string fill_value(const netcdf3_variable& variable) {
+  for (const netcdf3_attribute& a : variable.attributes) {
+    if (a.name == "_FillValue" && a.type == variable.type && a.count == 1) return a.bytes;
+  }
+  return default_fill(variable.type);
 }
 
 bool is_netcdf3(std::string_view head) noexcept {

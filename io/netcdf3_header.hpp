@@ -67,6 +67,10 @@ struct netcdf3_variable {
   std::uint64_t bytes = 0;
 };
 
+// The variable's attribute _FillValue, or what netCDF-C fills variables without it with, as netCDF-4 files have it: one value, in
+// big endian.
+std::string fill_value(const netcdf3_variable& variable);
+
 struct netcdf3_header {
   unsigned version = 1;             // 1, 2 or 5
   std::uint64_t records = 0;        // number

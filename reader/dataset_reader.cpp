@@ -28,6 +28,7 @@ constexpr std::uint64_t bytes_for_a_thread = 512U << 10;  // a thread takes long
 constexpr std::uint64_t max_strings = std::uint64_t{2} << 30;
 constexpr std::size_t max_places = 1U << 20;
 constexpr std::uint64_t max_hull_step = 8;
+constexpr std::uint64_t no_range = std::numeric_limits<std::uint64_t>::max();  // the place of a chunk that libhdf5 puts together
 
 }  // namespace
 
@@ -202,11 +203,12 @@ hdf5::stored_place dataset_reader::locate(const array::extents& index) const {
     if (const auto range = data_->bytes->chunks().find(data_->dataset, first, place.mask)) {
       place.offset = range->offset;
       place.size = range->size;
-    } else if (hdf5::stored_size(data_->dataset, first) > 0) {
-      throw compressors::corrupt_chunk("its place in the file cannot be read");
+    } else {
+      place.size = hdf5::stored_size(data_->dataset, first);
+      if (place.size > 0) place.offset = no_range;
     }
   }
-  if (place.size > 0) data_->bytes->require_range(place.offset, place.size);
+  if (place.size > 0 && place.offset != no_range) data_->bytes->require_range(place.offset, place.size);
   const std::lock_guard guard(places_mutex_);
   if (places_.size() >= max_places) places_.clear();
   places_.emplace(number, place);
@@ -232,8 +234,16 @@ compressors::buffer dataset_reader::decode(const array::extents& index, const hd
   if (plain > largest_chunk || place.size > largest_chunk)
     throw compressors::corrupt_chunk("a chunk of " + text::format_bytes(std::max(plain, place.size)));
   data_->require_plausible_size(place.size);
-  compressors::buffer stored(static_cast<std::size_t>(place.size));
-  data_->bytes->read(place.offset, stored);
+  compressors::buffer stored;
+  if (place.offset == no_range) {
+    const hdf5::lock one_thread;
+    const hdf5::silence quiet;
+    stored = data_->find_chunk(grid_.start(index), place.size).bytes;
+    if (stored.empty()) throw compressors::corrupt_chunk("its place in the file cannot be read");
+  } else {
+    stored.resize(static_cast<std::size_t>(place.size));
+    data_->bytes->read(place.offset, stored);
+  }
   ++counters_->decoded_chunks;
   const unsigned mask = data_->filters.partial_unfiltered && grid_.is_partial(index) ? ~0U : place.mask;
   return converted(hdf5::undo(data_->filters, mask, std::move(stored), static_cast<std::size_t>(plain), data_->type));
@@ -253,7 +263,8 @@ void dataset_reader::read_chunk(const array::extents& index, const array::stride
       ++counters_->empty_chunks;
       return fill(part.shape, target, to);
     }
-    const bool is_plain = data_->filters.empty() || (data_->filters.partial_unfiltered && grid_.is_partial(index));
+    const bool is_plain =
+        place.offset != no_range && (data_->filters.empty() || (data_->filters.partial_unfiltered && grid_.is_partial(index)));
     if (is_plain && values_.is_stored()) {
       if (place.size != array::saturating_mul(grid_.chunk_elements(), values_.size()))
         throw compressors::corrupt_chunk("it holds " + text::pluralize(place.size, "byte") + " instead of " +

@@ -149,6 +149,7 @@ struct hdf5_file::content {
     o.cache = options.remote_cache;
     o.external = options.external;
     o.lock = options.lock;
+    o.netcdf3 = true;
     return std::make_shared<opened>(std::make_shared<hdf5::source_file>(name, o), options.chunk_cache);
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "repack/combined_files.hpp"
 
+#include "convert/concat/compare_files.hpp"
 #include "convert/concat/inherited_units.hpp"
 #include "hdf5/attributes.hpp"
 #include "hdf5/chunk_form.hpp"
@@ -60,7 +61,7 @@ std::string text_of_attribute(hid_t object, const char* name) {
 }
 
 std::string encoded_type(hid_t type) {
-  const hdf5::handle copy(H5Tcopy(type), "copy a datatype");
+  const hdf5::handle copy = conversion::in_native_order(type);
   std::size_t size = 0;
   hdf5::check(H5Tencode(copy, nullptr, &size), "describe a datatype");
   std::string bytes(size, '\0');
@@ -146,7 +147,8 @@ void combined_files::report_progress(std::size_t k) const {
 }
 
 std::shared_ptr<opened_file> combined_files::open(std::size_t k) const {
-  return std::make_shared<opened_file>(options_.sources[k], hdf5::source_options{.lock = options_.lock});
+  return std::make_shared<opened_file>(options_.sources[k],
+                                       hdf5::source_options{.lock = options_.lock, .netcdf3 = options_.netcdf3});
 }
 
 bool combined_files::is_tiled_name(const std::string& name) const {
@@ -253,7 +255,7 @@ const block* combined_files::add_block(opened_part& part, const std::string& pat
 
 void combined_files::read_file(std::size_t k) {
   with_file(k, [&](const std::string& name) {
-    const opened_file file(name, hdf5::source_options{.lock = options_.lock});
+    const opened_file file(name, hdf5::source_options{.lock = options_.lock, .netcdf3 = options_.netcdf3});
     combined_file& f = report_.files.emplace_back();
     f.file = name;
     f.bytes = file.file.state().size;
@@ -269,8 +271,9 @@ void combined_files::read_file(std::size_t k) {
 }
 
 combined_dataset combined_files::describe_dataset(const opened_part& part, const tree_object& o, hid_t dataset) const {
-  const hdf5::handle type(H5Dget_type(dataset), "get the datatype"),
-      properties(H5Dget_create_plist(dataset), "get the properties"), space(H5Dget_space(dataset), "get the dataspace");
+  const hdf5::handle type = conversion::in_native_order(hdf5::handle(H5Dget_type(dataset), "get the datatype")),
+                     properties(H5Dget_create_plist(dataset), "get the properties"),
+                     space(H5Dget_space(dataset), "get the dataspace");
   const dataset_layout& l = part.file.contents.datasets.at(o.address);
   combined_dataset d;
   d.dims = l.dims;
@@ -365,7 +368,9 @@ combined_files::loaded_values combined_files::load(const opened_file& file, cons
   file.file.require_values(dataset);
   const auto change = d.stored_times ? conversion::change_of(d.time_encodings[p.encoding], *d.stored_times) : nullptr;
   const auto copy_of = [](hid_t type) { return hdf5::handle(H5Tcopy(type), "copy a datatype"); };
-  loaded_values result{change ? copy_of(change->source_type()) : hdf5::handle(H5Dget_type(dataset), "get the datatype"), {}};
+  loaded_values result{change ? copy_of(change->source_type())
+                              : conversion::in_native_order(hdf5::handle(H5Dget_type(dataset), "get the datatype")),
+                       {}};
   const hsize_t n = array::product(shape_of(d, p));
   result.bytes.resize(static_cast<std::size_t>(n) * H5Tget_size(result.type));
   if (n == 0) return result;

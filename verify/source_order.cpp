@@ -52,7 +52,8 @@ long double first_value(const std::string& source, const verify_options& options
         options.concat->dimension);
   const source_name name = split_source(source);
   const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
-  const hdf5::opened_source file(name.file, access.get(), options.remote, options.memory / 4, options.external, options.lock);
+  const hdf5::opened_source file(name.file, access.get(), options.remote, options.memory / 4, options.external, options.lock,
+                                 io::access_hint::partial, true);
   comparison_progress progress(options.progress);
   const source_tree tree(file.file(), name.object.empty() ? "/" : name.object, progress);
   std::vector<std::pair<std::string, haddr_t>> variables;

@@ -37,7 +37,7 @@ tree_comparison::tree_comparison(const verify_options& options, const zarr::stor
   const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
   check(H5Pset_cache(access.get(), 0, 12421, 64u << 20, 0.75), "cannot prepare to open a file");
   source_ = std::make_shared<const hdf5::opened_source>(name.file, access.get(), options.remote, options.memory / 4,
-                                                        options.external, options.lock, extent_of(options, name));
+                                                        options.external, options.lock, extent_of(options, name), true);
   gate_ = source_->policy();
   if (zarr::kind_of(store_) == metadata::node_kind::none) throw zarr::store_error("there is no " + (store_ / "zarr.json").name());
   const zarr::store_selection s = zarr::selection_of(store_);

@@ -70,7 +70,7 @@ zarr::store_folder open_store_source(const verify_options& options, const std::s
 // Throws zarrbits::error for options that only files have.
 void check_joined_stores(const verify_options& options, const std::vector<std::string>& sources) {
   for (const std::string& name : sources) {
-    if (!zarr::is_store_name(name))
+    if (!zarr::is_read_as_store(name, true))
       throw error(errc::invalid_option,
                   "Zarr stores are joined with Zarr stores, and files with files: \"" + options.source + "\" is a store, and \"" +
                       name + "\" is not; make a store of it first",
@@ -242,7 +242,7 @@ verify_result compare(const verify_options& options, const std::vector<std::stri
                        zarr::symbolic_links::follow, &names);
   store.max_string_bytes = options.memory / 2;
   io::thread_pool pool(options.threads ? options.threads : detail::usable_processors(), verification::work_memory(options));
-  if (zarr::is_store_name(options.source)) {
+  if (zarr::is_read_as_store(options.source, options.concat.has_value())) {
     if (!options.concat)
       return verification::compare_stores(options, verification::open_store_source(options, options.source), store, pool);
     verification::check_joined_stores(options, sources);

@@ -37,9 +37,17 @@ bool same_block(const hdf5::chunk_source& a, const hdf5::chunk_source& b, const 
 
 }  // namespace
 
+hdf5::handle in_native_order(hid_t type) {
+  hdf5::handle copy(H5Tcopy(type), "copy a datatype");
+  const H5T_class_t kind = H5Tget_class(copy);
+  if (kind == H5T_INTEGER || kind == H5T_FLOAT)
+    hdf5::check(H5Tset_order(copy, H5Tget_order(H5T_NATIVE_INT)), "choose a byte order");
+  return copy;
+}
+
 std::string difference(const hdf5::chunk_source& a, const hdf5::chunk_source& b) {
   if (a.null != b.null || a.dims != b.dims) return "their extents differ";
-  if (H5Tequal(a.stored_type, b.stored_type) <= 0) return "their datatypes differ";
+  if (H5Tequal(in_native_order(a.stored_type), in_native_order(b.stored_type)) <= 0) return "their datatypes differ";
   if (a.null || array::product(a.dims) == 0) return "";
   if (hdf5::holds_references(a.type) && !is_variable_text(a.type))
     return "values of type reference or sequence are not compared between files";

@@ -13,6 +13,10 @@
 
 namespace zarrbits::conversion {
 
+// Numbers in the machine's byte order, in which values are compared and which libhdf5 converts to any other; other types as they
+// are. Throws hdf5::failure.
+hdf5::handle in_native_order(hid_t type);
+
 // The difference between two datasets (type, extent, or any value), as the end of a sentence. Empty if they are equal. Throws
 // hdf5::failure, corrupt_chunk, unsupported_dataset.
 std::string difference(const hdf5::chunk_source& a, const hdf5::chunk_source& b);

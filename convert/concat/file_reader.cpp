@@ -44,6 +44,9 @@ haddr_t info_address(hid_t object) {
   return info.addr;
 }
 
+// A netCDF variable may have the name of a dimension without being its coordinates: both have that path in the store.
+std::string key_of(const hdf5::source_object& o) { return o.kind == kind_type::dimension ? o.store_path + "/" : o.store_path; }
+
 std::string text_or_none(hid_t object, const char* name) {
   const std::vector<std::string> text = hdf5::text_attribute(object, name);
   return text.size() == 1 ? text[0] : "";
@@ -109,7 +112,7 @@ void file_reader::read_file(std::size_t k, file_metadata& result) {
   }
   file_inherited_units_.reset();
   objects file_objects;
-  for (const hdf5::source_object& o : file.objects()) file_objects[o.store_path] = &o;
+  for (const hdf5::source_object& o : file.objects()) file_objects[key_of(o)] = &o;
   for (std::size_t v = 0; v < settings_.variables.size(); ++v) add_part(k, v, file, file_objects, result);
   if (settings_.store) compare_with_store(k, file, result);
   else if (k > 0) compare_rest(k, file, file_objects, result);
@@ -216,9 +219,9 @@ void file_reader::compare_rest(std::size_t k, hdf5::source_file& file, const obj
   };
   std::set<std::string> first_paths;
   for (const hdf5::source_object& o : first_.objects()) {
-    first_paths.insert(o.store_path);
-    if (joined_.contains(o.store_path) || left_out_.contains(o.store_path)) continue;
-    const auto match = file_objects.find(o.store_path);
+    first_paths.insert(key_of(o));
+    if (joined_.contains(key_of(o)) || left_out_.contains(o.store_path)) continue;
+    const auto match = file_objects.find(key_of(o));
     if (match == file_objects.end() || match->second->kind != o.kind) {
       differs(o.path, o.store_path, "is not in the other file");
       continue;

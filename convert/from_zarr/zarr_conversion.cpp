@@ -151,8 +151,8 @@ void refuse_target_within(const convert_options& options, const std::string& sou
 }
 
 zarr_conversion::zarr_conversion(const convert_options& requested, mode run_mode) : options_(requested) {
-  remote::init_s3(given_sources(options_.source, options_.concat), run_mode == mode::dry_run ? "" : options_.store, options_.remote,
-              options_.warning);
+  remote::init_s3(given_sources(options_.source, options_.concat), run_mode == mode::dry_run ? "" : options_.store,
+                  options_.remote, options_.warning);
   if (options_.concat) order_stores(options_);
   source_ = read_nodes(options_, [&](const std::string& path) { set_current(path); });
   for (const std::string& name : given_sources(options_.source, options_.concat)) refuse_target_within(options_, name);
@@ -784,7 +784,7 @@ void check_store_options(const convert_options& options) {
   };
   if (options.concat) {
     for (const std::string& name : options.concat->sources) {
-      if (!zarr::is_store_name(name))
+      if (!zarr::is_read_as_store(name, true))
         throw error(errc::invalid_option,
                     "Zarr stores are joined with Zarr stores, and files with files: \"" + options.source +
                         "\" is a store, and \"" + name + "\" is not; make a store of it first",

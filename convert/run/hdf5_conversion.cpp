@@ -114,7 +114,8 @@ void hdf5_conversion::order_sources() {
                      .remote = options_.remote,
                      .cache = options_.memory / 4,
                      .external = options_.external,
-                     .lock = options_.lock};
+                     .lock = options_.lock,
+                     .netcdf3 = true};
   if (options_.concat) {
     source_options_.chunk_cache = options_.memory / 32;  // per open dataset
     sources_ = ordered_sources(options_, source_options_);

@@ -43,7 +43,9 @@ struct combine_options {
   enum class different_type { refuse, first, skip } different = different_type::refuse;
   bool overwrite = false;  // replace a target that is an HDF5 file
   bool sync = false;       // flush the file to the disk before it gets its name
-  bool lock = true;        // false: also read a file that another process has open for writing
+  // netCDF-3 files may be among the sources: HDF5 itself, and so other programs, cannot read their values through the new file.
+  bool netcdf3 = false;
+  bool lock = true;  // false: also read a file that another process has open for writing
   std::function<void(const std::string& file, std::uint64_t done, std::uint64_t files)> progress = {};  // called repeatedly
 };
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSL-1.0
-"""xarray.open_dataset(path, engine="zarrbits"): netCDF-4 and HDF5 files through zarrbits.File.
+"""xarray.open_dataset(path, engine="zarrbits"): netCDF-4, HDF5 and netCDF-3 files through zarrbits.File.
 
 xarray loads this module when it lists its engines; everything else is imported when a file is opened."""
 
@@ -107,13 +107,13 @@ class ZarrbitsStore(AbstractDataStore):
 
 
 class ZarrbitsBackendEntrypoint(BackendEntrypoint):
-    """Reads netCDF-4 and HDF5 files, also at URLs, in several threads.
+    """Reads netCDF-4, HDF5 and netCDF-3 files, also at URLs, in several threads.
 
     file_options: those of zarrbits.File, such as {"threads": 2}. phony_dims: "sort" or "access", as for engine="h5netcdf"; None
     is "access", without a warning.
     """
 
-    description = "Open netCDF-4 and HDF5 files, decoded in several threads by zarrbits"
+    description = "Open netCDF and HDF5 files, decoded in several threads by zarrbits"
     url = "https://github.com/zarrbits/zarrbits"
     supports_groups = True
     open_dataset_parameters = (

@@ -17,7 +17,7 @@ import h5py
 import numpy as np
 import pytest
 
-from harness import COMMAND, convert, refused, report, run
+from harness import COMMAND, convert, refused, report, run, same
 from store import Store
 
 CASES, SEED = int(os.environ.get("ZARRBITS_CASES", "12")), int(os.environ.get("ZARRBITS_SEED", "1"))
@@ -293,7 +293,7 @@ def test_what_does_not_belong_together(tmp_path):
     check(Store(str(tmp_path / "first.zarr")).read, {"t": np.arange(3.0), "x": np.arange(2.0)}, {"v": ("t", "x")})
     convert("-q", "--concat", "t,x", "--different", "skip", *paths, same_place, tmp_path / "skip.zarr")
     assert not Store(str(tmp_path / "skip.zarr")).has("v")
-    for option in (["--order", "name"], ["--allow-overlap"], ["--resume"], ["--partition", "0/2"], ["--grid", "rectilinear"]):
+    for option in (["--order", "name"], ["--allow-overlap"], ["--grid", "rectilinear"]):
         assert f"{option[0]} goes with one dimension" in sentence(options=option)
     for name in "far1.h5", "far2.h5":
         with h5py.File(write(tmp_path / name, {"t": [len(name)], "x": [0]}, {}), "r+") as f:
@@ -527,6 +527,49 @@ def test_append_the_tiles_of_a_new_time(tmp_path):
     convert("-q", "--append", "time", tmp_path / "new.nc", tmp_path / "all.zarr")
     check(Store(str(tmp_path / "all.zarr")).read, whole(blocks), {"v": ("time", "x")})
     run("verify", "-q", "--concat", "time,x", *paths, tmp_path / "all.zarr")
+
+
+def test_partitions_are_those_of_the_same_files(tmp_path):
+    blocks = {"time": [[0, 1], [2, 3], [4, 5]], "x": [[0, 1], [2, 3]]}
+    paths = tiles(tmp_path / "tiles", blocks, {"v": ("time", "x"), "w": ("x", "time")}, chunks=2)
+    how = ["-q", "--concat", "time,x", *paths]
+    convert(*how, tmp_path / "whole.zarr")
+    for target in "parts.zarr", "changed.zarr":
+        convert(*how, "--partition", "0/2", tmp_path / target)
+    convert(*how, "--partition", "1/2", tmp_path / "parts.zarr")
+    run("finalize", *how, tmp_path / "parts.zarr")
+    same(tmp_path / "whole.zarr", tmp_path / "parts.zarr")
+    assert "is complete" in run("convert", *how[1:], "--resume", tmp_path / "parts.zarr").stderr
+    run("finalize", *how, tmp_path / "changed.zarr", status=1)  # a part is missing
+    other_order = [*how[:3], *paths[::-1]]
+    assert "continue it as it was begun" in refused("convert", *other_order, "--partition", "1/2", tmp_path / "changed.zarr")
+    with h5py.File(paths[0], "r+") as f:
+        f["v"][...] = 7
+    assert "continue it as it was begun" in refused("convert", *how, "--partition", "1/2", tmp_path / "changed.zarr")
+
+
+@pytest.mark.parametrize("option", [[], ["--resume"]])
+def test_a_killed_conversion_goes_on(tmp_path, option):
+    parts = [[2 * i, 2 * i + 1] for i in range(40)]
+    paths = [
+        write(str(tmp_path / f"{i:02}.nc"), {"y": p, "x": np.arange(1 << 14)}, {"v": ("y", "x")}, 1 << 15)
+        for i, p in enumerate(parts)
+    ]
+    how = ["--concat", "y,x", *paths]
+    convert("-q", *how, tmp_path / "whole.zarr")
+    for attempt in range(30):
+        out = tmp_path / f"{attempt}.zarr"
+        with subprocess.Popen(
+            [COMMAND, "convert", "-q", "--threads", "1", *how, out], stderr=subprocess.DEVNULL, start_new_session=True
+        ) as process:
+            while not (out / "v/c/0/0").exists() and process.poll() is None:
+                pass
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+        if not (out / "zarr.json").exists():  # otherwise it was complete before
+            break
+    convert("-q", *how, *option, out)
+    same(tmp_path / "whole.zarr", out)
 
 
 def test_a_part_that_changes_meanwhile(tmp_path):

@@ -2,7 +2,7 @@
 """Files with parts of several dimensions beside xarray: what combine_by_coords makes of them is in the copy, in the
 references and in the file with virtual datasets (as netCDF4 and h5netcdf read it). Where xarray refuses, so does zarrbits.
 
-ZARRBITS_CASES: layouts, 25 by default. ZARRBITS_SEED: others.
+ZARRBITS_CASES: layouts, 25 by default, and a fifth of them of members, places and variables. ZARRBITS_SEED: others.
 """
 
 import glob
@@ -87,23 +87,33 @@ def test_layouts_as_xarray_combines_them(tmp_path):
 
 
 def test_variables_in_files_of_their_own(tmp_path):
-    """CMIP's layout: xr.merge puts them together."""
-    whole, cuts = layout(np.random.default_rng(SEED))
-    paths = []
-    for name in "v", "w":
-        (tmp_path / name).mkdir()
-        dataset = whole[[name]]
-        encoding = {name: {"chunksizes": tuple(min(3, s) for s in dataset[name].shape)}}
-        encoding |= {n: {"_FillValue": None} for n in whole.coords}
-        for i, (a, b) in enumerate(itertools.pairwise(np.concatenate([[0], np.cumsum(cuts["time"])]))):
-            paths.append(str(tmp_path / name / f"{i}.nc"))
-            dataset.isel(time=slice(int(a), int(b))).to_netcdf(paths[-1], engine="netcdf4", encoding=encoding)
-    datasets = [xr.open_dataset(p, engine="netcdf4") for p in paths]
-    expected = xr.combine_by_coords(datasets, **HOW).load()
-    others = ",".join(whole.sizes)
-    convert("-q", "--concat", others, *paths, tmp_path / "all.zarr")
-    with xr.open_zarr(tmp_path / "all.zarr") as copy:
-        xr.testing.assert_identical(copy.load(), expected)
+    """CMIP's layout: combine_by_coords puts the times of a variable together, and merges the variables."""
+    dice = np.random.default_rng(SEED)
+    for case in range(max(CASES // 5, 2)):
+        whole, cuts = layout(dice)
+        names = ["v", "w", "area"][: dice.integers(2, 4)]
+        paths, of_variables = [], []
+        for name in names:
+            folder = tmp_path / str(case) / name
+            folder.mkdir(parents=True)
+            dataset = whole[[name]]
+            edges = np.concatenate([[0], np.cumsum(cuts["time"])]) if "time" in dataset.sizes else [0, 0]
+            files = []
+            for i, (a, b) in enumerate(itertools.pairwise(edges)):
+                files.append(str(folder / f"{i}.nc"))
+                part = dataset.isel(time=slice(int(a), int(b))) if "time" in dataset.sizes else dataset
+                encoding = {name: {"chunksizes": tuple(min(3, s) for s in part[name].shape)}}
+                encoding[name] |= {"_FillValue": None} if name == "area" else {}
+                encoding |= {n: {"_FillValue": None} for n in part.coords}
+                part.to_netcdf(files[-1], engine="netcdf4", encoding=encoding)
+            of_variables.append(xr.combine_by_coords([xr.open_dataset(p, engine="netcdf4") for p in files], **HOW).load())
+            paths += files
+        dice.shuffle(paths)
+        expected = xr.merge(of_variables, compat="identical", join="exact", combine_attrs="override")
+        others = ",".join(whole.sizes)
+        convert("-q", "--concat", others, *paths, tmp_path / str(case) / "all.zarr")
+        with xr.open_zarr(tmp_path / str(case) / "all.zarr") as copy:
+            xr.testing.assert_identical(copy.load(), expected)
 
 
 @pytest.mark.parametrize("fault", ["overlap", "another direction"])
@@ -162,24 +172,32 @@ def test_members_as_xarray_concatenates_them(tmp_path, cut_time):
 def test_places_as_combine_nested_has_them(tmp_path):
     """Without coordinates of y and x."""
     dice = np.random.default_rng(SEED)
-    grid, lines = [[[] for _ in range(2)] for _ in range(2)], ["file,run,y,x"]
-    for i, y, x in itertools.product(range(2), range(2), range(3)):
-        dataset = xr.Dataset({"v": (("y", "x"), dice.random((3 + y, 2 + x)), {"units": "m"})}, attrs={"title": "tiles"})
-        path = tmp_path / f"{dice.integers(1 << 40)}.nc"
-        dataset.to_netcdf(path, encoding={"v": {"_FillValue": None}})
-        lines.append(f"{path.name},{i},{y},{x}")
-        grid[i][y].append(xr.open_dataset(path, engine="netcdf4"))
-    expected = xr.combine_nested(grid, ["run", "y", "x"], data_vars="all", compat="equals", combine_attrs="override").load()
-    (tmp_path / "places.csv").write_text("\n".join(lines), encoding="utf-8")
-    how = ["--concat-new", "run", "--concat", "y,x", "--places", tmp_path / "places.csv"]
-    paths = sorted(tmp_path.glob("*.nc"))
-    convert("-q", *how, *paths, tmp_path / "all.zarr")
-    with xr.open_zarr(tmp_path / "all.zarr") as copy:
-        xr.testing.assert_identical(copy.load(), expected)
-    convert("-q", "--virtual", *how, *paths, tmp_path / "all.h5")
-    for engine in "netcdf4", "h5netcdf":
-        with xr.open_dataset(tmp_path / "all.h5", engine=engine) as virtual:
-            xr.testing.assert_identical(virtual.load(), expected)
+    for case in range(max(CASES // 5, 2)):
+        folder = tmp_path / str(case)
+        folder.mkdir()
+        runs, rows, columns = (int(n) for n in dice.integers(1, 4, 3))
+        heights, widths = dice.integers(1, 5, rows), dice.integers(1, 5, columns)
+        grid, lines = [[[] for _ in range(rows)] for _ in range(runs)], ["file,run,y,x"]
+        for i, y, x in itertools.product(range(runs), range(rows), range(columns)):
+            values = dice.random((heights[y], widths[x]))
+            dataset = xr.Dataset({"v": (("y", "x"), values, {"units": "m"})}, attrs={"title": "tiles"})
+            path = folder / f"{dice.integers(1 << 40)}.nc"
+            dataset.to_netcdf(path, encoding={"v": {"_FillValue": None}})
+            lines.append(f"{path.name},{i},{y},{x}")
+            grid[i][y].append(xr.open_dataset(path, engine="netcdf4"))
+        paths = sorted(folder.glob("*.nc"))
+        if len(paths) < 2:
+            continue
+        expected = xr.combine_nested(grid, ["run", "y", "x"], data_vars="all", compat="equals", combine_attrs="override").load()
+        (folder / "places.csv").write_text("\n".join(lines), encoding="utf-8")
+        how = ["--concat-new", "run", "--concat", "y,x", "--places", folder / "places.csv"]
+        convert("-q", *how, *paths, folder / "all.zarr")
+        with xr.open_zarr(folder / "all.zarr") as copy:
+            xr.testing.assert_identical(copy.load(), expected)
+        convert("-q", "--virtual", *how, *paths, folder / "all.h5")
+        for engine in "netcdf4", "h5netcdf":
+            with xr.open_dataset(folder / "all.h5", engine=engine) as virtual:
+                xr.testing.assert_identical(virtual.load(), expected)
 
 
 @pytest.mark.parametrize("unit", ["hours", "days", "seconds"])

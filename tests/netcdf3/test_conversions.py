@@ -149,12 +149,6 @@ def test_names_that_a_store_cannot_have_come_back(tmp_path):
     run("export", tmp_path / "out.zarr", tmp_path / "back.h5", "--convention", "none", status=(0, 2, 3))
 
 
-def test_files_that_are_joined_have_to_be_netcdf4(tmp_path):
-    source = ncgen(tmp_path / "in.nc", CLASSIC, "classic")
-    sentence = refused("convert", "--concat", "time", source, source, tmp_path / "out.zarr", status=2)
-    assert "netCDF-3" in sentence and "nccopy" in sentence
-
-
 def test_verify_finds_a_changed_value(tmp_path):
     source = ncgen(tmp_path / "in.nc", CLASSIC, "classic")
     convert(source, tmp_path / "out.zarr")

@@ -14,6 +14,7 @@ import harness
 from harness import contents
 from netcdf3_bytes import INT, Header
 from netcdf3_files import ncgen, netcdf4_values
+from store import Store
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "convert"))
 from cloud_servers import KINDS, Cloud  # noqa: E402
@@ -290,7 +291,21 @@ def test_a_variable_of_2_to_the_59_bytes_needs_no_memory_and_no_time(cloud):
     assert "increase --memory" in done.stderr
 
 
-def test_joined_files_have_to_be_netcdf4(cloud, small):
-    names = [cloud.put(f"{i}.nc", small.read_bytes()) for i in range(2)]
-    line = refused(cloud, "convert", "-q", "--concat", "time", *names, "out.zarr")
-    assert "netCDF-3" in line and "nccopy" in line
+def test_joined_files_are_those_of_a_disk(cloud, tmp_path):
+    (tmp_path / "local").mkdir()
+    names, paths = [], []
+    for i in range(2):
+        cdl = CDL.replace("data: time = 1, 2", f"data: time = {2 * i}, {2 * i + 1}")
+        paths.append(ncgen(tmp_path / "local" / f"{i}.nc", cdl, "64-bit offset"))
+        names.append(cloud.put(f"{i}.nc", paths[-1].read_bytes()))
+    z(cloud, "convert", "-q", "--concat", "time", *names, "remote.zarr")
+    harness.convert("-q", "--concat", "time", *paths, "local.zarr")
+    z(cloud, "verify", "-q", "--concat", "time", *names, "remote.zarr")
+    arrays = ("time", "temp", "fixed")
+    ours, theirs = ({n: Store(tmp_path / s).read(n) for n in arrays} for s in ("remote.zarr", "local.zarr"))
+    for name in arrays:
+        np.testing.assert_array_equal(ours[name], theirs[name])
+    np.testing.assert_array_equal(ours["time"], np.arange(4))
+    harness.convert("-q", "--concat", "time", paths[0], "grown.zarr")
+    z(cloud, "convert", "-q", "--append", "time", names[1], "grown.zarr")
+    np.testing.assert_array_equal(Store(tmp_path / "grown.zarr").read("temp"), ours["temp"])

@@ -43,7 +43,7 @@ class Header:
         if isinstance(values, np.ndarray):
             is_record = len(dimensions) > 0 and self.dimensions[dimensions[0]][1] == 0
             raw = np.asarray(values, DTYPES[kind])
-            values = [r.tobytes() for r in raw] if is_record else raw.tobytes()
+            values = [np.asarray(r, raw.dtype).tobytes() for r in raw] if is_record else raw.tobytes()
         self.variables.append((name, kind, dimensions, values, attributes, begin))
 
     def bytes(self):

@@ -79,24 +79,6 @@ text::json number_json(std::string_view big_endian, netcdf3_type type) {
   return value >= 0 ? text::json(static_cast<std::uint64_t>(value)) : text::json(value);
 }
 
-// What netCDF-C fills variables with that have no other fill value, as netCDF-4 files have it.
-text::json default_fill(netcdf3_type type) {
-  switch (type) {
-    case netcdf3_type::int8: return -127;
-    case netcdf3_type::character: return text::base64(std::string_view("\0", 1));
-    case netcdf3_type::int16: return -32767;
-    case netcdf3_type::int32: return -2147483647;
-    case netcdf3_type::uint8: return 255U;
-    case netcdf3_type::uint16: return 65535U;
-    case netcdf3_type::uint32: return 4294967295U;
-    case netcdf3_type::int64: return std::int64_t{-9223372036854775806};
-    case netcdf3_type::uint64: return std::uint64_t{18446744073709551614U};
-    case netcdf3_type::float32:
-    case netcdf3_type::float64: break;
-  }
-  return 9.969209968386869e+36;
-}
-
 text::json string_type(std::uint64_t length) {
   return {{"class", "string"}, {"length", std::max<std::uint64_t>(length, 1)}, {"padding", "null"}};
 }
@@ -220,11 +202,8 @@ class attribute_object {
 };
 
 text::json fill_value_of(const io::netcdf3_variable& variable) {
-  for (const io::netcdf3_attribute& a : variable.attributes) {
-    if (a.name != "_FillValue" || a.type != variable.type || a.count != 1) continue;
-    return a.type == netcdf3_type::character ? text::json(text::base64(a.bytes)) : number_json(a.bytes, a.type);
-  }
-  return default_fill(variable.type);
+  const std::string bytes = io::fill_value(variable);
+  return variable.type == netcdf3_type::character ? text::json(text::base64(bytes)) : number_json(bytes, variable.type);
 }
 
 }  // namespace

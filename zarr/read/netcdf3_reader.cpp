@@ -3,12 +3,13 @@
 // A netCDF-3 file as a store: its header is the metadata, and chunks are ranges of the file.
 //
 #include "io/byte_source.hpp"
+#include "io/netcdf3_chunks.hpp"
 #include "io/netcdf3_header.hpp"
 #include "io/remote_url.hpp"
 #include "metadata/node.hpp"
+#include "remote/netcdf3_rows.hpp"
 #include "remote/remote_file.hpp"
 #include "text/json_text.hpp"
-#include "zarr/read/netcdf3_chunks.hpp"
 #include "zarr/read/netcdf3_metadata.hpp"
 #include "zarr/read/store_reader.hpp"
 
@@ -16,7 +17,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <map>
 #include <memory>
@@ -45,7 +45,7 @@ auto with_file_errors(const std::string& name, F&& f) {
 }
 
 // The state of a chunk: it differs if the file's does.
-io::file_state state_of_chunk(const io::file_state& file, const netcdf3_rows& rows) {
+io::file_state state_of_chunk(const io::file_state& file, const io::netcdf3_rows& rows) {
   return {file.regular, rows.chunk_bytes, file.seconds, file.nanoseconds,
           file.etag + "@" + std::to_string(rows.offset) + "/" + std::to_string(file.size)};
 }
@@ -54,24 +54,18 @@ struct open_file {
   std::string name;
   std::unique_ptr<const io::byte_source> bytes;
   std::uint64_t cache = 0;  // bytes of a file on a server that are kept
-
-  // Null if values are read through the cache: with those between them, if these are read later, or are few.
-  const remote::remote_file* remote_for(const netcdf3_rows& rows) const {
-    const remote::remote_file* remote = bytes->remote();
-    if (!remote || remote->state().size <= cache || remote::is_small_gap(rows.stride - rows.bytes)) return nullptr;
-    return remote;
-  }
 };
 
 // A chunk that is one range of the file.
 class file_range final : public stored_object {
  public:
-  file_range(std::shared_ptr<const open_file> file, const netcdf3_rows& rows) : file_(std::move(file)), rows_(rows) {}
+  file_range(std::shared_ptr<const open_file> file, const io::netcdf3_rows& rows) : file_(std::move(file)), rows_(rows) {}
   std::uint64_t size() const override { return rows_.chunk_bytes; }
   io::file_state state() const override { return state_of_chunk(file_->bytes->state(), rows_); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     with_file_errors(file_->name, [&] {
-      if (const remote::remote_file* remote = file_->remote_for(rows_)) remote->read_alone(rows_.offset + offset, out);
+      if (remote::are_read_alone(*file_->bytes, rows_, file_->cache))
+        file_->bytes->remote()->read_alone(rows_.offset + offset, out);
       else file_->bytes->read(rows_.offset + offset, out);
     });
   }
@@ -86,83 +80,22 @@ class file_range final : public stored_object {
 
  private:
   std::shared_ptr<const open_file> file_;
-  netcdf3_rows rows_;
+  io::netcdf3_rows rows_;
 };
 
 // A chunk whose rows are apart in the file, or that reaches over the edge of the array: bytes beyond it read as zeros.
 class gathered_object final : public stored_object {
  public:
-  gathered_object(std::shared_ptr<const open_file> file, const netcdf3_rows& rows) : file_(std::move(file)), rows_(rows) {}
+  gathered_object(std::shared_ptr<const open_file> file, const io::netcdf3_rows& rows) : file_(std::move(file)), rows_(rows) {}
   std::uint64_t size() const override { return rows_.chunk_bytes; }
   io::file_state state() const override { return state_of_chunk(file_->bytes->state(), rows_); }
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
-    with_file_errors(file_->name, [&] {
-      if (rows_.stride == rows_.bytes) read_range(offset, out);
-      else if (const remote::remote_file* remote = file_->remote_for(rows_)) read_remote_rows(*remote, offset, out);
-      else read_rows(offset, out);
-    });
+    with_file_errors(file_->name, [&] { remote::read_rows(*file_->bytes, rows_, file_->cache, offset, out); });
   }
 
  private:
-  void read_range(std::uint64_t offset, std::span<std::byte> out) const {
-    const std::uint64_t in_file = rows_.count * rows_.bytes;
-    const auto present = static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), in_file - std::min(offset, in_file)));
-    if (present > 0) file_->bytes->read(rows_.offset + offset, out.first(present));
-    std::fill(out.begin() + static_cast<std::ptrdiff_t>(present), out.end(), std::byte{0});
-  }
-
-  // Calls `visit` with the place in the file, and in `out`, of each part of a row.
-  template <class F>
-  void for_each_row(std::uint64_t offset, std::span<std::byte> out, const F& visit) const {
-    while (!out.empty()) {
-      const std::uint64_t row = offset / rows_.bytes, inside = offset % rows_.bytes;
-      if (row >= rows_.count) return;
-      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), rows_.bytes - inside));
-      visit(rows_.offset + row * rows_.stride + inside, out.first(n));
-      out = out.subspan(n);
-      offset += n;
-    }
-  }
-
-  // Several requests at a time.
-  void read_remote_rows(const remote::remote_file& remote, std::uint64_t offset, std::span<std::byte> out) const {
-    std::vector<io::byte_range> ranges;
-    for_each_row(offset, out, [&](std::uint64_t begin, std::span<std::byte> row) { ranges.push_back({begin, row.size()}); });
-    const auto pending = remote.fetch(std::move(ranges));
-    std::fill(out.begin(), out.end(), std::byte{0});
-    for_each_row(offset, out, [&](std::uint64_t begin, std::span<std::byte> row) {
-      const auto bytes = pending->bytes({begin, row.size()});
-      std::memcpy(row.data(), bytes.data(), bytes.size());
-    });
-  }
-
-  // Rows that are close to each other are read together.
-  void read_rows(std::uint64_t offset, std::span<std::byte> out) const {
-    constexpr std::uint64_t window_bytes = 256U << 10;
-    const std::uint64_t rows_in_window = std::max<std::uint64_t>(window_bytes / rows_.stride, 1);
-    std::vector<std::byte> window;
-    std::uint64_t window_first = 0, window_end = 0;  // rows
-    while (!out.empty()) {
-      const std::uint64_t row = offset / rows_.bytes, inside = offset % rows_.bytes;
-      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), rows_.bytes - inside));
-      if (row >= rows_.count) {
-        std::fill(out.begin(), out.end(), std::byte{0});
-        return;
-      }
-      if (row < window_first || row >= window_end) {
-        window_first = row;
-        window_end = std::min({row + rows_in_window, rows_.count, (offset + out.size() - 1) / rows_.bytes + 1});
-        window.resize(static_cast<std::size_t>((window_end - row - 1) * rows_.stride + rows_.bytes));
-        file_->bytes->read(rows_.offset + row * rows_.stride, window);
-      }
-      std::memcpy(out.data(), window.data() + (row - window_first) * rows_.stride + inside, n);
-      out = out.subspan(n);
-      offset += n;
-    }
-  }
-
   std::shared_ptr<const open_file> file_;
-  netcdf3_rows rows_;
+  io::netcdf3_rows rows_;
 };
 
 class netcdf3_reader final : public store_reader {
@@ -183,10 +116,10 @@ class netcdf3_reader final : public store_reader {
     const auto [variable, rest] = split(key);
     if (!variable) return nullptr;
     if (rest == node_metadata) return metadata_object(array_text(*variable));
-    const netcdf3_chunks& chunks = chunks_[*variable];
+    const io::netcdf3_chunks& chunks = chunks_[*variable];
     const auto index = netcdf3_keys.index(rest, chunks.counts().size());
     if (!index || !std::equal(index->begin(), index->end(), chunks.counts().begin(), std::less<>())) return nullptr;
-    const netcdf3_rows rows = chunks.rows_of(*index);
+    const io::netcdf3_rows rows = chunks.rows_of(*index);
     if (rows.is_range()) return std::make_unique<file_range>(file_, rows);
     return std::make_unique<gathered_object>(file_, rows);
   }
@@ -201,13 +134,13 @@ class netcdf3_reader final : public store_reader {
     }
     const auto node = nodes_.find(folder);
     if (node == nodes_.end() || !visit(metadata_entry(folder + "/"))) return;
-    const netcdf3_chunks& chunks = chunks_[node->second];
+    const io::netcdf3_chunks& chunks = chunks_[node->second];
     const std::vector<std::uint64_t>& counts = chunks.counts();
     if (std::find(counts.begin(), counts.end(), std::uint64_t{0}) != counts.end()) return;
     const io::file_state file = file_->bytes->state();
     std::vector<std::uint64_t> index(counts.size());
     for (bool has_more = true; has_more;) {
-      const netcdf3_rows rows = chunks.rows_of(index);
+      const io::netcdf3_rows rows = chunks.rows_of(index);
       store_entry e{.name = netcdf3_keys.key(index), .size = rows.chunk_bytes, .state = state_of_chunk(file, rows)};
       if (!visit(e)) return;
       has_more = false;
@@ -267,7 +200,7 @@ class netcdf3_reader final : public store_reader {
   io::file_state opened_;
   std::vector<std::string> node_names_;
   std::map<std::string, std::size_t> nodes_;  // variables by the names of their nodes
-  std::vector<netcdf3_chunks> chunks_;
+  std::vector<io::netcdf3_chunks> chunks_;
 };
 
 }  // namespace

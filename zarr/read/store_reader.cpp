@@ -393,6 +393,10 @@ bool is_netcdf3_file(const std::string& path) noexcept {
   }
 }
 
+bool is_read_as_store(const std::string& source, bool is_joined) {
+  return is_store_name(source) && !(is_joined && is_netcdf3_file(split_source(source).file));
+}
+
 std::optional<io::file_state> probe_source(const std::string& source, const remote_access& remote, io::access_hint hint) {
   const std::string name = split_source(source).file;
   return may_be_remote_file(name) ? remote::probe_remote_file(name, remote, hint) : std::nullopt;

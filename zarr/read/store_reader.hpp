@@ -207,6 +207,8 @@ bool is_store_name(const std::string& source);
 bool is_store_source(const std::string& source, const remote_access& remote);
 // Whether a local file is one of netCDF-3, or one on a server that was probed; false if it cannot be read.
 bool is_netcdf3_file(const std::string& path) noexcept;
+// As is_store_name(), for a source that may be joined with others: netCDF-3 files are then read as HDF5 files are.
+bool is_read_as_store(const std::string& source, bool is_joined);
 // Looks at the first bytes of a source on a server whose name does not say whether it is a store: it may be a netCDF-3 file. The
 // program that then opens it gets these bytes without another request. Returns its state; nothing if there is no such file, or
 // its name says it. Throws zarrbits::error.

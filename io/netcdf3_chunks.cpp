@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "zarr/read/netcdf3_chunks.hpp"
+#include "io/netcdf3_chunks.hpp"
 
 #include <algorithm>
 
-namespace zarrbits::zarr {
+namespace zarrbits::io {
 
 namespace {
 
@@ -24,12 +24,12 @@ std::uint64_t rows_in_chunk(std::uint64_t rows, std::uint64_t row_bytes, std::ui
 
 }  // namespace
 
-netcdf3_chunks::netcdf3_chunks(const io::netcdf3_variable& variable, std::uint64_t record_stride)
+netcdf3_chunks::netcdf3_chunks(const netcdf3_variable& variable, std::uint64_t record_stride)
     : shape_(variable.shape), begin_(variable.begin) {
   const std::size_t rank = shape_.size();
   strides_.resize(rank);
   std::vector<std::uint64_t> inner(rank);  // bytes of one index of a dimension
-  std::uint64_t bytes = io::size_of(variable.type);
+  std::uint64_t bytes = size_of(variable.type);
   for (std::size_t d = rank; d-- > 0;) {
     inner[d] = bytes;
     bytes *= std::max<std::uint64_t>(shape_[d], d == 0 ? 1 : 0);
@@ -59,4 +59,4 @@ netcdf3_rows netcdf3_chunks::rows_of(const std::vector<std::uint64_t>& chunk) co
   return rows;
 }
 
-}  // namespace zarrbits::zarr
+}  // namespace zarrbits::io

@@ -2,8 +2,8 @@
 //
 // How the values of a netCDF-3 variable are divided into chunks, and which bytes of the file each chunk has.
 //
-#ifndef ZARRBITS_ZARR_READ_NETCDF3_CHUNKS_HPP
-#define ZARRBITS_ZARR_READ_NETCDF3_CHUNKS_HPP
+#ifndef ZARRBITS_IO_NETCDF3_CHUNKS_HPP
+#define ZARRBITS_IO_NETCDF3_CHUNKS_HPP
 
 #include "io/netcdf3_header.hpp"
 
@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace zarrbits::zarr {
+namespace zarrbits::io {
 
 // Rows of equal size, which follow each other in the chunk.
 struct netcdf3_rows {
@@ -29,7 +29,7 @@ struct netcdf3_rows {
 // is one range of bytes in the file, except if it has several records, or rows beyond the edge of the array.
 class netcdf3_chunks {
  public:
-  netcdf3_chunks(const io::netcdf3_variable& variable, std::uint64_t record_stride);
+  netcdf3_chunks(const netcdf3_variable& variable, std::uint64_t record_stride);
 
   const std::vector<std::uint64_t>& chunk_shape() const noexcept { return chunk_; }
   // Number of chunks in each dimension.
@@ -43,6 +43,6 @@ class netcdf3_chunks {
   std::uint64_t begin_ = 0, row_bytes_ = 0;
 };
 
-}  // namespace zarrbits::zarr
+}  // namespace zarrbits::io
 
 #endif
