@@ -95,6 +95,8 @@ bool is_json_only(const json& value) {
 
 bool is_exported_type(const json& type, const std::string& name, const json& value, const json& array, bool netcdf) {
   if (has_type_of_array(name, netcdf) && (name_of(type) == array || (array == "float16" && type == "float32"))) return true;
+  // netCDF's own numbers of dimensions, as netCDF-C writes them
+  if ((name == "_Netcdf4Dimid" || name == "_Netcdf4Coordinates") && type == "int32") return true;
   if (value.is_null()) return type == "int8";
   if (is_json_only(value)) return is_variable_text(type);
   std::vector<std::size_t> dims;

@@ -60,7 +60,7 @@ def write_files(folder):
         values = noise.integers(0, 4096, (10, 256, 256)).astype("u2")
         f.create_dataset("frames", data=values, chunks=(1, 256, 256), compression="gzip").attrs["unit"] = "counts"
         f.create_dataset("mask", data=noise.random((256, 256)) > 0.9, chunks=(64, 256))
-    for name in ("archive", "data", "elsewhere", "months", "runs", "tiles"):
+    for name in ("archive", "data", "elsewhere", "months", "runs", "tiles", "years"):
         (folder / name).mkdir()
     with h5py.File(folder / "tas.nc", "w") as f:
         f.attrs["variable_id"] = "tas"
@@ -165,6 +165,8 @@ def test_other_commands_run(page, tmp_path):
     shutil.copytree(tmp_path / "data", tmp_path / "archives/data/2025")
     shutil.copytree(tmp_path / "data", tmp_path / "archives/data", dirs_exist_ok=True)
     (tmp_path / "archives/data/2026").mkdir()
+    for part in sorted((tmp_path / "data").glob("*.nc")):
+        subprocess.run([COMMAND, "convert", "-q", part, tmp_path / f"years/{part.stem}.zarr"], check=True)
     for store_name in ("in.zarr", "old.zarr"):
         run("convert", "-q", "in.h5", store_name, cwd=tmp_path)
     # nothing answers: a name that is wrong is a wrong usage, and one that is right a server that cannot be reached

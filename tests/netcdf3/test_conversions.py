@@ -111,6 +111,7 @@ def check_file(tmp_path, cdl, kind):
     assert dump(tmp_path / "back.nc") == dump(source)
     run("export", source, tmp_path / "direct.nc")
     assert dump(tmp_path / "direct.nc") == dump(source)
+    verify(source, tmp_path / "direct.nc")
 
 
 def digest(name):
