@@ -505,7 +505,14 @@ class stores_comparison {
     if (differs(f, "shape", json(expected), json(b.shape()))) return;
     std::optional<meanings> of_numbers;
     const inherited_units lent_in_store = units_in_store_.units_for(store_root_, f.path);
-    inherited_units lent_in_source = units_in_source_.units_for(source_root_, f.path);
+    inherited_units lent_in_source;
+    try {
+      lent_in_source = units_in_source_.units_for(source_root_, f.path);
+    } catch (const zarr::store_error& e) {  // of an array beside it
+      f.outcome = verdict::unreadable;
+      f.reason = e.what();
+      return;
+    }
     if (lent_in_source.units.empty() && !lent_in_store.units.empty()) {  // the store has the first source's attributes
       if (const auto entry = source_.find(lent_in_store.path); entry != source_.end()) {
         const json lender = metadata::attributes_or_empty(entry->second.document);
@@ -762,7 +769,8 @@ verify_result compare_joined_stores(const verify_options& options, const std::ve
     }
     for (finding& f : one.findings) {
       const bool may_be_left_out = f.outcome == verdict::missing || !joined.dimensions.contains(f.path);
-      if (f.kind != "dataset" || (may_be_left_out && !joined.all_equal)) continue;
+      const bool is_of_values = f.kind == "dataset" && (joined.all_equal || !may_be_left_out);
+      if (!is_of_values && f.outcome != verdict::unreadable) continue;  // what cannot be read may be an array
       f.reason += " (\"" + name + "\")";
       result.findings.push_back(std::move(f));
     }

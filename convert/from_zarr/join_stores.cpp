@@ -203,6 +203,7 @@ std::vector<double> numbers_in(const source_array& array) {
 
 // The difference between two arrays that are not joined, as the end of a sentence; empty if they are equal.
 std::string difference(const source_node& a, const source_node& b) {
+  if (!b.unreadable.empty()) return "cannot be read in the other store: " + b.unreadable;
   if (a.is_array != b.is_array) return "is an array in one of them, and a group in the other";
   if (!a.is_array) return "";
   const source_array x = open_source_array(a), y = open_source_array(b);
@@ -239,6 +240,7 @@ class store_joiner {
     for (std::size_t k = 0; k < names_.size(); ++k) {
       joined_source source;
       source.file = names_[k];
+      const auto sequences = sequences_;  // without a store that cannot be read
       try {
         if (k == 0) {
           add(k, first_, source);
@@ -250,6 +252,14 @@ class store_joiner {
         leave_out(source, e.what(), damaged, damaged_count);
       } catch (const zarr::not_supported& e) {
         leave_out(source, std::string("this reader does not support ") + e.what(), damaged, damaged_count);
+      }
+      if (source.left_out) {
+        sequences_ = sequences;
+        for (variable& v : variables_) {
+          if (v.parts.empty() || v.parts.back().source != k) continue;
+          v.parts.pop_back();
+          v.encodings.pop_back();
+        }
       }
       first_.sources.push_back(std::move(source));
     }
@@ -348,6 +358,8 @@ class store_joiner {
     std::map<std::string, std::uint64_t> lengths;  // of each dimension in this store
     for (variable& v : variables_) {
       const auto entry = nodes.find(v.node->path);
+      if (entry != nodes.end() && !entry->second->unreadable.empty())
+        throw zarr::store_error("\"" + v.node->path + "\": " + entry->second->unreadable);
       if (entry == nodes.end() || !entry->second->is_array) {
         add_note(source, "it has no \"" + v.node->path + "\": its part reads as the fill value");
         continue;
@@ -381,7 +393,6 @@ class store_joiner {
 
   void add_part(variable& v, std::size_t k, const source_node& node, const source_node* lender, joined_source& source) {
     const std::string& path = node.path;
-    if (!node.unreadable.empty()) throw zarr::store_error("\"" + path + "\": " + node.unreadable);
     const zarr_array array(node.folder, codecs::make_decoder);
     const std::optional<std::size_t> axis = axis_of(node);
     if (k == 0) {
@@ -437,7 +448,8 @@ class store_joiner {
   void compare_rest(std::size_t k, const source_nodes& tree, const nodes_by_path& nodes, joined_source& source) {
     using different = concatenation::different_type;
     for (const source_node& node : first_.nodes) {
-      if (!node.selected || variable_of_.contains(node.path) || left_out_.contains(node.path)) continue;
+      if (!node.selected || !node.unreadable.empty()) continue;
+      if (variable_of_.contains(node.path) || left_out_.contains(node.path)) continue;
       const auto other = nodes.find(node.path);
       const std::string reason = other == nodes.end() ? "is not in the other store" : difference(node, *other->second);
       if (reason.empty()) {

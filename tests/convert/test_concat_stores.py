@@ -241,3 +241,18 @@ def test_what_is_refused(tmp_path):
     assert "1 store of 2 cannot be joined" in line and "keep_going" not in line and "--keep-going" in line
     convert("-q", "--concat", "time", *stores, target, "--keep-going", status=3)
     assert not list(tmp_path.glob("x.zarr/.zarrbits*"))
+
+
+def test_a_store_that_is_left_out_leaves_no_part(tmp_path):
+    """The last of its arrays cannot be read; those before it can."""
+    stores, _ = series(tmp_path, (10, 10, 10))
+    (stores[1] / "time/zarr.json").write_text("{")
+    assert "1 store of 3 cannot be joined" in refused("convert", "--concat", "time", *stores, tmp_path / "x.zarr")
+    store = tmp_path / "all.zarr"
+    convert("-q", "--concat", "time", "--keep-going", *stores, store, status=3)
+    first, last = (np.random.default_rng(n).random((10, 4, 6), "f4") for n in (0, 20))
+    require_values(store, {"heat": np.concatenate([first, last]), "time": np.r_[0:10, 20:30]})
+    verify("--concat", "time", stores[0], stores[2], store)
+    (stores[2] / "level/zarr.json").write_text("{")
+    done = verify("--concat", "time", stores[0], stores[2], store, status=1)
+    assert {f["outcome"] for f in done["findings"]} == {"unreadable"} and "/level" in {f["path"] for f in done["findings"]}
