@@ -17,6 +17,7 @@
 #include "verify/comparison_progress.hpp"
 #include "verify/decode/plain_codec_chain.hpp"
 #include "verify/implied_units.hpp"
+#include "verify/joined_files.hpp"
 #include "verify/ordered_outcomes.hpp"
 #include "verify/tree_comparison.hpp"
 #include "verify/value_format.hpp"
@@ -25,7 +26,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <exception>
 #include <functional>
@@ -33,7 +33,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <system_error>
 #include <utility>
 
 namespace zarrbits::verification {
@@ -45,17 +44,6 @@ namespace {
 using numbers = std::vector<std::uint64_t>;
 
 constexpr std::uint64_t max_parts_at_once = 64;
-
-// "/images:0": the pattern of paths, and the axis.
-std::optional<std::pair<std::string, std::size_t>> axis_pattern_of(const std::string& dimension) {
-  const auto colon = dimension.rfind(':');
-  if (colon == std::string::npos) return {};
-  std::size_t axis = 0;
-  const char* const end = dimension.data() + dimension.size();
-  const auto [parsed_end, problem] = std::from_chars(dimension.data() + colon + 1, end, axis);
-  if (problem != std::errc() || parsed_end != end) return {};
-  return std::pair(dimension.substr(0, colon), axis);
-}
 
 // Elements [first, first + shape).
 struct part {
@@ -345,9 +333,8 @@ class stores_comparison {
   std::optional<place> place_of(const std::string& path, const json& document) {
     if (!joined_) return {};
     std::optional<std::size_t> axis;
-    if (const auto pattern = axis_pattern_of(joined_->dimension)) {
-      text::selection paths({pattern->first}, {});
-      if (paths.matches(path) && pattern->second < metadata::rank_of(document)) axis = pattern->second;
+    if (auto pattern = axis_pattern_of(joined_->dimension)) {
+      if (pattern->paths.matches(path) && pattern->axis < metadata::rank_of(document)) axis = pattern->axis;
     } else {
       const std::vector<std::string> names = metadata::dimension_names_in(text::json(document));
       const auto match = std::find(names.begin(), names.end(), joined_->dimension);

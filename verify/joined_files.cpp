@@ -8,13 +8,6 @@
 
 namespace zarrbits::verification {
 
-namespace {
-
-// The axis in "PATTERN:N"; empty if the text has another form, or the path does not match.
-struct axis_pattern {
-  text::selection paths;
-  std::size_t axis = 0;
-};
 std::optional<axis_pattern> axis_pattern_of(const std::string& dimension) {
   const auto colon = dimension.rfind(':');
   if (colon == std::string::npos) return {};
@@ -22,8 +15,6 @@ std::optional<axis_pattern> axis_pattern_of(const std::string& dimension) {
   std::from_chars(dimension.data() + colon + 1, dimension.data() + dimension.size(), p.axis);
   return p;
 }
-
-}  // namespace
 
 std::optional<joined_place> joined_arrays::place(hid_t dataset, haddr_t address, const std::string& path,
                                                  const std::string& store_path, const source_tree& tree,

@@ -6,6 +6,7 @@
 #ifndef ZARRBITS_VERIFY_JOINED_FILES_HPP
 #define ZARRBITS_VERIFY_JOINED_FILES_HPP
 
+#include "text/selection.hpp"
 #include "verify/cf_meaning.hpp"
 #include "verify/convention.hpp"
 #include "verify/implied_units.hpp"
@@ -21,6 +22,13 @@
 #include <vector>
 
 namespace zarrbits::verification {
+
+// "PATTERN:N" in place of the name of a dimension; empty if the text has another form.
+struct axis_pattern {
+  text::selection paths;
+  std::size_t axis = 0;
+};
+std::optional<axis_pattern> axis_pattern_of(const std::string& dimension);
 
 // The place of a dataset in one file: the dimension along which it was joined, and its start in the array.
 struct joined_place {

@@ -32,25 +32,29 @@ std::optional<std::size_t> new_axis_of(const std::string& dimension, const hdf5:
 
 }  // namespace
 
+bool is_axis_pattern(const std::string& dimension) { return dimension.find(':') != std::string::npos; }
+
+std::optional<std::size_t> axis_by_pattern(const std::string& pattern, const std::string& path, std::size_t rank,
+                                           const std::string& subject, const std::string& file) {
+  const std::size_t colon = pattern.rfind(':');
+  std::size_t axis = 0;
+  const char* const end = pattern.data() + pattern.size();
+  const auto [parsed_end, error] = std::from_chars(pattern.data() + colon + 1, end, axis);
+  if (error != std::errc() || parsed_end != end)
+    throw zarrbits::error(errc::invalid_option, "`concat` \"" + pattern + "\" does not end with the number of an axis");
+  if (!text::selection({pattern.substr(0, colon)}, {}).matches(path)) return {};
+  if (axis >= rank)
+    throw zarrbits::error(errc::no_match, subject + " of \"" + file + "\" has no axis " + std::to_string(axis), {file, path});
+  return axis;
+}
+
 std::optional<std::size_t> axis_of(const concatenation& concat, const hdf5::source_file& file, const hdf5::source_object& o,
                                    const hdf5::opened_dataset& data) {
   if (concat.is_new) return new_axis_of(concat.dimension, file, o, data);
   if (data.null || data.dims.empty()) return {};
   const std::string& dimension = concat.dimension;
-  if (const auto colon = dimension.rfind(':'); colon != std::string::npos) {
-    std::size_t axis = 0;
-    const char* end = dimension.data() + dimension.size();
-    const auto [parsed_end, error] = std::from_chars(dimension.data() + colon + 1, end, axis);
-    if (error != std::errc() || parsed_end != end)
-      throw zarrbits::error(errc::invalid_option, "`concat` \"" + dimension + "\" does not end with the number of an axis");
-    if (!text::selection({dimension.substr(0, colon)}, {}).matches(o.store_path)) return {};
-    if (axis >= data.dims.size()) {
-      throw zarrbits::error(errc::no_match,
-                            "dataset \"" + o.path + "\" of \"" + file.path() + "\" has no axis " + std::to_string(axis),
-                            {file.path(), o.path});
-    }
-    return axis;
-  }
+  if (is_axis_pattern(dimension))
+    return axis_by_pattern(dimension, o.store_path, data.dims.size(), "dataset \"" + o.path + "\"", file.path());
   const std::vector<std::uint64_t> shape(data.dims.begin(), data.dims.end());
   const std::vector<std::string> names = hdf5::dimension_namer(file).names(o, data.dataset, shape, shape.size());
   const auto match = std::find(names.begin(), names.end(), dimension);

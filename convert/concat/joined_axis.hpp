@@ -12,8 +12,15 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 
 namespace zarrbits::conversion {
+
+// "/images:0": the paths that match a pattern, and the number of an axis, in place of the name of a dimension.
+bool is_axis_pattern(const std::string& dimension);
+// The axis, or nothing if the path does not match. `subject`: "dataset \"/a\"", for errors. Throws zarrbits::error.
+std::optional<std::size_t> axis_by_pattern(const std::string& pattern, const std::string& path, std::size_t rank,
+                                           const std::string& subject, const std::string& file);
 
 // Empty if the dataset neither has nor gets the dimension. Throws zarrbits::error.
 std::optional<std::size_t> axis_of(const concatenation& concat, const hdf5::source_file& file, const hdf5::source_object& o,

@@ -7,6 +7,7 @@
 #include "convert/concat/compare_files.hpp"
 #include "convert/concat/file_order.hpp"
 #include "convert/concat/inherited_units.hpp"
+#include "convert/concat/joined_axis.hpp"
 #include "convert/concat/sequence_check.hpp"
 #include "convert/concat/variable.hpp"
 #include "metadata/array_metadata.hpp"
@@ -24,14 +25,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cstring>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
 #include <set>
-#include <system_error>
 #include <utility>
 
 namespace zarrbits::conversion {
@@ -69,14 +68,13 @@ std::string type_name(const number_kind& kind) {
   return (!kind.is_integer ? "float" : kind.is_signed ? "int" : "uint") + std::to_string(8 * kind.size);
 }
 
-// Numbers as int64 or double, and back.
-template <class Number, class Wide>
-void widen(const std::byte* input, std::byte* output, std::size_t n) {
+template <class From, class To>
+void convert_numbers(const std::byte* input, std::byte* output, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
-    Number number{};
+    From number{};
     std::memcpy(&number, input + i * sizeof number, sizeof number);
-    const auto wide = static_cast<Wide>(number);
-    std::memcpy(output + i * sizeof wide, &wide, sizeof wide);
+    const auto converted = static_cast<To>(number);
+    std::memcpy(output + i * sizeof converted, &converted, sizeof converted);
   }
 }
 
@@ -92,12 +90,13 @@ void with_number(const number_kind& kind, const Use& use) {
   }
 }
 
+// As int64 or double.
 std::vector<std::byte> widened(const std::vector<std::byte>& input, const number_kind& kind, bool as_integer) {
   const std::size_t n = input.size() / kind.size;
   std::vector<std::byte> wide(n * sizeof(double));
   with_number(kind, [&]<class Number>(Number) {
-    if (as_integer) widen<Number, std::int64_t>(input.data(), wide.data(), n);
-    else widen<Number, double>(input.data(), wide.data(), n);
+    if (as_integer) convert_numbers<Number, std::int64_t>(input.data(), wide.data(), n);
+    else convert_numbers<Number, double>(input.data(), wide.data(), n);
   });
   return wide;
 }
@@ -115,21 +114,8 @@ source_array::element_change change_to(const number_kind& target, const joined_a
     }
     elements.data.resize(n * target.size);
     with_number(target, [&]<class Number>(Number) {
-      if (target.is_integer) {
-        for (std::size_t i = 0; i < n; ++i) {
-          std::int64_t number = 0;
-          std::memcpy(&number, wide.data() + i * sizeof number, sizeof number);
-          const auto narrow = static_cast<Number>(number);
-          std::memcpy(elements.data.data() + i * sizeof narrow, &narrow, sizeof narrow);
-        }
-      } else {
-        for (std::size_t i = 0; i < n; ++i) {
-          double number = 0;
-          std::memcpy(&number, wide.data() + i * sizeof number, sizeof number);
-          const auto narrow = static_cast<Number>(number);
-          std::memcpy(elements.data.data() + i * sizeof narrow, &narrow, sizeof narrow);
-        }
-      }
+      if (target.is_integer) convert_numbers<std::int64_t, Number>(wide.data(), elements.data.data(), n);
+      else convert_numbers<double, Number>(wide.data(), elements.data.data(), n);
     });
   };
 }
@@ -299,18 +285,8 @@ class store_joiner {
 
   std::optional<std::size_t> axis_of(const source_node& node) const {
     const std::string& dimension = concat_.dimension;
-    if (const auto colon = dimension.rfind(':'); colon != std::string::npos) {
-      std::size_t axis = 0;
-      const char* const end = dimension.data() + dimension.size();
-      const auto [parsed_end, problem] = std::from_chars(dimension.data() + colon + 1, end, axis);
-      if (problem != std::errc() || parsed_end != end)
-        throw error(errc::invalid_option, "`concat` \"" + dimension + "\" does not end with the number of an axis");
-      if (!text::selection({dimension.substr(0, colon)}, {}).matches(node.path)) return {};
-      if (axis >= metadata::rank_of(node.document))
-        throw error(errc::no_match, "array \"" + node.path + "\" of \"" + names_[0] + "\" has no axis " + std::to_string(axis),
-                    {names_[0], node.path});
-      return axis;
-    }
+    if (is_axis_pattern(dimension))
+      return axis_by_pattern(dimension, node.path, metadata::rank_of(node.document), "array \"" + node.path + "\"", names_[0]);
     const std::vector<std::string> dimensions = metadata::dimension_names_in(node.document);
     const auto match = std::find(dimensions.begin(), dimensions.end(), dimension);
     if (match == dimensions.end()) return {};

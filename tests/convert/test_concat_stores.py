@@ -155,6 +155,15 @@ def test_order(tmp_path):
         verify("--concat", "time", "--order", order, *stores[::-1], store)
 
 
+def test_an_axis_by_its_number(tmp_path):
+    stores, expected = series(tmp_path, (10, 5))
+    options = ["--concat", "/heat:0", "--include", "/heat"]
+    convert("-q", *options, *stores, tmp_path / "all.zarr")
+    require_values(tmp_path / "all.zarr", {"heat": expected["heat"]})
+    verify(*options, *stores, tmp_path / "all.zarr")
+    assert "has no axis 3" in refused("convert", "--concat", "/heat:3", *stores, tmp_path / "x.zarr")
+
+
 def test_references_to_the_chunks_of_stores(tmp_path):
     stores, expected = series(tmp_path, COUNTS["whole chunks"])
     convert("-q", "--virtual", "--concat", "time", *stores, tmp_path / "all.json", "--report", tmp_path / "report.json")
