@@ -40,6 +40,7 @@ struct joined_array {
     std::optional<zarr::store_folder> folder;  // none: the store has no such array
     std::uint64_t length = 0;
     std::size_t source = 0;  // index in source_nodes::sources
+    std::string store = {};  // its name
     number_kind kind = {};
     std::shared_ptr<const value_change> change = {};
     bool is_stored_alike = false;
@@ -390,7 +391,8 @@ class store_joiner {
     cf_encoding encoding = encoding_of(node, array, lender);
     const text::json &type = metadata::data_type_of(node.document), &first_type = metadata::data_type_of(v.node->document);
     if (encoding.kind.size == 0 && type != first_type) refuse(path, k, "their data types differ");
-    joined_array::part part{.folder = node.folder, .length = array.shape()[v.axis], .source = k, .kind = encoding.kind};
+    joined_array::part part{
+        .folder = node.folder, .length = array.shape()[v.axis], .source = k, .store = names_[k], .kind = encoding.kind};
     part.is_stored_alike = type == first_type && metadata::inner_codecs(metadata::codecs_of(node.document)) == v.codecs;
     if (v.dimension == path && v.shape.size() == 1 && !concat_.allow_overlap && encoding.kind.size > 0) {
       if (const std::string name = unreadable_packing_attribute(encoding); !name.empty())
@@ -607,7 +609,7 @@ source_array open_source_array(const source_node& node) {
   whole.fill = zarr::parse_fill(whole.type, joined.fill_value);
   std::vector<source_array::part> parts;
   for (const joined_array::part& p : joined.parts) {
-    source_array::part part{.length = p.length, .is_stored_alike = p.is_stored_alike};
+    source_array::part part{.length = p.length, .is_stored_alike = p.is_stored_alike, .source = p.store};
     if (p.folder) {
       part.array.emplace(*p.folder, codecs::make_decoder);
       part.change = change_to(joined.kind, p);

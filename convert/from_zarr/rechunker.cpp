@@ -265,11 +265,14 @@ std::string rechunker::key_of(const array::extents& object) const {
 }
 
 void rechunker::record_lost_chunk(array_result& result, const array::extents& chunk, const std::string& reason) const {
-  if (!options_.keep_going)
+  if (!options_.keep_going) {
+    const auto [store, index] = array_.find_source(chunk);
+    const std::string& source = store.empty() ? options_.source : store;
     throw error(errc::damaged_source,
-                "chunk " + (chunk.empty() ? "0" : array::joined_text(chunk, '/')) + " of \"" + path_ + "\" in \"" +
-                    options_.source + "\" is damaged: " + reason + "; leave such chunks out with `keep_going`",
-                {options_.source, path_});
+                "chunk " + (index.empty() ? "0" : array::joined_text(index, '/')) + " of \"" + path_ + "\" in \"" + source +
+                    "\" is damaged: " + reason + "; leave such chunks out with `keep_going`",
+                {source, path_});
+  }
   result.lost_chunks.emplace(chunk, reason);
 }
 

@@ -129,6 +129,11 @@ source_array::extents source_array::shape_of(const extents& chunk) const {
   return shape;
 }
 
+std::pair<std::string, source_array::extents> source_array::find_source(const extents& chunk) const {
+  located entry = find_part(chunk, first_chunk_);
+  return {parts_[entry.part].source, std::move(entry.index)};
+}
+
 bool source_array::in_storage_order(const extents& a, const extents& b) const {
   const located x = find_part(a, first_chunk_), y = find_part(b, first_chunk_);
   if (x.part != y.part) return x.part < y.part;

@@ -43,6 +43,7 @@ class source_array {
     std::optional<zarr::element_buffer> own_fill = {};
     // Why the whole cannot have that value, and such a chunk is an unrepresentable_value; "" if it can.
     std::string unrepresentable_fill = {};
+    std::string source = {};  // the name of its store, for sentences
   };
   // What all parts together are.
   struct whole {
@@ -78,6 +79,8 @@ class source_array {
   void require_decodable() const;
   // The shape of a chunk; the last ones may reach over the edge of the array.
   extents shape_of(const extents& chunk) const;
+  // The store that a chunk is from, "" of one store, and the chunk's index there.
+  std::pair<std::string, extents> find_source(const extents& chunk) const;
   bool in_storage_order(const extents& a, const extents& b) const;
   // `part`: the number of the part that the object is in. Of a divided shard, `object.size` is a share of the shard's.
   using object_visitor = std::function<bool(const extents& index, const zarr::store_entry& object, std::size_t part)>;

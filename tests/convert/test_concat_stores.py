@@ -217,6 +217,14 @@ def test_verify_finds_what_differs(tmp_path):
     assert {f["path"] for f in done["findings"] if "along the dimension" in f["reason"]} == {"/heat", "/level", "/name", "/time"}
 
 
+def test_a_damaged_chunk_is_named_where_it_is(tmp_path):
+    stores, _ = series(tmp_path, (10, 10), "--profile", "recode")
+    chunk = stores[1] / "heat/c/0/0/0"
+    chunk.write_bytes(chunk.read_bytes()[:9])
+    line = refused("convert", "--concat", "time", *stores, tmp_path / "x.zarr", "--chunk", "heat=time:5")
+    assert f'chunk 0/0/0 of "/heat" in "{stores[1]}" is damaged' in line, line
+
+
 def test_shares_and_resumed_runs(tmp_path):
     stores, _ = series(tmp_path, COUNTS["within chunks"])
     options = ["--chunk", "heat=time:7", "--exclude", "/name"]
