@@ -5,18 +5,14 @@
 #include <zarrbits/convert.hpp>
 #include <zarrbits/detail/convert_front_end.hpp>
 
-#include "convert/concat/file_order.hpp"
-#include "convert/from_zarr/zarr_conversion.hpp"
+#include "convert/from_hdf5/append_files.hpp"
+#include "convert/from_zarr/zarr_source.hpp"
+#include "convert/open_conversion.hpp"
+#include "convert/pipeline/compression.hpp"
+#include "convert/pipeline/joining_order.hpp"
+#include "convert/pipeline/journal.hpp"
 #include "convert/plan/chunk_grid_choice.hpp"
-#include "convert/plan/compression.hpp"
 #include "convert/plan/dimension_chunks.hpp"
-#include "convert/plan/plan_report.hpp"
-#include "convert/run/append_files.hpp"
-#include "convert/run/final_metadata.hpp"
-#include "convert/run/hdf5_conversion.hpp"
-#include "convert/run/journal.hpp"
-#include "convert/run/link_policy.hpp"
-#include "convert/run/partition.hpp"
 #include "io/remote_url.hpp"
 #include "remote/remote_file.hpp"
 #include "remote/s3_access.hpp"
@@ -27,8 +23,6 @@
 #include "zarr/write/store_writer.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -37,7 +31,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
 namespace zarrbits {
@@ -246,113 +239,48 @@ convert_options prepared_options(const convert_options& requested, bool writes) 
   return options;
 }
 
-// When a conversion began, on both clocks.
-struct start_time {
-  std::chrono::steady_clock::time_point steady = std::chrono::steady_clock::now();
-  std::time_t utc = std::time(nullptr);
-
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - steady).count(); }
-  std::string text() const {
-    std::tm parts{};
-    ::gmtime_r(&utc, &parts);
-    char out[32];
-    return {out, std::strftime(out, sizeof out, "%Y-%m-%dT%H:%M:%SZ", &parts)};
+// Makes all chunks, and the metadata. A run that fails leaves what it has done, if that is of use.
+convert_result run_conversion(converter& work) {
+  try {
+    work.run();
+    return work.finish();
+  } catch (const error& e) {
+    const std::string resume_note = is_permanent(e) ? "" : work.keep_partial_store();
+    if (resume_note.empty()) throw;
+    throw error(e.kind(), std::string(e.what()) + ". " + resume_note, e.place());
+  } catch (...) {
+    work.keep_partial_store();
+    throw;
   }
-};
-
-convert_result result_for(const convert_options& options, const start_time& started) {
-  convert_result result;
-  result.source = options.source;
-  result.store = options.store;
-  result.profile = options.effective_profile();
-  result.started = started.text();
-  return result;
 }
 
-// `include_earlier_runs`: also what other processes and earlier runs wrote.
-void fill_counts(convert_result& result, hdf5_conversion& work, const start_time& started, bool include_earlier_runs) {
-  result.convention = work.convention();
-  result.links = count_links(work.source());
-  count_source(work, result);
-  result.store_objects = work.out().objects();
-  result.store_bytes = work.out().bytes();
-  result.referenced_objects = work.out().referenced_objects();
-  result.referenced_bytes = work.out().referenced_bytes();
-  // a rewritten object counts once
-  if (include_earlier_runs && !zarr::is_reference_target(result.store) &&
-      (!io::is_object_store(result.store) || work.out().found_unfinished())) {
-    result.store_objects = result.store_bytes = 0;
-    work.out().for_each("", [&](std::string_view key, std::uint64_t size) {
-      if (zarr::in_unfinished_folder(key)) return;
-      ++result.store_objects;
-      result.store_bytes += size;
-    });
-  }
-  result.seconds = started.seconds();
-}
-
-// The references themselves are written at the very end.
-void count_references(convert_result& result) {
-  if (zarr::is_reference_target(result.store))
-    std::tie(result.store_objects, result.store_bytes) = zarr::count_reference_files(result.store);
-}
-
-convert_result finish_conversion(hdf5_conversion& work, const start_time& started) {
-  convert_result result = result_for(work.options(), started);
-  work.units_done();
-  result.objects = write_metadata(work);
-  result.sources = work.joined_sources();
-  list_other_files(work.source().external_files(), result.other_files, result.refused_files);
-  for (auto& refused : result.refused_files) refused.reason = work.worded(refused.reason);
-  fill_counts(result, work, started, true);
-  if (const auto& call = front_end_of(work.options()).before_done) call(result);
-  work.require_unchanged();
-  work.out().finish();
-  count_references(result);
-  return result;
-}
+bool appends(const convert_options& options) { return options.concat && options.concat->append; }
 
 }  // namespace
 
 convert_result convert(const convert_options& requested) {
   const start_time started;
   const convert_options options = prepared_options(requested, true);
-  if (zarr::is_read_as_store(options.source, options.concat.has_value())) return convert_store(options, started.text());
   const hdf5::silence quiet;
-  if (options.concat && options.concat->append) {
-    convert_result result = append_files(options, started.text());
-    result.seconds = started.seconds();
-    return result;
-  }
-  using mode = hdf5_conversion::mode;
-  hdf5_conversion work(options, options.share ? mode::worker : options.resume ? mode::resume : mode::full);
-  if (!options.share) {
-    try {
-      work.run();
-      return finish_conversion(work, started);
-    } catch (const error& e) {
-      const std::string resume_note = is_permanent(e) ? "" : work.keep_partial_store();
-      if (resume_note.empty()) throw;
-      throw error(e.kind(), std::string(e.what()) + ". " + resume_note, e.place());
-    } catch (...) {
-      work.keep_partial_store();
-      throw;
+  return with_public_errors(options, [&] {
+    if (appends(options)) {
+      convert_result result = append_files(options, started.text());
+      result.seconds = started.seconds();
+      return result;
     }
-  }
-  work.run_partition();
-  convert_result result = result_for(work.options(), started);
-  fill_counts(result, work, started, false);
-  return result;
+    using mode = converter::mode;
+    const auto work = open_conversion(options,
+                                      options.share    ? mode::worker
+                                      : options.resume ? mode::resume
+                                                       : mode::full,
+                                      started);
+    if (!options.share) return run_conversion(*work);
+    work->run_partition();
+    return work->result(false);
+  });
 }
 
 namespace {
-
-convert_plan plan_source(const convert_options& options, const plan_options& further) {
-  if (zarr::is_read_as_store(options.source, options.concat.has_value())) return plan_store(options);
-  const hdf5::silence quiet;
-  if (options.concat && options.concat->append) return plan_append(options, further);
-  return hdf5_conversion(options, hdf5_conversion::mode::dry_run).plan(further);
-}
 
 // Free bytes in the file system of the store: that of the nearest folder that exists.
 std::optional<std::uint64_t> free_bytes(const std::string& store) {
@@ -369,7 +297,10 @@ std::optional<std::uint64_t> free_bytes(const std::string& store) {
 
 convert_plan plan(const convert_options& requested, const plan_options& further) {
   const convert_options options = prepared_options(requested, false);
-  convert_plan result = plan_source(options, further);
+  const hdf5::silence quiet;
+  convert_plan result = with_public_errors(options, [&] {
+    return appends(options) ? plan_append(options, further) : open_conversion(options, converter::mode::dry_run)->plan(further);
+  });
   result.free_bytes = free_bytes(options.store);
   return result;
 }
@@ -377,12 +308,12 @@ convert_plan plan(const convert_options& requested, const plan_options& further)
 convert_result finalize(const convert_options& requested) {
   const start_time started;
   const convert_options options = prepared_options(requested, true);
-  if (zarr::is_read_as_store(options.source, options.concat.has_value())) return finalize_store(options, started.text());
   const hdf5::silence quiet;
-  hdf5_conversion work(options, hdf5_conversion::mode::finalize);
-  require_all_done(
-      work.units(), [&](const work_unit_id& id) { return work.has_result(id); }, work.partition_count(), options.store);
-  return finish_conversion(work, started);
+  return with_public_errors(options, [&] {
+    const auto work = open_conversion(options, converter::mode::finalize, started);
+    work->require_all_done();
+    return work->finish();
+  });
 }
 
 }  // namespace zarrbits

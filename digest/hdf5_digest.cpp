@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "digest/hdf5_digest.hpp"
 
-#include "convert/run/dataset_metadata.hpp"
-#include "convert/run/hdf5_conversion.hpp"
-#include "convert/run/node_attributes.hpp"
-#include "convert/run/partition.hpp"
-#include "convert/run/work_unit_runner.hpp"
+#include "convert/from_hdf5/dataset_metadata.hpp"
+#include "convert/from_hdf5/hdf5_source.hpp"
+#include "convert/from_hdf5/node_attributes.hpp"
+#include "convert/from_hdf5/work_unit_runner.hpp"
+#include "convert/pipeline/partition.hpp"
 #include "digest/canonical_attributes.hpp"
-#include "digest/conversion_source.hpp"
+#include "digest/digest_source.hpp"
 #include "digest/partial_digests.hpp"
 #include "digest/summing_writer.hpp"
 #include "hdf5/unsupported_dataset.hpp"
@@ -46,7 +46,8 @@ class file_digest {
  public:
   explicit file_digest(const digest_options& options)
       : options_(options),
-        source_(conversion_options(options), conversion::hdf5_conversion::mode::dry_run),
+        conversion_(conversion_options(options), conversion::converter::mode::dry_run),
+        source_(conversion_.source()),
         sums_(options.any_nan, std::max<std::uint64_t>(options.memory, 16U << 20)),
         queue_(options.threads ? options.threads : detail::usable_processors(), options.memory / 2),
         runner_(sums_, source_.options(), queue_,
@@ -55,15 +56,15 @@ class file_digest {
                  [this](const std::string& path, const metadata::array_metadata& m) { sums_.begin_array(path, m); }}) {}
 
   void run(digest_report& report) {
-    bytes_ = source_.source().state().size;
+    bytes_ = source_.file().state().size;
     if (options_.share) select_units();
-    const auto& objects = source_.source().objects();
+    const auto& objects = source_.file().objects();
     for (std::size_t i = 0; i < objects.size(); ++i) {
       if (objects[i].kind != hdf5::source_object::kind_type::dataset) continue;
       if (!options_.share || own_units_.contains(i)) run_dataset(i);
     }
     runner_.finish();
-    source_.require_unchanged();
+    source_.require_unchanged(conversion::conversion_source::change_check::complete);
     for (const auto& [index, reason] : skipped_) sums_.drop(objects[index].store_path);
     for (const auto& [path, sum] : sums_.finished()) {
       array_digest& a = report.arrays.emplace_back(summed_array(path, *sum, options_.share.has_value()));
@@ -77,7 +78,7 @@ class file_digest {
   }
 
  private:
-  const hdf5::source_object& object(std::size_t index) const { return source_.source().objects()[index]; }
+  const hdf5::source_object& object(std::size_t index) const { return source_.file().objects()[index]; }
 
   // Their digest; "" if it has none. A dimension without values has no node of its own.
   std::string attributes_of(std::size_t index) {
@@ -91,7 +92,7 @@ class file_digest {
       attributes = conversion::node_attributes(source_, o, plan->data.dataset, &plan->data.leaf(), report);
       source_.close(index);
     } else {
-      attributes = conversion::node_attributes(source_, o, source_.source().open(o), nullptr, report);
+      attributes = conversion::node_attributes(source_, o, source_.file().open(o), nullptr, report);
     }
     for (const hdf5::attribute_report& a : report) {
       if (!a.skipped) continue;
@@ -105,12 +106,13 @@ class file_digest {
 
   // A dataset without units is a part of the first share.
   void select_units() {
-    const std::vector<conversion::planned_unit> units = source_.units(), own = conversion::units_of_partition(
-                                                                             units, options_.share->index, options_.share->count);
+    const std::vector<conversion::planned_unit> units = conversion_.units(),
+                                                own = conversion::units_of_partition(units, options_.share->index,
+                                                                                     options_.share->count);
     std::set<std::size_t> with_units;
     for (const conversion::planned_unit& unit : units) with_units.insert(unit.id.dataset);
     for (const conversion::planned_unit& unit : own) own_units_[unit.id.dataset].push_back(unit.id.number);
-    for (std::size_t i = 0; options_.share->index == 0 && i < source_.source().objects().size(); ++i) {
+    for (std::size_t i = 0; options_.share->index == 0 && i < source_.file().objects().size(); ++i) {
       if (!with_units.contains(i)) own_units_[i];
     }
     bytes_ = conversion::bytes_of(own);
@@ -188,7 +190,8 @@ class file_digest {
   }
 
   const digest_options& options_;
-  conversion::hdf5_conversion source_;
+  conversion::hdf5_conversion conversion_;
+  conversion::hdf5_source& source_;
   summing_writer sums_;
   std::mutex mutex_;
   std::string path_;

@@ -8,7 +8,7 @@
 #include "convert/from_zarr/store_source.hpp"
 #include "digest/array_sum.hpp"
 #include "digest/canonical_attributes.hpp"
-#include "digest/conversion_source.hpp"
+#include "digest/digest_source.hpp"
 #include "digest/partial_digests.hpp"
 #include "io/thread_pool.hpp"
 #include "metadata/node.hpp"

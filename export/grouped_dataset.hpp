@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Datasets that are groups in a store: compounds with strings, references or sequences in them, and sequences
-// (convert/run/ragged_arrays.hpp says how).
+// (convert/from_hdf5/ragged_arrays.hpp says how).
 //
 #ifndef ZARRBITS_EXPORT_GROUPED_DATASET_HPP
 #define ZARRBITS_EXPORT_GROUPED_DATASET_HPP

@@ -3,7 +3,6 @@
 
 #include "convert/concat/cf_encoding.hpp"
 #include "hdf5/source_dataset.hpp"
-#include "text/natural_order.hpp"
 #include "text/node_names.hpp"
 
 #include <algorithm>
@@ -12,10 +11,9 @@
 
 namespace zarrbits::conversion {
 
-namespace {
-
 // The meaning of the first value of the dimension's variable that is not missing.
-long double first_value(const std::string& source, const std::string& dimension, const hdf5::source_options& open_options) {
+long double first_value_of_file(const std::string& source, const std::string& dimension,
+                                const hdf5::source_options& open_options) {
   const source_name name = split_source(source);
   hdf5::source_file file(name.file, open_options);
   file.walk(true, name.object);
@@ -51,29 +49,6 @@ long double first_value(const std::string& source, const std::string& dimension,
                           {source, dimension});
   }
   return *value;
-}
-
-}  // namespace
-
-std::vector<std::string> given_sources(const std::string& first, const std::optional<concatenation>& concat) {
-  std::vector<std::string> names{first};
-  if (concat) names.insert(names.end(), concat->sources.begin(), concat->sources.end());
-  return names;
-}
-
-std::vector<std::string> ordered_sources(const convert_options& options, const hdf5::source_options& open_options) {
-  using order = concatenation::order_type;
-  std::vector<std::string> names = given_sources(options.source, options.concat);
-  if (options.concat->order == order::name) std::stable_sort(names.begin(), names.end(), text::natural_less);
-  if (options.concat->order != order::value) return names;
-  std::vector<std::pair<long double, std::string>> keyed_names;
-  for (std::string& name : names) {
-    const long double value = first_value(name, options.concat->dimension, open_options);
-    keyed_names.emplace_back(value, std::move(name));
-  }
-  std::stable_sort(keyed_names.begin(), keyed_names.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::transform(keyed_names.begin(), keyed_names.end(), names.begin(), [](auto& each) { return std::move(each.second); });
-  return names;
 }
 
 }  // namespace zarrbits::conversion

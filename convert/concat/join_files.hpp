@@ -4,7 +4,7 @@
 // dimension, and checks that everything else is equal. Values with other packing, missing values or epochs are converted to the
 // first file's terms.
 //
-//   const auto names = ordered_sources(options, open_options);  // file_order.hpp
+//   const auto names = ordered_sources(options, first_value);  // pipeline/joining_order.hpp
 //   const auto open = [&] { ... };  // a source_file of names[0], after walk(), override_schema(), select()
 //   const std::unique_ptr<hdf5::source_file> first = open();
 //   const joined_store joined = join_files(*first, open, names, options, open_options, true);

@@ -5,11 +5,11 @@
 #include "codecs/codec_chain.hpp"
 #include "convert/concat/cf_encoding.hpp"
 #include "convert/concat/compare_files.hpp"
-#include "convert/concat/file_order.hpp"
 #include "convert/concat/inherited_units.hpp"
 #include "convert/concat/joined_axis.hpp"
 #include "convert/concat/sequence_check.hpp"
 #include "convert/concat/variable.hpp"
+#include "convert/pipeline/joining_order.hpp"
 #include "metadata/array_metadata.hpp"
 #include "metadata/codec_id.hpp"
 #include "metadata/missing_value.hpp"
@@ -578,19 +578,8 @@ long double first_value(const std::string& name, const convert_options& options)
 }  // namespace
 
 void order_stores(convert_options& options) {
-  using order = concatenation::order_type;
-  std::vector<std::string> names = given_sources(options.source, options.concat);
-  if (options.concat->order == order::name) std::stable_sort(names.begin(), names.end(), text::natural_less);
-  if (options.concat->order == order::value) {
-    std::vector<std::pair<long double, std::string>> keyed_names;
-    for (std::string& name : names) {
-      const long double value = first_value(name, options);
-      keyed_names.emplace_back(value, std::move(name));
-    }
-    std::stable_sort(keyed_names.begin(), keyed_names.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::transform(keyed_names.begin(), keyed_names.end(), names.begin(), [](auto& each) { return std::move(each.second); });
-  }
-  options.concat->order = order::given;
+  std::vector<std::string> names = ordered_sources(options, [&](const std::string& name) { return first_value(name, options); });
+  options.concat->order = concatenation::order_type::given;
   options.source = std::move(names.front());
   options.concat->sources.assign(std::make_move_iterator(names.begin() + 1), std::make_move_iterator(names.end()));
 }

@@ -13,8 +13,6 @@
 namespace zarrbits::conversion {
 
 using zarr::element_buffer;
-using zarr_strategy = zarr_array_plan::strategy_type;
-
 namespace {
 
 constexpr std::uint64_t piece = 8U << 20;  // of an object that is copied through memory

@@ -15,7 +15,7 @@
 #include "array/chunk_grid.hpp"
 #include "convert/from_zarr/source_array.hpp"
 #include "convert/from_zarr/zarr_array_plan.hpp"
-#include "convert/run/work_unit_result.hpp"
+#include "convert/pipeline/work_unit_result.hpp"
 #include "io/scratch_file.hpp"
 #include "text/sha256.hpp"
 #include "zarr/write/shard.hpp"

@@ -3,8 +3,8 @@
 
 #include "codecs/registry.hpp"
 #include "convert/plan/chunk_grid_choice.hpp"
-#include "convert/plan/compression.hpp"
 #include "convert/plan/dimension_chunks.hpp"
+#include "convert/plan/filter_compression.hpp"
 #include "metadata/array_metadata.hpp"
 #include "metadata/codec_id.hpp"
 #include "metadata/node.hpp"
@@ -216,10 +216,10 @@ void require_sane(const zarr_array_plan& change) {
     in_shard = array::saturating_mul(in_shard, change.per_shard[d]);
     if (array::saturating_mul(change.chunk[d], change.per_shard[d]) > longest)
       throw zarr::not_supported("chunks or shards of more than 2^62 elements along a dimension");
-    if (change.strategy == zarr_array_plan::strategy_type::rechunk && change.shape[d] > longest)
+    if (change.strategy == zarr_strategy::rechunk && change.shape[d] > longest)
       throw zarr::not_supported("other chunks of an array of more than 2^62 elements along a dimension");
   }
-  if (in_shard > max_per_shard && change.strategy != zarr_array_plan::strategy_type::copy)
+  if (in_shard > max_per_shard && change.strategy != zarr_strategy::copy)
     throw zarr::not_supported("shards of more than 2^26 chunks");
 }
 
@@ -238,10 +238,10 @@ array::extents zarr_array_plan::object_shape() const {
 
 std::string zarr_array_plan::description() const {
   switch (strategy) {
-    case strategy_type::copy: return "copied";
-    case strategy_type::reshard: return shards ? "chunks are copied into shards" : "chunks are copied out of shards";
-    case strategy_type::recode: return "chunks are decoded and encoded again";
-    case strategy_type::rechunk: break;
+    case zarr_strategy::copy: return "copied";
+    case zarr_strategy::reshard: return shards ? "chunks are copied into shards" : "chunks are copied out of shards";
+    case zarr_strategy::recode: return "chunks are decoded and encoded again";
+    case zarr_strategy::rechunk: break;
   }
   if (chunk_by_chunk) return "decoded for each chunk of shards that do not fit in the memory";
   if (!plan.two_passes())
@@ -273,7 +273,6 @@ zarr_array_plan plan_zarr_array(const source_array& array, const text::json& doc
       !change.regular && same_grid ? array::extents(change.shape.size(), 1) : chunks_in_shard(array, change.chunk, options);
   change.shards = array::product(change.per_shard) > 1;
 
-  using zarr_strategy = zarr_array_plan::strategy_type;
   if (!same_grid || change.codecs != source_codecs || (is_only_in_v2(source_codecs) && !options.is_v2_copy()))
     change.codecs = writable_codecs(change.codecs, array, metadata::data_type_of(document),
                                     change.regular || !same_grid ? &change.chunk : nullptr);

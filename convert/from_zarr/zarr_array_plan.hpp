@@ -21,13 +21,15 @@
 namespace zarrbits::conversion {
 
 // The target's objects are its shards or, without shards, its chunks.
+enum class zarr_strategy {
+  copy,     // the objects stay as they are
+  reshard,  // the chunks stay, in other objects
+  recode,   // each chunk is decoded and re-encoded
+  rechunk,  // the chunks have other shapes
+};
+
 struct zarr_array_plan {
-  enum class strategy_type {
-    copy,     // the objects stay as they are
-    reshard,  // the chunks stay, in other objects
-    recode,   // each chunk is decoded and re-encoded
-    rechunk,  // the chunks have other shapes
-  } strategy = strategy_type::copy;
+  zarr_strategy strategy = zarr_strategy::copy;
   text::json document;                           // the new zarr.json
   text::json codecs;                             // of its chunks
   array::extents shape, chunk, per_shard;        // of the target; per_shard: chunks of an object

@@ -7,7 +7,8 @@
 #define ZARRBITS_CONVERT_PLAN_ARRAY_PLAN_HPP
 
 #include "append/existing_array.hpp"
-#include "convert/plan/compression.hpp"
+#include "convert/pipeline/work_unit_result.hpp"
+#include "convert/plan/filter_compression.hpp"
 #include "hdf5/chunk_source.hpp"
 #include "metadata/array_metadata.hpp"
 
@@ -32,23 +33,6 @@ struct field_view {
   std::uint64_t per_element() const { return array::product(extra); }
 };
 
-// Assumptions about the data, which hold until a chunk proves one wrong. Then the array is planned and rewritten without it: all
-// its chunks are overwritten, under the same keys.
-struct assumptions {
-  bool text_is_utf8 = true;
-  bool bools_are_0_or_1 = true;
-  bool raw_packing_fits = true;  // chunks of our packbits filter are chunks of the codec
-  bool bits_suffice = true;      // every value fits in convert_options::bits
-
-  friend bool operator==(const assumptions&, const assumptions&) = default;
-};
-
-// Thrown if the data breaks an assumption; names the assumption to drop, and where that has to be said, the chunk and the value.
-struct wrong_assumption {
-  bool assumptions::*assumption;
-  std::string reason = {};
-};
-
 // Values that no run with these options can store.
 struct option_mismatch : error {
   explicit option_mismatch(const std::string& message, error_place place = {})
@@ -60,7 +44,7 @@ struct array_plan {
   array_plan(const hdf5::chunk_source& data, const field_view& view, const convert_options& options, const assumptions& assumed);
 
   // How the chunks are made. Everything that follows for a single chunk is decided here, too: chunk_origin(), step_for(),
-  // is_read(), outcome_if_read(). convert/run/ carries it out.
+  // is_read(), outcome_if_read(). convert/from_hdf5/ carries it out.
   enum class strategy_type {
     copy,         // the stored bytes are the Zarr chunk
     copy_zstd,    // the same, with the codec zstd

@@ -5,7 +5,7 @@
 #ifndef ZARRBITS_CONVERT_PLAN_CODEC_MATCH_HPP
 #define ZARRBITS_CONVERT_PLAN_CODEC_MATCH_HPP
 
-#include "convert/plan/compression.hpp"
+#include "convert/plan/filter_compression.hpp"
 #include "text/json_text.hpp"
 
 #include <cstddef>

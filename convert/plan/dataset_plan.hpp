@@ -27,12 +27,6 @@ struct dataset_part {
   text::json attributes = text::json::object();  // attributes of a member
 };
 
-// A range of a dataset's shards, in C order; without shards each chunk is one.
-struct chunk_range {
-  std::uint64_t first = 0, count = 0;
-  std::uint64_t bytes = 0;  // stored bytes in the source, approximate
-};
-
 class dataset_plan {
   const std::unique_ptr<hdf5::chunk_source> source_;
 

@@ -6,9 +6,9 @@
 
 #include "array/chunk_grid.hpp"
 #include "convert/concat/join_files.hpp"
+#include "convert/pipeline/compression.hpp"
 #include "convert/plan/array_plan.hpp"
 #include "convert/plan/chunk_grid_choice.hpp"
-#include "convert/plan/compression.hpp"
 #include "text/format.hpp"
 #include "text/json_text.hpp"
 #include "text/name_escaping.hpp"

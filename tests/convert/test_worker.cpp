@@ -2,8 +2,8 @@
 //
 // Units handed out one by one, from C++, and what inspect(), report_filters() and suggest_bits() say of a file.
 //
-#include "convert/run/final_metadata.hpp"
-#include "convert/run/hdf5_conversion.hpp"
+#include "convert/from_hdf5/final_metadata.hpp"
+#include "convert/from_hdf5/hdf5_source.hpp"
 #include "support.hpp"
 
 #include <zarrbits/inspect.hpp>
@@ -102,11 +102,11 @@ BOOST_AUTO_TEST_CASE(a_dataset_is_planned_once) {
     hdf5_conversion all(o, hdf5_conversion::mode::full);
     std::vector<std::shared_ptr<zarrbits::conversion::dataset_plan>> plans;
     BOOST_TEST(all.units().size() == 3U);
-    for (const std::size_t i : {1U, 2U, 3U}) plans.push_back(all.planned(i));
+    for (const std::size_t i : {1U, 2U, 3U}) plans.push_back(all.source().planned(i));
     all.run();
-    for (const std::size_t i : {1U, 2U}) BOOST_TEST(all.opened(i).get() == plans[i - 1].get());
-    BOOST_TEST((all.opened(3).get() == plans[2].get()) == (memory > 16U << 20));
-    zarrbits::conversion::write_metadata(all);
+    for (const std::size_t i : {1U, 2U}) BOOST_TEST(all.source().opened(i).get() == plans[i - 1].get());
+    BOOST_TEST((all.source().opened(3).get() == plans[2].get()) == (memory > 16U << 20));
+    all.source().write_metadata();
     for (const auto& plan : plans) BOOST_TEST(plan.use_count() == 1);  // it is closed by who needs it last
   }
 }
