@@ -61,6 +61,7 @@ if(TARGET zarrbits_command)
   set(ZARRBITS_ZSH_DIR ${CMAKE_INSTALL_DATADIR}/zsh/site-functions CACHE STRING "Where zsh's completion is installed, below the prefix")
   install(DIRECTORY docs/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/zarrbits COMPONENT command)
   install(FILES command/completion/_zarrbits DESTINATION ${ZARRBITS_ZSH_DIR} COMPONENT command)
+  install(FILES command/completion/zarrbits.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT command)
 endif()
 install(EXPORT zarrbits_targets NAMESPACE zarrbits:: DESTINATION ${zarrbits_cmake_dir} COMPONENT devel)
 

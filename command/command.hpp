@@ -6,6 +6,8 @@
 #ifndef ZARRBITS_COMMAND_COMMAND_HPP
 #define ZARRBITS_COMMAND_COMMAND_HPP
 
+#include <string>
+
 namespace zarrbits::command {
 
 struct command {
@@ -22,6 +24,9 @@ int repack_main(int argc, char** argv);
 // write.
 bool is_export(int argc, char** argv);
 bool is_repack(int argc, char** argv);
+// Whether these have an option "--name".
+bool has_export_option(const std::string& name);
+bool has_repack_option(const std::string& name);
 int plan_repack_main(int argc, char** argv);
 int digest_main(int argc, char** argv);
 int check_main(int argc, char** argv);

@@ -5,6 +5,7 @@
 #include "command/convert_arguments.hpp"
 
 #include "command/combined_source.hpp"
+#include "command/command.hpp"
 #include "command/command_line.hpp"
 #include "command/heap.hpp"
 #include "command/option_parsers.hpp"
@@ -12,6 +13,7 @@
 #include "command/remote_options.hpp"
 #include "command/report_file.hpp"
 #include "command/source_list.hpp"
+#include "io/remote_url.hpp"
 #include "zarr/read/store_reader.hpp"
 #include "zarr/write/store_writer.hpp"
 
@@ -164,19 +166,17 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
       ->type_name("[PATTERN=]N|auto")
       ->allow_extra_args(false)
       ->group(group);
-  app.add_option("--convention", t.convention,
-                 "What the store's readers expect: none, netcdf, anndata, nwb, nexus, matlab or pytables. Default: recognised "
-                 "from the file")
-      ->type_name("NAME")
+  app.add_option("--convention", t.convention, "What the store's readers expect; by default it is recognised from the file")
+      ->type_name("none|netcdf|anndata|nwb|nexus|matlab|pytables")
       ->group(group);
   app.add_option("--profile", t.profile,
                  "portable (codecs that all readers have; the default), native (stored chunks copied as numcodecs.* codecs), or "
                  "recode")
-      ->type_name("NAME")
+      ->type_name("portable|native|recode")
       ->group(group);
   app.add_option("--compress", t.compress,
                  "Encode everything again: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode")
-      ->type_name("HOW")
+      ->type_name("none|gzip[:LEVEL]|zstd[:LEVEL]|blosc[:CODEC:LEVEL:SHUFFLE]")
       ->group(group);
   app.add_option(
          "--chunk", t.chunk,
@@ -314,6 +314,28 @@ void take_partition(const std::string& partition, convert_kind kind, convert_arg
     throw usage_error("a share has no report; zarrbits finalize writes it");
 }
 
+// OUT.h5 is written by export or repack, which the options decide: those of this command line are not theirs.
+[[noreturn]] void refuse_hdf5_target(const CLI::App& app, const convert_options& options, convert_kind kind) {
+  const std::string target = quote(io::redact_url(options.store));
+  if (kind == convert_kind::finalize || kind == convert_kind::mpi)
+    throw usage_error(target + " is an HDF5 file, which one process writes at once; use a name such as OUT.zarr");
+  if (options.concat)
+    throw usage_error(target +
+                      " is an HDF5 file: with --concat it is one of references, which needs --virtual; or join the "
+                      "files in a store such as OUT.zarr, and export that");
+  const bool from_store = zarr::is_store_source(options.source, options.remote);
+  const std::string verb = from_store ? "export" : "repack";
+  std::string names;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0 || option->get_lnames().empty()) continue;
+    const std::string name = "--" + option->get_lnames()[0];
+    if (!(from_store ? has_export_option(name) : has_repack_option(name))) names += (names.empty() ? "" : ", ") + name;
+  }
+  throw usage_error(target + " is an HDF5 file, which \"zarrbits " + verb + "\" writes" +
+                    (names.empty() ? "" : ", and that does not have " + names) + "; \"zarrbits " + verb +
+                    " --help\" lists its options, or use a name such as OUT.zarr");
+}
+
 }  // namespace
 
 std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert_kind kind, int argc, char** argv) {
@@ -383,6 +405,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
     arguments.combination = combination_of(joined, options.source, *options.concat);
     return {};
   }
+  if (zarr::is_hdf5_name(options.store)) refuse_hdf5_target(app, options, kind);
   arguments.combination = find_combination(joined, options.source, options.concat);
   if (kind == convert_kind::mpi) require_single_dimension(arguments.combination, "zarrbits-mpi");
   if (!t.grid.empty()) require_single_dimension(arguments.combination, "--grid");

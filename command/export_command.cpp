@@ -10,6 +10,7 @@
 #include "command/option_parsers.hpp"
 #include "command/progress.hpp"
 #include "command/remote_options.hpp"
+#include "command/report_file.hpp"
 #include "command/terminal.hpp"
 #include "text/format.hpp"
 #include "zarr/read/store_reader.hpp"
@@ -51,6 +52,7 @@ const char export_footer[] =
 struct export_arguments {
   export_options options;
   std::string filter, filters, format, page_size, threads, memory;
+  std::string report;  // file for it; "": none
   bool netcdf = false, no_netcdf = false, has_digest = false, as_json = false, quiet = false, allow_lossy = false;
 };
 
@@ -86,7 +88,7 @@ void add_export_options(CLI::App& app, export_arguments& a) {
       ->allow_extra_args(false);
   app.add_option("--filter", a.filter,
                  "Compress chunks that cannot be copied: none, deflate:LEVEL or zstd:LEVEL, after a shuffle (default: deflate:4)")
-      ->type_name("NAME[:LEVEL]");
+      ->type_name("none|deflate[:LEVEL]|zstd[:LEVEL]");
   app.add_option(
          "--filters", a.filters,
          "Copy chunks only into filters that every HDF5 has (standard, the default): deflate, shuffle, fletcher32; or into any, "
@@ -113,6 +115,7 @@ void add_export_options(CLI::App& app, export_arguments& a) {
   app.add_flag("--digest", a.has_digest,
                "Read store and file again, compare the digests of all values, and note them in the file and the report");
   app.add_flag("--allow-lossy", a.allow_lossy, "Exit status 0 even if something is not in the file");
+  app.add_option("--report", a.report, "Write the report on each object to this file, as JSON")->type_name("FILE.json");
   app.add_flag("--json", a.as_json, "Print the report on standard output: what became of every object");
   app.add_flag("-q,--quiet", a.quiet, "No progress, no table");
   add_remote_options(app, o.remote, "Servers");
@@ -208,6 +211,14 @@ void print_table(const export_report& r) {
 
 }  // namespace
 
+bool has_export_option(const std::string& name) {
+  CLI::App app;
+  export_arguments a;
+  add_export_options(app, a);
+  add_log_format_option(app);
+  return app.get_option_no_throw(name) != nullptr;
+}
+
 bool is_export(int argc, char** argv) {
   CLI::App app;
   export_arguments a;
@@ -226,6 +237,7 @@ int export_main(int argc, char** argv) {
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
   read_arguments(a);
   export_options& options = a.options;
+  require_json_report(a.report, options.store, options.target);
   return run_in_subprocess(
       options.store,
       [&](const std::function<void(const std::string&)>& set_current) {
@@ -248,6 +260,7 @@ int export_main(int argc, char** argv) {
     std::string report = r.report_json(status);
     if (a.has_digest) report = report_with_digests(report, std::move(digests));
     set_current("");
+    if (!a.report.empty()) write_report(a.report, report);
     if (a.as_json) std::cout << printable_json(report) << std::flush;
     if (!a.quiet) print_table(r);
     return status;

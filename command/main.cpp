@@ -31,12 +31,12 @@ namespace zarrbits::command {
 namespace {
 
 const command commands[] = {
-    {"convert", "convert an HDF5 file to a Zarr v3 store", convert_main},
+    {"convert", "convert HDF5 files and Zarr stores to a Zarr store, or to an HDF5 file", convert_main},
     {"plan", "dry run: say what convert would do, and how much it would write", plan_main},
     {"finalize", "write the metadata of a store that was converted in shares", finalize_main},
-    {"export", "write a Zarr v3 store into an HDF5 or netCDF-4 file", export_main},
+    {"export", "write a Zarr store into an HDF5 or netCDF-4 file", export_main},
     {"repack", "change the layout, chunks or filters of an HDF5 file: for archives and servers", repack_main},
-    {"verify", "compare a Zarr v3 store with the HDF5 file that it was made from", verify_main},
+    {"verify", "compare a store with what it was made from: values, types, attributes", verify_main},
     {"digest", "print a digest of the values of each array, equal in all formats", digest_main},
     {"check", "say whether a store or an HDF5 file is all right: every chunk, all metadata", check_main},
     {"inspect", "show what is in an HDF5 file or a Zarr v3 store, or both side by side", inspect_main},

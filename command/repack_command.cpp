@@ -13,6 +13,7 @@
 #include "command/partition_option.hpp"
 #include "command/progress.hpp"
 #include "command/remote_options.hpp"
+#include "command/report_file.hpp"
 #include "command/terminal.hpp"
 #include "text/format.hpp"
 #include "zarr/read/store_reader.hpp"
@@ -55,6 +56,7 @@ struct repack_arguments {
   repack_options options;
   std::vector<std::string> files;
   std::string layout, chunk_bytes, format, page_size, threads, memory, partition;
+  std::string report;  // file for it; "": none
   bool in_place = false, check = false, dry_run = false, has_digest = false, as_json = false, quiet = false;
 };
 
@@ -78,7 +80,7 @@ void add_repack_options(CLI::App& app, repack_arguments& a) {
          "--filter", o.filters,
          "Filters of all chunked datasets, or of what the path pattern matches: none, deflate:LEVEL or zstd:LEVEL, after a "
          "shuffle; can be repeated")
-      ->type_name("[PATTERN=]NAME[:LEVEL]")
+      ->type_name("[PATTERN=]none|deflate[:LEVEL]|zstd[:LEVEL]")
       ->allow_extra_args(false);
   app.add_option("--chunk-bytes", a.chunk_bytes,
                  "Size of the chunks that a rule makes larger, such as 8M (default: 4M, and not less)")
@@ -101,6 +103,7 @@ void add_repack_options(CLI::App& app, repack_arguments& a) {
   app.add_flag("--fsync", o.sync, "Flush the file to the disk before it gets its name");
   add_no_lock_option(app, o.lock);
   app.add_flag("--digest", a.has_digest, "Read both files again, compare the digests of all values, and add them to the report");
+  app.add_option("--report", a.report, "Write the report on one file to this file, as JSON")->type_name("FILE.json");
   app.add_flag("--json", a.as_json, "Print the report on standard output; of several files, a list of reports");
   app.add_flag("-q,--quiet", a.quiet, "No progress, no table");
   add_remote_options(app, o.remote, "Servers");
@@ -248,6 +251,7 @@ int repack_file(const repack_arguments& a, repack_options options, const std::st
   std::string report = r.report_json(status);
   if (a.has_digest) report = report_with_digests(report, compare_digests(repack_comparison(options), a.quiet, set_current));
   set_current("");
+  if (!a.report.empty()) write_report(a.report, report);
   if (a.as_json) std::cout << separator << printable_json(report) << std::flush;
   if (!a.quiet) print_result(r);
   return status;
@@ -281,9 +285,12 @@ int run(int argc, char** argv, bool planning) {
   read_arguments(a);
   repack_options& options = a.options;
   options.warning = [](const std::string& sentence) { print_error("warning: " + sentence); };
+  if (!a.report.empty() && (a.check || a.in_place || a.dry_run))
+    throw usage_error("--report is for a file that is written from another one; use --json");
   if (!a.check && !a.in_place) {
     options.source = a.files[0];
     options.target = a.files[1];
+    require_json_report(a.report, options.source, options.target);
     check_options(options);
     return run_for_file(a, options, "");
   }
@@ -298,6 +305,14 @@ int run(int argc, char** argv, bool planning) {
 }
 
 }  // namespace
+
+bool has_repack_option(const std::string& name) {
+  CLI::App app;
+  repack_arguments a;
+  add_repack_options(app, a);
+  add_log_format_option(app);
+  return app.get_option_no_throw(name) != nullptr;
+}
 
 bool is_repack(int argc, char** argv) {
   CLI::App app;

@@ -39,9 +39,18 @@ void require_distinct_path(const std::string& report, const std::string& source_
   if (const std::string source = split_source(source_name).file; !io::is_object_store(source) && is_same_file(source))
     refuse("is the source");
   if (io::is_object_store(store)) return;
-  if (is_same_file(store) || is_same_file(zarr::unfinished_name(store))) refuse("is the store");
+  if (is_same_file(store) || is_same_file(zarr::unfinished_name(store)))
+    refuse(zarr::is_hdf5_name(store) ? "is the file that is written" : "is the store");
   const fs::path inside = fs::weakly_canonical(report, e).lexically_relative(fs::weakly_canonical(store, e));
   if (!inside.empty() && *inside.begin() != "..") refuse("lies in the store");
+}
+
+void require_json_report(const std::string& report, const std::string& source_name, const std::string& target) {
+  if (report.empty()) return;
+  if (report.ends_with(".html"))
+    throw usage_error("--report writes JSON where the target is an HDF5 file; use a name such as report.json");
+  require_distinct_path(report, source_name, target);
+  try_report(report);
 }
 
 void try_report(const std::string& path, const std::string& kind) {

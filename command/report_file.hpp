@@ -16,6 +16,9 @@ namespace zarrbits::command {
 void require_distinct_path(const std::string& report, const std::string& source_name, const std::string& store,
                            const std::string& kind = "report");
 
+// The report of a conversion to the file `target`; "": none. It has no page for people. Throws usage_error, zarrbits::error.
+void require_json_report(const std::string& report, const std::string& source_name, const std::string& target);
+
 // A report that cannot be written is found before the conversion, not after it. Throws zarrbits::error.
 void try_report(const std::string& path, const std::string& kind = "report");
 

@@ -143,12 +143,12 @@ void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
         ->group(group);
   }
   app.add_option("--order", a.order, "With --concat: given (the default), name, or value (the first of the dimension's variable)")
-      ->type_name("ORDER")
+      ->type_name("given|name|value")
       ->group(group);
   app.add_option("--different", a.different,
                  "With --concat, where datasets without the dimension differ between the files: refuse (the default), take those "
                  "of the first file (first), or leave them out (skip)")
-      ->type_name("HOW")
+      ->type_name("refuse|first|skip")
       ->group(group);
   app.add_flag("--allow-overlap", a.overlap,
                "With --concat: values of the dimension's variable may occur twice, or change direction")

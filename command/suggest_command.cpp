@@ -235,7 +235,7 @@ int suggest_main(int argc, char** argv) {
          "--for", access,
          "With --chunks: how the arrays are read: time-series (all times of a point), maps (all points of a time), or both "
          "(the default)")
-      ->type_name("ACCESS");
+      ->type_name("both|time-series|maps");
   app.add_flag("--json", as_json, "Print one JSON object instead of text");
   app.add_flag("--all", list_all, "Also list the datasets that would gain little or nothing, and why");
   std::vector<std::string> external;

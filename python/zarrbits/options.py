@@ -16,9 +16,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         'append': ('DIMENSION',
             'Append these files to an existing store in a directory, in S3 or of references, along this dimension; files that are '
             'already in it are skipped'),
-        'order': ('ORDER',
+        'order': ('given|name|value',
             "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
-        'different': ('HOW',
+        'different': ('refuse|first|skip',
             'With --concat, where datasets without the dimension differ between the files: refuse (the default), take those of the '
             'first file (first), or leave them out (skip)'),
         'allow_overlap': ('',
@@ -46,12 +46,11 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'With packbits. N: pack the integers of every dataset whose values all fit in N bits, others stay bytes. PATTERN=N or '
             'PATTERN=FIRST-LAST: the bits of the datasets that the pattern matches (the last match counts), where a value that does '
             'not fit is an error. auto: the bits that suggest finds. Can be repeated'),
-        'convention': ('NAME',
-            "What the store's readers expect: none, netcdf, anndata, nwb, nexus, matlab or pytables. Default: recognised from the "
-            'file'),
-        'profile': ('NAME',
+        'convention': ('none|netcdf|anndata|nwb|nexus|matlab|pytables',
+            "What the store's readers expect; by default it is recognised from the file"),
+        'profile': ('portable|native|recode',
             'portable (codecs that all readers have; the default), native (stored chunks copied as numcodecs.* codecs), or recode'),
-        'compress': ('HOW',
+        'compress': ('none|gzip[:LEVEL]|zstd[:LEVEL]|blosc[:CODEC:LEVEL:SHUFFLE]',
             'Encode everything again: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode'),
         'chunk': ('SHAPE|[PATTERN=]DIM:LENGTH',
             'Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile recode. '
@@ -142,9 +141,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         'places': ('FILE.csv',
             'With --concat and --concat-new: a table of where each file belongs, and not its coordinates. The first line is '
             'file,time,x with the names of the dimensions; each other one a name and its places, counted in files from 0 on'),
-        'order': ('ORDER',
+        'order': ('given|name|value',
             "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
-        'different': ('HOW',
+        'different': ('refuse|first|skip',
             'With --concat, where datasets without the dimension differ between the files: refuse (the default), take those of the '
             'first file (first), or leave them out (skip)'),
         'allow_overlap': ('',
@@ -172,12 +171,11 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'With packbits. N: pack the integers of every dataset whose values all fit in N bits, others stay bytes. PATTERN=N or '
             'PATTERN=FIRST-LAST: the bits of the datasets that the pattern matches (the last match counts), where a value that does '
             'not fit is an error. auto: the bits that suggest finds. Can be repeated'),
-        'convention': ('NAME',
-            "What the store's readers expect: none, netcdf, anndata, nwb, nexus, matlab or pytables. Default: recognised from the "
-            'file'),
-        'profile': ('NAME',
+        'convention': ('none|netcdf|anndata|nwb|nexus|matlab|pytables',
+            "What the store's readers expect; by default it is recognised from the file"),
+        'profile': ('portable|native|recode',
             'portable (codecs that all readers have; the default), native (stored chunks copied as numcodecs.* codecs), or recode'),
-        'compress': ('HOW',
+        'compress': ('none|gzip[:LEVEL]|zstd[:LEVEL]|blosc[:CODEC:LEVEL:SHUFFLE]',
             'Encode everything again: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode'),
         'chunk': ('SHAPE|[PATTERN=]DIM:LENGTH',
             'Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile recode. '
@@ -260,9 +258,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         'append': ('DIMENSION',
             'Append these files to an existing store in a directory, in S3 or of references, along this dimension; files that are '
             'already in it are skipped'),
-        'order': ('ORDER',
+        'order': ('given|name|value',
             "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
-        'different': ('HOW',
+        'different': ('refuse|first|skip',
             'With --concat, where datasets without the dimension differ between the files: refuse (the default), take those of the '
             'first file (first), or leave them out (skip)'),
         'allow_overlap': ('',
@@ -290,12 +288,11 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'With packbits. N: pack the integers of every dataset whose values all fit in N bits, others stay bytes. PATTERN=N or '
             'PATTERN=FIRST-LAST: the bits of the datasets that the pattern matches (the last match counts), where a value that does '
             'not fit is an error. auto: the bits that suggest finds. Can be repeated'),
-        'convention': ('NAME',
-            "What the store's readers expect: none, netcdf, anndata, nwb, nexus, matlab or pytables. Default: recognised from the "
-            'file'),
-        'profile': ('NAME',
+        'convention': ('none|netcdf|anndata|nwb|nexus|matlab|pytables',
+            "What the store's readers expect; by default it is recognised from the file"),
+        'profile': ('portable|native|recode',
             'portable (codecs that all readers have; the default), native (stored chunks copied as numcodecs.* codecs), or recode'),
-        'compress': ('HOW',
+        'compress': ('none|gzip[:LEVEL]|zstd[:LEVEL]|blosc[:CODEC:LEVEL:SHUFFLE]',
             'Encode everything again: none, gzip:6, zstd:3, blosc:zstd:5, blosc:lz4:5:bitshuffle; implies --profile recode'),
         'chunk': ('SHAPE|[PATTERN=]DIM:LENGTH',
             'Chunks of this shape for datasets of its rank, such as 100x200 or 100,200 (rank 1: 100); implies --profile recode. '
@@ -363,7 +360,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Export only what this path pattern matches, with the groups above and everything below; can be repeated'),
         'exclude': ('PATTERN',
             'Leave out what this pattern matches, and everything below it; can be repeated'),
-        'filter': ('NAME[:LEVEL]',
+        'filter': ('none|deflate[:LEVEL]|zstd[:LEVEL]',
             'Compress chunks that cannot be copied: none, deflate:LEVEL or zstd:LEVEL, after a shuffle (default: deflate:4)'),
         'filters': ('standard|any',
             'Copy chunks only into filters that every HDF5 has (standard, the default): deflate, shuffle, fletcher32; or into any, '
@@ -390,6 +387,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Read store and file again, compare the digests of all values, and note them in the file and the report'),
         'allow_lossy': ('',
             'Exit status 0 even if something is not in the file'),
+        'report': ('FILE.json',
+            'Write the report on each object to this file, as JSON'),
         'endpoint': ('URL',
             "With s3://, gs:// or az://: the server, if it is not Amazon's, Google's or Azure's (or set AWS_ENDPOINT_URL)"),
         'no_sign_request': ('',
@@ -421,7 +420,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Write nothing, and say what would change, with the sizes and the time that samples of the values lead to'),
         'chunk': ('PATTERN=SHAPE',
             'The shape of the chunks of what the path pattern matches; -1 is the whole dimension; can be repeated'),
-        'filter': ('[PATTERN=]NAME[:LEVEL]',
+        'filter': ('[PATTERN=]none|deflate[:LEVEL]|zstd[:LEVEL]',
             'Filters of all chunked datasets, or of what the path pattern matches: none, deflate:LEVEL or zstd:LEVEL, after a '
             'shuffle; can be repeated'),
         'chunk_bytes': ('BYTES',
@@ -447,6 +446,8 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Open the HDF5 file without a lock, even while another process has it open for writing. Data may then be half written'),
         'digest': ('',
             'Read both files again, compare the digests of all values, and add them to the report'),
+        'report': ('FILE.json',
+            'Write the report on one file to this file, as JSON'),
         'endpoint': ('URL',
             "With s3://, gs:// or az://: the server, if it is not Amazon's, Google's or Azure's (or set AWS_ENDPOINT_URL)"),
         'no_sign_request': ('',
@@ -550,9 +551,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         'places': ('FILE.csv',
             'With --concat and --concat-new: a table of where each file belongs, and not its coordinates. The first line is '
             'file,time,x with the names of the dimensions; each other one a name and its places, counted in files from 0 on'),
-        'order': ('ORDER',
+        'order': ('given|name|value',
             "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
-        'different': ('HOW',
+        'different': ('refuse|first|skip',
             'With --concat, where datasets without the dimension differ between the files: refuse (the default), take those of the '
             'first file (first), or leave them out (skip)'),
         'allow_overlap': ('',
@@ -652,7 +653,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
     'suggest': {
         'chunks': ('',
             'Suggest chunks and shards instead, as options of convert'),
-        'access': ('ACCESS',
+        'access': ('both|time-series|maps',
             'With --chunks: how the arrays are read: time-series (all times of a point), maps (all points of a time), or both (the '
             'default)'),
         'all': ('',

@@ -373,11 +373,28 @@ def test_names_of_hdf5_files_are_no_stores(folder):
         run("verify", source, target, status=0)
     assert "a file is written to a local disk" in refused("convert", source, "s3://bucket/out.h5ad", status=2)
     target = os.path.join(folder, "none.h5")
-    assert f'"{target}" is the name of an HDF5 file' in refused("convert", source, target, "--shard", "1M", status=2)
+    sentence = refused("convert", source, target, "--shard", "1M", "--threads", "2", status=2)
+    assert f'"{target}" is an HDF5 file, which "zarrbits repack" writes, and that does not have --shard;' in sentence
+    assert "needs --virtual" in refused("convert", source, source, target, "--concat", "x", status=2)
     assert not os.path.exists(target)
     for name in ("out.h5", "out.nc"):
         target = os.path.join(folder, name)
         run("convert", store, target, "-q", status=0)
         assert h5py.is_hdf5(target)
         run("verify", store, target, status=0)
-        assert "export" in refused("convert", store, os.path.join(folder, "new.h5"), "--resume", status=2)
+        sentence = refused("convert", store, os.path.join(folder, "new.h5"), "--resume", "--bits", "auto", status=2)
+        assert '"zarrbits export" writes, and that does not have --bits, --resume;' in sentence
+
+
+def test_reports_on_hdf5_files(folder):
+    source, store, report = small(os.path.join(folder, "in.h5")), os.path.join(folder, "in.zarr"), os.path.join(folder, "r.json")
+    convert(source, store, "-q")
+    for start in (source, store):
+        target = os.path.join(folder, "out.h5")
+        printed = run("convert", start, target, "-q", "--overwrite", "--json", "--report", report, status=0).stdout
+        with open(report) as f:
+            assert json.load(f) == json.loads(printed)
+        assert "is the file that is written" in refused("convert", start, target, "--overwrite", "--report", target)
+        assert "use a name such as report.json" in refused(
+            "convert", start, target, "--overwrite", "--report", "r.html", status=2
+        )
