@@ -10,6 +10,7 @@
 #include "text/format.hpp"
 #include "text/name_escaping.hpp"
 #include "text/sha256.hpp"
+#include "zarr/read/store_reader.hpp"
 #include "zarr/write/atomic_file.hpp"
 
 #include <nlohmann/json.hpp>
@@ -98,6 +99,11 @@ combine_options combination_of(const concat_arguments& a, const std::string& sou
   combine_options options;
   options.sources = concat.sources;
   options.sources.insert(options.sources.begin(), source);
+  for (const std::string& name : options.sources) {
+    if (zarr::is_read_as_store(name, true))
+      throw usage_error("Zarr stores such as " + quote(name) +
+                        " are joined along one dimension at a time, with --concat and its name; join the results along the next");
+  }
   if (!a.dimension.empty()) options.dimensions = names_in(a.dimension);
   options.new_dimension = a.fresh;
   std::vector<std::string> names = options.dimensions;

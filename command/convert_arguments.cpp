@@ -329,6 +329,7 @@ void take_partition(const std::string& partition, convert_kind kind, convert_arg
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0 || option->get_lnames().empty()) continue;
     const std::string name = "--" + option->get_lnames()[0];
+    if (name == "--partition" && !options.share) continue;  // 0/1, by a program
     if (!(from_store ? has_export_option(name) : has_repack_option(name))) names += (names.empty() ? "" : ", ") + name;
   }
   throw usage_error(target + " is an HDF5 file, which \"zarrbits " + verb + "\" writes" +
@@ -405,7 +406,10 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
     arguments.combination = combination_of(joined, options.source, *options.concat);
     return {};
   }
-  if (zarr::is_hdf5_name(options.store)) refuse_hdf5_target(app, options, kind);
+  if (zarr::is_hdf5_name(options.store)) {
+    take_partition(t.partition, kind, arguments);
+    refuse_hdf5_target(app, options, kind);
+  }
   arguments.combination = find_combination(joined, options.source, options.concat);
   if (kind == convert_kind::mpi) require_single_dimension(arguments.combination, "zarrbits-mpi");
   if (!t.grid.empty()) require_single_dimension(arguments.combination, "--grid");

@@ -445,12 +445,13 @@ http_client::~http_client() {
 http_client& shared_http_client(const std::string& ca_file) {
   struct clients {
     pid_t process = ::getpid();
-    std::map<std::string, http_client> by_ca;
+    const clients* of_parent = nullptr;  // whose connections are not ours to close
+    std::map<std::string, http_client> by_ca = {};
   };
   static std::mutex mutex;
   static clients* instance = nullptr;
   const std::lock_guard lock(mutex);
-  if (!instance || instance->process != ::getpid()) instance = new clients();  // the parent's connections are not ours to close
+  if (!instance || instance->process != ::getpid()) instance = new clients{.of_parent = instance};
   return instance->by_ca.try_emplace(ca_file, ca_file).first->second;
 }
 

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Rows of an HDF5 dataset in several threads: packed and unpacked outside of libhdf5, which does one thing at a time.
+// Rows and boxes of an HDF5 dataset in several threads: packed and unpacked outside of libhdf5, which does one thing at a time.
 //
 //   zarrbits::hdf5::write_chunks(camera, 0, frames);   // a std::vector<std::uint16_t>: frames 0, 1, ... of the dataset
 //   zarrbits::hdf5::read_chunks(camera, 100, some);    // as many as `some` holds, from frame 100 on
+//   zarrbits::hdf5::read_chunks(camera, {.first = {0, 40, 60}, .count = {500, 8, 8}}, spot);   // 8 x 8 pixels of 500 frames
 //
 // Both do what H5Dwrite() and H5Dread() do, in any dataset, with any libhdf5 since 1.10.5: the file is the same, byte for byte,
 // and so are the values. What they do faster are whole chunks with zarrbits' packbits or bytes as their first filter, and chunks
 // in the other byte order: the calling thread hands stored chunks to libhdf5 (H5Dwrite_chunk) and takes them from it
 // (H5Dread_chunk), and all threads encode and decode. So they do fletcher32 after these filters and, if ZARRBITS_HDF5_ZLIB is
 // defined and zlib is linked, deflate. Everything else goes through H5Dwrite() and H5Dread(): other filters, types that HDF5 has
-// to convert, chunks that begin before the first row or end after the last one, and files of parallel HDF5.
+// to convert, chunks that begin before the first row or end after the last one, boxes within one chunk, what a box has of a chunk
+// that it does not write as a whole, and files of parallel HDF5.
 //
 // Define ZARRBITS_HDF5_ZLIB in all of a program or in none of it. Deflate makes the same bytes as libhdf5 does if both have the
 // same zlib.
@@ -28,7 +30,9 @@
 
 #include <zarrbits/chunk.hpp>
 #include <zarrbits/hdf5.h>
+#include <zarrbits/hdf5_box.hpp>
 
+#include <zarrbits/detail/hdf5_boxes.hpp>
 #include <zarrbits/detail/hdf5_rows.hpp>
 
 #include <cstddef>
@@ -71,6 +75,26 @@ chunk_counts read_chunks(hid_t dataset, hsize_t first, R&& rows, const chunk_opt
   using T = std::ranges::range_value_t<R>;
   const detail::dataset_rows d(dataset, detail::memory_of<T>(), false);
   d.read(first, std::as_writable_bytes(std::span(rows)), detail::threads_or_all(options.threads));
+  return {d.chunks(), d.libhdf5_values()};
+}
+
+// Writes a box: `values` holds all of its values, in C order. Otherwise as with rows; faster with whole chunks in the box, which
+// has no steps.
+template <elements_in_memory R>
+chunk_counts write_chunks(hid_t dataset, const hdf5_box& box, const R& values, const chunk_options& options = {}) {
+  using T = std::ranges::range_value_t<R>;
+  const detail::dataset_boxes d(dataset, detail::memory_of<T>(), true);
+  d.write(box, std::as_bytes(std::span(values)), detail::threads_or_all(options.threads));
+  return {d.chunks(), d.libhdf5_values()};
+}
+
+// Reads a box into `values`, which holds as many as the box has. Otherwise as with rows. Each chunk that has some of them is
+// decoded once, however few they are.
+template <writable_elements R>
+chunk_counts read_chunks(hid_t dataset, const hdf5_box& box, R&& values, const chunk_options& options = {}) {
+  using T = std::ranges::range_value_t<R>;
+  const detail::dataset_boxes d(dataset, detail::memory_of<T>(), false);
+  d.read(box, std::as_writable_bytes(std::span(values)), detail::threads_or_all(options.threads));
   return {d.chunks(), d.libhdf5_values()};
 }
 

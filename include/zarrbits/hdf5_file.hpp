@@ -18,6 +18,7 @@
 #define ZARRBITS_HDF5_FILE_HPP
 
 #include <zarrbits/error.hpp>
+#include <zarrbits/hdf5_box.hpp>
 #include <zarrbits/remote_access.hpp>
 
 #include <cstddef>
@@ -38,11 +39,6 @@ struct hdf5_file_options {
   unsigned threads = 0;                    // that read and decode, with the calling one; 0: one for each processor
   std::uint64_t chunk_cache = 64U << 20;   // bytes of decoded chunks that are kept for boxes smaller than a chunk
   std::uint64_t remote_cache = 64U << 20;  // bytes of a remote file that are kept
-};
-
-// Elements first, first + step, ... along each dimension, `count` of them. An empty `step` is 1 along each.
-struct hdf5_box {
-  std::vector<std::uint64_t> first, count, step = {};
 };
 
 // How the values of a file were read.

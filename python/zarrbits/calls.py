@@ -352,6 +352,7 @@ def export_store(
     file: Path,
     *,
     progress: Wanted = True,
+    report: Path | None = None,
     overwrite: bool = False,
     include: Many = None,
     exclude: Many = None,
@@ -395,6 +396,7 @@ def repack(
     target: Path | None = None,
     *,
     progress: Wanted = True,
+    report: Path | None = None,
     dry_run: bool = False,
     layout: Literal["asis", "cloud", "cmip7"] | None = None,
     chunk: Shapes = None,
@@ -456,6 +458,7 @@ def repack(
     "scratch",
     "fsync",
     "digest",
+    "report",
 )
 def check_layout(
     source: Location,

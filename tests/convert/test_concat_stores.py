@@ -248,6 +248,7 @@ def test_what_is_refused(tmp_path):
     assert "--concat-new" in refused("convert", "--concat-new", "run", *stores, target, status=2)
     assert 'has a dimension "day"' in refused("convert", "--concat", "day", *stores, target)
     convert("-q", stores[1], tmp_path / "other.zarr", "--chunk", "10x2x6")
+    assert "one dimension at a time" in refused("convert", "--concat", "time,y", *stores, target, status=2)
     line = refused("convert", "--concat", "time", stores[0], tmp_path / "other.zarr", target)
     assert "their chunks are 10x4x6 and 10x2x6" in line and "--chunk" in line
     node = json.loads((stores[1] / "heat/zarr.json").read_text())

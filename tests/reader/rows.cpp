@@ -85,6 +85,16 @@ BOOST_AUTO_TEST_CASE(every_pipeline_is_read_as_H5Dread_reads_it) {
           std::vector<std::int32_t> middle(50);
           rows::read_chunks(d, 3, middle, {.threads = threads});
           BOOST_TEST(middle == std::vector<std::int32_t>(expected.begin() + 30, expected.begin() + 80));
+          // every third row, every second column
+          std::vector<std::int32_t> thinned(7 * 4), in_box;
+          for (std::size_t row = 1; row < 22; row += 3) {
+            for (std::size_t column = 2; column < 10; column += 2) in_box.push_back(expected[10 * row + column]);
+          }
+          const auto counts =
+              rows::read_chunks(d, {.first = {1, 2}, .count = {7, 4}, .step = {3, 2}}, thinned, {.threads = threads});
+          BOOST_TEST(thinned == in_box);
+          BOOST_TEST(counts.libhdf5_values == 0U);
+          BOOST_TEST(counts.chunks == 10U);  // of 12: two are not there
         }
         H5Sclose(space);
         H5Sclose(part);
