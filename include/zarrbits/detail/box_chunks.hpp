@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The chunks of a dataset that have elements of a box, and where those are in both. For <zarrbits/hdf5.hpp>; it knows no HDF5.
+// The chunks of a dataset that have elements of a box, and where those are in both. For <zarrbits/hdf5.hpp>, without HDF5.
 //
 #ifndef ZARRBITS_DETAIL_BOX_CHUNKS_HPP
 #define ZARRBITS_DETAIL_BOX_CHUNKS_HPP

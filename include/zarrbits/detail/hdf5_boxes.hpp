@@ -52,7 +52,7 @@ class dataset_boxes : private dataset_rows {
     }
     if (!missing_.empty() && !(whole && whole->count == box.count))
       fail(errc::io_failed, dataset_, "parts of chunks cannot be written: " + missing_);
-    // what is around the whole chunks: a slab before and one behind them along each dimension
+    // around the whole chunks: a slab before and one behind them along each dimension
     hdf5_box rest = box;
     for (std::size_t d = 0; whole && d < shape_.size(); ++d) {
       const std::uint64_t end = rest.first[d] + rest.count[d], inner_end = whole->first[d] + whole->count[d];
