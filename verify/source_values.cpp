@@ -330,16 +330,19 @@ handle memory_type(const source_type& t, hid_t file_type) {
 }
 
 source_values::source_values(const source_type& type, hid_t memory_type, std::uint64_t max_bytes)
-    : type_(&type), memory_(memory_type), max_bytes_(max_bytes) {}
+    : type_(type), max_bytes_(max_bytes) {
+  check(H5Iinc_ref(memory_type), "cannot keep a memory type");
+  memory_ = handle(memory_type);
+}
 
 source_values::~source_values() { reclaim(); }
 
 void source_values::reclaim() {
   if (variable_) variable_->clear();
-  if (live_ == 0 || !type_->has_variable_parts()) return;
+  if (live_ == 0 || !type_.has_variable_parts()) return;
   const hsize_t n = std::exchange(live_, 0);
   const handle space(H5Screate_simple(1, &n, nullptr));
-  if (space) H5Dvlen_reclaim(memory_, space.get(), H5P_DEFAULT, data_.data());
+  if (space) H5Dvlen_reclaim(memory_.get(), space.get(), H5P_DEFAULT, data_.data());
 }
 
 void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start, const std::vector<std::uint64_t>& count) {
@@ -347,7 +350,7 @@ void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start,
   std::size_t elements = 1;
   for (const std::uint64_t n : count) elements *= static_cast<std::size_t>(n);
   // zeros, so that bytes that libhdf5 does not write are not stray pointers
-  data_.assign(elements * type_->size, std::byte{0});
+  data_.assign(elements * type_.size, std::byte{0});
   if (elements == 0) return;
   const handle file_space = checked(H5Dget_space(dataset), "cannot read the dataspace");
   const std::vector<hsize_t> offset(start.begin(), start.end());
@@ -360,9 +363,9 @@ void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start,
           "cannot select a block");
     memory_space = checked(H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr), "cannot make a dataspace");
   }
-  if (type_->has_variable_parts() && !variable_) variable_ = std::make_unique<hdf5::vlen_allocator>(max_bytes_);
+  if (type_.has_variable_parts() && !variable_) variable_ = std::make_unique<hdf5::vlen_allocator>(max_bytes_);
   const hid_t transfer = variable_ ? variable_->transfer() : H5P_DEFAULT;
-  const herr_t status = H5Dread(dataset, memory_, memory_space.get(), file_space.get(), transfer, data_.data());
+  const herr_t status = H5Dread(dataset, memory_.get(), memory_space.get(), file_space.get(), transfer, data_.data());
   if (variable_ && variable_->exceeded()) {
     H5Eclear2(H5E_DEFAULT);
     variable_.reset();  // the caller may read less
@@ -374,25 +377,25 @@ void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start,
 
 void source_values::read_attribute(hid_t attribute, hid_t file_type, std::uint64_t elements) {
   reclaim();
-  if (elements > max_attribute_bytes / std::max<std::size_t>(type_->size, 1))
+  if (elements > max_attribute_bytes / std::max<std::size_t>(type_.size, 1))
     throw zarr::not_supported("attributes of more than 256 MiB");
-  data_.assign(static_cast<std::size_t>(elements) * type_->size, std::byte{0});
+  data_.assign(static_cast<std::size_t>(elements) * type_.size, std::byte{0});
   if (elements == 0) return;
-  if (type_->has_variable_parts()) {
+  if (type_.has_variable_parts()) {
     try {  // H5Aread takes no limit for its allocations
       hdf5::count_variable_bytes(attribute, hdf5::describe_type(file_type), elements, max_attribute_bytes);
     } catch (const hdf5::failure& e) {
       throw source_error(e.what());
     }
   }
-  check(H5Aread(attribute, memory_, data_.data()), "H5Aread failed");
+  check(H5Aread(attribute, memory_.get(), data_.data()), "H5Aread failed");
   live_ = static_cast<std::size_t>(elements);
 }
 
 void source_values::read_fill(hid_t creation_properties) {
   reclaim();
-  data_.assign(type_->size, std::byte{0});
-  check(H5Pget_fill_value(creation_properties, memory_, data_.data()), "cannot read the fill value");
+  data_.assign(type_.size, std::byte{0});
+  check(H5Pget_fill_value(creation_properties, memory_.get(), data_.data()), "cannot read the fill value");
   live_ = 1;
 }
 

@@ -106,7 +106,7 @@ handle memory_type(const source_type& t, hid_t file_type);
 // same piece.
 class source_values {
  public:
-  // `max_bytes`: of strings and sequences that read() takes.
+  // `max_bytes`: of strings and sequences that read() takes. Throws source_error.
   source_values(const source_type& type, hid_t memory_type, std::uint64_t max_bytes = 512u << 20);
   ~source_values();
   source_values(const source_values&) = delete;
@@ -125,8 +125,8 @@ class source_values {
  private:
   void reclaim();
 
-  const source_type* type_;
-  hid_t memory_;
+  const source_type type_;  // own ones: values may be kept longer than what describes them
+  handle memory_;
   std::uint64_t max_bytes_;
   std::vector<std::byte> data_;
   std::unique_ptr<hdf5::vlen_allocator> variable_;  // H5Dread's allocations

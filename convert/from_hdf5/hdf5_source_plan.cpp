@@ -144,6 +144,7 @@ void hdf5_source::plan(convert_plan& result, const plan_options& further) {
   if (further.time) result.seconds = estimate_seconds(result);
   list_other_files(file_->external_files(), result.other_files, result.refused_files);
   for (auto& refused : result.refused_files) refused.reason = run_.worded(refused.reason);
+  require_unchanged(change_check::complete);
 }
 
 }  // namespace zarrbits::conversion

@@ -355,7 +355,6 @@ convert_plan converter::plan(const plan_options& further) {
     else result.estimated_bytes.reset();
   }
   result.sources = source_->joined_sources();
-  source_->require_unchanged(conversion_source::change_check::complete);
   return result;
 }
 

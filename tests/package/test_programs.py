@@ -114,6 +114,7 @@ def test_fragments_compile(tmp_path):
             for word, declaration in (
                 ("out.", "io::filtering_ostream out;"),
                 ("frames", "std::vector<std::uint16_t> frames;"),
+                ("spot", "std::vector<std::uint16_t> spot;"),
                 ("hdf5::", "const hid_t camera = 0;"),
             )
             if word in block and declaration.rstrip(";") not in block
