@@ -8,6 +8,8 @@
 #ifndef ZARRBITS_HDF5_BOX_HPP
 #define ZARRBITS_HDF5_BOX_HPP
 
+#include <zarrbits/detail/requirements.hpp>
+
 #include <cstdint>
 #include <vector>
 

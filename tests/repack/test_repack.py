@@ -338,7 +338,7 @@ def test_convert_writes_hdf5_files(tmp_path):
     with h5py.File(source) as a, h5py.File(back) as b:
         np.testing.assert_array_equal(a["grows"][...], b["grows"][...])
         assert b.id.get_create_plist().get_file_space_page_size() == 512
-    assert 'use "zarrbits repack"' in refused("convert", "--shard", "1M", source, tmp_path / "no.h5", status=2)
+    assert '"zarrbits repack" writes' in refused("convert", "--shard", "1M", source, tmp_path / "no.h5", status=2)
     assert "has a user block of 1.0 KiB" in refused("convert", store, tmp_path / "no.h5", "--page-size", "8K")
     assert 'use "zarrbits export"' in refused("convert", "--shard", "1M", store, tmp_path / "no.h5", status=2)
 
