@@ -340,7 +340,7 @@ def test_convert_writes_hdf5_files(tmp_path):
         assert b.id.get_create_plist().get_file_space_page_size() == 512
     assert '"zarrbits repack" writes' in refused("convert", "--shard", "1M", source, tmp_path / "no.h5", status=2)
     assert "has a user block of 1.0 KiB" in refused("convert", store, tmp_path / "no.h5", "--page-size", "8K")
-    assert 'use "zarrbits export"' in refused("convert", "--shard", "1M", store, tmp_path / "no.h5", status=2)
+    assert '"zarrbits export" writes' in refused("convert", "--shard", "1M", store, tmp_path / "no.h5", status=2)
 
 
 def test_kills_leave_the_source_and_nothing_else(tmp_path):
