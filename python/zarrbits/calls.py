@@ -152,6 +152,7 @@ def convert(
     checksum: Literal["crc32c"] | None = None,
     bits: Bits = None,
     virtual: bool = False,
+    cf_aggregation: bool = False,
     inline: int | str | None = None,
     zarr_format: Literal[2, 3, "both"] | None = None,
     base: str | None = None,
