@@ -118,7 +118,7 @@ std::string conventions_with_aggregation(const std::string& conventions) {
 std::string cf_aggregation::obstacle(const opened_file& source, const tree_object& o, hid_t dataset, const combined_dataset& d,
                                      variable& v) const {
   const hdf5::handle type(H5Dget_type(dataset), "get the datatype");
-  if (!is_netcdf_number(type)) return "its values are not numbers that netCDF has";
+  if (!is_netcdf_number(type)) return "its type is not one of netCDF's number types";
   if (H5Aexists(dataset, "_Unsigned") > 0) return "its attribute \"_Unsigned\" gives its values another type";
   std::string reason;
   v.unpacked_type = unpacked_type(dataset, type, reason);
@@ -262,7 +262,10 @@ void cf_aggregation::create(hid_t target, dimension_lists& dimensions) {
     const hdf5::handle dataset(H5Dopen2(target, path.c_str(), H5P_DEFAULT), "open a dataset");
     write_text(dataset, "aggregated_dimensions", v.dimensions);
     write_text(dataset, "aggregated_data", "map: " + arrays.map + " uris: " + arrays.uris + " identifiers: " + identifiers);
-    if (v.unpacked_type >= 0) write_number(dataset, "_FillValue", v.unpacked_type, std::numeric_limits<double>::quiet_NaN());
+    if (v.unpacked_type < 0) continue;
+    constexpr double missing = std::numeric_limits<double>::quiet_NaN();
+    write_number(dataset, "_FillValue", v.unpacked_type, missing);
+    hdf5::check(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, &missing), "write a value");
   }
   if (variables_.empty()) return;
   const hdf5::handle root(H5Gopen2(target, "/", H5P_DEFAULT), "open the root group");

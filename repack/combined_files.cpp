@@ -6,6 +6,7 @@
 #include "hdf5/attributes.hpp"
 #include "hdf5/chunk_form.hpp"
 #include "hdf5/dimensions.hpp"
+#include "hdf5/external_files.hpp"
 #include "repack/equal_values.hpp"
 #include "repack/reference_map.hpp"
 #include "text/cf_calendar.hpp"
@@ -266,6 +267,7 @@ combined_dataset combined_files::describe_dataset(const opened_part& part, const
                      properties(H5Dget_create_plist(dataset), "get the properties"),
                      space(H5Dget_space(dataset), "get the dataspace");
   const dataset_layout& l = part.file.contents.datasets.at(o.address);
+  if (hdf5::is_aggregation_variable(dataset)) part.file.file.require_values(dataset);
   combined_dataset d;
   d.dims = l.dims;
   d.element_bytes = l.element_bytes;
