@@ -219,9 +219,10 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
                  "Write references in kerchunk's format, to a file OUT.json or a folder OUT.parquet: chunks stay in the source")
         ->group(group);
     if (kind == convert_kind::convert)
-      app.add_flag("--cf-aggregation", t.cf_aggregation,
-                   "With --virtual and --concat or --concat-new, to a file OUT.nc: write aggregation variables of CF-1.13 in place "
-                   "of HDF5 virtual datasets. Coordinates keep their values in the file")
+      app.add_flag(
+             "--cf-aggregation", t.cf_aggregation,
+             "With --virtual and --concat or --concat-new, to a file OUT.nc: write aggregation variables of CF-1.13 in place "
+             "of HDF5 virtual datasets. Coordinates keep their values in the file")
           ->group(group);
     app.add_option("--zarr-format", t.format,
                    "Whose metadata the store has. 2: that of Zarr v2, without arrays that only Zarr v3 can have; 3: that of Zarr "

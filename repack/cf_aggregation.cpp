@@ -28,7 +28,7 @@ bool is_netcdf_number(hid_t type) {
   return (is_integer || is_float) && H5Tget_precision(type) == 8 * size && H5Tget_offset(type) == 0;
 }
 
-// What the conventions unpack values to, by the types of the attributes. `reason` is set if they are no such attributes.
+// What the conventions unpack values to, by the types of the attributes. `reason` is set if these are not numbers.
 hid_t unpacked_type(hid_t dataset, hid_t type, std::string& reason) {
   std::size_t size = 0;
   for (const char* name : packing_attributes) {
@@ -71,9 +71,9 @@ void write_number(hid_t object, const char* name, hid_t type, double value) {
 hdf5::handle create_variable(hid_t target, const std::string& name, hid_t type, const std::vector<hsize_t>& extents) {
   const hdf5::handle properties(H5Pcreate(H5P_DATASET_CREATE), "create properties");
   hdf5::check(H5Pset_obj_track_times(properties, false), "leave out times");
-  const hdf5::handle space(extents.empty() ? H5Screate(H5S_SCALAR)
-                                           : H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr),
-                           "create a dataspace");
+  const hdf5::handle space(
+      extents.empty() ? H5Screate(H5S_SCALAR) : H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr),
+      "create a dataspace");
   return {H5Dcreate2(target, name.c_str(), type, space, H5P_DEFAULT, properties, H5P_DEFAULT), "create a dataset"};
 }
 
@@ -85,8 +85,8 @@ void write_strings(hid_t target, const std::string& name, const std::vector<std:
   hdf5::check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, pointers.data()), "write values");
 }
 
-// The variable's name, or, in a group, its path. netCDF calls a variable that is not the coordinates of its dimension "x", and its
-// dataset "_nc4_non_coord_x".
+// The variable's name, or, in a group, its path. netCDF calls a variable that is not the coordinates of its dimension "x", and
+// its dataset "_nc4_non_coord_x".
 std::string identifier_of(const std::string& path) {
   constexpr std::string_view prefix = "_nc4_non_coord_";
   const std::size_t begin = path.rfind('/') + 1;
@@ -95,7 +95,7 @@ std::string identifier_of(const std::string& path) {
   return begin > 1 ? path.substr(0, begin) + name : name;
 }
 
-// Of the root group: names the first version of CF that has aggregation variables, among others that it names.
+// The root group's attribute, which also names the first version of CF that has aggregation variables, or a later one.
 std::string conventions_with_aggregation(const std::string& conventions) {
   const std::string version = "CF-1." + std::to_string(first_minor_version);
   for (std::size_t begin = conventions.find("CF-"); begin != conventions.npos; begin = conventions.find("CF-", begin + 1)) {
@@ -103,8 +103,8 @@ std::string conventions_with_aggregation(const std::string& conventions) {
     const std::size_t end = std::min(conventions.find_first_of(" ,", begin), conventions.size());
     const std::string word = conventions.substr(begin, end - begin);
     int minor = 0;
-    const bool is_first = word.starts_with("CF-1.") &&
-                          std::from_chars(word.data() + 5, word.data() + word.size(), minor).ec == std::errc();
+    const bool is_first =
+        word.starts_with("CF-1.") && std::from_chars(word.data() + 5, word.data() + word.size(), minor).ec == std::errc();
     if (!is_first || minor >= first_minor_version) return conventions;
     return conventions.substr(0, begin) + version + conventions.substr(end);
   }
@@ -145,7 +145,7 @@ std::string cf_aggregation::obstacle(const opened_file& source, const tree_objec
   return places == d.placed.size() ? "" : "some of its parts are in no file";
 }
 
-// Of the parts, in their order.
+// Those of the parts, in their order.
 std::vector<std::uint64_t> cf_aggregation::lengths_along(const combined_dataset& d, std::size_t dimension) const {
   std::map<std::uint64_t, std::uint64_t> lengths;
   for (const auto& [first, part] : d.placed) {
@@ -161,8 +161,8 @@ void cf_aggregation::require_small(const std::string& path, const combined_datas
   if (!d.is_tiled() || bytes <= max_stored_bytes) return;
   throw error(errc::not_joinable,
               "\"" + text::escape_name(path) + "\" cannot be an aggregation variable: " + reason + ", and its values, " +
-                  text::format_bytes(bytes) + ", are too many to be in the new file itself; remove `cf_aggregation`, or leave it " +
-                  "out of the files",
+                  text::format_bytes(bytes) +
+                  ", are too many to be in the new file itself; remove `cf_aggregation`, or leave it " + "out of the files",
               {path});
 }
 
@@ -186,16 +186,17 @@ void cf_aggregation::plan(const opened_file& source, std::size_t k) {
     const hdf5::handle dataset = open_object(source.file.file(), o);
     const bool is_coordinate = hdf5::is_dimension_scale(dataset) || d.is_coordinate(o.path) || bounds_.contains(o.path);
     variable v;
-    const std::string reason = is_coordinate                    ? "it has coordinates"
+    const std::string reason = is_coordinate                  ? "it has coordinates"
                                : array::product(d.shape) == 0 ? "it has no values"
-                                                                : obstacle(source, o, dataset, d, v);
+                                                              : obstacle(source, o, dataset, d, v);
     if (reason.empty()) {
       variables_.emplace(o.path, std::move(v));
       continue;
     }
     require_small(o.path, d, reason);
     if (!is_coordinate && array::product(d.shape) > 0)
-      files_.add_note("\"" + text::escape_name(o.path) + "\" is stored with its values, not as an aggregation variable: " + reason);
+      files_.add_note("\"" + text::escape_name(o.path) +
+                      "\" is stored with its values, not as an aggregation variable: " + reason);
   }
 }
 
@@ -238,7 +239,8 @@ const cf_aggregation::fragment_arrays& cf_aggregation::arrays_of(hid_t target, c
   const hsize_t rows = lengths.size(), columns = *std::max_element(counts.begin(), counts.end());
   constexpr std::int64_t missing = -1;
   std::vector<std::int64_t> map(rows * columns, missing);
-  for (std::size_t i = 0; i < rows; ++i) std::copy(lengths[i].begin(), lengths[i].end(), map.begin() + static_cast<std::ptrdiff_t>(i * columns));
+  for (std::size_t i = 0; i < rows; ++i)
+    std::copy(lengths[i].begin(), lengths[i].end(), map.begin() + static_cast<std::ptrdiff_t>(i * columns));
   const bool is_small = *std::max_element(map.begin(), map.end()) <= std::numeric_limits<std::int32_t>::max();
   const hid_t type = is_small ? H5T_STD_I32LE : H5T_STD_I64LE;
   const hdf5::handle dataset = create_variable(target, arrays.map, type, {rows, columns});

@@ -55,7 +55,8 @@ class cf_aggregation {
     std::string map, uris;
   };
 
-  std::string obstacle(const opened_file& source, const tree_object& o, hid_t dataset, const combined_dataset& d, variable& v) const;
+  std::string obstacle(const opened_file& source, const tree_object& o, hid_t dataset, const combined_dataset& d,
+                       variable& v) const;
   std::vector<std::uint64_t> lengths_along(const combined_dataset& d, std::size_t dimension) const;
   void require_small(const std::string& path, const combined_dataset& d, const std::string& reason) const;
   std::string unused_name(const std::string& name);
@@ -64,10 +65,10 @@ class cf_aggregation {
 
   combined_files& files_;
   std::function<std::string(std::size_t)> uri_of_;
-  std::map<std::string, variable> variables_;                                              // by path
-  std::set<std::string> names_;                                                            // of all objects, without their groups
-  std::set<std::string> bounds_;                                                           // paths
-  std::map<std::pair<std::string, std::uint64_t>, std::string> new_dimensions_;            // by what they are of, and length
+  std::map<std::string, variable> variables_;                                    // by path
+  std::set<std::string> names_;                                                  // of all objects, without their groups
+  std::set<std::string> bounds_;                                                 // paths
+  std::map<std::pair<std::string, std::uint64_t>, std::string> new_dimensions_;  // by what they are of, and length
   // by the names of their dimensions, the lengths of the parts along each, and the files
   using fragments = std::tuple<std::vector<std::string>, std::vector<std::vector<std::uint64_t>>, std::vector<std::string>>;
   std::map<fragments, fragment_arrays> arrays_;

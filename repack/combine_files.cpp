@@ -106,8 +106,7 @@ class combiner {
     for (const tree_object& o : source.tree.objects) {
       if (o.kind != H5I_DATASET) continue;
       const combined_dataset& d = files_.datasets().at(o.path);
-      if (is_aggregated(o.path) || !is_copied(d) || d.parts[0].file != k)
-        changes[o.address].mapping = mapping_of(o.path, d);
+      if (is_aggregated(o.path) || !is_copied(d) || d.parts[0].file != k) changes[o.address].mapping = mapping_of(o.path, d);
       if (!dimensions_) continue;
       if (is_aggregated(o.path)) {
         changes[o.address].omitted_attributes = aggregation_->omitted_attributes(o.path);
@@ -186,7 +185,7 @@ class combiner {
   io::source_url_map urls_;
   std::optional<cf_aggregation> aggregation_;
   std::optional<dimension_lists> dimensions_;  // if the new file has others than its sources
-  std::map<std::string, haddr_t> addresses_;  // of objects in the new file, by path
+  std::map<std::string, haddr_t> addresses_;   // of objects in the new file, by path
 };
 
 }  // namespace

@@ -94,8 +94,9 @@ void dimension_lists::write_dimensions(hid_t target) const {
   for (const auto& [name, n] : dimensions_) {
     const hsize_t length = n;
     const hdf5::handle space(H5Screate_simple(1, &length, nullptr), "create a dataspace");
-    const hdf5::handle scale(H5Dcreate2(target, ("/" + name).c_str(), H5T_IEEE_F32BE, space, H5P_DEFAULT, properties, H5P_DEFAULT),
-                             "create a new dimension");
+    const hdf5::handle scale(
+        H5Dcreate2(target, ("/" + name).c_str(), H5T_IEEE_F32BE, space, H5P_DEFAULT, properties, H5P_DEFAULT),
+        "create a new dimension");
     hdf5::write_text_attribute(scale, "CLASS", "DIMENSION_SCALE");
     hdf5::write_text_attribute(scale, "NAME", hdf5::name_without_variable(n));
     if (last) hdf5::write_number_attribute(scale, dimension_number, {++*last}, true);

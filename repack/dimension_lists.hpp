@@ -27,7 +27,8 @@ std::vector<std::vector<std::string>> scale_paths(const opened_file& source, hid
 
 class dimension_lists {
  public:
-  // Attributes that a dataset is copied without, because write() makes them. `are_others`: it has not the dimensions of its source.
+  // Attributes that a dataset is copied without, because write() makes them. `are_others`: it has not the dimensions of its
+  // source.
   static std::set<std::string> attributes(bool are_others);
 
   // A dimension without values, in the root group.

@@ -74,6 +74,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Do not consolidate metadata'),
         'virtual': ('',
             "Write references in kerchunk's format, to a file OUT.json or a folder OUT.parquet: chunks stay in the source"),
+        'cf_aggregation': ('',
+            'With --virtual and --concat or --concat-new, to a file OUT.nc: write aggregation variables of CF-1.13 in place of HDF5 '
+            'virtual datasets. Coordinates keep their values in the file'),
         'zarr_format': ('2|3|both',
             'Whose metadata the store has. 2: that of Zarr v2, without arrays that only Zarr v3 can have; 3: that of Zarr v3, the '
             'default; both: with --virtual, its default'),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
-"""Files with aggregation variables of CF-1.13 (--cf-aggregation): section 2.8 of the conventions, followed here by hand with h5py,
-leads to every value of the parts. What cannot be an aggregation variable keeps its values, with a note, or is refused; and nothing
-takes such a variable for the scalar that it is in the file. tests/interop/test_cf_aggregation.py asks cfdm."""
+"""Files with aggregation variables of CF-1.13 (--cf-aggregation): section 2.8 of the conventions, followed here by hand with
+h5py, leads to every value of the parts. What cannot be an aggregation variable keeps its values, with a note, or is refused; and
+nothing takes such a variable for the scalar that it is in the file. tests/interop/test_cf_aggregation.py asks cfdm."""
 
 import itertools
 import json
@@ -196,7 +196,12 @@ def test_packed_values_are_unpacked_in_the_parts(tmp_path):
 def test_other_packing_is_refused(tmp_path):
     values = {"v": (("time", "x"), np.arange(6, dtype="i2").reshape(2, 3))}
     paths = [
-        write(tmp_path / f"{k}.nc", {"time": [k * 2.0, k * 2.0 + 1], "x": [0.0, 1, 2]}, values, attributes={"v": {"scale_factor": s}})
+        write(
+            tmp_path / f"{k}.nc",
+            {"time": [k * 2.0, k * 2.0 + 1], "x": [0.0, 1, 2]},
+            values,
+            attributes={"v": {"scale_factor": s}},
+        )
         for k, s in enumerate([0.5, 0.25])
     ]
     said = refused("convert", "--virtual", "--cf-aggregation", "--concat", "time", *paths, tmp_path / "all.nc")
@@ -448,7 +453,9 @@ def test_files_of_aggregation_variables_are_not_combined(tmp_path, example, how)
         for name in f:
             f.copy(name, g)
         g["time"][...] += 100
-    done = convert("-q", *how, path, tmp_path / "later.nc", tmp_path / ("o.nc" if "--virtual" in how else "o.zarr"), status=(1, 3))
+    done = convert(
+        "-q", *how, path, tmp_path / "later.nc", tmp_path / ("o.nc" if "--virtual" in how else "o.zarr"), status=(1, 3)
+    )
     assert "CF aggregation variable" in done.stderr, done.stderr
     assert not (tmp_path / "o.zarr/v").exists() and not (tmp_path / "o.nc").exists()
 
@@ -467,5 +474,7 @@ def test_usage(tmp_path):
     assert "--base" in said and "--cf-aggregation" in said
     said = refused(*how, "--virtual", "--cf-aggregation", "--base", "ftp://host", tmp_path / "all.nc", status=2)
     assert "--base" in said
-    said = refused(*how, "--virtual", "--cf-aggregation", "--base", f"{tmp_path}/other=https://host", tmp_path / "all.nc", status=2)
+    said = refused(
+        *how, "--virtual", "--cf-aggregation", "--base", f"{tmp_path}/other=https://host", tmp_path / "all.nc", status=2
+    )
     assert "--base" in said and not (tmp_path / "all.nc").exists()

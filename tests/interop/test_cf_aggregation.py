@@ -2,7 +2,8 @@
 """Files of aggregation variables (convert --virtual --cf-aggregation) as cfdm reads them, beside what xarray's combine_by_coords
 makes of the same parts.
 
-ZARRBITS_CASES: three times the layouts, 25 by default. ZARRBITS_SEED: others. ZARRBITS_CFDM: a Python that has cfdm; scripts/ci/interop makes it.
+ZARRBITS_CASES: three times the layouts, 25 by default. ZARRBITS_SEED: others. ZARRBITS_CFDM: a Python that has cfdm, which
+scripts/ci/interop makes.
 """
 
 import itertools
@@ -14,10 +15,10 @@ import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
-from conftest import HERE, ROOT
-from test_combined_files import CASES, HOW, SEED, ensemble, layout, parts
 
+from conftest import HERE, ROOT
 from harness import convert
+from test_combined_files import CASES, HOW, SEED, ensemble, layout, parts
 
 CFDM = os.environ.get("ZARRBITS_CFDM", str(ROOT / "build/interop/cfdm/bin/python"))
 AS_STORED = {"engine": "netcdf4", "decode_times": False}
