@@ -396,6 +396,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
         "--cf-aggregation is for a file OUT.nc of several files; use --virtual, --concat or --concat-new, and such a target");
   arguments.combination = find_combination(joined, options.source, options.concat);
   if (kind == convert_kind::mpi) require_single_dimension(arguments.combination, "zarrbits-mpi");
+  if (options.concat && options.concat->append && !t.base.empty()) require_single_dimension(arguments.combination, "--base");
   if (!t.grid.empty()) require_single_dimension(arguments.combination, "--grid");
   if (!t.memory.empty()) options.memory = parse_bytes("--memory", t.memory);
   take_bits(t.bits, arguments);

@@ -271,9 +271,11 @@ void cf_aggregation::create(hid_t target, dimension_lists& dimensions) {
   }
   if (variables_.empty()) return;
   const hdf5::handle root(H5Gopen2(target, "/", H5P_DEFAULT), "open the root group");
-  std::vector<std::string> conventions;
-  if (H5Aexists(root, "Conventions") > 0) conventions = hdf5::text_attribute(root, "Conventions");
-  write_text(root, "Conventions", conventions_with_aggregation(conventions.size() == 1 ? conventions[0] : ""));
+  std::string conventions;
+  if (H5Aexists(root, "Conventions") > 0) {
+    for (const std::string& name : hdf5::text_attribute(root, "Conventions")) conventions += (conventions.empty() ? "" : " ") + name;
+  }
+  write_text(root, "Conventions", conventions_with_aggregation(conventions));
 }
 
 }  // namespace zarrbits::repacking

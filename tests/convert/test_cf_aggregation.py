@@ -359,6 +359,7 @@ def test_a_variable_with_the_name_of_a_dimension_that_is_not_its_coordinate(tmp_
         ("UGRID-1.0, ACDD-1.3", "UGRID-1.0, ACDD-1.3, CF-1.13"),
         ("UGRID-CF-1.0", "UGRID-CF-1.0 CF-1.13"),
         ("CF-1.x", "CF-1.x"),
+        (["CF-1.6", "ACDD-1.3"], "CF-1.13 ACDD-1.3"),
     ],
 )
 def test_the_conventions(tmp_path, before, after):
