@@ -45,7 +45,7 @@ class combined_source {
                std::vector<std::string>& external, bool lock, bool quiet,
                const std::function<void(const std::string&)>& set_current);
   // After replace(), if the source is appended: along the one dimension whose coordinates are not those of the store. Throws
-  // zarrbits::error if that is none, or more than one.
+  // zarrbits::error if no dimension has such, or if several have.
   void choose_dimension(convert_options& options);
   // Removes the folder: for clean_up() of run_in_subprocess(), after which a signal ends the process.
   void remove() noexcept;

@@ -273,7 +273,8 @@ void cf_aggregation::create(hid_t target, dimension_lists& dimensions) {
   const hdf5::handle root(H5Gopen2(target, "/", H5P_DEFAULT), "open the root group");
   std::string conventions;
   if (H5Aexists(root, "Conventions") > 0) {
-    for (const std::string& name : hdf5::text_attribute(root, "Conventions")) conventions += (conventions.empty() ? "" : " ") + name;
+    for (const std::string& name : hdf5::text_attribute(root, "Conventions"))
+      conventions += (conventions.empty() ? "" : " ") + name;
   }
   write_text(root, "Conventions", conventions_with_aggregation(conventions));
 }

@@ -15,7 +15,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'file,time,x with the names of the dimensions; each other one a name and its places, counted in files from 0 on'),
         'append': ('DIMENSION',
             'Append these files to an existing store in a directory, in S3 or of references, along this dimension; files that are '
-            'already in it are skipped'),
+            "already in it are skipped. Of several, time,y,x, where their coordinates belong, one continues the store's"),
         'order': ('ORDER',
             "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
         'different': ('HOW',
@@ -262,7 +262,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'file,time,x with the names of the dimensions; each other one a name and its places, counted in files from 0 on'),
         'append': ('DIMENSION',
             'Append these files to an existing store in a directory, in S3 or of references, along this dimension; files that are '
-            'already in it are skipped'),
+            "already in it are skipped. Of several, time,y,x, where their coordinates belong, one continues the store's"),
         'order': ('ORDER',
             "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
         'different': ('HOW',
