@@ -8,6 +8,7 @@
 #include "command/printable.hpp"
 #include "command/progress.hpp"
 #include "command/report_file.hpp"
+#include "io/remote_url.hpp"
 #include "text/format.hpp"
 #include "text/name_escaping.hpp"
 #include "text/node_names.hpp"
@@ -177,6 +178,9 @@ void combined_source::replace(std::string& source, std::optional<concatenation>&
 
 void combined_source::choose_dimension(convert_options& options) {
   if (!is_used() || !options.concat) return;
+  if (!io::is_remote(options.store) && !std::filesystem::exists(options.store))
+    throw error(errc::not_found, "nothing can be appended to " + quote(options.store) + ": there is no such store",
+                {options.store});
   std::set<std::string> coordinates;
   for (const combined_file& f : report_.files) {
     for (const combined_range& range : f.place) coordinates.insert(range.dimension);

@@ -584,7 +584,8 @@ def test_what_several_dimensions_cannot_be_appended(tmp_path):
     assert "empty name" in refused("convert", "--append", "time,", above, corner, store, status=2)
     assert "no dataset" in refused("convert", "--append", "time,z", above, corner, store, status=None)
     missing = refused("convert", "--append", "time,x", above, corner, tmp_path / "no.zarr")
-    assert "no.zarr" in missing and not (tmp_path / "no.zarr").exists()
+    assert "no such store" in missing and "no.zarr" in missing and not (tmp_path / "no.zarr").exists()
+    assert "no such store" in refused("plan", "--append", "time,x", above, corner)
     convert("-q", "--append", "time,x", above, corner, store)
     check(Store(str(store)).read, whole(blocks), variables)
 
