@@ -3,23 +3,29 @@
 
 #include "command/child_process.hpp"
 #include "command/command_line.hpp"
+#include "command/digest_comparison.hpp"
 #include "command/place_list.hpp"
 #include "command/printable.hpp"
 #include "command/progress.hpp"
 #include "command/report_file.hpp"
+#include "io/remote_url.hpp"
 #include "text/format.hpp"
 #include "text/name_escaping.hpp"
+#include "text/node_names.hpp"
+#include "text/selection.hpp"
 #include "text/sha256.hpp"
 #include "zarr/read/store_reader.hpp"
 #include "zarr/write/atomic_file.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <random>
 #include <set>
 #include <sys/stat.h>
@@ -36,7 +42,7 @@ std::vector<std::string> names_in(const std::string& dimensions) {
     else names.back() += c;
   }
   for (const std::string& name : names) {
-    if (name.empty()) throw usage_error("--concat " + quote(dimensions) + " has an empty name; give names such as time,y,x");
+    if (name.empty()) throw usage_error(quote(dimensions) + " has an empty name; use names of dimensions such as time,y,x");
   }
   return names;
 }
@@ -104,7 +110,8 @@ combine_options combination_of(const concat_arguments& a, const std::string& sou
       throw usage_error("Zarr stores such as " + quote(name) +
                         " are joined along one dimension at a time, with --concat and its name; join the results along the next");
   }
-  if (!a.dimension.empty()) options.dimensions = names_in(a.dimension);
+  if (const std::string& dimensions = concat.append ? a.append : a.dimension; !dimensions.empty())
+    options.dimensions = names_in(dimensions);
   options.new_dimension = a.fresh;
   std::vector<std::string> names = options.dimensions;
   if (!a.fresh.empty()) names.insert(names.begin(), a.fresh);
@@ -117,13 +124,7 @@ combine_options combination_of(const concat_arguments& a, const std::string& sou
 
 std::optional<combine_options> find_combination(const concat_arguments& a, const std::string& source,
                                                 const std::optional<concatenation>& concat) {
-  if (!concat) return {};
-  if (concat->append && a.append.find(',') != std::string::npos)
-    throw usage_error(
-        "--append goes with one dimension; name the one that the new files continue. If each step of it is several files, "
-        "write one file of them first, with \"zarrbits convert --virtual --concat " +
-        a.append + " ... NEW.nc\", and append that");
-  if (!a.combines()) return {};
+  if (!concat || !a.combines()) return {};
   const std::optional<combine_options> combination = combination_of(a, source, *concat);
   if (a.overlap) require_single_dimension(combination, "--allow-overlap");
   if (!a.order.empty()) require_single_dimension(combination, "--order");
@@ -177,23 +178,70 @@ void combined_source::replace(std::string& source, std::optional<concatenation>&
   if (base && base->folder.empty() && base->url != ".")
     base->folder = fs::absolute(source).lexically_normal().parent_path().string();
   source = options.target;
-  concat.reset();
+  if (concat && concat->append) concat->sources.clear();
+  else concat.reset();
+}
+
+void combined_source::choose_dimension(convert_options& options) {
+  if (!is_used() || !options.concat) return;
+  if (!io::is_remote(options.store) && !std::filesystem::exists(options.store))
+    throw error(errc::not_found, "nothing can be appended to " + quote(options.store) + ": there is no such store",
+                {options.store});
+  std::set<std::string> coordinates;
+  for (const combined_file& f : report_.files) {
+    for (const combined_range& range : f.place) coordinates.insert(range.dimension);
+  }
+  const auto digests_of = [&](const std::string& name) {
+    digest_options how = options_to_digest(name, options);
+    for (const std::string& path : coordinates) how.include.push_back(text::pattern_of_path(path));
+    how.external = options.external;
+    how.lock = options.lock;
+    std::map<std::string, std::string> digests;  // by path
+    for (const array_digest& a : digest(how).arrays) digests[a.path] = a.digest;
+    return digests;
+  };
+  const auto stored = digests_of(name_to_digest(options.store)), added = digests_of(options.source);
+  std::vector<std::string> different;
+  for (const std::string& path : coordinates) {
+    const auto a = stored.find(path), b = added.find(path);
+    if (a == stored.end() || b == added.end() || a->second.empty() || a->second != b->second) different.push_back(path);
+  }
+  if (different.size() == 1) {
+    growing_ = different[0];
+    options.concat->dimension = text::base_name(growing_);
+    return;
+  }
+  std::string names;
+  for (const std::string& path : different) names += (names.empty() ? "" : " and ") + quote(path);
+  throw error(errc::not_joinable,
+              different.empty()
+                  ? "the files cannot be appended to " + quote(options.store) +
+                        ": it has their coordinates of all dimensions already; name files that continue it along one"
+                  : "the files cannot be appended to " + quote(options.store) + ": their " + names +
+                        " are not those of the store, which grows along one dimension; name files that have all of its other "
+                        "coordinates, or make the store again with `concat`",
+              {options.store});
 }
 
 convert_result combined_source::described(convert_result result) const {
   if (!is_used()) return result;
   result.source = report_.files[0].file;
   result.source_bytes = 0;
+  const joined_source as_one = result.sources.empty() ? joined_source{} : result.sources[0];
+  const bool is_in_store = !growing_.empty() && as_one.bytes == 0;
   result.sources.clear();
   for (const combined_file& f : report_.files) {
     joined_source& s = result.sources.emplace_back();
     s.file = f.file;
-    s.bytes = f.bytes;
-    result.source_bytes += f.bytes;
+    s.bytes = is_in_store ? 0 : f.bytes;
+    result.source_bytes += s.bytes;
     if (f.place.empty()) continue;
-    s.first = f.place[0].first;
-    s.count = f.place[0].count;
+    const auto along = std::find_if(f.place.begin(), f.place.end(), [&](const auto& p) { return p.dimension == growing_; });
+    const combined_range& place = along != f.place.end() ? *along : f.place[0];
+    s.first = place.first + (along != f.place.end() ? as_one.first : 0);
+    s.count = place.count;
   }
+  if (!growing_.empty()) result.sources[0].notes = as_one.notes;
   return result;
 }
 

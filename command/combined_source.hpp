@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Files that have parts of several dimensions: --concat time,x,y. They become the source as one HDF5 file with virtual datasets,
-// in a folder for temporary files, or are written as such a file.
+// Files that have parts of several dimensions: --concat time,x,y, or --append time,x,y. They become the source as one HDF5 file
+// with virtual datasets, in a folder for temporary files, or are written as such a file.
 //
 //   combined_source combined(options.concat);                  // before the child process, which may crash
 //   combined.replace(options.source, options.concat, options.external, options.lock, quiet, set_current);
+//   combined.choose_dimension(options);                        // of --append
 //
 #ifndef ZARRBITS_COMMAND_COMBINED_SOURCE_HPP
 #define ZARRBITS_COMMAND_COMBINED_SOURCE_HPP
@@ -38,11 +39,14 @@ class combined_source {
   combined_source(const combined_source&) = delete;
   combined_source& operator=(const combined_source&) = delete;
 
-  // Combines the files, and makes them one source; nothing without a folder. Throws zarrbits::error. The notes go to standard
-  // error unless `quiet`.
+  // Combines the files, and makes them one source, which may be appended; nothing without a folder. Throws zarrbits::error. The
+  // notes go to standard error unless `quiet`.
   void replace(std::string& source, std::optional<concatenation>& concat, std::optional<source_base>& base,
                std::vector<std::string>& external, bool lock, bool quiet,
                const std::function<void(const std::string&)>& set_current);
+  // After replace(), if the source is appended: along the one dimension whose coordinates are not those of the store. Throws
+  // zarrbits::error if no dimension has such, or if several have.
+  void choose_dimension(convert_options& options);
   // Removes the folder: for clean_up() of run_in_subprocess(), after which a signal ends the process.
   void remove() noexcept;
   bool is_used() const { return !folder_.empty(); }
@@ -53,6 +57,7 @@ class combined_source {
   std::optional<combine_options> combination_;
   std::string folder_;
   combine_report report_;
+  std::string growing_;  // path of the coordinate variable of the dimension along which the source is appended
 };
 
 // zarrbits convert --virtual --concat DIMENSIONS *.nc all.nc

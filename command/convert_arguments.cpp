@@ -72,7 +72,7 @@ const char* description_of(convert_kind kind) {
 
 // Values as they are written, to be parsed when all are known.
 struct texts {
-  bool references = false;
+  bool references = false, cf_aggregation = false;
   std::string inline_bytes, threads, memory, partition, codec, profile, compress, shard, grid, checksum, convention, links;
   std::string format, base;
   std::vector<std::string> bits, chunk;
@@ -218,6 +218,12 @@ void add_form_options(CLI::App& app, convert_arguments& arguments, texts& t, con
     app.add_flag("--virtual", t.references,
                  "Write references in kerchunk's format, to a file OUT.json or a folder OUT.parquet: chunks stay in the source")
         ->group(group);
+    if (kind == convert_kind::convert)
+      app.add_flag(
+             "--cf-aggregation", t.cf_aggregation,
+             "With --virtual and --concat or --concat-new, to a file OUT.nc: write aggregation variables of CF-1.13 in place "
+             "of HDF5 virtual datasets. Coordinates keep their values in the file")
+          ->group(group);
     app.add_option("--zarr-format", t.format,
                    "Whose metadata the store has. 2: that of Zarr v2, without arrays that only Zarr v3 can have; 3: that of Zarr "
                    "v3, the default; both: with --virtual, its default")
@@ -404,14 +410,20 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
     if (options.share || options.resume)
       throw usage_error("an HDF5 file of references is written at once; remove --partition and --resume");
     arguments.combination = combination_of(joined, options.source, *options.concat);
+    arguments.combination->cf_aggregation = t.cf_aggregation;
+    arguments.combination->base = options.base;
     return {};
   }
+  if (t.cf_aggregation)
+    throw usage_error(
+        "--cf-aggregation is for a file OUT.nc of several files; use --virtual, --concat or --concat-new, and such a target");
   if (zarr::is_hdf5_name(options.store)) {
     take_partition(t.partition, kind, arguments);
     refuse_hdf5_target(app, options, kind);
   }
   arguments.combination = find_combination(joined, options.source, options.concat);
   if (kind == convert_kind::mpi) require_single_dimension(arguments.combination, "zarrbits-mpi");
+  if (options.concat && options.concat->append && !t.base.empty()) require_single_dimension(arguments.combination, "--base");
   if (!t.grid.empty()) require_single_dimension(arguments.combination, "--grid");
   if (!t.memory.empty()) options.memory = parse_bytes("--memory", t.memory);
   take_bits(t.bits, arguments);

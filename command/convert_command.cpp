@@ -60,8 +60,7 @@ digest_comparison convert_comparison(const convert_options& options, const conve
   c.source.external = options.external;
   c.source.lock = options.lock;
   c.source.allow_expansion = options.allow_expansion;
-  const bool is_prefix = io::is_object_store(options.store) && !options.store.ends_with('/');
-  c.target = options_to_digest(options.store + (is_prefix ? "/" : ""), options);
+  c.target = options_to_digest(name_to_digest(options.store), options);
   c.has_note = true;
   c.target.external = options.external;
   // references, and sources that lead to further files
@@ -147,6 +146,7 @@ int run(convert_kind kind, int argc, char** argv) {
       options.source,
       [&](const std::function<void(const std::string&)>& at_hand) {
     combined.replace(options.source, options.concat, options.base, options.external, options.lock, arguments.quiet, at_hand);
+    combined.choose_dimension(options);
     if ((options.resume || finalizing) && is_up_to_date(arguments, at_hand)) return static_cast<int>(exit_success);
     if (arguments.bits_auto) find_bits(options, at_hand);
     convert_result result;

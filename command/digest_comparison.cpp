@@ -2,6 +2,7 @@
 #include "command/digest_comparison.hpp"
 
 #include "command/progress.hpp"
+#include "io/remote_url.hpp"
 #include "text/json_text.hpp"
 #include "text/node_names.hpp"
 
@@ -35,6 +36,10 @@ bool is_lost(const std::string& path, const std::vector<std::string>& lost) {
 json value_of(const std::string& digest) { return digest.empty() ? json() : json(digest); }
 
 }  // namespace
+
+std::string name_to_digest(const std::string& store) {
+  return store + (io::is_object_store(store) && !store.ends_with('/') ? "/" : "");
+}
 
 text::json compare_digests(const digest_comparison& comparison, bool quiet,
                            const std::function<void(const std::string&)>& set_current) {

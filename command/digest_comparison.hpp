@@ -23,6 +23,9 @@ struct digest_comparison {
   bool has_note = false;                                                       // the target gets a note of its digest
 };
 
+// What digest() calls a store that convert calls `store`.
+std::string name_to_digest(const std::string& store);
+
 // To read `name` as convert, export or repack did with these options.
 template <class Options>
 digest_options options_to_digest(const std::string& name, const Options& options) {

@@ -29,6 +29,7 @@ std::string with_flags(std::string_view sentence) {
       {"`chunk`", "--chunk"},
       {"`codec`", "--codec"},
       {"`base`", "--base"},
+      {"`cf_aggregation`", "--cf-aggregation"},
       {"`compress`", "--compress"},
       {"`concat`", "--concat"},
       {"`is_new`", "--concat-new"},

@@ -138,7 +138,7 @@ void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
     app.add_option(
            "--append", a.append,
            "Append these files to an existing store in a directory, in S3 or of references, along this dimension; files that are "
-           "already in it are skipped")
+           "already in it are skipped. Of several, time,y,x, where their coordinates belong, one continues the store's")
         ->type_name("DIMENSION")
         ->group(group);
   }

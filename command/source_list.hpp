@@ -32,7 +32,7 @@ struct concat_arguments {
 
   // Beyond what conversions join themselves: several dimensions, or places from a list.
   bool combines() const {
-    return dimension.find(',') != std::string::npos || (!dimension.empty() && !fresh.empty()) || !places.empty();
+    return (dimension + append).find(',') != std::string::npos || (!dimension.empty() && !fresh.empty()) || !places.empty();
   }
 };
 void add_concat_options(CLI::App& app, concat_arguments& arguments, bool may_append);

@@ -374,8 +374,18 @@ class dependency_finder {
 
 }  // namespace
 
+bool is_aggregation_variable(hid_t dataset) {
+  const handle space(H5Dget_space(dataset), "get the dataspace");
+  return H5Sget_simple_extent_type(space) == H5S_SCALAR && H5Aexists(dataset, "aggregated_dimensions") > 0 &&
+         H5Aexists(dataset, "aggregated_data") > 0;
+}
+
 external_dependencies find_external_dependencies(hid_t dataset, external_file_policy& gate) {
   external_dependencies result;
+  if (is_aggregation_variable(dataset)) {
+    result.obstacle = "it is a CF aggregation variable, whose values are in other files; use those as the sources, with `concat`";
+    return result;
+  }
   dependency_finder(gate, result).search(dataset, 0);
   return result;
 }

@@ -94,6 +94,10 @@ struct external_dependencies {
   };
   std::shared_ptr<const chunked_source> chunked = {};
 };
+// Whether it is a scalar that stands for values in other files, which its attributes name (CF-1.13, section 2.8, and CFA before
+// it). libhdf5 does not know of those: nothing here reads them.
+bool is_aggregation_variable(hid_t dataset);
+
 external_dependencies find_external_dependencies(hid_t dataset, external_file_policy& gate);
 
 }  // namespace zarrbits::hdf5

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The public function combine(): writes the file with virtual datasets.
+// The public function combine(): writes the file with virtual datasets, or with aggregation variables.
 //
 #include <zarrbits/combine.hpp>
 #include <zarrbits/source_name.hpp>
@@ -8,10 +8,13 @@
 #include "hdf5/created_file.hpp"
 #include "hdf5/foreign_format.hpp"
 #include "io/remote_url.hpp"
+#include "io/source_url_map.hpp"
 #include "repack/box_reader.hpp"
+#include "repack/cf_aggregation.hpp"
 #include "repack/combined_files.hpp"
-#include "repack/new_dimension.hpp"
+#include "repack/dimension_lists.hpp"
 #include "repack/value_copier.hpp"
+#include "text/percent.hpp"
 #include "zarr/read/store_reader.hpp"
 #include "zarr/write/atomic_file.hpp"
 
@@ -31,7 +34,10 @@ namespace {
 
 class combiner {
  public:
-  explicit combiner(const combine_options& options) : options_(options), files_(options) {}
+  explicit combiner(const combine_options& options)
+      : options_(options), files_(options), urls_(options.base, options.sources, options.target) {
+    if (options.cf_aggregation) aggregation_.emplace(files_, [this](std::size_t k) { return uri_in_target(k); });
+  }
 
   combine_report run() {
     files_.read();
@@ -49,9 +55,29 @@ class combiner {
     return relative.empty() ? source.string() : relative.string();
   }
 
+  // With escapes, as a URI has them; without a scheme, the first colon comes after a slash.
+  std::string uri_in_target(std::size_t k) const {
+    if (urls_.has_base() && !urls_.folder().empty()) {
+      const std::string url = urls_.published_url(
+          std::string(io::file_url) + std::filesystem::weakly_canonical(std::filesystem::absolute(options_.sources[k])).string());
+      return io::is_web(url) ? url : text::escape_url_path(url);
+    }
+    const std::string name = text::escape_url_path(name_in_target(k));
+    if (name.starts_with('/')) return "file://" + name;
+    return name.substr(0, name.find('/')).find(':') == name.npos ? name : "./" + name;
+  }
+
+  bool is_aggregated(const std::string& path) const { return aggregation_ && aggregation_->is_aggregated(path); }
+  // Its values are copied from the one file that gives it to the new one.
+  bool is_copied(const combined_dataset& d) const { return d.is_copied || (aggregation_ && !d.is_tiled()); }
+  bool is_stored(const std::string& path, const combined_dataset& d) const {
+    return d.is_stored() || (aggregation_ && !is_aggregated(path) && !is_copied(d));
+  }
+
   virtual_mapping mapping_of(const std::string& path, const combined_dataset& d) const {
+    if (is_aggregated(path)) return {{}, {}, aggregation_->type_of(path)};
     virtual_mapping mapping{d.shape, {}, d.stored_type};
-    if (d.is_stored()) return mapping;
+    if (is_stored(path, d)) return mapping;
     for (const auto& [first, i] : d.placed) {
       const array::extents shape = files_.shape_of(d, d.parts[i]);
       if (array::product(shape) > 0)
@@ -80,10 +106,14 @@ class combiner {
     for (const tree_object& o : source.tree.objects) {
       if (o.kind != H5I_DATASET) continue;
       const combined_dataset& d = files_.datasets().at(o.path);
-      if (!d.is_copied || d.parts[0].file != k) changes[o.address].mapping = mapping_of(o.path, d);
-      if (!added_) continue;
-      changes[o.address].omitted_attributes = new_dimension::attributes(d.has_new_dimension);
-      if (d.parts[0].file == k && !d.is_left_out) added_->add(source, o, d.has_new_dimension);
+      if (is_aggregated(o.path) || !is_copied(d) || d.parts[0].file != k) changes[o.address].mapping = mapping_of(o.path, d);
+      if (!dimensions_) continue;
+      if (is_aggregated(o.path)) {
+        changes[o.address].omitted_attributes = aggregation_->omitted_attributes(o.path);
+        continue;
+      }
+      changes[o.address].omitted_attributes = dimension_lists::attributes(d.has_new_dimension);
+      if (d.parts[0].file == k && !d.is_left_out) dimensions_->add(source, o, d.has_new_dimension ? options_.new_dimension : "");
     }
     return changes;
   }
@@ -92,7 +122,7 @@ class combiner {
   void write_stored(hid_t target) {
     std::map<std::size_t, std::vector<std::pair<std::string, const combined_dataset::file_part*>>> parts;  // by file
     for (const auto& [path, d] : files_.datasets()) {
-      if (!d.is_stored() || d.is_dimension_without_values || d.is_left_out) continue;
+      if (!is_stored(path, d) || d.is_dimension_without_values || d.is_left_out) continue;
       for (const auto& [first, i] : d.placed) parts[d.parts[i].file].emplace_back(path, &d.parts[i]);
     }
     for (const auto& [k, list] : parts) {
@@ -118,7 +148,9 @@ class combiner {
     how.sync = options_.sync;
     how.source = options_.sources[0];
     zarr::atomic_file target(options_.target, zarr::unfinished_name(options_.target), how, {"an HDF5 file", hdf5::is_hdf5_file});
-    if (!options_.new_dimension.empty()) added_.emplace(options_.new_dimension, files_.length_of(files_.new_dimension_path()));
+    if (!options_.new_dimension.empty() || aggregation_) dimensions_.emplace();
+    if (!options_.new_dimension.empty())
+      dimensions_->add_dimension(options_.new_dimension, files_.length_of(files_.new_dimension_path()));
     std::set<std::size_t> givers;
     for (const auto& [path, d] : files_.datasets()) givers.insert(d.parts[0].file);
     givers.insert(0);
@@ -126,6 +158,7 @@ class combiner {
     for (const std::size_t k : givers) {
       const std::shared_ptr<opened_file> source = files_.open(k);
       files_.require_same(k, *source);
+      if (aggregation_) files_.with_file(k, [&](const std::string&) { aggregation_->plan(*source, k); });
       const dataset_changes changes = changes_for(k, *source);
       file_copier copies(source->view(), changes);
       if (!file) {
@@ -139,7 +172,8 @@ class combiner {
     for (const std::string& path : files_.order()) {
       if (files_.datasets().at(path).is_left_out) hdf5::check(H5Ldelete(*file, path.c_str(), H5P_DEFAULT), "leave out a dataset");
     }
-    if (added_) added_->write(*file);
+    if (aggregation_) aggregation_->create(*file, *dimensions_);
+    if (dimensions_) dimensions_->write(*file);
     write_stored(*file);
     file->finish();
     files_.report().bytes = std::filesystem::file_size(target.temporary());
@@ -148,8 +182,10 @@ class combiner {
 
   const combine_options& options_;
   combined_files files_;
-  std::optional<new_dimension> added_;
-  std::map<std::string, haddr_t> addresses_;  // of objects in the new file, by path
+  io::source_url_map urls_;
+  std::optional<cf_aggregation> aggregation_;
+  std::optional<dimension_lists> dimensions_;  // if the new file has others than its sources
+  std::map<std::string, haddr_t> addresses_;   // of objects in the new file, by path
 };
 
 }  // namespace
@@ -184,6 +220,9 @@ combine_report combine(const combine_options& options) {
   require_dimensions(options);
   if (options.target.empty() || options.target.find("://") != std::string::npos)
     throw error(errc::invalid_option, "a file is written to a local disk, not to \"" + options.target + "\"");
+  if (options.base && options.base->url != "." && !options.cf_aggregation)
+    throw error(errc::invalid_option,
+                "a virtual dataset names local files, and `base` names URLs; remove it, or set `cf_aggregation`");
   for (const std::string& name : options.sources) {
     const source_name parts = split_source(name);
     if (io::is_remote(name) || !parts.object.empty())
@@ -195,7 +234,9 @@ combine_report combine(const combine_options& options) {
   const hdf5::silence quiet;
   return zarr::as_public_errors(options.target, options.sources[0], errc::damaged_source, [&] {
     try {
-      return repacking::combiner(options).run();
+      combine_options effective = options;
+      effective.netcdf3 = options.netcdf3 || options.cf_aggregation;  // readers open the parts by themselves
+      return repacking::combiner(effective).run();
     } catch (const hdf5::failure& e) {
       throw error(errc::io_failed,
                   "cannot write \"" + options.target + "\": " + e.what() + "; check the space and the permissions there",

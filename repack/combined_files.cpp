@@ -6,6 +6,7 @@
 #include "hdf5/attributes.hpp"
 #include "hdf5/chunk_form.hpp"
 #include "hdf5/dimensions.hpp"
+#include "hdf5/external_files.hpp"
 #include "repack/equal_values.hpp"
 #include "repack/reference_map.hpp"
 #include "text/cf_calendar.hpp"
@@ -24,7 +25,6 @@ namespace zarrbits::repacking {
 namespace {
 
 constexpr std::uint64_t max_coordinate_values = 1U << 24;  // of one file along a dimension
-constexpr std::uint64_t max_stored_bytes = 256U << 20;     // of a dataset that the new file has itself
 constexpr std::size_t max_named_notes = 20;
 
 // What the values of a dataset mean: files whose terms differ have no common array.
@@ -67,14 +67,6 @@ std::string encoded_type(hid_t type) {
   std::string bytes(size, '\0');
   hdf5::check(H5Tencode(copy, bytes.data(), &size), "describe a datatype");
   return bytes;
-}
-// The dataset of this name in the object's group, or in one above.
-std::string path_in_scope(const opened_file& file, const tree_object& o, const std::string& name) {
-  for (std::string group = o.path; !group.empty();) {
-    group.resize(group.rfind('/'));
-    if (file.tree.find(group + "/" + name)) return group + "/" + name;
-  }
-  return "/" + name;
 }
 // As in a store, where inherited_units are found.
 std::string store_path_of(const std::string& path) {
@@ -180,7 +172,7 @@ std::vector<std::string> combined_files::axes_of(const opened_file& file, const 
         if (axes[d].empty() && is_tiled_name(text::base_name(path))) axes[d] = path;
       }
     }
-    if (axes[d].empty() && d < labels.size() && is_tiled_name(labels[d])) axes[d] = path_in_scope(file, o, labels[d]);
+    if (axes[d].empty() && d < labels.size() && is_tiled_name(labels[d])) axes[d] = path_in_scope(file.tree, o.path, labels[d]);
   }
   // without scales and labels, a one-dimensional dataset is its own dimension
   if (rank == 1 && scales.empty() && labels.empty() && is_tiled_name(text::base_name(o.path))) axes[0] = o.path;
@@ -275,6 +267,7 @@ combined_dataset combined_files::describe_dataset(const opened_part& part, const
                      properties(H5Dget_create_plist(dataset), "get the properties"),
                      space(H5Dget_space(dataset), "get the dataspace");
   const dataset_layout& l = part.file.contents.datasets.at(o.address);
+  if (hdf5::is_aggregation_variable(dataset)) part.file.file.require_values(dataset);
   combined_dataset d;
   d.dims = l.dims;
   d.element_bytes = l.element_bytes;

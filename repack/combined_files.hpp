@@ -30,6 +30,8 @@ namespace zarrbits::repacking {
 
 using block = coordinate_blocks::block;
 
+constexpr std::uint64_t max_stored_bytes = 256U << 20;  // of a dataset that the new file has itself
+
 // A dataset of all files that have it.
 struct combined_dataset {
   struct file_part {
@@ -94,6 +96,7 @@ class combined_files {
   // Throws zarrbits::error if the file is another one than when it was read.
   void require_same(std::size_t k, const opened_file& file) const;
   void report_progress(std::size_t k) const;
+  void add_note(std::string sentence);
 
   // Runs `use` for a file; its errors name it.
   template <class Use>
@@ -141,7 +144,6 @@ class combined_files {
   array::extents first_of(const combined_dataset& d, const combined_dataset::file_part& p) const;
   // Several files have values for one place.
   void compare_repeated();
-  void add_note(std::string sentence);
   void describe();
   bool is_tiled_name(const std::string& name) const;
 

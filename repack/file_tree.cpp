@@ -47,6 +47,14 @@ const tree_object* file_tree::find(const std::string& path) const {
   return match == objects.end() ? nullptr : &*match;
 }
 
+std::string path_in_scope(const file_tree& tree, const std::string& path, const std::string& name) {
+  for (std::string group = path; !group.empty();) {
+    group.resize(group.rfind('/'));
+    if (tree.find(group + "/" + name)) return group + "/" + name;
+  }
+  return "/" + name;
+}
+
 hdf5::handle open_object(hid_t file, const tree_object& o) { return {H5Oopen_by_addr(file, o.address), "open an object"}; }
 
 file_tree read_tree(hid_t file) {

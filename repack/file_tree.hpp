@@ -44,6 +44,9 @@ struct file_tree {
 // Throws hdf5::failure, with the path, for what cannot be read.
 file_tree read_tree(hid_t file);
 
+// The object of this name in the group of the object at `path`, or in one above; else the path it would have in the root group.
+std::string path_in_scope(const file_tree& tree, const std::string& path, const std::string& name);
+
 // Opens an object of the file that has the tree.
 hdf5::handle open_object(hid_t file, const tree_object& o);
 

@@ -9,7 +9,8 @@
 // Along each of the dimensions the values of its coordinate variable are in order, and say where a file's part lies; or a list
 // does (`places`). A part that no file has reads as the fill value. Datasets without such a dimension are equal in all files.
 // HDF5 1.10 or newer, and what builds on it, reads the file, and convert() copies the chunks of its parts, or refers to them.
-// Times of another epoch are stored in that of the first file.
+// Times of another epoch are stored in that of the first file. In place of virtual datasets, the file may have aggregation
+// variables of CF-1.13.
 //
 // Needs libhdf5 at link time, the header does not. It keeps process-wide state: call these functions from one thread at a time.
 //
@@ -17,9 +18,11 @@
 #define ZARRBITS_COMBINE_HPP
 
 #include <zarrbits/error.hpp>
+#include <zarrbits/source_name.hpp>
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +46,12 @@ struct combine_options {
   enum class different_type { refuse, first, skip } different = different_type::refuse;
   bool overwrite = false;  // replace a target that is an HDF5 file
   bool sync = false;       // flush the file to the disk before it gets its name
+  // The new file has aggregation variables of CF-1.13 in place of virtual datasets. Coordinates and their bounds keep their
+  // values in it, and so does a dataset of at most 256 MiB that cannot be an aggregation variable, with a note: one with a part
+  // that is in no file, with values that are not numbers, or with a dimension that has no name. The sources may be netCDF-3.
+  bool cf_aggregation = false;
+  // With `cf_aggregation`: the URLs by which the new file names the sources.
+  std::optional<source_base> base = {};
   // netCDF-3 files may be among the sources: HDF5 itself, and so other programs, cannot read their values through the new file.
   bool netcdf3 = false;
   bool lock = true;  // false: also read a file that another process has open for writing

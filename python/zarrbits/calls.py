@@ -152,6 +152,7 @@ def convert(
     checksum: Literal["crc32c"] | None = None,
     bits: Bits = None,
     virtual: bool = False,
+    cf_aggregation: bool = False,
     inline: int | str | None = None,
     zarr_format: Literal[2, 3, "both"] | None = None,
     base: str | None = None,
@@ -161,7 +162,8 @@ def convert(
     progress: a function that is called with a Progress now and then, once the total is known, and may raise to stop; or True:
     a bar, where tqdm is installed and a terminal or notebook shows it.
     Ctrl-C ends the command, which leaves nothing that looks whole.
-    Where there is nothing to do for `resume` or `append`, the report has no objects.
+    Where there is nothing to do for `resume` or `append`, the report has no objects; nor has that of `virtual` with an HDF5 file
+    as the store, whose document has `files` and `notes`.
 
     bits: a number for all datasets, or a dict of patterns: bits={"/movie/frames": 12}.
     chunk: a shape, or a dict of dimensions and of patterns: chunk={"time": 24, "/t2m": {"time": 768, "lat": -1}}.
@@ -203,9 +205,11 @@ def convert(
 
 
 def _report(source: Paths, store: Location, document: dict[str, Any], seconds: float) -> Report:
-    if not document:  # a share, or a store that has all of it already
+    if "objects" not in document:  # a share, a store that has all of it already, or a file that names parts in others
         names = [name_of(one, no_lock=True) for one in _paths(source, store)]
-        return Report(names[0], names[-1], {}, [], seconds, {"sources": [{"file": name, "notes": []} for name in names[:-1]]})
+        document = {"sources": document.get("files", [{"file": name} for name in names[:-1]]), **document}
+        document["sources"] = [{"notes": [], **source} for source in document["sources"]]
+        return Report(document["sources"][0]["file"], names[-1], {}, [], seconds, document)
     objects = _outcomes(document, lambda o: bool(o.get("lossy", False)))
     report = Report(document["source"], document["store"], document["summary"], objects, seconds, document)
     for file in report.lost:

@@ -15,7 +15,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'file,time,x with the names of the dimensions; each other one a name and its places, counted in files from 0 on'),
         'append': ('DIMENSION',
             'Append these files to an existing store in a directory, in S3 or of references, along this dimension; files that are '
-            'already in it are skipped'),
+            "already in it are skipped. Of several, time,y,x, where their coordinates belong, one continues the store's"),
         'order': ('given|name|value',
             "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
         'different': ('refuse|first|skip',
@@ -73,6 +73,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Do not consolidate metadata'),
         'virtual': ('',
             "Write references in kerchunk's format, to a file OUT.json or a folder OUT.parquet: chunks stay in the source"),
+        'cf_aggregation': ('',
+            'With --virtual and --concat or --concat-new, to a file OUT.nc: write aggregation variables of CF-1.13 in place of HDF5 '
+            'virtual datasets. Coordinates keep their values in the file'),
         'zarr_format': ('2|3|both',
             'Whose metadata the store has. 2: that of Zarr v2, without arrays that only Zarr v3 can have; 3: that of Zarr v3, the '
             'default; both: with --virtual, its default'),
@@ -257,7 +260,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'file,time,x with the names of the dimensions; each other one a name and its places, counted in files from 0 on'),
         'append': ('DIMENSION',
             'Append these files to an existing store in a directory, in S3 or of references, along this dimension; files that are '
-            'already in it are skipped'),
+            "already in it are skipped. Of several, time,y,x, where their coordinates belong, one continues the store's"),
         'order': ('given|name|value',
             "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
         'different': ('refuse|first|skip',

@@ -17,7 +17,7 @@ import h5py
 import numpy as np
 import pytest
 
-from harness import COMMAND, convert, refused, report, run, same
+from harness import COMMAND, contents, convert, refused, report, run, same
 from store import Store
 
 CASES, SEED = int(os.environ.get("ZARRBITS_CASES", "12")), int(os.environ.get("ZARRBITS_SEED", "1"))
@@ -520,13 +520,74 @@ def test_append_the_tiles_of_a_new_time(tmp_path):
     blocks = {"time": [[0, 1], [2, 3], [4, 5]], "x": [[0, 1], [2, 3]]}
     paths = tiles(tmp_path / "tiles", blocks, {"v": ("time", "x")}, chunks=2)
     convert("-q", "--concat", "time,x", *paths[:4], tmp_path / "all.zarr")
-    sentence = refused("convert", "--append", "time,x", *paths[4:], tmp_path / "all.zarr", status=None)
-    assert "--append goes with one dimension" in sentence and "convert --virtual --concat time,x ... NEW.nc" in sentence
     assert "cannot be" in refused("convert", "--append", "time", *paths[4:], tmp_path / "all.zarr")
     convert("-q", "--virtual", "--concat", "time,x", *paths[4:], tmp_path / "new.nc")
     convert("-q", "--append", "time", tmp_path / "new.nc", tmp_path / "all.zarr")
     check(Store(str(tmp_path / "all.zarr")).read, whole(blocks), {"v": ("time", "x")})
     run("verify", "-q", "--concat", "time,x", *paths, tmp_path / "all.zarr")
+
+
+APPENDED = {"time": [[0, 1], [2, 3, 4], [5, 6]], "y": [[10, 11, 12], [13, 14]], "x": [[0, 1, 2], [3]]}
+
+
+@pytest.mark.parametrize("grows", ["time", "y", "x"])
+@pytest.mark.parametrize("target", ["all.zarr", "all.json"])
+def test_append_along_one_of_several_dimensions(tmp_path, grows, target):
+    """Which one follows from the coordinates; the names are in any order."""
+    variables = {"v": ("time", "y", "x"), "area": ("y", "x"), "mean": ("time",)}
+    paths = tiles(tmp_path / "tiles", APPENDED, variables, chunks=1)
+    axis = list(APPENDED).index(grows)
+    place = [int(str(p).rsplit("p", 1)[1].removesuffix(".nc").split("_")[axis]) for p in paths]
+    last = len(APPENDED[grows]) - 1
+    old, new = [p for p, i in zip(paths, place) if i < last], [p for p, i in zip(paths, place) if i == last]
+    how = ["-q", "--virtual"] if target.endswith(".json") else ["-q"]
+    convert(*how, "--concat", "time,y,x", *old, tmp_path / target)
+    append = ["--append", "x,time,y", *new, tmp_path / target]
+    plan = json.loads(run("plan", "--json", *append, status=(0, 3)).stdout)
+    assert {d["path"] for d in plan["datasets"] if d["outcome"] != "skipped"} >= {"/v", "/" + grows}
+    run("verify", "-q", "--concat", "time,y,x", *old, tmp_path / target)  # the plan wrote nothing
+    done = convert(*append, "--report", tmp_path / "r.json")
+    assert f"{len(new)} file{'s' * (len(new) > 1)} joined" in done.stderr + done.stdout
+    sources = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["sources"]
+    begin = sum(map(len, APPENDED[grows][:-1]))
+    assert [(s["file"], s["first"], s["count"]) for s in sources] == [(p, begin, len(APPENDED[grows][-1])) for p in new]
+    run("verify", "-q", "--concat", "time,y,x", *paths, tmp_path / target)
+    if target.endswith(".zarr"):
+        check(Store(str(tmp_path / target)).read, whole(APPENDED), variables)
+    again = convert(*append)
+    assert "already: nothing was appended" in again.stderr + again.stdout, again
+    run("verify", "-q", "--concat", "time,y,x", *paths, tmp_path / target)
+
+
+def test_what_several_dimensions_cannot_be_appended(tmp_path):
+    variables = {"v": ("time", "x")}
+    blocks = {"time": [[0, 1], [2, 3]], "x": [[0, 1], [2, 3]]}
+    first, right, above, corner = tiles(tmp_path / "tiles", blocks, variables)
+    store = tmp_path / "all.zarr"
+    convert("-q", "--concat", "time,x", first, right, store)
+    before = contents(store)
+
+    def sentence(*files, status=1, options=()):
+        said = refused("convert", "-q", *options, "--append", "time,x", *files, store, status=status)
+        assert contents(store) == before
+        return said
+
+    assert '"/time" and "/x" are not those of the store' in sentence(above)  # half of the new row
+    assert '"/time" and "/x" are not those of the store' in sentence(corner)
+    assert "all dimensions already" in sentence(first, right)
+    earlier = tiles(tmp_path / "earlier", {"time": [[-2, -1]], "x": [[0, 1], [2, 3]]}, variables)
+    assert "time" in sentence(*earlier)
+    other = tiles(tmp_path / "other", {"time": [[2, 3]], "x": [[0, 1], [2, 4]]}, variables)
+    assert "are not those of the store" in sentence(*other)
+    assert "--base goes with one dimension" in sentence(above, corner, status=2, options=["--base", "https://host"])
+    assert "--order goes with one dimension" in sentence(above, corner, status=2, options=["--order", "name"])
+    assert "empty name" in refused("convert", "--append", "time,", above, corner, store, status=2)
+    assert "no dataset" in refused("convert", "--append", "time,z", above, corner, store, status=None)
+    missing = refused("convert", "--append", "time,x", above, corner, tmp_path / "no.zarr")
+    assert "no such store" in missing and "no.zarr" in missing and not (tmp_path / "no.zarr").exists()
+    assert "no such store" in refused("plan", "--append", "time,x", above, corner)
+    convert("-q", "--append", "time,x", above, corner, store)
+    check(Store(str(store)).read, whole(blocks), variables)
 
 
 def test_partitions_are_those_of_the_same_files(tmp_path):

@@ -120,6 +120,28 @@ def test_what_a_directory_becomes(world, way):
         assert s.wrong_signatures == []
 
 
+def test_parts_of_two_dimensions(tmp_path):
+    """The dimension that grows is found in the store's coordinates, which are in S3."""
+    tiles = {}
+    for t, x in np.ndindex(2, 2):
+        tiles[t, x] = tmp_path / f"{t}{x}.nc"
+        with h5py.File(tiles[t, x], "w") as f:
+            f["t"], f["x"] = np.arange(3) + 3 * t, np.arange(2) + 2 * x
+            f["v"] = np.add.outer(10 * f["t"][...], f["x"][...])
+            for i, name in enumerate("tx"):
+                f[name].make_scale(name)
+                f["v"].dims[i].attach_scale(f[name])
+    first, later = [tiles[0, 0], tiles[0, 1]], [tiles[1, 0], tiles[1, 1]]
+    assert run("convert", "-q", "--concat", "t,x", *first, tmp_path / "out.zarr").returncode == 0
+    with Server(page=7) as s:
+        put(s, contents(tmp_path / "out.zarr"))
+        for target, options in ((tmp_path / "out.zarr", []), (TARGET, ["--endpoint", s.url])):
+            done = run("convert", "-q", "--append", "t,x", *later, target, *options)
+            assert (done.returncode, done.stderr) == (0, "")
+        assert s.content("out.zarr") == contents(tmp_path / "out.zarr")
+    np.testing.assert_array_equal(Store(str(tmp_path / "out.zarr")).read("v"), np.add.outer(10 * np.arange(6), np.arange(4)))
+
+
 def test_a_plan_only_reads(world):
     files, stores = world
     with Server() as s:

@@ -62,6 +62,7 @@ ELSEWHERE = {
         "allow_overlap",
         "grid",
         "virtual",
+        "cf_aggregation",
         "inline",
         "digest",
         "base",

@@ -229,6 +229,32 @@ def test_epochs_of_their_own(tmp_path, unit):
     run("verify", "-q", "--concat", "time,x", *paths, tmp_path / "all.json")
 
 
+def test_appended_parts_of_several_dimensions(tmp_path):
+    """What is appended along one of them is what xarray combines at once."""
+    dice = np.random.default_rng(SEED)
+    appended = 0
+    for case in range(CASES):
+        folder = tmp_path / str(case)
+        folder.mkdir()
+        whole, cuts = layout(dice)
+        grows = str(dice.choice(list(cuts)))
+        if len(cuts[grows]) < 2:
+            continue
+        axis, last = list(cuts).index(grows), len(cuts[grows]) - 1
+        paths = list(parts(whole, cuts, folder))
+        new = [p for p in paths if int(pathlib.Path(p).stem[1 + axis]) == last]
+        old = [p for p in paths if p not in new]
+        expected = xr.combine_by_coords([xr.open_dataset(p, engine="netcdf4") for p in paths], **HOW).load()
+        names = ",".join(dice.permutation(list(cuts)))
+        convert("-q", "--concat", names, *dice.permutation(old), folder / "all.zarr")
+        convert("-q", "--append", names, *dice.permutation(new), folder / "all.zarr")
+        with xr.open_zarr(folder / "all.zarr") as copy:
+            xr.testing.assert_identical(copy.load(), expected)
+        run("verify", "-q", "--concat", names, *paths, folder / "all.zarr")
+        appended += 1
+    assert appended > CASES / 3
+
+
 def test_the_four_layouts_of_the_guide(tmp_path):
     """The commands below "The four layouts" in docs/guide/many-files.md, beside what their table says of open_mfdataset."""
     whole, cuts = layout(np.random.default_rng(SEED + 1))

@@ -148,6 +148,27 @@ def test_a_report_names_all_files(folder):
     assert zarrbits.finalize(paths, store, concat="x:0").objects == []  # complete already
 
 
+@pytest.mark.parametrize("cf_aggregation", [False, True])
+def test_a_file_that_names_parts_in_others(folder, cf_aggregation):
+    paths = []
+    for k in range(2):
+        paths.append(os.path.join(folder, f"{k}.nc"))
+        with h5py.File(paths[-1], "w") as f:
+            f["t"] = [k]
+            f["t"].make_scale("t")
+            f["x"] = [7.0 + k]
+            f["x"].dims[0].attach_scale(f["t"])
+            f["text"] = [f"part {k}"]
+            f["text"].dims[0].attach_scale(f["t"])
+    store = os.path.join(folder, "all.nc")
+    report = zarrbits.convert(paths, store, virtual=True, concat="t", cf_aggregation=cf_aggregation)
+    assert (report.sources, report.source, report.store, report.objects, report.lost) == (paths, paths[0], store, [], [])
+    assert [p["place"] for p in report.document["files"]] == [[{"dimension": "/t", "first": k, "count": 1}] for k in range(2)]
+    assert len(report.document["notes"]) == cf_aggregation and store in repr(report) and store in str(report)
+    with h5py.File(store) as f:
+        assert f["x"].is_virtual != cf_aggregation and ("aggregated_data" in f["x"].attrs) == cf_aggregation
+
+
 def test_all_have_a_short_repr_and_can_be_sent(folder):
     source, store = made(folder), os.path.join(folder, "out.zarr")
     with h5py.File(source, "r+") as f:

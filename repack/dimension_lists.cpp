@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "repack/new_dimension.hpp"
+#include "repack/dimension_lists.hpp"
 
 #include "hdf5/attributes.hpp"
 #include "hdf5/dimensions.hpp"
@@ -41,15 +41,8 @@ std::optional<std::int32_t> number_of_dimension(hid_t scale) {
 
 }  // namespace
 
-std::set<std::string> new_dimension::attributes(bool has_dimension) {
-  if (!has_dimension) return {"DIMENSION_LIST", "REFERENCE_LIST"};
-  return {"DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_Netcdf4Coordinates", dimension_number};
-}
-
-void new_dimension::add(const opened_file& source, const tree_object& o, bool has_dimension) {
-  const hdf5::handle dataset = open_object(source.file.file(), o);
-  const std::size_t rank = source.contents.datasets.at(o.address).dims.size();
-  dataset_dimensions d{has_dimension, std::vector<std::vector<std::string>>(rank), {}};
+std::vector<std::vector<std::string>> scale_paths(const opened_file& source, hid_t dataset, std::size_t rank) {
+  std::vector<std::vector<std::string>> paths(rank);
   const auto scales = hdf5::dimension_scales(dataset, rank);
   for (std::size_t i = 0; i < scales.size(); ++i) {
     for (const hobj_ref_t& reference : scales[i]) {
@@ -59,48 +52,67 @@ void new_dimension::add(const opened_file& source, const tree_object& o, bool ha
       const bool is_object = scale && H5Oget_info2(scale, &info, H5O_INFO_BASIC) >= 0;
       H5Eclear2(H5E_DEFAULT);
       const auto object = is_object ? source.tree.index.find(info.addr) : source.tree.index.end();
-      if (object != source.tree.index.end()) d.scales[i].push_back(source.tree.objects[object->second].path);
+      if (object != source.tree.index.end()) paths[i].push_back(source.tree.objects[object->second].path);
     }
   }
-  if (has_dimension && H5Aexists(dataset, "DIMENSION_LABELS") > 0) d.labels = hdf5::text_attribute(dataset, "DIMENSION_LABELS");
-  d.labels.resize(d.labels.empty() ? 0 : rank);
+  return paths;
+}
+
+std::set<std::string> dimension_lists::attributes(bool are_others) {
+  if (!are_others) return {"DIMENSION_LIST", "REFERENCE_LIST"};
+  return {"DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_Netcdf4Coordinates", dimension_number};
+}
+
+void dimension_lists::add(const opened_file& source, const tree_object& o, const std::string& first) {
+  const hdf5::handle dataset = open_object(source.file.file(), o);
+  const std::size_t rank = source.contents.datasets.at(o.address).dims.size();
+  dataset_dimensions d{scale_paths(source, dataset, rank)};
+  if (!first.empty()) {
+    d.scales.insert(d.scales.begin(), {"/" + first});
+    if (H5Aexists(dataset, "DIMENSION_LABELS") > 0) d.labels = hdf5::text_attribute(dataset, "DIMENSION_LABELS");
+    d.labels.resize(d.labels.empty() ? 0 : rank);
+    if (!d.labels.empty()) d.labels.insert(d.labels.begin(), first);
+  }
   datasets_.emplace(o.path, std::move(d));
 }
 
-// As netCDF has a dimension without a variable.
-void new_dimension::write_scale(hid_t target) const {
+void dimension_lists::add_user(const std::string& path, const std::vector<std::string>& dimensions) {
+  dataset_dimensions d;
+  for (const std::string& name : dimensions) d.scales.push_back({"/" + name});
+  datasets_.emplace(path, std::move(d));
+}
+
+// As netCDF has dimensions without a variable.
+void dimension_lists::write_dimensions(hid_t target) const {
   std::optional<std::int32_t> last;
   for (const auto& [path, d] : datasets_) {
     const hdf5::handle dataset(H5Dopen2(target, path.c_str(), H5P_DEFAULT), "open a dataset");
     if (hdf5::is_dimension_scale(dataset)) last = std::max(last, number_of_dimension(dataset));
   }
-  const hsize_t length = length_;
-  const hdf5::handle space(H5Screate_simple(1, &length, nullptr), "create a dataspace"),
-      properties(H5Pcreate(H5P_DATASET_CREATE), "create properties");
+  const hdf5::handle properties(H5Pcreate(H5P_DATASET_CREATE), "create properties");
   hdf5::check(H5Pset_obj_track_times(properties, false), "leave out times");
-  const hdf5::handle scale(H5Dcreate2(target, ("/" + name_).c_str(), H5T_IEEE_F32BE, space, H5P_DEFAULT, properties, H5P_DEFAULT),
-                           "create the new dimension");
-  hdf5::write_text_attribute(scale, "CLASS", "DIMENSION_SCALE");
-  hdf5::write_text_attribute(scale, "NAME", hdf5::name_without_variable(length_));
-  if (last) hdf5::write_number_attribute(scale, dimension_number, {*last + 1}, true);
+  for (const auto& [name, n] : dimensions_) {
+    const hsize_t length = n;
+    const hdf5::handle space(H5Screate_simple(1, &length, nullptr), "create a dataspace");
+    const hdf5::handle scale(
+        H5Dcreate2(target, ("/" + name).c_str(), H5T_IEEE_F32BE, space, H5P_DEFAULT, properties, H5P_DEFAULT),
+        "create a new dimension");
+    hdf5::write_text_attribute(scale, "CLASS", "DIMENSION_SCALE");
+    hdf5::write_text_attribute(scale, "NAME", hdf5::name_without_variable(n));
+    if (last) hdf5::write_number_attribute(scale, dimension_number, {++*last}, true);
+  }
 }
 
-void new_dimension::write(hid_t target) const {
-  write_scale(target);
+void dimension_lists::write(hid_t target) const {
+  write_dimensions(target);
   std::map<std::string, std::vector<hdf5::scale_user>> users;
   for (const auto& [path, d] : datasets_) {
-    std::vector<std::vector<std::string>> scales = d.scales;
-    std::vector<std::string> labels = d.labels;
-    if (d.has_dimension) {
-      scales.insert(scales.begin(), {"/" + name_});
-      if (!labels.empty()) labels.insert(labels.begin(), name_);
-    }
     const hdf5::handle dataset(H5Dopen2(target, path.c_str(), H5P_DEFAULT), "open a dataset");
-    if (!labels.empty()) write_labels(dataset, labels);
-    std::vector<std::vector<hobj_ref_t>> list(scales.size());
+    if (!d.labels.empty()) write_labels(dataset, d.labels);
+    std::vector<std::vector<hobj_ref_t>> list(d.scales.size());
     bool has_scale = false;
-    for (std::size_t i = 0; i < scales.size(); ++i) {
-      for (const std::string& scale : scales[i]) {
+    for (std::size_t i = 0; i < d.scales.size(); ++i) {
+      for (const std::string& scale : d.scales[i]) {
         list[i].push_back(hdf5::reference_to(target, scale));
         users[scale].push_back({hdf5::reference_to(target, path), static_cast<std::int32_t>(i)});
         has_scale = true;
