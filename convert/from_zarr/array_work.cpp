@@ -118,21 +118,21 @@ work_unit_result array_work::make_items(const chunk_range& range) const {
   return result;
 }
 
-// The first pass of two, for these units.
-void array_work::stage(std::span<const std::uint64_t> numbers, work_unit_result& staged) {
+// The first pass of two, for these units. Tasks may outlive this call if one of them fails.
+void array_work::stage(std::span<const std::uint64_t> numbers, const std::shared_ptr<work_unit_result>& staged) {
   std::vector<bool> needed(static_cast<std::size_t>(chunks_->items()), false);
   for (const std::uint64_t number : numbers) {
     const chunk_range range = unit(number);
     for (std::uint64_t i = range.first; i < range.first + range.count; ++i) needed[static_cast<std::size_t>(i)] = true;
   }
   const std::uint64_t boxes = chunks_->plan_staging(needed, scratch_folder_of(options_));
-  staged.arrays.resize(1);
+  staged->arrays.resize(1);
   for (std::uint64_t i = 0; i < boxes; ++i) {
-    run_.queue().submit(chunks_->memory(), [&, i] {
+    run_.queue().submit(chunks_->memory(), [this, staged, i] {
       array_result one;
       chunks_->stage(i, one);
       const std::lock_guard lock(mutex_);
-      staged.arrays[0].add(one);
+      staged->arrays[0].add(one);
     });
   }
   run_.queue().finish();
@@ -143,7 +143,7 @@ void array_work::make(std::span<const std::uint64_t> numbers) {
   if (numbers.empty()) return;
   const auto staged = std::make_shared<work_unit_result>();
   const bool has_two_passes = chunks_->has_two_passes();
-  if (has_two_passes) stage(numbers, *staged);
+  if (has_two_passes) stage(numbers, staged);
   for (const std::uint64_t number : numbers) {
     const chunk_range range = unit(number);
     run_.queue().submit(chunks_->memory(), [this, number, range, staged, is_first = number == numbers.front()] {

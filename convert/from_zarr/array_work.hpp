@@ -53,7 +53,7 @@ class array_work final : public object_work {
  private:
   void list_chunks();
   std::uint64_t per_unit() const;
-  void stage(std::span<const std::uint64_t> numbers, work_unit_result& staged);
+  void stage(std::span<const std::uint64_t> numbers, const std::shared_ptr<work_unit_result>& staged);
 
   converter& run_;
   const convert_options& options_;
