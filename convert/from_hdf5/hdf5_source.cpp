@@ -3,6 +3,7 @@
 
 #include "array/chunk_grid.hpp"
 #include "convert/concat/file_order.hpp"
+#include "convert/concat/joined_parts.hpp"
 #include "convert/from_hdf5/chunk_transcoder.hpp"
 #include "convert/from_hdf5/file_identity.hpp"
 #include "convert/from_hdf5/final_metadata.hpp"

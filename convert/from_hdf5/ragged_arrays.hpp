@@ -6,6 +6,7 @@
 #define ZARRBITS_CONVERT_FROM_HDF5_RAGGED_ARRAYS_HPP
 
 #include "convert/pipeline/work_unit_result.hpp"
+#include "convert/plan/array_plan.hpp"
 #include "hdf5/chunk_source.hpp"
 #include "metadata/array_metadata.hpp"
 #include "zarr/write/store_writer.hpp"
