@@ -118,6 +118,7 @@ void add_export_options(CLI::App& app, export_arguments& a) {
   app.add_option("--report", a.report, "Write the report on each object to this file, as JSON")->type_name("FILE.json");
   app.add_flag("--json", a.as_json, "Print the report on standard output: what became of every object");
   app.add_flag("-q,--quiet", a.quiet, "No progress, no table");
+  add_log_format_option(app);
   add_remote_options(app, o.remote, "Servers");
 }
 
@@ -215,7 +216,6 @@ bool has_export_option(const std::string& name) {
   CLI::App app;
   export_arguments a;
   add_export_options(app, a);
-  add_log_format_option(app);
   return app.get_option_no_throw(name) != nullptr;
 }
 
@@ -223,7 +223,6 @@ bool is_export(int argc, char** argv) {
   CLI::App app;
   export_arguments a;
   add_export_options(app, a);
-  add_log_format_option(app);
   return can_parse(app, argc, argv) && zarr::is_hdf5_name(a.options.target) &&
          zarr::is_store_source(a.options.store, a.options.remote);
 }
@@ -233,7 +232,6 @@ int export_main(int argc, char** argv) {
   app.footer(export_footer);
   export_arguments a;
   add_export_options(app, a);
-  add_log_format_option(app);
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
   read_arguments(a);
   export_options& options = a.options;

@@ -106,6 +106,7 @@ void add_repack_options(CLI::App& app, repack_arguments& a) {
   app.add_option("--report", a.report, "Write the report on one file to this file, as JSON")->type_name("FILE.json");
   app.add_flag("--json", a.as_json, "Print the report on standard output; of several files, a list of reports");
   app.add_flag("-q,--quiet", a.quiet, "No progress, no table");
+  add_log_format_option(app);
   add_remote_options(app, o.remote, "Servers");
 }
 
@@ -279,7 +280,6 @@ int run(int argc, char** argv, bool planning) {
   app.footer(repack_footer);
   repack_arguments a;
   add_repack_options(app, a);
-  add_log_format_option(app);
   if (const auto over = parse_arguments(app, argc, argv)) return *over;
   a.dry_run = a.dry_run || planning;
   read_arguments(a);
@@ -310,7 +310,6 @@ bool has_repack_option(const std::string& name) {
   CLI::App app;
   repack_arguments a;
   add_repack_options(app, a);
-  add_log_format_option(app);
   return app.get_option_no_throw(name) != nullptr;
 }
 
@@ -318,7 +317,6 @@ bool is_repack(int argc, char** argv) {
   CLI::App app;
   repack_arguments a;
   add_repack_options(app, a);
-  add_log_format_option(app);
   return can_parse(app, argc, argv) && a.files.size() == 2 && !a.check && !a.in_place && zarr::is_hdf5_name(a.files[1]) &&
          !zarr::is_store_source(a.files[0], a.options.remote);
 }

@@ -119,20 +119,23 @@ void converter::check_journal(on_mismatch action) {
   }
 }
 
-// Chunks of units that the journal does not have may be there, and are made again.
+// Chunks of units that the journal does not have may be there, and are made again. Of an object with one unit, or one that cannot
+// be planned here, all chunks count, of one array or of several.
 bool converter::matches_journal(std::size_t object, const std::map<std::uint64_t, std::uint64_t>& bytes) {
   const std::shared_ptr<object_work> work = source_->work(object);
-  if (!work->skip_reason().empty()) return false;
   const std::string node = source_->store_path(object).substr(1);
   const std::string chunks = metadata::chunk_key(node.empty() ? "" : "/" + node, {}) + "/";
+  std::uint64_t journalled = 0, total = 0;
+  for (const auto& unit : bytes) journalled += unit.second;
   std::map<std::uint64_t, std::uint64_t> stored;
   out_->for_each(node, [&](std::string_view key, std::uint64_t size) {
-    if (work->units() == 1) {  // of one array or of several
-      if (!text::is_node_key(key) && !zarr::in_unfinished_folder(key)) stored[0] += size;
+    if (work->units() == 1) {
+      if (!text::is_node_key(key) && !zarr::in_unfinished_folder(key)) total += size;
     } else if (key.starts_with(chunks)) {
       if (const auto unit = work->unit_of(key.substr(chunks.size()))) stored[*unit] += size;
     }
   });
+  if (work->units() == 1) return total == journalled;
   return std::all_of(bytes.begin(), bytes.end(), [&](const auto& unit) { return stored[unit.first] == unit.second; });
 }
 
