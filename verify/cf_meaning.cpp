@@ -34,7 +34,7 @@ bool is_number(hid_t type, bool& floating, std::size_t& size) {
 
 std::optional<long double> number_attribute(hid_t object, const char* name, bool* is_single = nullptr) {
   if (H5Aexists(object, name) <= 0) return {};
-  const handle attribute(H5Aopen(object, name, H5P_DEFAULT)), type(H5Aget_type(attribute.get())),
+  const hdf5::handle attribute(H5Aopen(object, name, H5P_DEFAULT)), type(H5Aget_type(attribute.get())),
       space(H5Aget_space(attribute.get()));
   bool floating = false;
   std::size_t size = 0;
@@ -97,7 +97,7 @@ bool cf_meaning::operator==(const cf_meaning& other) const {
 }
 
 std::optional<cf_meaning> meaning_in_source(hid_t dataset, const inherited_units& lent) {
-  const handle type = checked(H5Dget_type(dataset), "cannot read the datatype");
+  const hdf5::handle type = checked(H5Dget_type(dataset), "cannot read the datatype");
   bool floating = false;
   std::size_t size = 0;
   if (is_number(type.get(), floating, size) && floating && size != 4 && size != 8) return {};
@@ -105,7 +105,7 @@ std::optional<cf_meaning> meaning_in_source(hid_t dataset, const inherited_units
 }
 
 std::optional<cf_meaning> meaning_of_numbers(hid_t dataset, const inherited_units& lent) {
-  const handle type = checked(H5Dget_type(dataset), "cannot read the datatype");
+  const hdf5::handle type = checked(H5Dget_type(dataset), "cannot read the datatype");
   bool floating = false, is_single = false;
   std::size_t size = 0;
   if (!is_number(type.get(), floating, size)) return {};

@@ -145,6 +145,7 @@ void dataset_comparison::array(const view& v, const zarr::store_folder& folder) 
     if (__builtin_mul_overflow(x.decoded_bytes, std::max<std::uint64_t>(a.type().size, 1), &x.decoded_bytes))
       x.decoded_bytes = UINT64_MAX / 8;
     if (!x.is_serial && v.steps.empty() && characters_ == 0 && !nothing_stored_) x.chunks = source_chunks_of(v);
+    const hdf5::lock one_thread;  // the tasks close identifiers
     ordered_outcomes<outcome> queue(pool_, [&](outcome& o) { return merge(x, o); });
     const auto listed = chunks_to_visit(l, is_complete);
     if (listed) {
@@ -261,7 +262,7 @@ std::optional<std::vector<dataset_comparison::index>> dataset_comparison::chunks
   std::set<index, decltype(order)> out(listed->begin(), listed->end(), order);
   if (!nothing_stored_) {
     hsize_t stored = 0;
-    const handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");
+    const hdf5::handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");
     const bool listable =
         l.same_grid && !index_unreliable_ && H5Dget_num_chunks(dataset_, space.get(), &stored) >= 0 && stored <= max_chunk_info;
     if (!listable) {

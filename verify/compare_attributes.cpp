@@ -99,8 +99,8 @@ const json& node_pair::notes() const {
 }
 
 attribute_values read_attribute(hid_t object, const std::string& name) {
-  const handle id = checked(H5Aopen(object, name.c_str(), H5P_DEFAULT), "cannot open the attribute");
-  const handle space = checked(H5Aget_space(id.get()), "cannot read the dataspace");
+  const hdf5::handle id = checked(H5Aopen(object, name.c_str(), H5P_DEFAULT), "cannot open the attribute");
+  const hdf5::handle space = checked(H5Aget_space(id.get()), "cannot read the dataspace");
   attribute_values a;
   a.file_type = checked(H5Aget_type(id.get()), "cannot read the datatype");
   a.type = describe(a.file_type.get());

@@ -21,7 +21,7 @@ json reference_fields(hid_t type) {
   json fields = json::array();
   const int count = H5Tget_class(type) == H5T_COMPOUND ? H5Tget_nmembers(type) : 0;
   for (unsigned i = 0; count > 0 && i < static_cast<unsigned>(count); ++i) {
-    const handle member = checked(H5Tget_member_type(type, i), "cannot read a compound's member");
+    const hdf5::handle member = checked(H5Tget_member_type(type, i), "cannot read a compound's member");
     const std::unique_ptr<char, decltype(&H5free_memory)> name(H5Tget_member_name(type, i), &H5free_memory);
     if (name && H5Tequal(member.get(), H5T_STD_REF_OBJ) > 0) fields.push_back(name.get());
   }
@@ -33,7 +33,7 @@ json reference_fields(hid_t type) {
 std::set<std::string> metadata_comparison::nwb_attributes(hid_t object, const node_pair& n) {
   const json& store = n.attributes();
   const bool is_dataset = H5Iget_type(object) == H5I_DATASET;
-  const handle type(is_dataset ? H5Dget_type(object) : -1);
+  const hdf5::handle type(is_dataset ? H5Dget_type(object) : -1);
   const auto compare_attribute = [&](const char* name, const json& expected) {
     if (expected.is_null() && !store.contains(name)) return;
     const bool right = store.contains(name) && store[name] == expected;
@@ -66,7 +66,7 @@ std::set<std::string> metadata_comparison::nwb_attributes(hid_t object, const no
 
 std::set<std::string> metadata_comparison::hdmf_attributes(hid_t object, const node_pair& n) {
   if (!metadata::is_array(n.node) || H5Iget_type(object) != H5I_DATASET) return {"_LINKS"};  // links are compared
-  const handle type(H5Dget_type(object));
+  const hdf5::handle type(H5Dget_type(object));
   const json dtype = n.attributes().value("_DTYPE", json()), fields = n.attributes().value("_REFERENCE_FIELDS", json::array());
   const bool is_reference = type && H5Tequal(type.get(), H5T_STD_REF_OBJ) > 0;
   const bool right = (dtype == "object_reference") == is_reference && type && fields == reference_fields(type.get());

@@ -58,7 +58,7 @@ void dataset_comparison::read_properties() {
     if (H5Pget_chunk(properties_.get(), static_cast<int>(chunk.size()), chunk.data()) == static_cast<int>(dims_.size())) {
       source_chunk_.assign(chunk.begin(), chunk.end());
     }
-    const handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");
+    const hdf5::handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");
     std::vector<hsize_t> limit(dims_.size());
     if (!limit.empty())
       check(H5Sget_simple_extent_dims(space.get(), nullptr, limit.data()) < 0 ? -1 : 0, "cannot read the dataspace");
@@ -101,8 +101,8 @@ void dataset_comparison::run(const zarr::store_folder& folder) {
 }
 
 void dataset_comparison::compare(const zarr::store_folder& folder) {
-  const handle type = checked(H5Dget_type(dataset_), "cannot read the datatype");
-  const handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");
+  const hdf5::handle type = checked(H5Dget_type(dataset_), "cannot read the datatype");
+  const hdf5::handle space = checked(H5Dget_space(dataset_), "cannot read the dataspace");
   const metadata::node_kind kind = zarr::kind_of(folder);
   check_older(folder, "");
   if (kind == metadata::node_kind::none) return conclude(verdict::missing, "is not in the store", "");
@@ -138,7 +138,7 @@ void dataset_comparison::compare(const zarr::store_folder& folder) {
     t.is_bool = is_stored_bool_;
   }
   if (t.size > max_element_bytes) return conclude(verdict::unchecked, "was not compared: its elements are larger than 1 GiB", "");
-  const handle memory = memory_type(t, type.get());
+  const hdf5::handle memory = memory_type(t, type.get());
   node({t, type.get(), memory.get(), {}}, folder);
 }
 
@@ -165,7 +165,7 @@ void dataset_comparison::members(const view& v, const zarr::store_folder& folder
   index dims;  // dimensions of the array types around the compound
   const bool in_array = std::any_of(outer.begin(), outer.end(), [](const step& s) { return !s.dims.empty(); });
   const source_type* compound = &v.type;
-  handle file_type = checked(H5Tcopy(v.file_type), "cannot copy a type");
+  hdf5::handle file_type = checked(H5Tcopy(v.file_type), "cannot copy a type");
   for (; compound->kind == source_kind::array; compound = &compound->members[0].type) {
     const bool in_steps = in_array && dims.empty();  // from the array types in the steps
     dims.insert(dims.end(), compound->dims.begin(), compound->dims.end());
@@ -188,12 +188,12 @@ void dataset_comparison::members(const view& v, const zarr::store_folder& folder
       conclude(verdict::missing, "is not in the store", name);
       continue;
     }
-    const handle member = checked(H5Tget_member_type(file_type.get(), i), "cannot read a compound's member");
+    const hdf5::handle member = checked(H5Tget_member_type(file_type.get(), i), "cannot read a compound's member");
     // H5Dread takes a compound of the wanted members: this member replaces the whole
-    handle memory = memory_type(m.type, member.get());
+    hdf5::handle memory = memory_type(m.type, member.get());
     std::size_t size = m.type.size;
     for (std::size_t k = path.size(); k-- > 0;) {
-      handle around;
+      hdf5::handle around;
       if (path[k].dims.empty()) {
         around = checked(H5Tcreate(H5T_COMPOUND, size), "cannot make a memory type");
         check(H5Tinsert(around.get(), path[k].member.c_str(), 0, memory.get()), "cannot make a memory type");

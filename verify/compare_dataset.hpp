@@ -146,7 +146,7 @@ class dataset_comparison {
   std::optional<joined_place> place_;
   std::uint64_t joined_length_ = 0;
   std::optional<cf_meaning> source_meaning_, store_meaning_;  // both set, or neither: then numbers are compared as they are
-  handle properties_;
+  hdf5::handle properties_;
   std::vector<std::uint64_t> source_chunk_;  // chunk shape of the source; empty: not chunked
   bool nothing_stored_ = false;              // no element was ever written
   bool may_be_undefined_ = false;            // elements never written have no defined value

@@ -38,7 +38,7 @@ std::vector<attribute_entry> attributes_of(hid_t object) {
   return entries;
 }
 
-handle creation_properties(hid_t object) {
+hdf5::handle creation_properties(hid_t object) {
   switch (H5Iget_type(object)) {
     case H5I_GROUP: return checked(H5Gget_create_plist(object), "cannot read the properties");
     case H5I_DATASET: return checked(H5Dget_create_plist(object), "cannot read the properties");
@@ -47,7 +47,7 @@ handle creation_properties(hid_t object) {
 }
 
 bool is_order_tracked(hid_t object) {
-  const handle properties = creation_properties(object);
+  const hdf5::handle properties = creation_properties(object);
   unsigned flags = 0;
   if (H5Iget_type(object) == H5I_DATATYPE && H5Pget_attr_creation_order(properties.get(), &flags) < 0) {
     H5Eclear2(H5E_DEFAULT);  // properties of named types do not have it in all versions
@@ -81,7 +81,7 @@ void compare_order(hid_t first, hid_t second, const std::vector<attribute_entry>
 }
 
 struct attribute_side {
-  handle id, type, space;
+  hdf5::handle id, type, space;
 
   attribute_side(hid_t object, const std::string& name) {
     id = checked(H5Aopen(object, name.c_str(), H5P_DEFAULT), "cannot open the attribute");

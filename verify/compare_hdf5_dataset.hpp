@@ -32,7 +32,7 @@ class hdf5_dataset_comparison {
     hid_t id;
     const hdf5::opened_source& file;
     const char* name;  // " from the second file"
-    handle type = {}, properties = {}, space = {};
+    hdf5::handle type = {}, properties = {}, space = {};
     H5D_layout_t layout = H5D_LAYOUT_ERROR;
     index chunk = {};       // empty: it is not chunked
     bool is_stored = true;  // false: all elements are the fill value

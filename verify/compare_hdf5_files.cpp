@@ -27,7 +27,7 @@ namespace {
 constexpr std::uint64_t max_slots = 12421;
 
 hdf5::opened_source open_file(const verify_options& options, const source_name& name) {
-  const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
+  const hdf5::handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
   check(H5Pset_cache(access.get(), 0, max_slots, static_cast<std::size_t>(options.memory / 8), 0.75),
         "cannot prepare to open a file");
   return hdf5::opened_source(name.file, access.get(), options.remote, options.memory / 8, options.external, options.lock,
@@ -57,7 +57,7 @@ herr_t collect_link(hid_t, const char* name, const H5L_info_t*, void* out) {
 }
 
 bool is_link_order_tracked(hid_t group) {
-  const handle properties = checked(H5Gget_create_plist(group), "cannot read the properties of the group");
+  const hdf5::handle properties = checked(H5Gget_create_plist(group), "cannot read the properties of the group");
   unsigned flags = 0;
   check(H5Pget_link_creation_order(properties.get(), &flags), "cannot read the order of the links");
   return (flags & H5P_CRT_ORDER_TRACKED) != 0;
@@ -89,7 +89,7 @@ void compare_link_order(hid_t first, hid_t second, finding& f) {
 }
 
 std::uint64_t user_block_size(hid_t file) {
-  const handle properties = checked(H5Fget_create_plist(file), "cannot read the properties of the file");
+  const hdf5::handle properties = checked(H5Fget_create_plist(file), "cannot read the properties of the file");
   hsize_t size = 0;
   check(H5Pget_userblock(properties.get(), &size), "cannot read the size of the user block");
   return size;
@@ -156,7 +156,7 @@ class files_comparison {
     f.path = p.path;
     f.store_path = p.second_path;
     f.kind = kind_of(p.type);
-    const handle a = first_.open(p.first), b = second_.open(p.second);
+    const hdf5::handle a = first_.open(p.first), b = second_.open(p.second);
     if (!a || !b) {
       add_reason(f, verdict::unreadable, (a ? "cannot be opened in the second file: " : "cannot be opened: ") + hdf5_reason());
       return add_finding(result_, std::move(f));

@@ -22,7 +22,7 @@ dataset_comparison::index dataset_comparison::source_index_of(const index& in_st
 void dataset_comparison::find_meaning(const zarr::zarr_array& a, const zarr::store_folder& folder) {
   source_meaning_ = meaning_in_source(dataset_, place_->inherited_in_source);
   store_meaning_ = meaning_in_store(zarr::read_node(folder), a, place_->inherited_in_store);
-  const handle type = checked(H5Dget_type(dataset_), "cannot read the datatype");
+  const hdf5::handle type = checked(H5Dget_type(dataset_), "cannot read the datatype");
   const bool same_size = H5Tget_size(type.get()) == a.type().size;
   if (source_meaning_ && store_meaning_ && !(same_size && *source_meaning_ == *store_meaning_)) return;
   source_meaning_.reset();

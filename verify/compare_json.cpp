@@ -149,7 +149,7 @@ likeness compare_members(const source_type& t, const std::byte* p, const json& s
 
 // The target of a reference; empty if there is no object.
 std::optional<std::uint64_t> target_of(const std::byte* p, H5R_type_t type, const source_objects& objects) {
-  const handle target(H5Rdereference2(objects.file(), H5P_DEFAULT, type, p));
+  const hdf5::handle target(H5Rdereference2(objects.file(), H5P_DEFAULT, type, p));
   H5O_info_t info;
   if (target && H5Oget_info2(target.get(), &info, H5O_INFO_BASIC) >= 0) return info.addr;
   H5Eclear2(H5E_DEFAULT);
@@ -262,7 +262,7 @@ likeness compare_region(const std::byte* p, const json& store, const source_obje
     return store == "" ? likeness::equal : likeness::different;
   }
   const auto target = target_of(p, H5R_DATASET_REGION, objects);
-  const handle space(target ? H5Rget_region(objects.file(), H5R_DATASET_REGION, p) : -1);
+  const hdf5::handle space(target ? H5Rget_region(objects.file(), H5R_DATASET_REGION, p) : -1);
   H5Eclear2(H5E_DEFAULT);
   if (store.is_null()) return !space || may_be_null(target, objects) ? likeness::equal : likeness::different;
   if (!target || !space || !store.is_object() || store.size() != 2) return likeness::different;

@@ -78,7 +78,7 @@ void link_comparison::group(haddr_t address, const node_pair& n, const std::set<
   json links = members_of(n, "links");
   const json types = members_of(n, "named_types");
   add_hdmf_links(n, links);
-  const handle id = tree_.open(address);
+  const hdf5::handle id = tree_.open(address);
   std::set<std::string> source_keys;
   for (const source_link& l : tree_.object_at(address).links) {
     const std::string key = text::escape_name(l.name);
@@ -127,7 +127,7 @@ void link_comparison::hard_link(const source_link& l, const node_pair& n, const 
 
 void link_comparison::named_type(const source_link& l, const node_pair& n, const json& note) {
   try {
-    const handle type = tree_.open(l.target);
+    const hdf5::handle type = tree_.open(l.target);
     if (!type) throw source_error(hdf5_reason());
     const std::string reason = type_difference(type_note(type.get()), note);
     if (reason.empty()) return metadata_.report_finding(n, "named type", l.name, verdict::equal, "");

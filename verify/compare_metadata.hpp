@@ -31,11 +31,11 @@ void add_finding(verify_result& result, finding&& f);
 
 // An attribute of the source in memory.
 struct attribute_values {
-  handle file_type;
+  hdf5::handle file_type;
   source_type type;                 // type of the attribute
   bool null = false;                // has a null dataspace
   std::vector<std::uint64_t> dims;  // empty: a scalar
-  handle memory;                    // the type of `values`
+  hdf5::handle memory;              // the type of `values`
   std::unique_ptr<source_values> values;
 };
 

@@ -43,8 +43,8 @@ std::array<std::uint64_t, verdict_count>& counts_of(verify_result& r, const std:
 }
 
 // A type without its outer array types, whose extents are dimensions of the store's array. `dims`: all of them.
-handle leaf_of(hid_t type, std::vector<std::uint64_t>& dims) {
-  handle leaf = checked(H5Tcopy(type), "cannot copy a type");
+hdf5::handle leaf_of(hid_t type, std::vector<std::uint64_t>& dims) {
+  hdf5::handle leaf = checked(H5Tcopy(type), "cannot copy a type");
   while (H5Tget_class(leaf.get()) == H5T_ARRAY) {
     const source_type t = describe(leaf.get());
     dims.insert(dims.end(), t.dims.begin(), t.dims.end());
@@ -196,11 +196,11 @@ void metadata_comparison::names(const node_pair& n, const std::map<std::string, 
 void metadata_comparison::dataset(hid_t dataset, const node_pair& n, const zarr::store_folder& folder) {
   attributes(dataset, n, true);
   try {
-    const handle type = checked(H5Dget_type(dataset), "cannot read the datatype");
-    const handle space = checked(H5Dget_space(dataset), "cannot read the dataspace");
+    const hdf5::handle type = checked(H5Dget_type(dataset), "cannot read the datatype");
+    const hdf5::handle space = checked(H5Dget_space(dataset), "cannot read the dataspace");
     expected_notes expected;
     std::vector<std::uint64_t> dims;
-    const handle leaf = leaf_of(type.get(), dims);
+    const hdf5::handle leaf = leaf_of(type.get(), dims);
     const bool null = H5Sget_simple_extent_type(space.get()) == H5S_NULL;
     // without a value, an array of Zarr shows no text
     if (const json note = type_note(leaf.get()); !needs_no_note(note) || (null && note.is_object() && note["class"] == "string"))
@@ -233,7 +233,7 @@ void metadata_comparison::skipped(hid_t dataset, const node_pair& group, const s
   const json skipped_notes = group.notes().value("skipped", json::object());
   const json note = skipped_notes.is_object() ? skipped_notes.value(escaped_name, json()) : json();
   if (!note.is_object()) return;
-  const handle type(H5Dget_type(dataset));  // the form of a fill value depends on it
+  const hdf5::handle type(H5Dget_type(dataset));  // the form of a fill value depends on it
   const bool is_float = type && H5Tget_class(type.get()) == H5T_FLOAT;
   const json node = metadata::partial_node(metadata::attributes_or_empty(note), is_float ? json("float64") : json());
   H5Eclear2(H5E_DEFAULT);
@@ -246,7 +246,7 @@ void metadata_comparison::part(hid_t type, const node_pair& n, const zarr::store
                                const std::vector<std::uint64_t>* shape, bool is_whole, std::map<std::string, json> expected) {
   std::vector<std::uint64_t> dims;
   if (shape) dims = *shape;
-  const handle leaf = leaf_of(type, dims);
+  const hdf5::handle leaf = leaf_of(type, dims);
   const H5T_class_t kind = H5Tget_class(leaf.get());
   const bool array = metadata::is_array(n.node);
   std::set<std::string> handled = {"attribute_types", "attribute_shapes", "attribute_values"};
@@ -269,7 +269,7 @@ void metadata_comparison::part(hid_t type, const node_pair& n, const zarr::store
     std::map<std::string, std::string> stored;
     const int count = H5Tget_nmembers(leaf.get());
     for (unsigned i = 0; count > 0 && i < static_cast<unsigned>(count); ++i) {
-      const handle member = checked(H5Tget_member_type(leaf.get(), i), "cannot read a compound's member");
+      const hdf5::handle member = checked(H5Tget_member_type(leaf.get(), i), "cannot read a compound's member");
       const std::unique_ptr<char, decltype(&H5free_memory)> name(H5Tget_member_name(leaf.get(), i), &H5free_memory);
       for (const zarr::store_folder& child : children.match(name ? name.get() : "")) {
         stored[child.leaf_name()] = name ? name.get() : "";
@@ -279,8 +279,8 @@ void metadata_comparison::part(hid_t type, const node_pair& n, const zarr::store
     names(n, stored);
     handled.insert("names");
   } else if (!array && kind == H5T_VLEN) {
-    const handle base = checked(H5Tget_super(leaf.get()), "cannot read a sequence type");
-    handle inside = checked(H5Tcopy(base.get()), "cannot copy a type");
+    const hdf5::handle base = checked(H5Tget_super(leaf.get()), "cannot read a sequence type");
+    hdf5::handle inside = checked(H5Tcopy(base.get()), "cannot copy a type");
     while (H5Tget_class(inside.get()) == H5T_VLEN) inside = checked(H5Tget_super(inside.get()), "cannot read a sequence type");
     inner(inside.get(), folder / "values", nullptr);
     if (shape) expected["shape"] = dims;  // shape of the array of sequences

@@ -177,7 +177,7 @@ void hdf5_pairs::compare_links(const object_pair& group, const source_link& a, c
   if (a.type != b.type) return report(verdict::differs, in_both(has, kind_of_link(b.type)));
   try {
     hdf5::register_link_class(a.type);  // else libhdf5 returns nothing
-    const handle first = first_.open(group.first), second = second_.open(group.second);
+    const hdf5::handle first = first_.open(group.first), second = second_.open(group.second);
     const std::string value = link_value(first.get(), a.name), other = link_value(second.get(), b.name);
     if (value != other)
       return report(verdict::differs, in_both(has + " to " + format_link(a.type, value), format_link(b.type, other)));

@@ -127,7 +127,7 @@ likeness element_comparison::compare_sequences(const element_form& form, const s
 
 element_comparison::target element_comparison::target_of(const side& s, const void* reference, H5R_type_t type) {
   target t;
-  const handle object(H5Rdereference2(s.tree.file(), H5P_DEFAULT, type, reference));
+  const hdf5::handle object(H5Rdereference2(s.tree.file(), H5P_DEFAULT, type, reference));
   H5O_info_t info;
   if (!object || H5Oget_info(object.get(), &info) < 0) {
     H5Eclear2(H5E_DEFAULT);
@@ -194,7 +194,7 @@ likeness element_comparison::compare_regions(const std::byte* first, const std::
   const target a = region_target(first_, first), b = region_target(second_, second);
   if (compare_targets(a, b, d) != likeness::equal) return likeness::different;
   if (a.state == target::state_type::null || a.state == target::state_type::dangling) return likeness::equal;
-  const handle x(H5Rget_region(first_.tree.file(), H5R_DATASET_REGION, first)),
+  const hdf5::handle x(H5Rget_region(first_.tree.file(), H5R_DATASET_REGION, first)),
       y(H5Rget_region(second_.tree.file(), H5R_DATASET_REGION, second));
   if (!x && !y) {
     H5Eclear2(H5E_DEFAULT);

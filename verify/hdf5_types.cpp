@@ -57,8 +57,8 @@ std::vector<hsize_t> array_extent(hid_t type) {
 }
 
 std::string base_difference(hid_t first, hid_t second, unsigned depth) {
-  const handle a = checked(H5Tget_super(first), "cannot read the base of a datatype");
-  const handle b = checked(H5Tget_super(second), "cannot read the base of a datatype");
+  const hdf5::handle a = checked(H5Tget_super(first), "cannot read the base of a datatype");
+  const hdf5::handle b = checked(H5Tget_super(second), "cannot read the base of a datatype");
   return datatype_difference(a.get(), b.get(), depth + 1);
 }
 
@@ -69,8 +69,8 @@ std::string compound_difference(hid_t first, hid_t second, unsigned depth) {
     const std::string name = quoted_member(first, i);
     if (name != quoted_member(second, i))
       return in_both("its member " + std::to_string(i) + " is called " + name, quoted_member(second, i));
-    const handle a = checked(H5Tget_member_type(first, i), "cannot read a compound's member");
-    const handle b = checked(H5Tget_member_type(second, i), "cannot read a compound's member");
+    const hdf5::handle a = checked(H5Tget_member_type(first, i), "cannot read a compound's member");
+    const hdf5::handle b = checked(H5Tget_member_type(second, i), "cannot read a compound's member");
     if (const std::string reason = datatype_difference(a.get(), b.get(), depth + 1); !reason.empty())
       return "in its member " + name + ", " + reason;
     if (const std::size_t p = H5Tget_member_offset(first, i), q = H5Tget_member_offset(second, i); p != q)
@@ -142,7 +142,7 @@ std::vector<std::byte> significant_bits(hid_t type, std::size_t size) {
 }
 
 element_form base_form(hid_t type, unsigned depth) {
-  const handle base = checked(H5Tget_super(type), "cannot read the base of a datatype");
+  const hdf5::handle base = checked(H5Tget_super(type), "cannot read the base of a datatype");
   return form_of(base.get(), depth + 1);
 }
 
@@ -150,7 +150,7 @@ element_form compound_form(hid_t type, unsigned depth, std::size_t size) {
   element_form form;
   form.kind = element_form::kind_type::compound;
   for (unsigned i = 0; i < member_count(type); ++i) {
-    const handle member = checked(H5Tget_member_type(type, i), "cannot read a compound's member");
+    const hdf5::handle member = checked(H5Tget_member_type(type, i), "cannot read a compound's member");
     element_form part = form_of(member.get(), depth + 1);
     part.name = hdf5::member_name(type, i);
     part.offset = H5Tget_member_offset(type, i);
@@ -253,7 +253,8 @@ element_form form_of(hid_t type, unsigned depth) {
     default: break;
   }
   form.size = size;
-  if (form.kind == kind_type::bits) form.type = std::make_shared<const handle>(checked(H5Tcopy(type), "cannot copy a datatype"));
+  if (form.kind == kind_type::bits)
+    form.type = std::make_shared<const hdf5::handle>(checked(H5Tcopy(type), "cannot copy a datatype"));
   return form;
 }
 
@@ -275,7 +276,7 @@ std::string format_bits(const element_form& form, const std::byte* p) {
     return hex(p, form.size);
   std::byte value[4 * max_number_bytes] = {};
   std::memcpy(value, p, form.size);
-  const handle memory = memory_type(t, type);
+  const hdf5::handle memory = memory_type(t, type);
   if (H5Tconvert(type, memory.get(), 1, value, nullptr, H5P_DEFAULT) < 0) {
     H5Eclear2(H5E_DEFAULT);
     return hex(p, form.size);

@@ -26,13 +26,13 @@ std::string datatype_difference(hid_t first, hid_t second, unsigned depth = 0);
 struct element_form {
   enum class kind_type { bits, variable_text, sequence, array, compound, object, region };
   kind_type kind = kind_type::bits;
-  std::size_t size = 0;                // bytes
-  std::size_t offset = 0;              // of a member
-  std::string name;                    // of a member
-  std::vector<std::byte> mask;         // bits: those that have a meaning; empty: all
-  std::size_t count = 1;               // array: elements
-  std::vector<element_form> parts;     // compound: members; array and sequence: one, the base
-  std::shared_ptr<const handle> type;  // bits: for format_bits()
+  std::size_t size = 0;                      // bytes
+  std::size_t offset = 0;                    // of a member
+  std::string name;                          // of a member
+  std::vector<std::byte> mask;               // bits: those that have a meaning; empty: all
+  std::size_t count = 1;                     // array: elements
+  std::vector<element_form> parts;           // compound: members; array and sequence: one, the base
+  std::shared_ptr<const hdf5::handle> type;  // bits: for format_bits()
 
   bool is_plain() const;            // equal elements have equal bytes
   bool has_variable_parts() const;  // libhdf5 allocates memory for its values

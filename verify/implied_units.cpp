@@ -51,7 +51,7 @@ std::vector<std::string> candidate_paths(const std::string& variable_path, const
 source_inherited_units::source_inherited_units(const source_tree& tree) {
   for (const auto& [address, o] : tree.objects()) {
     if (o.type != H5O_TYPE_DATASET) continue;
-    const handle dataset = tree.open(address);
+    const hdf5::handle dataset = tree.open(address);
     if (!dataset) continue;  // reported where it is compared
     for (const char* attribute : naming_attributes) {
       for (const std::string& path : candidate_paths(o.path, text::escape_name(text_of(dataset.get(), attribute)))) {
@@ -67,7 +67,7 @@ source_inherited_units::source_inherited_units(const source_tree& tree) {
 
 inherited_units source_inherited_units::units_at(const source_tree& tree, const std::string& path) {
   const auto address = tree.address_of(path);
-  const handle dataset = address ? tree.open(*address) : handle();
+  const hdf5::handle dataset = address ? tree.open(*address) : hdf5::handle();
   return dataset && H5Iget_type(dataset.get()) == H5I_DATASET ? units_of(dataset.get(), path) : no_units;
 }
 

@@ -19,7 +19,7 @@ std::optional<axis_pattern> axis_pattern_of(const std::string& dimension) {
 std::optional<joined_place> joined_arrays::place(hid_t dataset, haddr_t address, const std::string& path,
                                                  const std::string& store_path, const source_tree& tree,
                                                  const convention& rules) {
-  const handle space = checked(H5Dget_space(dataset), "cannot read the dataspace");
+  const hdf5::handle space = checked(H5Dget_space(dataset), "cannot read the dataspace");
   if (const auto kind = H5Sget_simple_extent_type(space.get()); kind != H5S_SIMPLE && !(is_new_ && kind == H5S_SCALAR)) return {};
   const std::vector<std::uint64_t> dims = extent_of(space.get());
   if (is_new_) {

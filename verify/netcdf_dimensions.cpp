@@ -44,7 +44,7 @@ std::vector<haddr_t> listed_scales(hid_t dataset, std::size_t rank) {
 }
 
 std::vector<std::uint64_t> dataset_extent(hid_t dataset) {
-  const handle space = checked(H5Dget_space(dataset), "cannot read the dataspace");
+  const hdf5::handle space = checked(H5Dget_space(dataset), "cannot read the dataspace");
   return H5Sget_simple_extent_type(space.get()) == H5S_NULL ? std::vector<std::uint64_t>() : extent_of(space.get());
 }
 
@@ -71,7 +71,7 @@ std::string only_dataset(hid_t file) {
   position = 0;
   is_one = is_one && H5Literate(file, H5_INDEX_NAME, H5_ITER_INC, &position, collect, &names) >= 0;
   for (auto name = names.begin(); is_one && name != names.end(); ++name) {
-    const handle object(name->empty() ? H5I_INVALID_HID : H5Oopen(file, name->c_str(), H5P_DEFAULT));
+    const hdf5::handle object(name->empty() ? H5I_INVALID_HID : H5Oopen(file, name->c_str(), H5P_DEFAULT));
     is_one = object && H5Iget_type(object.get()) == H5I_DATASET;
     if (!is_one || is_dimension_only(object.get())) continue;
     is_one = only.empty();
@@ -90,7 +90,7 @@ bool has_netcdf_name(source_tree& tree) {
 bool has_netcdf_dimensions(source_tree& tree) {
   const bool has_id = std::any_of(tree.objects().begin(), tree.objects().end(), [&](const auto& entry) {
     if (entry.second.type != H5O_TYPE_DATASET || !entry.second.has_attributes) return false;
-    const handle dataset = tree.open(entry.first);
+    const hdf5::handle dataset = tree.open(entry.first);
     return dataset && H5Aexists(dataset.get(), "_Netcdf4Dimid") > 0;
   });
   H5Eclear2(H5E_DEFAULT);
@@ -103,7 +103,7 @@ netcdf_dimensions::netcdf_dimensions(source_tree& tree) {
     for (auto& [address, o] : tree.objects()) {
       if (o.type != H5O_TYPE_DATASET) continue;
       try {
-        if (const handle dataset = tree.open(address); dataset) look(address, o, dataset.get());
+        if (const hdf5::handle dataset = tree.open(address); dataset) look(address, o, dataset.get());
       } catch (const std::runtime_error&) {  // reported when the dataset is compared
         H5Eclear2(H5E_DEFAULT);
       }
@@ -125,12 +125,12 @@ netcdf_dimensions::netcdf_dimensions(source_tree& tree) {
         if (scales[d] == HADDR_UNDEF && by_id.contains(ids[d])) scales[d] = by_id[ids[d]];
       }
     }
-    const handle space = checked(H5Dget_space(dataset), "cannot read the dataspace");
+    const hdf5::handle space = checked(H5Dget_space(dataset), "cannot read the dataspace");
     for (std::size_t d = 0; d < dims.size(); ++d) {
       const auto entry = dimensions_.find(scales[d]);
       if (entry == dimensions_.end()) continue;
-      const handle scale = tree.open(entry->first);
-      const handle scale_space = checked(H5Dget_space(scale.get()), "cannot read the dataspace");
+      const hdf5::handle scale = tree.open(entry->first);
+      const hdf5::handle scale_space = checked(H5Dget_space(scale.get()), "cannot read the dataspace");
       hsize_t max_dims[H5S_MAX_RANK];
       const bool unlimited = H5Sget_simple_extent_dims(scale_space.get(), nullptr, max_dims) > 0 &&
                              max_dims[0] == H5S_UNLIMITED;  // as long as its longest variable

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Comparisons on several threads, whose outcomes are taken in the order in which they were submitted: a report is the same for
-// any number of threads.
+// any number of threads. A caller that holds hdf5::lock gives it up while it waits here, for comparisons that close what they
+// were given of libhdf5.
 //
 //   ordered_outcomes<outcome> queue(pool, [&](outcome& o) { ...; return !o.differs; });  // false: nothing after it counts
 //   queue.reserve(cost);                                      // before the caller allocates much of it
@@ -11,6 +12,7 @@
 #ifndef ZARRBITS_VERIFY_ORDERED_OUTCOMES_HPP
 #define ZARRBITS_VERIFY_ORDERED_OUTCOMES_HPP
 
+#include "hdf5/h5.hpp"
 #include "io/thread_pool.hpp"
 
 #include <atomic>
@@ -33,32 +35,38 @@ class ordered_outcomes {
   ordered_outcomes(io::thread_pool& pool, std::function<bool(Outcome&)> merge) : pool_(pool), merge_(std::move(merge)) {}
   ~ordered_outcomes() {
     *is_over_ = true;  // what still waits does nothing
-    pool_.finish();    // the comparisons refer to objects of the caller; they throw nothing
+    wait();            // the comparisons refer to objects of the caller; they throw nothing
   }
   ordered_outcomes(const ordered_outcomes&) = delete;
   ordered_outcomes& operator=(const ordered_outcomes&) = delete;
 
-  void reserve(std::uint64_t cost) { pool_.reserve(cost); }
+  void reserve(std::uint64_t cost) {
+    const hdf5::lock::unlock_guard unlocked;
+    pool_.reserve(cost);
+  }
 
   bool submit(std::uint64_t cost, work compare) {
     if (*is_over_) return false;
     auto s = std::make_shared<slot>();
     slots_.push_back(s);
-    pool_.submit(cost, [s, is_over = is_over_, compare = std::move(compare)] {
-      try {
-        if (!*is_over) compare(s->outcome);
-      } catch (...) {
-        s->thrown = std::current_exception();
-      }
-      s->is_done = true;
-    });
+    {
+      const hdf5::lock::unlock_guard unlocked;
+      pool_.submit(cost, [s, is_over = is_over_, compare = std::move(compare)] {
+        try {
+          if (!*is_over) compare(s->outcome);
+        } catch (...) {
+          s->thrown = std::current_exception();
+        }
+        s->is_done = true;
+      });
+    }
     return merge_done();
   }
 
   // An outcome that takes no work.
   bool add(Outcome outcome) {
     if (*is_over_) return false;
-    if (slots_.size() >= max_outcomes) pool_.finish();
+    if (slots_.size() >= max_outcomes) wait();
     if (!merge_done()) return false;
     if (slots_.empty()) return take(outcome);
     auto s = std::make_shared<slot>();
@@ -70,7 +78,7 @@ class ordered_outcomes {
 
   // Waits for all outcomes. False if one was the last.
   bool finish() {
-    if (!*is_over_) pool_.finish();
+    if (!*is_over_) wait();
     return merge_done();
   }
 
@@ -83,6 +91,10 @@ class ordered_outcomes {
     std::atomic<bool> is_done = false;
   };
 
+  void wait() {
+    const hdf5::lock::unlock_guard unlocked;
+    pool_.finish();
+  }
   bool take(Outcome& outcome) {
     if (!merge_(outcome)) *is_over_ = true;
     return !*is_over_;

@@ -60,7 +60,7 @@ std::vector<std::string> selected_coordinates(const verify_options& options, con
   }
   return text::unselected_coordinates(is_selected, [&](const std::string& path) {
     std::vector<std::string> references;
-    const handle dataset = tree.open(addresses.at(path));
+    const hdf5::handle dataset = tree.open(addresses.at(path));
     if (!dataset) return references;
     skip_unreadable([&] {
       for (const haddr_t scale : attached_scales(dataset.get())) {

@@ -31,7 +31,7 @@ bool has_same_bytes(const source_type& t) {
 std::shared_ptr<const source_chunks> source_chunks::open(hid_t dataset, hid_t properties, const source_type& type,
                                                          const index& dims) {
   if (!has_same_bytes(type) || dims.empty() || H5Pget_layout(properties) != H5D_CHUNKED) return nullptr;
-  const handle file = checked(H5Iget_file_id(dataset), "cannot get the file of a dataset");
+  const hdf5::handle file = checked(H5Iget_file_id(dataset), "cannot get the file of a dataset");
   const hdf5::chunk_locator locator(file.get());
   if (locator.descriptor() < 0 || locator.remote()) return nullptr;
   std::shared_ptr<source_chunks> c(new source_chunks(dataset, hdf5::file_bytes(locator)));

@@ -108,7 +108,7 @@ json compound_note(hid_t type, unsigned depth) {
   std::set<std::string> names;
   const int n = H5Tget_nmembers(type);
   for (unsigned i = 0; n > 0 && i < static_cast<unsigned>(n); ++i) {
-    const handle member = checked(H5Tget_member_type(type, i), "cannot read a compound's member");
+    const hdf5::handle member = checked(H5Tget_member_type(type, i), "cannot read a compound's member");
     const std::string name = member_name(type, i);
     if (!names.insert(name).second) return unsupported_note();
     fields.push_back({{"name", text::escape_name(name)}, {"type", note_of(member.get(), depth + 1)}});
@@ -135,7 +135,7 @@ json note_of(hid_t type, unsigned depth) {
       return bytes_note(type, tag ? text::escape_name(tag.get()) : "");
     }
     case H5T_ENUM: {
-      const handle base = checked(H5Tget_super(type), "cannot read an enum");
+      const hdf5::handle base = checked(H5Tget_super(type), "cannot read an enum");
       const json integer = integer_note(base.get());
       const source_type t = describe(type);
       if (t.is_bool && t.size == 1) return "bool";
@@ -147,18 +147,18 @@ json note_of(hid_t type, unsigned depth) {
     case H5T_COMPOUND: return compound_note(type, depth);
 #if H5_VERSION_GE(2, 0, 0)
     case H5T_COMPLEX: {
-      const handle base = checked(H5Tget_super(type), "cannot read a complex type");
+      const hdf5::handle base = checked(H5Tget_super(type), "cannot read a complex type");
       return describe(type).kind == source_kind::compound ? complex_note(float_note(base.get())) : unsupported_note();
     }
 #endif
     case H5T_ARRAY: {
-      const handle base = checked(H5Tget_super(type), "cannot read an array type");
+      const hdf5::handle base = checked(H5Tget_super(type), "cannot read an array type");
       const source_type t = describe(type);
       if (t.kind != source_kind::array) return unsupported_note();
       return {{"class", "array"}, {"shape", t.dims}, {"base", note_of(base.get(), depth + 1)}};
     }
     case H5T_VLEN: {
-      const handle base = checked(H5Tget_super(type), "cannot read a sequence type");
+      const hdf5::handle base = checked(H5Tget_super(type), "cannot read a sequence type");
       return {{"class", "sequence"}, {"base", note_of(base.get(), depth + 1)}};
     }
     case H5T_REFERENCE:
@@ -183,7 +183,7 @@ json type_note(hid_t type) { return note_of(type, 0); }
 json enum_note(hid_t type) {
   json members = json::object();
   const source_type t = describe(type);
-  const handle base = checked(H5Tget_super(type), "cannot read an enum");
+  const hdf5::handle base = checked(H5Tget_super(type), "cannot read an enum");
   if (t.kind != source_kind::integer || H5Tget_size(base.get()) > max_number_bytes) return members;
   const int n = H5Tget_nmembers(type);
   for (unsigned i = 0; n > 0 && i < static_cast<unsigned>(n); ++i) {

@@ -25,16 +25,16 @@ namespace {
 // The first value of a coordinate that is not missing; of times, microseconds since the calendar's year 0.
 std::optional<long double> first_meaning(hid_t dataset) {
   const auto meaning = meaning_of_numbers(dataset, {});
-  const handle space = checked(H5Dget_space(dataset), "cannot read the shape");
+  const hdf5::handle space = checked(H5Dget_space(dataset), "cannot read the shape");
   if (!meaning || H5Sget_simple_extent_ndims(space.get()) != 1) return {};
-  const handle properties = checked(H5Dget_create_plist(dataset), "cannot read the properties");
+  const hdf5::handle properties = checked(H5Dget_create_plist(dataset), "cannot read the properties");
   hdf5::register_decoders(properties.get());
   const auto length = static_cast<hsize_t>(H5Sget_simple_extent_npoints(space.get()));
   std::vector<double> values(static_cast<std::size_t>(std::min<hsize_t>(length, 4096)));
   for (hsize_t first = 0; first < length; first += values.size()) {
     const hsize_t count = std::min<hsize_t>(values.size(), length - first);
-    const handle selected = checked(H5Scopy(space.get()), "cannot read the shape"),
-                 memory = checked(H5Screate_simple(1, &count, nullptr), "cannot select elements");
+    const hdf5::handle selected = checked(H5Scopy(space.get()), "cannot read the shape"),
+                       memory = checked(H5Screate_simple(1, &count, nullptr), "cannot select elements");
     check(H5Sselect_hyperslab(selected.get(), H5S_SELECT_SET, &first, nullptr, &count, nullptr), "cannot select elements");
     check(H5Dread(dataset, H5T_NATIVE_DOUBLE, memory.get(), selected.get(), H5P_DEFAULT, values.data()), "H5Dread failed");
     for (std::size_t i = 0; i < count; ++i) {
@@ -51,7 +51,7 @@ long double first_value(const std::string& source, const verify_options& options
         zarr::open_source_store(source, options.remote, io::allowed_paths({}, options.external), options.memory),
         options.concat->dimension);
   const source_name name = split_source(source);
-  const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
+  const hdf5::handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
   const hdf5::opened_source file(name.file, access.get(), options.remote, options.memory / 4, options.external, options.lock,
                                  io::access_hint::partial, true);
   comparison_progress progress(options.progress);

@@ -31,8 +31,8 @@ std::string child_path(const std::string& parent, const std::string& name) {
 
 source_tree::source_tree(hid_t file, const std::string& top, comparison_progress& progress)
     : file_(file), source_(file), top_(top) {
-  const handle root = checked(H5Oopen(file_, top_.c_str(), H5P_DEFAULT),
-                              top_ == "/" ? "cannot open the root group" : "cannot open what the store was made from");
+  const hdf5::handle root = checked(H5Oopen(file_, top_.c_str(), H5P_DEFAULT),
+                                    top_ == "/" ? "cannot open the root group" : "cannot open what the store was made from");
   list(root.get(), progress);
 }
 
@@ -73,8 +73,8 @@ void source_tree::list(hid_t root, comparison_progress& progress) {
 }
 
 void source_tree::list_group(haddr_t address, source_object& group) {
-  const handle id = open(address);
-  if (const handle properties(id ? H5Gget_create_plist(id.get()) : -1); properties)
+  const hdf5::handle id = open(address);
+  if (const hdf5::handle properties(id ? H5Gget_create_plist(id.get()) : -1); properties)
     hdf5::register_decoders(properties.get());  // its links may be compressed
   if (!id || H5Literate(id.get(), H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, add_link, &group.links) < 0) {
     group.reason = "cannot be listed: " + hdf5_reason();
@@ -82,7 +82,7 @@ void source_tree::list_group(haddr_t address, source_object& group) {
   for (source_link& l : group.links) {
     if (l.type != H5L_TYPE_HARD) continue;
     H5O_info_t info;
-    const handle child(H5Oopen(id.get(), l.name.c_str(), H5P_DEFAULT));
+    const hdf5::handle child(H5Oopen(id.get(), l.name.c_str(), H5P_DEFAULT));
     if (!child || H5Oget_info(child.get(), &info) < 0) {
       l.reason = hdf5_reason();
       continue;
@@ -145,7 +145,7 @@ void source_tree::select(text::selection& requested, text::selection& claimed) {
 namespace {
 
 std::uint64_t bytes_of_elements(hid_t dataset) {
-  const handle space(H5Dget_space(dataset)), type(H5Dget_type(dataset));
+  const hdf5::handle space(H5Dget_space(dataset)), type(H5Dget_type(dataset));
   const hssize_t elements = space ? H5Sget_simple_extent_npoints(space.get()) : 0;
   const std::uint64_t factors[] = {elements > 0 ? static_cast<std::uint64_t>(elements) : 0, type ? H5Tget_size(type.get()) : 0};
   return product(std::begin(factors), std::end(factors));

@@ -66,7 +66,7 @@ class source_tree final : public source_objects {
   std::map<haddr_t, source_object>& objects() { return objects_; }
   const std::map<haddr_t, source_object>& objects() const { return objects_; }
   source_object& object_at(haddr_t address) { return objects_[address]; }
-  handle open(haddr_t address) const { return handle(H5Oopen_by_addr(file_, address)); }
+  hdf5::handle open(haddr_t address) const { return hdf5::handle(H5Oopen_by_addr(file_, address)); }
 
   hid_t file() const override { return file_; }
   std::optional<std::uint64_t> address_of(const std::string& path) const override;
@@ -77,7 +77,7 @@ class source_tree final : public source_objects {
   void list(hid_t root, comparison_progress& progress);
   void list_group(haddr_t address, source_object& group);
 
-  handle file_handle_;        // keeps the file open, if it is not the source
+  hdf5::handle file_handle_;  // keeps the file open, if it is not the source
   hid_t file_, source_;       // source: where paths begin
   unsigned long number_ = 0;  // libhdf5's number of the file
   std::string top_;

@@ -110,7 +110,7 @@ source_type describe_float(hid_t type) {
 
 bool is_boolean(hid_t type) {
   if (H5Tget_nmembers(type) != 2) return false;
-  const handle base = checked(H5Tget_super(type), "cannot read an enum");
+  const hdf5::handle base = checked(H5Tget_super(type), "cannot read an enum");
   long long value[2] = {};
   bool named[2] = {};
   for (unsigned i = 0; i < 2; ++i) {
@@ -132,7 +132,7 @@ source_type describe_compound(hid_t type, unsigned depth) {
   const int n = H5Tget_nmembers(type);
   for (unsigned i = 0; n > 0 && i < static_cast<unsigned>(n); ++i) {
     const std::unique_ptr<char, decltype(&H5free_memory)> name(H5Tget_member_name(type, i), &H5free_memory);
-    const handle member = checked(H5Tget_member_type(type, i), "cannot read a compound's member");
+    const hdf5::handle member = checked(H5Tget_member_type(type, i), "cannot read a compound's member");
     source_member m;
     m.name = name ? name.get() : "";
     m.type = describe(member.get(), depth + 1);
@@ -147,7 +147,7 @@ source_type describe_compound(hid_t type, unsigned depth) {
 #if H5_VERSION_GE(2, 0, 0)
 // As h5py's compounds of r and i.
 source_type describe_complex(hid_t type) {
-  const handle base = checked(H5Tget_super(type), "cannot read a complex type");
+  const hdf5::handle base = checked(H5Tget_super(type), "cannot read a complex type");
   source_type t;
   t.kind = source_kind::compound;
   t.name = "a complex number";
@@ -171,7 +171,7 @@ source_type describe_array(hid_t type, unsigned depth) {
   const int rank = H5Tget_array_ndims(type);
   if (rank < 1 || rank > H5S_MAX_RANK || H5Tget_array_dims2(type, dims) < 0)
     return unsupported_type("an array type of unknown shape");
-  const handle base = checked(H5Tget_super(type), "cannot read an array type");
+  const hdf5::handle base = checked(H5Tget_super(type), "cannot read an array type");
   source_member m;
   m.type = describe(base.get(), depth + 1);
   if (m.type.kind == source_kind::unsupported) return m.type;
@@ -189,9 +189,9 @@ source_type describe_array(hid_t type, unsigned depth) {
 
 }  // namespace
 
-handle checked(hid_t id, const char* message) {
+hdf5::handle checked(hid_t id, const char* message) {
   if (id < 0) throw source_error(std::string(message) + ": " + hdf5_reason());
-  return handle(id);
+  return hdf5::handle(id);
 }
 
 void check(herr_t status, const char* message) {
@@ -218,7 +218,7 @@ source_type describe(hid_t type, unsigned depth) {
     case H5T_BITFIELD: return describe_bits(type, source_kind::bitfield);
     case H5T_FLOAT: return describe_float(type);
     case H5T_ENUM: {
-      const handle base = checked(H5Tget_super(type), "cannot read an enum");
+      const hdf5::handle base = checked(H5Tget_super(type), "cannot read an enum");
       t = describe_integer(base.get());
       if (t.kind != source_kind::integer) return unsupported_type("an enum of " + t.name);
       t.is_enum = true;
@@ -263,7 +263,7 @@ source_type describe(hid_t type, unsigned depth) {
       }
       return t;
     case H5T_VLEN: {
-      const handle base = checked(H5Tget_super(type), "cannot read a sequence type");
+      const hdf5::handle base = checked(H5Tget_super(type), "cannot read a sequence type");
       source_member m;
       m.type = describe(base.get(), depth + 1);
       if (m.type.kind == source_kind::unsupported) return m.type;
@@ -278,7 +278,7 @@ source_type describe(hid_t type, unsigned depth) {
   }
 }
 
-handle memory_type(const source_type& t, hid_t file_type) {
+hdf5::handle memory_type(const source_type& t, hid_t file_type) {
   const char* const message = "cannot make a memory type";
   switch (t.kind) {
     case source_kind::integer:
@@ -288,7 +288,7 @@ handle memory_type(const source_type& t, hid_t file_type) {
     case source_kind::floating: {
       if (!t.exact) return checked(H5Tcopy(H5T_NATIVE_DOUBLE), message);
       // a copy of the file's type in our byte order: only bytes move, and NaN payloads survive
-      handle m = checked(H5Tcopy(file_type), message);
+      hdf5::handle m = checked(H5Tcopy(file_type), message);
       check(H5Tset_order(m.get(), H5Tget_order(H5T_NATIVE_DOUBLE)), message);
       return m;
     }
@@ -298,29 +298,29 @@ handle memory_type(const source_type& t, hid_t file_type) {
     case source_kind::reference: return checked(H5Tcopy(H5T_STD_REF_OBJ), message);
     case source_kind::region: return checked(H5Tcopy(H5T_STD_REF_DSETREG), message);
     case source_kind::array: {
-      const handle file_base = checked(H5Tget_super(file_type), message);
-      const handle base = memory_type(t.members[0].type, file_base.get());
+      const hdf5::handle file_base = checked(H5Tget_super(file_type), message);
+      const hdf5::handle base = memory_type(t.members[0].type, file_base.get());
       const std::vector<hsize_t> dims(t.dims.begin(), t.dims.end());
       return checked(H5Tarray_create2(base.get(), static_cast<unsigned>(dims.size()), dims.data()), message);
     }
     case source_kind::sequence: {
-      const handle file_base = checked(H5Tget_super(file_type), message);
-      const handle base = memory_type(t.members[0].type, file_base.get());
+      const hdf5::handle file_base = checked(H5Tget_super(file_type), message);
+      const hdf5::handle base = memory_type(t.members[0].type, file_base.get());
       return checked(H5Tvlen_create(base.get()), message);
     }
     case source_kind::compound: {
 #if H5_VERSION_GE(2, 0, 0)
       if (H5Tget_class(file_type) == H5T_COMPLEX) {
-        const handle file_base = checked(H5Tget_super(file_type), message);
-        const handle base = memory_type(t.members[0].type, file_base.get());
+        const hdf5::handle file_base = checked(H5Tget_super(file_type), message);
+        const hdf5::handle base = memory_type(t.members[0].type, file_base.get());
         return checked(H5Tcomplex_create(base.get()), message);
       }
 #endif
-      handle m = checked(H5Tcreate(H5T_COMPOUND, std::max<std::size_t>(t.size, 1)), message);
+      hdf5::handle m = checked(H5Tcreate(H5T_COMPOUND, std::max<std::size_t>(t.size, 1)), message);
       for (unsigned i = 0; i < t.members.size(); ++i) {
         if (t.members[i].type.size == 0) continue;
-        const handle file_member = checked(H5Tget_member_type(file_type, i), message);
-        const handle member = memory_type(t.members[i].type, file_member.get());
+        const hdf5::handle file_member = checked(H5Tget_member_type(file_type, i), message);
+        const hdf5::handle member = memory_type(t.members[i].type, file_member.get());
         check(H5Tinsert(m.get(), t.members[i].name.c_str(), t.members[i].offset, member.get()), message);
       }
       return m;
@@ -332,7 +332,7 @@ handle memory_type(const source_type& t, hid_t file_type) {
 source_values::source_values(const source_type& type, hid_t memory_type, std::uint64_t max_bytes)
     : type_(type), max_bytes_(max_bytes) {
   check(H5Iinc_ref(memory_type), "cannot keep a memory type");
-  memory_ = handle(memory_type);
+  memory_ = hdf5::handle(memory_type);
 }
 
 source_values::~source_values() { reclaim(); }
@@ -341,7 +341,7 @@ void source_values::reclaim() {
   if (variable_) variable_->clear();
   if (live_ == 0 || !type_.has_variable_parts()) return;
   const hsize_t n = std::exchange(live_, 0);
-  const handle space(H5Screate_simple(1, &n, nullptr));
+  const hdf5::handle space(H5Screate_simple(1, &n, nullptr));
   if (space) H5Dvlen_reclaim(memory_.get(), space.get(), H5P_DEFAULT, data_.data());
 }
 
@@ -352,10 +352,10 @@ void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start,
   // zeros, so that bytes that libhdf5 does not write are not stray pointers
   data_.assign(elements * type_.size, std::byte{0});
   if (elements == 0) return;
-  const handle file_space = checked(H5Dget_space(dataset), "cannot read the dataspace");
+  const hdf5::handle file_space = checked(H5Dget_space(dataset), "cannot read the dataspace");
   const std::vector<hsize_t> offset(start.begin(), start.end());
   const std::vector<hsize_t> size(count.begin(), count.end());
-  handle memory_space;
+  hdf5::handle memory_space;
   if (size.empty()) {
     memory_space = checked(H5Screate(H5S_SCALAR), "cannot make a dataspace");
   } else {

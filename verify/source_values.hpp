@@ -5,13 +5,14 @@
 #ifndef ZARRBITS_VERIFY_SOURCE_VALUES_HPP
 #define ZARRBITS_VERIFY_SOURCE_VALUES_HPP
 
+#include "hdf5/h5.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <hdf5.h>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace zarrbits::hdf5 {
@@ -25,28 +26,8 @@ struct source_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Any HDF5 identifier; closed with the last reference.
-class handle {
- public:
-  handle() = default;
-  explicit handle(hid_t id) noexcept : id_(id) {}
-  handle(handle&& other) noexcept : id_(std::exchange(other.id_, -1)) {}
-  handle& operator=(handle&& other) noexcept {
-    std::swap(id_, other.id_);
-    return *this;
-  }
-  ~handle() {
-    if (id_ >= 0) H5Idec_ref(id_);
-  }
-  hid_t get() const noexcept { return id_; }
-  explicit operator bool() const noexcept { return id_ >= 0; }
-
- private:
-  hid_t id_ = -1;
-};
-
 // Wraps the result of an HDF5 function; throws source_error if it failed. `message` begins the sentence.
-handle checked(hid_t id, const char* message);
+hdf5::handle checked(hid_t id, const char* message);
 void check(herr_t status, const char* message);
 // The innermost reason on libhdf5's error stack; clears the stack.
 std::string hdf5_reason();
@@ -100,10 +81,10 @@ struct source_member {
 source_type describe(hid_t file_type, unsigned depth = 0);
 
 // The memory type of `t` for H5Dread, with the layout from describe().
-handle memory_type(const source_type& t, hid_t file_type);
+hdf5::handle memory_type(const source_type& t, hid_t file_type);
 
 // A buffer of elements with their strings and sequences, whose size is limited: in a small file, any number of them may share the
-// same piece.
+// same piece. It holds identifiers of libhdf5, also where its last owner is a task of another thread: see hdf5::lock.
 class source_values {
  public:
   // `max_bytes`: of strings and sequences that read() takes. Throws source_error.
@@ -126,7 +107,7 @@ class source_values {
   void reclaim();
 
   const source_type type_;  // own ones: values may be kept longer than what describes them
-  handle memory_;
+  hdf5::handle memory_;
   std::uint64_t max_bytes_;
   std::vector<std::byte> data_;
   std::unique_ptr<hdf5::vlen_allocator> variable_;  // H5Dread's allocations

@@ -34,7 +34,7 @@ tree_comparison::tree_comparison(const verify_options& options, const zarr::stor
       pool_(pool),
       policy_(options.concat ? link_policy::keep : options.links),  // convert copies none for joined files
       result_(result) {
-  const handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
+  const hdf5::handle access = checked(H5Pcreate(H5P_FILE_ACCESS), "cannot prepare to open a file");
   check(H5Pset_cache(access.get(), 0, 12421, 64u << 20, 0.75), "cannot prepare to open a file");
   source_ = std::make_shared<const hdf5::opened_source>(name.file, access.get(), options.remote, options.memory / 4,
                                                         options.external, options.lock, extent_of(options, name), true);
@@ -133,7 +133,7 @@ void tree_comparison::compare_named_type(const place& p) {
   f.store_path = store_path(p.folder);
   f.kind = "named type";
   try {
-    const handle type = tree_->open(p.address);
+    const hdf5::handle type = tree_->open(p.address);
     if (!type) throw source_error(hdf5_reason());
     const nlohmann::json node = zarr::read_node(p.folder);
     const node_pair n{p.path, f.store_path, node};
@@ -195,7 +195,7 @@ void tree_comparison::pair_group(const place& p, const source_object& group) {
       nodes.insert(l.name);
       const bool noted = n.notes().value("dimensions", nlohmann::json::object()).contains(text::escape_name(l.name));
       if (!noted && rules_.is_part && is_exported_dimension(*rules_.netcdf, group, l)) continue;
-      if (const handle scale = tree_->open(l.target); scale && node.is_object() && tree_->object_at(l.target).selected)
+      if (const hdf5::handle scale = tree_->open(l.target); scale && node.is_object() && tree_->object_at(l.target).selected)
         compare_dimension(scale.get(), n, l);
       continue;
     }
@@ -227,7 +227,7 @@ void tree_comparison::pair_group(const place& p, const source_object& group) {
       continue;
     }
     if (matches.empty() && node.is_object() && tree_->object_at(l.target).type == H5O_TYPE_DATASET) {
-      if (const handle dataset = tree_->open(l.target); dataset) metadata_->skipped(dataset.get(), n, l.name);
+      if (const hdf5::handle dataset = tree_->open(l.target); dataset) metadata_->skipped(dataset.get(), n, l.name);
     }
     for (const zarr::store_folder& child : matches) {
       nodes.insert(l.name);
@@ -236,13 +236,13 @@ void tree_comparison::pair_group(const place& p, const source_object& group) {
     }
   }
   if (node.is_object()) {
-    if (const handle id = tree_->open(address); id) metadata_->attributes(id.get(), n, false);
+    if (const hdf5::handle id = tree_->open(address); id) metadata_->attributes(id.get(), n, false);
     std::set<std::string> handled = {"attribute_types", "attribute_shapes", "attribute_values",
                                      "links",           "named_types",      "skipped",
                                      "names",           "dimensions",       "order"};
     if (folder.path().empty()) {
       handled.merge(std::set<std::string>{"selection", "convention", "sources"});
-      const handle creation(H5Fget_create_plist(source_->file()));
+      const hdf5::handle creation(H5Fget_create_plist(source_->file()));
       hsize_t size = 0;
       if (creation && H5Pget_userblock(creation.get(), &size) >= 0 && size > 0 && tree_->top() == "/") {
         handled.insert("user_block");
@@ -251,10 +251,10 @@ void tree_comparison::pair_group(const place& p, const source_object& group) {
     }
     metadata_->notes(n, {}, handled);
     metadata_->names(n, stored);
-    if (const handle id = tree_->open(address); id && !joined_) metadata_->order(id.get(), n);
+    if (const hdf5::handle id = tree_->open(address); id && !joined_) metadata_->order(id.get(), n);
     links_->group(address, n, nodes);
     const nlohmann::json noted = n.notes().value("links", nlohmann::json::object());
-    if (const handle id = tree_->open(address); id && policy_ != link_policy::keep) {
+    if (const hdf5::handle id = tree_->open(address); id && policy_ != link_policy::keep) {
       std::set<std::string> copied;
       for (const auto& [name, original] : stored) copied.insert(original);
       for (const source_link& l : group.links) {
@@ -270,7 +270,7 @@ void tree_comparison::expect_copy(const place& group, hid_t id, const source_lin
   const std::string path = child_path(group.path, link.name);
   if (link.type != H5L_TYPE_HARD && link.type != H5L_TYPE_SOFT && link.type != H5L_TYPE_EXTERNAL) return;
   if (!selections_->requested.matches(text::escape_name(path))) return;
-  const handle object(H5Oopen(id, link.name.c_str(), H5P_DEFAULT));
+  const hdf5::handle object(H5Oopen(id, link.name.c_str(), H5P_DEFAULT));
   H5O_info_t info;
   const bool target_exists = object && H5Oget_info(object.get(), &info) >= 0;
   H5Eclear2(H5E_DEFAULT);
@@ -293,9 +293,9 @@ void tree_comparison::expect_copy(const place& group, hid_t id, const source_lin
 // The node at the link's place is a copy of its target.
 void tree_comparison::pair_link(const place& group, const source_link& link, const zarr::store_folder& child) {
   const std::string path = child_path(group.path, link.name);
-  const handle parent = tree_->open(group.address);
+  const hdf5::handle parent = tree_->open(group.address);
   gate_->forget_refusal();
-  const handle object(parent ? H5Oopen(parent.get(), link.name.c_str(), H5P_DEFAULT) : -1);
+  const hdf5::handle object(parent ? H5Oopen(parent.get(), link.name.c_str(), H5P_DEFAULT) : -1);
   H5O_info_t info;
   if (object && H5Oget_info(object.get(), &info) >= 0) {
     if (tree_->contains(info)) return pairs_.push_back({info.addr, path, child});
@@ -344,7 +344,7 @@ bool tree_comparison::is_exported_dimension(const netcdf_dimensions& dimensions,
   if (!stored_dimensions_) stored_dimensions_.emplace(store_);
   const netcdf_dimensions::dimension& d = *dimensions.find(link.target);
   if (!stored_dimensions_->contains(group.path, d.name, d.length)) return false;
-  const handle scale = tree_->open(link.target);
+  const hdf5::handle scale = tree_->open(link.target);
   return scale && has_only_bookkeeping(scale.get());
 }
 
@@ -374,7 +374,7 @@ void tree_comparison::compare_dataset(haddr_t address, const std::string& path, 
   f.path = path;
   f.store_path = store_path(folder);
   f.kind = "dataset";
-  const handle dataset = tree_->open(address);
+  const hdf5::handle dataset = tree_->open(address);
   if (!dataset) {
     f.outcome = verdict::unreadable;
     f.reason = "cannot be opened: " + hdf5_reason();
