@@ -117,14 +117,19 @@ inline void check(herr_t status, const char* action) {
   if (status < 0) fail(action);
 }
 
-// While it exists, libhdf5 prints nothing itself.
+// While it exists, libhdf5 prints nothing itself: in this thread or, without support for threads, in any. It takes the lock when
+// it begins and ends.
 class silence {
  public:
   silence() {
+    const lock one_thread;
     H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   }
-  ~silence() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
+  ~silence() {
+    const lock one_thread;
+    H5Eset_auto2(H5E_DEFAULT, function_, data_);
+  }
   silence(const silence&) = delete;
   silence& operator=(const silence&) = delete;
 

@@ -22,6 +22,7 @@ dataset_layout read_layout(const hdf5::source_file& file, hid_t dataset) {
   l.layout = H5Pget_layout(properties);
   l.element_bytes = H5Tget_size(type);
   l.linked_values = reference_map::has_linked_values(type);
+  l.can_be_filtered = H5Tget_class(type) != H5T_VLEN && H5Tis_variable_str(type) <= 0;
   if (H5Sget_simple_extent_type(space) == H5S_SIMPLE) {
     l.dims = hdf5::extent(space);
     l.max_dims = hdf5::maximum_extent(space);

@@ -22,6 +22,7 @@ struct dataset_layout {
   array::extents dims, max_dims, chunk;
   std::uint64_t element_bytes = 0;  // in the file
   bool linked_values = false;       // reference_map::has_linked_values()
+  bool can_be_filtered = true;      // false: HDF5 keeps the values beside its chunks, which no filter sees
   hdf5::pipeline filters;
   bool can_decode = false, can_encode = false;  // chunks with these filters
   std::uint64_t stored_bytes = 0;

@@ -348,6 +348,8 @@ dataset_changes plan_changes(const opened_contents& source, const repack_options
   }
   for (const std::string& option : options.filters) {
     const pattern_value value = split_pattern(option);
+    std::string unfiltered;  // a dataset that cannot be
+    bool is_applied = false;
     for_each_match("filters", option, value, [&](const tree_object& o, const dataset_layout& l) {
       std::vector<hdf5::filter> filters = parse_filters(option, value.value, l.element_bytes);
       dataset_change& change = changes[o.address];
@@ -357,6 +359,11 @@ dataset_changes plan_changes(const opened_contents& source, const repack_options
                     "`filters` has \"" + option + "\", but dataset \"" + text::escape_name(o.path) + "\" of \"" +
                         source.file.path() + "\" has no chunks; choose their shape with `chunks`",
                     {source.file.path(), o.path});
+      if (!l.can_be_filtered && !filters.empty()) {
+        unfiltered = o.path;
+        return;
+      }
+      is_applied = true;
       if (!is_chunked) return;
       change.filters = std::move(filters);
       change.has_chosen_filters = true;
@@ -364,6 +371,11 @@ dataset_changes plan_changes(const opened_contents& source, const repack_options
       if (change.chunk.empty() && !l.filters.partial_unfiltered && are_same_filters(l.filters.filters, *change.filters))
         change.filters.reset();
     });
+    if (value.pattern && !is_applied)
+      throw error(errc::no_match,
+                  "`filters` has \"" + option + "\", but dataset \"" + text::escape_name(unfiltered) + "\" of \"" +
+                      source.file.path() + "\" has values of variable length, which HDF5 does not filter; leave the option out",
+                  {source.file.path(), unfiltered});
   }
   std::erase_if(changes, [](const auto& entry) { return !entry.second; });
   return changes;

@@ -97,7 +97,9 @@ def example(path):
 
 
 @needs_h5dump
-@pytest.mark.parametrize("options", [(), ("--layout", "cloud"), ("--layout", "cmip7"), ("--libver", "latest")])
+@pytest.mark.parametrize(
+    "options", [(), ("--layout", "cloud"), ("--layout", "cmip7"), ("--libver", "latest"), ("--filter", "deflate:1")]
+)
 def test_everything_stays(tmp_path, options):
     source, target = example(tmp_path / "in.h5"), tmp_path / "out.h5"
     report = repack(*options, source, target)
@@ -431,6 +433,9 @@ def test_wrong_options(tmp_path):
     ]:
         assert sentence in refused("repack", *arguments, status=status), arguments
         assert [p.name for p in tmp_path.iterdir()] == ["in.nc"]
+    with h5py.File(tmp_path / "words.h5", "w") as f:
+        f.create_dataset("words", data=["a", "b"], dtype=h5py.string_dtype(), chunks=(1,))
+    assert "variable length" in refused("repack", "--filter", "words=deflate", tmp_path / "words.h5", tmp_path / "out.h5")
     (tmp_path / "text.nc").write_text("no file of HDF5")
     assert "not an HDF5 file" in refused("repack", "--overwrite", source, tmp_path / "text.nc")
 
