@@ -24,7 +24,9 @@ constexpr std::uint64_t largest_file = std::numeric_limits<std::int64_t>::max();
 }  // namespace
 
 source_dataset::source_dataset(opened_dataset opened) : chunk_source(std::move(opened)) {
-  if (type.kind != type_class::text || !type.variable || external || file.swmr()) return;
+  if (type.kind != type_class::text || !type.variable) return;
+  string_blocks_.emplace(dataset);
+  if (external || file.swmr()) return;
   std::size_t address = 8, length = 8;
   hsize_t user_block = 0;
   const handle creation(H5Fget_create_plist(handle(H5Iget_file_id(dataset), "tell the file")), "tell the properties");
@@ -79,13 +81,16 @@ void source_dataset::read_values(hid_t memory, std::size_t size, const array::ex
     check(H5Dread(dataset, memory, H5S_ALL, H5S_ALL, transfer, out.data()), "read the values");
     return;
   }
+  const array::extents out_first = corner.empty() ? array::extents(out_shape.size(), 0) : corner;
+  if (strings && string_blocks_ && string_blocks_->has_fill_text())
+    return string_blocks_->read(memory, {first, count}, out_shape, out_first,
+                               {reinterpret_cast<char**>(out.data()), out.size() / sizeof(char*)}, *strings);
   const handle file_space(H5Scopy(space), "copy a dataspace");
   check(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, to_hsize(first).data(), nullptr, to_hsize(count).data(), nullptr),
         "select a block");
   const handle memory_space(H5Screate_simple(static_cast<int>(out_shape.size()), to_hsize(out_shape).data(), nullptr),
                             "create a dataspace");
-  const std::vector<hsize_t> start = to_hsize(corner.empty() ? array::extents(out_shape.size(), 0) : corner);
-  check(H5Sselect_hyperslab(memory_space, H5S_SELECT_SET, start.data(), nullptr, to_hsize(count).data(), nullptr),
+  check(H5Sselect_hyperslab(memory_space, H5S_SELECT_SET, to_hsize(out_first).data(), nullptr, to_hsize(count).data(), nullptr),
         "select a block");
   check(H5Dread(dataset, memory, memory_space, file_space, transfer, out.data()), "read the values");
 }

@@ -8,6 +8,7 @@
 #include "hdf5/chunk_index.hpp"
 #include "hdf5/chunk_source.hpp"
 #include "hdf5/heap_strings.hpp"
+#include "hdf5/string_blocks.hpp"
 
 #include <memory>
 #include <mutex>
@@ -58,6 +59,7 @@ class source_dataset : public chunk_source {
                                                  const array::extents& out_shape) const;
 
   std::optional<heap_format> heap_;  // set if its strings can be read without libhdf5
+  std::optional<string_blocks> string_blocks_;  // set if its values are strings of variable length
   struct verified_chunks {
     std::mutex mutex;
     std::set<array::extents> chunks;

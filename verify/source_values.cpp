@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/source_values.hpp"
 
+#include "hdf5/string_blocks.hpp"
 #include "hdf5/vlen_allocator.hpp"
 #include "text/format.hpp"
 #include "zarr/read/store_reader.hpp"
@@ -365,7 +366,19 @@ void source_values::read(hid_t dataset, const std::vector<std::uint64_t>& start,
   }
   if (type_.has_variable_parts() && !variable_) variable_ = std::make_unique<hdf5::vlen_allocator>(max_bytes_);
   const hid_t transfer = variable_ ? variable_->transfer() : H5P_DEFAULT;
-  const herr_t status = H5Dread(dataset, memory_.get(), memory_space.get(), file_space.get(), transfer, data_.data());
+  bool is_read = false;
+  try {
+    if (type_.kind == source_kind::variable_text) {
+      const hdf5::string_blocks blocks(dataset);
+      is_read = blocks.has_fill_text();
+      const std::vector<std::uint64_t> zero(count.size(), 0);
+      if (is_read) blocks.read(memory_, {start, count}, count, zero, {reinterpret_cast<char**>(data_.data()), elements}, *variable_);
+    }
+  } catch (const hdf5::failure& e) {
+    if (!variable_->exceeded()) throw source_error(e.what());
+  }
+  const herr_t status =
+      is_read ? 0 : H5Dread(dataset, memory_.get(), memory_space.get(), file_space.get(), transfer, data_.data());
   if (variable_ && variable_->exceeded()) {
     H5Eclear2(H5E_DEFAULT);
     variable_.reset();  // the caller may read less

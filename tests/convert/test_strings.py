@@ -149,3 +149,24 @@ def test_a_collection_with_a_high_number(folder):
     assert done.returncode == 0, done.stderr
     assert Store(f"{folder}/out.zarr").read("x").tolist() == ["text"] * n
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.5
+
+
+@pytest.mark.parametrize("fill", ["nothing", ""])
+@pytest.mark.parametrize(
+    "options", [("--chunk", "16"), ("--chunk", "7x9"), ("--chunk", "16", "--shard", "32"), ("--profile", "recode")]
+)
+def test_chunks_that_were_never_written(folder, fill, options):
+    source = f"{folder}/in.h5"
+    with h5py.File(source, "w") as f:
+        line = f.create_dataset("line", (1000,), h5py.string_dtype(), chunks=(10,), fillvalue=fill)
+        line[200:205] = words(5)
+        line[991] = "last"
+        plane = f.create_dataset("plane", (40, 30), h5py.string_dtype(), chunks=(16, 20), fillvalue=fill)
+        plane[17, 3:25] = words(22)
+    done = convert(source, f"{folder}/out.zarr", *options)
+    assert done.returncode == 0, done.stderr
+    assert run("verify", source, f"{folder}/out.zarr").stdout.splitlines()[-1].startswith("OK")
+    run("check", source)
+    with h5py.File(source, "r+") as f:  # libhdf5 1.10 writes the fill value into a heap where it reads one
+        for name in ("line", "plane"):
+            assert Store(f"{folder}/out.zarr").read(name).tolist() == f[name].asstr()[...].tolist(), name
