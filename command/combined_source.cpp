@@ -96,7 +96,8 @@ void set_fixed_time(const std::string& path) {
 void place_in_order(combine_options& options, const std::string& order) {
   const std::size_t dimensions = options.dimensions.size() + (options.new_dimension.empty() ? 0 : 1);
   if (dimensions > 2)
-    throw usage_error("--order " + order + " is for two dimensions: folders along the first one, and the files in each along the "
+    throw usage_error("--order " + order +
+                      " is for two dimensions: folders along the first one, and the files in each along the "
                       "second; use --places for more, or --order value for the order of their coordinates");
   if (order == "name") std::sort(options.sources.begin(), options.sources.end(), text::natural_less);
   std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> folders;  // number, and files
@@ -109,8 +110,8 @@ void place_in_order(combine_options& options, const std::string& order) {
   const auto& [first_folder, first] = *folders.begin();
   for (const auto& [folder, entry] : folders) {
     if (entry.second != first.second)
-      throw usage_error("--order " + order + " is for folders that have the same number of files, unlike " +
-                        quote(first_folder) + " with " + std::to_string(first.second) + " and " + quote(folder) + " with " +
+      throw usage_error("--order " + order + " is for folders that have the same number of files, unlike " + quote(first_folder) +
+                        " with " + std::to_string(first.second) + " and " + quote(folder) + " with " +
                         std::to_string(entry.second) + "; use --places, or --order value for the order of their coordinates");
   }
 }

@@ -45,8 +45,8 @@ struct stored_chunk {
   std::size_t file = no_file;  // the file of the offset
 };
 
-// The chunks of an array of several datasets, without those that a growing store has, and how many are stored chunks of a dataset;
-// and the elements of both.
+// The chunks of an array of several datasets, without those that a growing store has, and how many are stored chunks of a
+// dataset; and the elements of both.
 struct reused_chunks {
   std::uint64_t chunks = 0, reused = 0, elements = 0, reused_elements = 0;
 };

@@ -282,8 +282,8 @@ std::optional<array::chunk_grid> virtual_parts::grid_of_parts(const array::chunk
       end += n;
     };
     for (const auto& [first, i] : intervals) {
-      const auto usual = std::max_element(i.parts.begin(), i.parts.end(),
-                                          [](const auto& a, const auto& b) { return a.second < b.second; });
+      const auto usual =
+          std::max_element(i.parts.begin(), i.parts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
       fill(first, regular.chunk[d]);
       fill(i.end, usual->first);
     }
@@ -299,7 +299,7 @@ std::optional<array::chunk_grid> virtual_parts::grid_of_parts(const array::chunk
 
 namespace {
 
-// Of the chunks of a grid along a dimension those that are stored chunks of a part, and their elements.
+// Counts the chunks of a grid along a dimension that are stored chunks of a part, and their elements.
 std::pair<std::uint64_t, std::uint64_t> reused_along(const array::chunk_grid& grid, std::size_t d, const span_of_part& span) {
   const bool is_rectilinear = grid.is_rectilinear(d);
   const std::vector<array::chunk_run> one{{grid.chunk[d], grid.chunks_along(d)}};
@@ -359,10 +359,10 @@ std::unique_ptr<const virtual_parts> parts_of_virtual(const opened_dataset& data
       const auto source_selection = strided_selection_of(handle(H5Pget_virtual_srcspace(data.dcpl, i)), source.extent);
       H5Eclear2(H5E_DEFAULT);
       array::extents own_chunk = chunk_in(source.chunk, data.dims.size());
-      const std::optional<std::size_t> file = source_selection && !own_chunk.empty() &&
-                                                      matches_by_dimension(*virtual_selection, *source_selection)
-                                                  ? files.number_of(source.file)
-                                                  : std::nullopt;
+      const std::optional<std::size_t> file =
+          source_selection && !own_chunk.empty() && matches_by_dimension(*virtual_selection, *source_selection)
+              ? files.number_of(source.file)
+              : std::nullopt;
       if (file) {
         p.source_blocks = source_selection->list;
         p.extent = source.extent;

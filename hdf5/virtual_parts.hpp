@@ -39,11 +39,11 @@ class virtual_parts {
   struct part {
     std::vector<strided_blocks> virtual_blocks;      // the elements of the virtual dataset that it fills
     std::vector<strided_blocks> source_blocks = {};  // the elements of its source; empty: no chunk of it is a chunk of the array
-    array::extents extent = {};  // of its source
-    array::extents chunk = {};   // shape of its source's chunks, in dimensions of the virtual dataset; empty with `source_blocks`
-    std::size_t file = 0;        // index in files()
-    haddr_t address = 0;         // address of the source in its file
-    bool is_available = true;    // otherwise its elements read as fill value
+    array::extents extent = {};                      // of its source
+    array::extents chunk = {};  // shape of its source's chunks, in dimensions of the virtual dataset; empty with `source_blocks`
+    std::size_t file = 0;       // index in files()
+    haddr_t address = 0;        // address of the source in its file
+    bool is_available = true;   // otherwise its elements read as fill value
   };
   // `chunk`: empty, or the chunk shape of most sources that have `source_blocks`, in dimensions of the virtual dataset.
   virtual_parts(std::vector<part> list, array::extents chunk, std::shared_ptr<const source_files> files);

@@ -36,7 +36,9 @@ constexpr const char* packing_names[] = {"scale_factor", "add_offset"};
 
 std::string quoted_text(const std::string& name) { return format_text(text::escape_name(name)); }
 
-[[noreturn]] void refuse_aggregation(const std::string& reason) { throw source_error(reason + ", so that its fragments cannot be read"); }
+[[noreturn]] void refuse_aggregation(const std::string& reason) {
+  throw source_error(reason + ", so that its fragments cannot be read");
+}
 
 std::vector<std::string> words_in(hid_t variable, const char* attribute) {
   const std::vector<std::string> texts = hdf5::text_attribute(variable, attribute);
@@ -83,7 +85,8 @@ std::vector<std::string> strings_in(hid_t dataset, const std::string& name) {
   if (n > max_fragments) refuse_aggregation("has more than " + std::to_string(max_fragments) + " fragments");
   const bool is_variable = H5Tis_variable_str(type.get()) > 0;
   const std::size_t size = is_variable ? sizeof(char*) : H5Tget_size(type.get());
-  if (size > max_name_bytes / std::max<std::uint64_t>(n, 1)) refuse_aggregation("names " + quoted_text(name) + ", whose texts are too long");
+  if (size > max_name_bytes / std::max<std::uint64_t>(n, 1))
+    refuse_aggregation("names " + quoted_text(name) + ", whose texts are too long");
   std::vector<std::byte> values(static_cast<std::size_t>(n) * size);
   hdf5::vlen_allocator allocator(max_name_bytes);
   check(H5Dread(dataset, type.get(), H5S_ALL, H5S_ALL, is_variable ? allocator.transfer() : H5P_DEFAULT, values.data()),
@@ -119,7 +122,7 @@ std::optional<std::vector<std::optional<std::size_t>>> match_dimensions(const st
 }
 
 void read_elements(hid_t dataset, hid_t memory, const std::vector<std::uint64_t>& start, const std::vector<std::uint64_t>& count,
-                void* out) {
+                   void* out) {
   const hdf5::handle space = checked(H5Dget_space(dataset), "cannot read the dataspace");
   const std::vector<hsize_t> first(start.begin(), start.end()), extent(count.begin(), count.end());
   const hsize_t n = product(count);
@@ -155,7 +158,8 @@ std::string format_number_of(hid_t memory, const void* value) {
 
 std::set<std::string> aggregation_comparison::unshared_attributes(hid_t first) {
   std::set<std::string> names{"aggregated_dimensions", "aggregated_data"};
-  if (std::any_of(std::begin(packing_names), std::end(packing_names), [&](const char* name) { return H5Aexists(first, name) > 0; }))
+  if (std::any_of(std::begin(packing_names), std::end(packing_names),
+                  [&](const char* name) { return H5Aexists(first, name) > 0; }))
     names.insert({"scale_factor", "add_offset", "_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"});
   return names;
 }
@@ -205,10 +209,10 @@ bool aggregation_comparison::compare_types() {
     add_reason(f_, verdict::differs, "is not of numbers, which an aggregation variable in the second file is");
     return false;
   }
-  const bool is_packed =
-      std::any_of(std::begin(packing_names), std::end(packing_names), [&](const char* name) { return H5Aexists(first_, name) > 0; });
-  const bool is_unpacked =
-      std::none_of(std::begin(packing_names), std::end(packing_names), [&](const char* name) { return H5Aexists(second_, name) > 0; });
+  const bool is_packed = std::any_of(std::begin(packing_names), std::end(packing_names),
+                                     [&](const char* name) { return H5Aexists(first_, name) > 0; });
+  const bool is_unpacked = std::none_of(std::begin(packing_names), std::end(packing_names),
+                                        [&](const char* name) { return H5Aexists(second_, name) > 0; });
   if (is_packed ? H5Tget_class(other.get()) != H5T_FLOAT || !is_unpacked : !are_same_numbers(type.get(), other.get())) {
     add_reason(f_, verdict::differs, "has another type than the aggregation variable in the second file");
     return false;
@@ -229,14 +233,15 @@ hdf5::handle aggregation_comparison::open_in_scope(const std::string& name) cons
     H5Eclear2(H5E_DEFAULT);
     if (dataset) return dataset;
   }
-  refuse_aggregation("names the variable " + quoted_text(name) + ", which is not there");
+  refuse_aggregation("names the variable " + quoted_text(name) + ", which does not exist");
 }
 
 void aggregation_comparison::read_features() {
   const std::vector<std::string> dimensions = words_in(second_, "aggregated_dimensions"),
                                  words = words_in(second_, "aggregated_data");
   if (dimensions.size() != dims_.size())
-    refuse_aggregation("has " + std::to_string(dimensions.size()) + " \"aggregated_dimensions\" in place of " + std::to_string(dims_.size()));
+    refuse_aggregation("has " + std::to_string(dimensions.size()) + " \"aggregated_dimensions\" in place of " +
+                       std::to_string(dims_.size()));
   for (std::size_t d = 0; d < dims_.size(); ++d) {
     if (const index shape = shape_of_dataset(open_in_scope(dimensions[d]).get()); shape != index{dims_[d]})
       refuse_aggregation("has a dimension " + quoted_text(dimensions[d]) + " of another length than " + std::to_string(dims_[d]));
@@ -268,7 +273,8 @@ void aggregation_comparison::read_features() {
     for (std::size_t i = 0; i < shape[1]; ++i) {
       const std::int64_t n = numbers[d * static_cast<std::size_t>(shape[1]) + i];
       const bool is_missing = missing && static_cast<long double>(n) == *missing;
-      if (!is_missing && (has_ended || n <= 0)) refuse_aggregation("has a map with a length that is not one: " + std::to_string(n));
+      if (!is_missing && (has_ended || n <= 0))
+        refuse_aggregation("has a map with " + std::to_string(n) + " in place of a length");
       has_ended = has_ended || is_missing;
       if (!is_missing) lengths.push_back(static_cast<std::uint64_t>(n));
     }
@@ -277,7 +283,8 @@ void aggregation_comparison::read_features() {
   uris_ = strings_in(variables["uris"].get(), "uris");
   identifiers_ = strings_in(variables["identifiers"].get(), "identifiers");
   const bool is_one_name = identifiers_.size() == 1 && shape_of_dataset(variables["identifiers"].get()).empty();
-  if (shape_of_dataset(variables["uris"].get()) != counts || (!is_one_name && shape_of_dataset(variables["identifiers"].get()) != counts))
+  if (shape_of_dataset(variables["uris"].get()) != counts ||
+      (!is_one_name && shape_of_dataset(variables["identifiers"].get()) != counts))
     refuse_aggregation("has other numbers of uris or identifiers than its map has fragments");
 }
 
@@ -298,7 +305,8 @@ void aggregation_comparison::open_file(const std::string& uri) {
     name = (fs::absolute(file_).parent_path() / *path).lexically_normal().string();
   }
   const auto decision = context_.second.policy()->check(name);
-  if (decision == hdf5::external_file_policy::decision::missing) refuse_aggregation("names the file " + quoted_text(name) + ", which is not there");
+  if (decision == hdf5::external_file_policy::decision::missing)
+    refuse_aggregation("names the file " + quoted_text(name) + ", which does not exist");
   if (decision != hdf5::external_file_policy::decision::allowed) {
     const std::string reason = context_.second.policy()->refusal();
     context_.second.policy()->forget_refusal();
@@ -332,11 +340,12 @@ bool aggregation_comparison::compare_fragment(const index& position) {
     if (!dataset && !identifier.empty()) dataset = hdf5::handle(H5Dopen2(opened_->file(), name.c_str(), H5P_DEFAULT));
   }
   H5Eclear2(H5E_DEFAULT);
-  if (!dataset) refuse_aggregation("names the variable " + quoted_text(identifier) + " of " + quoted_text(uri) + ", which is not there");
+  if (!dataset)
+    refuse_aggregation("names the variable " + quoted_text(identifier) + " of " + quoted_text(uri) + ", which does not exist");
   const auto needs = hdf5::find_external_dependencies(dataset.get(), *opened_->policy());
   if (!needs.obstacle.empty() || needs.refused > 0)
-    refuse_aggregation("has a fragment in " + quoted_text(uri) + " whose values must not be read: " +
-         (needs.obstacle.empty() ? needs.refusal_reason : needs.obstacle));
+    refuse_aggregation("has a fragment in " + quoted_text(uri) +
+                       " whose values must not be read: " + (needs.obstacle.empty() ? needs.refusal_reason : needs.obstacle));
   const hdf5::handle properties = checked(H5Dget_create_plist(dataset.get()), "cannot read the properties");
   hdf5::register_decoders(properties.get());
   const hdf5::handle type = checked(H5Dget_type(dataset.get()), "cannot read the datatype");
@@ -392,8 +401,7 @@ void aggregation_comparison::report_element(const index& position, const void* v
   f_.index = position;
   f_.source_value = format_number_of(memory_.get(), value);
   f_.store_value = format_number_of(memory_.get(), other);
-  add_reason(f_, verdict::differs,
-             in_both("has another value at " + join(position) + ": " + f_.source_value, f_.store_value));
+  add_reason(f_, verdict::differs, in_both("has another value at " + join(position) + ": " + f_.source_value, f_.store_value));
 }
 
 }  // namespace zarrbits::verification

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Compares a dataset with an aggregation variable of another file (CF-1.13, section 2.8): follows its attributes to the fragments,
-// by none of the code that writes such variables, and compares each value of these, as it is stored.
+// Compares a dataset with an aggregation variable of another file (CF-1.13, section 2.8): follows its attributes to the
+// fragments, by none of the code that writes such variables, and compares each value of these, as it is stored.
 //
 //   aggregation_comparison c(first, second, context, options, f);
 //   c.run();

@@ -10,8 +10,8 @@
 
 namespace zarrbits::verification {
 
-// Compares the attributes of two objects but those in `ignored`, one finding for each. Their order goes to `object`, the finding on
-// the objects.
+// Compares the attributes of two objects but those in `ignored`, one finding for each. Their order goes to `object`, the finding
+// on the objects.
 void compare_hdf5_attributes(hid_t first, hid_t second, const hdf5_context& context, finding& object, verify_result& result,
                              const std::set<std::string>& ignored = {});
 

@@ -165,10 +165,10 @@ class files_comparison {
       const hdf5::handle dataset = second_.open(address);
       if (!dataset) continue;
       if (hdf5::is_aggregation_variable(dataset.get()))
-        ignored_ = {"Conventions", "CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_Netcdf4Dimid",
-                    "_Netcdf4Coordinates", "_nc3_strict"};
-      else if (hdf5::is_dimension_without_variable(dataset.get()))
-        of_aggregations_.insert(format_name(o.path));
+        ignored_ = {
+            "Conventions",         "CLASS",      "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_Netcdf4Dimid",
+            "_Netcdf4Coordinates", "_nc3_strict"};
+      else if (hdf5::is_dimension_without_variable(dataset.get())) of_aggregations_.insert(format_name(o.path));
     }
     if (ignored_.empty()) of_aggregations_.clear();
   }

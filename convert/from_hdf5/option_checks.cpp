@@ -64,7 +64,7 @@ void require_applicable_options(const hdf5::source_file& source, const convert_o
     return H5Pget_layout(hdf5::handle(H5Dget_create_plist(dataset), "get the properties")) == H5D_VIRTUAL;
   };
   if (options.grid == grid_type::rectilinear && !options.concat && !any_dataset(source, is_virtual))
-    throw zarrbits::error(errc::no_match,
+    throw zarrbits::error(errc::invalid_option,
                           "the `grid` rectilinear is for arrays that are joined from several files, and no dataset of \"" +
                               source.path() + "\" is; use `concat`, or remove `grid`",
                           {source.path()});

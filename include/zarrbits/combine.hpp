@@ -59,7 +59,7 @@ struct combine_options {
   // its `external` names each.
   bool servers = false;
   remote_access remote = {};  // how files on servers are reached
-  bool lock = true;  // false: also read a file that another process has open for writing
+  bool lock = true;           // false: also read a file that another process has open for writing
   std::function<void(const std::string& file, std::uint64_t done, std::uint64_t files)> progress = {};  // called repeatedly
 };
 

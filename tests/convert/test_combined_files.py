@@ -209,7 +209,7 @@ def test_gaps_on_a_rectilinear_grid(tmp_path):
 
 def test_where_there_is_no_rectilinear_grid(tmp_path):
     paths = tiles(tmp_path / "tiles", UNEVEN, VARIABLES, chunks=99)
-    sentence = refused("convert", *RECTILINEAR, paths[0], tmp_path / "no.zarr")
+    sentence = refused("convert", *RECTILINEAR, paths[0], tmp_path / "no.zarr", status=2)
     assert "no dataset of" in sentence and "remove --grid" in sentence
     convert("-q", "--concat", "time,y,x", *paths[:6], tmp_path / "all.zarr", *RECTILINEAR)
     sentence = refused("convert", "--append", "time,y,x", *paths[6:], tmp_path / "all.zarr", *RECTILINEAR)
