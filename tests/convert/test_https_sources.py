@@ -23,6 +23,7 @@ from https_conversion import (
     large,
     make,
     make_days,
+    make_tiles,
     refused,
     same_but_for_sources,
     scattered,
@@ -313,25 +314,9 @@ def test_order_by_value_and_a_plan(server, days):
     ]
 
 
-def tiles():
-    """2 x 2 files with parts of two dimensions, and the whole."""
-    values = np.random.default_rng(3).random((10, 9)).round(3)
-    names = []
-    for i, (y, x) in enumerate((y, x) for y in (slice(0, 6), slice(6, 10)) for x in (slice(0, 5), slice(5, 9))):
-        names.append(f"p{i}.h5")
-        with h5py.File(names[-1], "w") as f:
-            for name, at in ("y", y), ("x", x):
-                f[name] = np.arange(10.0)[at]
-                f[name].make_scale(name)
-            f.create_dataset("v", data=values[y, x], chunks=(2, 2), compression="gzip", shuffle=True)
-            for d, name in enumerate("yx"):
-                f["v"].dims[d].attach_scale(f[name])
-    return names, values
-
-
 @pytest.mark.parametrize("options", [[], [*NATIVE, "--grid", "rectilinear"], [*NATIVE, "--shard", "4,4"]], ids=" ".join)
 def test_parts_of_several_dimensions_are_what_local_files_make(server, options):
-    names, values = tiles()
+    names, values = make_tiles()
     remote = upload(server, *names)
     how = ["--concat", "y,x", *options]
     z("convert", "-q", *how, *names, "local.zarr")
@@ -350,7 +335,7 @@ def test_parts_of_several_dimensions_are_what_local_files_make(server, options):
 
 
 def test_references_to_parts_of_several_dimensions(server):
-    names, values = tiles()
+    names, values = make_tiles()
     remote = upload(server, *names)
     z("convert", "-q", "--virtual", "--concat", "y,x", *remote, "refs.json", "--zarr-format", "3", "--grid", "rectilinear")
     refs = json.loads(pathlib.Path("refs.json").read_text())["refs"]
@@ -367,7 +352,7 @@ def test_references_to_parts_of_several_dimensions(server):
 
 
 def test_faults_of_parts_of_several_dimensions(server):
-    names, _ = tiles()
+    names, _ = make_tiles()
     remote = upload(server, *names)
     none = server.url + "/data/none.h5"
     assert none in refused("convert", "-q", "--concat", "y,x", *remote, none, "out.zarr")
@@ -385,7 +370,7 @@ def test_faults_of_parts_of_several_dimensions(server):
 
 def test_a_local_file_requests_nothing_by_itself(server):
     """Its virtual dataset names a file on a server, which the command does not."""
-    url = upload(server, tiles()[0][0])[0]
+    url = upload(server, make_tiles()[0][0])[0]
     layout = h5py.VirtualLayout((6, 5), "f8")
     layout[...] = h5py.VirtualSource(url, "v", (6, 5))
     with h5py.File("hostile.h5", "w") as f:
