@@ -14,20 +14,22 @@ extents chunk_grid::counts() const {
 
 std::uint64_t chunk_grid::chunks() const { return product(counts()); }
 
-void chunk_grid::add_chunks(std::uint64_t length, std::uint64_t count) {
+void chunk_grid::add_chunks(std::size_t d, std::uint64_t length, std::uint64_t count) {
   if (count == 0) return;
-  if (!runs.empty() && runs.back().length == length) {
-    runs.back().count += count;
+  if (runs.empty()) runs.resize(rank());
+  std::vector<chunk_run>& along = runs[d];
+  if (!along.empty() && along.back().length == length) {
+    along.back().count += count;
     return;
   }
   chunk_run next{length, count};
-  if (!runs.empty()) {
-    const chunk_run& last = runs.back();
+  if (!along.empty()) {
+    const chunk_run& last = along.back();
     next.first_chunk = last.first_chunk + last.count;
     next.first_element = last.first_element + last.count * last.length;
   }
-  chunk[axis] = runs.empty() ? length : std::max(chunk[axis], length);
-  runs.push_back(next);
+  chunk[d] = along.empty() ? length : std::max(chunk[d], length);
+  along.push_back(next);
 }
 
 namespace {
@@ -41,18 +43,18 @@ const chunk_run& run_with(const std::vector<chunk_run>& runs, std::uint64_t chun
 }  // namespace
 
 std::uint64_t chunk_grid::start(std::size_t d, std::uint64_t number) const {
-  if (!is_rectilinear() || d != axis) return number * chunk[d];
-  const chunk_run& run = run_with(runs, &chunk_run::first_chunk, number);
+  if (!is_rectilinear(d)) return number * chunk[d];
+  const chunk_run& run = run_with(runs[d], &chunk_run::first_chunk, number);
   return run.first_element + (number - run.first_chunk) * run.length;
 }
 
 std::uint64_t chunk_grid::length(std::size_t d, std::uint64_t number) const {
-  return is_rectilinear() && d == axis ? run_with(runs, &chunk_run::first_chunk, number).length : chunk[d];
+  return is_rectilinear(d) ? run_with(runs[d], &chunk_run::first_chunk, number).length : chunk[d];
 }
 
 std::uint64_t chunk_grid::chunk_of(std::size_t d, std::uint64_t element) const {
-  if (!is_rectilinear() || d != axis) return element / chunk[d];
-  const chunk_run& run = run_with(runs, &chunk_run::first_element, element);
+  if (!is_rectilinear(d)) return element / chunk[d];
+  const chunk_run& run = run_with(runs[d], &chunk_run::first_element, element);
   return run.first_chunk + (element - run.first_element) / run.length;
 }
 
@@ -70,7 +72,7 @@ extents chunk_grid::start(std::span<const std::uint64_t> index) const {
 
 extents chunk_grid::extent(std::span<const std::uint64_t> index) const {
   extents n = chunk;
-  if (is_rectilinear()) n[axis] = length(axis, index[axis]);
+  for (std::size_t d = 0; d < runs.size(); ++d) n[d] = length(d, index[d]);
   return n;
 }
 

@@ -22,19 +22,21 @@ struct chunk_run {
 };
 
 // A grid of chunks over an array. Extents may be 0, chunk lengths may not. A regular grid has chunks of one shape; the last ones
-// may reach over the edge. In a rectilinear grid the chunks differ in their length along one axis, and end where the array ends.
+// may reach over the edge. In a rectilinear grid the chunks differ in their length along some dimensions, and end there where the
+// array ends.
 struct chunk_grid {
   extents shape;
-  extents chunk;                     // of a rectilinear grid, the length of the longest chunk
-  std::size_t axis = 0;              // rectilinear: the axis along which chunks differ
-  std::vector<chunk_run> runs = {};  // rectilinear: its chunks along the axis; empty: the grid is regular
+  extents chunk;  // where chunks differ, the length of the longest
+  // Rectilinear: for each dimension along which chunks differ, its chunks; nothing for the others. Empty: the grid is regular.
+  std::vector<std::vector<chunk_run>> runs = {};
 
   std::size_t rank() const { return shape.size(); }
   bool is_rectilinear() const { return !runs.empty(); }
-  // Adds chunks of this length along the axis; `chunk` becomes the longest.
-  void add_chunks(std::uint64_t length, std::uint64_t count);
+  bool is_rectilinear(std::size_t d) const { return d < runs.size() && !runs[d].empty(); }
+  // Adds chunks of this length along a dimension; `chunk` becomes the longest.
+  void add_chunks(std::size_t d, std::uint64_t length, std::uint64_t count);
   std::uint64_t chunks_along(std::size_t d) const {
-    if (is_rectilinear() && d == axis) return runs.back().first_chunk + runs.back().count;
+    if (is_rectilinear(d)) return runs[d].back().first_chunk + runs[d].back().count;
     return shape[d] / chunk[d] + (shape[d] % chunk[d] != 0);
   }
   // Along a dimension: the first element of a chunk, its length, and the chunk that holds an element.

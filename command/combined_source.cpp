@@ -11,6 +11,7 @@
 #include "io/remote_url.hpp"
 #include "text/format.hpp"
 #include "text/name_escaping.hpp"
+#include "text/natural_order.hpp"
 #include "text/node_names.hpp"
 #include "text/selection.hpp"
 #include "text/sha256.hpp"
@@ -73,15 +74,11 @@ combine_report combine_with_progress(combine_options options, bool quiet,
 }
 
 // A name that follows from the files and their states: an unfinished store records it, and refuses other sources.
-std::string name_for(const std::vector<std::string>& sources) {
+std::string name_for(const combine_report& r) {
   text::sha256 sum;
-  for (const std::string& name : sources) {
-    struct stat info {};
-    if (::stat(name.c_str(), &info) != 0) continue;  // combine() says why
-    sum.add_field(name);
-    sum.add_number(static_cast<std::uint64_t>(info.st_size));
-    sum.add_number(static_cast<std::uint64_t>(info.st_mtim.tv_sec));
-    sum.add_number(static_cast<std::uint64_t>(info.st_mtim.tv_nsec));
+  for (const combined_file& f : r.files) {
+    sum.add_field(f.file);
+    sum.add_field(f.version);
   }
   return sum.hex(32) + ".nc";
 }
@@ -92,6 +89,31 @@ void set_fixed_time(const std::string& path) {
   if (::utimensat(AT_FDCWD, path.c_str(), fixed, 0) != 0)
     throw error(errc::io_failed,
                 "cannot set the time of " + quote(path) + ": " + std::strerror(errno) + "; set TMPDIR to another place", {path});
+}
+
+// Where the files belong by their order alone, as nested lists have them: the files of a folder follow each other along the last
+// dimension, and the folders along the one before it.
+void place_in_order(combine_options& options, const std::string& order) {
+  const std::size_t dimensions = options.dimensions.size() + (options.new_dimension.empty() ? 0 : 1);
+  if (dimensions > 2)
+    throw usage_error("--order " + order +
+                      " is for two dimensions: folders along the first one, and the files in each along the "
+                      "second; use --places for more, or --order value for the order of their coordinates");
+  if (order == "name") std::sort(options.sources.begin(), options.sources.end(), text::natural_less);
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> folders;  // number, and files
+  for (const std::string& name : options.sources) {
+    const std::string folder = dimensions == 1 ? "" : name.substr(0, name.rfind('/') == name.npos ? 0 : name.rfind('/'));
+    auto& [number, files] = folders.try_emplace(folder, folders.size(), 0).first->second;
+    options.places.push_back(dimensions == 1 ? std::vector{files} : std::vector{number, files});
+    ++files;
+  }
+  const auto& [first_folder, first] = *folders.begin();
+  for (const auto& [folder, entry] : folders) {
+    if (entry.second != first.second)
+      throw usage_error("--order " + order + " is for folders that have the same number of files, unlike " + quote(first_folder) +
+                        " with " + std::to_string(first.second) + " and " + quote(folder) + " with " +
+                        std::to_string(entry.second) + "; use --places, or --order value for the order of their coordinates");
+  }
 }
 
 void print_notes(const combine_report& r) {
@@ -115,7 +137,10 @@ combine_options combination_of(const concat_arguments& a, const std::string& sou
   options.new_dimension = a.fresh;
   std::vector<std::string> names = options.dimensions;
   if (!a.fresh.empty()) names.insert(names.begin(), a.fresh);
+  if (!a.places.empty() && !a.order.empty())
+    throw usage_error("--places lists where each file belongs; remove --order, or --places");
   if (!a.places.empty()) options.places = read_place_list(a.places, options.sources, names);
+  if (!a.order.empty() && a.order != "value") place_in_order(options, a.order);
   options.different = concat.different == concatenation::different_type::first  ? different::first
                       : concat.different == concatenation::different_type::skip ? different::skip
                                                                                 : different::refuse;
@@ -125,9 +150,10 @@ combine_options combination_of(const concat_arguments& a, const std::string& sou
 std::optional<combine_options> find_combination(const concat_arguments& a, const std::string& source,
                                                 const std::optional<concatenation>& concat) {
   if (!concat || !a.combines()) return {};
+  if (concat->append && !a.order.empty() && a.order != "value")
+    throw usage_error("--append along several dimensions follows the coordinates; remove --order " + a.order);
   const std::optional<combine_options> combination = combination_of(a, source, *concat);
   if (a.overlap) require_single_dimension(combination, "--allow-overlap");
-  if (!a.order.empty()) require_single_dimension(combination, "--order");
   return combination;
 }
 
@@ -141,13 +167,17 @@ void require_single_dimension(const std::optional<combine_options>& combination,
                     concat + " ... ALL.nc\", and use that as the source");
 }
 
-combined_source::combined_source(std::optional<combine_options> combination) : combination_(std::move(combination)) {
-  if (!combination_) return;
+combined_source::combined_source(std::optional<combine_options> combination, const std::string& folder)
+    : combination_(std::move(combination)) {
+  if (combination_) folder_ = folder.empty() ? new_folder() : folder;
+}
+
+std::string combined_source::new_folder() {
   std::error_code e;
   const std::filesystem::path place = std::filesystem::temp_directory_path(e);
   if (e) throw command_error("there is no folder for temporary files: " + e.message() + "; set TMPDIR to one");
   std::random_device random;
-  folder_ = (place / ("zarrbits-" + std::to_string(random()) + std::to_string(random()))).string();
+  return (place / ("zarrbits-" + std::to_string(random()) + std::to_string(random()))).string();
 }
 
 void combined_source::remove() noexcept {
@@ -156,7 +186,7 @@ void combined_source::remove() noexcept {
 }
 
 void combined_source::replace(std::string& source, std::optional<concatenation>& concat, std::optional<source_base>& base,
-                              std::vector<std::string>& external, bool lock, bool quiet,
+                              std::vector<std::string>& external, const remote_access& remote, bool lock, bool quiet,
                               const std::function<void(const std::string&)>& set_current) {
   if (!is_used()) return;
   namespace fs = std::filesystem;
@@ -166,18 +196,23 @@ void combined_source::replace(std::string& source, std::optional<concatenation>&
                 {folder_});
   combine_options options = *combination_;
   options.lock = lock;
-  options.target = folder_ + "/" + name_for(options.sources);
+  options.target = folder_ + "/all.nc";
   options.relative_names = false;
-  options.netcdf3 = true;
+  options.netcdf3 = options.servers = true;
+  options.remote = remote;
   report_ = combine_with_progress(options, quiet, set_current);
   set_fixed_time(options.target);
   if (!quiet) print_notes(report_);
-  std::set<std::string> folders;
-  for (const std::string& name : options.sources) folders.insert(fs::absolute(name).lexically_normal().parent_path().string());
-  external.insert(external.end(), folders.begin(), folders.end());
-  if (base && base->folder.empty() && base->url != ".")
-    base->folder = fs::absolute(source).lexically_normal().parent_path().string();
-  source = options.target;
+  std::set<std::string> readable;  // folders, and files on servers
+  for (const std::string& name : options.sources) {
+    const bool is_remote = io::is_remote(name);
+    readable.insert(is_remote ? name : fs::absolute(name).lexically_normal().parent_path().string());
+    if (!is_remote && base && base->folder.empty() && base->url != ".")
+      base->folder = fs::absolute(name).lexically_normal().parent_path().string();
+  }
+  external.insert(external.end(), readable.begin(), readable.end());
+  source = folder_ + "/" + name_for(report_);
+  fs::rename(options.target, source);
   if (concat && concat->append) concat->sources.clear();
   else concat.reset();
 }
@@ -253,6 +288,7 @@ int write_combined_file(combine_options combination, const convert_options& opti
     combine_options how = std::move(combination);
     how.target = options.store;
     how.lock = options.lock;
+    how.remote = options.remote;
     how.overwrite = options.overwrite;
     how.sync = options.sync;
     const combine_report r = combine_with_progress(how, quiet, set_current);

@@ -4,7 +4,7 @@
 // with virtual datasets, in a folder for temporary files, or are written as such a file.
 //
 //   combined_source combined(options.concat);                  // before the child process, which may crash
-//   combined.replace(options.source, options.concat, options.external, options.lock, quiet, set_current);
+//   combined.replace(options.source, options.concat, options.base, options.external, options.remote, ...);
 //   combined.choose_dimension(options);                        // of --append
 //
 #ifndef ZARRBITS_COMMAND_COMBINED_SOURCE_HPP
@@ -33,8 +33,11 @@ void require_single_dimension(const std::optional<combine_options>& combination,
 
 class combined_source {
  public:
-  // Chooses the name of a folder if files are combined. The child makes it: whoever knows the name can remove it.
-  explicit combined_source(std::optional<combine_options> combination);
+  // Chooses the name of a folder if files are combined, unless there is one. The child makes it: whoever knows the name can
+  // remove it.
+  explicit combined_source(std::optional<combine_options> combination, const std::string& folder = {});
+  // Throws command_error.
+  static std::string new_folder();
   ~combined_source() { remove(); }
   combined_source(const combined_source&) = delete;
   combined_source& operator=(const combined_source&) = delete;
@@ -42,7 +45,7 @@ class combined_source {
   // Combines the files, and makes them one source, which may be appended; nothing without a folder. Throws zarrbits::error. The
   // notes go to standard error unless `quiet`.
   void replace(std::string& source, std::optional<concatenation>& concat, std::optional<source_base>& base,
-               std::vector<std::string>& external, bool lock, bool quiet,
+               std::vector<std::string>& external, const remote_access& remote, bool lock, bool quiet,
                const std::function<void(const std::string&)>& set_current);
   // After replace(), if the source is appended: along the one dimension whose coordinates are not those of the store. Throws
   // zarrbits::error if no dimension has such, or if several have.

@@ -409,6 +409,10 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
     take_partition(t.partition, kind, arguments);
     if (options.share || options.resume)
       throw usage_error("an HDF5 file of references is written at once; remove --partition and --resume");
+    if (joined.overlap)
+      throw usage_error(
+          "--allow-overlap is for copies and OUT.json; in an HDF5 file of references, files are where their coordinates say, or, "
+          "with --order given, in that order");
     arguments.combination = combination_of(joined, options.source, *options.concat);
     arguments.combination->cf_aggregation = t.cf_aggregation;
     arguments.combination->base = options.base;
@@ -422,9 +426,7 @@ std::optional<int> parse_convert_arguments(convert_arguments& arguments, convert
     refuse_hdf5_target(app, options, kind);
   }
   arguments.combination = find_combination(joined, options.source, options.concat);
-  if (kind == convert_kind::mpi) require_single_dimension(arguments.combination, "zarrbits-mpi");
   if (options.concat && options.concat->append && !t.base.empty()) require_single_dimension(arguments.combination, "--base");
-  if (!t.grid.empty()) require_single_dimension(arguments.combination, "--grid");
   if (!t.memory.empty()) options.memory = parse_bytes("--memory", t.memory);
   take_bits(t.bits, arguments);
   check_options(options);

@@ -145,7 +145,8 @@ int run(convert_kind kind, int argc, char** argv) {
   return run_in_subprocess(
       options.source,
       [&](const std::function<void(const std::string&)>& at_hand) {
-    combined.replace(options.source, options.concat, options.base, options.external, options.lock, arguments.quiet, at_hand);
+    combined.replace(options.source, options.concat, options.base, options.external, options.remote, options.lock,
+                     arguments.quiet, at_hand);
     combined.choose_dimension(options);
     if ((options.resume || finalizing) && is_up_to_date(arguments, at_hand)) return static_cast<int>(exit_success);
     if (arguments.bits_auto) find_bits(options, at_hand);

@@ -2,6 +2,7 @@
 #include "command/mpi_worker.hpp"
 
 #include "command/child_process.hpp"
+#include "command/combined_source.hpp"
 #include "command/command_line.hpp"
 #include "command/convert_arguments.hpp"
 #include "command/location.hpp"
@@ -13,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <memory>
 #include <poll.h>
 #include <sstream>
@@ -44,6 +46,7 @@ convert_worker::unit parse_unit(const std::string& line) {
 }  // namespace
 
 mpi_worker::mpi_worker(int argc, char** argv) {
+  folder_ = combined_source::new_folder();
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) throw command_error("cannot make a pipe");
   const pid_t self = ::getpid();
@@ -62,6 +65,8 @@ mpi_worker::mpi_worker(int argc, char** argv) {
 mpi_worker::~mpi_worker() {
   ::close(fd_);  // the child ends when it reads that
   if (child_ > 0) ::waitpid(child_, nullptr, 0);
+  std::error_code e;
+  std::filesystem::remove_all(folder_, e);
 }
 
 void mpi_worker::say(const std::string& text) {
@@ -148,6 +153,7 @@ int mpi_worker::finish() {
 // In the child: until the other end is closed.
 void mpi_worker::serve(int argc, char** argv) {
   static convert_arguments arguments;
+  static std::optional<combined_source> combined;
   static std::optional<convert_worker> work;
   static mpi_worker* self = nullptr;
   self = this;
@@ -174,8 +180,15 @@ void mpi_worker::serve(int argc, char** argv) {
   };
   if (const int over = run_guarded(parse, argc, argv); over >= 0) status(over);
   arguments.options.share = convert_options::share_type{static_cast<unsigned>(rank), static_cast<unsigned>(size)};
+  combined.emplace(arguments.combination, folder_);
+  arguments.front_end.is_source_temporary = combined->is_used();
+  if (const auto write = arguments.front_end.before_done; write && combined->is_used())
+    arguments.front_end.before_done = [write](const convert_result& result) { write(combined->described(result)); };
   const auto open = [](int, char**) -> int {
-    const convert_options& o = arguments.options;
+    convert_options& o = arguments.options;
+    // each rank on its own: the name of the file follows from the files and their states
+    combined->replace(o.source, o.concat, o.base, o.external, o.remote, o.lock, arguments.quiet || o.share->index != 0,
+                      [](const std::string&) {});
     if (o.share->index == 0 && o.resume && is_up_to_date(arguments)) return exit_success;
     if (o.share->index == 0) begin_store(o);  // from then on all join
     work.emplace(o);
@@ -193,7 +206,7 @@ void mpi_worker::serve(int argc, char** argv) {
       status(run_guarded(
           [](int, char**) -> int {
             arguments.options.share.reset();
-            return print_result(arguments, finalize(arguments.options));
+            return print_result(arguments, combined->described(finalize(arguments.options)));
           },
           0, nullptr));
     }

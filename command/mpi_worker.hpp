@@ -44,6 +44,7 @@ class mpi_worker {
   void say(const std::string& text);
   std::string ending();
 
+  std::string folder_;  // for a file that combines several; the child makes it
   int fd_ = -1;
   pid_t child_ = -1;
   bool gone_ = false;

@@ -2,6 +2,7 @@
 #include "command/place_list.hpp"
 
 #include "command/command_line.hpp"
+#include "io/remote_url.hpp"
 #include "text/csv.hpp"
 
 #include <algorithm>
@@ -51,7 +52,9 @@ class place_list {
   }
 
  private:
-  static std::string path_of(const fs::path& name) { return fs::absolute(name).lexically_normal().string(); }
+  static std::string path_of(const fs::path& name) {
+    return io::is_remote(name.string()) ? name.string() : fs::absolute(name).lexically_normal().string();
+  }
 
   [[noreturn]] void fail(const text::csv_record& r, const std::string& reason) const {
     throw usage_error("--places " + quote(file_) + ", line " + std::to_string(r.line) + ": " + reason);
@@ -73,7 +76,8 @@ class place_list {
   void read_line(const text::csv_record& r) {
     if (r.fields.size() != dimensions_.size() + 1)
       fail(r, "has " + std::to_string(r.fields.size()) + " fields, and the first line " + std::to_string(dimensions_.size() + 1));
-    const auto source = numbers_.find(path_of(fs::path(file_).parent_path() / r.fields[0]));
+    const fs::path name = io::redact_url(r.fields[0]);
+    const auto source = numbers_.find(path_of(io::is_remote(name.string()) ? name : fs::path(file_).parent_path() / name));
     if (source == numbers_.end())
       fail(r, quote(r.fields[0]) + " is not among the files; names are relative to the folder of the list");
     std::vector<std::uint64_t>& place = places_[source->second];

@@ -127,7 +127,8 @@ int plan_main(int argc, char** argv) {
       arguments.options.source,
       [&](const auto& set_current) {
     convert_options& options = arguments.options;
-    combined.replace(options.source, options.concat, options.base, options.external, options.lock, true, set_current);
+    combined.replace(options.source, options.concat, options.base, options.external, options.remote, options.lock, true,
+                     set_current);
     combined.choose_dimension(options);
     arguments.options.progress = [&](const convert_progress& p) { set_current(p.path.empty() ? "/" : std::string(p.path)); };
     const convert_plan p = plan(arguments.options, {.time = arguments.measures_time});

@@ -142,7 +142,10 @@ void add_concat_options(CLI::App& app, concat_arguments& a, bool may_append) {
         ->type_name("DIMENSION")
         ->group(group);
   }
-  app.add_option("--order", a.order, "With --concat: given (the default), name, or value (the first of the dimension's variable)")
+  app.add_option("--order", a.order,
+                 "With --concat: given (the default), name, or value (the first of the dimension's variable). Of two dimensions, "
+                 "value is the default, and with given or name, folders follow each other along the first one, and the files in "
+                 "each along the second")
       ->type_name("given|name|value")
       ->group(group);
   app.add_option("--different", a.different,

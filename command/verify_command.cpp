@@ -212,7 +212,8 @@ int verify_main(int argc, char** argv) {
       file,
       [&](const auto& set_current) {
     const std::string source = options.source;
-    combined.replace(options.source, options.concat, options.base, options.external, options.lock, true, set_current);
+    combined.replace(options.source, options.concat, options.base, options.external, options.remote, options.lock, true,
+                     set_current);
     verify_result r;
     {
       progress line(quiet);

@@ -71,10 +71,10 @@ void check_references(const convert_options& options) {
 }
 
 void check_rectilinear(const convert_options& options) {
-  if (!options.concat)
+  if (!options.concat && zarr::is_read_as_store(options.source, false))
     throw zarrbits::error(
         errc::invalid_option,
-        "the `grid` rectilinear is for arrays that are joined from several files; use `concat`, or remove `grid`");
+        "the `grid` rectilinear is for arrays that are joined from several stores; use `concat`, or remove `grid`");
   if (options.shard.bytes > 0 || !options.shard.shape.empty())
     throw zarrbits::error(errc::invalid_option,
                           "all chunks of a shard have one shape, and in a rectilinear grid the last one of each file is shorter; "
@@ -168,7 +168,7 @@ void check_options(const convert_options& options) {
   check_dimension_chunks(options.chunk_along);
   text::selection(options.include, options.exclude);
   if (!options.remote.endpoint.empty() && !io::any_in_object_store(given_sources(options.source, options.concat)) &&
-      !io::is_object_store(options.store)) {
+      !io::any_in_object_store(options.external) && !io::is_object_store(options.store)) {
     throw zarrbits::error(
         errc::invalid_option,
         "an endpoint is only for a source or a store \"s3://...\", \"gs://...\" or \"az://...\"; remove `endpoint`");

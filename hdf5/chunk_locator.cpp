@@ -79,7 +79,7 @@ struct chunk_locator::driver {
   // The settings of this driver in a property list. libhdf5 passes them on to files that it opens for this one.
   struct settings {
     std::shared_ptr<external_file_policy> policy;
-    std::shared_ptr<const remote::remote_file> remote;  // the source, if it is on a server; else it is a local file
+    std::shared_ptr<const remote::remote_file> remote;  // the file, if it is on a server; else it is a local one
     std::shared_ptr<source_lock> lock;
     std::shared_ptr<netcdf3_access> netcdf3;
   };
@@ -118,7 +118,9 @@ struct chunk_locator::driver {
     if (!options || !options->policy) return nullptr;
     const bool source = options->policy->is_source(name);
     if (!source && !options->policy->permit(name)) return nullptr;
-    const bool remote = source && options->remote;
+    std::shared_ptr<const remote::remote_file> remote_source = source ? options->remote : nullptr;
+    if (!source && !open_part(*options->policy, name, remote_source)) return nullptr;
+    const bool remote = remote_source != nullptr;
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     const bool ready = !remote && access >= 0 && H5Pset_fapl_sec2(access) >= 0;
     errno = 0;
@@ -142,9 +144,9 @@ struct chunk_locator::driver {
     if (f) {
       f->underlying = lower_file;
       f->options = *options;
-      if (!remote) f->options.remote = nullptr;  // of the source alone
+      f->options.remote = std::move(remote_source);
       f->handle = {remote ? -1 : *static_cast<int*>(descriptor), f};
-      f->opened = remote ? options->remote->state() : settled_state_of(f->handle.descriptor);
+      f->opened = remote ? f->options.remote->state() : settled_state_of(f->handle.descriptor);
       f->name = name;
       f->source = source;
       if (!view_netcdf3(*f)) {
@@ -155,6 +157,20 @@ struct chunk_locator::driver {
       H5FDclose(lower_file);
     }
     return reinterpret_cast<H5FD_t*>(f);
+  }
+  // False for a file on a server that may be read, and cannot.
+  static bool open_part(external_file_policy& policy, const char* name,
+                        std::shared_ptr<const remote::remote_file>& part) noexcept {
+    const saved_errors errors;
+    try {
+      part = policy.open_remote(name);
+      return true;
+    } catch (const zarrbits::error& e) {
+      record_error(e);
+    } catch (const std::exception& e) {
+      record_error(name, e.what());
+    }
+    return false;
   }
   // False for a netCDF-3 file that may be read as such, and cannot.
   static bool view_netcdf3(file& f) noexcept {

@@ -58,8 +58,8 @@ struct netcdf3_access {
 
 class chunk_locator {
  public:
-  // Makes `access` open files through our driver: the source, which may be remote, and any other local file that libhdf5 opens
-  // for it if `gate` permits. Without `lock` no file is locked, without `netcdf3` no netCDF-3 file is read. Throws failure if
+  // Makes `access` open files through our driver: the source, which may be remote, and any other file that libhdf5 opens for it
+  // if `gate` permits. Without `lock` no file is locked, without `netcdf3` no netCDF-3 file is read. Throws failure if
   // libhdf5 rejects the driver: nothing would be checked then.
   static void set_driver(hid_t access, std::shared_ptr<external_file_policy> gate,
                          std::shared_ptr<const remote::remote_file> remote = {}, std::shared_ptr<source_lock> lock = {},

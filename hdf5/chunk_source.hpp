@@ -45,9 +45,10 @@ struct stored_chunk {
   std::size_t file = no_file;  // the file of the offset
 };
 
-// Along the axis of an array of several datasets: its chunks, and how many are stored chunks of a dataset, with their elements.
+// The chunks of an array of several datasets, without those that a growing store has, and how many are stored chunks of a
+// dataset; and the elements of both.
 struct reused_chunks {
-  std::uint64_t chunks = 0, reused = 0, reused_elements = 0;
+  std::uint64_t chunks = 0, reused = 0, elements = 0, reused_elements = 0;
 };
 
 // What describes it (type, extent, filters) is that of the array; of several datasets, `dataset` and `object` are the first.

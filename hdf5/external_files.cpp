@@ -3,6 +3,8 @@
 
 #include "hdf5/chunk_form.hpp"
 #include "hdf5/open_source.hpp"
+#include "io/remote_url.hpp"
+#include "remote/remote_file.hpp"
 #include "text/name_escaping.hpp"
 
 #include <zarrbits/error.hpp>
@@ -15,6 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <sys/stat.h>
 #include <system_error>
@@ -49,9 +52,14 @@ bool lies_in(const std::string& folder, const std::string& file) {
 
 }  // namespace
 
-external_file_policy::external_file_policy(std::string name, bool remote, const std::vector<std::string>& allowed)
-    : name_(std::move(name)) {
+external_file_policy::external_file_policy(std::string name, bool remote, const std::vector<std::string>& allowed,
+                                           const remote_access& access)
+    : name_(std::move(name)), access_(access) {
   for (const std::string& folder : allowed) {
+    if (io::is_remote(folder)) {
+      remote_parts_[folder];
+      continue;
+    }
     if (folder == "all") {
       allow_all_ = true;
       continue;
@@ -91,7 +99,32 @@ std::vector<std::string> external_file_policy::folders_of(const std::string& nam
   return entry == folders_.end() ? std::vector<std::string>{folder_above(name)} : entry->second;
 }
 
+std::shared_ptr<const remote::remote_file> external_file_policy::open_remote(const std::string& name) {
+  constexpr std::size_t max_recent = 16;
+  constexpr std::uint64_t cache = 4 * remote::remote_file::page_size;
+  const auto part = remote_parts_.find(name);
+  if (part == remote_parts_.end()) return nullptr;
+  auto& [state, opened] = part->second;
+  auto file = opened.lock();
+  if (!file) file = std::make_shared<const remote::remote_file>(name, access_, cache, state);
+  state = file->state();
+  opened = file;
+  recent_.remove(file);
+  recent_.push_front(file);
+  if (recent_.size() > max_recent) recent_.pop_back();
+  return file;
+}
+
+std::optional<io::file_state> external_file_policy::remote_state(const std::string& name) const {
+  const auto part = remote_parts_.find(name);
+  return part == remote_parts_.end() ? std::nullopt : part->second.state;
+}
+
 external_file_policy::decision external_file_policy::check(const std::string& name) {
+  if (remote_parts_.contains(name)) {
+    checked_path_ = name;
+    return decision::allowed;
+  }
   const auto real = real_path(name);
   struct stat info {};
   if (!real || ::stat(real->c_str(), &info) != 0) {
@@ -120,6 +153,10 @@ external_file_policy::decision external_file_policy::check(const std::string& na
 bool external_file_policy::permit(const char* name) noexcept {
   try {
     if (check(name) != decision::allowed) return false;
+    if (remote_parts_.contains(name)) {
+      note_read();
+      return true;
+    }
     struct stat info {};
     if (::stat(name, &info) != 0) return false;
     note_folder({info.st_dev, info.st_ino}, name);
@@ -193,7 +230,9 @@ class dependency_finder {
     if (depth > 0 && raw == 0 && H5Pget_layout(dcpl) == H5D_CHUNKED) note_chunks(dataset, dcpl);
     if (H5Pget_layout(dcpl) != H5D_VIRTUAL) return;
     struct stat status {};
-    ::stat(name_of_file(dataset).c_str(), &status);
+    const std::string name_of_dataset = name_of_file(dataset);
+    if (::stat(name_of_dataset.c_str(), &status) != 0)  // on a server
+      status.st_ino = static_cast<ino_t>(std::hash<std::string>()(name_of_dataset));
     const place location{status.st_dev, status.st_ino, address_of(dataset)};
     if (std::find(path_.begin(), path_.end(), location) != path_.end()) return fail_cyclic("it is a virtual dataset of itself");
     if (!visited_.insert(location).second) return;
@@ -243,12 +282,14 @@ class dependency_finder {
       handle properties(H5Pcopy(dcpl), "copy a property list");
       out_.chunked = std::make_shared<const external_dependencies::chunked_source>(
           external_dependencies::chunked_source{shape, std::move(type), std::move(properties), std::move(form)});
-    } else if (shape != out_.chunked->chunk || form != out_.chunked->form || H5Tequal(type, out_.chunked->type) <= 0) {
+    } else if (shape.size() != out_.chunked->chunk.size() || form != out_.chunked->form ||
+               H5Tequal(type, out_.chunked->type) <= 0) {
       return;
     }
     source_.chunked = true;
     source_.address = address_of(dataset);
     source_.extent = extent(handle(H5Dget_space(dataset), "get the dataspace"));
+    source_.chunk = shape;
   }
 
   void fail_cyclic(std::string reason) {

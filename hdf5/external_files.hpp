@@ -10,31 +10,45 @@
 #define ZARRBITS_HDF5_EXTERNAL_FILES_HPP
 
 #include "hdf5/h5.hpp"
+#include "io/files.hpp"
+
+#include <zarrbits/remote_access.hpp>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <sys/types.h>
 #include <utility>
 #include <vector>
 
+namespace zarrbits::remote {
+class remote_file;
+}
+
 namespace zarrbits::hdf5 {
 
-// Permits regular files in the source's folder and below, with symbolic links resolved, and what `allowed` adds: folders, or
-// "all".
+// Permits regular files in the source's folder and below, with symbolic links resolved, and what `allowed` adds: folders, "all"
+// local files, or files on servers, each by its name.
 class external_file_policy {
  public:
-  // `name`: as libhdf5 gets it. Throws zarrbits::error if an allowed folder is not a folder.
-  external_file_policy(std::string name, bool remote, const std::vector<std::string>& allowed);
+  // `name`: as libhdf5 gets it. `access`: how servers are reached. Throws zarrbits::error if an allowed folder is not a folder.
+  external_file_policy(std::string name, bool remote, const std::vector<std::string>& allowed, const remote_access& access = {});
 
   enum class decision { allowed, missing, refused };
   decision check(const std::string& name);
   // Like check(), for a file that libhdf5 is about to open. The source itself is permitted until it is open.
   bool permit(const char* name) noexcept;
+  // A file on a server that is permitted; null for any other name. It stays open while it is in use, or one of the last. Throws
+  // zarrbits::error.
+  std::shared_ptr<const remote::remote_file> open_remote(const std::string& name);
+  // The state of such a file when it was first opened; nothing if it was not.
+  std::optional<io::file_state> remote_state(const std::string& name) const;
   bool is_source(const char* name) const { return opening_ && name_ == name; }
   void source_is_open() { opening_ = false; }
 
@@ -66,15 +80,22 @@ class external_file_policy {
   std::set<std::string> read_;
   std::map<std::string, std::string> refused_;
   std::map<identity, std::vector<std::string>> folders_;
+  struct remote_part {
+    std::optional<io::file_state> state = {};
+    std::weak_ptr<const remote::remote_file> opened = {};
+  };
+  remote_access access_;
+  std::map<std::string, remote_part> remote_parts_;  // by name
+  std::list<std::shared_ptr<const remote::remote_file>> recent_;
 };
 
 // A source of a virtual dataset.
 struct virtual_source {
   bool is_available = false;  // it exists, and may be read
-  bool chunked = false;       // chunked, with the shape, the form and the datatype of external_dependencies::chunked; then also:
+  bool chunked = false;       // chunked, with the form and the datatype of external_dependencies::chunked; then also:
   std::string file = {};      // its real path
   haddr_t address = HADDR_UNDEF;
-  array::extents extent = {};
+  array::extents extent = {}, chunk = {};
 };
 
 // What the values of a dataset need besides its own file.

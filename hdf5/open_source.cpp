@@ -98,7 +98,7 @@ opened_source::opened_source(std::string path, hid_t access, const remote_access
   const bool remote = io::is_remote(path_);
   if (remote) remote_ = std::make_shared<const remote::remote_file>(path_, server_access, cache, std::nullopt, hint);
   else io::require_file(path_);
-  policy_ = std::make_shared<external_file_policy>(path_, remote, external);
+  policy_ = std::make_shared<external_file_policy>(path_, remote, external, server_access);
   const auto locks = std::make_shared<source_lock>(source_lock{lock, io::lock_state::unsupported});
   const auto as_netcdf3 = netcdf3 ? std::make_shared<netcdf3_access>(netcdf3_access{cache}) : nullptr;
   try {

@@ -22,15 +22,27 @@ bool virtual_dataset::nothing_stored() const {
                       [](const virtual_source& s) { return s.is_available; });
 }
 
+std::optional<array::chunk_grid> virtual_dataset::grid_of_parts(const array::chunk_grid& regular) const {
+  return is_composite() ? mapped_->grid_of_parts(regular) : std::nullopt;
+}
+
+reused_chunks virtual_dataset::reuse_on(const array::chunk_grid& target_grid) const {
+  return is_composite() ? mapped_->reuse_on(target_grid) : reused_chunks{};
+}
+
 std::optional<chunk_in_files> virtual_dataset::chunk_of_source(const array::extents& index) const {
-  return mapped_->find(grid.start(index), grid.inside(index));
+  return mapped_->find(grid, index);
 }
 
 array::box_test virtual_dataset::boxes_with_values() const {
-  return [this](const array::extents& first, array::extents chunks) {
+  return [this](const array::extents& first, const array::extents& chunks) {
     const array::extents element = grid.start(first);
-    for (std::size_t d = 0; d < chunks.size(); ++d) chunks[d] = std::min(chunks[d] * grid.chunk[d], grid.shape[d] - element[d]);
-    return mapped_->intersects(element, chunks);
+    array::extents elements(chunks.size());
+    for (std::size_t d = 0; d < chunks.size(); ++d) {
+      const std::uint64_t last = first[d] + chunks[d] - 1;
+      elements[d] = std::min(grid.start(d, last) + grid.length(d, last), grid.shape[d]) - element[d];
+    }
+    return mapped_->intersects(element, elements);
   };
 }
 

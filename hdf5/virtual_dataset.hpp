@@ -26,12 +26,15 @@ class virtual_dataset final : public source_dataset {
   array::extents chunk_shape() const override;
   bool can_reuse_chunks() const override { return is_composite() && !rechunked(); }
   bool is_composite() const override { return mapped_ && !mapped_->chunk().empty(); }
+  std::optional<array::chunk_grid> grid_of_parts(const array::chunk_grid& regular) const override;
+  reused_chunks reuse_on(const array::chunk_grid& grid) const override;
   bool nothing_stored() const override;
   std::uint64_t max_stored_chunks() const override { return chunk_source::max_stored_chunks(); }
   std::uint64_t visit_stored(std::uint64_t first, std::uint64_t count, const stored_visitor& visit) const override;
   std::uint64_t visit_all(std::uint64_t first, std::uint64_t count, const chunk_visitor& visit) const override;
   bool skips_empty() const override { return mapped_ != nullptr; }
   stored_chunk find_chunk(const array::extents& first, std::uint64_t size) const override;
+  bool is_remote() const override { return source_dataset::is_remote() || (mapped_ && mapped_->files().any_remote()); }
   std::shared_ptr<const io::byte_source> bytes_of(std::size_t file) const override;
   void require_unchanged(std::uint64_t first, std::uint64_t count) const override;
 

@@ -138,13 +138,13 @@ constexpr std::size_t max_open_files = 64;
 class file_list {
  public:
   explicit file_list(const source_file& file)
-      : files_(std::make_shared<source_files>(file.options(), file.largest_expansion(), max_open_files)) {}
+      : policy_(file.external_files()),
+        files_(std::make_shared<source_files>(file.options(), file.largest_expansion(), max_open_files)) {}
   // Empty if its bytes cannot be read.
   std::optional<std::size_t> number_of(const std::string& name) {
     const auto [entry, is_new] = indices_.emplace(name, std::nullopt);
     if (!is_new) return entry->second;
-    const io::file_descriptor opened(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    const io::file_state state = io::state_of(opened.get());
+    const io::file_state state = state_of(name);
     if (!state.regular) return {};
     entry->second = files_->list().size();
     files_->add({name, state});
@@ -153,6 +153,13 @@ class file_list {
   std::shared_ptr<const source_files> take() { return std::move(files_); }
 
  private:
+  io::file_state state_of(const std::string& name) const {
+    if (const auto on_server = policy_.remote_state(name)) return *on_server;
+    const io::file_descriptor opened(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    return io::state_of(opened.get());
+  }
+
+  const external_file_policy& policy_;
   std::shared_ptr<source_files> files_;
   std::map<std::string, std::optional<std::size_t>> indices_;
 };
@@ -203,14 +210,15 @@ void virtual_parts::add_files(const array::extents& first, const array::extents&
   });
 }
 
-std::optional<chunk_in_files> virtual_parts::find(const array::extents& first, const array::extents& count) const {
+std::optional<chunk_in_files> virtual_parts::find(const array::chunk_grid& grid, const array::extents& index) const {
+  const array::extents first = grid.start(index), count = grid.inside(index);
   const part* only = nullptr;
   std::size_t met = 0;
   for_each_over(first, count, [&](const part& p) {
     only = &p;
     return ++met < 2;
   });
-  if (met != 1 || only->source_blocks.empty()) return {};
+  if (met != 1 || only->source_blocks.empty() || only->chunk != grid.extent(index)) return {};
   const std::size_t rank = first.size(), source_rank = only->source_blocks.size();
   array::extents source_start(source_rank);
   for (std::size_t i = 1; i <= std::max(rank, source_rank); ++i) {
@@ -222,43 +230,150 @@ std::optional<chunk_in_files> virtual_parts::find(const array::extents& first, c
     const std::uint64_t n = i <= rank ? count[d] : 1;
     const std::optional<std::uint64_t> number = i <= rank ? only->virtual_blocks[d].number_of(first[d], n) : std::uint64_t{0};
     const std::optional<std::uint64_t> position = number ? only->source_blocks[s].position_of(*number, n) : std::nullopt;
-    const std::uint64_t chunk = i <= rank ? chunk_[d] : 1;
+    const std::uint64_t chunk = i <= rank ? only->chunk[d] : 1;
     if (!position || *position % chunk != 0 || *position >= only->extent[s] || n > only->extent[s] - *position) return {};
     source_start[s] = *position;
   }
   return chunk_in_files{only->file, only->address, std::move(source_start)};
 }
 
+namespace {
+
+// What a part has of one dimension of the array, whose chunks are stored chunks of its source.
+struct span_of_part {
+  std::uint64_t first, end, chunk, source_start;
+};
+
+// Nothing if its blocks repeat along the dimension.
+std::optional<span_of_part> span_along(const virtual_parts::part& p, std::size_t d, std::uint64_t extent) {
+  const strided_blocks& b = p.virtual_blocks[d];
+  const std::size_t from_end = p.virtual_blocks.size() - d;
+  const bool has_source = from_end <= p.source_blocks.size();
+  if (b.count != 1 || (has_source && p.source_blocks[p.source_blocks.size() - from_end].count != 1)) return {};
+  return span_of_part{b.start, std::min(b.end(), extent), p.chunk[d],
+                      has_source ? p.source_blocks[p.source_blocks.size() - from_end].start : 0};
+}
+
+}  // namespace
+
+std::optional<array::chunk_grid> virtual_parts::grid_of_parts(const array::chunk_grid& regular) const {
+  struct interval {
+    std::uint64_t end = 0;
+    std::map<std::uint64_t, std::size_t> parts = {};  // by the length of their chunks
+  };
+  array::chunk_grid result = regular;
+  for (std::size_t d = 0; d < regular.rank(); ++d) {
+    std::map<std::uint64_t, interval> intervals;  // by their first element
+    for (const part& p : list_) {
+      if (p.source_blocks.empty()) continue;
+      const auto span = span_along(p, d, regular.shape[d]);
+      if (!span) return {};
+      if (span->first >= span->end || span->source_start % span->chunk != 0) continue;
+      interval& i = intervals[span->first];
+      i.end = std::max(i.end, span->end);
+      ++i.parts[span->chunk];
+    }
+    std::uint64_t end = 0, last_length = 0;
+    const auto fill = [&](std::uint64_t limit, std::uint64_t length) {
+      const std::uint64_t n = limit - std::min(limit, end);
+      if (n > 0) last_length = length;
+      result.add_chunks(d, length, n / length);
+      result.add_chunks(d, n % length, n % length > 0);
+      end += n;
+    };
+    for (const auto& [first, i] : intervals) {
+      const auto usual =
+          std::max_element(i.parts.begin(), i.parts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+      fill(first, regular.chunk[d]);
+      fill(i.end, usual->first);
+    }
+    fill(regular.shape[d], regular.chunk[d]);
+    if (d >= result.runs.size()) continue;
+    // chunks of one length, the last of which the source stores as a whole, too
+    std::vector<array::chunk_run>& runs = result.runs[d];
+    if (runs.size() == 1 || (runs.size() == 2 && runs[1].count == 1 && last_length == runs[0].length)) runs.clear();
+  }
+  const bool differs = std::any_of(result.runs.begin(), result.runs.end(), [](const auto& along) { return !along.empty(); });
+  return differs ? std::optional(std::move(result)) : std::nullopt;
+}
+
+namespace {
+
+// Counts the chunks of a grid along a dimension that are stored chunks of a part, and their elements.
+std::pair<std::uint64_t, std::uint64_t> reused_along(const array::chunk_grid& grid, std::size_t d, const span_of_part& span) {
+  const bool is_rectilinear = grid.is_rectilinear(d);
+  const std::vector<array::chunk_run> one{{grid.chunk[d], grid.chunks_along(d)}};
+  const std::vector<array::chunk_run>& runs = is_rectilinear ? grid.runs[d] : one;
+  std::uint64_t chunks = 0, elements = 0;
+  auto run = std::partition_point(runs.begin(), runs.end(), [&](const array::chunk_run& r) {
+    return r.first_element + array::saturating_mul(r.length, r.count) <= span.first;
+  });
+  for (; run != runs.end() && run->first_element < span.end; ++run) {
+    if (run->length != span.chunk) continue;
+    const std::uint64_t before = span.first - std::min(span.first, run->first_element),
+                        first = run->first_element + (before / run->length + (before % run->length != 0)) * run->length,
+                        end = std::min(span.end, run->first_element + array::saturating_mul(run->length, run->count));
+    if (first >= end || (first - span.first + span.source_start) % span.chunk != 0) continue;
+    const bool with_tail = !is_rectilinear && end == grid.shape[d];  // stored as a whole, beyond the edge
+    const std::uint64_t n = (end - first) / run->length, rest = (end - first) % run->length;
+    chunks += n + (with_tail && rest > 0);
+    elements += n * run->length + (with_tail ? rest : 0);
+  }
+  return {chunks, elements};
+}
+
+}  // namespace
+
+reused_chunks virtual_parts::reuse_on(const array::chunk_grid& grid) const {
+  reused_chunks result{.chunks = grid.chunks(), .elements = array::product(grid.shape)};
+  for (const part& p : list_) {
+    if (p.source_blocks.empty()) continue;
+    std::uint64_t chunks = 1, elements = 1;
+    for (std::size_t d = 0; d < grid.rank(); ++d) {
+      const auto span = span_along(p, d, grid.shape[d]);
+      if (!span) return {};
+      const auto [n, of_them] = reused_along(grid, d, *span);
+      chunks = array::saturating_mul(chunks, n);
+      elements = array::saturating_mul(elements, of_them);
+    }
+    result.reused += std::min(chunks, result.chunks - result.reused);  // parts may overlap
+    result.reused_elements += std::min(elements, result.elements - result.reused_elements);
+  }
+  return result;
+}
+
 std::unique_ptr<const virtual_parts> parts_of_virtual(const opened_dataset& data) {
   if (data.dims.empty()) return {};
   std::vector<virtual_parts::part> list;
   array::extents chunk;
-  if (may_be_copied(data)) chunk = chunk_in(data.dependencies->chunked->chunk, data.dims.size());
+  const bool is_copied = may_be_copied(data);
   file_list files(data.file);
-  bool has_mapped_chunks = false;
+  std::map<array::extents, std::size_t> counts;  // of parts, by the shape of their chunks
   for (std::size_t i = 0; i < data.dependencies->sources.size(); ++i) {
     const virtual_source& source = data.dependencies->sources[i];
     const auto virtual_selection = strided_selection_of(handle(H5Pget_virtual_vspace(data.dcpl, i)), data.dims);
     H5Eclear2(H5E_DEFAULT);
     if (!virtual_selection) return {};
     virtual_parts::part p{.virtual_blocks = virtual_selection->list, .is_available = source.is_available};
-    if (source.chunked && !chunk.empty()) {
+    if (source.chunked && is_copied) {
       const auto source_selection = strided_selection_of(handle(H5Pget_virtual_srcspace(data.dcpl, i)), source.extent);
       H5Eclear2(H5E_DEFAULT);
-      const std::optional<std::size_t> file = source_selection && matches_by_dimension(*virtual_selection, *source_selection)
-                                                  ? files.number_of(source.file)
-                                                  : std::nullopt;
+      array::extents own_chunk = chunk_in(source.chunk, data.dims.size());
+      const std::optional<std::size_t> file =
+          source_selection && !own_chunk.empty() && matches_by_dimension(*virtual_selection, *source_selection)
+              ? files.number_of(source.file)
+              : std::nullopt;
       if (file) {
         p.source_blocks = source_selection->list;
         p.extent = source.extent;
+        p.chunk = std::move(own_chunk);
+        if (const std::size_t n = ++counts[p.chunk]; chunk.empty() || n > counts[chunk]) chunk = p.chunk;
         p.file = *file;
         p.address = source.address;
-        has_mapped_chunks = true;
       }
     }
     list.push_back(std::move(p));
   }
-  if (!has_mapped_chunks) chunk.clear();
   return std::make_unique<const virtual_parts>(std::move(list), std::move(chunk), files.take());
 }
 

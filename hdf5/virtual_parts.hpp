@@ -8,6 +8,7 @@
 #ifndef ZARRBITS_HDF5_VIRTUAL_PARTS_HPP
 #define ZARRBITS_HDF5_VIRTUAL_PARTS_HPP
 
+#include "array/chunk_grid.hpp"
 #include "hdf5/opened_dataset.hpp"
 #include "hdf5/source_files.hpp"
 
@@ -38,12 +39,13 @@ class virtual_parts {
   struct part {
     std::vector<strided_blocks> virtual_blocks;      // the elements of the virtual dataset that it fills
     std::vector<strided_blocks> source_blocks = {};  // the elements of its source; empty: no chunk of it is a chunk of the array
-    array::extents extent = {};
-    std::size_t file = 0;      // index in files()
-    haddr_t address = 0;       // address of the source in its file
-    bool is_available = true;  // otherwise its elements read as fill value
+    array::extents extent = {};                      // of its source
+    array::extents chunk = {};  // shape of its source's chunks, in dimensions of the virtual dataset; empty with `source_blocks`
+    std::size_t file = 0;       // index in files()
+    haddr_t address = 0;        // address of the source in its file
+    bool is_available = true;   // otherwise its elements read as fill value
   };
-  // `chunk`: empty, or the chunk shape of the sources that have `source_blocks`, in dimensions of the virtual dataset.
+  // `chunk`: empty, or the chunk shape of most sources that have `source_blocks`, in dimensions of the virtual dataset.
   virtual_parts(std::vector<part> list, array::extents chunk, std::shared_ptr<const source_files> files);
 
   // True if a block can hold mapped values. Of a virtual dataset of terabytes with few sources, only such blocks are read.
@@ -52,8 +54,11 @@ class virtual_parts {
   void add_files(const array::extents& first, const array::extents& count, std::set<std::size_t>& numbers) const;
   // The shape of chunks that may be chunks of the array; empty if none may be.
   const array::extents& chunk() const { return chunk_; }
-  // For a block of that shape, smaller only at the array's edge: the chunk of a source that it is.
-  std::optional<chunk_in_files> find(const array::extents& first, const array::extents& count) const;
+  // The chunk of a source that a chunk of the grid is.
+  std::optional<chunk_in_files> find(const array::chunk_grid& grid, const array::extents& index) const;
+  // As in chunk_source. No counts if blocks repeat within a part.
+  std::optional<array::chunk_grid> grid_of_parts(const array::chunk_grid& regular) const;
+  reused_chunks reuse_on(const array::chunk_grid& grid) const;
   const source_files& files() const { return *files_; }
 
  private:

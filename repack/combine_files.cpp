@@ -49,6 +49,7 @@ class combiner {
  private:
   std::string name_in_target(std::size_t k) const {
     namespace fs = std::filesystem;
+    if (io::is_remote(options_.sources[k])) return options_.sources[k];
     const fs::path source = fs::absolute(options_.sources[k]).lexically_normal();
     if (!options_.relative_names) return source.string();
     const fs::path relative = source.lexically_relative(fs::absolute(options_.target).lexically_normal().parent_path());
@@ -57,6 +58,7 @@ class combiner {
 
   // With escapes, as a URI has them; without a scheme, the first colon comes after a slash.
   std::string uri_in_target(std::size_t k) const {
+    if (const std::string& name = options_.sources[k]; io::is_remote(name)) return name;
     if (urls_.has_base() && !urls_.folder().empty()) {
       const std::string url = urls_.published_url(
           std::string(io::file_url) + std::filesystem::weakly_canonical(std::filesystem::absolute(options_.sources[k])).string());
@@ -225,10 +227,15 @@ combine_report combine(const combine_options& options) {
                 "a virtual dataset names local files, and `base` names URLs; remove it, or set `cf_aggregation`");
   for (const std::string& name : options.sources) {
     const source_name parts = split_source(name);
-    if (io::is_remote(name) || !parts.object.empty())
+    if (!parts.object.empty())
       throw error(errc::invalid_option,
                   "\"" + io::redact_url(name) +
-                      "\" cannot be combined along several dimensions: only whole local files can; join along one with `concat`",
+                      "\" cannot be combined along several dimensions: only whole files can; join along one with `concat`",
+                  {io::redact_url(name)});
+    if (io::is_remote(name) && !options.servers && !options.cf_aggregation)
+      throw error(errc::invalid_option,
+                  "a virtual dataset names local files, unlike \"" + io::redact_url(name) +
+                      "\"; write references to OUT.json, or set `cf_aggregation`",
                   {io::redact_url(name)});
   }
   const hdf5::silence quiet;

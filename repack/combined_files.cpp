@@ -139,8 +139,11 @@ void combined_files::report_progress(std::size_t k) const {
 }
 
 std::shared_ptr<opened_file> combined_files::open(std::size_t k) const {
-  return std::make_shared<opened_file>(options_.sources[k],
-                                       hdf5::source_options{.lock = options_.lock, .netcdf3 = options_.netcdf3});
+  return std::make_shared<opened_file>(options_.sources[k], source_options());
+}
+
+hdf5::source_options combined_files::source_options() const {
+  return {.remote = options_.remote, .lock = options_.lock, .netcdf3 = options_.netcdf3};
 }
 
 bool combined_files::is_tiled_name(const std::string& name) const {
@@ -247,11 +250,13 @@ const block* combined_files::add_block(opened_part& part, const std::string& pat
 
 void combined_files::read_file(std::size_t k) {
   with_file(k, [&](const std::string& name) {
-    const opened_file file(name, hdf5::source_options{.lock = options_.lock, .netcdf3 = options_.netcdf3});
+    const opened_file file(name, source_options());
+    const io::file_state& state = states_.emplace_back(file.file.state());
     combined_file& f = report_.files.emplace_back();
     f.file = name;
-    f.bytes = file.file.state().size;
-    states_.push_back(file.file.state());
+    f.bytes = state.size;
+    f.version = std::to_string(state.size) + " " + std::to_string(state.seconds) + "." + std::to_string(state.nanoseconds) +
+                (state.etag.empty() ? "" : " " + state.etag);
     blocks_of_file_.emplace_back();
     if (const std::string path = new_dimension_path(); !path.empty() && file.tree.find(path))
       refuse(name, path, "has the name of the new dimension; choose another name");

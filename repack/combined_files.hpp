@@ -113,6 +113,7 @@ class combined_files {
   }
 
  private:
+  hdf5::source_options source_options() const;
   // What is known while the datasets of a file are read.
   struct opened_part {
     std::size_t number;

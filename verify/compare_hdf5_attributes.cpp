@@ -157,11 +157,13 @@ std::string dataspace_difference(hid_t first, hid_t second) {
   return shape != other ? in_both("has the maximum shape " + shape, other) : "";
 }
 
-void compare_hdf5_attributes(hid_t first, hid_t second, const hdf5_context& context, finding& object, verify_result& result) {
+void compare_hdf5_attributes(hid_t first, hid_t second, const hdf5_context& context, finding& object, verify_result& result,
+                             const std::set<std::string>& ignored) {
   std::vector<attribute_entry> a, b;
   try {
     a = attributes_of(first);
     b = attributes_of(second);
+    for (auto* entries : {&a, &b}) std::erase_if(*entries, [&](const attribute_entry& e) { return ignored.contains(e.name); });
     compare_order(first, second, a, b, object);
   } catch (const source_error& e) {
     add_reason(object, verdict::unreadable, std::string("has attributes that cannot be read: ") + e.what());

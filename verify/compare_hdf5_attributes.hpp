@@ -5,11 +5,15 @@
 #include "verify/hdf5_side.hpp"
 
 #include <hdf5.h>
+#include <set>
+#include <string>
 
 namespace zarrbits::verification {
 
-// Compares the attributes of two objects, one finding for each. Their order goes to `object`, the finding on the objects.
-void compare_hdf5_attributes(hid_t first, hid_t second, const hdf5_context& context, finding& object, verify_result& result);
+// Compares the attributes of two objects but those in `ignored`, one finding for each. Their order goes to `object`, the finding
+// on the objects.
+void compare_hdf5_attributes(hid_t first, hid_t second, const hdf5_context& context, finding& object, verify_result& result,
+                             const std::set<std::string>& ignored = {});
 
 // A sentence on what differs between two dataspaces, such as "has the shape [3], in the second file [4]"; "" if nothing does.
 // Throws source_error.

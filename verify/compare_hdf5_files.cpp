@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "verify/compare_hdf5_files.hpp"
 
+#include "hdf5/dimensions.hpp"
+#include "hdf5/external_files.hpp"
 #include "hdf5/file_bytes.hpp"
 #include "hdf5/foreign_format.hpp"
 #include "hdf5/open_source.hpp"
 #include "io/remote_url.hpp"
 #include "text/selection.hpp"
+#include "verify/compare_aggregation.hpp"
 #include "verify/compare_hdf5_attributes.hpp"
 #include "verify/compare_hdf5_dataset.hpp"
 #include "verify/compare_metadata.hpp"
@@ -31,7 +34,7 @@ hdf5::opened_source open_file(const verify_options& options, const source_name& 
   check(H5Pset_cache(access.get(), 0, max_slots, static_cast<std::size_t>(options.memory / 8), 0.75),
         "cannot prepare to open a file");
   return hdf5::opened_source(name.file, access.get(), options.remote, options.memory / 8, options.external, options.lock,
-                             extent_of(options, name));
+                             extent_of(options, name), true);
 }
 
 std::string top_of(const source_name& name) { return name.object.empty() ? "/" : name.object; }
@@ -117,7 +120,8 @@ void compare_user_blocks(const hdf5::opened_source& first, const hdf5::opened_so
 class files_comparison {
  public:
   files_comparison(const verify_options& options, verify_result& result)
-      : progress_(options.progress),
+      : options_(options),
+        progress_(options.progress),
         name_(split_source(options.source)),
         second_name_(split_source(options.store)),
         first_file_(open_file(options, name_)),
@@ -135,6 +139,7 @@ class files_comparison {
     text::selection claims;
     first_.select(requested_, claims);
     second_.select(requested_, claims);
+    find_aggregations();
     pairs_.walk();
     requested_.require_all_matched();
     first_.count_work(progress_);
@@ -146,11 +151,38 @@ class files_comparison {
     }
     first_file_.require_unchanged();
     second_file_.require_unchanged();
+    std::erase_if(result_.only_in_store, [&](const std::string& path) { return of_aggregations_.contains(path); });
     std::stable_sort(result_.findings.begin(), result_.findings.end(),
                      [](const finding& a, const finding& b) { return a.path < b.path; });
   }
 
  private:
+  // A file with aggregation variables also has variables that these name, with dimensions of their own, and leaves out lists of
+  // its dimensions' users.
+  void find_aggregations() {
+    for (const auto& [address, o] : second_.objects()) {
+      if (o.type != H5O_TYPE_DATASET) continue;
+      const hdf5::handle dataset = second_.open(address);
+      if (!dataset) continue;
+      if (hdf5::is_aggregation_variable(dataset.get()))
+        ignored_ = {
+            "Conventions",         "CLASS",      "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_Netcdf4Dimid",
+            "_Netcdf4Coordinates", "_nc3_strict"};
+      else if (hdf5::is_dimension_without_variable(dataset.get())) of_aggregations_.insert(format_name(o.path));
+    }
+    if (ignored_.empty()) of_aggregations_.clear();
+  }
+
+  void compare_with_aggregation(hid_t a, hid_t b, finding& f) {
+    std::set<std::string> ignored = ignored_;
+    ignored.merge(aggregation_comparison::unshared_attributes(a));
+    compare_hdf5_attributes(a, b, context_, f, result_, ignored);
+    aggregation_comparison c(a, b, context_, options_, second_name_.file, f);
+    c.run();
+    for (const std::string& path : c.features()) of_aggregations_.insert(format_name(path));
+    result_.elements += c.elements();
+  }
+
   void compare(const object_pair& p) {
     finding f;
     f.path = p.path;
@@ -170,7 +202,11 @@ class files_comparison {
     } catch (const std::runtime_error& e) {  // source_error, hdf5::failure, io::read_error
       add_reason(f, verdict::unreadable, e.what());
     }
-    compare_hdf5_attributes(a.get(), b.get(), context_, f, result_);
+    if (p.type == H5O_TYPE_DATASET && hdf5::is_aggregation_variable(b.get()) && !hdf5::is_aggregation_variable(a.get())) {
+      compare_with_aggregation(a.get(), b.get(), f);
+      return add_finding(result_, std::move(f));
+    }
+    compare_hdf5_attributes(a.get(), b.get(), context_, f, result_, ignored_);
     if (p.type == H5O_TYPE_DATASET) {
       hdf5_dataset_comparison c(a.get(), b.get(), context_, f);
       c.run();
@@ -192,6 +228,7 @@ class files_comparison {
       add_reason(f, verdict::differs, "is a different type: " + reason);
   }
 
+  const verify_options& options_;
   comparison_progress progress_;
   const source_name name_, second_name_;
   const hdf5::opened_source first_file_, second_file_;
@@ -200,6 +237,8 @@ class files_comparison {
   hdf5_pairs pairs_;
   element_comparison elements_;
   const hdf5_context context_;
+  std::set<std::string> ignored_ = {};          // attributes that a file with aggregation variables has of its own
+  std::set<std::string> of_aggregations_ = {};  // objects that only such a file has
   verify_result& result_;
 };
 

@@ -47,12 +47,11 @@ std::optional<array::chunk_grid> joined_dataset::grid_of_parts(const array::chun
   const std::size_t axis = parts_.axis;
   const std::uint64_t usual = regular.chunk[axis];
   array::chunk_grid result = regular;
-  result.axis = axis;
   std::uint64_t end = 0;
   const auto fill = [&](std::uint64_t limit, std::uint64_t length) {
     const std::uint64_t n = limit - std::min(limit, end);
-    result.add_chunks(length, n / length);
-    result.add_chunks(n % length, n % length > 0);
+    result.add_chunks(axis, length, n / length);
+    result.add_chunks(axis, n % length, n % length > 0);
     end += n;
   };
   if (parts_.existing) {
@@ -73,6 +72,8 @@ hdf5::reused_chunks joined_dataset::reuse_on(const array::chunk_grid& target_gri
   hdf5::reused_chunks result;
   const std::uint64_t first = parts_.existing ? parts_.existing->whole_chunks : 0;
   result.chunks = target_grid.chunks_along(axis) - std::min(first, target_grid.chunks_along(axis));
+  if (result.chunks == 0) return {};
+  result.elements = target_grid.shape[axis] - target_grid.start(axis, first);
   for (const joined_part& p : parts_.list) {
     if (!p.stored_alike || p.count == 0) continue;
     const std::uint64_t begin = target_grid.chunk_of(axis, p.first);
@@ -83,6 +84,13 @@ hdf5::reused_chunks joined_dataset::reuse_on(const array::chunk_grid& target_gri
                            target_grid.length(axis, begin + n) == p.chunk_length;
     result.reused += n + with_tail;
     result.reused_elements += with_tail ? p.count : n * p.chunk_length;
+  }
+  for (std::size_t d = 0; d < target_grid.rank(); ++d) {
+    if (d == axis) continue;
+    for (std::uint64_t* chunks : {&result.chunks, &result.reused})
+      *chunks = array::saturating_mul(*chunks, target_grid.chunks_along(d));
+    for (std::uint64_t* elements : {&result.elements, &result.reused_elements})
+      *elements = array::saturating_mul(*elements, target_grid.shape[d]);
   }
   return result;
 }

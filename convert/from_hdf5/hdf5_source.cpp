@@ -193,7 +193,9 @@ bool hdf5_source::counts_units_quickly() const {
   return size() <= max_objects;
 }
 
-bool hdf5_source::is_remote() const { return io::any_remote(given_sources(options_.source, options_.concat)); }
+bool hdf5_source::is_remote() const {
+  return io::any_remote(given_sources(options_.source, options_.concat)) || io::any_remote(options_.external);
+}
 
 namespace {
 

@@ -60,6 +60,14 @@ bool has_integers(hid_t dataset) {
 }  // namespace
 
 void require_applicable_options(const hdf5::source_file& source, const convert_options& options) {
+  const auto is_virtual = [](const hdf5::source_object&, hid_t dataset) {
+    return H5Pget_layout(hdf5::handle(H5Dget_create_plist(dataset), "get the properties")) == H5D_VIRTUAL;
+  };
+  if (options.grid == grid_type::rectilinear && !options.concat && !any_dataset(source, is_virtual))
+    throw zarrbits::error(errc::invalid_option,
+                          "the `grid` rectilinear is for arrays that are joined from several files, and no dataset of \"" +
+                              source.path() + "\" is; use `concat`, or remove `grid`",
+                          {source.path()});
   require_rank(source, "`chunk`", options.chunk);
   require_rank(source, "`shard`", options.shard.shape);
   if (!options.chunk_along.empty()) {

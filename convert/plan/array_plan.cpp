@@ -259,9 +259,12 @@ void array_plan::choose_strategy(const convert_options& options) {
 bool array_plan::can_be_native() const {
   if (!data.grid.is_rectilinear()) return native_codecs(native, chunk_bytes()).has_value();
   const array::chunk_grid& grid = data.grid;
-  return std::all_of(grid.runs.begin(), grid.runs.end(), [&](const array::chunk_run& run) {
-    return native_codecs(native, chunk_bytes() / grid.chunk[grid.axis] * run.length).has_value();
-  });
+  for (std::size_t d = 0; d < grid.runs.size(); ++d) {
+    for (const array::chunk_run& run : grid.runs[d]) {
+      if (!native_codecs(native, chunk_bytes() / grid.chunk[d] * run.length)) return false;
+    }
+  }
+  return true;
 }
 
 void array_plan::choose_compression(const convert_options& options) {

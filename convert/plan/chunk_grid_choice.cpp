@@ -88,14 +88,17 @@ array::extents chunk_as_sources(const hdf5::external_dependencies& external, con
 
 namespace {
 
-constexpr std::uint64_t max_rectilinear_chunks = 1U << 22;  // along the axis: its readers hold all of them in memory
+constexpr std::uint64_t max_rectilinear_chunks = 1U << 22;  // along a dimension: its readers hold all of them in memory
 
 // The rectilinear grid of a joined array, if its chunks are those of the files.
 std::optional<array::chunk_grid> rectilinear_grid(const hdf5::chunk_source& data, const array::chunk_grid& regular) {
-  const auto axis = data.growing_axis();
-  if (!axis || data.layout != H5D_CHUNKED || hdf5::holds_references(data.type) || data.dims[*axis] == 0) return {};
+  if ((data.layout != H5D_CHUNKED && data.layout != H5D_VIRTUAL) || hdf5::holds_references(data.type)) return {};
+  if (const auto axis = data.growing_axis(); axis ? data.dims[*axis] == 0 : array::product(data.dims) == 0) return {};
   auto grid = data.grid_of_parts(regular);
-  return grid && grid->chunks_along(*axis) <= max_rectilinear_chunks ? std::move(grid) : std::nullopt;
+  for (std::size_t d = 0; grid && d < grid->rank(); ++d) {
+    if (grid->is_rectilinear(d) && grid->chunks_along(d) > max_rectilinear_chunks) return {};
+  }
+  return grid;
 }
 
 bool keeps_more(const hdf5::chunk_source& data, const array::chunk_grid& grid, const array::chunk_grid& than) {
@@ -131,8 +134,8 @@ text::json chunk_shapes_of(const array::chunk_grid& grid, const std::vector<std:
   text::json result = text::json::array();
   for (std::size_t d = 0; d < shape.size(); ++d) {
     text::json lengths = text::json::array();
-    if (d == grid.axis) {
-      for (const array::chunk_run& run : grid.runs) lengths.push_back(chunks(run.length, run.count));
+    if (grid.is_rectilinear(d)) {
+      for (const array::chunk_run& run : grid.runs[d]) lengths.push_back(chunks(run.length, run.count));
     } else if (shape[d] > 0 && shape[d] % chunk[d] == 0) {
       lengths.push_back(chunks(chunk[d], shape[d] / chunk[d]));
     } else {
@@ -145,24 +148,18 @@ text::json chunk_shapes_of(const array::chunk_grid& grid, const std::vector<std:
 
 std::optional<grid_comparison> compare_grids(const hdf5::chunk_source& data) {
   if (!data.can_reuse_chunks() || data.sharded()) return {};
-  const auto axis = data.growing_axis();
   const append::existing_array* const existing = in_store(data.object);
-  if (!axis || (existing && !existing->chunks_along_axis.empty())) return {};
+  if (existing && !existing->chunks_along_axis.empty()) return {};
   array::chunk_grid regular{data.dims, data.grid.chunk};
-  if (existing) regular.chunk[*axis] = existing->chunk[*axis];
-  else if (const auto usual = data.chunk_shape(); !usual.empty()) regular.chunk[*axis] = usual[*axis];
+  const auto axis = data.growing_axis();
+  const array::extents usual = data.chunk_shape();
+  for (std::size_t d = 0; d < usual.size(); ++d) {
+    if (!axis || d == *axis) regular.chunk[d] = existing ? existing->chunk[d] : usual[d];
+  }
   const auto rectilinear = rectilinear_grid(data, regular);
   if (!rectilinear) return {};
   grid_comparison comparison{data.reuse_on(regular), data.reuse_on(*rectilinear)};
   if (comparison.regular.reused_elements == comparison.rectilinear.reused_elements) return {};
-  for (std::size_t d = 0; d < regular.rank(); ++d) {
-    if (d == *axis) continue;
-    for (hdf5::reused_chunks* reused : {&comparison.regular, &comparison.rectilinear}) {
-      reused->chunks = array::saturating_mul(reused->chunks, regular.chunks_along(d));
-      reused->reused = array::saturating_mul(reused->reused, regular.chunks_along(d));
-      reused->reused_elements = array::saturating_mul(reused->reused_elements, regular.shape[d]);
-    }
-  }
   return comparison;
 }
 

@@ -75,22 +75,10 @@ struct assembled_counts {
 };
 
 assembled_counts count_assembled(const hdf5::chunk_source& data) {
-  const auto axis = data.growing_axis();
-  if (!axis || !data.can_reuse_chunks()) return {};
-  const auto times_others = [&](std::uint64_t axis_count, const auto& of) {
-    array::extents factors{axis_count};
-    for (std::size_t d = 0; d < data.grid.rank(); ++d) {
-      if (d != *axis) factors.push_back(of(d));
-    }
-    return array::product(factors);
-  };
+  if (!data.growing_axis() || !data.can_reuse_chunks()) return {};
   const hdf5::reused_chunks reused = data.reuse_on(data.grid);
-  if (reused.chunks == 0) return {};
-  const std::uint64_t length = data.dims[*axis] - data.grid.start(*axis, data.grid.chunks_along(*axis) - reused.chunks);
-  const auto chunks = [&](std::size_t d) { return data.grid.chunks_along(d); };
-  const auto elements = [&](std::size_t d) { return data.dims[d]; };
-  return {times_others(reused.chunks - reused.reused, chunks), times_others(reused.chunks, chunks),
-          times_others(length - std::min(length, reused.reused_elements), elements), times_others(length, elements)};
+  return {reused.chunks - reused.reused, reused.chunks, reused.elements - std::min(reused.elements, reused.reused_elements),
+          reused.elements};
 }
 
 std::optional<planned_dataset::grid_choice> choice_of_grid(const hdf5::chunk_source& data) {
@@ -100,9 +88,8 @@ std::optional<planned_dataset::grid_choice> choice_of_grid(const hdf5::chunk_sou
   c.regular = {comparison->regular.chunks, comparison->regular.reused};
   c.rectilinear = {comparison->rectilinear.chunks, comparison->rectilinear.reused};
   c.used = data.grid.is_rectilinear() ? grid_type::rectilinear : grid_type::regular;
-  const std::uint64_t total = count_assembled(data).all_elements;
-  const auto elements_to_assemble = [&](const hdf5::reused_chunks& reused) {
-    return total - std::min<std::uint64_t>(total, reused.reused_elements);
+  const auto elements_to_assemble = [](const hdf5::reused_chunks& reused) {
+    return reused.elements - std::min(reused.elements, reused.reused_elements);
   };
   const bool prefers_rectilinear = elements_to_assemble(comparison->rectilinear) < elements_to_assemble(comparison->regular) / 2;
   c.suggested = prefers_rectilinear ? grid_type::rectilinear : c.used;

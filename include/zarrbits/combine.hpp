@@ -18,6 +18,7 @@
 #define ZARRBITS_COMBINE_HPP
 
 #include <zarrbits/error.hpp>
+#include <zarrbits/remote_access.hpp>
 #include <zarrbits/source_name.hpp>
 
 #include <cstdint>
@@ -30,7 +31,7 @@ namespace zarrbits {
 
 // What is combined, and how.
 struct combine_options {
-  std::vector<std::string> sources = {};     // local files
+  std::vector<std::string> sources = {};     // files, on servers too with `cf_aggregation` or `servers`
   std::vector<std::string> dimensions = {};  // names of those that the files have parts of; each has a coordinate variable
   // Set: the files are also steps of a new dimension of this name, the first one of all datasets but the dimension scales. With
   // `dimensions`, all files in one folder are the same step, and folders are in the order of the files; without, each file is
@@ -54,7 +55,11 @@ struct combine_options {
   std::optional<source_base> base = {};
   // netCDF-3 files may be among the sources: HDF5 itself, and so other programs, cannot read their values through the new file.
   bool netcdf3 = false;
-  bool lock = true;  // false: also read a file that another process has open for writing
+  // Files on servers may be among the sources: no other program reads their values through the new file, and convert() does if
+  // its `external` names each.
+  bool servers = false;
+  remote_access remote = {};  // how files on servers are reached
+  bool lock = true;           // false: also read a file that another process has open for writing
   std::function<void(const std::string& file, std::uint64_t done, std::uint64_t files)> progress = {};  // called repeatedly
 };
 
@@ -69,6 +74,7 @@ struct combined_range {
 struct combined_file {
   std::string file;                   // its name
   std::uint64_t bytes = 0;            // its size
+  std::string version = {};           // another one if it was changed: its size, and its time or the server's ETag
   std::vector<combined_range> place;  // one for each dimension that it has
 };
 

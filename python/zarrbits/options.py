@@ -17,7 +17,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Append these files to an existing store in a directory, in S3 or of references, along this dimension; files that are '
             "already in it are skipped. Of several, time,y,x, where their coordinates belong, one continues the store's"),
         'order': ('given|name|value',
-            "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
+            "With --concat: given (the default), name, or value (the first of the dimension's variable). Of two dimensions, value is "
+            'the default, and with given or name, folders follow each other along the first one, and the files in each along the '
+            'second'),
         'different': ('refuse|first|skip',
             'With --concat, where datasets without the dimension differ between the files: refuse (the default), take those of the '
             'first file (first), or leave them out (skip)'),
@@ -145,7 +147,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'With --concat and --concat-new: a table of where each file belongs, and not its coordinates. The first line is '
             'file,time,x with the names of the dimensions; each other one a name and its places, counted in files from 0 on'),
         'order': ('given|name|value',
-            "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
+            "With --concat: given (the default), name, or value (the first of the dimension's variable). Of two dimensions, value is "
+            'the default, and with given or name, folders follow each other along the first one, and the files in each along the '
+            'second'),
         'different': ('refuse|first|skip',
             'With --concat, where datasets without the dimension differ between the files: refuse (the default), take those of the '
             'first file (first), or leave them out (skip)'),
@@ -262,7 +266,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Append these files to an existing store in a directory, in S3 or of references, along this dimension; files that are '
             "already in it are skipped. Of several, time,y,x, where their coordinates belong, one continues the store's"),
         'order': ('given|name|value',
-            "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
+            "With --concat: given (the default), name, or value (the first of the dimension's variable). Of two dimensions, value is "
+            'the default, and with given or name, folders follow each other along the first one, and the files in each along the '
+            'second'),
         'different': ('refuse|first|skip',
             'With --concat, where datasets without the dimension differ between the files: refuse (the default), take those of the '
             'first file (first), or leave them out (skip)'),
@@ -555,7 +561,9 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'With --concat and --concat-new: a table of where each file belongs, and not its coordinates. The first line is '
             'file,time,x with the names of the dimensions; each other one a name and its places, counted in files from 0 on'),
         'order': ('given|name|value',
-            "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
+            "With --concat: given (the default), name, or value (the first of the dimension's variable). Of two dimensions, value is "
+            'the default, and with given or name, folders follow each other along the first one, and the files in each along the '
+            'second'),
         'different': ('refuse|first|skip',
             'With --concat, where datasets without the dimension differ between the files: refuse (the default), take those of the '
             'first file (first), or leave them out (skip)'),

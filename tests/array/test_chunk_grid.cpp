@@ -19,14 +19,15 @@ chunk_grid random_grid(std::vector<extents>& edges) {
     while (edges[d].back() < grid.shape[d]) edges[d].push_back(edges[d].back() + grid.chunk[d]);
   }
   if (up_to(2) == 1) return grid;
-  grid.axis = up_to(rank) - 1;
-  edges[grid.axis] = {0};
-  for (std::uint64_t i = up_to(4); i > 0; --i) {
-    const std::uint64_t length = up_to(4), count = up_to(3);
-    grid.add_chunks(length, count);
-    for (std::uint64_t k = 0; k < count; ++k) edges[grid.axis].push_back(edges[grid.axis].back() + length);
+  for (std::size_t d = up_to(rank) - 1; d < rank; d += up_to(2)) {
+    edges[d] = {0};
+    for (std::uint64_t i = up_to(4); i > 0; --i) {
+      const std::uint64_t length = up_to(4), count = up_to(3);
+      grid.add_chunks(d, length, count);
+      for (std::uint64_t k = 0; k < count; ++k) edges[d].push_back(edges[d].back() + length);
+    }
+    grid.shape[d] = edges[d].back();
   }
-  grid.shape[grid.axis] = edges[grid.axis].back();
   return grid;
 }
 

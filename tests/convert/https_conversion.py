@@ -203,6 +203,22 @@ def make_days():
     return [day(f"d{i}.h5", first, n) for i, first, n in ((8, 0, 8), (9, 8, 10), (10, 18, 6))]
 
 
+def make_tiles():
+    """2 x 2 files with parts of two dimensions, and the whole."""
+    values = np.random.default_rng(3).random((10, 9)).round(3)
+    names = []
+    for i, (y, x) in enumerate((y, x) for y in (slice(0, 6), slice(6, 10)) for x in (slice(0, 5), slice(5, 9))):
+        names.append(f"p{i}.h5")
+        with h5py.File(names[-1], "w") as f:
+            for name, at in ("y", y), ("x", x):
+                f[name] = np.arange(10.0)[at]
+                f[name].make_scale(name)
+            f.create_dataset("v", data=values[y, x], chunks=(2, 2), compression="gzip", shuffle=True)
+            for d, name in enumerate("yx"):
+                f["v"].dims[d].attach_scale(f[name])
+    return names, values
+
+
 def sources(out="out.zarr"):
     return json.loads(pathlib.Path(out, "zarr.json").read_text())["attributes"]["_nc_zarrbits"]["sources"]
 

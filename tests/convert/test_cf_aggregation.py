@@ -441,8 +441,6 @@ def test_the_scalar_is_never_taken_for_the_values(tmp_path, example):
     convert("-q", "--concat", "time", *paths, tmp_path / "whole.zarr")
     found = verify(path, tmp_path / "whole.zarr", status=(1, 3))["findings"]
     assert ("/v", "unreadable") in [(f["path"], f["outcome"]) for f in found] and "aggregation variable" in str(found)
-    found = verify("--concat", "time,x", *paths, path, status=(1, 3))["findings"]
-    assert ("/v", "unreadable") in [(f["path"], f["outcome"]) for f in found] and "aggregation variable" in str(found)
     assert "aggregation variable" in run("digest", path, status=(1, 3)).stderr
     assert "v" in run("plan", path, status=3).stdout
 
@@ -479,3 +477,95 @@ def test_usage(tmp_path):
         *how, "--virtual", "--cf-aggregation", "--base", f"{tmp_path}/other=https://host", tmp_path / "all.nc", status=2
     )
     assert "--base" in said and not (tmp_path / "all.nc").exists()
+
+
+# verify follows the aggregation variables
+
+
+@pytest.mark.parametrize("kind", ["tiles", "packed", "members", "groups"])
+def test_verify_compares_the_values_of_fragments(tmp_path, kind):
+    how = ["--concat", "time,y,x"]
+    if kind == "members":
+        how = ["--concat-new", "member", "--concat", "x"]
+        paths = [
+            p for i in range(3) for p in tiles(tmp_path / f"r{i}", {"x": [2, 1]}, {"v": (("x",), number((3,), i).astype("f4"))})
+        ]
+    elif kind == "packed":
+        raw = (number(list(LENGTHS.values())) * 1000).astype("i2")
+        pack = {"scale_factor": 0.5, "add_offset": np.float32(3), "_FillValue": np.int16(-1)}
+        paths = tiles(tmp_path / "in", CUTS, {"v": (tuple(LENGTHS), raw)}, attributes={"v": pack})
+    else:
+        group = {"group": "/model/run"} if kind == "groups" else {}
+        paths = tiles(tmp_path / "in", CUTS, VALUES, **group)
+    aggregate(tmp_path / "all.nc", *how, *paths)
+    result = verify(*how, *paths, tmp_path / "all.nc", status=0)
+    with h5py.File(paths[0]) as f:
+        name = ("model/run/tas" if kind == "groups" else "tas") if "v" not in f else "v"
+        rank = f[name].ndim
+    assert result["findings"] == [] and result["only_in_store"] == [] and result["datasets"]["equal"] > rank
+    # one value of one fragment, in a copy of the files that the aggregation does not name
+    os.makedirs(tmp_path / "copy")
+    changed = [str(tmp_path / "copy" / pathlib.Path(p).relative_to(tmp_path)) for p in paths]
+    for a, b in zip(paths, changed):
+        os.makedirs(os.path.dirname(b), exist_ok=True)
+        pathlib.Path(b).write_bytes(pathlib.Path(a).read_bytes())
+    with h5py.File(changed[-1], "r+") as f:
+        place = tuple(n - 1 for n in f[name].shape)
+        f[name][place] += 1
+        end = f[name].shape
+    found = [f for f in verify(*how, *changed, tmp_path / "all.nc", status=1)["findings"] if f["path"] == "/" + name]
+    assert [f["outcome"] for f in found] == ["differs"], found
+    last = [4, 3, 7] if kind in ("tiles", "packed", "groups") else [2, 2]
+    assert found[0]["index"] == last and len(end) == len(place)
+
+
+def rewrite(path, name, value):
+    """An attribute of v, or the values of one of its features."""
+    with h5py.File(path, "r+") as f:
+        if name in f:
+            attributes = dict(f[name].attrs) if name == "fragment_map" else {}
+            del f[name]
+            f[name] = value
+            f[name].attrs.update({k: v for k, v in attributes.items() if k == "_FillValue"})
+        else:
+            f["v"].attrs[name] = value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("aggregated_dimensions", "time", 'has 1 "aggregated_dimensions" in place of 2'),
+        ("aggregated_dimensions", "time y", 'names the variable "y", which does not exist'),
+        ("aggregated_dimensions", "x x", 'dimension "x" of another length than 4'),
+        ("aggregated_dimensions", 5, "that is not a text"),
+        ("aggregated_data", "map: fragment_map", "not one map, uris and identifiers each"),
+        ("aggregated_data", "map: fragment_map uris: fragment_uris unique_values: time", "does not support"),
+        ("aggregated_data", "map: no uris: fragment_uris identifiers: fragment_identifiers_v", 'variable "no"'),
+        ("aggregated_data", "map: time uris: fragment_uris identifiers: fragment_identifiers_v", "not a table"),
+        ("aggregated_data", "map: fragment_map uris: fragment_map identifiers: fragment_identifiers_v", "not a list of texts"),
+        ("fragment_map", np.array([[2, 1], [3, -1]], "i4"), "fragments of 3"),
+        ("fragment_map", np.array([[2, 2], [-3, 6]], "i4"), "-3 in place of a length"),
+        ("fragment_map", np.array([[2**62, 2**62, 2**62, 2**62, 4], [3, -1, -1, -1, -1]], "i8"), "other numbers of uris"),
+        ("fragment_map", np.array([[-1, 4], [3, -1]], "i4"), "4 in place of a length"),
+        ("fragment_map", np.array([[1, 3], [3, -1]], "i4"), "has a part of the shape [1, 3]"),
+        ("fragment_map", np.array([[4, -1], [3, -1]], "i4"), "other numbers of uris"),
+        ("fragment_uris", [["in/p0_0.nc"], ["in/none.nc"]], "which does not exist"),
+        ("fragment_uris", [["in/p0_0.nc"], ["ftp://host/p1_0.nc"]], "does not support"),
+        ("fragment_uris", [["in/p0_0.nc"], ["in/%"]], "which is not a URI"),
+        ("fragment_uris", [["in/p0_0.nc"], ["../outside.nc"]], "must not be read"),
+        ("fragment_uris", [["in/p0_0.nc"], ["file:///etc/passwd"]], "must not be read"),
+        ("fragment_uris", [["in/p0_0.nc"], ["https://127.0.0.1:9/p1_0.nc"]], "which does not exist"),
+        ("fragment_uris", [["in/p1_0.nc"], ["in/p0_0.nc"]], "has another value at [0, 0]"),
+        ("fragment_identifiers_v", "w", 'the variable "w"'),
+        ("fragment_identifiers_v", "time", "a fragment of [2]"),
+        ("fragment_identifiers_v", "", "which does not exist"),
+    ],
+)
+def test_verify_has_a_sentence_for_what_leads_nowhere(tmp_path, example, name, value, reason):
+    path, paths = example
+    pathlib.Path(tmp_path.parent / "outside.nc").write_bytes(pathlib.Path(paths[0]).read_bytes())
+    rewrite(path, name, value)
+    found = verify("--concat", "time,x", *paths, path, status=1)["findings"]
+    told = [f for f in found if f["path"] == "/v" and "attribute" not in f.get("kind", "")]
+    assert len(told) == 1 and told[0]["outcome"] in ("differs", "unreadable"), found
+    assert reason in told[0]["reason"]

@@ -127,6 +127,157 @@ def test_references(tmp_path):
         assert json.load(f)["refs"]["v/c/0/0"][0] == "https://host/map/p0_0.nc"
 
 
+UNEVEN = {"time": [[0, 1], [2, 3, 4]], "y": [[0, 1, 2, 3, 4], [5, 6, 7]], "x": [[0, 1, 2, 3], [4, 5, 6, 7, 8, 9], [10, 11]]}
+RECTILINEAR = ["--grid", "rectilinear"]
+
+
+def lengths_of_chunks(store, name):
+    grid = store.meta(name)["chunk_grid"]
+    assert grid["name"] == "rectilinear"
+    return grid["configuration"]["chunk_shapes"]
+
+
+def chunks_of(done, path="/tas"):
+    return next(o["chunks"] for o in json.loads(done.stdout)["objects"] if o["path"] == path)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "lengths", "copied", "encoded"),
+    [
+        (99, [[2, 3], [5, 3], [4, 6, 2]], 12, 0),  # a tile is a chunk
+        (3, [[2, 3], [3, 2, 3], [3, 1, [3, 2], 2]], 2 * 2 * 4, 2 * 3 * 5 - 2 * 2 * 4),  # some end within a chunk
+    ],
+)
+def test_uneven_tiles_on_a_rectilinear_grid(tmp_path, chunks, lengths, copied, encoded):
+    paths = tiles(tmp_path / "tiles", UNEVEN, VARIABLES, chunks=chunks)
+    np.random.default_rng(1).shuffle(paths)
+    names = ["--concat", "time,y,x", *paths]
+    done = convert(*names, tmp_path / "all.zarr", *RECTILINEAR, "--json")
+    store = Store(str(tmp_path / "all.zarr"))
+    assert lengths_of_chunks(store, "tas") == lengths and lengths_of_chunks(store, "area") == lengths[1:]
+    assert store.meta("x")["chunk_grid"]["name"] == "regular"
+    assert chunks_of(done) == {"raw": copied, **({"recoded": encoded} if encoded else {})}
+    check(store.read, whole(UNEVEN), VARIABLES)
+    run("verify", "-q", *names, tmp_path / "all.zarr")
+    for options, used in (RECTILINEAR, "rectilinear"), ([], "regular"):
+        plan = {d["path"]: d for d in json.loads(run("plan", "--json", *names, *options).stdout)["datasets"]}
+        grids = plan["/tas"]["grids"]
+        assert grids["used"] == used and grids["rectilinear"] == {"chunks": copied + encoded, "copied": copied}
+        assert grids["suggested"] == "rectilinear" and grids["regular"]["copied"] < copied
+        assert "grids" not in plan["/x"]
+    assert f"a rectilinear grid {copied} of {copied + encoded} chunks" in run("plan", *names).stdout
+    # the same of the file that combines them, and as references
+    convert("-q", "--virtual", *names, tmp_path / "all.nc")
+    convert("-q", tmp_path / "all.nc", tmp_path / "again.zarr", *RECTILINEAR)
+    assert lengths_of_chunks(Store(str(tmp_path / "again.zarr")), "tas") == lengths
+    check(Store(str(tmp_path / "again.zarr")).read, whole(UNEVEN), VARIABLES)
+    convert("-q", "--virtual", "--zarr-format", "3", *names, tmp_path / "all.json", *RECTILINEAR)
+    with open(tmp_path / "all.json", encoding="utf-8") as f:
+        refs = json.load(f)["refs"]
+    files = [v[0] for k, v in refs.items() if k.startswith("tas/c/") and isinstance(v, list) and v[0].endswith(".nc")]
+    assert len(files) == copied and len(set(files)) == len(paths)
+    run("verify", "-q", *names, tmp_path / "all.json")
+
+
+def test_chunks_of_most_files(tmp_path):
+    """On a regular grid, the shape of most files' chunks, wherever the first one is, and with the chunk at the edge."""
+    blocks = {"y": [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]], "x": [[0, 1, 2], [3, 4, 5]]}
+    paths = tiles(tmp_path / "tiles", blocks, {"v": ("y", "x")}, chunks=4)
+    done = convert("--concat", "y,x", *reversed(paths), tmp_path / "all.zarr", "--json")
+    store = Store(str(tmp_path / "all.zarr"))
+    assert store.meta("v")["chunk_grid"]["configuration"] == {"chunk_shape": [4, 3]}
+    assert chunks_of(done, "/v") == {"raw": 4, "recoded": 2}
+    check(store.read, whole(blocks), {"v": ("y", "x")})
+
+
+def test_gaps_on_a_rectilinear_grid(tmp_path):
+    paths = tiles(tmp_path / "tiles", UNEVEN, VARIABLES, chunks=99, missing=[(0, 1, 1), (1, 0, 2)])
+    done = convert("--concat", "time,y,x", *paths, tmp_path / "all.zarr", *RECTILINEAR, "--json")
+    assert chunks_of(done)["raw"] == 10 and set(chunks_of(done)) <= {"raw", "absent"}
+    check(
+        Store(str(tmp_path / "all.zarr")).read,
+        whole(UNEVEN),
+        {"tas": ("time", "y", "x")},
+        lambda t, y, x: ((t < 2) & (y > 4) & (x > 3) & (x < 10)) | ((t > 1) & (y < 5) & (x > 9)),
+    )
+    run("verify", "-q", "--concat", "time,y,x", *paths, tmp_path / "all.zarr")
+    for i in range(3):  # processes
+        run("convert", "-q", "--partition", f"{i}/3", "--concat", "time,y,x", *paths, tmp_path / "parts.zarr", *RECTILINEAR)
+    run("finalize", "-q", "--concat", "time,y,x", *paths, tmp_path / "parts.zarr")
+    assert contents(tmp_path / "parts.zarr") == contents(tmp_path / "all.zarr")
+
+
+def test_where_there_is_no_rectilinear_grid(tmp_path):
+    paths = tiles(tmp_path / "tiles", UNEVEN, VARIABLES, chunks=99)
+    sentence = refused("convert", *RECTILINEAR, paths[0], tmp_path / "no.zarr", status=2)
+    assert "no dataset of" in sentence and "remove --grid" in sentence
+    convert("-q", "--concat", "time,y,x", *paths[:6], tmp_path / "all.zarr", *RECTILINEAR)
+    sentence = refused("convert", "--append", "time,y,x", *paths[6:], tmp_path / "all.zarr", *RECTILINEAR)
+    assert "differ in their length along another dimension" in sentence
+
+
+def nested(folder, members=("r1", "r2", "r10"), files=3):
+    """Files whose times neither rise nor fall from one to the next; what combine="nested" has of them."""
+    stacked = []
+    for i, member in enumerate(members):
+        os.makedirs(folder / member)
+        values = []
+        for k in range(files):
+            time = [10 * (k * 3 % 5), 10 * (k * 3 % 5) + 1]
+            path = write(folder / member / f"t{k + 8}.h5", {"time": time, "x": [1, 2]}, {"v": ("time", "x")}, chunks=2)
+            with h5py.File(path, "r+") as f:
+                f["v"][...] += 1e6 * i
+                values.append(f["v"][...])
+        stacked.append(np.concatenate(values))
+    return np.stack(stacked)
+
+
+def test_nested_order(tmp_path):
+    """Folders along the first dimension, the files in each along the second, in the order of their names or as given."""
+    expected = nested(tmp_path / "in")
+    names = [str(p) for p in (tmp_path / "in").glob("*/*.h5")]
+    np.random.default_rng(1).shuffle(names)
+    how = ["--concat-new", "member", "--concat", "time"]
+    convert("-q", *how, "--order", "name", *names, tmp_path / "name.zarr")
+    store = Store(str(tmp_path / "name.zarr"))
+    np.testing.assert_array_equal(store.read("v"), expected)
+    assert store.read("time").tolist() == [0, 1, 30, 31, 10, 11]
+    run("verify", "-q", *how, "--order", "name", *names, tmp_path / "name.zarr")
+    given = [str(tmp_path / "in" / m / f"t{k}.h5") for m in ("r10", "r1", "r2") for k in (10, 8, 9)]
+    run("convert", "-q", "--virtual", *how, "--order", "given", *given, tmp_path / "given.h5")
+    with h5py.File(tmp_path / "given.h5") as f:
+        rows = [4, 5, 0, 1, 2, 3]
+        np.testing.assert_array_equal(f["v"][...], expected[[2, 0, 1]][:, rows])
+    run("convert", "-q", "--virtual", "--concat", "time", "--order", "given", *given[:3], tmp_path / "one.h5")
+    with h5py.File(tmp_path / "one.h5") as f:
+        np.testing.assert_array_equal(f["v"][...], expected[2][rows])
+
+
+def test_order_by_value_is_that_of_the_coordinates(tmp_path):
+    paths = tiles(tmp_path / "tiles", BLOCKS, VARIABLES, chunks=3)
+    convert("-q", "--concat", "time,y,x", *paths, tmp_path / "all.zarr")
+    convert("-q", "--concat", "time,y,x", "--order", "value", *paths, tmp_path / "value.zarr")
+    assert contents(tmp_path / "value.zarr") == contents(tmp_path / "all.zarr")
+
+    def sentence(*options):
+        return refused("convert", *options, *paths, tmp_path / "no.zarr", status=2)
+
+    assert "--order name is for two dimensions" in sentence("--concat", "time,y,x", "--order", "name")
+    assert "is not an order of files" in sentence("--concat", "time,y", "--order", "size")
+    assert "remove --order given" in refused(
+        "convert", "--append", "time,y,x", "--order", "given", *paths, tmp_path / "all.zarr", status=2
+    )
+    (tmp_path / "places.csv").write_text("file,y,x\n", encoding="utf-8")
+    assert "remove --order, or --places" in sentence("--concat", "y,x", "--places", tmp_path / "places.csv", "--order", "name")
+    nested(tmp_path / "in")
+    os.unlink(tmp_path / "in/r2/t8.h5")
+    names = [str(p) for p in (tmp_path / "in").glob("*/*.h5")]
+    told = refused("convert", "--concat-new", "m", "--concat", "time", "--order", "name", *names, tmp_path / "no.zarr", status=2)
+    assert "the same number of files" in told and 'r2" with 2' in told
+    told = refused("convert", "--virtual", "--concat", "time", "--allow-overlap", *names, tmp_path / "no.h5", status=2)
+    assert "--allow-overlap is for copies" in told
+
+
 def test_an_hdf5_file_of_virtual_datasets(tmp_path):
     paths = tiles(tmp_path / "a" / "tiles", BLOCKS, VARIABLES, chunks=3)
     out = tmp_path / "a" / "all.nc"
@@ -293,14 +444,14 @@ def test_what_does_not_belong_together(tmp_path):
     check(Store(str(tmp_path / "first.zarr")).read, {"t": np.arange(3.0), "x": np.arange(2.0)}, {"v": ("t", "x")})
     convert("-q", "--concat", "t,x", "--different", "skip", *paths, same_place, tmp_path / "skip.zarr")
     assert not Store(str(tmp_path / "skip.zarr")).has("v")
-    for option in (["--order", "name"], ["--allow-overlap"], ["--grid", "rectilinear"]):
+    for option in (["--allow-overlap"],):
         assert f"{option[0]} goes with one dimension" in sentence(options=option)
     for name in "far1.h5", "far2.h5":
         with h5py.File(write(tmp_path / name, {"t": [len(name)], "x": [0]}, {}), "r+") as f:
             f.create_dataset("sparse", (1 << 50,), "u1", chunks=(64,))[5] = 1
     far = [tmp_path / "far1.h5", tmp_path / "far2.h5"]
     assert "far larger than what the file has of it" in refused("convert", "--concat", "x,t", *far, tmp_path / "no.zarr")
-    assert "only whole local files" in sentence("https://127.0.0.1:9/x.nc")
+    assert "only whole files" in sentence(f"{paths[0]}:/t")
     with open(tmp_path / "text.nc", "w", encoding="ascii") as f:
         f.write("no HDF5 file")
     assert "text.nc" in sentence(tmp_path / "text.nc")
@@ -580,7 +731,7 @@ def test_what_several_dimensions_cannot_be_appended(tmp_path):
     other = tiles(tmp_path / "other", {"time": [[2, 3]], "x": [[0, 1], [2, 4]]}, variables)
     assert "are not those of the store" in sentence(*other)
     assert "--base goes with one dimension" in sentence(above, corner, status=2, options=["--base", "https://host"])
-    assert "--order goes with one dimension" in sentence(above, corner, status=2, options=["--order", "name"])
+    assert "follows the coordinates; remove --order name" in sentence(above, corner, status=2, options=["--order", "name"])
     assert "empty name" in refused("convert", "--append", "time,", above, corner, store, status=2)
     assert "no dataset" in refused("convert", "--append", "time,z", above, corner, store, status=None)
     missing = refused("convert", "--append", "time,x", above, corner, tmp_path / "no.zarr")

@@ -23,6 +23,7 @@ from https_conversion import (
     large,
     make,
     make_days,
+    make_tiles,
     refused,
     same_but_for_sources,
     scattered,
@@ -31,6 +32,7 @@ from https_conversion import (
 )
 from kills import begin, has_units, kill
 from promises import promise
+from store import Store
 
 pytest_plugins = ["https_conversion"]  # its fixtures
 
@@ -310,6 +312,75 @@ def test_order_by_value_and_a_plan(server, days):
     assert [(s["file"], s["first"], s["count"]) for s in plan["sources"]] == [
         (n, f, c) for n, f, c in zip(remote, (0, 8, 18), (8, 10, 6))
     ]
+
+
+@pytest.mark.parametrize("options", [[], [*NATIVE, "--grid", "rectilinear"], [*NATIVE, "--shard", "4,4"]], ids=" ".join)
+def test_parts_of_several_dimensions_are_what_local_files_make(server, options):
+    names, values = make_tiles()
+    remote = upload(server, *names)
+    how = ["--concat", "y,x", *options]
+    z("convert", "-q", *how, *names, "local.zarr")
+    for i, sources_of in enumerate((remote, [names[0], *remote[1:]], [server.url + "/data/p{0,1,2,3}.h5"])):
+        z("convert", "-q", *how, *sources_of, f"out{i}.zarr")
+        same("local.zarr", f"out{i}.zarr")
+        z("verify", "--concat", "y,x", *sources_of, f"out{i}.zarr")
+    np.testing.assert_array_equal(Store(os.path.abspath("out0.zarr")).read("v"), values)
+    with h5py.File("p3.h5", "r+") as f:
+        f["v"][3, 3] += 1
+    upload(server, "p3.h5")
+    assert "/v" in z("verify", "--concat", "y,x", *remote, "out0.zarr", status=1).stdout
+    plan, local = (json.loads(z("plan", "--json", *how, *n).stdout) for n in (remote, names))
+    assert [d["path"] for d in plan["datasets"]] == [d["path"] for d in local["datasets"]]
+    assert [d.get("grids") for d in plan["datasets"]] == [d.get("grids") for d in local["datasets"]]
+
+
+def test_references_to_parts_of_several_dimensions(server):
+    names, values = make_tiles()
+    remote = upload(server, *names)
+    z("convert", "-q", "--virtual", "--concat", "y,x", *remote, "refs.json", "--zarr-format", "3", "--grid", "rectilinear")
+    refs = json.loads(pathlib.Path("refs.json").read_text())["refs"]
+    chunks = [v for k, v in refs.items() if k.startswith("v/c/") and isinstance(v, list) and v[0] in remote]
+    assert len(chunks) == 5 * 4 and {v[0] for v in chunks} == set(remote)
+    z("verify", "--concat", "y,x", *remote, "refs.json")
+    place = refs["v/c/4/3"]  # the second row of chunks of p3
+    body = server.files["data/p3.h5"].body
+    with h5py.File("p3.h5") as f:
+        assert body[place[1] : place[1] + place[2]] == f["v"].id.read_direct_chunk((2, 0))[1]
+    z("convert", "-q", "--virtual", "--cf-aggregation", "--concat", "y,x", *remote, "cfa.nc")
+    with h5py.File("cfa.nc") as f:
+        assert [u.decode() for u in f["fragment_uris"][...].ravel()] == remote
+
+
+def test_faults_of_parts_of_several_dimensions(server):
+    names, _ = make_tiles()
+    remote = upload(server, *names)
+    none = server.url + "/data/none.h5"
+    assert none in refused("convert", "-q", "--concat", "y,x", *remote, none, "out.zarr")
+    told = refused("convert", "-q", "--virtual", "--concat", "y,x", *remote, "all.nc", status=2)
+    assert "virtual dataset names local files" in told
+    z("convert", "-q", "--partition", "0/2", "--concat", "y,x", *remote, "out.zarr")
+    with h5py.File("p2.h5", "r+") as f:
+        f["v"][0] = 5
+    upload(server, "p2.h5")
+    z("convert", "-q", "--partition", "1/2", "--concat", "y,x", *remote, "out.zarr", status=1)
+    pathlib.Path("places.csv").write_text("file,y,x\n" + "".join(f"{n},{i // 2},{i % 2}\n" for i, n in enumerate(remote)))
+    z("convert", "-q", "--concat", "y,x", "--places", "places.csv", *remote, "placed.zarr")
+    z("verify", "-q", "--concat", "y,x", *remote, "placed.zarr")
+
+
+def test_a_local_file_requests_nothing_by_itself(server):
+    """Its virtual dataset names a file on a server, which the command does not."""
+    url = upload(server, make_tiles()[0][0])[0]
+    layout = h5py.VirtualLayout((6, 5), "f8")
+    layout[...] = h5py.VirtualSource(url, "v", (6, 5))
+    with h5py.File("hostile.h5", "w") as f:
+        f.create_virtual_dataset("all", layout, fillvalue=-1)
+    before = len(server.requests)
+    z("convert", "-q", "hostile.h5", "out.zarr", status=(0, 3))
+    z("convert", "-q", "--external", "all", "hostile.h5", "out2.zarr", status=(0, 3))
+    assert len(server.requests) == before
+    z("convert", "-q", "--external", url, "hostile.h5", "out3.zarr")
+    assert (Store(os.path.abspath("out3.zarr")).read("all") >= 0).all() and len(server.requests) > before
 
 
 def test_a_file_that_is_not_there(server, days):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from harness import same
-from https_conversion import kept_stores
+from https_conversion import kept_stores, make_tiles
 from promises import promise
 from s3_conversion import run
 from s3_server import BUCKET, KEY, SECRET, Server, Stored, error, reset
@@ -131,6 +131,23 @@ def test_references_to_a_store(server, days):
     server.objects["data/local.zarr/g/rows/c/1/0/0"] = Stored(bytes(len(chunk)))  # another ETag, the same size
     done = z(server, "verify", store, "refs.json", status=1)
     assert "has changed since the references were made" in done.stdout + done.stderr
+
+
+def test_parts_of_several_dimensions_are_what_local_files_make(server):
+    names, _ = make_tiles()
+    remote = upload(server, *names)
+    how = ["--concat", "y,x", *NATIVE, "--grid", "rectilinear"]
+    z(None, "convert", "-q", *how, *names, "local.zarr")
+    z(server, "convert", "-q", *how, *remote, "out.zarr")
+    same("local.zarr", "out.zarr")
+    z(server, "convert", "-q", *how, "s3://bucket/data/p*.h5", "s3://bucket/all.zarr")
+    z(server, "verify", "--concat", "y,x", *remote, "out.zarr")
+    z(server, "verify", "--concat", "y,x", *remote, "s3://bucket/all.zarr")
+    z(server, "plan", "--concat", "y,x", *remote)
+    z(server, "convert", "-q", "--virtual", "--grid", "rectilinear", "--concat", "y,x", *remote, "refs.json")
+    z(server, "verify", "--concat", "y,x", *remote, "refs.json")
+    refs = json.loads(pathlib.Path("refs.json").read_text())["refs"]
+    assert {v[0] for k, v in refs.items() if k.startswith("v/") and isinstance(v, list)} == set(remote)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import shlex
 import numpy as np
 import pytest
 import xarray as xr
+import zarr
 
 from harness import convert, refused, run
 
@@ -84,6 +85,41 @@ def test_layouts_as_xarray_combines_them(tmp_path):
                 xr.testing.assert_identical(virtual.load(), expected)
         convert("-q", "--virtual", "--concat", dimensions, *paths, folder / "all.json")
         run("verify", "-q", "--concat", dimensions, *paths, folder / "all.json")
+
+
+def version(module):
+    return tuple(int(n) for n in module.__version__.split(".")[:2])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_rectilinear_grids_of_uneven_tiles(tmp_path):
+    """xarray and zarr-python read what combine_by_coords combines, with chunks that end where those of the files do."""
+    if version(zarr) < (3, 2) or version(xr) < (2026, 9):
+        pytest.skip("zarr-python or xarray cannot read rectilinear chunk grids")
+    dice, rectilinear = np.random.default_rng(SEED), 0
+    for case in range(CASES):
+        folder = tmp_path / str(case)
+        folder.mkdir()
+        whole, cuts = layout(dice)
+        paths = list(parts(whole, cuts, folder))
+        if len(paths) < 2:
+            continue
+        dice.shuffle(paths)
+        expected = xr.combine_by_coords([xr.open_dataset(p, engine="netcdf4") for p in paths], **HOW).load()
+        how = ["--concat", ",".join(cuts), *paths]
+        convert("-q", *how, folder / "all.zarr", "--grid", "rectilinear", "--profile", "native")
+        with zarr.config.set({"array.rectilinear_chunks": True}):
+            with xr.open_zarr(folder / "all.zarr", consolidated=False) as copy:
+                xr.testing.assert_identical(copy.load(), expected)
+            array = zarr.open_array(folder / "all.zarr" / "v", mode="r")
+            if array.metadata.chunk_grid.to_dict()["name"] == "rectilinear":
+                rectilinear += 1
+                lengths = {n: [k for c in cuts[n] for k in np.diff([*range(0, c, min(3, c)), c])] for n in cuts}
+                chunks = dict(zip(array.metadata.dimension_names, array.read_chunk_sizes))
+                uneven = [n for n in cuts if list(chunks[n]) == lengths[n]]
+                assert uneven, (chunks, lengths)
+        run("verify", "-q", *how, folder / "all.zarr")
+    assert rectilinear > CASES / 5
 
 
 def test_variables_in_files_of_their_own(tmp_path):
@@ -167,6 +203,33 @@ def test_members_as_xarray_concatenates_them(tmp_path, cut_time):
                 xr.testing.assert_identical(virtual.load(), expected)
         convert("-q", "--virtual", *how, *paths, folder / "all.json")
         run("verify", "-q", *how, *paths, folder / "all.json")
+
+
+@pytest.mark.parametrize("order", ["name", "given"])
+def test_nested_order_as_combine_nested_has_it(tmp_path, order):
+    """Folders along a new dimension, their files along time, whatever the values of time are."""
+    dice = np.random.default_rng(SEED)
+    for case in range(max(CASES // 5, 2)):
+        members, lengths = int(dice.integers(1, 4)), dice.integers(1, 5, dice.integers(2, 5))
+        times = [dice.integers(0, 99, n).astype("f8") for n in lengths]
+        grid, paths = [], []
+        for i in range(members):
+            folder = tmp_path / str(case) / f"r{i + 8}"
+            folder.mkdir(parents=True)
+            grid.append([])
+            for k, time in enumerate(times):
+                values = dice.random((len(time), 3))
+                dataset = xr.Dataset({"v": (("time", "x"), values, {"units": "m"})}, {"time": time, "x": np.arange(3.0)})
+                paths.append(str(folder / f"t{k + 9}.nc"))
+                dataset.to_netcdf(paths[-1], encoding={n: {"_FillValue": None} for n in ("v", "time", "x")})
+                grid[-1].append(xr.open_dataset(paths[-1], engine="netcdf4"))
+        expected = xr.combine_nested(grid, ["member", "time"], data_vars="all", coords="minimal", compat="equals").load()
+        if order == "name":
+            dice.shuffle(paths)
+        how = ["--concat-new", "member", "--concat", "time", "--order", order]
+        convert("-q", *how, *paths, tmp_path / str(case) / "all.zarr")
+        with xr.open_zarr(tmp_path / str(case) / "all.zarr") as copy:
+            xr.testing.assert_equal(copy.load(), expected)
 
 
 def test_places_as_combine_nested_has_them(tmp_path):
