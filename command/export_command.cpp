@@ -103,11 +103,7 @@ void add_export_options(CLI::App& app, export_arguments& a) {
   app.add_option("--page-size", a.page_size,
                  "Write pages of this size, such as 4M, with metadata together: for files that are read from servers")
       ->type_name("BYTES");
-  app.add_option(
-         "--source", o.sources,
-         "A file, or a folder of files, that references, or links in a directory, may lead to; all: any file; can be repeated")
-      ->type_name("PATH|all")
-      ->allow_extra_args(false);
+  add_external_option(app, o.external);
   app.add_option("--threads", a.threads, "Threads that make chunks (default: the processors)")->type_name("N");
   app.add_option("--memory", a.memory, "Limit the memory for chunks and strings, such as 512M (the default)")->type_name("BYTES");
   app.add_flag("--fsync", o.sync, "Flush the file to the disk before it gets its name");
@@ -148,7 +144,7 @@ digest_comparison export_comparison(const export_options& options, const std::st
   c.source = options_to_digest(options.store, options);
   c.source.include = options.include;
   c.source.exclude = options.exclude;
-  c.source.external = options.sources;
+  c.source.external = options.external;
   c.target = options_to_digest(file, options);
   c.target.lock = false;
   c.has_note = true;
@@ -212,11 +208,11 @@ void print_table(const export_report& r) {
 
 }  // namespace
 
-bool has_export_option(const std::string& name) {
-  CLI::App app;
-  export_arguments a;
-  add_export_options(app, a);
-  return app.get_option_no_throw(name) != nullptr;
+const CLI::App& export_parser() {
+  static export_arguments a;
+  static CLI::App app;
+  static const bool is_complete = (add_export_options(app, a), true);
+  return static_cast<void>(is_complete), app;
 }
 
 bool is_export(int argc, char** argv) {

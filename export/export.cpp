@@ -161,7 +161,7 @@ export_report export_store(const export_options& requested) {
     const source_name store = split_source(options.store);
     exporting::refuse_target_in_store(store.file, options.target);
     zarr::store_folder opened_store =
-        zarr::open_store(store.file, options.remote, io::allowed_paths({store.file}, options.sources), options.memory / 4,
+        zarr::open_store(store.file, options.remote, io::allowed_paths({store.file}, options.external), options.memory / 4,
                          zarr::access_pattern::sparse);
     opened_store.max_string_bytes = options.memory / 4;
     const std::uint64_t initial_state = zarr::fingerprint(opened_store);

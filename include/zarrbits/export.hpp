@@ -41,14 +41,14 @@ struct export_report;
 struct export_options {
   // A directory, a file "x.zip", references, or "s3://bucket/prefix"; with ":/a/b" at the end, a node of it.
   std::string store = {};
-  std::string target = {};                // the file to write; a name that ends in ".nc" gets netCDF's dimensions
-  remote_access remote = {};              // how stores on servers are reached
-  std::vector<std::string> sources = {};  // files, or folders of files, that references and links may lead to; "all": any
-  bool overwrite = false;                 // replace a target that is an HDF5 file
-  bool sync = false;                      // flush the file to the disk before it gets its name
-  bool keep_going = false;                // leave out what is damaged, and report it, instead of stopping
-  std::vector<std::string> include = {};  // patterns of the store's paths: only these, with the groups above them
-  std::vector<std::string> exclude = {};  // and without these, and what is below them
+  std::string target = {};                 // the file to write; a name that ends in ".nc" gets netCDF's dimensions
+  remote_access remote = {};               // how stores on servers are reached
+  std::vector<std::string> external = {};  // folders of files that references and links may lead to; "all": any
+  bool overwrite = false;                  // replace a target that is an HDF5 file
+  bool sync = false;                       // flush the file to the disk before it gets its name
+  bool keep_going = false;                 // leave out what is damaged, and report it, instead of stopping
+  std::vector<std::string> include = {};   // patterns of the store's paths: only these, with the groups above them
+  std::vector<std::string> exclude = {};   // and without these, and what is below them
   // Copy chunks only into filters that every libhdf5 has, so no reader needs a plugin; other chunks are encoded again.
   bool standard_filters = true;
   export_filter filter = export_filter::deflate;    // of chunks that are encoded again

@@ -376,8 +376,10 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'The format of the file: compatible (the default), or latest, in which datasets that grow find their chunks faster'),
         'page_size': ('BYTES',
             'Write pages of this size, such as 4M, with metadata together: for files that are read from servers'),
-        'source': ('PATH|all',
-            'A file, or a folder of files, that references, or links in a directory, may lead to; all: any file; can be repeated'),
+        'external': ('DIR|all',
+            'Also read other files of the source (external storage, sources of virtual datasets, targets of links in a Zarr '
+            "directory) in folder DIR and below, or, with all, anywhere. Default: only in the source's own folder and below. Can be "
+            'repeated'),
         'threads': ('N',
             'Threads that make chunks (default: the processors)'),
         'memory': ('BYTES',
