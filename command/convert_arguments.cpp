@@ -354,11 +354,11 @@ void refuse_hdf5_options(const CLI::App& app) {
   if (kind == convert_kind::finalize || kind == convert_kind::mpi ||
       (kind == convert_kind::convert && app.count("--partition") > 0))
     throw usage_error(target + " is an HDF5 file, which one process writes at once; use a name such as OUT.zarr");
-  if (options.concat)
+  const bool from_store = zarr::is_store_source(options.source, options.remote);
+  if (options.concat && !from_store)
     throw usage_error(target +
                       " is an HDF5 file: with --concat it is one of references, which needs --virtual; or join the "
                       "files in a store such as OUT.zarr, and export that");
-  const bool from_store = zarr::is_store_source(options.source, options.remote);
   const std::string verb = from_store ? "export" : "repack";
   std::string names;
   for (const CLI::Option* option : app.get_options()) {

@@ -57,6 +57,7 @@ Bits = Union[
 Shapes = Union[str, Sequence[str], Mapping[str, Sequence[int]], None]  # of the chunks of datasets: {"/v": (64, 64)}
 Filters = Union[str, Sequence[str], Mapping[str, str], None]  # of all datasets, or of some: {"/v": "zstd:3"}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Lossy = TypeVar("_Lossy", Report, Export)
 
 
 def _explained(verb: str, *without: str, others: Sequence[str] = ()) -> Callable[[_Function], _Function]:
@@ -172,7 +173,8 @@ def convert(
     dry_run: bool = False,
     chunk_bytes: int | str | None = None,
 ) -> Report:
-    """Converts an HDF5 file or a Zarr store. Raises Error where there is no store; what is not in the store is in the report's `lost`.
+    """Converts an HDF5 file or a Zarr store. Raises Error where there is no store; what is not in the store is in the report's
+    `lost`.
 
     progress: a function that is called with a Progress now and then, once the total is known, and may raise to stop; or True:
     a bar, where tqdm is installed and a terminal or notebook shows it.
@@ -241,17 +243,20 @@ def _report_of_file(document: dict[str, Any]) -> Report:
 
 def _report(source: Paths, store: Location, document: dict[str, Any], seconds: float) -> Report:
     if "exporter" in document or "repacker" in document:
-        return _report_of_file(document)
+        return _warn_of_left_out(_report_of_file(document))
     if "objects" not in document:  # a share, a store that has all of it already, or a file that names parts in others
         names = [name_of(one, no_lock=True) for one in _paths(source, store)]
         document = {"sources": document.get("files", [{"file": name} for name in names[:-1]]), **document}
         document["sources"] = [{"notes": [], **source} for source in document["sources"]]
         return Report(document["sources"][0]["file"], names[-1], {}, [], seconds, document)
     objects = _outcomes(document, lambda o: bool(o.get("lossy", False)))
-    report = Report(document["source"], document["store"], document["summary"], objects, seconds, document)
+    return _warn_of_left_out(Report(document["source"], document["store"], document["summary"], objects, seconds, document))
+
+
+def _warn_of_left_out(report: _Lossy, stacklevel: int = 4) -> _Lossy:
     for file in report.lost:
         if file.kind == "file":  # all that it has is missing
-            warnings.warn(f'zarrbits: "{file.path}" is left out: {file.reason}', stacklevel=3)
+            warnings.warn(f'zarrbits: "{file.path}" is left out: {file.reason}', stacklevel=stacklevel)
     return report
 
 
@@ -389,10 +394,14 @@ def plan(
 
 @_explained("export")
 def export_store(
-    store: Location,
+    store: Paths,
     file: Path,
     *,
     progress: Wanted = True,
+    concat: str | None = None,
+    order: Literal["given", "name", "value"] | None = None,
+    different: Literal["refuse", "first", "skip"] | None = None,
+    allow_overlap: bool = False,
     report: Path | None = None,
     overwrite: bool = False,
     include: Many = None,
@@ -422,13 +431,15 @@ def export_store(
     storage_options: Mapping[str, Any] | None = None,
 ) -> Export:
     """Writes a store into an HDF5 or netCDF-4 file: the way back from convert(). Raises Error where there is no file;
-    what HDF5 cannot have is in the report's `lost`."""
+    what HDF5 cannot have is in the report's `lost`. With `concat`, a list of stores becomes one file."""
     options = _options(locals(), "store", "file", "progress")
     options["quiet"] = True
     with shown(progress) as told:
-        document, _ = run("export", [store, file], options, (0, 3), told)
+        document, _ = run("export", _paths(store, file), options, (0, 3), told)
     objects = _outcomes(document, lambda o: "lost_chunks" in o)
-    return Export(name_of(store), os.fsdecode(file), document["counts"], objects, document["seconds"], document)
+    return _warn_of_left_out(
+        Export(document["store"], os.fsdecode(file), document["counts"], objects, document["seconds"], document), 3
+    )
 
 
 @_explained("repack", "check", "in_place", "partition", "chunk", "filter")

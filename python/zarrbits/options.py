@@ -394,6 +394,16 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
             'Exit status 0 even if something is not in the file'),
         'report': ('FILE.json',
             'Write the report on each object to this file, as JSON'),
+        'concat': ('DIMENSION',
+            'Join several files, or several Zarr stores, along this dimension: its name, or PATTERN:N for axis N of the datasets; or '
+            'files along several, where their coordinates belong: time,y,x. A source may also be @LIST.txt or a quoted "*.nc"'),
+        'order': ('given|name|value',
+            "With --concat: given (the default), name, or value (the first of the dimension's variable)"),
+        'different': ('refuse|first|skip',
+            'With --concat, where datasets without the dimension differ between the files: refuse (the default), take those of the '
+            'first file (first), or leave them out (skip)'),
+        'allow_overlap': ('',
+            "With --concat: values of the dimension's variable may occur twice, or change direction"),
         'endpoint': ('URL',
             "With s3://, gs:// or az://: the server, if it is not Amazon's, Google's or Azure's (or set AWS_ENDPOINT_URL)"),
         'no_sign_request': ('',
